@@ -1,0 +1,2 @@
+//! Placeholder until the first kernel runs.
+fn main() {}
