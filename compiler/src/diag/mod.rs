@@ -102,14 +102,25 @@ impl Diagnostic {
     /// Adds a proposal in words.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
-        self.help.push(Suggestion { text: text.into(), replacement: None });
+        self.help.push(Suggestion {
+            text: text.into(),
+            replacement: None,
+        });
         self
     }
 
     /// Adds a proposal with the edit that does it.
     #[must_use]
-    pub fn replace(mut self, span: Span, replacement: impl Into<String>, text: impl Into<String>) -> Diagnostic {
-        self.help.push(Suggestion { text: text.into(), replacement: Some((span, replacement.into())) });
+    pub fn replace(
+        mut self,
+        span: Span,
+        replacement: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Diagnostic {
+        self.help.push(Suggestion {
+            text: text.into(),
+            replacement: Some((span, replacement.into())),
+        });
         self
     }
 }
