@@ -8,6 +8,16 @@ mod code;
 mod sink;
 pub mod suggest;
 pub mod tw00xx;
+pub mod tw01xx;
+pub mod tw02xx;
+pub mod tw03xx;
+pub mod tw04xx;
+pub mod tw05xx;
+pub mod tw06xx;
+pub mod tw07xx;
+pub mod tw09xx;
+pub mod tw10xx;
+pub mod tw90xx;
 
 pub use code::{Code, Row};
 pub use sink::{Diagnostics, Report};
