@@ -2,5 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod diag;
+pub mod domain;
 pub mod extent;
+pub mod holes;
 pub mod syntax;
