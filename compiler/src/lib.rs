@@ -2,4 +2,5 @@
 #![forbid(unsafe_code)]
 
 pub mod diag;
+pub mod extent;
 pub mod syntax;

@@ -5,9 +5,12 @@
 //! one row in `code.rs`, one struct with its [`IntoDiagnostic`] in the family's file.
 
 mod code;
+mod sink;
+pub mod suggest;
 pub mod tw00xx;
 
 pub use code::{Code, Row};
+pub use sink::{Diagnostics, Report};
 
 use crate::syntax::Span;
 
@@ -102,28 +105,14 @@ impl Diagnostic {
     /// Adds a proposal in words.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
-        self.help.push(Suggestion {
-            text: text.into(),
-            replacement: None,
-        });
+        self.help.push(Suggestion { text: text.into(), replacement: None });
         self
     }
 
     /// Adds a proposal with the edit that does it.
     #[must_use]
-    pub fn replace(
-        mut self,
-        span: Span,
-        replacement: impl Into<String>,
-        text: impl Into<String>,
-    ) -> Diagnostic {
-        self.help.push(Suggestion {
-            text: text.into(),
-            replacement: Some((span, replacement.into())),
-        });
+    pub fn replace(mut self, span: Span, replacement: impl Into<String>, text: impl Into<String>) -> Diagnostic {
+        self.help.push(Suggestion { text: text.into(), replacement: Some((span, replacement.into())) });
         self
     }
 }
-
-mod sink;
-pub use sink::{Diagnostics, Report};

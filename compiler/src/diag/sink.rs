@@ -81,19 +81,12 @@ impl Diagnostics {
     pub fn finish(mut self) -> Report {
         self.found.sort_by_key(|found| (found.primary, found.code));
         self.found.dedup_by_key(|found| (found.primary, found.code));
-        let (mut errors, mut warnings): (Vec<_>, Vec<_>) = self
-            .found
-            .into_iter()
-            .partition(|found| found.level == Level::Error);
+        let (mut errors, mut warnings): (Vec<_>, Vec<_>) =
+            self.found.into_iter().partition(|found| found.level == Level::Error);
         let more_errors = self.dropped_errors + errors.len().saturating_sub(SHOWN);
         let more_warnings = self.dropped_warnings + warnings.len().saturating_sub(SHOWN);
         errors.truncate(SHOWN);
         warnings.truncate(SHOWN);
-        Report {
-            errors,
-            more_errors,
-            warnings,
-            more_warnings,
-        }
+        Report { errors, more_errors, warnings, more_warnings }
     }
 }

@@ -36,8 +36,8 @@ pub struct Program {
 pub struct Kernel {
     /// Doc comments and other attributes, for the generated struct.
     pub attributes: Vec<Attribute>,
-    /// The tokens of the visibility (`pub`, `pub(crate)`); `None` if it is private.
-    pub visibility: Option<Span>,
+    /// The visibility (`pub`, `pub(crate)`); `None` if it is private.
+    pub visibility: Option<Verbatim>,
     /// The name of the kernel.
     pub name: Name,
     /// Parameters before the arrow, `inout` ones included.
@@ -54,11 +54,22 @@ pub struct Kernel {
     pub span: Span,
 }
 
+/// Rust tokens that are passed through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verbatim {
+    /// Their text.
+    pub text: String,
+    /// The tokens, for [`super::TokenBuffer::to_stream`].
+    pub span: Span,
+}
+
 /// `#[name …]`; a doc comment is `#[doc = "…"]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribute {
     /// The first segment of its path.
     pub name: Name,
+    /// The whole attribute as text.
+    pub text: String,
     /// The text of a doc comment.
     pub doc: Option<String>,
     /// What stands between the parentheses of `#[name(…)]`, as single identifiers; other tokens are left out.
@@ -867,12 +878,7 @@ impl BinaryOp {
         match self {
             BinaryOp::Or => 1,
             BinaryOp::And => 2,
-            BinaryOp::Eq
-            | BinaryOp::Ne
-            | BinaryOp::Lt
-            | BinaryOp::Le
-            | BinaryOp::Gt
-            | BinaryOp::Ge => 3,
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 3,
             BinaryOp::Add | BinaryOp::Sub => 4,
             BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 5,
         }
