@@ -3,4 +3,5 @@
 
 pub mod diag;
 pub mod extent;
+pub mod program;
 pub mod syntax;

@@ -8,6 +8,8 @@ mod code;
 mod sink;
 pub mod suggest;
 pub mod tw00xx;
+pub mod tw01xx;
+pub mod tw10xx;
 
 pub use code::{Code, Row};
 pub use sink::{Diagnostics, Report};

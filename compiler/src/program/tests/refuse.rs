@@ -1,0 +1,1049 @@
+//! Kernels that are refused, and the words.
+
+use expect_test::{Expect, expect};
+
+use super::{accepted, kernel, refused, run};
+
+fn check(signature: &str, body: &str, expected: Expect) {
+    expected.assert_eq(&refused(&kernel(signature, body)));
+}
+
+#[test]
+fn unknown_names_are_suggested() {
+    check(
+        "(weight: f32[N]) -> (y: f32[N])",
+        "y[i] = weigth[i];",
+        expect![[r#"
+        error[TW0101]: there is no tensor `weigth`
+          at `weigth`
+          help: did you mean `weight`?
+        warning[TW0112]: nothing reads the input `weight`
+          at `weight`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[j];",
+        expect![[r#"
+        error[TW0101]: there is no size, axis or scalar `j`
+          at `j`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i] * n as f32;",
+        expect![[r#"
+        error[TW0101]: there is no size, axis or scalar `n`
+          at `n`
+          help: did you mean `N`?
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = exb(x[i]);",
+        expect![[r#"
+        error[TW0101]: there is no function `exb`
+          at `exb`
+          help: did you mean `exp`?
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N]) where ld % 4 == 0",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0101]: there is no size or stride `ld`
+          at `ld`
+          help: sizes are UPPERCASE; a stride is declared after `;` in a tensor's brackets
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; schedule z {}",
+        expect![[r#"
+        error[TW0101]: there is no equation `z`
+          at `z`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; stage xs[i] = w in shared at y.i;",
+        expect![[r#"
+        error[TW0101]: there is no tensor `w`
+          at `w`
+    "#]],
+    );
+}
+
+#[test]
+fn names_mean_one_thing() {
+    check(
+        "(x: f32[N], x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0102]: the name `x` is taken
+          at `x`
+          label: `x`: `x` is defined here
+          note: no name hides another one: what a name means never depends on the line it is read on
+          help: choose another name
+    "#]],
+    );
+    check(
+        "(x: f32[N], N: f32) -> (y: f32[N])",
+        "y[i] = x[i] * N;",
+        expect![[r#"
+        error[TW0102]: the name `N` is taken
+          at `N`
+          label: `N`: `N` is defined here
+          note: no name hides another one: what a name means never depends on the line it is read on
+          help: choose another name
+        error[TW0103]: the size `N` is not a value with a type
+          at `N`
+          help: convert it: `N as f32`
+    "#]],
+    );
+    check(
+        "(x: f32[N, N]) -> (y: f32[N])",
+        "y[i] = sum(|i| x[i, i]);",
+        expect![[r#"
+        error[TW0102]: the name `i` is taken
+          at `i`
+          label: `i`: `i` is defined here
+          note: no name hides another one: what a name means never depends on the line it is read on
+          help: choose another name
+    "#]],
+    );
+    check(
+        "(x: f32[N, N]) -> (y: f32[N, N])",
+        "y[i, i] = x[i, i];",
+        expect![[r#"
+        error[TW0102]: the name `i` is taken
+          at `i`
+          label: `i`: `i` is defined here
+          note: no name hides another one: what a name means never depends on the line it is read on
+          help: choose another name
+    "#]],
+    );
+    check(
+        "(a: f32, x: f32[N]) -> (y: f32[N])",
+        "y[a] = x[a];",
+        expect![[r#"
+        error[TW0102]: the name `a` is taken
+          at `a`
+          label: `a`: `a` is defined here
+          note: no name hides another one: what a name means never depends on the line it is read on
+          help: choose another name
+        error[TW0118]: an index is an integer, and this is `f32`
+          at `a`
+          help: convert it: `(…) as i32`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; stage x[i] = x in shared at y.i;",
+        expect![[r#"
+        error[TW0102]: the name `x` is taken
+          at `x`
+          label: `x`: `x` is defined here
+          note: no name hides another one: what a name means never depends on the line it is read on
+          help: choose another name
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x;",
+        expect![[r#"
+        error[TW0103]: `x` is a tensor and is read with brackets
+          at `x`
+          help: give 1 index: `x[…]`
+        warning[TW0112]: nothing reads the input `x`
+          at `x`
+    "#]],
+    );
+    check(
+        "(s: f32[]) -> (y: f32[N])",
+        "y[i] = s;",
+        expect![[r#"
+        error[TW0103]: `s` is a tensor and is read with brackets
+          at `s`
+          help: write `s[]`
+        warning[TW0112]: nothing reads the input `s`
+          at `s`
+    "#]],
+    );
+    check(
+        "(a: f32) -> (y: f32[N])",
+        "y[i] = a[i];",
+        expect![[r#"
+        error[TW0103]: `a` is not a tensor and takes no indices
+          at `a`
+        warning[TW0112]: nothing reads the input `a`
+          at `a`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i] * i;",
+        expect![[r#"
+        error[TW0103]: the axis `i` is an index, not a value with a type
+          at `i`
+          help: convert it: `i as f32`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i] / N;",
+        expect![[r#"
+        error[TW0103]: the size `N` is not a value with a type
+          at `N`
+          help: convert it: `N as f32`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: bool[N])",
+        "y[i] = i as bool; ",
+        expect![[r#"
+        error[TW0103]: an index cannot be converted to `bool`
+          at `i as bool`
+          help: compare it: `i != 0`
+        warning[TW0112]: nothing reads the input `x`
+          at `x`
+    "#]],
+    );
+}
+
+#[test]
+fn sizes_are_told_at_launch() {
+    check(
+        "(x: f32[2 * N]) -> (y: f32[2 * N])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0104]: no argument tells the size `N`
+          at `N`
+          note: it occurs in `2 * N` only, and a launch does not solve equations
+          help: give a tensor a dimension of size `N`, or fix it by a fact: `where N == 128`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N]) where Q >= 1",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0104]: no argument tells the size `Q`
+          at `Q`
+          note: it occurs in no shape
+          help: give a tensor a dimension of size `Q`, or fix it by a fact: `where Q == 128`
+    "#]],
+    );
+    check(
+        "(x: f32[n]) -> (y: f32[4])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0105]: `n` is not a size
+          at `n`
+          note: sizes are UPPERCASE; a lower-case name is a stride, after `;`
+          help: write `N`
+    "#]],
+    );
+    check(
+        "(x: f32[4u32]) -> (y: f32[4])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0105]: a size has no element type
+          at `4u32`
+          help: write `4`
+    "#]],
+    );
+    check(
+        "(x: f32[N / 0]) -> (y: f32[N])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0105]: a size is divided by 0
+          at `0`
+          note: `/` and `%` of sizes round down and need a positive divisor
+    "#]],
+    );
+    check(
+        "(a: f32, x: f32[N * a]) -> (y: f32[N])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0105]: `a` is not a size
+          at `a`
+          note: sizes are UPPERCASE; a lower-case name is a stride, after `;`
+          help: write `A`
+        warning[TW0112]: nothing reads the input `a`
+          at `a`
+    "#]],
+    );
+    check(
+        "(x: f32[max(N, 4)]) -> (y: f32[N])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0105]: this is not a size
+          at `max(N, 4)`
+          note: sizes are made of literals, UPPERCASE names and `+ - * / %`
+    "#]],
+    );
+    check(
+        "(x: f32[M, N; ld]) -> (y: f32[M, N])",
+        "y[i, j] = x[i, j];",
+        expect![[r#"
+        error[TW0105]: 1 stride for 2 sizes
+          at `ld`
+          note: a tensor has one stride for each size, outermost first, in elements
+    "#]],
+    );
+    check(
+        "(x: f32[N?]) -> (y: f32[N])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0005]: `?` is not supported yet
+          at `?`
+          note: it is part of the language, and this version of the compiler cannot build it
+    "#]],
+    );
+}
+
+#[test]
+fn every_tensor_is_defined_once_and_used() {
+    check(
+        "(x: f32[M, N]) -> (y: f32[M, N])",
+        "",
+        expect![[r#"
+        error[TW0107]: no equation defines the output `y`
+          at `y`
+          help: add `y[i, j] = …;`
+        warning[TW0112]: nothing reads the input `x`
+          at `x`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; y[i] = 2.0 * x[i];",
+        expect![[r#"
+        error[TW0108]: `y` is defined twice
+          at `y`
+          label: `y`: `y` is defined here
+          note: an equation is a definition, not an assignment: it says what every element is, once
+          help: give the second one another name, or join both with `if … { … } else { … }`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; x[i] = 0.0;",
+        expect![[r#"
+        error[TW0109]: `x` is an input and cannot be defined
+          at `x`
+          label: `x`: `x` is declared as an input
+          help: to update it in place, declare it `inout x: …`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; b[i] = x[i];",
+        expect![[r#"
+        error[TW0111]: `b` is no output and nothing reads it
+          at `b`
+          help: remove the equation, or declare `b` as an output
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "a[i] = b[i]; b[i] = a[i]; y[i] = a[i] + x[i];",
+        expect![[r#"
+        error[TW0110]: equations need each other: `a` reads `b` reads `a`
+          at `a[i]`
+          label: `b[i]`: reads `a`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = y[i] + x[i];",
+        expect![[r#"
+        error[TW0110]: `y` is defined by itself
+          at `y[i]`
+          note: equations have no order and no loop: recurrences need `fold`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32)",
+        "y[] = sum(|i| x[i]);",
+        expect![[r#"
+        error[TW0130]: `y` is written and is passed by value
+          at `f32`
+          help: a single element in memory is `f32[]`
+        error[TW0102]: the name `y` is taken
+          at `y`
+          label: `y`: `y` is defined here
+          note: no name hides another one: what a name means never depends on the line it is read on
+          help: choose another name
+    "#]],
+    );
+    let (_, warnings) = run(&kernel("(a: f32, x: f32[N], w: f32[N]) -> (y: f32[N])", "y[i] = x[i];"));
+    expect![[r#"
+        warning[TW0112]: nothing reads the input `a`
+          at `a`
+        warning[TW0112]: nothing reads the input `w`
+          at `w`
+    "#]]
+    .assert_eq(&warnings);
+}
+
+#[test]
+fn ranks_match() {
+    check(
+        "(x: f32[M, N]) -> (y: f32[M])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0106]: `x` has 2 dimensions and is given 1 index
+          at `x[i]`
+          label: `x`: `x` has 2 dimensions
+    "#]],
+    );
+    check(
+        "(x: f32[M, N]) -> (y: f32[M, N])",
+        "y[i] = x[i, 0];",
+        expect![[r#"
+        error[TW0106]: `y` has 2 dimensions and is given 1 index
+          at `y[i]`
+          label: `y`: `y` has 2 dimensions
+    "#]],
+    );
+    check(
+        "(x: f32[M, N]) -> (y: f32[M])",
+        "b[i, j] = x[i, j]; y[i] = b[i];",
+        expect![[r#"
+        error[TW0106]: `b` has 2 dimensions and is given 1 index
+          at `b[i]`
+          label: `b[i, j]`: `b` has 2 dimensions
+    "#]],
+    );
+}
+
+#[test]
+fn ranges_are_inferred_or_asked_for() {
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = sum(|r| x[i + r]);",
+        expect![[r#"
+        error[TW0113]: the range of `r` cannot be inferred
+          at `r`
+          note: no tensor is indexed by `r` alone, so no shape tells its range
+          help: write it: `r in 0..N`
+    "#]],
+    );
+    check(
+        "(a: f32[M, K], b: f32[L, N]) -> (c: f32[M, N])",
+        "c[m, n] = sum(|k| a[m, k] * b[k, n]);",
+        expect![[r#"
+        error[TW0114]: `k` would range over 0..K and over 0..L
+          at `k`
+          label: `a[m, k]`: `k` indexes a dimension of 0..K
+          label: `b[k, n]`: `k` indexes a dimension of 0..L
+          help: if they are the same size, say so: `where K == L`; else write the range: `k in 0..K`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i in 0..N - 1] = x[i];",
+        expect![[r#"
+        error[TW0115]: `i` ranges over 0..N - 1, but `y` has 0..N there
+          at `i`
+          label: `y`: the shape of `y`
+          note: an output is defined at every element of its shape, and nowhere else
+          help: leave the range out, or write `i in 0..N`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N], z: f32[M])",
+        "b[k] = x[k]; y[i] = b[i]; z[i] = b[i];",
+        expect![[r#"
+        error[TW0113]: the range of `k` cannot be inferred
+          at `k`
+          label: `b[i]`: demands 0..N
+          label: `b[i]`: demands 0..M
+          note: which bound is larger depends on sizes that no fact compares
+          help: write it: `k in 0..N`
+    "#]],
+    );
+    check(
+        "(x: f32[N], p: i32[N]) -> (y: f32[N])",
+        "b[k] = 1.0f32; y[i] = b[p[i]] or x[i];",
+        expect![[r#"
+        error[TW0113]: the range of `k` cannot be inferred
+          at `k`
+          note: no read of the tensor, and no bare index on the right, fixes it
+          help: write it: `k in 0..N`
+    "#]],
+    );
+    check(
+        "(x: f32[N], p: i32[N]) -> (y: f32[N])",
+        "y[i] = sum(|k in 0..p[i]| x[k]);",
+        expect![[r#"
+        error[TW0118]: the bound of a range is read from memory
+          at `p[i]`
+          help: range over the whole dimension and select: `if k < len[i] { … } else { 0.0 }`
+    "#]],
+    );
+}
+
+#[test]
+fn indices_are_quasi_affine() {
+    check(
+        "(x: f32[N]) -> (y: f32[M, M])",
+        "y[i, j] = x[i * j];",
+        expect![[r#"
+        error[TW0116]: an index multiplies two things that vary
+          at `i * j`
+          label: `i`: varies with an axis
+          label: `j`: varies with an axis
+          note: indices are quasi-affine: one factor of a product, and every divisor, is made of literals and sizes
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[M, M])",
+        "y[i, j] = x[i / j];",
+        expect![[r#"
+        error[TW0116]: an index is divided by something that varies
+          at `i / j`
+          label: `j`: varies with an axis
+          note: indices are quasi-affine: one factor of a product, and every divisor, is made of literals and sizes
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i / 0];",
+        expect![[r#"
+        error[TW0118]: an index is divided by 0
+          at `0`
+          note: `/` and `%` of indices round down and need a positive divisor
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[1.0];",
+        expect![[r#"
+        error[TW0118]: an index is an integer
+          at `1.0`
+          note: indices are made of axes, sizes, literals, `+ - * / %`, and integer values
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i + 1u32];",
+        expect![[r#"
+        error[TW0118]: an index has no element type
+          at `1u32`
+          help: write `1`
+    "#]],
+    );
+    check(
+        "(x: f32[N], t: f32[N]) -> (y: f32[N])",
+        "y[i] = x[t[i]] or 0.0;",
+        expect![[r#"
+        error[TW0118]: an index is an integer, and this is `f32`
+          at `t[i]`
+          help: convert it: `(…) as i32`
+    "#]],
+    );
+    check(
+        "(x: f32[N], p: i32[N]) -> (y: f32[N])",
+        "y[i] = x[p[i]];",
+        expect![[r#"
+        error[TW0117]: `x` is read at an index that only the data knows
+          at `x[p[i]]`
+          label: `p[i]`: this value may lie outside the tensor
+          help: say what it is outside: `x[…] or 0.0`
+    "#]],
+    );
+}
+
+#[test]
+fn types_agree() {
+    check(
+        "(x: f32[N], w: f16[N]) -> (y: f32[N])",
+        "y[i] = x[i] * w[i];",
+        expect![[r#"
+        error[TW0119]: the operands of `*` are `f32` and `f16`
+          at `x[i] * w[i]`
+          label: `x[i]`: this is `f32`
+          label: `w[i]`: this is `f16`
+          note: nothing is converted without `as`
+          help: convert the right one: `… as f32`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f16[N])",
+        "y[i] = x[i];",
+        expect![[r#"
+        error[TW0119]: `y` is `f16` and its definition is `f32`
+          at `x[i]`
+          note: nothing is converted without `as`
+          help: convert it: `(…) as f16`
+    "#]],
+    );
+    check(
+        "(x: f32[N], w: f16[N]) -> (y: f32[N])",
+        "y[i] = if x[i] > 0.0 { x[i] } else { w[i] };",
+        expect![[r#"
+        error[TW0119]: the branches of `if` are `f32` and `f16`
+          at `w[i]`
+          label: `x[i]`: this is `f32`
+          note: nothing is converted without `as`
+          help: convert it: `(…) as f32`
+    "#]],
+    );
+    check(
+        "(x: f32[N], w: f16[N]) -> (y: f32[N])",
+        "y[i] = max(x[i], w[i]);",
+        expect![[r#"
+        error[TW0119]: the arguments of `max` are `f32` and `f16`
+          at `w[i]`
+          label: `x[i]`: this is `f32`
+          note: nothing is converted without `as`
+          help: convert it: `(…) as f32`
+    "#]],
+    );
+    check(
+        "(x: f32[N], w: f16[N]) -> (y: f32[N])",
+        "y[i] = x[i] or w[i];",
+        expect![[r#"
+        error[TW0119]: `x` is `f32` and its value outside is `f16`
+          at `w[i]`
+          note: nothing is converted without `as`
+          help: convert it: `(…) as f32`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "y[] = fold(|j| init 0.0f64, step s => x[j]) as f32;",
+        expect![[r#"
+        error[TW0119]: a state that starts as `f64` becomes `f32`
+          at `x[j]`
+          note: nothing is converted without `as`
+          help: convert it: `(…) as f64`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = if x[i] { 1.0 } else { 0.0 };",
+        expect![[r#"
+        error[TW0121]: `if` needs `bool`, and this is `f32`
+          at `x[i]`
+    "#]],
+    );
+    check(
+        "(x: bool[N]) -> (y: bool[N])",
+        "y[i] = x[i] + x[i];",
+        expect![[r#"
+        error[TW0121]: `+` needs numbers, and this is `bool`
+          at `x[i] + x[i]`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i] % 2.0;",
+        expect![[r#"
+        error[TW0121]: `%` needs integers, and this is `f32`
+          at `x[i] % 2.0`
+    "#]],
+    );
+    check(
+        "(x: u32[N]) -> (y: u32[N])",
+        "y[i] = -x[i];",
+        expect![[r#"
+        error[TW0121]: `-` needs a float or a signed integer, and this is `u32`
+          at `x[i]`
+    "#]],
+    );
+    check(
+        "(x: u32[N]) -> (y: u32[N])",
+        "y[i] = exp(x[i]);",
+        expect![[r#"
+        error[TW0121]: `exp` needs a float, and this is `u32`
+          at `exp(x[i])`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = !x[i];",
+        expect![[r#"
+        error[TW0121]: `!` needs `bool` or an integer, and this is `f32`
+          at `x[i]`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: bool[])",
+        "y[] = all(|i| x[i]);",
+        expect![[r#"
+        error[TW0121]: `all` needs `bool`, and this is `f32`
+          at `x[i]`
+    "#]],
+    );
+    check(
+        "(x: bool[N]) -> (y: f32[N])",
+        "y[i] = x[i] as f32;",
+        expect![[r#"
+        error[TW0121]: `as` needs a number; write `if c { 1.0 } else { 0.0 }`, and this is `bool`
+          at `x[i] as f32`
+    "#]],
+    );
+    check(
+        "(x: i32[N]) -> (y: bool[N])",
+        "y[i] = x[i] as bool;",
+        expect![[r#"
+        error[TW0121]: `as bool` needs a comparison, such as `!= 0`, and this is `i32`
+          at `x[i] as bool`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = fma(x[i], 2.0);",
+        expect![[r#"
+        error[TW0123]: `fma` takes 3 arguments and is given 2
+          at `fma(x[i], 2.0)`
+    "#]],
+    );
+}
+
+#[test]
+fn literals_fit_their_place() {
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "b[i] = 1.0; y[i] = x[i] + b[i];",
+        expect![[r#"
+        error[TW0120]: nothing here says which type this literal has
+          at `1.0`
+          help: give it one: `1.0f32` or `1.0 as f32`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = 2 * x[i];",
+        expect![[r#"
+        error[TW0122]: 2 is an integer, and its place needs `f32`
+          at `2`
+          help: write `2.0`
+    "#]],
+    );
+    check(
+        "(x: u8[N]) -> (y: u8[N])",
+        "y[i] = x[i] + 256;",
+        expect![[r#"
+        error[TW0122]: 256 is no `u8`
+          at `256`
+          note: `u8` holds 0 to 255
+    "#]],
+    );
+    check(
+        "(x: i32[N]) -> (y: i32[N])",
+        "y[i] = x[i] + 0.5;",
+        expect![[r#"
+        error[TW0122]: 0.5 is no `i32`, which its place needs
+          at `0.5`
+    "#]],
+    );
+    check(
+        "(x: f16[N]) -> (y: f16[N])",
+        "y[i] = x[i] + 1e6;",
+        expect![[r#"
+        error[TW0122]: 1e6 is larger than every finite `f16`
+          at `1e6`
+    "#]],
+    );
+    check(
+        "(x: e4m3[N]) -> (y: e4m3[N])",
+        "y[i] = x[i - 1] or 1.1;",
+        expect![[r#"
+        error[TW0122]: `e4m3` does not have the value 1.1
+          at `1.1`
+          note: `e4m3` is a type for storage: its literals must be exact
+          help: convert it, which rounds: `1.1f32 as e4m3`
+    "#]],
+    );
+    check(
+        "(x: e4m3[N]) -> (y: e4m3[N])",
+        "y[i] = x[i - 1] or inf;",
+        expect![[r#"
+        error[TW0122]: `e4m3` has no infinity
+          at `inf`
+    "#]],
+    );
+}
+
+#[test]
+fn reductions_are_what_they_say() {
+    check(
+        "(x: f32[M, N]) -> (y: u32[])",
+        "y[] = argmax(|i, j| x[i, j]);",
+        expect![[r#"
+        error[TW0127]: `argmax` searches one axis, and this has 2
+          at `j`
+          note: its result is one index, a `u32`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "y[] = dot(|i| x[i]);",
+        expect![[r#"
+        error[TW0126]: the body of `dot` is a product of two factors
+          at `x[i]`
+          note: tensor cores compute `dot(|k| a[m, k] * b[n, k])`
+          help: move everything else out of the `dot`, or use `sum`
+    "#]],
+    );
+    check(
+        "(x: i64[N]) -> (y: i64[])",
+        "y[] = dot(|i| x[i] * x[i]);",
+        expect![[r#"
+        error[TW1005]: there is no `dot` of `i64`
+          at `x[i] * x[i]`
+          note: `dot` accumulates floats in `f32`, `f64` in `f64`, and integers of at most 32 bits in `i32`
+          help: use `sum`, which accumulates in the type of its terms
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "y[] = ordered max(|i| x[i]);",
+        expect![[r#"
+        error[TW1006]: `max` cannot be `ordered`
+          at `ordered`
+          note: the result of `max` does not depend on the order of its terms
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "y[] = ordered dot(|i| x[i] * x[i]);",
+        expect![[r#"
+        error[TW1006]: `dot` cannot be `ordered`
+          at `ordered`
+          note: tensor cores choose the order of a `dot`
+          help: use `ordered sum`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "y[] = dot(|i| x[i] * x[i], promote 128);",
+        expect![[r#"
+        error[TW1007]: a `dot` of `f32` has no promotion interval
+          at `128`
+          note: tensor cores keep short sums only for `e4m3` and `e5m2`
+    "#]],
+    );
+    check(
+        "(x: e4m3[N]) -> (y: f32[])",
+        "y[] = dot(|i| x[i] * x[i], promote 0);",
+        expect![[r#"
+        error[TW1007]: the promotion interval is a positive literal
+          at `0`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "y[] = scan(|i| x[i]);",
+        expect![[r#"
+        error[TW0005]: `scan` is not supported yet
+          at `scan(|i| x[i])`
+          note: it is part of the language, and this version of the compiler cannot build it
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "(a, b)[] = sum(|i| x[i]); y[] = a[] + b[];",
+        expect![[r#"
+        error[TW0125]: the left-hand side names 2 tensors, and the right-hand side has 1
+          at `sum(|i| x[i])`
+          help: only `fold` has several values: `(a, b)[i] = fold(…)`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "y[] = 1.0 + fold(|i| init (0.0f32, 0.0f32), step (a, b) => (a, x[i]));",
+        expect![[r#"
+        error[TW0125]: 2 values where one is needed
+          at `fold(|i| init (0.0f32, 0.0f32), step (a, b) => (a, x[i]))`
+          help: give a `fold` with several states an equation of its own: `(a, b)[i] = fold(…);`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "y[] = fold(|i| init 0.0, step (a, b) => a);",
+        expect![[r#"
+        error[TW0125]: the state has 1 value, and 2 are named
+          at `(a, b)`
+        warning[TW0112]: nothing reads the input `x`
+          at `x`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[])",
+        "y[] = fold(|i| init 0.0, step a => (a, x[i]));",
+        expect![[r#"
+        error[TW0125]: the state has 1 value, and the next one has 2
+          at `(a, x[i])`
+    "#]],
+    );
+}
+
+#[test]
+fn numerics_are_static() {
+    check(
+        "(x: e4m3[N]) -> (y: e4m3[N])",
+        "y[i] = x[i] * x[i];",
+        expect![[r#"
+        error[TW1003]: `e4m3` has no arithmetic, and this is `*`
+          at `x[i] * x[i]`
+          note: `e4m3` is a type for storage and for the operands of `dot`
+          help: convert to `f32` first: `x[i] as f32`
+    "#]],
+    );
+    check(
+        "(x: tf32[N]) -> (y: tf32[])",
+        "y[] = sum(|i| x[i]);",
+        expect![[r#"
+        error[TW1003]: `tf32` has no arithmetic, and this is `sum`
+          at `x[i]`
+          note: `tf32` is a type for storage and for the operands of `dot`
+          help: convert to `f32` first: `x[i] as f32`
+    "#]],
+    );
+    check(
+        "(x: e4m3[N]) -> (y: i32[N])",
+        "y[i] = x[i] as i32;",
+        expect![[r#"
+        error[TW1003]: `e4m3` is converted from and to floats only
+          at `x[i] as i32`
+          note: `e4m3` is a type for storage and for the operands of `dot`
+          help: convert to `f32` first: `x[i] as f32`
+    "#]],
+    );
+    check(
+        "(x: f64[N]) -> (y: f64[N])",
+        "y[i] = exp(x[i]);",
+        expect![[r#"
+        error[TW1004]: `exp` is not supported for `f64` yet
+          at `exp(x[i])`
+          note: for `f64` there are `sqrt`, `rsqrt`, `abs`, `floor`, `min`, `max` and `fma`
+          help: where 24 bits are enough: `exp(… as f32) as f64`
+    "#]],
+    );
+    check(
+        "(x: i32[N]) -> (y: i32[N])",
+        "y[i] = x[i] / 0;",
+        expect![[r#"
+        error[TW1002]: an integer is divided by zero
+          at `0`
+          label: `x[i] / 0`: the division
+    "#]],
+    );
+}
+
+#[test]
+fn in_place_updates_read_nothing_else() {
+    check(
+        "(inout x: f32[N])",
+        "x[i] = 2.0 * x[i + 1] or 0.0;",
+        expect![[r#"
+        error[TW0124]: `x` is updated in place, and this read may see the new value
+          at `x[i + 1] or 0.0`
+          label: `x[i]`: `x` is written here
+          note: an element that is updated in place is read by its own definition only, before it is written
+          counterexample: i = 0 reads x[1], which i = 1 writes
+          help: read `x[i]` only, or write to another tensor: `-> (out: …)` instead of `inout x`
+    "#]],
+    );
+    check(
+        "(inout x: f32[M, N])",
+        "x[i, j] = x[j, i];",
+        expect![[r#"
+        error[TW0124]: `x` is updated in place, and this read may see the new value
+          at `x[j, i]`
+          label: `x[i, j]`: `x` is written here
+          note: an element that is updated in place is read by its own definition only, before it is written
+          counterexample: i = 1, j = 0 reads x[0, 1], which i = 0, j = 1 writes
+          help: read `x[i, j]` only, or write to another tensor: `-> (out: …)` instead of `inout x`
+    "#]],
+    );
+    check(
+        "(inout x: f32[M, N])",
+        "s[i] = sum(|j| x[i, j]); x[i, j] = x[i, j] / s[i];",
+        expect![[r#"
+        error[TW0124]: `x` is updated in place, and this read may see the new value
+          at `x[i, j]`
+          label: `x[i, j]`: `x` is written here
+          note: an element that is updated in place is read by its own definition only, before it is written
+          help: write to another tensor: `-> (out: …)` instead of `inout x`
+    "#]],
+    );
+    check(
+        "(inout x: f32[M, N])",
+        "x[i, j] = x[i, j] / sum(|k| x[i, k]);",
+        expect![[r#"
+        error[TW0124]: `x` is updated in place, and this read may see the new value
+          at `x[i, k]`
+          label: `x[i, j]`: `x` is written here
+          note: an element that is updated in place is read by its own definition only, before it is written
+          help: read `x[i, j]` only, or write to another tensor: `-> (out: …)` instead of `inout x`
+    "#]],
+    );
+}
+
+#[test]
+fn schedules_name_equations_once() {
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; schedule x {}",
+        expect![[r#"
+        error[TW0128]: `x` is an input: nothing computes it
+          at `x`
+          help: to stage it, copy it: `stage xs[…] = x in shared at …`
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; inline y;",
+        expect![[r#"
+        error[TW0128]: `y` is an output and must be written
+          at `inline y;`
+          note: only an intermediate can be computed where it is read
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; schedule y {} schedule y {}",
+        expect![[r#"
+        error[TW0129]: there is a second statement on how `y` is computed
+          at `schedule y`
+          label: `schedule y`: the first one is here
+          help: join them into one
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; launch threads(32); launch threads(64);",
+        expect![[r#"
+        error[TW0129]: a second `launch`
+          at `launch threads(64);`
+          label: `launch threads(32);`: the first one is here
+          help: join them into one
+    "#]],
+    );
+    check(
+        "(x: f32[N]) -> (y: f32[N])",
+        "y[i] = x[i]; tune T in [1, 2];",
+        expect![[r#"
+        error[TW0005]: `tune` is not supported yet
+          at `tune T in [1, 2];`
+          note: it is part of the language, and this version of the compiler cannot build it
+    "#]],
+    );
+}
+
+#[test]
+fn one_mistake_gives_one_message() {
+    let text = refused(&kernel(
+        "(x: f32[N]) -> (y: f32[N])",
+        "a[i] = 2.0 * missing[i] + 1.0; b[i] = a[i] * a[i] + 3.0; y[i] = max(b[i], 0.5) + x[i];",
+    ));
+    assert_eq!(text.matches("error[").count(), 1, "{text}");
+    let program = accepted(&kernel("(x: f32[N]) -> (y: f32[N])", "y[i] = x[i];"));
+    assert_eq!(program.statements.len(), 1);
+}
