@@ -2,6 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod diag;
+pub mod domain;
 pub mod extent;
+pub mod holes;
+pub mod kernel_ir;
 pub mod program;
 pub mod syntax;

@@ -1,8 +1,9 @@
-//! TW01: names and types. What the room `program` reports, and how it is said.
+//! TW01: names and types. What the room `program` (and others, about names) reports, and how it is said.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::DimKind;
 
+use super::suggest::closest;
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
@@ -25,24 +26,30 @@ fn meant(diagnostic: Diagnostic, span: Span, suggestion: Option<String>) -> Diag
 /// TW0101: a name that nothing defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
-    /// What a name may mean there: `tensor`, `size or stride`.
-    pub kind: &'static str,
+    /// What it should name: `tensor`, `axis of y`, `role`.
+    pub kind: String,
     /// The name.
     pub name: String,
-    /// A known name that is close.
-    pub suggestion: Option<String>,
-    /// The name's token.
+    /// Where it is used.
     pub span: Span,
+    /// The names that are valid there, in the order of their definition.
+    pub known: Vec<String>,
 }
 
 impl IntoDiagnostic for UnknownName {
     fn into_diagnostic(self) -> Diagnostic {
-        let title = format!("there is no {} `{}`", self.kind, self.name);
-        let diagnostic = Diagnostic::new(Code::TW0101, self.span, title);
-        if self.suggestion.is_none() && self.kind == "size or stride" {
-            return diagnostic.help("sizes are UPPERCASE; a stride is declared after `;` in a tensor's brackets");
+        const SHOWN: usize = 12;
+        let UnknownName { kind, name, span, known } = self;
+        let mut diagnostic = Diagnostic::new(Code::TW0101, span, format!("there is no {kind} `{name}`"));
+        if !known.is_empty() {
+            let mut list: Vec<String> = known.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+            if known.len() > SHOWN {
+                list.push(format!("{} more", known.len() - SHOWN));
+            }
+            diagnostic = diagnostic.note(format!("known here: {}", list.join(", ")));
         }
-        meant(diagnostic, self.span, self.suggestion)
+        let suggestion = closest(&name, known.iter().map(String::as_str)).map(str::to_owned);
+        meant(diagnostic, span, suggestion)
     }
 }
 

@@ -10,7 +10,6 @@ use super::nodes::{Nodes, UNKNOWN};
 use super::order::Plan;
 use super::signature::{LIMIT, Signature};
 use crate::diag::Diagnostics;
-use crate::diag::suggest::closest;
 use crate::diag::tw01xx::{
     DuplicateName, NameUse, TooMany, TupleUse, TypeMismatch, TypeMismatchAt, UnknownName, WrongRank, WrongTuple,
     WrongUse,
@@ -251,13 +250,9 @@ impl<'a> Context<'a> {
             return;
         }
         let globals = self.signature.globals.keys().map(String::as_str);
-        let suggestion = closest(text, self.scope.all().chain(globals)).map(str::to_owned);
-        self.diags.report(UnknownName {
-            kind: "size, axis or scalar",
-            name: text.to_owned(),
-            suggestion,
-            span: name.span,
-        });
+        let known = self.scope.all().chain(globals).map(str::to_owned).collect();
+        let kind = "size, axis or scalar".to_owned();
+        self.diags.report(UnknownName { kind, name: text.to_owned(), known, span: name.span });
     }
 
     /// The rank of the tensor with this name.
@@ -335,8 +330,10 @@ impl<'a> Context<'a> {
             return None;
         }
         let parameters = self.signature.parameters.iter().filter(|p| p.kind != ParameterKind::Scalar).map(|p| &*p.name);
-        let suggestion = closest(name, parameters.chain(self.plan.targets.keys().copied())).map(str::to_owned);
-        self.diags.report(UnknownName { kind: "tensor", name: name.to_owned(), suggestion, span: tensor.span });
+        let intermediates = self.plan.targets.keys().filter(|t| !self.signature.tensors.contains_key(**t));
+        let known = parameters.chain(intermediates.copied()).map(str::to_owned).collect();
+        let kind = "tensor".to_owned();
+        self.diags.report(UnknownName { kind, name: name.to_owned(), known, span: tensor.span });
         None
     }
 }

@@ -12,7 +12,6 @@ use tilewright_kernel::{Constraint, ElementType, Relation, Size, SizeOp};
 use super::names::{Global, Globals, is_size_name, plain};
 use super::{Fact, Solved};
 use crate::diag::Diagnostics;
-use crate::diag::suggest::closest;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::{
     BadSize, DuplicateName, NotTold, ScalarOutput, SizeProblem, StrideCount, TooMany, UnknownName,
@@ -243,13 +242,9 @@ impl Builder<'_> {
                 return None;
             }
             (false, Place::Fact) => {
-                let suggestion = closest(text, self.out.dims.iter().map(|d| &*d.name)).map(str::to_owned);
-                self.diags.report(UnknownName {
-                    kind: "size or stride",
-                    name: text.to_owned(),
-                    suggestion,
-                    span: name.span,
-                });
+                let known = self.out.dims.iter().map(|d| d.name.to_string()).collect();
+                let kind = "size or stride".to_owned();
+                self.diags.report(UnknownName { kind, name: text.to_owned(), known, span: name.span });
                 return None;
             }
         };

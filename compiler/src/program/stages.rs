@@ -7,7 +7,6 @@ use super::order::Plan;
 use super::signature::Signature;
 use super::{Inlined, Schedule, Stage};
 use crate::diag::Diagnostics;
-use crate::diag::suggest::closest;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::{DuplicateName, InlinedOutput, RepeatedStage, ScheduledInput, UnknownName};
 use crate::syntax::{Span, ast};
@@ -99,9 +98,12 @@ fn not_yet(construct: &str, span: Span, diags: &mut Diagnostics) {
 
 fn unknown(name: &ast::Name, kind: &'static str, signature: &Signature, plan: &Plan<'_>, diags: &mut Diagnostics) {
     let text = plain(name);
-    let inputs = signature.tensors.keys().map(String::as_str).filter(|_| kind == "tensor");
-    let suggestion = closest(text, plan.targets.keys().copied().chain(inputs)).map(str::to_owned);
-    diags.report(UnknownName { kind, name: text.to_owned(), suggestion, span: name.span });
+    let parameters = signature.parameters.iter().map(|p| &*p.name);
+    let inputs =
+        parameters.filter(|p| kind == "tensor" && signature.tensors.contains_key(*p) && !plan.targets.contains_key(p));
+    let equations = plan.equations.iter().flat_map(|e| &e.ast.targets).map(plain);
+    let known = inputs.chain(equations).map(str::to_owned).collect();
+    diags.report(UnknownName { kind: kind.to_owned(), name: text.to_owned(), known, span: name.span });
 }
 
 /// The equation that a schedule names.

@@ -4,11 +4,9 @@ mod accept;
 mod hostile;
 mod refuse;
 
-use std::fmt::Write;
-
 use super::{Obligation, Program, build};
-use crate::diag::{Diagnostic, Diagnostics, Level};
-use crate::syntax::{SourceMap, TokenBuffer, TokenMap, locate, parse};
+use crate::diag::{Diagnostics, Renderer};
+use crate::syntax::{TokenBuffer, TokenMap, locate, parse};
 
 /// Parses one kernel and builds it; the findings in words.
 fn run(source: &str) -> (Option<Program>, String) {
@@ -22,22 +20,7 @@ fn run(source: &str) -> (Option<Program>, String) {
     assert_eq!(built.is_none(), errors, "a refused kernel has an error and an accepted one has none");
     let report = found.finish();
     let map = TokenMap { tokens: &tokens, spans: &spans, locate };
-    let all = report.errors.iter().chain(&report.warnings);
-    (built, all.map(|d| show(d, &map)).collect())
-}
-
-/// A finding as text.
-fn show(found: &Diagnostic, map: &dyn SourceMap) -> String {
-    let level = if found.level == Level::Error { "error" } else { "warning" };
-    let mut out = format!("{level}[{}]: {}\n  at `{}`\n", found.code, found.title, map.span_text(found.primary));
-    let mut line = |text: String| writeln!(out, "  {text}").expect("writing to a string");
-    for (span, text) in &found.labels {
-        line(format!("label: `{}`: {text}", map.span_text(*span)));
-    }
-    found.notes.iter().for_each(|note| line(format!("note: {note}")));
-    found.counterexample.iter().for_each(|text| line(format!("counterexample: {text}")));
-    found.help.iter().for_each(|help| line(format!("help: {}", help.text)));
-    out
+    (built, Renderer::new(&map).report(&report))
 }
 
 /// A kernel with the given parameters, and equations for its body.
