@@ -300,7 +300,8 @@ impl TokenBuffer {
         use Delimiter::{Brace, Bracket, Paren};
         use TokenKind::{Close, Open, Punct, Word};
         match (self.tokens[before].kind, self.tokens[after].kind) {
-            (Punct { joint: true, .. }, Punct { .. }) => false,
+            // What was apart stays apart: together it might be another operator.
+            (Punct { joint, .. }, Punct { .. }) => !joint,
             (_, Punct { ch: ',' | ';' | '.' | '?', .. }) | (Punct { ch: '.' | '#', .. }, _) => false,
             // `0..=i`
             (Punct { ch: '=', .. }, _)
