@@ -1,6 +1,6 @@
 //! From tokens to a syntax tree; the only room that knows token streams.
 //!
-//! [`TokenBuffer`] flattens the stream, [`parse`] reads it into an [`ast::Program`], [`print`] writes it back. Findings
+//! [`TokenBuffer`] flattens the stream, [`parse`] reads it into an [`ast::Program`], [`mod@print`] writes it back. Findings
 //! are reported as payloads of [`crate::diag::tw00xx`]. The parser takes the whole language, constructs of later versions
 //! included; whether they can be built is decided by later rooms. After an error it goes on at the next `;` or block, so
 //! that one run shows several.

@@ -330,7 +330,7 @@ fn trees(stream: TokenStream) -> std::vec::IntoIter<TokenTree> {
 }
 
 /// A source map over the spans that came with a buffer. `locate` finds the place of one span: the macro asks rustc,
-/// tools ask proc-macro2 ([`locate`]), editors know nothing.
+/// tools ask proc-macro2 (`locate`, behind the feature `span-locations`), editors know nothing.
 pub struct TokenMap<'a, L> {
     /// The tokens.
     pub tokens: &'a TokenBuffer,
