@@ -1,6 +1,7 @@
 //! From the tokens of `schedule!` to checked PTX. A pure function of its input: no files, no environment, no clocks, no GPU.
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 pub mod diag;
 pub mod domain;
 pub mod extent;
