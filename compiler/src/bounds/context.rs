@@ -162,9 +162,7 @@ impl Context {
     pub fn assume(&mut self, program: &Program, value: ValueId, holds: bool) {
         match program.algorithm.values.get(value as usize) {
             Some(Value::Unary(Unary::Not, a)) => return self.assume(program, *a, !holds),
-            Some(Value::Binary(op, a, b))
-                if matches!((op, holds), (Binary::And, true) | (Binary::Or, false)) =>
-            {
+            Some(Value::Binary(op, a, b)) if matches!((op, holds), (Binary::And, true) | (Binary::Or, false)) => {
                 self.assume(program, *a, holds);
                 return self.assume(program, *b, holds);
             }
@@ -379,7 +377,8 @@ impl Context {
                 product = product.mul(&factor);
             }
             // The other factors must not change sign.
-            let monotone = term.atoms.len() == 1 || term.atoms.iter().all(|a| self.atom_floor(a).is_some_and(|f| f >= 0));
+            let monotone =
+                term.atoms.len() == 1 || term.atoms.iter().all(|a| self.atom_floor(a).is_some_and(|f| f >= 0));
             if varying > 1 || (varying == 1 && !monotone) {
                 return None;
             }

@@ -1,7 +1,7 @@
 //! Whether the divisor of an integer `/` or `%` can be 0: by its interval, by its index, or by a condition around it.
 
-use kernel::algorithm::{Compare, Index, IndexId, Unary, Value, ValueId};
 use kernel::algorithm::Binary;
+use kernel::algorithm::{Compare, Index, IndexId, Unary, Value, ValueId};
 use tilewright_kernel as kernel;
 
 use super::context::{Context, negated};
@@ -58,7 +58,11 @@ fn excludes_zero(program: &Program, scene: &Scene<'_>, condition: ValueId, holds
     match program.algorithm.values.get(condition as usize).copied() {
         Some(Value::Unary(Unary::Not, a)) => excludes_zero(program, scene, a, !holds, divisor),
         Some(Value::Binary(op @ (Binary::And | Binary::Or), a, b)) => {
-            if (op == Binary::And) == holds { part(a) || part(b) } else { part(a) && part(b) }
+            if (op == Binary::And) == holds {
+                part(a) || part(b)
+            } else {
+                part(a) && part(b)
+            }
         }
         Some(Value::Compare(op, a, b)) => {
             let op = if holds { op } else { negated(op) };
@@ -116,10 +120,7 @@ fn same_value(program: &Program, a: ValueId, b: ValueId) -> bool {
         (Some(Value::Compare(p, a, b)), Some(Value::Compare(q, c, d))) => p == q && same(a, c) && same(b, d),
         (Some(Value::Fma(a, b, c)), Some(Value::Fma(d, e, f))) => same(a, d) && same(b, e) && same(c, f),
         (Some(Value::Select(a, b, c)), Some(Value::Select(d, e, f))) => same(a, d) && same(b, e) && same(c, f),
-        (
-            Some(Value::Read { source: s, indices: i, or: x }),
-            Some(Value::Read { source: t, indices: j, or: y }),
-        ) => {
+        (Some(Value::Read { source: s, indices: i, or: x }), Some(Value::Read { source: t, indices: j, or: y })) => {
             let (i, j) = (&algorithm.index_lists[i.range()], &algorithm.index_lists[j.range()]);
             let same_or = match (x, y) {
                 (Some(x), Some(y)) => same(x, y),

@@ -280,9 +280,9 @@ impl<'a> Scene<'a> {
     fn index_depends_on_data(&self, id: IndexId) -> bool {
         match self.algorithm.indices.get(id as usize) {
             None | Some(Index::Literal(_) | Index::Dim(_) | Index::Axis(_)) => false,
-            Some(
-                Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b),
-            ) => self.index_depends_on_data(*a) || self.index_depends_on_data(*b),
+            Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b)) => {
+                self.index_depends_on_data(*a) || self.index_depends_on_data(*b)
+            }
             Some(Index::Value(v)) => self.depends_on_data(*v),
         }
     }

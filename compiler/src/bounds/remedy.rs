@@ -151,8 +151,7 @@ fn written(program: &Program, lhs: Size, relation: Relation, rhs: Size) -> Const
 /// The fact `e ≥ 0` over sizes, if it can be written and decides.
 pub(super) fn positive(program: &Program, e: &Expr) -> Vec<String> {
     let fact = constraint(program, e);
-    let decides = |c: &Constraint| {
-        with_facts(program, std::slice::from_ref(c)).is_some_and(|facts| facts.proves_nonnegative(e))
-    };
+    let decides =
+        |c: &Constraint| with_facts(program, std::slice::from_ref(c)).is_some_and(|facts| facts.proves_nonnegative(e));
     fact.filter(decides).map(|c| c.text.to_string()).into_iter().collect()
 }

@@ -10,9 +10,9 @@ use super::interval::{Interval, Scene, range_of};
 use super::remedy;
 use super::walk::{Failure, Given};
 use super::witness::{self, Goal, Limit, Step, Witness, equation_axes};
+use crate::diag::Diagnostics;
 use crate::diag::tw09xx::{IndexDivisor, OutOfBounds, Witness as Told, ZeroDivisor};
 use crate::diag::tw10xx::EmptyArgmax;
-use crate::diag::Diagnostics;
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Verdict};
 use crate::program::Program;
 
@@ -54,7 +54,8 @@ pub(super) fn report(
                 let out = outside(program, given, *read, dimensions, place, found.map(|f| f.1));
                 let Some(mut out) = out else { continue };
                 out.facts = facts;
-                out.witness = found.zip(told).map(|((_, witness), told)| (told, element(&out.tensor, &witness.indices)));
+                out.witness =
+                    found.zip(told).map(|((_, witness), told)| (told, element(&out.tensor, &witness.indices)));
                 diags.report(out);
             }
             Goal::NonEmpty { value, axis } => {
@@ -87,7 +88,7 @@ pub(super) fn report(
 }
 
 /// Which place fails, and its witness: the smallest of all places.
-fn decide(program: &Program, given: Given<'_>, places: &[Failure], steps: u64) -> Verdict<(usize, Witness)> {
+pub(super) fn decide(program: &Program, given: Given<'_>, places: &[Failure], steps: u64) -> Verdict<(usize, Witness)> {
     let mut best: Option<(usize, Witness)> = None;
     let mut undecided = false;
     for (at, place) in places.iter().enumerate() {

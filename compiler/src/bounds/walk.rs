@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::algorithm::{Index, IndexId, Reduction, Source, Value, ValueId};
 use kernel::algorithm::{Binary, Run};
+use kernel::algorithm::{Index, IndexId, Reduction, Source, Value, ValueId};
 use tilewright_kernel as kernel;
 
 use super::context::Context;
@@ -404,9 +404,9 @@ fn sides(
 /// Whether a goal provably holds.
 pub(super) fn holds(program: &Program, context: &Context, given: Given<'_>, goal: &Goal) -> bool {
     match goal {
-        Goal::Inside { dimensions, .. } => dimensions
-            .iter()
-            .all(|(index, limit)| sides(program, context, given.facts, *index, limit) == (true, true)),
+        Goal::Inside { dimensions, .. } => {
+            dimensions.iter().all(|(index, limit)| sides(program, context, given.facts, *index, limit) == (true, true))
+        }
         Goal::NonEmpty { axis, .. } => {
             let (lower, upper) = context.range(program, *axis);
             context.proves(given.with_empty, &upper.sub(&lower).sub(&Expr::constant(1)))

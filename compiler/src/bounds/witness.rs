@@ -75,7 +75,13 @@ pub(super) struct Witness {
 }
 
 /// Searches the smallest failing case of `goal` at the end of `path`.
-pub(super) fn search(program: &Program, facts: &Facts, path: &[Step], goal: &Goal, budget: &mut Budget) -> Search<Witness> {
+pub(super) fn search(
+    program: &Program,
+    facts: &Facts,
+    path: &[Step],
+    goal: &Goal,
+    budget: &mut Budget,
+) -> Search<Witness> {
     let mut used = Used::new(program);
     let relevant_axes = used.path(path, goal);
     let relevant: Vec<u32> = (0..).zip(&used.dims).filter_map(|(d, used)| used.then_some(d)).collect();
@@ -170,9 +176,7 @@ impl<'a> Used<'a> {
             None | Some(Index::Literal(_)) => {}
             Some(Index::Dim(d)) => self.dim(*d),
             Some(Index::Axis(a)) => self.axes[*a as usize] = true,
-            Some(
-                Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b),
-            ) => {
+            Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b)) => {
                 self.index(*a);
                 self.index(*b);
             }
@@ -360,10 +364,14 @@ impl Replay<'_> {
 pub(super) fn limits(program: &Program, source: Source) -> Vec<Limit> {
     match source {
         Source::Parameter(parameter) => match program.parameters.get(usize::from(parameter)).map(|p| &p.kind) {
-            Some(kernel::info::ParameterKind::Tensor(tensor)) => tensor.shape.iter().cloned().map(Limit::Size).collect(),
+            Some(kernel::info::ParameterKind::Tensor(tensor)) => {
+                tensor.shape.iter().cloned().map(Limit::Size).collect()
+            }
             _ => Vec::new(),
         },
-        Source::Equation { equation, .. } => equation_axes(program, equation).iter().copied().map(Limit::Domain).collect(),
+        Source::Equation { equation, .. } => {
+            equation_axes(program, equation).iter().copied().map(Limit::Domain).collect()
+        }
     }
 }
 

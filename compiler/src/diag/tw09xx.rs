@@ -77,10 +77,14 @@ impl IntoDiagnostic for OutOfBounds {
         let title = match (&reach, refuted) {
             (Some((value, up)), true) => {
                 let direction = if *up { "up" } else { "down" };
-                format!("`{read}` reads outside `{tensor}`: dimension {dimension} is {range}, `{index}` goes {direction} to {value}")
+                format!(
+                    "`{read}` reads outside `{tensor}`: dimension {dimension} is {range}, `{index}` goes {direction} to {value}"
+                )
             }
             (None, true) => {
-                format!("`{read}` reads outside `{tensor}`: dimension {dimension} is {range}, `{index}` is not always in it")
+                format!(
+                    "`{read}` reads outside `{tensor}`: dimension {dimension} is {range}, `{index}` is not always in it"
+                )
             }
             (_, false) => format!("`{read}` cannot be shown to stay inside `{tensor}`: `{index}` in {range}"),
         };

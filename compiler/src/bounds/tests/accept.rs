@@ -76,7 +76,10 @@ fn intermediates_are_judged_where_they_are_read() {
         ("(x: f32[N]) -> (y: f32[N - 2])", "t[i] = x[i] + x[i + 1]; y[i] = t[i] + t[i + 1];"),
         ("(x: f32[N]) -> (y: f32[N])", "t[i] = x[i - 1]; y[i] = if i > 0 { t[i] } else { 0.0 };"),
         // The hull of what is read is larger than what is read.
-        ("(x: f32[N]) -> (y: f32[2 * N])", "t[i] = x[(i + 1) / 2 - (i % 2)]; y[i] = if i % 2 == 0 { t[i] } else { 0.0 };"),
+        (
+            "(x: f32[N]) -> (y: f32[2 * N])",
+            "t[i] = x[(i + 1) / 2 - (i % 2)]; y[i] = if i % 2 == 0 { t[i] } else { 0.0 };",
+        ),
         ("(x: f32[N]) -> (y: f32[N])", "t[i in 0..N] = x[i]; y[i] = t[i - 1] or 0.0;"),
         ("(x: f32[N], p: i32[N]) -> (y: f32[N])", "t[i in 0..N] = x[i]; y[i] = t[p[i]] or 0.0;"),
         ("(x: f32[N]) -> (y: f32[N])", "t[i in 0..2 * N] = x[i]; y[i] = t[i];"),
@@ -107,7 +110,8 @@ fn other_obligations() {
 /// The side that a later room may leave untested.
 #[test]
 fn reads_with_or_are_known_by_side() {
-    let said = accepted("(x: f32[N]) -> (y: f32[N])", "y[i] = (x[i - 1] or 0.0) + (x[i + 1] or 0.0) + (x[i / 2] or 0.0);");
+    let said =
+        accepted("(x: f32[N]) -> (y: f32[N])", "y[i] = (x[i - 1] or 0.0) + (x[i + 1] or 0.0) + (x[i / 2] or 0.0);");
     let printed = said.program.printed();
     let mut lines = String::new();
     for (value, read) in &said.bounds.reads {
@@ -115,5 +119,31 @@ fn reads_with_or_are_known_by_side() {
         lines += &format!("{}: {sides:?} {:?} {}\n", printed.value_text(*value), read.affine, read.is_inside());
         assert!(matches!(said.program.algorithm.values[*value as usize], Value::Read { .. }));
     }
-    expect_test::expect![[r#""#]].assert_eq(&lines);
+    expect_test::expect![[r#"
+        (x[i - 1] or 0.0f32): [(false, true)] [true] false
+        (x[i + 1] or 0.0f32): [(true, false)] [true] false
+        (x[i / 2] or 0.0f32): [(true, true)] [false] true
+    "#]]
+    .assert_eq(&lines);
+}
+
+/// An obligation is found through several levels, with conditions of the outermost reader.
+#[test]
+fn several_levels() {
+    accepted(
+        "(x: f32[N]) -> (y: f32[N])",
+        "a[i] = x[i - 2]; b[i] = a[i] + a[i + 1]; y[i] = if i >= 2 && i + 1 < N { b[i] } else { 0.0 };",
+    );
+    accepted("(x: f32[M, K]) -> (y: f32[M])", "e[i, k] = exp(x[i, k]); s[i] = sum(|k| e[i, k]); y[i] = s[i];");
+}
+
+/// Sharing keeps the second walk small: 2^20 paths, 20 equations.
+#[test]
+fn many_paths_are_walked_once_each() {
+    let mut body = "t0[i] = x[i - 30];".to_owned();
+    for level in 1..20 {
+        body += &format!("t{level}[i] = t{0}[i] + t{0}[i + 1];", level - 1);
+    }
+    body += "y[i] = if i >= 30 && i < N - 30 { t19[i] } else { 0.0 };";
+    accepted("(x: f32[N]) -> (y: f32[N])", &body);
 }

@@ -5,7 +5,7 @@ mod brute;
 mod refuse;
 
 use super::{Bounds, check};
-use crate::diag::{Diagnostics, Renderer};
+use crate::diag::Renderer;
 use crate::extent::Facts;
 use crate::program::{Program, build};
 use crate::syntax::{TokenBuffer, TokenMap, locate, parse};
