@@ -27,7 +27,7 @@ family! {
         ];
         /// One of two by a predicate.
         Selp: "9.7.5.3", None, None, [
-            "selp.<b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64> d, a, b, c:pred!",
+            "selp.<b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64> d, a, b, !c",
         ];
         /// One of two by the sign of a third.
         Slct: "9.7.5.4", None, None, [

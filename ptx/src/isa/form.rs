@@ -19,6 +19,7 @@
 //!   accumulator of `wgmma` (m·n/128 registers, or half as many with packed halves), `xO` the offsets of an `im2col` copy;
 //! - then `!` no immediate, `+` the register may be wider than the type, `&` also symbols and special registers, `/` (before `&`) also
 //!   a vector of equal parts that together have the type's size;
+//! - then `{0..15}`, `{0..1024/32}`, `{1|2}`: what a constant here may be (`/32`: multiples of 32 only);
 //! - `name?` may be left out, `name?a|b` is present exactly when one of these modifiers is, `…@8.0/90` needs that version and target;
 //! - after the operands, `-a|b+c|d` forbids every combination of one of `a b` with one of `c d`;
 //! - `label`, `table`, `callee`, `args`, `rets`, `tensor` as types are what they say.
@@ -79,6 +80,8 @@ pub struct OperandSpec {
     pub ty: TypeRule,
     /// How many elements.
     pub count: Count,
+    /// What a constant at a position of kind [`OperandKind::Source`] may be, beyond fitting the type.
+    pub range: Option<ImmRule>,
     /// Whether a register may be wider than the type (`ld`, `st`, `cvt`; 9.4.1).
     pub widening: bool,
     /// Whether `_` may stand here.
@@ -502,6 +505,10 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
         Some((name, spec)) => (name, Some(spec)),
         None => (text, None),
     };
+    let (spec, range) = match spec.and_then(|spec| spec.strip_suffix('}')?.split_once('{')) {
+        Some((spec, rule)) => (Some(spec), Some(parse_imm_rule(Some(rule))?)),
+        None => (spec, None),
+    };
     let sink = name.starts_with('_');
     let name = name.strip_prefix('_').unwrap_or(name);
     let name = if name.is_empty() { "d" } else { name };
@@ -511,6 +518,7 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
         kind: if name.starts_with('d') { OperandKind::Reg } else { OperandKind::Source },
         ty: TypeRule::Slot(0),
         count: Count::Scalar,
+        range,
         widening: false,
         sink,
         presence,
