@@ -14,8 +14,10 @@ pub struct Instance {
     pub alone: bool,
 }
 
-/// Above this many combinations of modifiers, only one modifier at a time varies.
-const FULL_PRODUCT: usize = 700;
+/// Above this many combinations of modifiers, only one modifier at a time varies. With an assembler to ask, more are tried.
+fn full_product() -> usize {
+    if std::env::var_os("PTXAS").is_some() { 700 } else { 48 }
+}
 
 /// Instances that together have every modifier of every form, and every optional operand.
 pub fn instances() -> Vec<Instance> {
@@ -62,7 +64,7 @@ fn choices(form: &Form) -> Vec<Vec<Modifier>> {
         picks.filter_map(|(slot, index)| slot.alternatives.get(*index).map(|(modifier, _)| *modifier)).collect()
     };
     let mut chosen = Vec::new();
-    if product.is_some_and(|product| product <= FULL_PRODUCT) {
+    if product.is_some_and(|product| product <= full_product()) {
         let mut indices = vec![0; counts.len()];
         loop {
             chosen.extend(Some(pick(&indices)).filter(|modifiers| form.arrange(modifiers, false).is_some()));
