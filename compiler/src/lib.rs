@@ -5,4 +5,7 @@ pub mod diag;
 pub mod domain;
 pub mod extent;
 pub mod holes;
+pub mod kernel_ir;
+pub mod lower;
+pub mod program;
 pub mod syntax;
