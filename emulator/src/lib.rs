@@ -1,1 +1,4 @@
 //! See the package description.
+#![forbid(unsafe_code)]
+mod lanes;
+mod num;
