@@ -1,1 +1,6 @@
-//! See the package description.
+//! From the tokens of `schedule!` to checked PTX. A pure function of its input: no files, no environment, no clocks, no GPU.
+#![forbid(unsafe_code)]
+
+pub mod diag;
+pub mod extent;
+pub mod syntax;

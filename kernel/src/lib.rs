@@ -1,1 +1,32 @@
-//! See the package description.
+//! A GPU kernel as plain data, and the pure rules over that data.
+//!
+//! This leaf crate is what the compiler (which writes a [`KernelInfo`]), the launcher and the emulator (which read it), and
+//! the command line share. It has no dependencies and analyses nothing: a rule is a formula over sizes, a [`Constraint`],
+//! that the compiler proves, refutes, or writes into the kernel's table for the launcher to evaluate.
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | [`element`] | element types |
+//! | [`size`] | symbolic sizes, constraints, their evaluation |
+//! | [`algorithm`] | what a kernel computes: typed equations without a schedule |
+//! | [`info`] | the kernel: parameters, facts, launch shape, PTX, explanation |
+//! | [`rules`] | rules over concrete values: strides, overlap, extents in bytes, binding of dimensions |
+//!
+//! Every list is a `Cow<'static, [_]>`: the macro emits statics, the command line passes owned values to the same launcher.
+#![forbid(unsafe_code)]
+
+pub mod algorithm;
+pub mod element;
+pub mod info;
+pub mod rules;
+pub mod size;
+
+pub use algorithm::Algorithm;
+pub use element::ElementType;
+pub use info::KernelInfo;
+pub use size::{Constraint, Relation, Size, SizeError, SizeOp};
+
+/// A list that is either a static of an expanded macro or an owned value.
+pub type List<T> = std::borrow::Cow<'static, [T]>;
+/// A text that is either a static of an expanded macro or an owned value.
+pub type Text = std::borrow::Cow<'static, str>;

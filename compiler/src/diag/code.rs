@@ -1,0 +1,88 @@
+//! The table of diagnostic codes: one row a code. Codes are never reused.
+
+use super::Level;
+
+/// Declares [`Code`] and its table from rows `CODE name level "summary";`.
+macro_rules! codes {
+    ($($code:ident $name:literal $level:ident $summary:literal;)*) => {
+        /// A diagnostic code. The hundreds name the question: see the table in this file.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs, reason = "the row of each code says what it is")]
+        pub enum Code { $($code,)* }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Code] = &[$(Code::$code,)*];
+
+            /// The row of this code.
+            #[must_use]
+            pub const fn row(self) -> &'static Row {
+                const ROWS: &[Row] = &[$(Row { code: stringify!($code), name: $name, level: Level::$level, summary: $summary },)*];
+                &ROWS[self as usize]
+            }
+        }
+    };
+}
+
+/// What is fixed about a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// `TW0001`
+    pub code: &'static str,
+    /// A short name in words joined by `-`.
+    pub name: &'static str,
+    /// Whether it stops the compilation.
+    pub level: Level,
+    /// One line for lists of codes and the title of its page.
+    pub summary: &'static str,
+}
+
+codes! {
+    // TW00: syntax.
+    TW0001 "unexpected-token" Error "a token that the grammar does not allow here";
+    TW0002 "unknown-word" Error "a word that the grammar does not know here";
+    TW0003 "too-deep" Error "an expression or block nested too deeply";
+    TW0004 "bad-literal" Error "a literal that is not a number of the language";
+    TW0005 "not-supported-yet" Error "a construct that is planned and not built yet";
+    TW0006 "reserved-name" Error "a word of the language or of Rust used as a name";
+    TW0007 "repeated-clause" Error "a clause written twice or missing";
+    TW0008 "bad-fact" Error "a fact that is not one comparison";
+    TW0009 "foreign-syntax" Error "a construct of Rust that the language does not have";
+    TW0010 "empty-invocation" Error "an invocation without a kernel";
+
+    // TW01: names and types.
+    TW0101 "unknown-name" Error "a name that nothing defines";
+
+    // TW02: sizes, divisibility, holes.
+    TW0201 "not-divisible" Error "a size that is not known to be a multiple of what an op needs";
+
+    // TW03: the tensor memory accelerator.
+    TW0301 "strided-hole" Error "a strided tile whose holes cannot be made zero";
+
+    // TW04: layout and alignment.
+    TW0401 "misaligned-vector" Error "a vector access that is not known to be aligned";
+
+    // TW05: memory and resource budgets.
+    TW0501 "shared-memory" Error "more shared memory than the target has";
+
+    // TW06: collectives.
+    TW0601 "wrong-collective" Error "an operation run by other threads than it needs";
+
+    // TW07: dependences, ownership, synchronisation.
+    TW0701 "not-the-owner" Error "a register element read by a thread that does not hold it";
+
+    // TW09: bounds.
+    TW0901 "out-of-bounds" Error "a read outside its tensor";
+
+    // TW10: numerics.
+    TW1001 "empty-argmax" Error "an argmax or argmin over a range that may be empty";
+
+    // TW90: our own bug.
+    TW9001 "internal" Error "a defect of the compiler";
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.row().code)
+    }
+}

@@ -1,0 +1,128 @@
+//! What can go wrong, as data, and the only place that writes prose for users.
+//!
+//! A check reports a payload struct that holds facts (names, sizes, spans). The file of its family (`tw00xx.rs`,
+//! `tw01xx.rs`, …) turns the payload into a [`Diagnostic`]; [`render`] turns that into text. To add a diagnostic:
+//! one row in `code.rs`, one struct with its [`IntoDiagnostic`] in the family's file.
+
+mod code;
+mod sink;
+pub mod suggest;
+pub mod tw00xx;
+pub mod tw01xx;
+pub mod tw02xx;
+pub mod tw03xx;
+pub mod tw04xx;
+pub mod tw05xx;
+pub mod tw06xx;
+pub mod tw07xx;
+pub mod tw09xx;
+pub mod tw10xx;
+pub mod tw90xx;
+
+pub use code::{Code, Row};
+pub use sink::{Diagnostics, Report};
+
+use crate::syntax::Span;
+
+/// Whether a finding stops the compilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// The program is refused.
+    Error,
+    /// The program is accepted; the author should know.
+    Warning,
+}
+
+/// One finding, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Its code.
+    pub code: Code,
+    /// Error or warning.
+    pub level: Level,
+    /// One sentence with the user's names, no capital, no full stop.
+    pub title: String,
+    /// The deciding place.
+    pub primary: Span,
+    /// Other places, each with what happens there.
+    pub labels: Vec<(Span, String)>,
+    /// Why, one fact each.
+    pub notes: Vec<String>,
+    /// The smallest witness, replayable.
+    pub counterexample: Option<String>,
+    /// Edits that make it go away, best first.
+    pub help: Vec<Suggestion>,
+}
+
+/// A proposed edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The proposal in words; code between backticks.
+    pub text: String,
+    /// The edit itself, for tools: replace these tokens by this text.
+    pub replacement: Option<(Span, String)>,
+}
+
+/// A payload that can be put into words.
+pub trait IntoDiagnostic {
+    /// The words.
+    fn into_diagnostic(self) -> Diagnostic;
+}
+
+impl IntoDiagnostic for Diagnostic {
+    fn into_diagnostic(self) -> Diagnostic {
+        self
+    }
+}
+
+impl Diagnostic {
+    /// A finding with the level of its code and nothing but a title.
+    #[must_use]
+    pub fn new(code: Code, primary: Span, title: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code,
+            level: code.row().level,
+            title: title.into(),
+            primary,
+            labels: Vec::new(),
+            notes: Vec::new(),
+            counterexample: None,
+            help: Vec::new(),
+        }
+    }
+
+    /// Adds another place.
+    #[must_use]
+    pub fn label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.labels.push((span, text.into()));
+        self
+    }
+
+    /// Adds a reason.
+    #[must_use]
+    pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Sets the witness.
+    #[must_use]
+    pub fn counterexample(mut self, text: impl Into<String>) -> Diagnostic {
+        self.counterexample = Some(text.into());
+        self
+    }
+
+    /// Adds a proposal in words.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
+        self.help.push(Suggestion { text: text.into(), replacement: None });
+        self
+    }
+
+    /// Adds a proposal with the edit that does it.
+    #[must_use]
+    pub fn replace(mut self, span: Span, replacement: impl Into<String>, text: impl Into<String>) -> Diagnostic {
+        self.help.push(Suggestion { text: text.into(), replacement: Some((span, replacement.into())) });
+        self
+    }
+}

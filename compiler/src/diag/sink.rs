@@ -1,0 +1,92 @@
+//! The collector: findings go in as they are met and come out deduplicated, in source order, and not too many.
+
+use super::{Diagnostic, IntoDiagnostic, Level};
+
+/// Findings shown at once, per level; the rest is counted.
+const SHOWN: usize = 8;
+
+/// Findings kept at all, so that a hostile input cannot make the list grow without bound.
+const KEPT: usize = 1000;
+
+/// A collector of findings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    found: Vec<Diagnostic>,
+    dropped_errors: usize,
+    dropped_warnings: usize,
+}
+
+/// What is shown of the findings of a [`Diagnostics`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Errors in source order, at most eight.
+    pub errors: Vec<Diagnostic>,
+    /// How many more errors there are.
+    pub more_errors: usize,
+    /// Warnings in source order, at most eight.
+    pub warnings: Vec<Diagnostic>,
+    /// How many more warnings there are.
+    pub more_warnings: usize,
+}
+
+impl Diagnostics {
+    /// An empty collector.
+    #[must_use]
+    pub fn new() -> Diagnostics {
+        Diagnostics::default()
+    }
+
+    /// Adds a finding.
+    pub fn report(&mut self, payload: impl IntoDiagnostic) {
+        let diagnostic = payload.into_diagnostic();
+        if self.found.len() < KEPT {
+            self.found.push(diagnostic);
+            return;
+        }
+        match diagnostic.level {
+            Level::Error => self.dropped_errors += 1,
+            Level::Warning => self.dropped_warnings += 1,
+        }
+    }
+
+    /// Adds all findings of another collector.
+    pub fn append(&mut self, other: Diagnostics) {
+        for diagnostic in other.found {
+            self.report(diagnostic);
+        }
+        self.dropped_errors += other.dropped_errors;
+        self.dropped_warnings += other.dropped_warnings;
+    }
+
+    /// Whether a finding stops the compilation.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.dropped_errors > 0 || self.found.iter().any(|found| found.level == Level::Error)
+    }
+
+    /// Whether nothing was found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// All findings kept, in the order reported.
+    #[must_use]
+    pub fn found(&self) -> &[Diagnostic] {
+        &self.found
+    }
+
+    /// What to show: sorted by place, duplicates (same code, same place) removed, capped.
+    #[must_use]
+    pub fn finish(mut self) -> Report {
+        self.found.sort_by_key(|found| (found.primary, found.code));
+        self.found.dedup_by_key(|found| (found.primary, found.code));
+        let (mut errors, mut warnings): (Vec<_>, Vec<_>) =
+            self.found.into_iter().partition(|found| found.level == Level::Error);
+        let more_errors = self.dropped_errors + errors.len().saturating_sub(SHOWN);
+        let more_warnings = self.dropped_warnings + warnings.len().saturating_sub(SHOWN);
+        errors.truncate(SHOWN);
+        warnings.truncate(SHOWN);
+        Report { errors, more_errors, warnings, more_warnings }
+    }
+}

@@ -1,0 +1,527 @@
+//! Quasi-polynomial integer expressions in normal form: what extents, indices and offsets are made of.
+//!
+//! An expression is a sum of coefficient · product of atoms; an atom is a variable or a floored quotient ⌊e / d⌋. A
+//! remainder is written e − d·⌊e / d⌋ and a rounded-up quotient ⌊(e + d − 1) / d⌋, so that equal things look equal. The
+//! normal form pulls whole multiples out of a quotient and merges nested ones, both by identities of floor division:
+//!
+//! - ⌊(d·q + r) / d⌋ = q + ⌊r / d⌋;
+//! - ⌊(g·a + c) / (g·b)⌋ = ⌊(a + ⌊c / g⌋) / b⌋ for integer a and constant c;
+//! - ⌊(⌊a / b⌋ + k) / c⌋ = ⌊(a + k·b) / (b·c)⌋.
+//!
+//! Arithmetic is checked. An expression that would overflow, or grow past [`TERM_LIMIT`], becomes [`Expr::unknown`], about
+//! which nothing can be proved; no wrong value ever comes out.
+
+use tilewright_kernel::size::{Size, SizeOp};
+
+/// A variable: the kernel's dimensions come first (`0..dims`), then whatever the user of the expression numbers.
+pub type Var = u32;
+
+/// Most terms an expression may have.
+const TERM_LIMIT: usize = 64;
+
+/// A factor of a term.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Atom {
+    /// A variable.
+    Var(Var),
+    /// ⌊of / by⌋, by ≥ 1.
+    Quotient {
+        /// Dividend.
+        of: Box<Expr>,
+        /// Divisor; positive wherever the expression is meant to have a value.
+        by: Box<Expr>,
+    },
+}
+
+/// Coefficient times a product of atoms.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Term {
+    /// Factors, sorted; none for the constant term.
+    pub atoms: Vec<Atom>,
+    /// Never zero.
+    pub coefficient: i128,
+}
+
+/// An integer expression in normal form.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Expr {
+    /// Sorted by atoms, each product once.
+    terms: Vec<Term>,
+    /// Whether something was lost: overflow, or too many terms.
+    unknown: bool,
+}
+
+impl From<i128> for Expr {
+    fn from(value: i128) -> Self {
+        Self::constant(value)
+    }
+}
+
+impl Expr {
+    /// A literal.
+    pub fn constant(value: i128) -> Self {
+        let terms = if value == 0 { Vec::new() } else { vec![Term { atoms: Vec::new(), coefficient: value }] };
+        Self { terms, unknown: false }
+    }
+
+    /// A variable.
+    pub fn var(var: Var) -> Self {
+        Self { terms: vec![Term { atoms: vec![Atom::Var(var)], coefficient: 1 }], unknown: false }
+    }
+
+    /// An expression about which nothing is known.
+    pub fn unknown() -> Self {
+        Self { terms: Vec::new(), unknown: true }
+    }
+
+    /// Whether something was lost on the way.
+    pub fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    /// The terms, sorted by their atoms.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    /// The value, if it is a literal.
+    pub fn as_constant(&self) -> Option<i128> {
+        match &self.terms[..] {
+            _ if self.unknown => None,
+            [] => Some(0),
+            [Term { atoms, coefficient }] if atoms.is_empty() => Some(*coefficient),
+            _ => None,
+        }
+    }
+
+    /// The variable, if it is nothing more than one.
+    pub fn as_var(&self) -> Option<Var> {
+        match &self.terms[..] {
+            [Term { atoms, coefficient: 1 }] if !self.unknown => match atoms[..] {
+                [Atom::Var(v)] => Some(v),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The constant term.
+    pub fn constant_term(&self) -> i128 {
+        self.terms.first().filter(|t| t.atoms.is_empty()).map_or(0, |t| t.coefficient)
+    }
+
+    fn from_terms(mut terms: Vec<Term>) -> Self {
+        terms.sort_by(|a, b| a.atoms.cmp(&b.atoms));
+        let mut merged: Vec<Term> = Vec::with_capacity(terms.len());
+        for term in terms {
+            match merged.last_mut() {
+                Some(last) if last.atoms == term.atoms => {
+                    let Some(sum) = last.coefficient.checked_add(term.coefficient) else { return Self::unknown() };
+                    last.coefficient = sum;
+                }
+                _ => merged.push(term),
+            }
+        }
+        merged.retain(|t| t.coefficient != 0);
+        if merged.len() > TERM_LIMIT {
+            return Self::unknown();
+        }
+        Self { terms: merged, unknown: false }
+    }
+
+    /// self + other
+    #[must_use]
+    pub fn add(&self, other: &Self) -> Self {
+        if self.unknown || other.unknown {
+            return Self::unknown();
+        }
+        Self::from_terms(self.terms.iter().chain(&other.terms).cloned().collect())
+    }
+
+    /// self · factor
+    #[must_use]
+    pub fn scale(&self, factor: i128) -> Self {
+        if self.unknown {
+            return Self::unknown();
+        }
+        let mut terms = Vec::with_capacity(self.terms.len());
+        for term in &self.terms {
+            let Some(coefficient) = term.coefficient.checked_mul(factor) else { return Self::unknown() };
+            terms.push(Term { atoms: term.atoms.clone(), coefficient });
+        }
+        Self::from_terms(terms)
+    }
+
+    /// self − other
+    #[must_use]
+    pub fn sub(&self, other: &Self) -> Self {
+        self.add(&other.scale(-1))
+    }
+
+    /// self · other
+    #[must_use]
+    pub fn mul(&self, other: &Self) -> Self {
+        if self.unknown || other.unknown || self.terms.len() * other.terms.len() > TERM_LIMIT * TERM_LIMIT {
+            return Self::unknown();
+        }
+        let mut terms = Vec::with_capacity(self.terms.len() * other.terms.len());
+        for a in &self.terms {
+            for b in &other.terms {
+                let Some(coefficient) = a.coefficient.checked_mul(b.coefficient) else { return Self::unknown() };
+                let mut atoms: Vec<Atom> = a.atoms.iter().chain(&b.atoms).cloned().collect();
+                atoms.sort();
+                terms.push(Term { atoms, coefficient });
+            }
+        }
+        Self::from_terms(terms)
+    }
+
+    /// ⌊self / by⌋; `by` must be positive wherever the result is used.
+    #[must_use]
+    pub fn floor_div(&self, by: &Self) -> Self {
+        if self.unknown || by.unknown {
+            return Self::unknown();
+        }
+        match by.as_constant() {
+            Some(d) if d <= 0 => Self::unknown(),
+            Some(1) => self.clone(),
+            Some(d) => self.floor_div_literal(d),
+            None if self == by => Self::constant(1),
+            None => {
+                // ⌊(q·by + r) / by⌋ = q + ⌊r / by⌋ for a product that has `by` as a factor.
+                if let [Term { atoms, coefficient: 1 }] = &by.terms[..] {
+                    let (whole, rest): (Vec<_>, Vec<_>) =
+                        self.terms.iter().cloned().partition(|t| without(&t.atoms, atoms).is_some());
+                    if !whole.is_empty() {
+                        let whole = (whole.into_iter())
+                            .map(|t| Term {
+                                atoms: without(&t.atoms, atoms).expect("partitioned on it"),
+                                coefficient: t.coefficient,
+                            })
+                            .collect();
+                        return Self::from_terms(whole).add(&Self::from_terms(rest).floor_div(by));
+                    }
+                }
+                if self.terms.is_empty() { Self::constant(0) } else { Self::quotient(self.clone(), by.clone()) }
+            }
+        }
+    }
+
+    fn floor_div_literal(&self, d: i128) -> Self {
+        // Whole multiples of d leave the quotient.
+        let mut whole = Vec::new();
+        let mut rest = Vec::new();
+        for term in &self.terms {
+            let (q, r) = (term.coefficient.div_euclid(d), term.coefficient.rem_euclid(d));
+            if q != 0 {
+                whole.push(Term { atoms: term.atoms.clone(), coefficient: q });
+            }
+            if r != 0 {
+                rest.push(Term { atoms: term.atoms.clone(), coefficient: r });
+            }
+        }
+        let whole = Self::from_terms(whole);
+        let rest = Self::from_terms(rest);
+        if rest.as_constant().is_some() {
+            return whole; // a constant in [0, d) contributes nothing
+        }
+        // A common factor of the divisor and all other terms cancels; the constant is rounded down.
+        let g = rest.terms.iter().filter(|t| !t.atoms.is_empty()).fold(d, |g, t| gcd(g, t.coefficient));
+        let divide = |t: &Term| Term { atoms: t.atoms.clone(), coefficient: t.coefficient.div_euclid(g) };
+        let reduced = Self::from_terms(rest.terms.iter().map(divide).filter(|t| t.coefficient != 0).collect());
+        let d = d / g;
+        if d == 1 {
+            return whole.add(&reduced);
+        }
+        // ⌊(⌊a / b⌋ + k) / d⌋ = ⌊(a + k·b) / (b·d)⌋
+        let k = reduced.constant_term();
+        if let [Term { atoms, coefficient: 1 }] = &reduced.sub(&Self::constant(k)).terms[..]
+            && let [Atom::Quotient { of, by }] = &atoms[..]
+            && let Some(b) = by.as_constant()
+            && let (Some(kb), Some(bd)) = (k.checked_mul(b), b.checked_mul(d))
+        {
+            return whole.add(&of.add(&Self::constant(kb)).floor_div_literal(bd));
+        }
+        whole.add(&Self::quotient(reduced, Self::constant(d)))
+    }
+
+    /// The product of atoms, coefficient 1.
+    pub(super) fn from_atoms(atoms: &[Atom]) -> Self {
+        Self { terms: vec![Term { atoms: atoms.to_vec(), coefficient: 1 }], unknown: false }
+    }
+
+    fn quotient(of: Self, by: Self) -> Self {
+        let atom = Atom::Quotient { of: Box::new(of), by: Box::new(by) };
+        Self { terms: vec![Term { atoms: vec![atom], coefficient: 1 }], unknown: false }
+    }
+
+    /// ⌈self / by⌉
+    #[must_use]
+    pub fn ceil_div(&self, by: &Self) -> Self {
+        self.add(by).sub(&Self::constant(1)).floor_div(by)
+    }
+
+    /// self − by·⌊self / by⌋
+    #[must_use]
+    pub fn modulo(&self, by: &Self) -> Self {
+        self.sub(&self.floor_div(by).mul(by))
+    }
+
+    /// Every variable replaced by `map` of it (`None` keeps it), renormalised.
+    #[must_use]
+    pub fn substitute(&self, map: &dyn Fn(Var) -> Option<Self>) -> Self {
+        if self.unknown {
+            return Self::unknown();
+        }
+        if !self.terms.iter().any(|t| t.atoms.iter().any(|a| mentions(a, map))) {
+            return self.clone();
+        }
+        let mut sum = Self::constant(0);
+        for term in &self.terms {
+            let mut product = Self::constant(term.coefficient);
+            for atom in &term.atoms {
+                let factor = match atom {
+                    Atom::Var(v) => map(*v).unwrap_or_else(|| Self::var(*v)),
+                    Atom::Quotient { of, by } => of.substitute(map).floor_div(&by.substitute(map)),
+                };
+                product = product.mul(&factor);
+            }
+            sum = sum.add(&product);
+        }
+        sum
+    }
+
+    /// The value when variable `v` is `values[v]`; none on overflow, division by a non-positive number, or a lost term.
+    pub fn eval(&self, values: &[i128]) -> Option<i128> {
+        if self.unknown {
+            return None;
+        }
+        let mut sum = 0_i128;
+        for term in &self.terms {
+            let mut product = term.coefficient;
+            for atom in &term.atoms {
+                let factor = match atom {
+                    Atom::Var(v) => *values.get(*v as usize)?,
+                    Atom::Quotient { of, by } => {
+                        let by = by.eval(values)?;
+                        if by <= 0 {
+                            return None;
+                        }
+                        of.eval(values)?.div_euclid(by)
+                    }
+                };
+                product = product.checked_mul(factor)?;
+            }
+            sum = sum.checked_add(product)?;
+        }
+        Some(sum)
+    }
+
+    /// The variables it mentions, ascending, each once.
+    pub fn vars(&self) -> Vec<Var> {
+        let mut vars = Vec::new();
+        self.collect_vars(&mut vars);
+        vars.sort_unstable();
+        vars.dedup();
+        vars
+    }
+
+    fn collect_vars(&self, vars: &mut Vec<Var>) {
+        for atom in self.terms.iter().flat_map(|t| &t.atoms) {
+            match atom {
+                Atom::Var(v) => vars.push(*v),
+                Atom::Quotient { of, by } => {
+                    of.collect_vars(vars);
+                    by.collect_vars(vars);
+                }
+            }
+        }
+    }
+
+    /// The expression for a kernel's size; [`Expr::unknown`] for one with `min` or `max`, or a divisor that is not positive.
+    pub fn from_size(size: &Size) -> Self {
+        let mut stack: Vec<Self> = Vec::new();
+        for op in size.ops.iter() {
+            let value = match *op {
+                SizeOp::Const(c) => Self::constant(i128::from(c)),
+                SizeOp::Dim(d) => Self::var(Var::from(d)),
+                _ => {
+                    let (Some(b), Some(a)) = (stack.pop(), stack.pop()) else { return Self::unknown() };
+                    match op {
+                        SizeOp::Add => a.add(&b),
+                        SizeOp::Sub => a.sub(&b),
+                        SizeOp::Mul => a.mul(&b),
+                        SizeOp::Div => a.floor_div(&b),
+                        SizeOp::CeilDiv => a.ceil_div(&b),
+                        SizeOp::Mod => a.modulo(&b),
+                        _ => Self::unknown(),
+                    }
+                }
+            };
+            stack.push(value);
+        }
+        match stack.pop() {
+            Some(value) if stack.is_empty() => value,
+            _ => Self::unknown(),
+        }
+    }
+
+    /// The expression as a kernel's size; none if something was lost, a literal exceeds 64 bits, or a variable is not one
+    /// of the first `dims`.
+    pub fn to_size(&self, dims: usize) -> Option<Size> {
+        if self.unknown {
+            return None;
+        }
+        let mut sum: Option<Size> = None;
+        // The constant last: `N + 3`, not `3 + N`.
+        let constant = self.terms.iter().filter(|t| t.atoms.is_empty());
+        for term in self.terms.iter().filter(|t| !t.atoms.is_empty()).chain(constant) {
+            let subtract = term.coefficient < 0 && sum.is_some();
+            let coefficient =
+                i64::try_from(if subtract { term.coefficient.checked_neg()? } else { term.coefficient }).ok()?;
+            let mut product: Option<Size> =
+                (coefficient != 1 || term.atoms.is_empty()).then(|| Size::constant(coefficient));
+            for atom in &term.atoms {
+                let factor = match atom {
+                    Atom::Var(v) if (*v as usize) < dims => Size::dim(u16::try_from(*v).ok()?),
+                    Atom::Var(_) => return None,
+                    Atom::Quotient { of, by } => {
+                        // ⌊(e + d − 1) / d⌋ reads better as ⌈e / d⌉.
+                        let up = of.sub(by).add(&Self::constant(1));
+                        let rounds_up = by.as_constant().is_some_and(|d| of.constant_term() == d - 1 && d > 1)
+                            || (by.as_constant().is_none() && up.terms.len() < of.terms.len());
+                        let (op, of) = if rounds_up { (SizeOp::CeilDiv, up) } else { (SizeOp::Div, (**of).clone()) };
+                        Size::binary(op, &of.to_size(dims)?, &by.to_size(dims)?)
+                    }
+                };
+                product = Some(match product {
+                    None => factor,
+                    Some(p) => Size::binary(SizeOp::Mul, &p, &factor),
+                });
+            }
+            let product = product?;
+            sum = Some(match sum {
+                None => product,
+                Some(s) => Size::binary(if subtract { SizeOp::Sub } else { SizeOp::Add }, &s, &product),
+            });
+        }
+        Some(sum.unwrap_or_else(|| Size::constant(0)))
+    }
+
+    /// The expression as text; `names(v)` names variable `v`.
+    pub fn show(&self, names: &dyn Fn(Var) -> String) -> String {
+        let vars = self.vars();
+        let texts: Vec<String> = vars.iter().map(|v| names(*v)).collect();
+        // Renumber so that any variable can be shown as a dimension of a size.
+        let map = |v: Var| vars.binary_search(&v).ok().map(|i| Self::var(i as Var));
+        match self.substitute(&map).to_size(vars.len()) {
+            Some(size) => size.display(&|d| texts.get(usize::from(d)).map_or("?", |s| s)).to_string(),
+            None => "?".to_owned(),
+        }
+    }
+}
+
+fn mentions(atom: &Atom, map: &dyn Fn(Var) -> Option<Expr>) -> bool {
+    match atom {
+        Atom::Var(v) => map(*v).is_some(),
+        Atom::Quotient { of, by } => {
+            [of, by].iter().any(|e| e.terms.iter().any(|t| t.atoms.iter().any(|a| mentions(a, map))))
+        }
+    }
+}
+
+/// `atoms` without one occurrence of each of `remove`; none if one is missing.
+fn without(atoms: &[Atom], remove: &[Atom]) -> Option<Vec<Atom>> {
+    let mut rest = atoms.to_vec();
+    for atom in remove {
+        let at = rest.iter().position(|a| a == atom)?;
+        rest.remove(at);
+    }
+    Some(rest)
+}
+
+/// Greatest common divisor, never negative; gcd(0, 0) = 0.
+pub fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(i128::MAX)
+}
+
+/// Least common multiple of positive numbers; none on overflow.
+pub fn lcm(a: i128, b: i128) -> Option<i128> {
+    (a / gcd(a, b)).checked_mul(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn n() -> Expr {
+        Expr::var(0)
+    }
+
+    fn show(e: &Expr) -> String {
+        e.show(&|v| ["N", "M", "K"][v as usize].to_owned())
+    }
+
+    #[test]
+    fn equal_things_look_equal() {
+        let four = Expr::constant(4);
+        let up = n().ceil_div(&four);
+        assert_eq!(show(&up), "ceil(N / 4)");
+        assert_eq!(up.ceil_div(&Expr::constant(8)), n().ceil_div(&Expr::constant(32)));
+        assert_eq!(n().scale(4).ceil_div(&four), n());
+        assert_eq!(n().scale(6).add(&Expr::constant(3)).floor_div(&Expr::constant(4)), {
+            n().add(&n().scale(2).add(&Expr::constant(3)).floor_div(&four))
+        });
+        let product = n().mul(&Expr::var(1));
+        assert_eq!(product.floor_div(&Expr::var(1)), n());
+        assert_eq!(show(&product.sub(&Expr::constant(2))), "N * M - 2");
+    }
+
+    #[test]
+    fn overflow_is_unknown_and_never_wrong() {
+        let huge = Expr::constant(i128::MAX);
+        assert!(huge.add(&Expr::constant(1)).is_unknown());
+        assert!(huge.mul(&huge).add(&n()).is_unknown());
+        assert_eq!(Expr::unknown().eval(&[1]), None);
+        assert!(n().floor_div(&Expr::constant(0)).is_unknown());
+    }
+
+    /// Random expressions mean the same before and after normalisation, and through `Size`.
+    #[test]
+    fn normal_form_keeps_the_value() {
+        let mut state = 1_u64;
+        let mut random = move |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        for _ in 0..2000 {
+            let values = [i128::from(random(30)), i128::from(random(9)) + 1];
+            // Build the expression and its value side by side.
+            let mut stack: Vec<(Expr, Option<i128>)> = vec![(n(), Some(values[0]))];
+            for _ in 0..6 {
+                let (e, v) = stack.last().cloned().expect("never empty");
+                let c = i128::from(random(9)) - 4;
+                let d = i128::from(random(6)) + 1;
+                stack.push(match random(6) {
+                    0 => (e.add(&Expr::constant(c)), v.map(|v| v + c)),
+                    1 => (e.scale(c), v.map(|v| v * c)),
+                    2 => (e.floor_div(&Expr::constant(d)), v.map(|v| v.div_euclid(d))),
+                    3 => (e.ceil_div(&Expr::constant(d)), v.map(|v| -(-v).div_euclid(d))),
+                    4 => (e.modulo(&Expr::constant(d)), v.map(|v| v.rem_euclid(d))),
+                    _ => (e.mul(&Expr::var(1)).add(&n()), v.map(|v| v * values[1] + values[0])),
+                });
+                let (e, v) = stack.last().expect("pushed");
+                assert_eq!(e.eval(&values), *v, "{}", show(e));
+                if let Some(size) = e.to_size(2) {
+                    let dims = [values[0] as i64, values[1] as i64];
+                    assert_eq!(size.eval(&dims).ok(), *v, "{}", show(e));
+                    assert_eq!(Expr::from_size(&size), *e, "{}", show(e));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Integer linear inequalities: a sound, incomplete test that a system has no solution.
+//!
+//! Fourier–Motzkin elimination over the rationals, with every inequality divided by the gcd of its coefficients and its
+//! constant rounded down (which keeps all integer solutions). "Infeasible" is a proof; "unknown" says nothing. The work is
+//! bounded, so that no kernel makes the macro slow.
+
+use super::expr::{Atom, Expr, Var, gcd};
+
+/// Most inequalities the elimination may hold at a time.
+const INEQUALITY_LIMIT: usize = 220;
+
+/// Σ coefficient · unknown + constant ≥ 0, unknowns ascending.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Inequality {
+    coefficients: Vec<(usize, i128)>,
+    constant: i128,
+}
+
+/// A conjunction of inequalities `e ≥ 0` over expressions. Products and quotients are unknowns of their own, tied to their
+/// parts by the inequalities that define them.
+#[derive(Clone, Debug, Default)]
+pub struct System {
+    /// The products of atoms that stand as unknowns.
+    unknowns: Vec<Vec<Atom>>,
+    inequalities: Vec<Inequality>,
+    /// Variables known to be at least this, for products.
+    floors: Vec<(Var, i128)>,
+    /// Whether an expression could not be represented; it is left out, which only weakens the system.
+    weakened: bool,
+}
+
+impl System {
+    /// No inequalities: everything is a solution.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds `var ≥ floor`.
+    pub fn at_least(&mut self, var: Var, floor: i128) {
+        self.floors.push((var, floor));
+        self.require(&Expr::var(var).sub(&Expr::constant(floor)));
+    }
+
+    /// Adds `e ≥ 0`.
+    pub fn require(&mut self, e: &Expr) {
+        if e.is_unknown() {
+            self.weakened = true;
+            return;
+        }
+        let mut coefficients: Vec<(usize, i128)> = Vec::with_capacity(e.terms().len());
+        for term in e.terms().iter().filter(|t| !t.atoms.is_empty()) {
+            coefficients.push((self.unknown(&term.atoms), term.coefficient));
+        }
+        coefficients.sort_unstable();
+        self.inequalities.push(Inequality { coefficients, constant: e.constant_term() });
+    }
+
+    /// Adds `e = 0`.
+    pub fn require_zero(&mut self, e: &Expr) {
+        self.require(e);
+        self.require(&e.scale(-1));
+    }
+
+    /// The number of the unknown that stands for a product, with its defining inequalities on first use.
+    fn unknown(&mut self, atoms: &[Atom]) -> usize {
+        if let Some(at) = self.unknowns.iter().position(|u| u == atoms) {
+            return at;
+        }
+        self.unknowns.push(atoms.to_vec());
+        let number = self.unknowns.len() - 1;
+        if self.unknowns.len() > 64 {
+            self.weakened = true;
+            return number;
+        }
+        match atoms {
+            [Atom::Quotient { of, by }] => {
+                // by·q ≤ of ≤ by·q + by − 1
+                let q = Expr::from_atoms(atoms);
+                let rest = of.sub(&q.mul(by));
+                self.require(&rest);
+                self.require(&by.sub(&rest).sub(&Expr::constant(1)));
+            }
+            [Atom::Var(_)] | [] => {}
+            _ => {
+                // With a ≥ 1 and the other factors' product p ≥ 0: a·p ≥ p, so a·p ≥ 0 too.
+                for (at, atom) in atoms.iter().enumerate() {
+                    let mut others = atoms.to_vec();
+                    others.remove(at);
+                    let nonnegative = others.iter().all(|a| self.floor(a).is_some_and(|f| f >= 0));
+                    if nonnegative && self.floor(atom).is_some_and(|f| f >= 1) {
+                        self.require(&Expr::from_atoms(atoms).sub(&Expr::from_atoms(&others)));
+                    }
+                }
+            }
+        }
+        number
+    }
+
+    /// A lower bound of an atom, as far as the floors tell.
+    fn floor(&self, atom: &Atom) -> Option<i128> {
+        match atom {
+            Atom::Var(v) => self.floors.iter().filter(|(w, _)| w == v).map(|(_, f)| *f).max(),
+            Atom::Quotient { of, by } => {
+                let mut sum = of.constant_term();
+                for term in of.terms().iter().filter(|t| !t.atoms.is_empty()) {
+                    if term.coefficient < 0 {
+                        return None;
+                    }
+                    let mut product = term.coefficient;
+                    for atom in &term.atoms {
+                        product = product.checked_mul(self.floor(atom).filter(|f| *f >= 0)?)?;
+                    }
+                    sum = sum.checked_add(product)?;
+                }
+                match by.as_constant() {
+                    Some(d) if d > 0 => Some(sum.div_euclid(d)),
+                    _ if sum >= 0 => Some(0),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Whether there is provably no integer solution.
+    pub fn is_infeasible(&self) -> bool {
+        let mut rows: Vec<Inequality> = Vec::new();
+        for row in &self.inequalities {
+            match tighten(row.clone()) {
+                Row::Never => return true,
+                Row::Always => {}
+                Row::Inequality(row) => rows.push(row),
+            }
+        }
+        prune(&mut rows);
+        loop {
+            // Eliminate the unknown that makes the fewest new rows.
+            let mut unknowns: Vec<usize> = rows.iter().flat_map(|r| r.coefficients.iter().map(|c| c.0)).collect();
+            unknowns.sort_unstable();
+            unknowns.dedup();
+            let cost = |u: usize| {
+                let (mut up, mut down) = (0_usize, 0_usize);
+                for row in &rows {
+                    match coefficient(row, u) {
+                        c if c > 0 => up += 1,
+                        c if c < 0 => down += 1,
+                        _ => {}
+                    }
+                }
+                (up * down).saturating_sub(up + down)
+            };
+            let Some(u) = unknowns.into_iter().min_by_key(|u| (cost(*u), *u)) else { return false };
+            let (with, mut next): (Vec<_>, Vec<_>) = rows.into_iter().partition(|r| coefficient(r, u) != 0);
+            let (up, down): (Vec<_>, Vec<_>) = with.into_iter().partition(|r| coefficient(r, u) > 0);
+            for a in &up {
+                for b in &down {
+                    let Some(row) = combine(a, b, u) else { continue }; // a lost row only weakens the system
+                    match tighten(row) {
+                        Row::Never => return true,
+                        Row::Always => {}
+                        Row::Inequality(row) => next.push(row),
+                    }
+                }
+            }
+            prune(&mut next);
+            if next.len() > INEQUALITY_LIMIT {
+                return false;
+            }
+            rows = next;
+        }
+    }
+}
+
+enum Row {
+    Always,
+    Never,
+    Inequality(Inequality),
+}
+
+/// Divides by the gcd of the coefficients and rounds the constant down.
+fn tighten(mut row: Inequality) -> Row {
+    let g = row.coefficients.iter().fold(0, |g, c| gcd(g, c.1));
+    if g == 0 {
+        return if row.constant < 0 { Row::Never } else { Row::Always };
+    }
+    for c in &mut row.coefficients {
+        c.1 /= g;
+    }
+    row.constant = row.constant.div_euclid(g);
+    Row::Inequality(row)
+}
+
+/// Keeps the strongest of rows with equal coefficients.
+fn prune(rows: &mut Vec<Inequality>) {
+    rows.sort_unstable();
+    rows.dedup_by(|later, kept| later.coefficients == kept.coefficients);
+}
+
+fn coefficient(row: &Inequality, unknown: usize) -> i128 {
+    row.coefficients.iter().find(|c| c.0 == unknown).map_or(0, |c| c.1)
+}
+
+/// The consequence of `a` (positive in `u`) and `b` (negative in `u`) without `u`; none on overflow.
+fn combine(a: &Inequality, b: &Inequality, u: usize) -> Option<Inequality> {
+    let (p, n) = (coefficient(a, u), coefficient(b, u).checked_neg()?);
+    let g = gcd(p, n);
+    let (fa, fb) = (n / g, p / g);
+    let mut coefficients: Vec<(usize, i128)> = Vec::with_capacity(a.coefficients.len() + b.coefficients.len());
+    for (row, factor) in [(a, fa), (b, fb)] {
+        for (v, c) in &row.coefficients {
+            let c = c.checked_mul(factor)?;
+            match coefficients.iter_mut().find(|known| known.0 == *v) {
+                Some(known) => known.1 = known.1.checked_add(c)?,
+                None => coefficients.push((*v, c)),
+            }
+        }
+    }
+    coefficients.retain(|c| c.1 != 0);
+    coefficients.sort_unstable();
+    let constant = a.constant.checked_mul(fa)?.checked_add(b.constant.checked_mul(fb)?)?;
+    Some(Inequality { coefficients, constant })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v(i: Var) -> Expr {
+        Expr::var(i)
+    }
+
+    #[test]
+    fn a_stencil_stays_inside() {
+        // 0 <= i < H - 2 and i + 2 >= H has no solution; i + 3 >= H has.
+        let mut system = System::new();
+        system.at_least(1, 0);
+        system.require(&v(0).sub(&Expr::constant(3)).sub(&v(1)));
+        let mut outside = system.clone();
+        system.require(&v(1).add(&Expr::constant(2)).sub(&v(0)));
+        assert!(system.is_infeasible());
+        outside.require(&v(1).add(&Expr::constant(3)).sub(&v(0)));
+        assert!(!outside.is_infeasible());
+    }
+
+    #[test]
+    fn quotients_and_products_carry_their_definitions() {
+        // i < ceil(N / 4), N = 4q: 4i + 3 >= N is impossible.
+        let mut system = System::new();
+        let (i, q) = (v(1), v(2));
+        system.at_least(2, 1);
+        system.at_least(1, 0);
+        let n = q.scale(4);
+        system.require(&n.ceil_div(&Expr::constant(4)).sub(&i).sub(&Expr::constant(1)));
+        system.require(&i.scale(4).add(&Expr::constant(3)).sub(&n));
+        assert!(system.is_infeasible());
+        // N·M < N with both at least 1.
+        let mut system = System::new();
+        system.at_least(0, 1);
+        system.at_least(1, 1);
+        system.require(&v(0).sub(&v(0).mul(&v(1))).sub(&Expr::constant(1)));
+        assert!(system.is_infeasible());
+    }
+
+    /// No system with an integer solution in a small box is called infeasible.
+    #[test]
+    fn infeasible_is_never_wrong() {
+        let mut state = 7_u64;
+        let mut random = move |bound: i128| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            i128::from((state >> 33) as u32) % bound
+        };
+        let mut infeasible = 0;
+        for _ in 0..1500 {
+            let rows: Vec<[i128; 4]> =
+                (0..5).map(|_| [random(7) - 3, random(7) - 3, random(7) - 3, random(13) - 6]).collect();
+            let solution = (0..343_i128).any(|p| {
+                let x = [p % 7 - 3, p / 7 % 7 - 3, p / 49 - 3];
+                rows.iter().all(|r| r[0] * x[0] + r[1] * x[1] + r[2] * (x[2] + x[0].div_euclid(3)) + r[3] >= 0)
+            });
+            let mut system = System::new();
+            for r in &rows {
+                let last = v(2).add(&v(0).floor_div(&Expr::constant(3)));
+                system.require(
+                    &v(0).scale(r[0]).add(&v(1).scale(r[1])).add(&last.scale(r[2])).add(&Expr::constant(r[3])),
+                );
+            }
+            if system.is_infeasible() {
+                assert!(!solution, "{rows:?}");
+                infeasible += 1;
+            }
+        }
+        assert!(infeasible > 50, "the test must meet infeasible systems, met {infeasible}");
+    }
+}

@@ -1,0 +1,33 @@
+//! Sizes: symbolic extents, facts about them, divisibility and inequality proofs, and the search for a smallest witness.
+//!
+//! Property: a proof holds for every assignment of dimensions that satisfies the facts (sizes at least 1, strides at least
+//! 0); a witness satisfies the facts and fails the obligation, evaluated on concrete numbers. What is approximated: some true
+//! obligations are neither proved nor refuted. Source: theory.md §2 (facts), divisibility of split.
+
+mod expr;
+mod facts;
+mod linear;
+mod search;
+
+pub use expr::{Atom, Expr, Term, Var, gcd, lcm};
+pub use facts::{Contradiction, Facts};
+pub use linear::System;
+pub use search::{Budget, Search};
+
+/// The answer to "does this hold for every admissible size?".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict<W> {
+    /// It does.
+    Proved,
+    /// It does not: a witness, the smallest one within reach.
+    Refuted(W),
+    /// Neither could be shown.
+    Undecided,
+}
+
+impl<W> Verdict<W> {
+    /// Whether it was proved.
+    pub fn is_proved(&self) -> bool {
+        matches!(self, Self::Proved)
+    }
+}

@@ -1,0 +1,158 @@
+//! The kernel as a whole: what the macro emits as one `static`, and what the launcher needs.
+
+use crate::{Algorithm, Constraint, ElementType, List, Size, Text};
+
+/// A kernel, compiled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelInfo {
+    /// Name in the source.
+    pub name: Text,
+    /// Dimensions and stride names, in order of first appearance.
+    pub dims: List<Dim>,
+    /// Inputs, then outputs, in the order of the signature.
+    pub parameters: List<Parameter>,
+    /// The `where` clause; the launcher checks each.
+    pub facts: List<Constraint>,
+    /// Further conditions that the compiler left to the launcher.
+    pub requirements: List<Constraint>,
+    /// Entry points, narrowest first; the launcher takes the first one whose conditions hold. The last has none.
+    pub entries: List<Entry>,
+    /// What each `.param` of every entry point receives, in order.
+    pub arguments: List<Argument>,
+    /// Launch shape.
+    pub launch: Launch,
+    /// The device code.
+    pub ptx: Ptx,
+    /// What the kernel computes, for the reference evaluator.
+    pub algorithm: Algorithm,
+    /// Source statements; line `n` of the PTX line table is `statements[n - 1]`.
+    pub statements: List<Text>,
+    /// What was derived and proved, for a reader.
+    pub explanation: Text,
+}
+
+/// A name whose value is known at launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dim {
+    /// Name in the source.
+    pub name: Text,
+    /// Whether it is a size or a stride.
+    pub kind: DimKind,
+}
+
+/// What a [`Dim`] measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DimKind {
+    /// A number of elements along a dimension; never negative.
+    Size,
+    /// A distance between neighbours along a dimension, in elements.
+    Stride,
+}
+
+/// A parameter of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Name in the source.
+    pub name: Text,
+    /// Element type.
+    pub element: ElementType,
+    /// Scalar or tensor.
+    pub kind: ParameterKind,
+}
+
+/// How a parameter is passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// By value.
+    Scalar,
+    /// By address.
+    Tensor(TensorParameter),
+}
+
+/// A tensor parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorParameter {
+    /// What the kernel does with it.
+    pub role: Role,
+    /// Size of each dimension, outermost first.
+    pub shape: List<Size>,
+    /// Stride of each dimension in elements, outermost first; none means row-major and contiguous.
+    pub strides: Option<List<Size>>,
+    /// What the base address must be a multiple of, in bytes.
+    pub alignment: u32,
+}
+
+/// What a kernel does with a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Only reads it.
+    Input,
+    /// Writes every element, reads none.
+    Output,
+    /// Updates it in place.
+    InOut,
+}
+
+impl Role {
+    /// Whether the kernel writes the tensor.
+    pub const fn is_written(self) -> bool {
+        matches!(self, Self::Output | Self::InOut)
+    }
+}
+
+/// One entry point of the PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Symbol in the PTX.
+    pub name: Text,
+    /// Conditions under which it is correct, such as 32-bit indices that suffice.
+    pub conditions: List<Constraint>,
+}
+
+/// What one `.param` receives. Addresses and dimensions are 64-bit, scalars have their element's width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// Base address of a tensor parameter.
+    Address(u16),
+    /// Value of a scalar parameter.
+    Scalar(u16),
+    /// Value of a dimension or stride, as a signed 64-bit integer.
+    Dim(u16),
+}
+
+/// Launch shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Number of blocks; the grid is one-dimensional.
+    pub blocks: Size,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Blocks of a cluster; 1 without clusters.
+    pub cluster: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+}
+
+/// The device code and what it needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ptx {
+    /// PTX text.
+    pub text: Text,
+    /// PTX ISA version, such as (7, 0).
+    pub version: (u8, u8),
+    /// Target, such as `sm_80`.
+    pub target: Text,
+    /// Lowest compute capability, such as (8, 0).
+    pub capability: (u8, u8),
+    /// Whether it runs on that compute capability only (targets with the suffix `a`).
+    pub exact_capability: bool,
+    /// Lowest CUDA version of the driver, such as (11, 0).
+    pub driver: (u8, u8),
+}
+
+impl KernelInfo {
+    /// The name of dimension `dim`, for messages.
+    pub fn dim_name(&self, dim: u16) -> &str {
+        self.dims.get(usize::from(dim)).map_or("?", |d| &d.name)
+    }
+}

@@ -1,0 +1,662 @@
+//! One form of an instruction, and the notation in which the table spells it.
+//!
+//! ```text
+//! fma.<rn|rz>[.ftz][.sat].f32 d, a, b, c
+//! add.<rn|rz>[.<f16|bf16@7.8/90>] …          a modifier with the PTX version and target it needs
+//! ld[.volatile][.<$space>].<$mem> dst, *a     groups of alternatives, an address
+//! cp.async.bulk.commit_group @8.0/90          what the whole form needs
+//! ```
+//! **Modifiers** follow the mnemonic in the order of printing: `.word` required, `.<a|b>` one of, `[.word]` and `[.<a|b>]`
+//! optional. `$name` stands for a group of [`group`]. `word@8.0/90` needs that version and target.
+//!
+//! **Operands** are `name`, `name:type` and so on, where
+//! - a name starting with `d` is written, every other is read; `_d` may be the sink `_`, `_` must be; a source may be an immediate;
+//! - `d[|p]` and `d|p` are a pair whose second part is a predicate;
+//! - `*a` is an address, `*a:shared` in that space, otherwise in the space of the first space modifier (generic without one);
+//! - `#n:0..15`, `#n:4|8|16`, `#n` are immediates; `!p` is a source predicate that may be negated;
+//! - types: `T0`, `T1`… the type modifier of that number (`T0` when nothing is said), `W` twice as wide as `T0`, or a type;
+//! - after the type: `xN` a vector of N, `xV` as `.v2 .v4` says (scalar without), `xX` as `.x1 .x2 .x4` says, `xD` and `xH` the
+//!   accumulator of `wgmma` (m·n/128 registers, or half as many with packed halves), `xO` the offsets of an `im2col` copy;
+//! - then `!` no immediate, `+` the register may be wider than the type, `&` also symbols and special registers, `/` (before `&`) also
+//!   a vector of equal parts that together have the type's size;
+//! - `name?` may be left out, `name?a|b` is present exactly when one of these modifiers is, `…@8.0/90` needs that version and target;
+//! - `label`, `table`, `callee`, `args`, `rets`, `tensor` as types are what they say.
+
+use crate::isa::Op;
+use crate::modifier::FlagView as _;
+use crate::modifier::{Flag, MatrixCount, Modifier, TensorRank, VectorWidth};
+use crate::operand::Operand;
+use crate::types::{ScalarType, StateSpace};
+use crate::version::{PtxVersion, Requirement};
+
+/// One spelling of an instruction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Form {
+    /// The instruction.
+    pub op: Op,
+    /// Index among the instruction's forms.
+    pub index: u16,
+    /// The word before the first dot.
+    pub mnemonic: &'static str,
+    /// Modifier positions in order.
+    pub slots: Vec<Slot>,
+    /// Operand positions in order.
+    pub operands: Vec<OperandSpec>,
+    /// What the form needs whatever its modifiers.
+    pub requirement: Requirement,
+    /// The line of the table.
+    pub syntax: &'static str,
+}
+
+/// A position for one modifier.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// What may stand here, with what each needs.
+    pub alternatives: Vec<(Modifier, Requirement)>,
+    /// Whether it may be left out.
+    pub optional: bool,
+}
+
+impl Slot {
+    fn need(&self, modifier: Modifier) -> Option<Requirement> {
+        self.alternatives
+            .iter()
+            .find(|(candidate, _)| *candidate == modifier)
+            .map(|(_, need)| *need)
+    }
+}
+
+/// A position for one operand.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OperandSpec {
+    /// Name in the manual's syntax line.
+    pub name: &'static str,
+    /// Whether it is written.
+    pub written: bool,
+    /// What may stand here.
+    pub kind: OperandKind,
+    /// Its type.
+    pub ty: TypeRule,
+    /// How many elements.
+    pub count: Count,
+    /// Whether a register may be wider than the type (`ld`, `st`, `cvt`; 9.4.1).
+    pub widening: bool,
+    /// Whether `_` may stand here.
+    pub sink: bool,
+    /// When it is there.
+    pub presence: Presence,
+    /// What its presence needs.
+    pub requirement: Requirement,
+}
+
+/// What may stand at an operand position.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OperandKind {
+    /// A register.
+    Reg,
+    /// A register or an immediate.
+    Source,
+    /// A register, an immediate, a special register or the address of a symbol.
+    Any,
+    /// `_` and nothing else.
+    Sink,
+    /// A register or a vector of equal parts of it.
+    Pack,
+    /// As `Any`, or a vector of equal parts.
+    AnyPack,
+    /// A predicate register, perhaps negated, or an immediate.
+    Pred,
+    /// A result and a predicate; the second may be left out when `optional`.
+    Pair {
+        /// Whether a single register will do.
+        optional: bool,
+    },
+    /// An immediate.
+    Imm(ImmRule),
+    /// A memory operand.
+    Address(Option<StateSpace>),
+    /// `[map, {coordinates}]`.
+    Tensor,
+    /// A label.
+    Label,
+    /// A table of labels.
+    Table,
+    /// A function, or a register that holds its address.
+    Callee,
+    /// `(a, b)`.
+    List,
+}
+
+/// Which immediates are allowed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ImmRule {
+    /// Any integer.
+    Any,
+    /// An inclusive range.
+    Range(i64, i64),
+    /// An inclusive range, multiples of the third number only.
+    Multiple(i64, i64, i64),
+    /// One of these.
+    OneOf(Vec<i64>),
+}
+
+impl ImmRule {
+    /// Whether the rule allows the value.
+    pub fn allows(&self, value: i128) -> bool {
+        match self {
+            ImmRule::Any => true,
+            ImmRule::Range(lo, hi) => (i128::from(*lo)..=i128::from(*hi)).contains(&value),
+            ImmRule::Multiple(lo, hi, step) => {
+                (i128::from(*lo)..=i128::from(*hi)).contains(&value)
+                    && value % i128::from(*step) == 0
+            }
+            ImmRule::OneOf(values) => values.iter().any(|allowed| i128::from(*allowed) == value),
+        }
+    }
+
+    /// A value that the rule allows.
+    pub fn example(&self) -> i64 {
+        match self {
+            ImmRule::Any => 1,
+            ImmRule::Range(lo, _) => *lo,
+            ImmRule::Multiple(lo, _, step) => (lo + step - 1) / step * step,
+            ImmRule::OneOf(values) => values.first().copied().unwrap_or(0),
+        }
+    }
+}
+
+/// The type of an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TypeRule {
+    /// The type modifier of this number.
+    Slot(u8),
+    /// Twice as wide as the first type modifier.
+    Wide,
+    /// This type.
+    Fixed(ScalarType),
+    /// Has none: labels, functions.
+    Untyped,
+}
+
+/// The number of elements of an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Count {
+    /// A single one, not in braces.
+    Scalar,
+    /// A vector of this many.
+    Fixed(u16),
+    /// By `.v2 .v4 .v8`; scalar without.
+    Vector,
+    /// By `.x1 .x2 .x4`.
+    Matrices,
+    /// `m·n/128` by the shape.
+    Accumulators,
+    /// `m·n/256` by the shape.
+    PackedAccumulators,
+    /// Tensor rank less two.
+    Offsets,
+}
+
+/// When an operand is there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Presence {
+    /// Always.
+    Always,
+    /// It may be left out.
+    Optional,
+    /// Exactly when one of these modifiers is there.
+    WithAny(Vec<Modifier>),
+}
+
+impl Form {
+    /// Puts modifiers into the order of the slots; `None` when they are not this form's. With `any_order`, words may come in
+    /// any order (compilers disagree on that of `atom` and `ld`); types keep theirs.
+    pub fn arrange(&self, modifiers: &[Modifier], any_order: bool) -> Option<Vec<Modifier>> {
+        if modifiers.len() > self.slots.len() {
+            return None;
+        }
+        if !any_order {
+            return in_order(&self.slots, modifiers).then(|| modifiers.to_vec());
+        }
+        let mut filled = vec![None; self.slots.len()];
+        for modifier in modifiers {
+            let slot = (0..self.slots.len())
+                .find(|i| filled[*i].is_none() && self.slots[*i].need(*modifier).is_some())?;
+            filled[slot] = Some(*modifier);
+        }
+        let complete = self
+            .slots
+            .iter()
+            .zip(&filled)
+            .all(|(slot, filled)| slot.optional || filled.is_some());
+        complete.then(|| filled.into_iter().flatten().collect())
+    }
+
+    /// The operand positions that `count` operands fill, given the modifiers; `None` when the number is wrong.
+    pub fn bind(&self, modifiers: &[Modifier], count: usize) -> Option<Vec<&OperandSpec>> {
+        let enabled = |spec: &&OperandSpec| match &spec.presence {
+            Presence::Always | Presence::Optional => true,
+            Presence::WithAny(any) => any.iter().any(|modifier| modifiers.contains(modifier)),
+        };
+        let enabled: Vec<&OperandSpec> = self.operands.iter().filter(enabled).collect();
+        let required = enabled
+            .iter()
+            .filter(|spec| spec.presence != Presence::Optional)
+            .count();
+        let mut optional = count.checked_sub(required)?;
+        let mut bound = Vec::with_capacity(count);
+        for spec in enabled {
+            if spec.presence == Presence::Optional {
+                if optional == 0 {
+                    continue;
+                }
+                optional -= 1;
+            }
+            bound.push(spec);
+        }
+        (optional == 0).then_some(bound)
+    }
+
+    /// What the form needs with these modifiers and operands.
+    pub fn requirement(&self, modifiers: &[Modifier], operands: &[Operand]) -> Requirement {
+        let mut need = self.requirement;
+        let mut slots = self.slots.iter();
+        for modifier in modifiers {
+            if let Some(of_modifier) = slots.by_ref().find_map(|slot| slot.need(*modifier)) {
+                need = need.and(of_modifier);
+            }
+        }
+        if let Some(specs) = self.bind(modifiers, operands.len()) {
+            for (spec, operand) in specs.iter().zip(operands) {
+                need = need.and(spec.requirement);
+                if *operand == Operand::Sink {
+                    need = need.and(Requirement {
+                        version: PtxVersion::new(7, 1),
+                        ..Requirement::ANCIENT
+                    });
+                }
+            }
+        }
+        for operand in operands {
+            if let Operand::Special(special) = operand {
+                need = need.and(special.requirement());
+            }
+        }
+        need
+    }
+
+    /// Whether words of this form may come in any order.
+    pub(crate) fn lenient_order(&self) -> bool {
+        matches!(self.op, Op::Memory(_) | Op::Atomic(_))
+    }
+
+    /// The type of an operand under these modifiers.
+    pub fn operand_type(&self, spec: &OperandSpec, modifiers: &[Modifier]) -> Option<ScalarType> {
+        let type_number = |number: usize| {
+            let mut types = modifiers.iter().filter_map(|modifier| match modifier {
+                Modifier::Type(ty) => Some(*ty),
+                _ => None,
+            });
+            types.nth(number)
+        };
+        match spec.ty {
+            TypeRule::Slot(number) => type_number(usize::from(number)),
+            TypeRule::Wide => type_number(0).and_then(ScalarType::widened),
+            TypeRule::Fixed(ty) => Some(ty),
+            TypeRule::Untyped => None,
+        }
+    }
+
+    /// The number of elements of an operand under these modifiers: `None` for a scalar without braces.
+    pub fn operand_count(&self, spec: &OperandSpec, modifiers: &[Modifier]) -> Option<usize> {
+        let flags = || {
+            modifiers.iter().filter_map(|modifier| match modifier {
+                Modifier::Flag(flag) => Some(*flag),
+                _ => None,
+            })
+        };
+        let accumulators = || {
+            modifiers.iter().find_map(|modifier| match modifier {
+                Modifier::Shape(shape) => Some(usize::from(shape.m) * usize::from(shape.n) / 128),
+                _ => None,
+            })
+        };
+        match spec.count {
+            Count::Scalar => None,
+            Count::Fixed(count) => Some(usize::from(count)),
+            Count::Vector => flags()
+                .find_map(VectorWidth::from_flag)
+                .map(VectorWidth::elements),
+            Count::Matrices => flags()
+                .find_map(MatrixCount::from_flag)
+                .map(MatrixCount::matrices),
+            Count::Accumulators => accumulators(),
+            Count::PackedAccumulators => accumulators().map(|count| count / 2),
+            Count::Offsets => flags()
+                .find_map(TensorRank::from_flag)
+                .map(|rank| rank.dimensions().saturating_sub(2)),
+        }
+    }
+
+    /// Reads a line of the table.
+    pub(crate) fn parse(op: Op, index: u16, syntax: &'static str) -> Result<Form, String> {
+        let (line, requirement) = match syntax.rsplit_once(" @") {
+            Some((line, need)) => (line, parse_requirement(need)?),
+            None => (syntax, Requirement::ANCIENT),
+        };
+        let (head, operands) = line.split_once(' ').unwrap_or((line, ""));
+        let mnemonic_end = head.find(['.', '[']).unwrap_or(head.len());
+        let (mnemonic, rest) = head.split_at(mnemonic_end);
+        let slots = parse_slots(rest)?;
+        let operands = operands
+            .split(", ")
+            .filter(|text| !text.is_empty())
+            .map(parse_operand)
+            .collect::<Result<_, _>>()?;
+        Ok(Form {
+            op,
+            index,
+            mnemonic,
+            slots,
+            operands,
+            requirement,
+            syntax,
+        })
+    }
+}
+
+/// Whether the modifiers fill the slots in order.
+fn in_order(slots: &[Slot], modifiers: &[Modifier]) -> bool {
+    let Some((slot, rest)) = slots.split_first() else {
+        return modifiers.is_empty();
+    };
+    if let Some((first, others)) = modifiers.split_first()
+        && slot.need(*first).is_some()
+        && in_order(rest, others)
+    {
+        return true;
+    }
+    slot.optional && in_order(rest, modifiers)
+}
+
+fn parse_slots(mut rest: &'static str) -> Result<Vec<Slot>, String> {
+    let mut slots = Vec::new();
+    while !rest.is_empty() {
+        let (body, optional, after) = if let Some(inner) = rest.strip_prefix('[') {
+            let (body, after) = inner.split_once(']').ok_or("`[` without `]`")?;
+            (body, true, after)
+        } else {
+            // A word ends at the next slot; dots inside `<…>` or `@8.0` do not start one.
+            let mut depth = 0;
+            let mut end = rest.len();
+            let bytes = rest.as_bytes();
+            for (at, byte) in bytes.iter().enumerate().skip(1) {
+                match byte {
+                    b'<' => depth += 1,
+                    b'>' => depth -= 1,
+                    b'[' if depth == 0 => {
+                        end = at;
+                        break;
+                    }
+                    b'.' if depth == 0 && !is_version_point(bytes, at) => {
+                        end = at;
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+            (&rest[..end], false, &rest[end..])
+        };
+        let body = body
+            .strip_prefix('.')
+            .ok_or_else(|| format!("`{body}` lacks its dot"))?;
+        let body = body
+            .strip_prefix('<')
+            .and_then(|body| body.strip_suffix('>'))
+            .unwrap_or(body);
+        let mut alternatives = Vec::new();
+        for word in body.split('|') {
+            let (word, need) = match word.split_once('@') {
+                Some((word, need)) => (word, parse_requirement(need)?),
+                None => (word, Requirement::ANCIENT),
+            };
+            if let Some(name) = word.strip_prefix('$') {
+                for text in group(name).ok_or_else(|| format!("no group `{word}`"))? {
+                    let modifier = Modifier::from_text(&text)
+                        .ok_or_else(|| format!("no modifier `{text}`"))?;
+                    alternatives.push((modifier, need.and(space_requirement(modifier))));
+                }
+            } else {
+                let modifier =
+                    Modifier::from_text(word).ok_or_else(|| format!("no modifier `{word}`"))?;
+                alternatives.push((modifier, need.and(space_requirement(modifier))));
+            }
+        }
+        slots.push(Slot {
+            alternatives,
+            optional,
+        });
+        rest = after;
+    }
+    Ok(slots)
+}
+
+/// What the words for a part of shared memory or of the parameters need wherever they stand (5.1).
+fn space_requirement(modifier: Modifier) -> Requirement {
+    let text = match modifier {
+        Modifier::Space(StateSpace::SharedCta) => "7.8",
+        Modifier::Space(StateSpace::SharedCluster) => "7.8/90",
+        Modifier::Space(StateSpace::ParamEntry | StateSpace::ParamFunc) => "8.3",
+        Modifier::Flag(Flag::Cluster) => "7.8/90",
+        _ => return Requirement::ANCIENT,
+    };
+    Requirement::from_text(text).unwrap_or(Requirement::ANCIENT)
+}
+
+/// Whether the dot belongs to a version such as `@8.0`: a digit before it, and an `@` before the number.
+fn is_version_point(bytes: &[u8], at: usize) -> bool {
+    let digits = bytes[..at]
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    digits > 0 && at > digits && bytes[at - digits - 1] == b'@'
+}
+
+fn parse_requirement(text: &str) -> Result<Requirement, String> {
+    Requirement::from_text(text).ok_or_else(|| format!("`{text}` is no requirement"))
+}
+
+/// Groups of alternatives that many lines share.
+fn group(name: &str) -> Option<Vec<String>> {
+    let words = match name {
+        "i16_64" => "u16 u32 u64 s16 s32 s64",
+        "i32_64" => "u32 u64 s32 s64",
+        "cmp" => "eq ne lt le gt ge",
+        "fcmp" => "eq ne lt le gt ge equ neu ltu leu gtu geu num nan",
+        "ucmp" => "eq ne lt le gt ge lo ls hi hs",
+        "mem" => "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64",
+        "space" => "global shared local",
+        "shared" => "shared shared::cta",
+        "frnd" => "rn rz rm rp",
+        "irnd" => "rni rzi rmi rpi",
+        "int" => "u8 u16 u32 u64 s8 s16 s32 s64",
+        "rank" => "1d 2d 3d 4d 5d",
+        "l1" => {
+            "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate"
+        }
+        "redop" => "add min max inc dec and or xor",
+        _ => {
+            // `m64k16`: every width of an accumulator, in steps of 8; `m64k32i`: the widths of integer products.
+            let integer = name.strip_suffix('i');
+            let (m, k) = integer.unwrap_or(name).strip_prefix('m')?.split_once('k')?;
+            let widths: Vec<u32> = match integer {
+                None => (8..=256).step_by(8).collect(),
+                Some(_) => [8, 16, 24, 32]
+                    .into_iter()
+                    .chain((48..=256).step_by(16))
+                    .collect(),
+            };
+            return Some(
+                widths
+                    .into_iter()
+                    .map(|n| format!("m{m}n{n}k{k}"))
+                    .collect(),
+            );
+        }
+    };
+    Some(words.split(' ').map(str::to_owned).collect())
+}
+
+fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
+    let (text, requirement) = match text.split_once('@') {
+        Some((text, need)) => (text, parse_requirement(need)?),
+        None => (text, Requirement::ANCIENT),
+    };
+    let (text, presence) = match text.split_once('?') {
+        None => (text, Presence::Always),
+        Some((text, "")) => (text, Presence::Optional),
+        Some((text, words)) => {
+            let modifier =
+                |word| Modifier::from_text(word).ok_or_else(|| format!("no modifier `{word}`"));
+            (
+                text,
+                Presence::WithAny(words.split('|').map(modifier).collect::<Result<_, _>>()?),
+            )
+        }
+    };
+    let (name, spec) = match text.split_once(':') {
+        Some((name, spec)) => (name, Some(spec)),
+        None => (text, None),
+    };
+    let sink = name.starts_with('_');
+    let name = name.strip_prefix('_').unwrap_or(name);
+    let name = if name.is_empty() { "d" } else { name };
+    let mut operand = OperandSpec {
+        name: name.trim_start_matches(['*', '#', '!']),
+        written: name.starts_with('d'),
+        kind: if name.starts_with('d') {
+            OperandKind::Reg
+        } else {
+            OperandKind::Source
+        },
+        ty: TypeRule::Slot(0),
+        count: Count::Scalar,
+        widening: false,
+        sink,
+        presence,
+        requirement,
+    };
+    if name.starts_with('#') {
+        operand.ty = TypeRule::Untyped;
+        operand.kind = OperandKind::Imm(parse_imm_rule(spec)?);
+        return Ok(operand);
+    }
+    if name.starts_with('*') {
+        let space = match spec {
+            None => None,
+            Some(text) => {
+                Some(StateSpace::from_text(text).ok_or_else(|| format!("no space `{text}`"))?)
+            }
+        };
+        operand.ty = TypeRule::Untyped;
+        operand.kind = OperandKind::Address(space);
+        return Ok(operand);
+    }
+    if let Some((_, rest)) = name.split_once('|') {
+        operand.kind = OperandKind::Pair {
+            optional: rest.ends_with(']'),
+        };
+        operand.sink = true;
+    }
+    if name.starts_with('!') {
+        operand.kind = OperandKind::Pred;
+        operand.ty = TypeRule::Fixed(ScalarType::Pred);
+    }
+    if text == "_" {
+        operand.kind = OperandKind::Sink;
+        operand.ty = TypeRule::Untyped;
+    }
+    let Some(mut spec) = spec else {
+        return Ok(operand);
+    };
+    let word = match spec {
+        "label" => Some(OperandKind::Label),
+        "table" => Some(OperandKind::Table),
+        "callee" => Some(OperandKind::Callee),
+        "args" | "rets" => Some(OperandKind::List),
+        "tensor" => Some(OperandKind::Tensor),
+        _ => None,
+    };
+    if let Some(kind) = word {
+        operand.kind = kind;
+        operand.ty = TypeRule::Untyped;
+        return Ok(operand);
+    }
+    loop {
+        if let Some(rest) = spec.strip_suffix('!') {
+            operand.kind = OperandKind::Reg;
+            spec = rest;
+        } else if let Some(rest) = spec.strip_suffix('+') {
+            operand.widening = true;
+            spec = rest;
+        } else if let Some(rest) = spec.strip_suffix('&') {
+            operand.kind = OperandKind::Any;
+            spec = rest;
+        } else if let Some(rest) = spec.strip_suffix('/') {
+            operand.kind = if operand.kind == OperandKind::Any {
+                OperandKind::AnyPack
+            } else {
+                OperandKind::Pack
+            };
+            spec = rest;
+        } else {
+            break;
+        }
+    }
+    let (ty, count) = match ScalarType::from_text(spec) {
+        Some(_) => (spec, None), // `f16x2` is a type, not a vector of two
+        None => match spec.rsplit_once('x') {
+            Some((ty, count)) => (ty, Some(count)),
+            None => (spec, None),
+        },
+    };
+    operand.ty = match ty {
+        "W" => TypeRule::Wide,
+        _ => match ty.strip_prefix('T').and_then(|number| number.parse().ok()) {
+            Some(number) => TypeRule::Slot(number),
+            None => {
+                TypeRule::Fixed(ScalarType::from_text(ty).ok_or_else(|| format!("no type `{ty}`"))?)
+            }
+        },
+    };
+    operand.count = match count {
+        None => Count::Scalar,
+        Some("V") => Count::Vector,
+        Some("X") => Count::Matrices,
+        Some("D") => Count::Accumulators,
+        Some("H") => Count::PackedAccumulators,
+        Some("O") => Count::Offsets,
+        Some(number) => Count::Fixed(number.parse().map_err(|_| format!("no count `{number}`"))?),
+    };
+    Ok(operand)
+}
+
+fn parse_imm_rule(spec: Option<&str>) -> Result<ImmRule, String> {
+    let number = |text: &str| {
+        text.parse::<i64>()
+            .map_err(|_| format!("`{text}` is no number"))
+    };
+    let Some(spec) = spec else {
+        return Ok(ImmRule::Any);
+    };
+    if let Some((lo, hi)) = spec.split_once("..") {
+        return Ok(match hi.split_once('/') {
+            Some((hi, step)) => ImmRule::Multiple(number(lo)?, number(hi)?, number(step)?),
+            None => ImmRule::Range(number(lo)?, number(hi)?),
+        });
+    }
+    Ok(ImmRule::OneOf(
+        spec.split('|').map(number).collect::<Result<_, _>>()?,
+    ))
+}

@@ -1,0 +1,181 @@
+//! The instruction table: one entry an instruction, one line a form.
+//!
+//! Printer, parser, verifier and builder read the table; a new instruction is a new line here and nothing else in this crate.
+//! The notation of a line is defined in [`form`]; what an instruction *means* is the emulator's business, which matches on the
+//! enums of this module without a wildcard, so that a new instruction fails to compile there until it has a meaning.
+//!
+//! Versions and targets in the table were checked against ptxas 13.0 where that assembler can tell (it starts at `sm_75`), and
+//! follow the manual where the assembler is laxer.
+
+pub mod form;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+pub use form::{Count, Form, ImmRule, OperandKind, OperandSpec, Presence, Slot, TypeRule};
+
+/// What an instruction does to memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Effect {
+    /// Nothing: registers in, registers out.
+    None,
+    /// Reads memory.
+    Read,
+    /// Writes memory.
+    Write,
+    /// Reads and writes in one step: atomics, reductions.
+    ReadWrite,
+    /// Starts work that touches memory later.
+    Async,
+    /// Orders memory operations or threads.
+    Sync,
+    /// Changes the flow of control.
+    Control,
+}
+
+/// Which threads must execute an instruction together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Convergence {
+    /// No requirement.
+    None,
+    /// The threads of the member mask operand (or of the warp) meet at it; they may come by different paths.
+    Mask,
+    /// All threads of the warp execute it at the same time; divergence is undefined behaviour.
+    Aligned,
+}
+
+/// One instruction of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct OpDesc {
+    /// Name of the enum variant.
+    pub name: &'static str,
+    /// Section of the PTX manual (numbering of PTX ISA 9.0).
+    pub section: &'static str,
+    /// What it does to memory.
+    pub effect: Effect,
+    /// Which threads execute it together; forms with `.aligned` are aligned in any case, see [`crate::Inst::convergence`].
+    pub convergence: Convergence,
+    /// Its forms in the notation of [`form`].
+    pub syntax: &'static [&'static str],
+}
+
+/// Declares one family: an enum with a variant an instruction, and its descriptions.
+macro_rules! family {
+    ($(#[$meta:meta])* $family:ident {
+        $($(#[$vmeta:meta])* $op:ident: $section:literal, $effect:ident, $convergence:ident, [$($syntax:expr),* $(,)?];)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+        pub enum $family { $($(#[$vmeta])* $op,)* }
+        impl $family {
+            /// Every instruction of the family.
+            pub const ALL: &'static [$family] = &[$($family::$op,)*];
+            pub(crate) const DESCS: &'static [crate::isa::OpDesc] = &[$(crate::isa::OpDesc {
+                name: stringify!($op),
+                section: $section,
+                effect: crate::isa::Effect::$effect,
+                convergence: crate::isa::Convergence::$convergence,
+                syntax: &[$($syntax),*],
+            },)*];
+        }
+        impl From<$family> for crate::isa::Op {
+            fn from(op: $family) -> Self { crate::isa::Op::$family(op) }
+        }
+    };
+}
+
+macro_rules! families {
+    ($($module:ident :: $family:ident,)*) => {
+        $(mod $module; pub use $module::$family;)*
+
+        /// An instruction of the table, by family.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+        pub enum Op { $(#[doc = concat!("See [`", stringify!($family), "`].")] $family($family),)* }
+
+        impl Op {
+            /// Its entry in the table.
+            pub fn desc(self) -> &'static OpDesc {
+                match self { $(Op::$family(op) => &$family::DESCS[op as usize],)* }
+            }
+
+            /// Every instruction, in the order of the table.
+            pub fn all() -> impl Iterator<Item = Op> {
+                let mut ops = Vec::new();
+                $(ops.extend($family::ALL.iter().map(|op| Op::$family(*op)));)*
+                ops.into_iter()
+            }
+        }
+    };
+}
+
+families! {
+    arith::Arith,
+    logic::Logic,
+    compare::Compare,
+    convert::Convert,
+    math::Math,
+    memory::Memory,
+    atomic::Atomic,
+    sync::Synchronization,
+    copy::AsyncCopy,
+    warp::Warp,
+    matrix::Matrix,
+    control::Control,
+}
+
+impl Op {
+    /// Its forms, parsed.
+    pub fn forms(self) -> &'static [Form] {
+        table().forms.get(&self).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The parsed table.
+struct Table {
+    forms: BTreeMap<Op, Vec<Form>>,
+    by_mnemonic: BTreeMap<&'static str, Vec<(Op, u16)>>,
+}
+
+/// All forms whose mnemonic (the word before the first dot) is this one.
+pub fn forms_of(mnemonic: &str) -> impl Iterator<Item = &'static Form> {
+    let table = table();
+    let entries = table
+        .by_mnemonic
+        .get(mnemonic)
+        .map_or(&[][..], Vec::as_slice);
+    entries
+        .iter()
+        .map(|(op, index)| &table.forms[op][usize::from(*index)])
+}
+
+/// Every form of the table.
+pub fn all_forms() -> impl Iterator<Item = &'static Form> {
+    table().forms.values().flatten()
+}
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table = Table {
+            forms: BTreeMap::new(),
+            by_mnemonic: BTreeMap::new(),
+        };
+        for op in Op::all() {
+            let mut forms = Vec::new();
+            for (index, syntax) in op.desc().syntax.iter().enumerate() {
+                // The table is part of this crate and every line is read by a test, so a mistake cannot reach a user.
+                let form = Form::parse(op, index as u16, syntax).unwrap_or_else(|error| {
+                    panic!("instruction table, {}: `{syntax}`: {error}", op.desc().name)
+                });
+                table
+                    .by_mnemonic
+                    .entry(form.mnemonic)
+                    .or_default()
+                    .push((op, index as u16));
+                forms.push(form);
+            }
+            table.forms.insert(op, forms);
+        }
+        table
+    })
+}
