@@ -2,5 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod diag;
+pub mod domain;
 pub mod extent;
+pub mod holes;
+pub mod kernel_ir;
 pub mod syntax;
