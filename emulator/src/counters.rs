@@ -26,7 +26,14 @@ pub enum Class {
 impl Class {
     /// Every class.
     pub const ALL: [Class; 8] = [
-        Class::Integer, Class::Float, Class::Double, Class::Special, Class::Convert, Class::Memory, Class::Sync, Class::Control,
+        Class::Integer,
+        Class::Float,
+        Class::Double,
+        Class::Special,
+        Class::Convert,
+        Class::Memory,
+        Class::Sync,
+        Class::Control,
     ];
 
     fn name(self) -> &'static str {
@@ -140,8 +147,16 @@ impl fmt::Display for Counters {
                 writeln!(f, "  {:<8} {}", class.name(), self.of(class))?;
             }
         }
-        writeln!(f, "{} uniform and {} divergent branches, {} barrier waits", self.uniform_branches, self.divergent_branches, self.barriers)?;
-        let spaces = [("global", &self.global, "sectors"), ("shared", &self.shared, "wavefronts"), ("local", &self.local, "sectors")];
+        writeln!(
+            f,
+            "{} uniform and {} divergent branches, {} barrier waits",
+            self.uniform_branches, self.divergent_branches, self.barriers
+        )?;
+        let spaces = [
+            ("global", &self.global, "sectors"),
+            ("shared", &self.shared, "wavefronts"),
+            ("local", &self.local, "sectors"),
+        ];
         for (name, traffic, unit) in spaces {
             if traffic.load_requests + traffic.store_requests == 0 {
                 continue;
@@ -149,8 +164,12 @@ impl fmt::Display for Counters {
             writeln!(
                 f,
                 "{name}: {} loads of {} bytes, {} stores of {} bytes, {} {unit} (at best {})",
-                traffic.load_requests, traffic.bytes_loaded, traffic.store_requests, traffic.bytes_stored,
-                traffic.transactions, traffic.ideal_transactions
+                traffic.load_requests,
+                traffic.bytes_loaded,
+                traffic.store_requests,
+                traffic.bytes_stored,
+                traffic.transactions,
+                traffic.ideal_transactions
             )?;
         }
         if self.atomics > 0 {

@@ -35,7 +35,7 @@ fn fma_odd(a: f64, b: f64, c: f64) -> f64 {
     let error = (product - (sum - part)) + (c - part);
     let bits = sum.to_bits();
     // One when the sum is inexact (and finite: the error of an infinite sum is NaN) and its last bit is clear.
-    let step = u64::from(error < 0.0 || error > 0.0) & !bits & 1;
+    let step = u64::from(error.abs() > 0.0) & !bits & 1;
     let towards_zero = (error.to_bits() ^ bits) >> 63;
     f64::from_bits(bits.wrapping_add(step).wrapping_sub((step & towards_zero) << 1))
 }
@@ -46,7 +46,7 @@ fn narrow_odd(value: f64) -> f32 {
     let near = value as f32;
     let error = value - f64::from(near);
     let bits = near.to_bits();
-    let step = u32::from(error < 0.0 || error > 0.0) & !bits & 1;
+    let step = u32::from(error.abs() > 0.0) & !bits & 1;
     let towards_zero = u32::from((error < 0.0) != (near < 0.0));
     // Overflow leaves an infinity with an infinite error; every narrower format overflows there as well.
     if near.is_infinite() || near == 0.0 && error == 0.0 {
@@ -99,8 +99,8 @@ pub fn bf16_to_f32(bits: u32) -> f32 {
 
 #[inline(always)]
 fn each(out: &mut Row, f: impl Fn(usize) -> u32) {
-    for lane in 0..LANES {
-        out[lane] = f(lane);
+    for (lane, value) in out.iter_mut().enumerate() {
+        *value = f(lane);
     }
 }
 

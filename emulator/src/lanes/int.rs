@@ -109,7 +109,16 @@ pub enum Int2 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are the manual's")]
 pub enum IntCompare {
-    Eq, Ne, LtU, LeU, GtU, GeU, LtS, LeS, GtS, GeS,
+    Eq,
+    Ne,
+    LtU,
+    LeU,
+    GtU,
+    GeU,
+    LtS,
+    LeS,
+    GtS,
+    GeS,
 }
 
 macro_rules! width {
@@ -352,7 +361,13 @@ pub fn lop3_row(table: u8, a: &Row, b: &Row, c: &Row, out: &mut Row) {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are the manual's")]
 pub enum Prmt {
-    Default, F4e, B4e, Rc8, Ecl, Ecr, Rc16,
+    Default,
+    F4e,
+    B4e,
+    Rc8,
+    Ecl,
+    Ecr,
+    Rc16,
 }
 
 /// `prmt` of one lane.

@@ -173,14 +173,20 @@ impl Memory {
     pub fn alloc(&self, bytes: u64, label: &str) -> Result<u64, Error> {
         let mut table = self.table();
         let refusal = |used| Error::OutOfMemory { bytes, used, capacity: self.capacity };
-        let used = table.used.checked_add(bytes).filter(|used| *used <= self.capacity).ok_or_else(|| refusal(table.used))?;
+        let used =
+            table.used.checked_add(bytes).filter(|used| *used <= self.capacity).ok_or_else(|| refusal(table.used))?;
         let base = table.next;
         let span = bytes.max(1).checked_next_multiple_of(ALIGN).and_then(|b| b.checked_add(GAP));
-        let next = span.and_then(|span| base.checked_add(span)).filter(|next| *next <= LAST).ok_or_else(|| refusal(table.used))?;
+        let next = span
+            .and_then(|span| base.checked_add(span))
+            .filter(|next| *next <= LAST)
+            .ok_or_else(|| refusal(table.used))?;
         let words = filled(bytes.div_ceil(4), POISON).ok_or_else(|| refusal(table.used))?;
         let initialised = filled(bytes.div_ceil(32), 0).ok_or_else(|| refusal(table.used))?;
         let complete = AtomicBool::new(bytes == 0);
-        table.live.insert(base, Arc::new(Allocation { base, bytes, label: label.to_owned(), words, initialised, complete }));
+        table
+            .live
+            .insert(base, Arc::new(Allocation { base, bytes, label: label.to_owned(), words, initialised, complete }));
         table.next = next;
         table.used = used;
         Ok(base)
@@ -275,7 +281,12 @@ impl Memory {
     /// The freed allocation an address lay in, if it is remembered.
     pub(crate) fn freed_at(&self, address: u64) -> Option<String> {
         let table = self.table();
-        table.freed.iter().rev().find(|(base, bytes, _)| address >= *base && address - base < *bytes).map(|entry| entry.2.clone())
+        table
+            .freed
+            .iter()
+            .rev()
+            .find(|(base, bytes, _)| address >= *base && address - base < *bytes)
+            .map(|entry| entry.2.clone())
     }
 }
 

@@ -57,7 +57,13 @@ impl Regions {
     pub fn new(mut list: Vec<Region>) -> Self {
         list.sort_by(|a, b| (a.base, a.end, &a.label).cmp(&(b.base, b.end, &b.label)));
         let mut greatest = 0;
-        let reach = list.iter().map(|region| { greatest = greatest.max(region.end); greatest }).collect();
+        let reach = list
+            .iter()
+            .map(|region| {
+                greatest = greatest.max(region.end);
+                greatest
+            })
+            .collect();
         Regions { list, reach }
     }
 
@@ -65,11 +71,6 @@ impl Regions {
     #[inline(always)]
     pub fn get(&self, index: usize) -> &Region {
         &self.list[index]
-    }
-
-    /// All regions by base address.
-    pub fn all(&self) -> &[Region] {
-        &self.list
     }
 
     /// A region that contains `bytes` bytes from `address` and allows the access; `hint` is tried first.

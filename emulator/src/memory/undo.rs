@@ -30,7 +30,10 @@ pub struct Undo {
 impl Undo {
     /// Nothing saved yet. Stores name allocations by their index in this list.
     pub fn new(allocations: Vec<Arc<Allocation>>) -> Self {
-        let states = allocations.iter().map(|a| (0..a.words().len().div_ceil(PAGE)).map(|_| AtomicU8::new(CLEAN)).collect()).collect();
+        let states = allocations
+            .iter()
+            .map(|a| (0..a.words().len().div_ceil(PAGE)).map(|_| AtomicU8::new(CLEAN)).collect())
+            .collect();
         Undo { allocations, states, pages: Mutex::default() }
     }
 

@@ -113,9 +113,15 @@ pub fn div(mode: FloatMode, full_range: bool, a: u64, b: u64, perturb: Option<u6
     let (a, b) = if mode.ftz { (F32.flush(a), F32.flush(b)) } else { (a, b) };
     let (x, y) = (to_f64(F32, a), to_f64(F32, b));
     let huge = y.abs() > 126f64.exp2() && y.is_finite();
-    let value = if huge && !full_range { if x.is_infinite() || x.is_nan() { f64::NAN } else { 0.0 * x * y.signum() } } else { x / y };
+    let value = if huge && !full_range {
+        if x.is_infinite() || x.is_nan() { f64::NAN } else { 0.0 * x * y.signum() }
+    } else {
+        x / y
+    };
     match perturb {
-        Some(seed) if value != 0.0 && value.is_finite() => finish(mode, value * (1.0 + noise(seed, 99, a, b) * 1.5 * (-23f64).exp2())),
+        Some(seed) if value != 0.0 && value.is_finite() => {
+            finish(mode, value * (1.0 + noise(seed, 99, a, b) * 1.5 * (-23f64).exp2()))
+        }
         _ => finish(mode, value),
     }
 }

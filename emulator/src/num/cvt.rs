@@ -84,7 +84,9 @@ pub fn cvt(op: Cvt, raw: u64) -> u64 {
             let round = if op.integral { Round::Nearest } else { op.round };
             finish_from(op, to, exact::convert(from, to, round, raw), from.is_nan(raw))
         }
-        (CvtType::Float(from), CvtType::Tf32) => finish_from(op, TF32, exact::convert(from, TF32, op.round, raw), from.is_nan(raw)) << TF32_SHIFT,
+        (CvtType::Float(from), CvtType::Tf32) => {
+            finish_from(op, TF32, exact::convert(from, TF32, op.round, raw), from.is_nan(raw)) << TF32_SHIFT
+        }
         (CvtType::Tf32, CvtType::Float(to)) => finish(op, to, exact::convert(F32, to, op.round, raw)),
         (CvtType::Tf32, _) => raw,
     }

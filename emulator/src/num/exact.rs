@@ -7,11 +7,15 @@ use super::format::{Format, Number, Round};
 pub fn fma(format: Format, mode: Round, a: u64, b: u64, c: u64) -> u64 {
     let product = match (format.unpack(a), format.unpack(b)) {
         (Number::Nan, _) | (_, Number::Nan) => return format.nan,
-        (Number::Infinity { .. }, Number::Zero { .. }) | (Number::Zero { .. }, Number::Infinity { .. }) => return format.nan,
+        (Number::Infinity { .. }, Number::Zero { .. }) | (Number::Zero { .. }, Number::Infinity { .. }) => {
+            return format.nan;
+        }
         (Number::Infinity { negative: x }, other) | (other, Number::Infinity { negative: x }) => {
             Number::Infinity { negative: x ^ sign(other) }
         }
-        (Number::Zero { negative: x }, other) | (other, Number::Zero { negative: x }) => Number::Zero { negative: x ^ sign(other) },
+        (Number::Zero { negative: x }, other) | (other, Number::Zero { negative: x }) => {
+            Number::Zero { negative: x ^ sign(other) }
+        }
         (
             Number::Finite { negative: x, exponent: e, significand: s },
             Number::Finite { negative: y, exponent: f, significand: t },
@@ -44,9 +48,15 @@ fn sum(format: Format, mode: Round, x: Number, y: Number) -> u64 {
     match (x, y) {
         (Number::Nan, _) | (_, Number::Nan) => format.nan,
         (Number::Infinity { negative }, Number::Infinity { negative: other }) => {
-            if negative == other { format.with_sign(format.infinity(), negative) } else { format.nan }
+            if negative == other {
+                format.with_sign(format.infinity(), negative)
+            } else {
+                format.nan
+            }
         }
-        (Number::Infinity { negative }, _) | (_, Number::Infinity { negative }) => format.with_sign(format.infinity(), negative),
+        (Number::Infinity { negative }, _) | (_, Number::Infinity { negative }) => {
+            format.with_sign(format.infinity(), negative)
+        }
         (Number::Zero { negative }, Number::Zero { negative: other }) => {
             format.zero(if negative == other { negative } else { mode == Round::Down })
         }
@@ -97,7 +107,7 @@ pub fn div(format: Format, mode: Round, a: u64, b: u64) -> u64 {
         (Number::Finite { exponent: e, significand: s, .. }, Number::Finite { exponent: f, significand: t, .. }) => {
             let up = s.leading_zeros() as i32;
             let s = s << up;
-            format.round(negative, e - up - f, s / t, s % t != 0, mode)
+            format.round(negative, e - up - f, s / t, !s.is_multiple_of(t), mode)
         }
     }
 }
@@ -143,7 +153,13 @@ pub fn to_integer(from: Format, mode: Round, bits: u64, range: (i128, i128), nan
     match from.unpack(bits) {
         Number::Nan => nan,
         Number::Zero { .. } => 0,
-        Number::Infinity { negative } => if negative { least } else { greatest },
+        Number::Infinity { negative } => {
+            if negative {
+                least
+            } else {
+                greatest
+            }
+        }
         Number::Finite { negative, exponent, significand } => {
             let magnitude = round_magnitude(negative, exponent, significand, mode);
             if negative { (-magnitude).max(least) } else { magnitude.min(greatest) }

@@ -172,7 +172,13 @@ fn extremum(format: Format, a: u64, b: u64, nan: bool, xorsign: bool, greatest: 
         (true, false) | (false, true) if nan => return format.nan,
         (true, false) => y,
         (false, true) => x,
-        (false, false) => if (rank(format, x) < rank(format, y)) == greatest { y } else { x },
+        (false, false) => {
+            if (rank(format, x) < rank(format, y)) == greatest {
+                y
+            } else {
+                x
+            }
+        }
     };
     if xorsign { chosen | sign } else { chosen }
 }
@@ -181,7 +187,20 @@ fn extremum(format: Format, a: u64, b: u64, nan: bool, xorsign: bool, greatest: 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are the manual's")]
 pub enum FloatCompare {
-    Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Equ,
+    Neu,
+    Ltu,
+    Leu,
+    Gtu,
+    Geu,
+    Num,
+    Nan,
 }
 
 /// Compares two operands.
@@ -213,7 +232,12 @@ pub fn compare(op: FloatCompare, ty: FloatType, ftz: bool, a: u64, b: u64) -> bo
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are the manual's")]
 pub enum NumberClass {
-    Finite, Infinite, Number, NotANumber, Normal, Subnormal,
+    Finite,
+    Infinite,
+    Number,
+    NotANumber,
+    Normal,
+    Subnormal,
 }
 
 /// Whether the operand is in the class.

@@ -159,7 +159,9 @@ impl Lists {
 
 impl Cell {
     fn access(&mut self, lists: &mut Lists, clocks: &Clocks, kind: AccessKind, who: Who) -> Option<Conflict> {
-        let check = |entry: &Entry| (entry.epoch != 0 && kind.conflicts(entry.kind) && !entry.ordered(clocks, who)).then(|| entry.conflict(who));
+        let check = |entry: &Entry| {
+            (entry.epoch != 0 && kind.conflicts(entry.kind) && !entry.ordered(clocks, who)).then(|| entry.conflict(who))
+        };
         let mut conflict = check(&self.write).or_else(|| check(&self.read));
         if conflict.is_none() && self.more != 0 {
             conflict = lists.lists[self.more as usize - 1].iter().find_map(check);

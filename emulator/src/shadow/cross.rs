@@ -91,7 +91,15 @@ impl Cross {
 }
 
 impl Line {
-    fn check(&self, entries: &[Entry], cta: u64, synchronises: bool, used: &LineUse, kind: usize, mask: u128) -> Option<CrossConflict> {
+    fn check(
+        &self,
+        entries: &[Entry],
+        cta: u64,
+        synchronises: bool,
+        used: &LineUse,
+        kind: usize,
+        mask: u128,
+    ) -> Option<CrossConflict> {
         let report = |overlap: u128, other: usize, other_site: Site, other_cta: Option<u64>| CrossConflict {
             address: used.line * LINE + u64::from(overlap.trailing_zeros()),
             kind: KINDS[kind],

@@ -128,7 +128,11 @@ impl Lines {
         loop {
             match self.slots[at] {
                 0 => {
-                    self.lines.push(Line { summaries: [None; SUMMARIES], cells: 0, used: LineUse { line, ..LineUse::default() } });
+                    self.lines.push(Line {
+                        summaries: [None; SUMMARIES],
+                        cells: 0,
+                        used: LineUse { line, ..LineUse::default() },
+                    });
                     self.slots[at] = self.lines.len() as u32;
                     return self.lines.len() - 1;
                 }
@@ -153,7 +157,14 @@ impl Lines {
 
     /// Records a run of lanes. `who.lane` is ignored. `constant` marks loads through the read-only cache. Returns the first race, and the
     /// first address where a read-only load meets a write of this CTA.
-    pub fn access(&mut self, clocks: &Clocks, run: Run, kind: AccessKind, constant: bool, who: Who) -> (Option<LineConflict>, Option<u64>) {
+    pub fn access(
+        &mut self,
+        clocks: &Clocks,
+        run: Run,
+        kind: AccessKind,
+        constant: bool,
+        who: Who,
+    ) -> (Option<LineConflict>, Option<u64>) {
         let end = run.address + (u64::from(run.lanes) << run.shift);
         let (mut race, mut stale) = (None, None);
         let mut at = run.address;
