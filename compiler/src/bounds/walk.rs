@@ -234,7 +234,8 @@ impl Walker<'_> {
         if self.nodes_left == 0 || self.proofs_left == 0 {
             return;
         }
-        let algorithm = &self.program.algorithm;
+        let program = self.program;
+        let algorithm = &program.algorithm;
         let Some(&node) = algorithm.values.get(id as usize) else { return };
         let is_bool = algorithm.types.get(id as usize) == Some(&kernel::ElementType::Bool);
         match node {
@@ -280,7 +281,7 @@ impl Walker<'_> {
                     state.merge.into_iter().for_each(|merge| self.value(merge));
                 }
                 let mark = self.context.mark();
-                for axis in algorithm.axis_lists[axes.range()].to_vec() {
+                for &axis in &algorithm.axis_lists[axes.range()] {
                     self.context.enter_axis(self.program, axis);
                 }
                 states.iter().for_each(|state| self.value(state.step));

@@ -28,6 +28,9 @@ impl Random {
 /// N, M, i, k
 type Env = [i128; 4];
 
+/// A fact as text and as a test.
+type Fact = (&'static str, fn(&Env) -> bool);
+
 #[derive(Clone, Debug)]
 enum E {
     Lit(i128),
@@ -133,7 +136,7 @@ impl Cond {
 /// A kernel with one read of `x`, at `index`, and everything around it.
 #[derive(Debug)]
 struct Case {
-    facts: Vec<(&'static str, fn(&Env) -> bool)>,
+    facts: Vec<Fact>,
     size: E,
     extent: E,
     /// The range of `k`, which may depend on `i`.
@@ -145,7 +148,7 @@ struct Case {
     through: Option<(E, E)>,
 }
 
-const FACTS: [(&str, fn(&Env) -> bool); 6] = [
+const FACTS: [Fact; 6] = [
     ("M <= N", |e| e[1] <= e[0]),
     ("N % 2 == 0", |e| e[0] % 2 == 0),
     ("N >= 3", |e| e[0] >= 3),
