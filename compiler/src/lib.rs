@@ -5,4 +5,5 @@ pub mod diag;
 pub mod domain;
 pub mod extent;
 pub mod holes;
+pub mod schedule;
 pub mod syntax;

@@ -8,6 +8,11 @@ mod code;
 mod sink;
 pub mod suggest;
 pub mod tw00xx;
+pub mod tw01xx_schedule;
+pub mod tw02xx;
+pub mod tw04xx;
+pub mod tw06xx;
+pub mod tw07xx;
 pub mod tw01xx;
 pub mod tw02xx;
 pub mod tw03xx;
@@ -125,4 +130,9 @@ impl Diagnostic {
         self.help.push(Suggestion { text: text.into(), replacement: Some((span, replacement.into())) });
         self
     }
+}
+
+/// `N = 5, M = 2`: sizes or indices of a witness.
+pub(crate) fn assignment(values: &[(String, i128)]) -> String {
+    values.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }
