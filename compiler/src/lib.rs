@@ -5,5 +5,6 @@ pub mod diag;
 pub mod domain;
 pub mod extent;
 pub mod holes;
+pub mod kernel_ir;
 pub mod schedule;
 pub mod syntax;

@@ -9,6 +9,7 @@
 //! | [`element`] | element types |
 //! | [`size`] | symbolic sizes, constraints, their evaluation |
 //! | [`algorithm`] | what a kernel computes: typed equations without a schedule |
+//! | [`math`] | error bounds of the math functions |
 //! | [`info`] | the kernel: parameters, facts, launch shape, PTX, explanation |
 //! | [`rules`] | rules over concrete values: strides, overlap, extents in bytes, binding of dimensions |
 //!
@@ -18,6 +19,7 @@
 pub mod algorithm;
 pub mod element;
 pub mod info;
+pub mod math;
 pub mod rules;
 pub mod size;
 

@@ -54,13 +54,8 @@ impl std::fmt::Display for OperandFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             OperandFault::Kind { expected } => write!(f, "expected {expected}"),
-            OperandFault::RegisterType {
-                found, expected, ..
-            } => {
-                write!(
-                    f,
-                    "a .{found} register where the instruction takes .{expected}"
-                )
+            OperandFault::RegisterType { found, expected, .. } => {
+                write!(f, "a .{found} register where the instruction takes .{expected}")
             }
             OperandFault::UnknownRegister(reg) => {
                 write!(f, "register {} is not declared in this function", reg.0)
@@ -152,27 +147,17 @@ pub fn select(
             };
             match check_operands(form, &arranged, operands, regs) {
                 Ok(()) => {
-                    return Ok(Selected {
-                        form,
-                        modifiers: arranged,
-                    });
+                    return Ok(Selected { form, modifiers: arranged });
                 }
                 Err(None) => {
                     if fault == SelectFault::Modifiers {
-                        fault = SelectFault::OperandCount {
-                            found: operands.len(),
-                            syntax: form.syntax,
-                        };
+                        fault = SelectFault::OperandCount { found: operands.len(), syntax: form.syntax };
                     }
                 }
                 Err(Some((index, operand_fault))) => {
                     if best.as_ref().is_none_or(|(depth, ..)| index > *depth) {
                         best = Some((index, form, arranged));
-                        fault = SelectFault::Operand {
-                            index,
-                            fault: operand_fault,
-                            form,
-                        };
+                        fault = SelectFault::Operand { index, fault: operand_fault, form };
                     }
                 }
             }
@@ -181,10 +166,7 @@ pub fn select(
             break;
         }
     }
-    Err(Rejected {
-        fault,
-        nearest: best.map(|(_, form, modifiers)| Selected { form, modifiers }),
-    })
+    Err(Rejected { fault, nearest: best.map(|(_, form, modifiers)| Selected { form, modifiers }) })
 }
 
 /// Checks all operands of a form: `Err(None)` when their number is wrong, otherwise position and fault of the first bad one.
@@ -196,8 +178,7 @@ pub fn check_operands(
 ) -> Result<(), Option<(usize, OperandFault)>> {
     let specs = form.bind(modifiers, operands.len()).ok_or(None)?;
     for (index, (spec, operand)) in specs.iter().zip(operands).enumerate() {
-        check_operand(form, spec, modifiers, operand, regs)
-            .map_err(|fault| Some((index, fault)))?;
+        check_operand(form, spec, modifiers, operand, regs).map_err(|fault| Some((index, fault)))?;
     }
     Ok(())
 }
@@ -213,13 +194,10 @@ fn check_operand(
     let ty = form.operand_type(spec, modifiers);
     if let Some(expected) = form.operand_count(spec, modifiers) {
         return match operand {
-            Operand::Vector(elements) if elements.len() == expected => elements
-                .iter()
-                .try_for_each(|element| check_scalar(spec, ty, element, regs)),
-            Operand::Vector(elements) => Err(OperandFault::Length {
-                expected,
-                found: elements.len(),
-            }),
+            Operand::Vector(elements) if elements.len() == expected => {
+                elements.iter().try_for_each(|element| check_scalar(spec, ty, element, regs))
+            }
+            Operand::Vector(elements) => Err(OperandFault::Length { expected, found: elements.len() }),
             _ if expected == 1 => check_scalar(spec, ty, operand, regs),
             _ => wrong("a vector in braces"),
         };
@@ -228,10 +206,7 @@ fn check_operand(
         OperandKind::Imm(rule) => match operand {
             Operand::Imm(value) => match value.int_value() {
                 Some(number) if rule.allows(number) => Ok(()),
-                _ => Err(OperandFault::ImmediateValue {
-                    value: *value,
-                    allowed: rule.clone(),
-                }),
+                _ => Err(OperandFault::ImmediateValue { value: *value, allowed: rule.clone() }),
             },
             _ => wrong("a constant"),
         },
@@ -254,14 +229,9 @@ fn check_operand(
                     if let Some(expected) = rank
                         && coords.len() != expected
                     {
-                        return Err(OperandFault::Length {
-                            expected,
-                            found: coords.len(),
-                        });
+                        return Err(OperandFault::Length { expected, found: coords.len() });
                     }
-                    coords.iter().try_for_each(|coord| {
-                        check_scalar(spec, Some(ScalarType::S32), coord, regs)
-                    })
+                    coords.iter().try_for_each(|coord| check_scalar(spec, Some(ScalarType::S32), coord, regs))
                 }
                 _ => wrong("a tensor map and coordinates in brackets"),
             }
@@ -307,11 +277,7 @@ fn check_base(base: AddressBase, regs: Option<&RegTable>) -> Result<(), OperandF
     match regs.ty(reg) {
         None => Err(OperandFault::UnknownRegister(reg)),
         Some(found) if matches!(found.bits(), 32 | 64) && !found.is_float() => Ok(()),
-        Some(found) => Err(OperandFault::RegisterType {
-            reg,
-            found,
-            expected: ScalarType::U64,
-        }),
+        Some(found) => Err(OperandFault::RegisterType { reg, found, expected: ScalarType::U64 }),
     }
 }
 
@@ -339,9 +305,7 @@ fn check_pack(
             Operand::Reg(reg) => check_reg(*reg, part, false, regs)?,
             Operand::Imm(value) if !written => check_imm(*value, part)?,
             _ => {
-                return Err(OperandFault::Kind {
-                    expected: "a register",
-                });
+                return Err(OperandFault::Kind { expected: "a register" });
             }
         }
     }
@@ -362,19 +326,11 @@ fn check_scalar(
             Some(ty) => check_reg(*reg, ty, spec.widening, regs),
             None => Ok(()),
         },
-        Operand::NotReg(reg) if spec.kind == OperandKind::Pred => {
-            check_reg(*reg, ScalarType::Pred, false, regs)
-        }
-        Operand::Sink if spec.sink || (spec.written && !matches!(spec.kind, OperandKind::Reg)) => {
-            Ok(())
-        }
+        Operand::NotReg(reg) if spec.kind == OperandKind::Pred => check_reg(*reg, ScalarType::Pred, false, regs),
+        Operand::Sink if spec.sink || (spec.written && !matches!(spec.kind, OperandKind::Reg)) => Ok(()),
         Operand::Imm(value) => {
             let allowed = !spec.written
-                && (any
-                    || matches!(
-                        spec.kind,
-                        OperandKind::Source | OperandKind::Pred | OperandKind::Tensor
-                    ));
+                && (any || matches!(spec.kind, OperandKind::Source | OperandKind::Pred | OperandKind::Tensor));
             match ty {
                 _ if !allowed => wrong("a register"),
                 Some(ty) => check_imm(*value, ty),
@@ -391,35 +347,21 @@ fn check_scalar(
             Some(ty) if matches!(ty.bits(), 32 | 64) && !ty.is_float() => Ok(()),
             _ => wrong("a 32- or 64-bit integer type to hold an address"),
         },
-        _ => wrong(if spec.written {
-            "a register"
-        } else {
-            "a register or constant"
-        }),
+        _ => wrong(if spec.written { "a register" } else { "a register or constant" }),
     }
 }
 
-fn check_reg(
-    reg: RegId,
-    ty: ScalarType,
-    widening: bool,
-    regs: Option<&RegTable>,
-) -> Result<(), OperandFault> {
+fn check_reg(reg: RegId, ty: ScalarType, widening: bool, regs: Option<&RegTable>) -> Result<(), OperandFault> {
     let Some(regs) = regs else { return Ok(()) };
     let Some(found) = regs.ty(reg) else {
         return Err(OperandFault::UnknownRegister(reg));
     };
     let integral = |class| matches!(class, TypeClass::Bits | TypeClass::Integer);
-    let wider =
-        widening && found.bits() > ty.bits() && integral(found.class()) && integral(ty.class());
+    let wider = widening && found.bits() > ty.bits() && integral(found.class()) && integral(ty.class());
     if found.agrees_with(ty) || wider {
         return Ok(());
     }
-    Err(OperandFault::RegisterType {
-        reg,
-        found,
-        expected: ty,
-    })
+    Err(OperandFault::RegisterType { reg, found, expected: ty })
 }
 
 fn check_imm(value: Immediate, ty: ScalarType) -> Result<(), OperandFault> {
@@ -437,12 +379,5 @@ fn check_imm(value: Immediate, ty: ScalarType) -> Result<(), OperandFault> {
             number >= -(1i128 << (bits - 1)) && number < (1i128 << bits)
         }
     };
-    if fits {
-        Ok(())
-    } else {
-        Err(OperandFault::ImmediateType {
-            value,
-            expected: ty,
-        })
-    }
+    if fits { Ok(()) } else { Err(OperandFault::ImmediateType { value, expected: ty }) }
 }

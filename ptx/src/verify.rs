@@ -54,9 +54,7 @@ impl fmt::Display for VerifyError {
         }
         match &self.kind {
             VerifyErrorKind::Form(fault) => write_select_fault(fault, f),
-            VerifyErrorKind::Guard => {
-                f.write_str("the guard is no predicate register of this function")
-            }
+            VerifyErrorKind::Guard => f.write_str("the guard is no predicate register of this function"),
             VerifyErrorKind::Requirement { need, have } => {
                 write!(f, "needs {need}; the module has {have}")
             }
@@ -81,11 +79,7 @@ pub fn verify(module: &Module) -> Result<(), Vec<VerifyError>> {
     for function in &module.functions {
         function.for_each_inst(&mut |inst| verify_inst(module, function, inst, &mut errors));
     }
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 fn verify_inst(module: &Module, function: &Function, inst: &Inst, errors: &mut Vec<VerifyError>) {
@@ -109,27 +103,19 @@ fn verify_inst(module: &Module, function: &Function, inst: &Inst, errors: &mut V
     }
     match check_operands(form, &inst.modifiers, &inst.operands, Some(&function.regs)) {
         Ok(()) => {}
-        Err(None) => report(VerifyErrorKind::Form(SelectFault::OperandCount {
-            found: inst.operands.len(),
-            syntax: form.syntax,
-        })),
+        Err(None) => {
+            report(VerifyErrorKind::Form(SelectFault::OperandCount { found: inst.operands.len(), syntax: form.syntax }))
+        }
         Err(Some((index, fault))) => {
             let fault: OperandFault = fault;
-            report(VerifyErrorKind::Form(SelectFault::Operand {
-                index,
-                fault,
-                form,
-            }));
+            report(VerifyErrorKind::Form(SelectFault::Operand { index, fault, form }));
         }
     }
     let need = inst.requirement();
     if !need.met_by(module.version, module.target) {
         report(VerifyErrorKind::Requirement {
             need,
-            have: Requirement {
-                version: module.version,
-                target: module.target,
-            },
+            have: Requirement { version: module.version, target: module.target },
         });
     }
 }
