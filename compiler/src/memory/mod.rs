@@ -1,0 +1,3 @@
+//! Memory: what each access looks like to the machine. Today: vectors of global memory.
+
+pub mod vector;
