@@ -1,12 +1,16 @@
 //! What can go wrong, as data, and the only place that writes prose for users.
 //!
 //! A check reports a payload struct that holds facts (names, sizes, spans). The file of its family (`tw00xx.rs`,
-//! `tw01xx.rs`, …) turns the payload into a [`Diagnostic`]; [`render`] turns that into text. To add a diagnostic:
+//! `tw01xx.rs`, …) turns the payload into a [`Diagnostic`]; [`Renderer`] turns that into text. To add a diagnostic:
 //! one row in `code.rs`, one struct with its [`IntoDiagnostic`] in the family's file.
 
 mod code;
+mod render;
 mod sink;
+mod snippet;
 pub mod suggest;
+#[cfg(test)]
+mod tests;
 pub mod tw00xx;
 pub mod tw01xx_schedule;
 pub mod tw02xx;
@@ -25,6 +29,7 @@ pub mod tw10xx;
 pub mod tw90xx;
 
 pub use code::{Code, Row};
+pub use render::{Message, Renderer};
 pub use sink::{Diagnostics, Report};
 
 use crate::syntax::Span;

@@ -40,8 +40,6 @@ pub enum Named {
     Tensor,
     /// An axis.
     Axis,
-    /// An index on the left of an equation.
-    LeftIndex,
     /// A stage.
     Stage,
     /// A role.
@@ -68,11 +66,7 @@ impl fmt::Display for Expected {
         match self {
             Expected::Token(text) => write!(f, "`{text}`"),
             Expected::Name(named) => named.fmt(f),
-            Expected::Word(set) => {
-                let set = set.to_string();
-                let article = if set.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
-                write!(f, "{article} {set}")
-            }
+            Expected::Word(set) => f.write_str(&set.with_article()),
             Expected::Expression => f.write_str("an expression"),
             Expected::Block => f.write_str("`;` or a block `{ … }`"),
             Expected::End => f.write_str("nothing more"),
@@ -89,7 +83,7 @@ impl fmt::Display for Named {
             Named::Kernel => "the name of the kernel",
             Named::Parameter => "the name of a parameter",
             Named::Tensor => "the name of a tensor",
-            Named::Axis | Named::LeftIndex => "the name of an axis",
+            Named::Axis => "the name of an axis",
             Named::Stage => "the name of a stage",
             Named::Role => "the name of a role",
             Named::Unit => "the name of a unit",
@@ -136,19 +130,11 @@ impl IntoDiagnostic for UnexpectedToken {
         let UnexpectedToken { expected, found, span, after } = self;
         // A missing separator is missing after the last token, wherever the next one is.
         if let (Expected::Token(text @ (";" | ",")), Some((before, place))) = (expected, after) {
-            let title = format!("expected {expected} after `{}`, found {found}", shorten(&before));
-            return Diagnostic::new(Code::TW0001, place, title).replace(
-                place,
-                format!("{before}{text}"),
-                format!("write `{}{text}`", shorten(&before)),
-            );
+            let title = format!("expected {expected} before {found}");
+            let help = format!("write {expected} after `{}`", shorten(&before));
+            return Diagnostic::new(Code::TW0001, place, title).replace(place, format!("{before}{text}"), help);
         }
         let mut diagnostic = Diagnostic::new(Code::TW0001, span, format!("expected {expected}, found {found}"));
-        if expected == Expected::Name(Named::LeftIndex) {
-            diagnostic = diagnostic
-                .note("the indices on the left of `=` are distinct axes: `y[i, j] = …` says what every element is")
-                .help("shift the reads instead: `y[i + 1] = x[i]` is `y[i] = x[i - 1] or 0.0`");
-        }
         if expected == Expected::End {
             diagnostic = diagnostic.note("an expression, clause or list ended before this token");
         }
@@ -195,6 +181,15 @@ pub enum WordSet {
     TopLevel,
 }
 
+impl WordSet {
+    /// `an element type`
+    fn with_article(self) -> String {
+        let set = self.to_string();
+        let article = if set.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+        format!("{article} {set}")
+    }
+}
+
 impl fmt::Display for WordSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -214,7 +209,7 @@ impl fmt::Display for WordSet {
             WordSet::BindOption => "option of `bind`",
             WordSet::FoldClause => "clause of a reduction",
             WordSet::Reduction => "reduction",
-            WordSet::TopLevel => "item",
+            WordSet::TopLevel => "item of `schedule!`",
         })
     }
 }
@@ -236,8 +231,9 @@ impl IntoDiagnostic for UnknownWord {
     fn into_diagnostic(self) -> Diagnostic {
         let UnknownWord { set, word, span, known } = self;
         let list: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
-        let diagnostic = Diagnostic::new(Code::TW0002, span, format!("there is no {set} `{}`", shorten(&word)))
-            .note(format!("known here: {}", list.join(", ")));
+        let diagnostic =
+            Diagnostic::new(Code::TW0002, span, format!("`{}` is not {}", shorten(&word), set.with_article()))
+                .note(format!("known here: {}", list.join(", ")));
         match closest(&word, known.iter().copied()) {
             Some(meant) => diagnostic.replace(span, meant, format!("did you mean `{meant}`?")),
             None => diagnostic,
@@ -435,6 +431,8 @@ pub enum Foreign {
     Path,
     /// A macro call.
     MacroCall,
+    /// Anything but an axis on the left of an equation.
+    LeftExpression,
     /// `inout` after the arrow.
     InoutOutput(String),
 }
@@ -479,6 +477,8 @@ impl IntoDiagnostic for ForeignSyntax {
             Foreign::Block => new("a block is not a value"),
             Foreign::Path => new("a path names a function and is called, as in `approx::exp(x[i])`"),
             Foreign::MacroCall => new("macros are not expanded inside `schedule!`"),
+            Foreign::LeftExpression => new("the indices on the left of an equation are distinct axes")
+                .help("shift the reads instead: `y[i] = x[i - 1] or 0.0`; or name the domain: `y[i in 1..N] = x[i]`"),
             Foreign::InoutOutput(name) => new(&format!("`inout {name}` belongs before the arrow"))
                 .note("an `inout` parameter is read as well as written"),
         }

@@ -12,9 +12,13 @@ pub(super) struct Reported;
 
 pub(super) type Parse<T> = Result<T, Reported>;
 
-/// Levels of groups, prefix operators and chained operators that an expression may have. Later rooms recurse over
-/// the tree, at opt-level 0 and on the stack of rustc.
-pub(super) const MAX_DEPTH: u32 = 200;
+/// Levels of groups, prefix operators and right operands that the parser enters: at opt-level 0 it takes about ten
+/// kilobytes of stack for one.
+const MAX_NESTING: u32 = 64;
+
+/// Levels of an expression's tree, chains of operators included. Later rooms recurse over it, at opt-level 0 and on the
+/// stack of rustc.
+pub(super) const MAX_HEIGHT: u32 = 200;
 
 /// Operators of more than one character; the longest that fits is taken.
 const OPERATORS: [&str; 19] =
@@ -28,6 +32,8 @@ pub(super) struct Parser<'a> {
     pub(super) tokens: &'a TokenBuffer,
     /// The next token, maybe an invisible delimiter.
     position: usize,
+    /// The next visible token, or the end of the group.
+    next: usize,
     /// The end of the current group.
     end: usize,
     /// The last token taken.
@@ -45,15 +51,24 @@ fn id(index: usize) -> SpanId {
 
 impl<'a> Parser<'a> {
     pub(super) fn new(tokens: &'a TokenBuffer) -> Parser<'a> {
-        Parser {
+        let mut parser = Parser {
             tokens,
             position: 0,
+            next: 0,
             end: tokens.len(),
             previous: None,
             depth: 0,
             recovered: false,
             diagnostics: Diagnostics::new(),
-        }
+        };
+        parser.seek(0);
+        parser
+    }
+
+    /// Goes to a token of the current group.
+    fn seek(&mut self, position: usize) {
+        self.position = position;
+        self.next = self.visible(position);
     }
 
     // ---- looking
@@ -70,7 +85,7 @@ impl<'a> Parser<'a> {
 
     /// The `n`-th visible token from here, groups not skipped.
     fn nth(&self, n: usize) -> usize {
-        let mut index = self.visible(self.position);
+        let mut index = self.next;
         for _ in 0..n {
             if index >= self.end {
                 return self.end;
@@ -113,6 +128,9 @@ impl<'a> Parser<'a> {
     fn operator_at(&self, n: usize) -> Option<(&'a str, usize)> {
         let first = self.nth(n);
         let Some(TokenKind::Punct { mut joint, .. }) = self.kind_at(n) else { return None };
+        if !joint {
+            return Some((self.tokens.text(first), 1));
+        }
         let mut chars = [0_u8; 3];
         let mut length = 0;
         // Joint characters follow each other directly, without invisible delimiters between them.
@@ -173,9 +191,19 @@ impl<'a> Parser<'a> {
 
     // ---- spans
 
+    /// The token to point at: the next one, or the closing bracket at the end of a group. At the end of an invisible
+    /// group it is what follows the group.
+    fn pointed(&self) -> usize {
+        let mut index = self.next;
+        while let Some(TokenKind::Open(Delimiter::None) | TokenKind::Close(Delimiter::None)) = self.tokens.kind(index) {
+            index += 1;
+        }
+        index
+    }
+
     /// The span of the next token; of the closing bracket at the end of a group; of the last token at the very end.
     pub(super) fn here(&self) -> Span {
-        let index = self.nth(0);
+        let index = self.pointed();
         if index < self.tokens.len() {
             return Span::token(id(index));
         }
@@ -199,7 +227,7 @@ impl<'a> Parser<'a> {
         let index = self.nth(0);
         if index < self.end {
             self.previous = Some(index);
-            self.position = index + 1;
+            self.seek(index + 1);
         }
         self.previous_span()
     }
@@ -281,9 +309,12 @@ impl<'a> Parser<'a> {
     fn group_at<T>(&mut self, open: usize, inside: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         let close = self.tokens.partner(open);
         let outer = self.end;
-        self.previous = Some(open);
-        self.position = open + 1;
+        let visible = self.tokens.kind(open) != Some(TokenKind::Open(Delimiter::None));
+        if visible {
+            self.previous = Some(open);
+        }
         self.end = close;
+        self.seek(open + 1);
         let result = self.nested(inside).and_then(|value| {
             if self.at_end() {
                 return Ok(value);
@@ -291,8 +322,10 @@ impl<'a> Parser<'a> {
             Err(self.unexpected(Expected::End))
         });
         self.end = outer;
-        self.position = close + 1;
-        self.previous = Some(close);
+        self.seek(close + 1);
+        if visible {
+            self.previous = Some(close);
+        }
         result
     }
 
@@ -307,8 +340,8 @@ impl<'a> Parser<'a> {
 
     /// Runs a parser one level deeper.
     pub(super) fn nested<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= MAX_DEPTH {
-            return Err(self.too_deep(self.here()));
+        if self.depth >= MAX_NESTING {
+            return Err(self.too_deep(self.here(), MAX_NESTING));
         }
         self.depth += 1;
         let result = inside(self);
@@ -316,9 +349,17 @@ impl<'a> Parser<'a> {
         result
     }
 
-    pub(super) fn too_deep(&mut self, span: Span) -> Reported {
-        self.diagnostics.report(TooDeep { span, limit: MAX_DEPTH });
+    fn too_deep(&mut self, span: Span, limit: u32) -> Reported {
+        self.diagnostics.report(TooDeep { span, limit });
         Reported
+    }
+
+    /// Refuses an expression whose tree is too high.
+    pub(super) fn check_height(&mut self, height: u32, span: Span) -> Parse<()> {
+        if height > MAX_HEIGHT {
+            return Err(self.too_deep(span, MAX_HEIGHT));
+        }
+        Ok(())
     }
 
     /// Parses `item , item , …` to the end of the group or the first token that cannot go on a list; a last comma is
@@ -363,14 +404,14 @@ impl<'a> Parser<'a> {
 
     /// Reports the next token.
     pub(super) fn unexpected(&mut self, expected: Expected) -> Reported {
-        let index = self.nth(0);
-        let found = if index < self.end {
-            Found::Token(self.operator().unwrap_or_else(|| self.tokens.text(index)).to_owned())
-        } else {
-            Found::End(match self.tokens.kind(index) {
-                Some(TokenKind::Close(delimiter)) => delimiter.close(),
-                _ => "",
-            })
+        let index = self.pointed();
+        let found = match self.tokens.kind(index) {
+            _ if index == self.next && index < self.end => {
+                Found::Token(self.operator().unwrap_or_else(|| self.tokens.text(index)).to_owned())
+            }
+            Some(TokenKind::Close(delimiter)) => Found::End(delimiter.close()),
+            Some(_) => Found::Token(self.tokens.text(index).to_owned()),
+            None => Found::End(""),
         };
         let after = self.previous.map(|index| (self.tokens.text(index).to_owned(), self.previous_span()));
         let span = self.here();
@@ -429,6 +470,6 @@ impl<'a> Parser<'a> {
             _ => index,
         };
         self.previous = Some(last);
-        self.position = last + 1;
+        self.seek(last + 1);
     }
 }

@@ -1,13 +1,13 @@
 //! Expressions: a Pratt parser on the cursor.
 //!
 //! From tight to loose: a read with its `or`; prefix `-` and `!`; `as`; `* / %`; `+ -`; comparisons, which do not
-//! chain; `&&`; `||`. The tree's height is bounded by the cursor's depth, chains of operators included.
+//! chain; `&&`; `||`. The tree's height is bounded by the cursor, chains of operators included.
 
 use super::ast::{
     AxisDecl, BinaryOp, Call, Constant, ElementType, Expr, ExprKind, Fold, FoldMerge, IfExpr, Name, Pattern, Range,
     Read, Reduction, ReductionKind, ReductionOrder, Spanned, UnaryOp,
 };
-use super::cursor::{MAX_DEPTH, Parse, Parser, Reported};
+use super::cursor::{Parse, Parser, Reported};
 use super::literal::parse_number;
 use super::span::Span;
 use super::tokens::Delimiter;
@@ -83,9 +83,15 @@ impl Parser<'_> {
         Ok(axes)
     }
 
-    fn foreign<T>(&mut self, construct: Foreign, span: Span) -> Parse<T> {
+    pub(super) fn foreign<T>(&mut self, construct: Foreign, span: Span) -> Parse<T> {
         self.diagnostics.report(ForeignSyntax { construct, span });
         Err(Reported)
+    }
+
+    /// The same for the operator here.
+    fn foreign_operator<T>(&mut self, operator: &'static str, construct: Foreign) -> Parse<T> {
+        let span = self.eat_operator(operator).unwrap_or_else(|| self.here());
+        self.foreign(construct, span)
     }
 
     /// The infix operator here, if the language has it.
@@ -105,10 +111,10 @@ impl Parser<'_> {
             ">=" => BinaryOp::Ge,
             "&&" => BinaryOp::And,
             "||" => BinaryOp::Or,
-            "&" => return self.foreign(Foreign::Bitwise("&"), self.here()),
-            "^" => return self.foreign(Foreign::Bitwise("^"), self.here()),
-            "<<" => return self.foreign(Foreign::Bitwise("<<"), self.here()),
-            ">>" => return self.foreign(Foreign::Bitwise(">>"), self.here()),
+            "&" => return self.foreign_operator("&", Foreign::Bitwise("&")),
+            "^" => return self.foreign_operator("^", Foreign::Bitwise("^")),
+            "<<" => return self.foreign_operator("<<", Foreign::Bitwise("<<")),
+            ">>" => return self.foreign_operator(">>", Foreign::Bitwise(">>")),
             _ => return Ok(None),
         };
         Ok(Some(op))
@@ -128,9 +134,7 @@ impl Parser<'_> {
             let right = self.nested(|p| p.binary(precedence + 1))?;
             let height = left.height.max(right.height) + 1;
             let whole = left.expr.span.to(right.expr.span);
-            if height > MAX_DEPTH {
-                return Err(self.too_deep(span));
-            }
+            self.check_height(height, span)?;
             if op.is_comparison()
                 && let Some(next) = self.binary_operator()?
                 && next.is_comparison()
@@ -150,9 +154,7 @@ impl Parser<'_> {
             let ty = self.element_type()?;
             let span = built.expr.span.to(ty.span);
             let height = built.height + 1;
-            if height > MAX_DEPTH {
-                return Err(self.too_deep(ty.span));
-            }
+            self.check_height(height, ty.span)?;
             built = Built { expr: Expr { kind: ExprKind::Cast(Box::new(built.expr), ty), span }, height };
         }
         Ok(built)
@@ -204,9 +206,7 @@ impl Parser<'_> {
         let operand = self.nested(Self::unary)?;
         let span = first.to(operand.expr.span);
         let height = operand.height + 1;
-        if height > MAX_DEPTH {
-            return Err(self.too_deep(first));
-        }
+        self.check_height(height, first)?;
         Ok(Built { expr: Expr { kind: ExprKind::Unary(op, Box::new(operand.expr)), span }, height })
     }
 
@@ -228,9 +228,7 @@ impl Parser<'_> {
             let otherwise = self.nested(Self::unary)?;
             let span = built.expr.span.to(otherwise.expr.span);
             let height = built.height.max(otherwise.height) + 1;
-            if height > MAX_DEPTH {
-                return Err(self.too_deep(place));
-            }
+            self.check_height(height, place)?;
             read.otherwise = Some(Box::new(otherwise.expr));
             return Ok(Built { expr: Expr { kind: ExprKind::Read(read), span }, height });
         }
@@ -309,8 +307,8 @@ impl Parser<'_> {
         let mut parts = Parts::default();
         self.group_list(delimiter, |p| {
             let built = p.binary(1)?;
-            if p.is_operator("..") || p.is_operator("..=") {
-                return p.foreign(Foreign::RangeValue, p.here());
+            if let Some(range) = ["..", "..="].into_iter().find(|range| p.is_operator(range)) {
+                return p.foreign_operator(range, Foreign::RangeValue);
             }
             parts.push(built);
             Ok(())
@@ -321,9 +319,7 @@ impl Parser<'_> {
     /// The parts of a list as children of one node.
     fn node(&mut self, height: u32, kind: ExprKind, span: Span) -> Parse<Built> {
         let height = height + 1;
-        if height > MAX_DEPTH {
-            return Err(self.too_deep(span));
-        }
+        self.check_height(height, span)?;
         Ok(Built { expr: Expr { kind, span }, height })
     }
 

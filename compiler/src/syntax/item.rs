@@ -1,14 +1,14 @@
 //! Statements of a kernel's body: equations, `launch`, `schedule`, `stage`, `inline`, `unit`, `tune`, `pass`.
 
 use super::ast::{
-    Clauses, Engine, Equation, Inline, Item, Launch, LaunchItem, LaunchItemKind, Name, Pass, Place, Role, Schedule,
-    StagedCopy, Tune, Unit,
+    AxisDecl, Clauses, Engine, Equation, Inline, Item, Launch, LaunchItem, LaunchItemKind, Name, Pass, Place, Role,
+    Schedule, StagedCopy, Tune, Unit,
 };
 use super::cursor::{Parse, Parser, Reported};
 use super::span::Span;
 use super::tokens::{Delimiter, TokenKind};
 use crate::diag::suggest::closest;
-use crate::diag::tw00xx::{Expected, Foreign, ForeignSyntax, Named, UnknownWord, WordSet};
+use crate::diag::tw00xx::{Expected, Foreign, ForeignSyntax, Named, NotSupportedYet, UnknownWord, WordSet};
 
 const STATEMENTS: &[&str] = &["launch", "schedule", "stage", "inline", "unit", "tune", "pass"];
 const CLAUSES: &[&str] = &["in", "per", "at", "ring", "via", "by"];
@@ -92,17 +92,34 @@ impl Parser<'_> {
         } else {
             vec![self.name(Named::Tensor)?]
         };
-        let axes = self.group_list(Delimiter::Bracket, |p| p.axis_decl(Named::LeftIndex))?;
+        let axes = self.group_list(Delimiter::Bracket, Self::left_index)?;
         let head = self.since(start);
         if let Some(&op) = ASSIGNMENTS.iter().find(|op| self.is_operator(op)) {
-            let span = self.here();
-            self.diagnostics.report(ForeignSyntax { construct: Foreign::CompoundAssignment(op), span });
-            return Err(Reported);
+            let place = self.eat_operator(op).unwrap_or(head);
+            return self.foreign(Foreign::CompoundAssignment(op), place);
         }
         self.expect_operator("=")?;
         let value = self.expr()?;
         self.end_statement(Self::starts_item);
         Ok(Equation { targets, axes, value, head, span: self.since(start) })
+    }
+
+    /// An index on the left of `=`: an axis, maybe with its domain.
+    fn left_index(&mut self) -> Parse<AxisDecl> {
+        let start = self.here();
+        if self.word().is_none() && !self.is_operator(",") {
+            return self.foreign(Foreign::LeftExpression, start);
+        }
+        let axis = self.axis_decl(Named::Axis)?;
+        if self.is_open(Delimiter::Bracket) {
+            let (construct, instead) = ("scatter".to_owned(), None);
+            self.diagnostics.report(NotSupportedYet { construct, span: start, instead });
+            return Err(Reported);
+        }
+        if self.operator().is_some_and(|operator| operator != ",") {
+            return self.foreign(Foreign::LeftExpression, start);
+        }
+        Ok(axis)
     }
 
     fn launch(&mut self) -> Parse<Launch> {
