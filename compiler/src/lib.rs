@@ -6,5 +6,8 @@ pub mod domain;
 pub mod extent;
 pub mod holes;
 pub mod kernel_ir;
+pub mod lower;
+pub mod memory;
+pub mod program;
 pub mod schedule;
 pub mod syntax;

@@ -2,7 +2,9 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use crate::algorithm::{Algorithm, AxisId, Binary, Compare, Index, IndexId, Order, Reduction, Run, Source, Unary, Value, ValueId};
+use crate::algorithm::{
+    Algorithm, AxisId, Binary, Compare, Index, IndexId, Order, Reduction, Run, Source, Unary, Value, ValueId,
+};
 use crate::info::{Dim, Parameter};
 use crate::{ElementType, KernelInfo};
 
@@ -93,7 +95,12 @@ impl Printed<'_> {
     pub fn axes(&self, run: Run) -> String {
         let ids = self.algorithm.axis_lists.get(run.range()).unwrap_or(&[]);
         let shown = ids.iter().map(|&id| match self.algorithm.axes.get(id as usize) {
-            Some(axis) => format!("{} in {}..{}", axis.name, at_least(self.index(axis.lower), ATOM), at_least(self.index(axis.upper), SUM)),
+            Some(axis) => format!(
+                "{} in {}..{}",
+                axis.name,
+                at_least(self.index(axis.lower), ATOM),
+                at_least(self.index(axis.upper), SUM)
+            ),
             None => "?".to_owned(),
         });
         shown.collect::<Vec<_>>().join(", ")
@@ -185,7 +192,8 @@ impl Printed<'_> {
         let mut text = format!("fold(|{}| init {}, ", self.axes(axes), values(&|s| Some(s.init)));
         text += &format!("step {} => {}", variables(&|s| s.variable), values(&|s| Some(s.step)));
         if states.iter().any(|s| s.merge.is_some()) {
-            text += &format!(", merge {}, {} => {}", variables(&|s| s.left), variables(&|s| s.right), values(&|s| s.merge));
+            text +=
+                &format!(", merge {}, {} => {}", variables(&|s| s.left), variables(&|s| s.right), values(&|s| s.merge));
         }
         text + ")"
     }
@@ -298,7 +306,8 @@ fn float(value: f64, element: ElementType) -> Piece {
         v => format!("{v:?}"),
     };
     let strength = if text.starts_with('-') { PREFIX } else { ATOM };
-    (format!("{text}{}", element.name()), strength)
+    // `inf` and `nan` take no suffix in the language.
+    (format!("{text}{}", if value.is_finite() { element.name() } else { "" }), strength)
 }
 
 /// The value of the bits of a floating-point type, which `f64` holds exactly.

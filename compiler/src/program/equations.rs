@@ -10,9 +10,9 @@ use super::nodes::{Nodes, UNKNOWN};
 use super::order::Plan;
 use super::signature::{LIMIT, Signature};
 use crate::diag::Diagnostics;
-use crate::diag::suggest::closest;
 use crate::diag::tw01xx::{
-    DuplicateName, NameUse, TooMany, TypeMismatch, TypeMismatchAt, UnknownName, WrongRank, WrongTuple, WrongUse,
+    DuplicateName, NameUse, TooMany, TupleUse, TypeMismatch, TypeMismatchAt, UnknownName, WrongRank, WrongTuple,
+    WrongUse,
 };
 use crate::syntax::{Span, ast};
 
@@ -151,7 +151,7 @@ impl<'a> Context<'a> {
             let Some((id, types)) = self.fold(fold, &hints, ast.value.span) else { return Vec::new() };
             if types.len() != ast.targets.len() {
                 let (expected, found) = (ast.targets.len(), types.len());
-                self.diags.report(WrongTuple { what: NameUse::Targets, expected, found, span: ast.value.span });
+                self.diags.report(WrongTuple { what: TupleUse::Targets, expected, found, span: ast.value.span });
                 return Vec::new();
             }
             let component = |(n, &ty)| {
@@ -162,7 +162,7 @@ impl<'a> Context<'a> {
         }
         if ast.targets.len() != 1 {
             let (expected, found) = (ast.targets.len(), 1);
-            self.diags.report(WrongTuple { what: NameUse::Targets, expected, found, span: ast.value.span });
+            self.diags.report(WrongTuple { what: TupleUse::Targets, expected, found, span: ast.value.span });
             return Vec::new();
         }
         vec![self.value(&ast.value, hints[0])]
@@ -177,7 +177,13 @@ impl<'a> Context<'a> {
             if expected != found && !self.signature.broken[usize::from(parameter)] {
                 let declared = self.signature.parameter_spans[usize::from(parameter)];
                 let name = plain(target).to_owned();
-                self.diags.report(WrongRank { name, expected, found, declared: Some(declared), span: planned.ast.head });
+                self.diags.report(WrongRank {
+                    name,
+                    expected,
+                    found,
+                    declared: Some(declared),
+                    span: planned.ast.head,
+                });
             }
         }
     }
@@ -236,12 +242,17 @@ impl<'a> Context<'a> {
         let text = plain(name);
         let rank = self.rank(text);
         if let Some(rank) = rank {
-            self.diags.report(WrongUse { used: NameUse::TensorWithoutIndices(rank), name: text.to_owned(), span: name.span });
+            self.diags.report(WrongUse {
+                used: NameUse::TensorWithoutIndices(rank),
+                name: text.to_owned(),
+                span: name.span,
+            });
             return;
         }
         let globals = self.signature.globals.keys().map(String::as_str);
-        let suggestion = closest(text, self.scope.all().chain(globals));
-        self.diags.report(UnknownName { kind: "size, axis or scalar", name: text.to_owned(), suggestion, span: name.span });
+        let known = self.scope.all().chain(globals).map(str::to_owned).collect();
+        let kind = "size, axis or scalar".to_owned();
+        self.diags.report(UnknownName { kind, name: text.to_owned(), known, span: name.span });
     }
 
     /// The rank of the tensor with this name.
@@ -268,7 +279,13 @@ impl<'a> Context<'a> {
                 Source::Parameter(p) => Some(self.signature.parameter_spans[usize::from(p)]),
                 Source::Equation { equation, .. } => Some(self.plan.equations[usize::from(equation)].ast.head),
             };
-            self.diags.report(WrongRank { name: name.to_owned(), expected: rank, found: indices.len(), declared, span });
+            self.diags.report(WrongRank {
+                name: name.to_owned(),
+                expected: rank,
+                found: indices.len(),
+                declared,
+                span,
+            });
             return None;
         }
         let indices = indices.into_iter().collect::<Option<Vec<IndexId>>>()?;
@@ -290,7 +307,8 @@ impl<'a> Context<'a> {
         let name = plain(tensor);
         let parameter = self.signature.tensors.get(name).copied();
         // An input, or what an in-place tensor held before; an output is read through its equation.
-        let is_input = |p: u16| self.signature.tensor(p).is_some_and(|t| t.role != tilewright_kernel::info::Role::Output);
+        let is_input =
+            |p: u16| self.signature.tensor(p).is_some_and(|t| t.role != tilewright_kernel::info::Role::Output);
         if let Some(parameter) = parameter
             && is_input(parameter)
         {
@@ -312,8 +330,10 @@ impl<'a> Context<'a> {
             return None;
         }
         let parameters = self.signature.parameters.iter().filter(|p| p.kind != ParameterKind::Scalar).map(|p| &*p.name);
-        let suggestion = closest(name, parameters.chain(self.plan.targets.keys().copied()));
-        self.diags.report(UnknownName { kind: "tensor", name: name.to_owned(), suggestion, span: tensor.span });
+        let intermediates = self.plan.targets.keys().filter(|t| !self.signature.tensors.contains_key(**t));
+        let known = parameters.chain(intermediates.copied()).map(str::to_owned).collect();
+        let kind = "tensor".to_owned();
+        self.diags.report(UnknownName { kind, name: name.to_owned(), known, span: tensor.span });
         None
     }
 }

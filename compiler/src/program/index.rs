@@ -39,7 +39,9 @@ impl Context<'_> {
                 let branches = self.class(&parts.then).max(self.class(&parts.otherwise));
                 branches.min(Class::Value)
             }
-            ast::ExprKind::Call(call) => call.args.iter().map(|a| self.class(a)).max().unwrap_or(Class::Value).min(Class::Value),
+            ast::ExprKind::Call(call) => {
+                call.args.iter().map(|a| self.class(a)).max().unwrap_or(Class::Value).min(Class::Value)
+            }
             _ => Class::Value,
         }
     }

@@ -19,7 +19,9 @@ pub(super) fn bits(kind: &ast::ExprKind, negative: bool, element: ElementType) -
             }
             Err(if element.is_float() { LiteralProblem::IntegerForFloat } else { LiteralProblem::NotThatKind })
         }
-        ast::ExprKind::Float(literal) if element.is_float() => Ok(float(&literal.digits, element)? | sign(negative, element)),
+        ast::ExprKind::Float(literal) if element.is_float() => {
+            Ok(float(&literal.digits, element)? | sign(negative, element))
+        }
         ast::ExprKind::Constant(constant) if element.is_float() => {
             Ok(named(*constant, element)? | sign(negative, element))
         }

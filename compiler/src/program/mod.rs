@@ -6,24 +6,22 @@
 //!
 //! | room | holds |
 //! | --- | --- |
-//! | [`signature`] | dimensions, parameters, shapes, facts, which dimension is told by what |
-//! | [`names`] | the two name spaces, local scopes, closest spellings |
-//! | [`order`] | which equation reads which, dependency order, cycles |
-//! | [`nodes`] | the lists under construction, a span for every node |
-//! | [`index`] | index expressions: quasi-affine, gathers |
-//! | [`value`] | typed expressions, literals typed by context |
-//! | [`reduction`] | `sum` … `argmin`, `dot`, `fold` |
-//! | [`function`] | built-in functions and the types they exist for |
-//! | [`literal`] | decimal literals, rounded once to their type |
-//! | [`form`] | sizes and indices in a normal form, so that equal ones compare equal |
-//! | [`range`] | ranges of axes, inferred and compared |
-//! | [`in_place`] | `inout`: each element's only reader is its writer |
-//! | [`stages`] | which equation a schedule belongs to, statements of the line table |
+//! | `signature` | dimensions, parameters, shapes, facts, which dimension is told by what |
+//! | `names` | the two name spaces, local scopes, closest spellings |
+//! | `order` | which equation reads which, dependency order, cycles |
+//! | `nodes` | the lists under construction, a span for every node |
+//! | `index` | index expressions: quasi-affine, gathers |
+//! | `value` | typed expressions, literals typed by context |
+//! | `reduction` | `sum` … `argmin`, `dot`, `fold` |
+//! | `function` | built-in functions and the types they exist for |
+//! | `literal` | decimal literals, rounded once to their type |
+//! | `range` | ranges of axes, inferred and compared |
+//! | `in_place` | `inout`: each element's only reader is its writer |
+//! | `stages` | which equation a schedule belongs to, statements of the line table |
 //!
 //! One mistake gives one message: whatever is built from a wrong part is `None` and says nothing more.
 
 mod equations;
-mod form;
 mod function;
 mod in_place;
 mod index;
@@ -56,7 +54,7 @@ pub struct Program {
     /// Attributes of the generated struct.
     pub attributes: Vec<ast::Attribute>,
     /// The visibility, if written.
-    pub visibility: Option<Span>,
+    pub visibility: Option<ast::Verbatim>,
     /// Sizes and strides known at launch, in order of first appearance.
     pub dims: Vec<Dim>,
     /// Where each dimension appears first; parallel to `dims`.
@@ -231,7 +229,7 @@ fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> 
     Some(Program {
         name: kernel.name.clone(),
         attributes: kernel.attributes.clone(),
-        visibility: kernel.visibility,
+        visibility: kernel.visibility.clone(),
         dims: signature.dims,
         dim_spans: signature.dim_spans,
         parameters: signature.parameters,

@@ -1,9 +1,7 @@
 //! The lists of an algorithm under construction, with a span for every node.
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{
-    Axis, AxisId, Component, Equation, FoldState, Index, IndexId, Run, Value, ValueId,
-};
+use tilewright_kernel::algorithm::{Axis, AxisId, Component, Equation, FoldState, Index, IndexId, Run, Value, ValueId};
 
 use super::{Dot, Obligation};
 use crate::syntax::Span;
@@ -56,10 +54,9 @@ impl Nodes {
             Index::Literal(_) | Index::Dim(_) => (false, false),
             Index::Axis(_) => (true, false),
             Index::Value(_) => (true, true),
-            Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => (
-                of(&self.varies, a) || of(&self.varies, b),
-                of(&self.gathers, a) || of(&self.gathers, b),
-            ),
+            Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
+                (of(&self.varies, a) || of(&self.varies, b), of(&self.gathers, a) || of(&self.gathers, b))
+            }
         };
         self.indices.push(node);
         self.index_spans.push(span);

@@ -103,7 +103,8 @@ fn report_unused(
     for (name, (position, span)) in definer {
         let siblings = &written[*position].targets;
         // A component of a fold may be there only for the others' sake.
-        let needed = |t: &ast::Name| signature.tensors.contains_key(plain(t)) || reads.iter().any(|r| r.contains(plain(t)));
+        let needed =
+            |t: &ast::Name| signature.tensors.contains_key(plain(t)) || reads.iter().any(|r| r.contains(plain(t)));
         if !siblings.iter().any(needed) {
             diags.report(NeverRead { name: (*name).to_owned(), span: *span });
         }

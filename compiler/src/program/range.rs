@@ -14,21 +14,22 @@
 //! that infer theirs from it; whether reads are in bounds is proved at the reader.
 
 use tilewright_kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Source, Unary, Value, ValueId};
+use tilewright_kernel::{Constraint, Size};
 
 use super::equations::{ReadSite, Sites};
-use super::form::{Atom, Form, Sizes};
 use super::nodes::{Nodes, UNKNOWN};
 use super::order::Plan;
 use super::signature::Signature;
 use crate::diag::Diagnostics;
 use crate::diag::tw01xx::{OutputDomain, RangeConflict, RangeReason, UnknownRange};
+use crate::extent::{Atom, Expr, Facts, Term, Var};
 use crate::syntax::Span;
 
 /// `lower .. upper`
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Range {
-    lower: Form,
-    upper: Form,
+    lower: Expr,
+    upper: Expr,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ struct Infer<'a> {
     signature: &'a Signature,
     nodes: &'a mut Nodes,
     sites: &'a Sites,
-    sizes: Sizes,
+    facts: Facts,
     states: Vec<State>,
     /// Whether the range is given rather than inferred: written, or of an output.
     given: Vec<bool>,
@@ -75,9 +76,14 @@ struct Infer<'a> {
 /// Infers all ranges and enters them into the axes.
 pub(super) fn infer(signature: &Signature, plan: &Plan<'_>, nodes: &mut Nodes, sites: &Sites, diags: &mut Diagnostics) {
     let count = nodes.axes.len();
+    let constraints: Vec<Constraint> = signature.facts.iter().map(|f| f.constraint.clone()).collect();
+    // Facts that contradict each other are reported by the room of sizes; no range depends on them here.
+    let facts = Facts::new(&signature.dims, &constraints)
+        .or_else(|_| Facts::new(&signature.dims, &[]))
+        .expect("no facts do not contradict each other");
     let mut infer = Infer {
         signature,
-        sizes: Sizes::new(signature),
+        facts,
         states: vec![State::Unknown; count],
         given: vec![false; count],
         owner: vec![None; count],
@@ -97,7 +103,7 @@ impl Infer<'_> {
         for axis in 0..self.states.len() {
             let (lower, upper) = (self.nodes.axes[axis].lower, self.nodes.axes[axis].upper);
             if lower != UNKNOWN && upper != UNKNOWN {
-                let (lower, upper) = (self.sizes.index(self.nodes, lower), self.sizes.index(self.nodes, upper));
+                let (lower, upper) = (self.expr(lower), self.expr(upper));
                 self.states[axis] = State::Known(Range { lower, upper });
                 self.given[axis] = true;
             }
@@ -131,10 +137,10 @@ impl Infer<'_> {
     fn take_shape(&mut self, parameter: u16, axes: &[AxisId]) {
         let Some(tensor) = self.signature.tensor(parameter) else { return };
         for (size, &axis) in tensor.shape.iter().zip(axes) {
-            let shape = Range { lower: Form::constant(0), upper: self.sizes.size(size) };
+            let shape = Range { lower: Expr::constant(0), upper: self.size(size) };
             let at = axis as usize;
             match &self.states[at] {
-                State::Known(written) if *written != shape => {
+                State::Known(written) if !self.same(written, &shape) => {
                     let (written, shape) = (self.show(&written.clone()), self.show(&shape));
                     let span = self.nodes.axis_spans[at];
                     let axis = self.nodes.axes[at].name.to_string();
@@ -163,7 +169,7 @@ impl Infer<'_> {
                 changed = true;
                 sweeps -= 1;
             }
-            if sweeps > 0 && self.from_own_reads() {
+            if sweeps > 0 && self.take_own_reads() {
                 sweeps -= 1;
                 continue;
             }
@@ -212,7 +218,7 @@ impl Infer<'_> {
         match source {
             Source::Parameter(parameter) => {
                 let size = self.signature.tensor(parameter).and_then(|t| t.shape.get(dimension));
-                let range = size.map(|s| Range { lower: Form::constant(0), upper: self.sizes.size(s) });
+                let range = size.map(|s| Range { lower: Expr::constant(0), upper: self.size(s) });
                 (range.map_or(State::Poison, State::Known), true)
             }
             Source::Equation { equation, .. } => {
@@ -244,7 +250,7 @@ impl Infer<'_> {
         let State::Known(first) = first.clone() else { return false };
         for (span, state) in extents {
             if let State::Known(other) = state
-                && *other != first
+                && !self.same(other, &first)
             {
                 let (a, b) = (self.show(&first), self.show(other));
                 let name = self.nodes.axes[axis].name.to_string();
@@ -298,7 +304,7 @@ impl Infer<'_> {
     }
 
     /// Gives the first intermediate axis that its readers do not decide the size of what it indexes itself.
-    fn from_own_reads(&mut self) -> bool {
+    fn take_own_reads(&mut self) -> bool {
         for axis in 0..self.states.len() {
             if self.states[axis] != State::Unknown || self.owner[axis].is_none() {
                 continue;
@@ -321,99 +327,147 @@ impl Infer<'_> {
     }
 
     /// Whether a ≥ b; `None` if it is not known.
-    fn at_least(&self, a: &Form, b: &Form) -> Option<bool> {
-        match self.sizes.bounds(&a.sub(b)?) {
-            (Some(low), _) if low >= 0 => Some(true),
-            (_, Some(high)) if high <= 0 => Some(false),
-            _ => None,
-        }
+    fn at_least(&self, a: &Expr, b: &Expr) -> Option<bool> {
+        self.sign(&a.sub(b)).ok()
     }
 
-    /// The values that an index takes at a read.
+    fn same(&self, a: &Range, b: &Range) -> bool {
+        let equal = |a: &Expr, b: &Expr| self.facts.normal(&a.sub(b)).as_constant() == Some(0);
+        equal(&a.lower, &b.lower) && equal(&a.upper, &b.upper)
+    }
+
+    /// The variable that stands for an axis.
+    fn var(&self, axis: AxisId) -> Var {
+        Var::try_from(self.signature.dims.len()).unwrap_or(Var::MAX).saturating_add(axis)
+    }
+
+    fn size(&self, size: &Size) -> Expr {
+        self.facts.normal(&Expr::from_size(size))
+    }
+
+    /// The normal form of an index; unknown if it is read from memory.
+    fn expr(&self, id: IndexId) -> Expr {
+        self.facts.normal(
+            &self
+                .raw_expr(id, &mut |_, a, b, is_quotient| Ok(if is_quotient { a.floor_div(b) } else { a.modulo(b) }))
+                .unwrap_or_else(|_| Expr::unknown()),
+        )
+    }
+
+    /// The normal form of an index, with `divide(divides an axis, a, b, is a quotient)` for `/` and `%`.
+    fn raw_expr(&self, id: IndexId, divide: &mut Divide<'_>) -> Result<Expr, Stop> {
+        let mut pair = |a, b| Ok((self.raw_expr(a, divide)?, self.raw_expr(b, divide)?));
+        Ok(match self.nodes.indices[id as usize] {
+            Index::Literal(c) => Expr::constant(i128::from(c)),
+            Index::Dim(d) => Expr::var(Var::from(d)),
+            Index::Axis(a) => Expr::var(self.var(a)),
+            Index::Value(_) => Expr::unknown(),
+            Index::Add(a, b) => {
+                let (a, b) = pair(a, b)?;
+                a.add(&b)
+            }
+            Index::Sub(a, b) => {
+                let (a, b) = pair(a, b)?;
+                a.sub(&b)
+            }
+            Index::Mul(a, b) => {
+                let (a, b) = pair(a, b)?;
+                a.mul(&b)
+            }
+            Index::Div(a, b) | Index::Mod(a, b) => {
+                let is_quotient = matches!(self.nodes.indices[id as usize], Index::Div(..));
+                let varies = self.nodes.varies[a as usize];
+                let (a, b) = pair(a, b)?;
+                divide(varies, &a, &b, is_quotient)?
+            }
+        })
+    }
+
+    /// The values that an index takes at a read. Exact for axes that occur linearly; a quotient or remainder of axes is
+    /// bounded apart from other occurrences of the same axes.
     fn demand(&self, index: IndexId, site: &ReadSite) -> Result<Range, Stop> {
-        let form = self.sizes.index(self.nodes, index);
         let narrowed = self.narrowed(site);
-        let lower = self.extreme(&form, false, &narrowed, 0)?;
-        let upper = self.extreme(&form, true, &narrowed, 0)?;
-        let upper = upper.add(&Form::constant(1)).ok_or(Stop::Never)?;
+        let first_fresh = self.var(AxisId::try_from(self.states.len()).unwrap_or(AxisId::MAX));
+        // Quotients and remainders become variables of their own, with ranges.
+        let mut fresh: Vec<Range> = Vec::new();
+        let form = self.raw_expr(index, &mut |varies, a, b, is_quotient| {
+            if !varies {
+                return Ok(if is_quotient { a.floor_div(b) } else { a.modulo(b) });
+            }
+            let range = if is_quotient {
+                let (low, high) =
+                    (self.extreme(a, false, &narrowed, &fresh)?, self.extreme(a, true, &narrowed, &fresh)?);
+                Range { lower: low.floor_div(b), upper: high.floor_div(b).add(&Expr::constant(1)) }
+            } else {
+                Range { lower: Expr::constant(0), upper: b.clone() }
+            };
+            fresh.push(range);
+            Ok(Expr::var(first_fresh + Var::try_from(fresh.len() - 1).map_err(|_| Stop::Never)?))
+        })?;
+        let lower = self.extreme(&form, false, &narrowed, &fresh)?;
+        let upper = self.extreme(&form, true, &narrowed, &fresh)?.add(&Expr::constant(1));
         Ok(Range { lower, upper })
     }
 
-    /// A bound of `form` over the ranges of its axes: the greatest value, or the least. Exact for each axis that occurs
-    /// linearly; an axis inside `/` or `%` is bounded apart from its other occurrences.
-    fn extreme(&self, form: &Form, greatest: bool, narrowed: &[(AxisId, Range)], depth: usize) -> Result<Form, Stop> {
-        // Each step removes the innermost axis, and bounds mention outer axes only; the limit is for nested divisions.
-        if depth > 16 {
-            return Err(Stop::Never);
-        }
-        let mut form = form.clone();
-        loop {
-            let linear = |(atoms, _): &(Vec<Atom>, i128)| {
-                atoms.iter().filter_map(|a| if let Atom::Axis(axis) = a { Some(*axis) } else { None }).max()
-            };
-            let Some(axis) = form.terms.iter().filter_map(linear).max() else { break };
-            let (with, without): (Vec<_>, Vec<_>) = form.terms.into_iter().partition(|(atoms, _)| atoms.contains(&Atom::Axis(axis)));
-            let coefficient: Vec<(Vec<Atom>, i128)> = with
-                .into_iter()
-                .map(|(mut atoms, c)| {
-                    let at = atoms.iter().position(|a| *a == Atom::Axis(axis)).unwrap_or(0);
-                    atoms.remove(at);
-                    (atoms, c)
-                })
-                .collect();
-            let mut sum = Form::constant(0);
-            for term in coefficient {
-                sum = sum.add(&Form { terms: vec![term] }).ok_or(Stop::Never)?;
+    /// The greatest value of `form` over the ranges of its variables, or the least.
+    fn extreme(
+        &self,
+        form: &Expr,
+        greatest: bool,
+        narrowed: &[(AxisId, Range)],
+        fresh: &[Range],
+    ) -> Result<Expr, Stop> {
+        let dims = self.var(0);
+        let first_fresh = self.states.len();
+        let mut form = self.facts.normal(form);
+        // Each step removes the innermost axis: the bounds of an axis mention outer axes only.
+        while let Some(var) = form.vars().into_iter().filter(|&v| v >= dims).max() {
+            let atom = Atom::Var(var);
+            let (with, without): (Vec<&Term>, Vec<&Term>) = form.terms().iter().partition(|t| t.atoms.contains(&atom));
+            let mut coefficient = Expr::constant(0);
+            for term in with {
+                let mut rest = Expr::constant(term.coefficient);
+                let mut seen = false;
+                for factor in &term.atoms {
+                    if *factor == atom && !seen {
+                        seen = true;
+                    } else {
+                        rest = rest.mul(&factor_expr(factor));
+                    }
+                }
+                coefficient = coefficient.add(&rest);
             }
-            let positive = self.sign(&sum)?;
-            let range = match narrowed.iter().find(|(a, _)| *a == axis) {
-                Some((_, range)) => range.clone(),
-                None => self.known(axis)?,
-            };
-            let bound = if positive == greatest { range.upper.sub(&Form::constant(1)) } else { Some(range.lower) };
-            let moved = bound.and_then(|b| b.mul(&sum)).ok_or(Stop::Never)?;
-            form = Form { terms: without }.add(&moved).ok_or(Stop::Never)?;
-        }
-        let mut result = Form::constant(0);
-        for (atoms, coefficient) in form.terms {
-            let mut factor = Form::constant(coefficient);
-            let varying: Vec<&Atom> = atoms.iter().filter(|a| a.varies()).collect();
-            if varying.len() > 1 {
+            // Inside a quotient, or multiplied by another axis.
+            if coefficient.vars().iter().any(|&v| v >= dims)
+                || without.iter().any(|t| term_expr(t).vars().contains(&var))
+            {
                 return Err(Stop::Never);
             }
-            let mut rest = Form::constant(coefficient);
-            for atom in atoms.iter().filter(|a| !a.varies()) {
-                rest = rest.mul(&Form::atom(atom.clone())).ok_or(Stop::Never)?;
-            }
-            for atom in &atoms {
-                let value = match atom {
-                    _ if !atom.varies() => Form::atom(atom.clone()),
-                    Atom::Div(a, b) if !b.varies() => {
-                        let up = self.sign(&rest)? == greatest;
-                        self.extreme(a, up, narrowed, depth + 1)?.div(b)
-                    }
-                    Atom::Mod(_, b) if !b.varies() => {
-                        let up = self.sign(&rest)? == greatest;
-                        if up { b.sub(&Form::constant(1)).ok_or(Stop::Never)? } else { Form::constant(0) }
-                    }
-                    _ => return Err(Stop::Never),
-                };
-                factor = factor.mul(&value).ok_or(Stop::Never)?;
-            }
-            result = result.add(&factor).ok_or(Stop::Never)?;
+            let axis = var - dims;
+            let range = match narrowed.iter().find(|(a, _)| *a == axis) {
+                Some((_, range)) => range.clone(),
+                None => match (axis as usize).checked_sub(first_fresh) {
+                    Some(position) => fresh.get(position).cloned().ok_or(Stop::Never)?,
+                    None => self.known(axis)?,
+                },
+            };
+            let up = self.sign(&coefficient)? == greatest;
+            let bound = if up { range.upper.sub(&Expr::constant(1)) } else { range.lower };
+            let rest = without.iter().fold(Expr::constant(0), |sum, t| sum.add(&term_expr(t)));
+            form = self.facts.normal(&rest.add(&coefficient.mul(&bound)));
         }
-        Ok(result)
+        if form.is_unknown() { Err(Stop::Never) } else { Ok(form) }
     }
 
-    /// Whether a coefficient is positive; zero counts as either.
-    fn sign(&self, coefficient: &Form) -> Result<bool, Stop> {
-        if coefficient.varies() {
-            return Err(Stop::Never);
-        }
-        match self.sizes.bounds(coefficient) {
-            (Some(low), _) if low >= 0 => Ok(true),
-            (_, Some(high)) if high <= 0 => Ok(false),
-            _ => Err(Stop::Never),
+    /// Whether an expression of sizes is at least 0, or at most 0.
+    fn sign(&self, form: &Expr) -> Result<bool, Stop> {
+        let form = self.facts.normal(form);
+        match form.as_constant() {
+            Some(value) => Ok(value >= 0),
+            None if form.is_unknown() => Err(Stop::Never),
+            None if self.facts.proves_nonnegative(&form) => Ok(true),
+            None if self.facts.proves_nonnegative(&form.scale(-1)) => Ok(false),
+            None => Err(Stop::Never),
         }
     }
 
@@ -441,8 +495,8 @@ impl Infer<'_> {
         ranges
     }
 
-    /// Forms that are at least 0 where `condition` holds (or fails).
-    fn constraints(&self, condition: ValueId, holds: bool, out: &mut Vec<Form>) {
+    /// Exprs that are at least 0 where `condition` holds (or fails).
+    fn constraints(&self, condition: ValueId, holds: bool, out: &mut Vec<Expr>) {
         match self.nodes.values[condition as usize] {
             Value::Unary(Unary::Not, inner) => self.constraints(inner, !holds, out),
             Value::Binary(Binary::And, a, b) if holds => {
@@ -454,31 +508,32 @@ impl Infer<'_> {
                 self.constraints(b, false, out);
             }
             Value::CompareIndex(op, a, b) => {
-                let (a, b) = (self.sizes.index(self.nodes, a), self.sizes.index(self.nodes, b));
+                let (a, b) = (self.expr(a), self.expr(b));
                 let op = if holds { op } else { negated(op) };
                 let (ge, le) = (a.sub(&b), b.sub(&a));
-                let less_one = |form: Option<Form>| form.and_then(|f| f.sub(&Form::constant(1)));
-                out.extend(match op {
-                    Compare::Ge => [ge, None],
-                    Compare::Gt => [less_one(ge), None],
-                    Compare::Le => [le, None],
-                    Compare::Lt => [less_one(le), None],
-                    Compare::Eq => [ge, le],
-                    Compare::Ne => [None, None],
-                }.into_iter().flatten());
+                let less_one = |form: Expr| form.sub(&Expr::constant(1));
+                match op {
+                    Compare::Ge => out.push(ge),
+                    Compare::Gt => out.push(less_one(ge)),
+                    Compare::Le => out.push(le),
+                    Compare::Lt => out.push(less_one(le)),
+                    Compare::Eq => out.extend([ge, le]),
+                    Compare::Ne => {}
+                }
             }
             _ => {}
         }
     }
 
     /// Narrows the innermost axis of `form`, if it occurs with coefficient ±1, knowing that the form is at least 0.
-    fn narrow(&self, form: &Form, ranges: &mut Vec<(AxisId, Range)>) {
-        let Some(axis) = form.innermost() else { return };
-        let alone = vec![Atom::Axis(axis)];
-        let Some((_, coefficient)) = form.terms.iter().find(|(atoms, _)| *atoms == alone) else { return };
-        let (coefficient, term) = (*coefficient, Form { terms: vec![(alone, *coefficient)] });
-        let Some(rest) = form.sub(&term) else { return };
-        if coefficient.abs() != 1 || rest.innermost() == Some(axis) || rest.terms.iter().any(|(a, _)| a.iter().any(|a| matches!(a, Atom::Opaque(_)))) {
+    fn narrow(&self, form: &Expr, ranges: &mut Vec<(AxisId, Range)>) {
+        let dims = self.var(0);
+        let Some(var) = form.vars().into_iter().max().filter(|&v| v >= dims && !form.is_unknown()) else { return };
+        let axis = var - dims;
+        let alone = form.terms().iter().find(|t| t.atoms == [Atom::Var(var)]);
+        let Some(coefficient) = alone.map(|t| t.coefficient).filter(|c| c.abs() == 1) else { return };
+        let rest = form.sub(&Expr::var(var).scale(coefficient));
+        if rest.vars().contains(&var) {
             return;
         }
         let known = ranges.iter().position(|(a, _)| *a == axis);
@@ -491,13 +546,13 @@ impl Infer<'_> {
         };
         if coefficient > 0 {
             // axis ≥ −rest
-            let Some(lower) = Form::constant(0).sub(&rest) else { return };
+            let lower = rest.scale(-1);
             if self.at_least(&range.lower, &lower) != Some(true) {
                 range.lower = lower;
             }
         } else {
             // axis ≤ rest
-            let Some(upper) = rest.add(&Form::constant(1)) else { return };
+            let upper = rest.add(&Expr::constant(1));
             if self.at_least(&upper, &range.upper) != Some(true) {
                 range.upper = upper;
             }
@@ -516,7 +571,7 @@ impl Infer<'_> {
                 continue;
             }
             let span = self.nodes.axis_spans[axis];
-            let (lower, upper) = (self.nodes.index_of_form(&range.lower, span), self.nodes.index_of_form(&range.upper, span));
+            let (lower, upper) = (self.index_of(&range.lower, span), self.index_of(&range.upper, span));
             match (lower, upper) {
                 (Some(lower), Some(upper)) => {
                     self.nodes.axes[axis].lower = lower;
@@ -527,30 +582,76 @@ impl Infer<'_> {
         }
     }
 
-    fn show(&mut self, range: &Range) -> String {
-        let mut bound = |form: &Form| {
-            let index = self.nodes.index_of_form(form, Span::UNKNOWN);
-            let printed = tilewright_kernel::Algorithm {
-                indices: self.nodes.indices.clone().into(),
-                values: self.nodes.values.clone().into(),
-                types: self.nodes.types.clone().into(),
-                axes: self.nodes.axes.clone().into(),
-                index_lists: self.nodes.index_lists.clone().into(),
-                axis_lists: self.nodes.axis_lists.clone().into(),
-                folds: vec![].into(),
-                components: vec![].into(),
-                equations: vec![].into(),
-            };
-            let text = tilewright_kernel::print::Printed {
-                algorithm: &printed,
-                dims: &self.signature.dims,
-                parameters: &self.signature.parameters,
-            };
-            index.map_or("?".to_owned(), |i| text.index_text(i))
-        };
-        let (lower, upper) = (bound(&range.lower), bound(&range.upper));
-        format!("{lower}..{upper}")
+    /// An index with the value of `form`; `None` if it has none.
+    fn index_of(&mut self, form: &Expr, span: Span) -> Option<IndexId> {
+        if form.is_unknown() {
+            return None;
+        }
+        // Positive terms first and the constant last, as people write them.
+        let mut terms: Vec<&Term> = form.terms().iter().collect();
+        terms.sort_by_key(|t| (t.atoms.is_empty(), t.coefficient < 0));
+        let mut sum: Option<IndexId> = None;
+        for term in terms {
+            let magnitude = i64::try_from(term.coefficient.checked_abs()?).ok()?;
+            let negative = term.coefficient < 0;
+            let mut product: Option<IndexId> = None;
+            if magnitude != 1 || term.atoms.is_empty() {
+                let value = if negative && sum.is_none() { -magnitude } else { magnitude };
+                product = Some(self.nodes.index(Index::Literal(value), span));
+            } else if negative && sum.is_none() {
+                product = Some(self.nodes.index(Index::Literal(-1), span));
+            }
+            for atom in &term.atoms {
+                let factor = self.index_of_atom(atom, span)?;
+                product = Some(match product {
+                    Some(product) => self.nodes.index(Index::Mul(product, factor), span),
+                    None => factor,
+                });
+            }
+            let product = product?;
+            sum = Some(match sum {
+                None => product,
+                Some(sum) if negative => self.nodes.index(Index::Sub(sum, product), span),
+                Some(sum) => self.nodes.index(Index::Add(sum, product), span),
+            });
+        }
+        Some(sum.unwrap_or_else(|| self.nodes.index(Index::Literal(0), span)))
     }
+
+    fn index_of_atom(&mut self, atom: &Atom, span: Span) -> Option<IndexId> {
+        let dims = self.var(0);
+        match atom {
+            Atom::Var(var) if *var < dims => Some(self.nodes.index(Index::Dim(u16::try_from(*var).ok()?), span)),
+            Atom::Var(var) => Some(self.nodes.index(Index::Axis(var - dims), span)),
+            Atom::Quotient { of, by } => {
+                let (of, by) = (self.index_of(of, span)?, self.index_of(by, span)?);
+                Some(self.nodes.index(Index::Div(of, by), span))
+            }
+        }
+    }
+
+    fn show(&self, range: &Range) -> String {
+        let dims = self.var(0);
+        let names = |var: Var| match var.checked_sub(dims) {
+            Some(axis) => self.nodes.axes.get(axis as usize).map_or("?".to_owned(), |a| a.name.to_string()),
+            None => self.signature.dims.get(var as usize).map_or("?".to_owned(), |d| d.name.to_string()),
+        };
+        format!("{}..{}", range.lower.show(&names), range.upper.show(&names))
+    }
+}
+
+/// What becomes of `/` and `%`: see [`Infer::raw_expr`].
+type Divide<'d> = dyn FnMut(bool, &Expr, &Expr, bool) -> Result<Expr, Stop> + 'd;
+
+fn factor_expr(atom: &Atom) -> Expr {
+    match atom {
+        Atom::Var(var) => Expr::var(*var),
+        Atom::Quotient { of, by } => of.floor_div(by),
+    }
+}
+
+fn term_expr(term: &Term) -> Expr {
+    term.atoms.iter().fold(Expr::constant(term.coefficient), |product, atom| product.mul(&factor_expr(atom)))
 }
 
 fn negated(op: Compare) -> Compare {

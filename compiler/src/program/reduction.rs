@@ -9,10 +9,9 @@ use tilewright_kernel::algorithm::{Binary, FoldState, Order, Reduction, Value, V
 
 use super::equations::{Context, Hint};
 use super::names::{Local, plain};
-use super::{Dot, Obligation, function};
-use crate::diag::tw01xx::{
-    DotShape, NameUse, SeveralAxes, TypeMismatch, TypeMismatchAt, Unsupported, WrongTuple,
-};
+use super::{Dot, Obligation};
+use crate::diag::tw00xx::NotSupportedYet;
+use crate::diag::tw01xx::{DotShape, SeveralAxes, TupleUse, TypeMismatch, TypeMismatchAt, WrongTuple};
 use crate::diag::tw10xx::{DotType, OrderWithoutEffect, Promotion, PromotionProblem};
 use crate::syntax::{Span, ast};
 
@@ -31,7 +30,7 @@ impl Context<'_> {
     pub fn reduction(&mut self, reduction: &ast::Reduction, hint: Hint, span: Span) -> Option<ValueId> {
         let kind = reduction.kind.value;
         if kind == ast::ReductionKind::Scan {
-            self.diags.report(Unsupported { what: "`scan`", span });
+            self.diags.report(NotSupportedYet { construct: "scan".to_owned(), span, instead: None });
             return None;
         }
         let order = self.order(reduction);
@@ -215,7 +214,7 @@ impl Context<'_> {
         };
         if names.len() != types.len() {
             let (expected, found) = (types.len(), names.len());
-            self.diags.report(WrongTuple { what: NameUse::Pattern, expected, found, span: pattern.span() });
+            self.diags.report(WrongTuple { what: TupleUse::Pattern, expected, found, span: pattern.span() });
         }
         let mut variables = Vec::new();
         let mut nested = false;
@@ -230,7 +229,7 @@ impl Context<'_> {
                 }
                 ast::Pattern::Tuple(parts, span) => {
                     let found = parts.len();
-                    self.diags.report(WrongTuple { what: NameUse::Pattern, expected: 1, found, span: *span });
+                    self.diags.report(WrongTuple { what: TupleUse::Pattern, expected: 1, found, span: *span });
                     nested = true;
                 }
             }
@@ -243,7 +242,7 @@ impl Context<'_> {
         let parts = parts(expr);
         if parts.len() != types.len() {
             let (expected, found) = (types.len(), parts.len());
-            self.diags.report(WrongTuple { what: NameUse::State, expected, found, span: expr.span });
+            self.diags.report(WrongTuple { what: TupleUse::State, expected, found, span: expr.span });
             return None;
         }
         let mut values = Vec::new();

@@ -12,9 +12,9 @@ use tilewright_kernel::{Constraint, ElementType, Relation, Size, SizeOp};
 use super::names::{Global, Globals, is_size_name, plain};
 use super::{Fact, Solved};
 use crate::diag::Diagnostics;
-use crate::diag::suggest::closest;
+use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::{
-    BadSize, DuplicateName, NotTold, ScalarOutput, SizeProblem, StrideCount, TooMany, UnknownName, Unsupported,
+    BadSize, DuplicateName, NotTold, ScalarOutput, SizeProblem, StrideCount, TooMany, UnknownName,
 };
 use crate::syntax::{Span, ast};
 
@@ -116,7 +116,8 @@ impl Builder<'_> {
                     let tensor = self.tensor(shape, role, element);
                     self.out.tensors.insert(name.to_owned(), position);
                     let broken = tensor.is_none();
-                    let empty = || TensorParameter { role, shape: vec![].into(), strides: None, alignment: element.bytes() };
+                    let empty =
+                        || TensorParameter { role, shape: vec![].into(), strides: None, alignment: element.bytes() };
                     (ParameterKind::Tensor(tensor.unwrap_or_else(empty)), broken)
                 }
             };
@@ -146,7 +147,7 @@ impl Builder<'_> {
         let mut sizes = Vec::new();
         for dim in &shape.dims {
             if let Some(span) = dim.broadcast {
-                self.diags.report(Unsupported { what: "sizes that may be broadcast at run time (`B?`)", span });
+                self.diags.report(NotSupportedYet { construct: "?".to_owned(), span, instead: None });
             }
             sizes.push(self.size(&dim.size, Place::Size));
         }
@@ -241,8 +242,9 @@ impl Builder<'_> {
                 return None;
             }
             (false, Place::Fact) => {
-                let suggestion = closest(text, self.out.dims.iter().map(|d| &*d.name));
-                self.diags.report(UnknownName { kind: "size or stride", name: text.to_owned(), suggestion, span: name.span });
+                let known = self.out.dims.iter().map(|d| d.name.to_string()).collect();
+                let kind = "size or stride".to_owned();
+                self.diags.report(UnknownName { kind, name: text.to_owned(), known, span: name.span });
                 return None;
             }
         };
@@ -342,7 +344,9 @@ fn solve_fact(fact: &Constraint, told: &[bool]) -> Option<Solved> {
         }
         let value = match &*side.ops {
             [SizeOp::Dim(_)] => other.clone(),
-            [SizeOp::Const(c), SizeOp::Dim(_), SizeOp::Mul] | [SizeOp::Dim(_), SizeOp::Const(c), SizeOp::Mul] if *c > 0 => {
+            [SizeOp::Const(c), SizeOp::Dim(_), SizeOp::Mul] | [SizeOp::Dim(_), SizeOp::Const(c), SizeOp::Mul]
+                if *c > 0 =>
+            {
                 Size::binary(SizeOp::Div, other, &Size::constant(*c))
             }
             [SizeOp::Dim(_), SizeOp::Const(c), SizeOp::Add] | [SizeOp::Const(c), SizeOp::Dim(_), SizeOp::Add] => {

@@ -13,7 +13,7 @@ use super::index::Class;
 use super::names::{Global, Local, plain};
 use super::{function, literal, signature};
 use crate::diag::tw01xx::{
-    NameUse, TypeMismatch, TypeMismatchAt, UntypedLiteral, WrongLiteral, WrongOperand, WrongTuple, WrongUse,
+    NameUse, TupleUse, TypeMismatch, TypeMismatchAt, UntypedLiteral, WrongLiteral, WrongOperand, WrongTuple, WrongUse,
 };
 use crate::diag::tw10xx::{DivisionByZero, StorageOnly};
 use crate::syntax::{Span, ast};
@@ -23,7 +23,9 @@ impl Context<'_> {
     pub fn value(&mut self, expr: &ast::Expr, hint: Hint) -> Option<ValueId> {
         let span = expr.span;
         match &expr.kind {
-            ast::ExprKind::Int(_) | ast::ExprKind::Float(_) | ast::ExprKind::Constant(_) => self.literal(expr, false, hint, span),
+            ast::ExprKind::Int(_) | ast::ExprKind::Float(_) | ast::ExprKind::Constant(_) => {
+                self.literal(expr, false, hint, span)
+            }
             ast::ExprKind::Bool(value) => {
                 Some(self.nodes.value(Value::Literal(u64::from(*value)), ElementType::Bool, span))
             }
@@ -50,20 +52,25 @@ impl Context<'_> {
             ast::ExprKind::Fold(fold) => {
                 let (fold, types) = self.fold(fold, &[hint], span)?;
                 if types.len() != 1 {
-                    self.diags.report(WrongTuple { what: NameUse::Value, expected: 1, found: types.len(), span });
+                    self.diags.report(WrongTuple { what: TupleUse::Value, expected: 1, found: types.len(), span });
                     return None;
                 }
                 Some(self.nodes.value(Value::Component { fold, component: 0 }, types[0], span))
             }
             ast::ExprKind::Tuple(parts) => {
-                self.diags.report(WrongTuple { what: NameUse::Value, expected: 1, found: parts.len(), span });
+                self.diags.report(WrongTuple { what: TupleUse::Value, expected: 1, found: parts.len(), span });
                 None
             }
         }
     }
 
     /// An expression that must have a given type; `None` as the type means that it is not known and anything goes.
-    pub fn value_of_type(&mut self, expr: &ast::Expr, expected: Option<ElementType>, place: TypeMismatchAt) -> Option<ValueId> {
+    pub fn value_of_type(
+        &mut self,
+        expr: &ast::Expr,
+        expected: Option<ElementType>,
+        place: TypeMismatchAt,
+    ) -> Option<ValueId> {
         let value = self.value(expr, Hint::from(expected))?;
         let found = self.nodes.element(value);
         match expected {
@@ -189,7 +196,14 @@ impl Context<'_> {
         Some((left, right))
     }
 
-    fn arithmetic(&mut self, a: &ast::Expr, op: ast::BinaryOp, b: &ast::Expr, hint: Hint, span: Span) -> Option<ValueId> {
+    fn arithmetic(
+        &mut self,
+        a: &ast::Expr,
+        op: ast::BinaryOp,
+        b: &ast::Expr,
+        hint: Hint,
+        span: Span,
+    ) -> Option<ValueId> {
         let symbol = op.as_str();
         let (left, right) = self.operands(a, symbol, b, hint)?;
         let element = self.nodes.element(left);
@@ -309,7 +323,15 @@ impl Context<'_> {
         match self.class(inner) {
             // A literal under a cast is a literal of that type.
             Class::Literal => {
-                let value = self.value(inner, Hint::Of(to))?;
+                let value = match &inner.kind {
+                    // `0 as bf16`: the way to write a literal of a type that has no suffix in Rust.
+                    ast::ExprKind::Int(literal) if to.is_float() => {
+                        let digits = ast::FloatLiteral { digits: literal.value.to_string(), suffix: None };
+                        let number = ast::Expr { kind: ast::ExprKind::Float(digits), span: inner.span };
+                        self.literal(&number, false, Hint::Of(to), inner.span)?
+                    }
+                    _ => self.value(inner, Hint::Of(to))?,
+                };
                 self.nodes.value_spans[value as usize] = span;
                 Some(value)
             }
@@ -328,6 +350,19 @@ impl Context<'_> {
                     // `as` to the type it has changes nothing.
                     return Some(value);
                 }
+                if from == ElementType::Bool && !to.is_integer() {
+                    return self.wrong_operand("as", from, "a number; write `if c { 1.0 } else { 0.0 }`", span);
+                }
+                if (function::is_storage_only(from) && !to.is_float())
+                    || (function::is_storage_only(to) && !from.is_float())
+                {
+                    self.diags.report(StorageOnly {
+                        op: "as".to_owned(),
+                        element: if to.is_float() { to } else { from },
+                        span,
+                    });
+                    return None;
+                }
                 if to == ElementType::Bool {
                     // As in Rust: a truth value is a comparison, not a conversion.
                     return self.wrong_operand("as bool", from, "a comparison, such as `!= 0`", span);
@@ -340,7 +375,9 @@ impl Context<'_> {
     fn call(&mut self, call: &ast::Call, hint: Hint, span: Span) -> Option<ValueId> {
         let Some(function) = function::find(call) else {
             self.diags.report(function::unknown(call));
-            call.args.iter().for_each(|a| drop(self.value(a, Hint::Poison)));
+            for arg in &call.args {
+                self.value(arg, Hint::Poison);
+            }
             return None;
         };
         if call.args.len() != function.arity() {
@@ -351,7 +388,9 @@ impl Context<'_> {
                 found,
                 span,
             });
-            call.args.iter().for_each(|a| drop(self.value(a, Hint::Poison)));
+            for arg in &call.args {
+                self.value(arg, Hint::Poison);
+            }
             return None;
         }
         // The first argument with a type of its own types the literals.

@@ -300,7 +300,8 @@ impl TokenBuffer {
         use Delimiter::{Brace, Bracket, Paren};
         use TokenKind::{Close, Open, Punct, Word};
         match (self.tokens[before].kind, self.tokens[after].kind) {
-            (Punct { joint: true, .. }, Punct { .. }) => false,
+            // What was apart stays apart: together it might be another operator.
+            (Punct { joint, .. }, Punct { .. }) => !joint,
             (_, Punct { ch: ',' | ';' | '.' | '?', .. }) | (Punct { ch: '.' | '#', .. }, _) => false,
             // `0..=i`
             (Punct { ch: '=', .. }, _)
@@ -329,7 +330,7 @@ fn trees(stream: TokenStream) -> std::vec::IntoIter<TokenTree> {
 }
 
 /// A source map over the spans that came with a buffer. `locate` finds the place of one span: the macro asks rustc,
-/// tools ask proc-macro2 ([`locate`]), editors know nothing.
+/// tools ask proc-macro2 (`locate`, behind the feature `span-locations`), editors know nothing.
 pub struct TokenMap<'a, L> {
     /// The tokens.
     pub tokens: &'a TokenBuffer,
