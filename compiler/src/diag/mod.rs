@@ -8,16 +8,13 @@ mod code;
 mod render;
 mod sink;
 mod snippet;
-pub mod suggest;
 #[cfg(test)]
 mod tests;
+
+pub mod suggest;
 pub mod tw00xx;
-pub mod tw01xx_schedule;
-pub mod tw02xx;
-pub mod tw04xx;
-pub mod tw06xx;
-pub mod tw07xx;
 pub mod tw01xx;
+pub mod tw01xx_schedule;
 pub mod tw02xx;
 pub mod tw03xx;
 pub mod tw04xx;

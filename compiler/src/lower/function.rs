@@ -165,9 +165,6 @@ impl math::Ops for Single<'_> {
     fn fma(&mut self, a: ValueId, b: ValueId, c: ValueId) -> ValueId {
         self.0.fma(a, b, c)
     }
-    fn div(&mut self, a: ValueId, b: ValueId) -> ValueId {
-        self.0.binary(Binary::Div, a, b)
-    }
     fn abs(&mut self, a: ValueId) -> ValueId {
         self.0.unary(UnaryOp::Abs, a)
     }
@@ -205,6 +202,13 @@ impl math::Ops for Single<'_> {
     }
     fn int_sub(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.0.binary(Binary::Sub, a, b)
+    }
+    fn and(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.0.binary(Binary::And, a, b)
+    }
+    fn is_nonzero(&mut self, a: ValueId) -> ValueId {
+        let zero = self.int(0);
+        self.0.compare(Compare::Ne, a, zero)
     }
     fn xor(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.0.binary(Binary::Xor, a, b)
