@@ -95,6 +95,7 @@ codes! {
     TW0206 "not-a-swizzle" Error "a swizzle of axes that do not form a square";
     TW0207 "not-static" Error "an extent that an op needs at compile time and nothing bounds";
     TW0208 "too-large" Error "an extent beyond exact arithmetic";
+    TW0209 "inlined-too-far" Error "a stage that grows too large once its intermediates are inlined";
 
     // TW03: the tensor memory accelerator.
     TW0301 "strided-hole" Error "a strided tile whose holes cannot be made zero";
@@ -132,6 +133,7 @@ codes! {
     TW1005 "dot-type" Error "a `dot` of a type that it does not exist for";
     TW1006 "order-without-effect" Error "an order for a reduction that has none";
     TW1007 "promotion" Error "a promotion interval where there is none";
+    TW1008 "reordered-terms" Error "a schedule that changes the order of an ordered reduction";
 
     // TW90: our own bug.
     TW9001 "internal" Error "a defect of the compiler";

@@ -232,3 +232,24 @@ impl IntoDiagnostic for TooLarge {
             .help("use smaller factors, or fewer merges of split axes")
     }
 }
+
+/// TW0209: a stage that grows without bound once its intermediates are inlined.
+#[derive(Clone, Debug)]
+pub struct InlinedTooFar {
+    /// The stage.
+    pub stage: String,
+    /// Most operations allowed.
+    pub limit: u32,
+    /// The schedule, or the equation.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for InlinedTooFar {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, limit, span } = self;
+        let title = format!("`{stage}` has more than {limit} operations once its intermediates are inlined");
+        Diagnostic::new(Code::TW0209, span, title)
+            .note("an intermediate without a schedule is computed at every read of it")
+            .help("make an intermediate an output, and compute it in a kernel of its own")
+    }
+}

@@ -7,8 +7,10 @@
 
 mod apply;
 mod distribution;
+mod loops;
 
 pub use distribution::Distribution;
+pub use loops::check_loops;
 
 use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Index, IndexId, Value, ValueId};
 use tilewright_kernel::Algorithm;
