@@ -24,7 +24,7 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
         None => Ident::new(&name.text, at(name.span)),
     };
     let name = ident(&ast.name);
-    let visibility = ast.visibility.map(|span| tokens.to_stream(span, spans)).unwrap_or_default();
+    let visibility = ast.visibility.as_ref().map(|v| tokens.to_stream(v.span, spans)).unwrap_or_default();
     let attributes = |list: &[ast::Attribute]| -> TokenStream {
         list.iter().map(|a| tokens.to_stream(a.span, spans)).collect()
     };
@@ -36,7 +36,7 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     for (parameter, written) in both {
         let field = ident(&parameter.name);
         let docs = attributes(&parameter.attributes);
-        let element = element(krate, parameter.ty.element.value);
+        let element = element(krate, parameter.ty.element.value.as_str());
         let (ty, argument) = match &parameter.ty.shape {
             None => (element, quote!(#krate::__private::Arg::scalar(&self.#field))),
             Some(shape) => {
@@ -108,8 +108,8 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
 }
 
 /// The host type of an element.
-fn element(krate: &TokenStream, element: ElementType) -> TokenStream {
-    match element {
+fn element(krate: &TokenStream, name: &str) -> TokenStream {
+    match ElementType::from_name(name).unwrap_or(ElementType::F32) {
         ElementType::F16 => quote!(#krate::f16),
         ElementType::Bf16 => quote!(#krate::bf16),
         ElementType::Tf32 => quote!(f32),
