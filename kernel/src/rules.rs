@@ -151,7 +151,9 @@ pub struct Placed<'a> {
 /// the next stride the digits are unique, and the tensors are disjoint if and only if some digit's ranges are.
 pub fn are_disjoint(a: &Placed<'_>, b: &Placed<'_>) -> bool {
     let (a, b) = if a.address <= b.address { (a, b) } else { (b, a) };
-    let bytes = |t: &Placed<'_>| offset_range(t.view.shape, t.view.strides).map(|(_, last)| (last + 1) * i128::from(t.element_bytes));
+    let bytes = |t: &Placed<'_>| {
+        offset_range(t.view.shape, t.view.strides).map(|(_, last)| (last + 1) * i128::from(t.element_bytes))
+    };
     let (Some(reach), Some(_)) = (bytes(a), bytes(b)) else { return true };
     let distance = i128::from(b.address - a.address);
     if distance >= reach {
@@ -258,7 +260,8 @@ mod tests {
                 for address in 0..40 {
                     for (element_bytes, other_strides) in [(1, [6, 1]), (2, [6, 1]), (2, [1, 6])] {
                         let shape = [i, j];
-                        let a = Placed { address: 10, view: View { shape: &shape, strides: &strides }, element_bytes: 2 };
+                        let a =
+                            Placed { address: 10, view: View { shape: &shape, strides: &strides }, element_bytes: 2 };
                         let view = View { shape: &[2, 2], strides: &other_strides };
                         let b = Placed { address, view, element_bytes };
                         let (in_a, in_b) = (bytes(&a), bytes(&b));
@@ -279,7 +282,9 @@ mod tests {
     fn parts_of_one_tensor_are_told_apart_exactly() {
         // All pairs of boxes of a 5 × 6 matrix of 4-byte elements, one of them transposed.
         let boxes: Vec<[i64; 4]> = (0..5)
-            .flat_map(|r| (r + 1..=5).flat_map(move |s| (0..6).flat_map(move |c| (c + 1..=6).map(move |d| [r, s, c, d]))))
+            .flat_map(|r| {
+                (r + 1..=5).flat_map(move |s| (0..6).flat_map(move |c| (c + 1..=6).map(move |d| [r, s, c, d])))
+            })
             .collect();
         for x in boxes.iter().step_by(7) {
             for y in &boxes {

@@ -42,6 +42,8 @@
 //! }
 //! ```
 //!
+//! - Lists in the static are written `List::Borrowed(const { &[…] })`: without the `const` block a list whose elements have
+//!   destructors (sizes, texts) is not promoted to a static by rustc 1.88.
 //! - Arguments come in the order of `KernelInfo::parameters`: one a parameter, inputs first.
 //! - Element types: `f64 f32 i64 … u8 bool` as they are, `f16` and `bf16` as `$crate::f16` and `$crate::bf16`, `tf32` as
 //!   `f32`. `e4m3` and `e5m2` have no host type yet.

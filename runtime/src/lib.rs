@@ -1,6 +1,9 @@
 //! See the package description.
 #![deny(unsafe_code)]
 
+#[cfg(not(any(feature = "cuda", feature = "emulator")))]
+compile_error!("tilewright needs a device: enable its feature `cuda`, its feature `emulator`, or both");
+
 #[doc(hidden)]
 pub mod __private;
 #[cfg(feature = "cuda")]
@@ -22,6 +25,6 @@ pub use emulator::{EmulatorOptions, EmulatorReport};
 pub use error::{Error, Result};
 pub use half::{bf16, f16};
 pub use launch::{Graph, Prepared};
-pub use reference::{Agreement, Interval, Reference};
+pub use reference::{Admissible, Agreement, Interval, Reference, ReferenceOutput};
 pub use tensor::{Input, Output, Tensor, TensorMut, TensorRef};
 pub use tilewright_kernel as kernel;

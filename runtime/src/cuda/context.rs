@@ -86,7 +86,8 @@ impl Context {
         let mut name = [0_u8; 256];
         // SAFETY: writes at most 256 bytes, NUL included.
         unsafe { call!(cuDeviceGetName(name.as_mut_ptr().cast(), 256, device)) }?;
-        let name = std::ffi::CStr::from_bytes_until_nul(&name).map_or_else(|_| String::new(), |n| n.to_string_lossy().into_owned());
+        let name = std::ffi::CStr::from_bytes_until_nul(&name)
+            .map_or_else(|_| String::new(), |n| n.to_string_lossy().into_owned());
         let mut raw = std::ptr::null_mut();
         // SAFETY: writes one handle. The context is never released, so the handle stays valid.
         unsafe { call!(cuDevicePrimaryCtxRetain(&raw mut raw, device)) }?;

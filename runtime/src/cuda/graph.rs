@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use cudarc::driver::sys;
 
+use super::call;
 use super::context::{Context, Stream};
 use super::kernel::{Call, pointers};
-use super::call;
 use crate::error::{Error, Result};
 
 /// One launch of a graph.
@@ -39,7 +39,10 @@ impl Graph {
             return Err(Error::NoCuda { reason: "graphs need a driver for CUDA 12.0 or newer".to_owned() });
         }
         if nodes.iter().any(|n| n.call.cluster > 1) {
-            return Err(Error::Layout { operation: "Graph::new", reason: "kernels with clusters are not supported yet".to_owned() });
+            return Err(Error::Layout {
+                operation: "Graph::new",
+                reason: "kernels with clusters are not supported yet".to_owned(),
+            });
         }
         context.bind()?;
         let mut graph = std::ptr::null_mut();

@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError};
 use cudarc::driver::sys;
 use tilewright_kernel::Text;
 
-use super::context::{Context, Stream};
 use super::call;
+use super::context::{Context, Stream};
 use crate::error::{Error, Result};
 
 /// PTX loaded into a context.
@@ -87,7 +87,13 @@ impl Context {
     }
 
     /// An entry point of some PTX, ready for blocks with `shared_bytes` of dynamic shared memory.
-    pub(crate) fn function(self: &Arc<Self>, kernel: &str, ptx: &Text, entry: &str, shared_bytes: u32) -> Result<Function> {
+    pub(crate) fn function(
+        self: &Arc<Self>,
+        kernel: &str,
+        ptx: &Text,
+        entry: &str,
+        shared_bytes: u32,
+    ) -> Result<Function> {
         let module = self.module(kernel, ptx)?;
         self.bind()?;
         let missing = |log: String| Error::Load {
@@ -213,12 +219,7 @@ impl Call {
         };
         // SAFETY: as above; the configuration and its attribute outlive the call.
         unsafe {
-            call!(cuLaunchKernelEx(
-                &raw const config,
-                self.function.raw,
-                pointers.as_mut_ptr(),
-                std::ptr::null_mut()
-            ))
+            call!(cuLaunchKernelEx(&raw const config, self.function.raw, pointers.as_mut_ptr(), std::ptr::null_mut()))
         }
     }
 

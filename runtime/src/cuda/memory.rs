@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::{CudaStream, sys};
 
-use super::context::{self, Context, Event, Stream};
 use super::call;
+use super::context::{self, Context, Event, Stream};
 use crate::error::{Error, Result};
 
 /// A range of device memory.
@@ -207,7 +207,11 @@ impl Drop for Block {
         let uses = std::mem::take(self.uses.get_mut().unwrap_or_else(PoisonError::into_inner));
         // Foreign memory was ordered before its owner's stream when it was used. Memory whose uses cannot be waited for is
         // left allocated: a leak is safe, a free is not.
-        if matches!(self.owner, Owner::Foreign(_)) || self.pointer == 0 || uses.is_lost() || self.context.bind().is_err() {
+        if matches!(self.owner, Owner::Foreign(_))
+            || self.pointer == 0
+            || uses.is_lost()
+            || self.context.bind().is_err()
+        {
             return;
         }
         let service = self.context.service.raw();

@@ -83,7 +83,9 @@ fn find() -> Result<Driver> {
         return Err(none("the driver library (libcuda) was not found".to_owned()));
     }
     if let Some(symbol) = REQUIRED.into_iter().find(|s| !has(s)) {
-        return Err(none(format!("the driver library has no function {symbol}: the driver is too old (CUDA 11.4 is needed)")));
+        return Err(none(format!(
+            "the driver library has no function {symbol}: the driver is too old (CUDA 11.4 is needed)"
+        )));
     }
     // SAFETY: no preconditions; the symbol is there.
     let status = unsafe { sys::cuInit(0) };

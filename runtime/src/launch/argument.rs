@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tilewright_kernel::ElementType;
 
 use crate::element::Element;
+use crate::error::Result;
 use crate::memory::Allocation;
-use crate::tensor::{Input, Output, Parts};
+use crate::tensor::{Input, Output, Parts, gather};
 
 /// One argument of a launch. `'m` bounds foreign memory; owned memory is kept alive by the argument.
 pub struct Arg<'m> {
@@ -79,6 +80,14 @@ impl GivenTensor {
             strides: signed(parts.strides),
             writable,
         }
+    }
+
+    /// The bytes of the elements in row-major order.
+    pub(crate) fn read(&self) -> Result<Vec<u8>> {
+        let sizes = |sizes: &[i64]| -> Vec<usize> { sizes.iter().map(|&s| usize::try_from(s).unwrap_or(0)).collect() };
+        let (shape, strides) = (sizes(&self.shape), sizes(&self.strides));
+        let offset = self.offset / self.element.bytes() as usize;
+        gather(&Parts { allocation: &self.allocation, offset, shape: &shape, strides: &strides, element: self.element })
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -173,11 +173,12 @@ impl Checker<'_> {
         let names = |d: u16| self.kernel.dim_name(d);
         let mut text = self.named(&constraint.dims());
         for side in [&constraint.lhs, &constraint.rhs] {
-            if side.as_dim().is_none() && side.as_constant().is_none() {
-                if let Ok(value) = side.eval(self.dims) {
-                    let joint = if text.contains("where") { " and" } else { ", where" };
-                    text.push_str(&format!("{joint} {} = {value}", side.display(&names)));
-                }
+            if side.as_dim().is_none()
+                && side.as_constant().is_none()
+                && let Ok(value) = side.eval(self.dims)
+            {
+                let joint = if text.contains("where") { " and" } else { ", where" };
+                text.push_str(&format!("{joint} {} = {value}", side.display(&names)));
             }
         }
         text
@@ -225,7 +226,11 @@ impl Checker<'_> {
             }
         }
         if declared.role.is_written() && !rules::is_injective(shape, strides) {
-            return Err(Reason::SelfOverlap { parameter: name.to_owned(), shape: shape.clone(), strides: strides.clone() });
+            return Err(Reason::SelfOverlap {
+                parameter: name.to_owned(),
+                shape: shape.clone(),
+                strides: strides.clone(),
+            });
         }
         Ok(())
     }
@@ -260,7 +265,7 @@ fn check_address(name: &str, declared: &TensorParameter, tensor: &GivenTensor) -
     }
     let size = tensor.element.bytes();
     let alignment = declared.alignment.max(size);
-    if tensor.address % u64::from(alignment) != 0 {
+    if !tensor.address.is_multiple_of(u64::from(alignment)) {
         return Err(Reason::Alignment { parameter: name.to_owned(), address: tensor.address, alignment });
     }
     match byte_range(tensor) {
@@ -274,7 +279,10 @@ pub(crate) fn byte_range(tensor: &GivenTensor) -> Option<(u64, u64)> {
     let Some((_, last)) = rules::offset_range(&tensor.shape, &tensor.strides) else {
         return Some((tensor.address, tensor.address));
     };
-    let end = last.checked_add(1)?.checked_mul(i128::from(tensor.element.bytes()))?.checked_add(i128::from(tensor.address))?;
+    let end = last
+        .checked_add(1)?
+        .checked_mul(i128::from(tensor.element.bytes()))?
+        .checked_add(i128::from(tensor.address))?;
     let end = i64::try_from(end).ok()?;
     Some((tensor.address, end as u64))
 }

@@ -9,13 +9,15 @@
 mod argument;
 mod check;
 mod graph;
+#[cfg(test)]
+mod tests;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub use argument::Arg;
 pub(crate) use argument::{Given, GivenTensor};
-pub(crate) use check::{bind, check, check_kinds};
+pub(crate) use check::check;
 pub use graph::Graph;
 use tilewright_kernel::info::{Parameter, ParameterKind};
 use tilewright_kernel::{KernelInfo, List, Text};
@@ -80,7 +82,9 @@ impl Access {
 
     /// Whether two uses must keep their order.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
-        let range = |a: &Self| (a.allocation.address(), a.allocation.address().saturating_add(a.allocation.bytes().max(1) as u64));
+        let range = |a: &Self| {
+            (a.allocation.address(), a.allocation.address().saturating_add(a.allocation.bytes().max(1) as u64))
+        };
         let (a, b) = (range(self), range(other));
         (self.write || other.write) && a.0 < b.1 && b.0 < a.1
     }
@@ -133,7 +137,9 @@ impl Work {
         let mut accesses = Vec::new();
         let mut tensors = Vec::new();
         for (parameter, given) in kernel.parameters.iter().zip(given) {
-            if let (Parameter { name, kind: ParameterKind::Tensor(declared), .. }, Given::Tensor(tensor)) = (parameter, given) {
+            if let (Parameter { name, kind: ParameterKind::Tensor(declared), .. }, Given::Tensor(tensor)) =
+                (parameter, given)
+            {
                 let allocation = Arc::clone(&tensor.allocation);
                 accesses.push(Access { allocation, write: declared.role.is_written() });
                 tensors.push((name.clone(), tensor));
@@ -243,33 +249,4 @@ fn check_resources(kernel: &KernelInfo, shared_limit: u32) -> Result<(), Reason>
         return Err(Reason::Resources { what, needed: launch.shared_bytes.into(), limit: shared_limit.into() });
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use tilewright_kernel::info::Ptx;
-
-    use super::*;
-
-    #[test]
-    fn device_and_driver_must_be_new_enough() {
-        let ptx = |capability, exact_capability| Ptx {
-            text: Text::Borrowed(""),
-            version: (8, 0),
-            target: Text::Borrowed("sm_90a"),
-            capability,
-            exact_capability,
-            driver: (12, 0),
-        };
-        assert_eq!(check_target(&ptx((8, 0), false), (9, 0), (12, 4)), Ok(()));
-        assert_eq!(check_target(&ptx((9, 0), true), (9, 0), (12, 0)), Ok(()));
-        let exact = check_target(&ptx((9, 0), true), (10, 0), (12, 4)).unwrap_err();
-        assert_eq!(
-            exact.to_string(),
-            "it is compiled for sm_90a, which runs on compute capability 9.0 only; the device has 10.0"
-        );
-        assert!(matches!(check_target(&ptx((9, 0), false), (8, 9), (12, 4)), Err(Reason::Capability { exact: false, .. })));
-        let old = check_target(&ptx((8, 0), false), (9, 0), (11, 8)).unwrap_err();
-        assert_eq!(old, Reason::Driver { ptx: (8, 0), needed: (12, 0), found: (11, 8) });
-    }
 }

@@ -156,5 +156,8 @@ impl Allocation {
 }
 
 fn unreachable_memory() -> crate::error::Error {
-    crate::error::Error::Layout { operation: "copy", reason: "foreign CUDA memory cannot be read on the emulator".to_owned() }
+    crate::error::Error::Layout {
+        operation: "copy",
+        reason: "foreign CUDA memory cannot be read on the emulator".to_owned(),
+    }
 }

@@ -17,7 +17,11 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(crate) fn new<const R: usize>(allocation: &'a Arc<Allocation>, layout: &'a Layout<R>, element: ElementType) -> Self {
+    pub(crate) fn new<const R: usize>(
+        allocation: &'a Arc<Allocation>,
+        layout: &'a Layout<R>,
+        element: ElementType,
+    ) -> Self {
         Self { allocation, offset: layout.offset, shape: &layout.shape, strides: &layout.strides, element }
     }
 }

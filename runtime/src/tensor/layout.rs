@@ -43,7 +43,8 @@ impl<const R: usize> Layout<R> {
         if self.shape.contains(&0) {
             return self.offset;
         }
-        let reach = |end: usize, (&extent, &stride): (&usize, &usize)| end.saturating_add((extent - 1).saturating_mul(stride));
+        let reach =
+            |end: usize, (&extent, &stride): (&usize, &usize)| end.saturating_add((extent - 1).saturating_mul(stride));
         self.shape.iter().zip(&self.strides).fold(self.offset, reach).saturating_add(1)
     }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub use argument::{Input, Output};
 pub(crate) use argument::{Parts, Sealed};
 pub(crate) use layout::{Layout, elements};
+pub(crate) use view::gather;
 pub use view::{TensorMut, TensorRef};
 
 use crate::device::Device;
@@ -152,7 +153,8 @@ impl<T: Element, const R: usize> Tensor<T, R> {
     pub fn into_cudarc(self) -> Result<cudarc::driver::CudaSlice<T>> {
         let failed = |reason: &str| Error::Layout { operation: "into_cudarc", reason: reason.to_owned() };
         let len = self.layout.len();
-        let allocation = Arc::into_inner(self.allocation).ok_or_else(|| failed("a prepared launch holds the memory"))?;
+        let allocation =
+            Arc::into_inner(self.allocation).ok_or_else(|| failed("a prepared launch holds the memory"))?;
         let block = allocation.into_cuda().ok_or_else(|| failed("the tensor lives on the emulator"))?;
         crate::cuda::release(block, len)
     }

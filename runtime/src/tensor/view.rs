@@ -37,7 +37,8 @@ use crate::memory::Allocation;
 pub struct TensorRef<'m, T, const R: usize> {
     allocation: Arc<Allocation>,
     layout: Layout<R>,
-    owner: PhantomData<(&'m (), fn() -> T)>,
+    owner: PhantomData<&'m ()>,
+    element: PhantomData<fn() -> T>,
 }
 
 /// A tensor to write, borrowed for `'m` from an owner.
@@ -55,14 +56,15 @@ pub struct TensorRef<'m, T, const R: usize> {
 pub struct TensorMut<'m, T, const R: usize> {
     allocation: Arc<Allocation>,
     layout: Layout<R>,
-    owner: PhantomData<(&'m mut (), fn() -> T)>,
+    owner: PhantomData<&'m mut ()>,
+    element: PhantomData<fn() -> T>,
 }
 
 macro_rules! shared {
     ($view:ident) => {
         impl<T: Element, const R: usize> $view<'_, T, R> {
             pub(crate) fn new(allocation: Arc<Allocation>, layout: Layout<R>) -> Self {
-                Self { allocation, layout, owner: PhantomData }
+                Self { allocation, layout, owner: PhantomData, element: PhantomData }
             }
 
             /// Part of an axis.
@@ -134,7 +136,7 @@ impl<T: Element, const R: usize> Output<T, R> for TensorMut<'_, T, R> {}
 
 impl<T, const R: usize> Clone for TensorRef<'_, T, R> {
     fn clone(&self) -> Self {
-        Self { allocation: Arc::clone(&self.allocation), layout: self.layout, owner: PhantomData }
+        Self { allocation: Arc::clone(&self.allocation), layout: self.layout, owner: PhantomData, element: PhantomData }
     }
 }
 
@@ -180,7 +182,8 @@ pub(crate) fn gather(parts: &Parts<'_>) -> Result<Vec<u8>> {
         return Ok(Vec::new());
     }
     // Saturating: the allocation refuses what does not fit, and what fits does not overflow.
-    let reach = |end: usize, (&extent, &stride): (&usize, &usize)| end.saturating_add((extent - 1).saturating_mul(stride));
+    let reach =
+        |end: usize, (&extent, &stride): (&usize, &usize)| end.saturating_add((extent - 1).saturating_mul(stride));
     let end = parts.shape.iter().zip(parts.strides).fold(1, reach).saturating_mul(size);
     let bytes = parts.allocation.read(parts.offset.saturating_mul(size), end)?;
     let count: usize = parts.shape.iter().product();
