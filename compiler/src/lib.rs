@@ -2,5 +2,10 @@
 #![forbid(unsafe_code)]
 
 pub mod diag;
+pub mod domain;
 pub mod extent;
+pub mod holes;
+pub mod kernel_ir;
+pub mod lower;
+pub mod program;
 pub mod syntax;

@@ -11,6 +11,8 @@ pub struct KernelInfo {
     pub dims: List<Dim>,
     /// Inputs, then outputs, in the order of the signature.
     pub parameters: List<Parameter>,
+    /// Dimensions that no argument tells and a fact determines, in an order in which they can be computed.
+    pub solved: List<Solved>,
     /// The `where` clause; the launcher checks each.
     pub facts: List<Constraint>,
     /// Further conditions that the compiler left to the launcher.
@@ -47,6 +49,16 @@ pub enum DimKind {
     Size,
     /// A distance between neighbours along a dimension, in elements.
     Stride,
+}
+
+/// A dimension that a fact determines, such as `P` by `P == 2 * Q`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Solved {
+    /// The dimension.
+    pub dim: u16,
+    /// Its value, over dimensions that arguments tell or that come earlier in the list. The fact itself, which the launcher
+    /// checks too, says whether a division was exact.
+    pub value: Size,
 }
 
 /// A parameter of the kernel.

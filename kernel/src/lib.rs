@@ -9,7 +9,9 @@
 //! | [`element`] | element types |
 //! | [`size`] | symbolic sizes, constraints, their evaluation |
 //! | [`algorithm`] | what a kernel computes: typed equations without a schedule |
+//! | [`math`] | error bounds of the math functions |
 //! | [`info`] | the kernel: parameters, facts, launch shape, PTX, explanation |
+//! | [`print`] | an algorithm as text |
 //! | [`rules`] | rules over concrete values: strides, overlap, extents in bytes, binding of dimensions |
 //!
 //! Every list is a `Cow<'static, [_]>`: the macro emits statics, the command line passes owned values to the same launcher.
@@ -18,6 +20,8 @@
 pub mod algorithm;
 pub mod element;
 pub mod info;
+pub mod math;
+pub mod print;
 pub mod rules;
 pub mod size;
 

@@ -11,8 +11,8 @@ use crate::check::{SelectFault, Selected, select};
 use crate::inst::{Guard, Inst};
 use crate::modifier::Modifier;
 use crate::module::{
-    Directive, File, Function, FunctionKind, Item, Linkage, Loc, Module, RegDecl, RegEntry,
-    Register, Statement, Variable,
+    Directive, File, Function, FunctionKind, Item, Linkage, Loc, Module, RegDecl, RegEntry, Register, Statement,
+    Variable,
 };
 use crate::operand::FuncId;
 use crate::operand::{LabelId, Operand, RegId, Symbol, VarId};
@@ -77,38 +77,25 @@ pub(crate) fn write_select_fault(fault: &SelectFault, f: &mut fmt::Formatter<'_>
 /// assert_eq!(inst("add.rn.f32", [d.into(), a.into(), 1.0f32.into()]).unwrap().mnemonic(), "add.rn.f32");
 /// assert!(inst("add.wide.f32", [d.into(), a.into(), a.into()]).is_err());
 /// ```
-pub fn inst(
-    mnemonic: &str,
-    operands: impl IntoIterator<Item = Operand>,
-) -> Result<Inst, BuildError> {
-    let error = |kind| BuildError {
-        mnemonic: mnemonic.to_owned(),
-        kind,
-    };
+pub fn inst(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> Result<Inst, BuildError> {
+    let error = |kind| BuildError { mnemonic: mnemonic.to_owned(), kind };
     let mut words = mnemonic.split('.');
     let head = words.next().unwrap_or_default();
     let mut modifiers = Vec::new();
     for word in words {
-        let modifier = Modifier::from_text(word)
-            .ok_or_else(|| error(BuildErrorKind::UnknownModifier(word.to_owned())))?;
+        let modifier =
+            Modifier::from_text(word).ok_or_else(|| error(BuildErrorKind::UnknownModifier(word.to_owned())))?;
         modifiers.push(modifier);
     }
     let operands: Vec<Operand> = operands.into_iter().collect();
-    let chosen = select(head, &modifiers, &operands, None)
-        .map_err(|rejected| error(BuildErrorKind::Select(rejected.fault)))?;
+    let chosen =
+        select(head, &modifiers, &operands, None).map_err(|rejected| error(BuildErrorKind::Select(rejected.fault)))?;
     Ok(from_form(chosen, operands))
 }
 
 pub(crate) fn from_form(selected: Selected, operands: Vec<Operand>) -> Inst {
     let Selected { form, modifiers } = selected;
-    Inst {
-        guard: None,
-        op: form.op,
-        form: form.index,
-        modifiers,
-        operands,
-        line: 0,
-    }
+    Inst { guard: None, op: form.op, form: form.index, modifiers, operands, line: 0 }
 }
 
 /// A detached list of statements.
@@ -132,17 +119,8 @@ impl Block {
     }
 
     /// Adds an instruction that runs where `reg` is true, or false when `negated`.
-    pub fn emit_if(
-        &mut self,
-        reg: RegId,
-        negated: bool,
-        mnemonic: &str,
-        operands: impl IntoIterator<Item = Operand>,
-    ) {
-        self.add(inst(mnemonic, operands).map(|inst| Inst {
-            guard: Some(Guard { reg, negated }),
-            ..inst
-        }));
+    pub fn emit_if(&mut self, reg: RegId, negated: bool, mnemonic: &str, operands: impl IntoIterator<Item = Operand>) {
+        self.add(inst(mnemonic, operands).map(|inst| Inst { guard: Some(Guard { reg, negated }), ..inst }));
     }
 
     fn add(&mut self, built: Result<Inst, BuildError>) {
@@ -166,12 +144,7 @@ impl Block {
 
     /// Says where the following code comes from: `file` from [`ModuleBuilder::file`].
     pub fn loc(&mut self, file: u32, line: u32, column: u32) {
-        self.statements.push(Statement::Loc(Loc {
-            file,
-            line,
-            column,
-            inlined_at: None,
-        }));
+        self.statements.push(Statement::Loc(Loc { file, line, column, inlined_at: None }));
     }
 
     /// Adds a comment.
@@ -275,12 +248,7 @@ impl FunctionBuilder {
         for class in RegClass::ALL {
             function.regs.add_name(class.prefix());
         }
-        let mut builder = FunctionBuilder {
-            function,
-            classes: BTreeMap::new(),
-            names: BTreeMap::new(),
-            error: None,
-        };
+        let mut builder = FunctionBuilder { function, classes: BTreeMap::new(), names: BTreeMap::new(), error: None };
         let name = builder.function.name.clone();
         builder.claim(&name);
         builder
@@ -289,10 +257,7 @@ impl FunctionBuilder {
     /// Takes a name of the function's own; a clash or a bad identifier is an error of `finish`.
     fn claim(&mut self, name: &str) {
         if !is_identifier(name) || self.names.insert(name.to_owned(), ()).is_some() {
-            self.error.get_or_insert(BuildError {
-                mnemonic: name.to_owned(),
-                kind: BuildErrorKind::Name,
-            });
+            self.error.get_or_insert(BuildError { mnemonic: name.to_owned(), kind: BuildErrorKind::Name });
         }
     }
 
@@ -309,23 +274,11 @@ impl FunctionBuilder {
 
     /// A parameter of `bytes` bytes with this alignment in bytes: a tensor map is 128 bytes aligned to 64.
     pub fn param_bytes(&mut self, name: impl Into<String>, bytes: u64, align: u32) -> Symbol {
-        self.add_param(Variable::array(
-            name,
-            StateSpace::Param,
-            ScalarType::B8,
-            bytes,
-            align,
-        ))
+        self.add_param(Variable::array(name, StateSpace::Param, ScalarType::B8, bytes, align))
     }
 
     /// An array of `count` elements in this CTA's shared memory, aligned to `align` bytes.
-    pub fn shared(
-        &mut self,
-        name: impl Into<String>,
-        ty: ScalarType,
-        count: u64,
-        align: u32,
-    ) -> Symbol {
+    pub fn shared(&mut self, name: impl Into<String>, ty: ScalarType, count: u64, align: u32) -> Symbol {
         self.variable(Variable::array(name, StateSpace::Shared, ty, count, align))
     }
 
@@ -346,11 +299,7 @@ impl FunctionBuilder {
     pub fn reg(&mut self, ty: ScalarType) -> RegId {
         let class = RegClass::of(ty);
         let of_class = self.classes.entry(class).or_default();
-        let register = Register {
-            ty: class.ty(),
-            name: class as u32,
-            number: Some(of_class.len() as u32),
-        };
+        let register = Register { ty: class.ty(), name: class as u32, number: Some(of_class.len() as u32) };
         let reg = self.function.regs.add(register);
         of_class.push(reg);
         reg
@@ -368,13 +317,8 @@ impl FunctionBuilder {
 
     /// A fresh label; `hint` becomes part of its name. It still has to be placed with [`Block::label`].
     pub fn label(&mut self, hint: &str) -> LabelId {
-        let hint: String = hint
-            .chars()
-            .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
-            .collect();
-        self.function
-            .labels
-            .push(format!("$L{}_{hint}", self.function.labels.len()));
+        let hint: String = hint.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        self.function.labels.push(format!("$L{}_{hint}", self.function.labels.len()));
         LabelId((self.function.labels.len() - 1) as u32)
     }
 
@@ -384,17 +328,10 @@ impl FunctionBuilder {
             return Err(error);
         }
         let declarations = self.classes.iter().map(|(class, regs)| {
-            let entry = RegEntry::Range {
-                prefix: class.prefix().to_owned(),
-                regs: regs.clone(),
-            };
-            Statement::Regs(RegDecl {
-                ty: class.ty(),
-                entries: vec![entry],
-            })
+            let entry = RegEntry::Range { prefix: class.prefix().to_owned(), regs: regs.clone() };
+            Statement::Regs(RegDecl { ty: class.ty(), entries: vec![entry] })
         });
-        let variables = (0..self.function.variables.len())
-            .map(|index| Statement::Variable(VarId(index as u32)));
+        let variables = (0..self.function.variables.len()).map(|index| Statement::Variable(VarId(index as u32)));
         let mut statements: Vec<Statement> = declarations.chain(variables).collect();
         statements.extend(body.statements);
         reselect(&mut statements, &self.function)?;
@@ -408,12 +345,7 @@ fn reselect(statements: &mut [Statement], function: &Function) -> Result<(), Bui
     for statement in statements {
         match statement {
             Statement::Inst(inst) => {
-                let chosen = select(
-                    inst.form().mnemonic,
-                    &inst.modifiers,
-                    &inst.operands,
-                    Some(&function.regs),
-                );
+                let chosen = select(inst.form().mnemonic, &inst.modifiers, &inst.operands, Some(&function.regs));
                 let Selected { form, modifiers } = chosen.map_err(|rejected| BuildError {
                     mnemonic: inst.mnemonic(),
                     kind: BuildErrorKind::Select(rejected.fault),
@@ -451,11 +383,7 @@ pub struct ModuleBuilder {
 impl ModuleBuilder {
     /// An empty module that will need at least `floor`.
     pub fn new(floor: Requirement) -> Self {
-        ModuleBuilder {
-            module: Module::new(floor.version, floor.target),
-            floor,
-            files: 0,
-        }
+        ModuleBuilder { module: Module::new(floor.version, floor.target), floor, files: 0 }
     }
 
     /// A comment line after the header.
@@ -467,11 +395,7 @@ impl ModuleBuilder {
     pub fn file(&mut self, name: &str) -> u32 {
         self.files += 1;
         let name = name.replace(['"', '\n', '\r'], "_");
-        self.module.items.push(Item::File(File {
-            index: self.files,
-            name,
-            stamp: None,
-        }));
+        self.module.items.push(Item::File(File { index: self.files, name, stamp: None }));
         self.files
     }
 
@@ -486,10 +410,7 @@ impl ModuleBuilder {
     /// Shared memory whose size is given at launch: `.extern .shared .align N .b8 name[];`
     pub fn dynamic_shared(&mut self, name: impl Into<String>, align: u32) -> Symbol {
         let array = Variable::array(name, StateSpace::Shared, ScalarType::B8, 0, align);
-        self.variable(Variable {
-            linkage: Linkage::Extern,
-            ..array
-        })
+        self.variable(Variable { linkage: Linkage::Extern, ..array })
     }
 
     /// A finished function.

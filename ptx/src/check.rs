@@ -1,7 +1,7 @@
 //! Operands against the positions of a form: the one place that says whether an operand may stand where it stands. Used by the
 //! builder and the parser to choose between forms, and by the verifier.
 
-use crate::isa::{Form, ImmRule, OperandKind, OperandSpec, forms_of};
+use crate::isa::{Count, Form, ImmRule, OperandKind, OperandSpec, forms_of};
 use crate::modifier::FlagView as _;
 use crate::modifier::{Modifier, TensorRank};
 use crate::module::RegTable;
@@ -54,13 +54,8 @@ impl std::fmt::Display for OperandFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             OperandFault::Kind { expected } => write!(f, "expected {expected}"),
-            OperandFault::RegisterType {
-                found, expected, ..
-            } => {
-                write!(
-                    f,
-                    "a .{found} register where the instruction takes .{expected}"
-                )
+            OperandFault::RegisterType { found, expected, .. } => {
+                write!(f, "a .{found} register where the instruction takes .{expected}")
             }
             OperandFault::UnknownRegister(reg) => {
                 write!(f, "register {} is not declared in this function", reg.0)
@@ -152,27 +147,17 @@ pub fn select(
             };
             match check_operands(form, &arranged, operands, regs) {
                 Ok(()) => {
-                    return Ok(Selected {
-                        form,
-                        modifiers: arranged,
-                    });
+                    return Ok(Selected { form, modifiers: arranged });
                 }
                 Err(None) => {
                     if fault == SelectFault::Modifiers {
-                        fault = SelectFault::OperandCount {
-                            found: operands.len(),
-                            syntax: form.syntax,
-                        };
+                        fault = SelectFault::OperandCount { found: operands.len(), syntax: form.syntax };
                     }
                 }
                 Err(Some((index, operand_fault))) => {
                     if best.as_ref().is_none_or(|(depth, ..)| index > *depth) {
                         best = Some((index, form, arranged));
-                        fault = SelectFault::Operand {
-                            index,
-                            fault: operand_fault,
-                            form,
-                        };
+                        fault = SelectFault::Operand { index, fault: operand_fault, form };
                     }
                 }
             }
@@ -181,10 +166,7 @@ pub fn select(
             break;
         }
     }
-    Err(Rejected {
-        fault,
-        nearest: best.map(|(_, form, modifiers)| Selected { form, modifiers }),
-    })
+    Err(Rejected { fault, nearest: best.map(|(_, form, modifiers)| Selected { form, modifiers }) })
 }
 
 /// Checks all operands of a form: `Err(None)` when their number is wrong, otherwise position and fault of the first bad one.
@@ -196,8 +178,7 @@ pub fn check_operands(
 ) -> Result<(), Option<(usize, OperandFault)>> {
     let specs = form.bind(modifiers, operands.len()).ok_or(None)?;
     for (index, (spec, operand)) in specs.iter().zip(operands).enumerate() {
-        check_operand(form, spec, modifiers, operand, regs)
-            .map_err(|fault| Some((index, fault)))?;
+        check_operand(form, spec, modifiers, operand, regs).map_err(|fault| Some((index, fault)))?;
     }
     Ok(())
 }
@@ -211,15 +192,16 @@ fn check_operand(
 ) -> Result<(), OperandFault> {
     let wrong = |expected| Err(OperandFault::Kind { expected });
     let ty = form.operand_type(spec, modifiers);
+    let sinks = spec.written && spec.count == Count::Vector;
     if let Some(expected) = form.operand_count(spec, modifiers) {
         return match operand {
-            Operand::Vector(elements) if elements.len() == expected => elements
-                .iter()
-                .try_for_each(|element| check_scalar(spec, ty, element, regs)),
-            Operand::Vector(elements) => Err(OperandFault::Length {
-                expected,
-                found: elements.len(),
-            }),
+            Operand::Vector(elements) if elements.len() == expected => {
+                elements.iter().try_for_each(|element| match element {
+                    Operand::Sink if sinks => Ok(()),
+                    _ => check_scalar(spec, ty, element, regs),
+                })
+            }
+            Operand::Vector(elements) => Err(OperandFault::Length { expected, found: elements.len() }),
             _ if expected == 1 => check_scalar(spec, ty, operand, regs),
             _ => wrong("a vector in braces"),
         };
@@ -228,10 +210,7 @@ fn check_operand(
         OperandKind::Imm(rule) => match operand {
             Operand::Imm(value) => match value.int_value() {
                 Some(number) if rule.allows(number) => Ok(()),
-                _ => Err(OperandFault::ImmediateValue {
-                    value: *value,
-                    allowed: rule.clone(),
-                }),
+                _ => Err(OperandFault::ImmediateValue { value: *value, allowed: rule.clone() }),
             },
             _ => wrong("a constant"),
         },
@@ -254,14 +233,9 @@ fn check_operand(
                     if let Some(expected) = rank
                         && coords.len() != expected
                     {
-                        return Err(OperandFault::Length {
-                            expected,
-                            found: coords.len(),
-                        });
+                        return Err(OperandFault::Length { expected, found: coords.len() });
                     }
-                    coords.iter().try_for_each(|coord| {
-                        check_scalar(spec, Some(ScalarType::S32), coord, regs)
-                    })
+                    coords.iter().try_for_each(|coord| check_scalar(spec, Some(ScalarType::S32), coord, regs))
                 }
                 _ => wrong("a tensor map and coordinates in brackets"),
             }
@@ -307,11 +281,7 @@ fn check_base(base: AddressBase, regs: Option<&RegTable>) -> Result<(), OperandF
     match regs.ty(reg) {
         None => Err(OperandFault::UnknownRegister(reg)),
         Some(found) if matches!(found.bits(), 32 | 64) && !found.is_float() => Ok(()),
-        Some(found) => Err(OperandFault::RegisterType {
-            reg,
-            found,
-            expected: ScalarType::U64,
-        }),
+        Some(found) => Err(OperandFault::RegisterType { reg, found, expected: ScalarType::U64 }),
     }
 }
 
@@ -339,9 +309,7 @@ fn check_pack(
             Operand::Reg(reg) => check_reg(*reg, part, false, regs)?,
             Operand::Imm(value) if !written => check_imm(*value, part)?,
             _ => {
-                return Err(OperandFault::Kind {
-                    expected: "a register",
-                });
+                return Err(OperandFault::Kind { expected: "a register" });
             }
         }
     }
@@ -362,22 +330,19 @@ fn check_scalar(
             Some(ty) => check_reg(*reg, ty, spec.widening, regs),
             None => Ok(()),
         },
-        Operand::NotReg(reg) if spec.kind == OperandKind::Pred => {
-            check_reg(*reg, ScalarType::Pred, false, regs)
-        }
-        Operand::Sink if spec.sink || (spec.written && !matches!(spec.kind, OperandKind::Reg)) => {
-            Ok(())
-        }
+        Operand::NotReg(reg) if spec.kind == OperandKind::Pred => check_reg(*reg, ScalarType::Pred, false, regs),
+        Operand::Sink if spec.sink || (spec.written && !matches!(spec.kind, OperandKind::Reg)) => Ok(()),
         Operand::Imm(value) => {
             let allowed = !spec.written
-                && (any
-                    || matches!(
-                        spec.kind,
-                        OperandKind::Source | OperandKind::Pred | OperandKind::Tensor
-                    ));
+                && (any || matches!(spec.kind, OperandKind::Source | OperandKind::Pred | OperandKind::Tensor));
             match ty {
                 _ if !allowed => wrong("a register"),
-                Some(ty) => check_imm(*value, ty),
+                Some(ty) => match (&spec.range, value.int_value()) {
+                    (Some(rule), Some(number)) if !rule.allows(number) => {
+                        Err(OperandFault::ImmediateValue { value: *value, allowed: rule.clone() })
+                    }
+                    _ => check_imm(*value, ty),
+                },
                 None => Ok(()),
             }
         }
@@ -385,41 +350,31 @@ fn check_scalar(
             // Reading fewer bits than a special register has is how old code reads `%tid.x` into 16 bits.
             Some(ScalarType::Pred) if special.ty() != ScalarType::Pred => wrong("a predicate"),
             Some(ty) if ty.is_float() => wrong("an integer type to read a special register"),
+            Some(ty) if ty.bits() > special.ty().bits() => wrong("a type no wider than the special register"),
             _ => Ok(()),
         },
         Operand::Symbol(..) if any => match ty {
             Some(ty) if matches!(ty.bits(), 32 | 64) && !ty.is_float() => Ok(()),
             _ => wrong("a 32- or 64-bit integer type to hold an address"),
         },
-        _ => wrong(if spec.written {
-            "a register"
-        } else {
-            "a register or constant"
-        }),
+        _ => wrong(if spec.written { "a register" } else { "a register or constant" }),
     }
 }
 
-fn check_reg(
-    reg: RegId,
-    ty: ScalarType,
-    widening: bool,
-    regs: Option<&RegTable>,
-) -> Result<(), OperandFault> {
+fn check_reg(reg: RegId, ty: ScalarType, widening: bool, regs: Option<&RegTable>) -> Result<(), OperandFault> {
     let Some(regs) = regs else { return Ok(()) };
     let Some(found) = regs.ty(reg) else {
         return Err(OperandFault::UnknownRegister(reg));
     };
-    let integral = |class| matches!(class, TypeClass::Bits | TypeClass::Integer);
-    let wider =
-        widening && found.bits() > ty.bits() && integral(found.class()) && integral(ty.class());
+    // Wider registers: untyped on either side, or integers on both (9.4.1).
+    let pair = (found.class(), ty.class());
+    let may_widen =
+        matches!(pair, (TypeClass::Bits, _) | (_, TypeClass::Bits) | (TypeClass::Integer, TypeClass::Integer));
+    let wider = widening && found.bits() > ty.bits() && may_widen && found != ScalarType::Pred;
     if found.agrees_with(ty) || wider {
         return Ok(());
     }
-    Err(OperandFault::RegisterType {
-        reg,
-        found,
-        expected: ty,
-    })
+    Err(OperandFault::RegisterType { reg, found, expected: ty })
 }
 
 fn check_imm(value: Immediate, ty: ScalarType) -> Result<(), OperandFault> {
@@ -430,6 +385,7 @@ fn check_imm(value: Immediate, ty: ScalarType) -> Result<(), OperandFault> {
         (Immediate::F64(_), TypeClass::Bits) => ty.bits() == 64,
         (Immediate::F32(_) | Immediate::F64(_), _) => false,
         (_, TypeClass::Float) => false,
+        // Compilers write `mov.pred %p1, -1;`: zero is false, everything else is true.
         (_, TypeClass::Predicate) => true,
         (_, TypeClass::Bits | TypeClass::Integer | TypeClass::Packed) => {
             let number = value.int_value().unwrap_or(i128::MAX);
@@ -437,12 +393,5 @@ fn check_imm(value: Immediate, ty: ScalarType) -> Result<(), OperandFault> {
             number >= -(1i128 << (bits - 1)) && number < (1i128 << bits)
         }
     };
-    if fits {
-        Ok(())
-    } else {
-        Err(OperandFault::ImmediateType {
-            value,
-            expected: ty,
-        })
-    }
+    if fits { Ok(()) } else { Err(OperandFault::ImmediateType { value, expected: ty }) }
 }

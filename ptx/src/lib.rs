@@ -5,6 +5,7 @@
 //!   wildcard. [`Inst::ty`], [`Inst::space`], [`Inst::has`] and [`Inst::find`] read the modifiers with types.
 //! - [`ModuleBuilder`], [`FunctionBuilder`], [`Block`], [`inst`]: making a program. Blocks are detached from the function.
 //! - `Module` implements `Display`: printing.
+//! - [`parse`]: text to a module, with names resolved. [`load`]: the same, verified.
 //! - [`verify`]: whether a module is well formed; [`requirement`]: the lowest version and target it needs.
 //!
 //! # y = a·x + y, by hand
@@ -65,9 +66,11 @@ mod builder;
 mod check;
 mod inst;
 pub mod isa;
+mod lex;
 mod modifier;
 mod module;
 mod operand;
+mod parse;
 mod print;
 mod special;
 mod types;
@@ -80,11 +83,47 @@ pub use inst::{Guard, Inst};
 pub use modifier::*;
 pub use module::*;
 pub use operand::*;
+pub use parse::{MAX_DEPTH, MAX_REGISTERS, MAX_TEXT, ParseError, ParseErrorKind, parse};
 pub use print::inst_text;
 pub use special::SpecialReg;
 pub use types::{ScalarType, Shape, StateSpace, TypeClass};
-pub use verify::{VerifyError, VerifyErrorKind, requirement, verify};
+pub use verify::{DeclarationFault, DirectiveFault, VerifyError, VerifyErrorKind, requirement, verify};
 pub use version::{PtxVersion, Requirement, Target};
+
+/// Why text is no module to run: it cannot be read, or it is not well formed.
+#[derive(Clone, PartialEq, Debug)]
+pub enum LoadError {
+    /// It cannot be read.
+    Parse(ParseError),
+    /// It is not well formed; at least one violation.
+    Verify(Vec<VerifyError>),
+}
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LoadError::Parse(error) => error.fmt(f),
+            LoadError::Verify(errors) => {
+                for (index, error) in errors.iter().enumerate() {
+                    if index > 0 {
+                        f.write_str("\n")?;
+                    }
+                    error.fmt(f)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Parses and verifies a module.
+pub fn load(text: &str) -> Result<Module, LoadError> {
+    let module = parse(text).map_err(LoadError::Parse)?;
+    verify(&module).map_err(LoadError::Verify)?;
+    Ok(module)
+}
 
 #[cfg(test)]
 mod tests {

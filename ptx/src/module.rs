@@ -128,26 +128,14 @@ impl Variable {
     }
 
     /// An array of `count` elements with this alignment in bytes.
-    pub fn array(
-        name: impl Into<String>,
-        space: StateSpace,
-        ty: ScalarType,
-        count: u64,
-        align: u32,
-    ) -> Self {
-        Variable {
-            align,
-            dims: vec![count],
-            ..Variable::scalar(name, space, ty)
-        }
+    pub fn array(name: impl Into<String>, space: StateSpace, ty: ScalarType, count: u64, align: u32) -> Self {
+        Variable { align, dims: vec![count], ..Variable::scalar(name, space, ty) }
     }
 
     /// Size in bytes; `None` when it does not fit 64 bits. An unsized array has 0.
     pub fn bytes(&self) -> Option<u64> {
         let element = u64::from(self.ty.bytes()) * u64::from(self.vector);
-        self.dims
-            .iter()
-            .try_fold(element, |size, dim| size.checked_mul(*dim))
+        self.dims.iter().try_fold(element, |size, dim| size.checked_mul(*dim))
     }
 }
 
@@ -388,15 +376,16 @@ impl RegTable {
     pub fn name(&self, reg: RegId) -> String {
         match self.get(reg) {
             None => format!("%invalid{}", reg.0),
-            Some(Register {
-                name, number: None, ..
-            }) => self.names[*name as usize].clone(),
-            Some(Register {
-                name,
-                number: Some(number),
-                ..
-            }) => format!("{}{number}", self.names[*name as usize]),
+            Some(Register { name, number: None, .. }) => self.names[*name as usize].clone(),
+            Some(Register { name, number: Some(number), .. }) => format!("{}{number}", self.names[*name as usize]),
         }
+    }
+
+    /// Whether this is register `number` of the range with this prefix.
+    pub(crate) fn is_numbered(&self, reg: RegId, prefix: &str, number: usize) -> bool {
+        self.get(reg).is_some_and(|register| {
+            register.number.is_some_and(|own| own as usize == number) && self.names[register.name as usize] == prefix
+        })
     }
 
     /// Adds a name or prefix; registers refer to it by the index returned.

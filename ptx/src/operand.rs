@@ -116,26 +116,17 @@ pub struct Address {
 impl Address {
     /// `[reg]`.
     pub const fn reg(reg: RegId) -> Self {
-        Address {
-            base: AddressBase::Reg(reg),
-            offset: 0,
-        }
+        Address { base: AddressBase::Reg(reg), offset: 0 }
     }
 
     /// `[symbol]`.
     pub const fn symbol(symbol: Symbol) -> Self {
-        Address {
-            base: AddressBase::Symbol(symbol),
-            offset: 0,
-        }
+        Address { base: AddressBase::Symbol(symbol), offset: 0 }
     }
 
     /// The same base with this offset in bytes.
     pub const fn offset(self, offset: i64) -> Self {
-        Address {
-            base: self.base,
-            offset,
-        }
+        Address { base: self.base, offset }
     }
 }
 
@@ -204,11 +195,7 @@ impl Operand {
                     element.for_each_reg(visit);
                 }
             }
-            Operand::Sink
-            | Operand::Imm(_)
-            | Operand::Special(_)
-            | Operand::Symbol(..)
-            | Operand::Label(_) => {}
+            Operand::Sink | Operand::Imm(_) | Operand::Special(_) | Operand::Symbol(..) | Operand::Label(_) => {}
         }
     }
 }

@@ -6,8 +6,7 @@ use std::fmt::{self, Write as _};
 
 use crate::inst::Inst;
 use crate::module::{
-    Directive, Function, FunctionKind, Initializer, Item, Linkage, Module, RegEntry, Statement,
-    Variable,
+    Directive, Function, FunctionKind, Initializer, Item, Linkage, Module, RegEntry, Statement, Variable,
 };
 use crate::operand::{Address, AddressBase, Immediate, Operand, RegId, Symbol, VarId};
 use crate::types::StateSpace;
@@ -138,11 +137,7 @@ fn print_params(module: &Module, params: &[Variable], out: &mut String) -> fmt::
     for (index, param) in params.iter().enumerate() {
         out.push_str("    ");
         print_variable(module, param, out)?;
-        out.push_str(if index + 1 == params.len() {
-            "\n"
-        } else {
-            ",\n"
-        });
+        out.push_str(if index + 1 == params.len() { "\n" } else { ",\n" });
     }
     out.push(')');
     Ok(())
@@ -172,11 +167,7 @@ fn print_variable(module: &Module, variable: &Variable, out: &mut String) -> fmt
     }
     out.push_str(&variable.name);
     for (index, dim) in variable.dims.iter().enumerate() {
-        if index == 0 && *dim == 0 {
-            out.push_str("[]")
-        } else {
-            write!(out, "[{dim}]")?
-        }
+        if index == 0 && *dim == 0 { out.push_str("[]") } else { write!(out, "[{dim}]")? }
     }
     if let Some(init) = &variable.init {
         out.push_str(" = ");
@@ -188,22 +179,14 @@ fn print_variable(module: &Module, variable: &Variable, out: &mut String) -> fmt
 fn print_initializer(module: &Module, init: &Initializer, out: &mut String) -> fmt::Result {
     match init {
         Initializer::Imm(value) => write!(out, "{value}"),
-        Initializer::Symbol {
-            symbol,
-            offset,
-            generic,
-        } => {
+        Initializer::Symbol { symbol, offset, generic } => {
             let name = symbol_name(module, None, *symbol);
             if *generic {
                 write!(out, "generic({name})")?
             } else {
                 out.push_str(name)
             }
-            if *offset != 0 {
-                write!(out, "+{offset}")
-            } else {
-                Ok(())
-            }
+            if *offset != 0 { write!(out, "+{offset}") } else { Ok(()) }
         }
         Initializer::List(values) => {
             out.push('{');
@@ -243,9 +226,7 @@ fn print_body(
                     }
                     match entry {
                         RegEntry::Single(reg) => out.push_str(&function.regs.name(*reg)),
-                        RegEntry::Range { prefix, regs } => {
-                            write!(out, "{prefix}<{}>", regs.len())?
-                        }
+                        RegEntry::Range { prefix, regs } => write!(out, "{prefix}<{}>", regs.len())?,
                     }
                 }
                 out.push_str(";\n");
@@ -262,32 +243,19 @@ fn print_body(
                 print_body(module, function, inner, depth + 1, out)?;
                 writeln!(out, "{indent}}}")?;
             }
-            Statement::Loc(loc) => {
-                writeln!(out, "{indent}.loc {} {} {}", loc.file, loc.line, loc.column)?
-            }
+            Statement::Loc(loc) => writeln!(out, "{indent}.loc {} {} {}", loc.file, loc.line, loc.column)?,
             Statement::Pragma(text) => writeln!(out, "{indent}.pragma \"{text}\";")?,
             Statement::Comment(text) => {
                 out.push_str(&indent);
                 print_comment(text, out)?;
             }
             Statement::BranchTargets { label, targets } => {
-                let targets: Vec<&str> = targets
-                    .iter()
-                    .map(|target| label_name(function, target.index()))
-                    .collect();
+                let targets: Vec<&str> = targets.iter().map(|target| label_name(function, target.index())).collect();
                 let name = label_name(function, label.index());
                 writeln!(out, "{name}: .branchtargets {};", targets.join(", "))?;
             }
-            Statement::CallPrototype {
-                label,
-                returns,
-                params,
-            } => {
-                write!(
-                    out,
-                    "{}: .callprototype ",
-                    label_name(function, label.index())
-                )?;
+            Statement::CallPrototype { label, returns, params } => {
+                write!(out, "{}: .callprototype ", label_name(function, label.index()))?;
                 if !returns.is_empty() {
                     print_params(module, returns, out)?;
                     out.push(' ');
@@ -304,12 +272,7 @@ fn print_body(
 
 fn print_inst(module: &Module, function: &Function, inst: &Inst, out: &mut String) -> fmt::Result {
     if let Some(guard) = inst.guard {
-        write!(
-            out,
-            "@{}{} ",
-            if guard.negated { "!" } else { "" },
-            function.regs.name(guard.reg)
-        )?;
+        write!(out, "@{}{} ", if guard.negated { "!" } else { "" }, function.regs.name(guard.reg))?;
     }
     out.push_str(inst.form().mnemonic);
     for modifier in &inst.modifiers {
@@ -331,12 +294,7 @@ pub fn inst_text(module: &Module, function: &Function, inst: &Inst) -> String {
     out
 }
 
-fn print_operand(
-    module: &Module,
-    function: &Function,
-    operand: &Operand,
-    out: &mut String,
-) -> fmt::Result {
+fn print_operand(module: &Module, function: &Function, operand: &Operand, out: &mut String) -> fmt::Result {
     let list = |open: char, elements: &[Operand], close: char, out: &mut String| -> fmt::Result {
         out.push(open);
         for (index, element) in elements.iter().enumerate() {
@@ -387,22 +345,13 @@ fn print_operand(
     Ok(())
 }
 
-fn print_address(
-    module: &Module,
-    function: &Function,
-    address: Address,
-    out: &mut String,
-) -> fmt::Result {
+fn print_address(module: &Module, function: &Function, address: Address, out: &mut String) -> fmt::Result {
     match address.base {
         AddressBase::Reg(reg) => out.push_str(&reg_name(function, reg)),
         AddressBase::Symbol(symbol) => out.push_str(symbol_name(module, Some(function), symbol)),
         AddressBase::Absolute => return write!(out, "{}", address.offset),
     }
-    if address.offset != 0 {
-        write!(out, "+{}", address.offset)
-    } else {
-        Ok(())
-    }
+    if address.offset != 0 { write!(out, "+{}", address.offset) } else { Ok(()) }
 }
 
 fn reg_name(function: &Function, reg: RegId) -> String {
@@ -410,32 +359,18 @@ fn reg_name(function: &Function, reg: RegId) -> String {
 }
 
 fn label_name(function: &Function, index: usize) -> &str {
-    function
-        .labels
-        .get(index)
-        .map_or("invalid_label", String::as_str)
+    function.labels.get(index).map_or("invalid_label", String::as_str)
 }
 
 /// The name of a symbol; ids from elsewhere, which the verifier refuses, print as `invalid_symbol`.
-pub(crate) fn symbol_name<'a>(
-    module: &'a Module,
-    function: Option<&'a Function>,
-    symbol: Symbol,
-) -> &'a str {
-    let of = |variables: &'a [Variable], id: VarId| {
-        variables
-            .get(id.index())
-            .map(|variable| variable.name.as_str())
-    };
+pub(crate) fn symbol_name<'a>(module: &'a Module, function: Option<&'a Function>, symbol: Symbol) -> &'a str {
+    let of = |variables: &'a [Variable], id: VarId| variables.get(id.index()).map(|variable| variable.name.as_str());
     let name = match (symbol, function) {
         (Symbol::Global(id), _) => of(&module.variables, id),
         (Symbol::Param(id), Some(function)) => of(&function.params, id),
         (Symbol::Return(id), Some(function)) => of(&function.returns, id),
         (Symbol::Local(id), Some(function)) => of(&function.variables, id),
-        (Symbol::Function(id), _) => module
-            .functions
-            .get(id.index())
-            .map(|function| function.name.as_str()),
+        (Symbol::Function(id), _) => module.functions.get(id.index()).map(|function| function.name.as_str()),
         _ => None,
     };
     name.unwrap_or("invalid_symbol")

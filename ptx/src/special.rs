@@ -40,18 +40,12 @@ impl SpecialReg {
     pub const fn requirement(self) -> Requirement {
         use SpecialReg::*;
         match self {
-            ClusteridX | ClusteridY | ClusteridZ | NclusteridX | NclusteridY | NclusteridZ
-            | ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ | ClusterNctaidX | ClusterNctaidY
-            | ClusterNctaidZ | ClusterCtarank | ClusterNctarank | IsExplicitCluster => {
-                Requirement {
-                    version: PtxVersion::new(7, 8),
-                    target: Target::sm(90),
-                }
+            ClusteridX | ClusteridY | ClusteridZ | NclusteridX | NclusteridY | NclusteridZ | ClusterCtaidX
+            | ClusterCtaidY | ClusterCtaidZ | ClusterNctaidX | ClusterNctaidY | ClusterNctaidZ | ClusterCtarank
+            | ClusterNctarank | IsExplicitCluster => {
+                Requirement { version: PtxVersion::new(7, 8), target: Target::sm(90) }
             }
-            AggrSmemSize => Requirement {
-                version: PtxVersion::new(8, 1),
-                target: Target::sm(90),
-            },
+            AggrSmemSize => Requirement { version: PtxVersion::new(8, 1), target: Target::sm(90) },
             _ => Requirement::ANCIENT,
         }
     }

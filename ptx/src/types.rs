@@ -87,8 +87,7 @@ impl ScalarType {
             B1 | B8 | B16 | B32 | B64 | B128 | B1024 => TypeClass::Bits,
             U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64 => TypeClass::Integer,
             F16 | F16x2 | F32 | F64 => TypeClass::Float,
-            Bf16 | Bf16x2 | Tf32 | U16x2 | S16x2 | E4m3 | E5m2 | E4m3x2 | E5m2x2 | U4 | S4
-            | F32x2 => TypeClass::Packed,
+            Bf16 | Bf16x2 | Tf32 | U16x2 | S16x2 | E4m3 | E5m2 | E4m3x2 | E5m2x2 | U4 | S4 | F32x2 => TypeClass::Packed,
         }
     }
 
@@ -101,10 +100,7 @@ impl ScalarType {
     /// Whether values are floating point, packed or not.
     pub const fn is_float(self) -> bool {
         use ScalarType::*;
-        matches!(
-            self,
-            F16 | F16x2 | Bf16 | Bf16x2 | Tf32 | F32 | F64 | F32x2 | E4m3 | E5m2 | E4m3x2 | E5m2x2
-        )
+        matches!(self, F16 | F16x2 | Bf16 | Bf16x2 | Tf32 | F32 | F64 | F32x2 | E4m3 | E5m2 | E4m3x2 | E5m2x2)
     }
 
     /// Whether a register or variable may be declared with this type (5.2.2: the fundamental types).
@@ -112,23 +108,7 @@ impl ScalarType {
         use ScalarType::*;
         matches!(
             self,
-            Pred | B8
-                | B16
-                | B32
-                | B64
-                | B128
-                | U8
-                | U16
-                | U32
-                | U64
-                | S8
-                | S16
-                | S32
-                | S64
-                | F16
-                | F16x2
-                | F32
-                | F64
+            Pred | B8 | B16 | B32 | B64 | B128 | U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64 | F16 | F16x2 | F32 | F64
         )
     }
 
@@ -160,7 +140,8 @@ impl ScalarType {
     }
 
     /// Whether a register of this type may be an operand of instruction type `inst` of the same size (9.4, table of
-    /// operand agreement): bits agree with everything, signed with unsigned, packed types only with bits and themselves.
+    /// operand agreement): bits agree with everything, signed with unsigned, floating-point types with themselves, packed types with bits
+    /// alone.
     pub const fn agrees_with(self, inst: ScalarType) -> bool {
         if self.bits() != inst.bits() {
             return false;
@@ -169,11 +150,9 @@ impl ScalarType {
             (TypeClass::Predicate, TypeClass::Predicate) => true,
             (TypeClass::Predicate, _) | (_, TypeClass::Predicate) => false,
             (TypeClass::Bits, _) | (_, TypeClass::Bits) => true,
-            (TypeClass::Integer, TypeClass::Integer) | (TypeClass::Float, TypeClass::Float) => true,
-            // `.reg .u32` holds packed halves as well; the assembler treats packed types as bits of an integer register.
-            (TypeClass::Packed, TypeClass::Packed) | (TypeClass::Integer, TypeClass::Packed) => {
-                true
-            }
+            (TypeClass::Integer, TypeClass::Integer) => true,
+            // `.f16x2` and `.f32` have the same size but do not agree.
+            (TypeClass::Float, TypeClass::Float) => self as u8 == inst as u8,
             _ => false,
         }
     }
@@ -225,10 +204,7 @@ impl Shape {
     /// Reads `m16n8k16` or `m8n8`.
     pub fn from_text(text: &str) -> Option<Shape> {
         let number = |digits: &str| -> Option<u16> {
-            if digits.is_empty()
-                || digits.starts_with('0')
-                || !digits.bytes().all(|b| b.is_ascii_digit())
-            {
+            if digits.is_empty() || digits.starts_with('0') || !digits.bytes().all(|b| b.is_ascii_digit()) {
                 return None;
             }
             digits.parse().ok()
@@ -238,21 +214,13 @@ impl Shape {
             Some((n, k)) => (n, number(k)?),
             None => (rest, 0),
         };
-        Some(Shape {
-            m: number(m)?,
-            n: number(n)?,
-            k,
-        })
+        Some(Shape { m: number(m)?, n: number(n)?, k })
     }
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "m{}n{}", self.m, self.n)?;
-        if self.k != 0 {
-            write!(f, "k{}", self.k)
-        } else {
-            Ok(())
-        }
+        if self.k != 0 { write!(f, "k{}", self.k) } else { Ok(()) }
     }
 }

@@ -20,10 +20,7 @@ impl PtxVersion {
     /// Reads `8.0`.
     pub fn from_text(text: &str) -> Option<Self> {
         let (major, minor) = text.split_once('.')?;
-        Some(PtxVersion {
-            major: decimal(major)?,
-            minor: decimal(minor)?,
-        })
+        Some(PtxVersion { major: decimal(major)?, minor: decimal(minor)? })
     }
 
     /// The oldest CUDA release whose assembler and driver accept this version (release notes of the PTX manual, part 13),
@@ -48,8 +45,7 @@ impl PtxVersion {
 
     /// The number that `cuDriverGetVersion` reports for the oldest driver that accepts this version: 1000·major + 10·minor.
     pub fn minimum_driver(self) -> Option<u32> {
-        self.cuda_release()
-            .map(|(major, minor)| 1000 * u32::from(major) + 10 * u32::from(minor))
+        self.cuda_release().map(|(major, minor)| 1000 * u32::from(major) + 10 * u32::from(minor))
     }
 }
 
@@ -73,10 +69,7 @@ pub struct Target {
 impl Target {
     /// A portable target: `Target::sm(90)` is `sm_90`.
     pub const fn sm(sm: u16) -> Self {
-        Target {
-            sm,
-            specific: false,
-        }
+        Target { sm, specific: false }
     }
 
     /// An architecture-specific target: `Target::sm_a(90)` is `sm_90a`.
@@ -98,28 +91,17 @@ impl Target {
         if !(2..=3).contains(&digits.len()) {
             return None;
         }
-        Some(Target {
-            sm: decimal(digits)?,
-            specific,
-        })
+        Some(Target { sm: decimal(digits)?, specific })
     }
 
     /// Whether code for this target may use a feature that needs `need`.
     pub const fn provides(self, need: Target) -> bool {
-        if need.specific {
-            self.specific && self.sm == need.sm
-        } else {
-            self.sm >= need.sm
-        }
+        if need.specific { self.specific && self.sm == need.sm } else { self.sm >= need.sm }
     }
 
     /// Whether a device of this compute capability (ten times, 90 for 9.0) can run code for this target.
     pub const fn runs_on(self, device_sm: u16) -> bool {
-        if self.specific {
-            device_sm == self.sm
-        } else {
-            device_sm >= self.sm
-        }
+        if self.specific { device_sm == self.sm } else { device_sm >= self.sm }
     }
 
     /// The PTX version that introduced the `.target` word itself.
@@ -158,10 +140,7 @@ pub struct Requirement {
 
 impl Requirement {
     /// Older than anything the table distinguishes: every version from 6.3 and every target from `sm_75` has it.
-    pub const ANCIENT: Requirement = Requirement {
-        version: PtxVersion::new(1, 0),
-        target: Target::sm(10),
-    };
+    pub const ANCIENT: Requirement = Requirement { version: PtxVersion::new(1, 0), target: Target::sm(10) };
 
     /// What both need together. Two different architecture-specific targets have no common target; the higher wins and the
     /// verifier reports the other.
@@ -171,10 +150,7 @@ impl Requirement {
             (false, true) if other.target.sm >= self.target.sm => other.target,
             _ => self.target.max(other.target),
         };
-        Requirement {
-            version: self.version.max(other.version),
-            target,
-        }
+        Requirement { version: self.version.max(other.version), target }
     }
 
     /// Whether a module with this version and target may use it.

@@ -1,13 +1,31 @@
 //! What can go wrong, as data, and the only place that writes prose for users.
 //!
 //! A check reports a payload struct that holds facts (names, sizes, spans). The file of its family (`tw00xx.rs`,
-//! `tw01xx.rs`, …) turns the payload into a [`Diagnostic`]; [`render`] turns that into text. To add a diagnostic:
+//! `tw01xx.rs`, …) turns the payload into a [`Diagnostic`]; [`Renderer`] turns that into text. To add a diagnostic:
 //! one row in `code.rs`, one struct with its [`IntoDiagnostic`] in the family's file.
 
 mod code;
+mod render;
+mod sink;
+mod snippet;
+pub mod suggest;
+#[cfg(test)]
+mod tests;
 pub mod tw00xx;
+pub mod tw01xx;
+pub mod tw02xx;
+pub mod tw03xx;
+pub mod tw04xx;
+pub mod tw05xx;
+pub mod tw06xx;
+pub mod tw07xx;
+pub mod tw09xx;
+pub mod tw10xx;
+pub mod tw90xx;
 
 pub use code::{Code, Row};
+pub use render::{Message, Renderer};
+pub use sink::{Diagnostics, Report};
 
 use crate::syntax::Span;
 
@@ -102,28 +120,14 @@ impl Diagnostic {
     /// Adds a proposal in words.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
-        self.help.push(Suggestion {
-            text: text.into(),
-            replacement: None,
-        });
+        self.help.push(Suggestion { text: text.into(), replacement: None });
         self
     }
 
     /// Adds a proposal with the edit that does it.
     #[must_use]
-    pub fn replace(
-        mut self,
-        span: Span,
-        replacement: impl Into<String>,
-        text: impl Into<String>,
-    ) -> Diagnostic {
-        self.help.push(Suggestion {
-            text: text.into(),
-            replacement: Some((span, replacement.into())),
-        });
+    pub fn replace(mut self, span: Span, replacement: impl Into<String>, text: impl Into<String>) -> Diagnostic {
+        self.help.push(Suggestion { text: text.into(), replacement: Some((span, replacement.into())) });
         self
     }
 }
-
-mod sink;
-pub use sink::{Diagnostics, Report};

@@ -1,6 +1,6 @@
 //! The collector: findings go in as they are met and come out deduplicated, in source order, and not too many.
 
-use super::{Diagnostic, IntoDiagnostic, Level};
+use super::{Code, Diagnostic, IntoDiagnostic, Level};
 
 /// Findings shown at once, per level; the rest is counted.
 const SHOWN: usize = 8;
@@ -76,24 +76,22 @@ impl Diagnostics {
         &self.found
     }
 
+    /// Drops the warnings with these codes: what `#[allow(TW0401)]` asks for. Errors stay.
+    pub fn silence(&mut self, codes: &[Code]) {
+        self.found.retain(|found| found.level == Level::Error || !codes.contains(&found.code));
+    }
+
     /// What to show: sorted by place, duplicates (same code, same place) removed, capped.
     #[must_use]
     pub fn finish(mut self) -> Report {
         self.found.sort_by_key(|found| (found.primary, found.code));
         self.found.dedup_by_key(|found| (found.primary, found.code));
-        let (mut errors, mut warnings): (Vec<_>, Vec<_>) = self
-            .found
-            .into_iter()
-            .partition(|found| found.level == Level::Error);
+        let (mut errors, mut warnings): (Vec<_>, Vec<_>) =
+            self.found.into_iter().partition(|found| found.level == Level::Error);
         let more_errors = self.dropped_errors + errors.len().saturating_sub(SHOWN);
         let more_warnings = self.dropped_warnings + warnings.len().saturating_sub(SHOWN);
         errors.truncate(SHOWN);
         warnings.truncate(SHOWN);
-        Report {
-            errors,
-            more_errors,
-            warnings,
-            more_warnings,
-        }
+        Report { errors, more_errors, warnings, more_warnings }
     }
 }

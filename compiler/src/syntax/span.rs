@@ -18,18 +18,12 @@ pub struct Span {
 
 impl Span {
     /// The span of things that nobody wrote: programs built by hand in tests and tools.
-    pub const UNKNOWN: Span = Span {
-        first: SpanId(u32::MAX),
-        last: SpanId(u32::MAX),
-    };
+    pub const UNKNOWN: Span = Span { first: SpanId(u32::MAX), last: SpanId(u32::MAX) };
 
     /// The span of one token.
     #[must_use]
     pub fn token(id: SpanId) -> Span {
-        Span {
-            first: id,
-            last: id,
-        }
+        Span { first: id, last: id }
     }
 
     /// The smallest range that contains both; an unknown span adds nothing.
@@ -41,10 +35,7 @@ impl Span {
         if other == Span::UNKNOWN {
             return self;
         }
-        Span {
-            first: self.first.min(other.first),
-            last: self.last.max(other.last),
-        }
+        Span { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
 
     /// Whether `other` lies inside `self`.

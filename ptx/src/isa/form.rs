@@ -7,7 +7,7 @@
 //! cp.async.bulk.commit_group @8.0/90          what the whole form needs
 //! ```
 //! **Modifiers** follow the mnemonic in the order of printing: `.word` required, `.<a|b>` one of, `[.word]` and `[.<a|b>]`
-//! optional. `$name` stands for a group of [`group`]. `word@8.0/90` needs that version and target.
+//! optional. `$name` stands for a group in `group` below. `word@8.0/90` needs that version and target.
 //!
 //! **Operands** are `name`, `name:type` and so on, where
 //! - a name starting with `d` is written, every other is read; `_d` may be the sink `_`, `_` must be; a source may be an immediate;
@@ -19,7 +19,9 @@
 //!   accumulator of `wgmma` (m·n/128 registers, or half as many with packed halves), `xO` the offsets of an `im2col` copy;
 //! - then `!` no immediate, `+` the register may be wider than the type, `&` also symbols and special registers, `/` (before `&`) also
 //!   a vector of equal parts that together have the type's size;
+//! - then `{0..15}`, `{0..1024/32}`, `{1|2}`: what a constant here may be (`/32`: multiples of 32 only);
 //! - `name?` may be left out, `name?a|b` is present exactly when one of these modifiers is, `…@8.0/90` needs that version and target;
+//! - after the operands, `-a|b+c|d` forbids every combination of one of `a b` with one of `c d`;
 //! - `label`, `table`, `callee`, `args`, `rets`, `tensor` as types are what they say.
 
 use crate::isa::Op;
@@ -44,6 +46,8 @@ pub struct Form {
     pub operands: Vec<OperandSpec>,
     /// What the form needs whatever its modifiers.
     pub requirement: Requirement,
+    /// Modifiers that may not stand together: none of the first with any of the second.
+    pub exclusions: Vec<(Vec<Modifier>, Vec<Modifier>)>,
     /// The line of the table.
     pub syntax: &'static str,
 }
@@ -59,10 +63,7 @@ pub struct Slot {
 
 impl Slot {
     fn need(&self, modifier: Modifier) -> Option<Requirement> {
-        self.alternatives
-            .iter()
-            .find(|(candidate, _)| *candidate == modifier)
-            .map(|(_, need)| *need)
+        self.alternatives.iter().find(|(candidate, _)| *candidate == modifier).map(|(_, need)| *need)
     }
 }
 
@@ -79,6 +80,8 @@ pub struct OperandSpec {
     pub ty: TypeRule,
     /// How many elements.
     pub count: Count,
+    /// What a constant at a position of kind [`OperandKind::Source`] may be, beyond fitting the type.
+    pub range: Option<ImmRule>,
     /// Whether a register may be wider than the type (`ld`, `st`, `cvt`; 9.4.1).
     pub widening: bool,
     /// Whether `_` may stand here.
@@ -147,8 +150,7 @@ impl ImmRule {
             ImmRule::Any => true,
             ImmRule::Range(lo, hi) => (i128::from(*lo)..=i128::from(*hi)).contains(&value),
             ImmRule::Multiple(lo, hi, step) => {
-                (i128::from(*lo)..=i128::from(*hi)).contains(&value)
-                    && value % i128::from(*step) == 0
+                (i128::from(*lo)..=i128::from(*hi)).contains(&value) && value % i128::from(*step) == 0
             }
             ImmRule::OneOf(values) => values.iter().any(|allowed| i128::from(*allowed) == value),
         }
@@ -215,20 +217,20 @@ impl Form {
         if modifiers.len() > self.slots.len() {
             return None;
         }
+        let has = |any: &[Modifier]| any.iter().any(|modifier| modifiers.contains(modifier));
+        if self.exclusions.iter().any(|(first, second)| has(first) && has(second)) {
+            return None;
+        }
         if !any_order {
             return in_order(&self.slots, modifiers).then(|| modifiers.to_vec());
         }
         let mut filled = vec![None; self.slots.len()];
         for modifier in modifiers {
-            let slot = (0..self.slots.len())
-                .find(|i| filled[*i].is_none() && self.slots[*i].need(*modifier).is_some())?;
+            let slot =
+                (0..self.slots.len()).find(|i| filled[*i].is_none() && self.slots[*i].need(*modifier).is_some())?;
             filled[slot] = Some(*modifier);
         }
-        let complete = self
-            .slots
-            .iter()
-            .zip(&filled)
-            .all(|(slot, filled)| slot.optional || filled.is_some());
+        let complete = self.slots.iter().zip(&filled).all(|(slot, filled)| slot.optional || filled.is_some());
         complete.then(|| filled.into_iter().flatten().collect())
     }
 
@@ -239,10 +241,7 @@ impl Form {
             Presence::WithAny(any) => any.iter().any(|modifier| modifiers.contains(modifier)),
         };
         let enabled: Vec<&OperandSpec> = self.operands.iter().filter(enabled).collect();
-        let required = enabled
-            .iter()
-            .filter(|spec| spec.presence != Presence::Optional)
-            .count();
+        let required = enabled.iter().filter(|spec| spec.presence != Presence::Optional).count();
         let mut optional = count.checked_sub(required)?;
         let mut bound = Vec::with_capacity(count);
         for spec in enabled {
@@ -270,10 +269,7 @@ impl Form {
             for (spec, operand) in specs.iter().zip(operands) {
                 need = need.and(spec.requirement);
                 if *operand == Operand::Sink {
-                    need = need.and(Requirement {
-                        version: PtxVersion::new(7, 1),
-                        ..Requirement::ANCIENT
-                    });
+                    need = need.and(Requirement { version: PtxVersion::new(7, 1), ..Requirement::ANCIENT });
                 }
             }
         }
@@ -324,17 +320,11 @@ impl Form {
         match spec.count {
             Count::Scalar => None,
             Count::Fixed(count) => Some(usize::from(count)),
-            Count::Vector => flags()
-                .find_map(VectorWidth::from_flag)
-                .map(VectorWidth::elements),
-            Count::Matrices => flags()
-                .find_map(MatrixCount::from_flag)
-                .map(MatrixCount::matrices),
+            Count::Vector => flags().find_map(VectorWidth::from_flag).map(VectorWidth::elements),
+            Count::Matrices => flags().find_map(MatrixCount::from_flag).map(MatrixCount::matrices),
             Count::Accumulators => accumulators(),
             Count::PackedAccumulators => accumulators().map(|count| count / 2),
-            Count::Offsets => flags()
-                .find_map(TensorRank::from_flag)
-                .map(|rank| rank.dimensions().saturating_sub(2)),
+            Count::Offsets => flags().find_map(TensorRank::from_flag).map(|rank| rank.dimensions().saturating_sub(2)),
         }
     }
 
@@ -344,24 +334,16 @@ impl Form {
             Some((line, need)) => (line, parse_requirement(need)?),
             None => (syntax, Requirement::ANCIENT),
         };
+        let mut parts = line.split(" -");
+        let line = parts.next().unwrap_or_default();
+        let exclusions = parts.map(parse_exclusion).collect::<Result<_, _>>()?;
         let (head, operands) = line.split_once(' ').unwrap_or((line, ""));
         let mnemonic_end = head.find(['.', '[']).unwrap_or(head.len());
         let (mnemonic, rest) = head.split_at(mnemonic_end);
         let slots = parse_slots(rest)?;
-        let operands = operands
-            .split(", ")
-            .filter(|text| !text.is_empty())
-            .map(parse_operand)
-            .collect::<Result<_, _>>()?;
-        Ok(Form {
-            op,
-            index,
-            mnemonic,
-            slots,
-            operands,
-            requirement,
-            syntax,
-        })
+        let operands =
+            operands.split(", ").filter(|text| !text.is_empty()).map(parse_operand).collect::<Result<_, _>>()?;
+        Ok(Form { op, index, mnemonic, slots, operands, requirement, exclusions, syntax })
     }
 }
 
@@ -407,38 +389,44 @@ fn parse_slots(mut rest: &'static str) -> Result<Vec<Slot>, String> {
             }
             (&rest[..end], false, &rest[end..])
         };
-        let body = body
-            .strip_prefix('.')
-            .ok_or_else(|| format!("`{body}` lacks its dot"))?;
-        let body = body
-            .strip_prefix('<')
-            .and_then(|body| body.strip_suffix('>'))
-            .unwrap_or(body);
+        let body = body.strip_prefix('.').ok_or_else(|| format!("`{body}` lacks its dot"))?;
+        let body = body.strip_prefix('<').and_then(|body| body.strip_suffix('>')).unwrap_or(body);
         let mut alternatives = Vec::new();
         for word in body.split('|') {
             let (word, need) = match word.split_once('@') {
                 Some((word, need)) => (word, parse_requirement(need)?),
                 None => (word, Requirement::ANCIENT),
             };
-            if let Some(name) = word.strip_prefix('$') {
-                for text in group(name).ok_or_else(|| format!("no group `{word}`"))? {
-                    let modifier = Modifier::from_text(&text)
-                        .ok_or_else(|| format!("no modifier `{text}`"))?;
-                    alternatives.push((modifier, need.and(space_requirement(modifier))));
-                }
-            } else {
-                let modifier =
-                    Modifier::from_text(word).ok_or_else(|| format!("no modifier `{word}`"))?;
+            for modifier in parse_words(word)? {
                 alternatives.push((modifier, need.and(space_requirement(modifier))));
             }
         }
-        slots.push(Slot {
-            alternatives,
-            optional,
-        });
+        slots.push(Slot { alternatives, optional });
         rest = after;
     }
     Ok(slots)
+}
+
+/// One word, or those of a group.
+fn parse_words(word: &str) -> Result<Vec<Modifier>, String> {
+    let modifier = |text: &str| Modifier::from_text(text).ok_or_else(|| format!("no modifier `{text}`"));
+    match word.strip_prefix('$') {
+        None => Ok(vec![modifier(word)?]),
+        Some(name) => {
+            let words = group(name).ok_or_else(|| format!("no group `{word}`"))?;
+            words.iter().map(|text| modifier(text)).collect()
+        }
+    }
+}
+
+/// `a|b+c|d`.
+fn parse_exclusion(text: &str) -> Result<(Vec<Modifier>, Vec<Modifier>), String> {
+    let (first, second) = text.split_once('+').ok_or("an exclusion lacks its `+`")?;
+    let words = |text: &str| -> Result<Vec<Modifier>, String> {
+        let words: Vec<Vec<Modifier>> = text.split('|').map(parse_words).collect::<Result<_, _>>()?;
+        Ok(words.into_iter().flatten().collect())
+    };
+    Ok((words(first)?, words(second)?))
 }
 
 /// What the words for a part of shared memory or of the parameters need wherever they stand (5.1).
@@ -455,11 +443,7 @@ fn space_requirement(modifier: Modifier) -> Requirement {
 
 /// Whether the dot belongs to a version such as `@8.0`: a digit before it, and an `@` before the number.
 fn is_version_point(bytes: &[u8], at: usize) -> bool {
-    let digits = bytes[..at]
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let digits = bytes[..at].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && at > digits && bytes[at - digits - 1] == b'@'
 }
 
@@ -482,8 +466,12 @@ fn group(name: &str) -> Option<Vec<String>> {
         "irnd" => "rni rzi rmi rpi",
         "int" => "u8 u16 u32 u64 s8 s16 s32 s64",
         "rank" => "1d 2d 3d 4d 5d",
-        "l1" => {
-            "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate"
+        "l1" => "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate",
+        "any_shared" => "shared shared::cta shared::cluster",
+        "b64" => "b64 u64 s64 f64",
+        "hints" => {
+            "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate L2::cache_hint \
+             L2::64B L2::128B L2::256B"
         }
         "redop" => "add min max inc dec and or xor",
         _ => {
@@ -492,17 +480,9 @@ fn group(name: &str) -> Option<Vec<String>> {
             let (m, k) = integer.unwrap_or(name).strip_prefix('m')?.split_once('k')?;
             let widths: Vec<u32> = match integer {
                 None => (8..=256).step_by(8).collect(),
-                Some(_) => [8, 16, 24, 32]
-                    .into_iter()
-                    .chain((48..=256).step_by(16))
-                    .collect(),
+                Some(_) => [8, 16, 24, 32].into_iter().chain((48..=256).step_by(16)).collect(),
             };
-            return Some(
-                widths
-                    .into_iter()
-                    .map(|n| format!("m{m}n{n}k{k}"))
-                    .collect(),
-            );
+            return Some(widths.into_iter().map(|n| format!("m{m}n{n}k{k}")).collect());
         }
     };
     Some(words.split(' ').map(str::to_owned).collect())
@@ -517,17 +497,17 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
         None => (text, Presence::Always),
         Some((text, "")) => (text, Presence::Optional),
         Some((text, words)) => {
-            let modifier =
-                |word| Modifier::from_text(word).ok_or_else(|| format!("no modifier `{word}`"));
-            (
-                text,
-                Presence::WithAny(words.split('|').map(modifier).collect::<Result<_, _>>()?),
-            )
+            let modifier = |word| Modifier::from_text(word).ok_or_else(|| format!("no modifier `{word}`"));
+            (text, Presence::WithAny(words.split('|').map(modifier).collect::<Result<_, _>>()?))
         }
     };
     let (name, spec) = match text.split_once(':') {
         Some((name, spec)) => (name, Some(spec)),
         None => (text, None),
+    };
+    let (spec, range) = match spec.and_then(|spec| spec.strip_suffix('}')?.split_once('{')) {
+        Some((spec, rule)) => (Some(spec), Some(parse_imm_rule(Some(rule))?)),
+        None => (spec, None),
     };
     let sink = name.starts_with('_');
     let name = name.strip_prefix('_').unwrap_or(name);
@@ -535,13 +515,10 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
     let mut operand = OperandSpec {
         name: name.trim_start_matches(['*', '#', '!']),
         written: name.starts_with('d'),
-        kind: if name.starts_with('d') {
-            OperandKind::Reg
-        } else {
-            OperandKind::Source
-        },
+        kind: if name.starts_with('d') { OperandKind::Reg } else { OperandKind::Source },
         ty: TypeRule::Slot(0),
         count: Count::Scalar,
+        range,
         widening: false,
         sink,
         presence,
@@ -555,18 +532,14 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
     if name.starts_with('*') {
         let space = match spec {
             None => None,
-            Some(text) => {
-                Some(StateSpace::from_text(text).ok_or_else(|| format!("no space `{text}`"))?)
-            }
+            Some(text) => Some(StateSpace::from_text(text).ok_or_else(|| format!("no space `{text}`"))?),
         };
         operand.ty = TypeRule::Untyped;
         operand.kind = OperandKind::Address(space);
         return Ok(operand);
     }
     if let Some((_, rest)) = name.split_once('|') {
-        operand.kind = OperandKind::Pair {
-            optional: rest.ends_with(']'),
-        };
+        operand.kind = OperandKind::Pair { optional: rest.ends_with(']') };
         operand.sink = true;
     }
     if name.starts_with('!') {
@@ -604,11 +577,7 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
             operand.kind = OperandKind::Any;
             spec = rest;
         } else if let Some(rest) = spec.strip_suffix('/') {
-            operand.kind = if operand.kind == OperandKind::Any {
-                OperandKind::AnyPack
-            } else {
-                OperandKind::Pack
-            };
+            operand.kind = if operand.kind == OperandKind::Any { OperandKind::AnyPack } else { OperandKind::Pack };
             spec = rest;
         } else {
             break;
@@ -625,9 +594,7 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
         "W" => TypeRule::Wide,
         _ => match ty.strip_prefix('T').and_then(|number| number.parse().ok()) {
             Some(number) => TypeRule::Slot(number),
-            None => {
-                TypeRule::Fixed(ScalarType::from_text(ty).ok_or_else(|| format!("no type `{ty}`"))?)
-            }
+            None => TypeRule::Fixed(ScalarType::from_text(ty).ok_or_else(|| format!("no type `{ty}`"))?),
         },
     };
     operand.count = match count {
@@ -643,10 +610,7 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
 }
 
 fn parse_imm_rule(spec: Option<&str>) -> Result<ImmRule, String> {
-    let number = |text: &str| {
-        text.parse::<i64>()
-            .map_err(|_| format!("`{text}` is no number"))
-    };
+    let number = |text: &str| text.parse::<i64>().map_err(|_| format!("`{text}` is no number"));
     let Some(spec) = spec else {
         return Ok(ImmRule::Any);
     };
@@ -656,7 +620,5 @@ fn parse_imm_rule(spec: Option<&str>) -> Result<ImmRule, String> {
             None => ImmRule::Range(number(lo)?, number(hi)?),
         });
     }
-    Ok(ImmRule::OneOf(
-        spec.split('|').map(number).collect::<Result<_, _>>()?,
-    ))
+    Ok(ImmRule::OneOf(spec.split('|').map(number).collect::<Result<_, _>>()?))
 }

@@ -139,13 +139,8 @@ struct Table {
 /// All forms whose mnemonic (the word before the first dot) is this one.
 pub fn forms_of(mnemonic: &str) -> impl Iterator<Item = &'static Form> {
     let table = table();
-    let entries = table
-        .by_mnemonic
-        .get(mnemonic)
-        .map_or(&[][..], Vec::as_slice);
-    entries
-        .iter()
-        .map(|(op, index)| &table.forms[op][usize::from(*index)])
+    let entries = table.by_mnemonic.get(mnemonic).map_or(&[][..], Vec::as_slice);
+    entries.iter().map(|(op, index)| &table.forms[op][usize::from(*index)])
 }
 
 /// Every form of the table.
@@ -156,22 +151,14 @@ pub fn all_forms() -> impl Iterator<Item = &'static Form> {
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let mut table = Table {
-            forms: BTreeMap::new(),
-            by_mnemonic: BTreeMap::new(),
-        };
+        let mut table = Table { forms: BTreeMap::new(), by_mnemonic: BTreeMap::new() };
         for op in Op::all() {
             let mut forms = Vec::new();
             for (index, syntax) in op.desc().syntax.iter().enumerate() {
                 // The table is part of this crate and every line is read by a test, so a mistake cannot reach a user.
-                let form = Form::parse(op, index as u16, syntax).unwrap_or_else(|error| {
-                    panic!("instruction table, {}: `{syntax}`: {error}", op.desc().name)
-                });
-                table
-                    .by_mnemonic
-                    .entry(form.mnemonic)
-                    .or_default()
-                    .push((op, index as u16));
+                let form = Form::parse(op, index as u16, syntax)
+                    .unwrap_or_else(|error| panic!("instruction table, {}: `{syntax}`: {error}", op.desc().name));
+                table.by_mnemonic.entry(form.mnemonic).or_default().push((op, index as u16));
                 forms.push(form);
             }
             table.forms.insert(op, forms);

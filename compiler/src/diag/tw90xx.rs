@@ -1,0 +1,23 @@
+//! TW90: our own bugs.
+
+use super::{Code, Diagnostic, IntoDiagnostic};
+use crate::syntax::Span;
+
+/// TW9001: the compiler contradicts itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Internal {
+    /// The room that noticed: `lower`, `proof`.
+    pub room: &'static str,
+    /// What it noticed.
+    pub what: String,
+    /// The nearest place in the program.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for Internal {
+    fn into_diagnostic(self) -> Diagnostic {
+        Diagnostic::new(Code::TW9001, self.span, format!("the compiler failed in `{}`: {}", self.room, self.what))
+            .note("this is a defect of the compiler, not of your kernel")
+            .help(format!("please report it with the kernel; tilewright {}", env!("CARGO_PKG_VERSION")))
+    }
+}

@@ -1,0 +1,119 @@
+//! A domain's index maps as expressions over its leaves, for proofs.
+//!
+//! Leaf number `k` is the variable `dims + k`. An exclusive or is not quasi-affine: its result is a variable of its own, of
+//! which only the range is known.
+
+use super::{Arithmetic, Domain};
+use crate::extent::{Expr, Facts, System, Var};
+
+/// A variable that ranges over `0..extent`.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    /// The variable.
+    pub var: Var,
+    /// How many values it takes.
+    pub extent: Expr,
+}
+
+/// The value of every axis as an expression over dimensions and leaves.
+#[derive(Clone, Debug)]
+pub struct Symbolic {
+    /// One expression per axis; [`Expr::unknown`] for an axis that has none.
+    pub values: Vec<Expr>,
+    /// The leaves, in the order of the domain's, then the results of swizzles.
+    pub variables: Vec<Leaf>,
+    /// For each swizzle result: its variable, and the variables that it depends on.
+    pub opaque: Vec<(Var, Vec<Var>)>,
+}
+
+struct Algebra<'a> {
+    facts: &'a Facts,
+    variables: Vec<Leaf>,
+    opaque: Vec<(Var, Vec<Var>)>,
+}
+
+impl Arithmetic for Algebra<'_> {
+    type Value = Expr;
+
+    fn size(&mut self, e: &Expr) -> Expr {
+        self.facts.normal(e)
+    }
+    fn add(&mut self, a: &Expr, b: &Expr) -> Expr {
+        a.add(b)
+    }
+    fn mul(&mut self, a: &Expr, b: &Expr) -> Expr {
+        a.mul(b)
+    }
+    fn div(&mut self, a: &Expr, b: &Expr) -> Expr {
+        a.floor_div(b)
+    }
+    fn modulo(&mut self, a: &Expr, b: &Expr) -> Expr {
+        a.modulo(b)
+    }
+    fn xor(&mut self, a: &Expr, b: &Expr, bound: &Expr) -> Expr {
+        let var = (self.facts.dims() + self.variables.len()) as Var;
+        self.variables.push(Leaf { var, extent: self.facts.normal(bound) });
+        let mut parts = a.vars();
+        parts.extend(b.vars());
+        self.opaque.push((var, parts));
+        Expr::var(var)
+    }
+}
+
+impl Symbolic {
+    /// The index maps of a domain.
+    pub fn new(domain: &Domain, facts: &Facts) -> Self {
+        let mut values: Vec<Option<Expr>> = vec![None; domain.axes.len()];
+        let mut variables = Vec::with_capacity(domain.leaves.len());
+        for (k, axis) in domain.leaves.iter().enumerate() {
+            let var = (facts.dims() + k) as Var;
+            let extent = facts.normal(&domain.axes[*axis].extent);
+            // A loop of one iteration has the index 0.
+            values[*axis] = Some(if extent.as_constant() == Some(1) { Expr::constant(0) } else { Expr::var(var) });
+            variables.push(Leaf { var, extent });
+        }
+        let mut algebra = Algebra { facts, variables, opaque: Vec::new() };
+        domain.toward_roots(&mut algebra, &mut values);
+        let values = values.into_iter().map(|v| v.unwrap_or_else(Expr::unknown)).collect();
+        Self { values, variables: algebra.variables, opaque: algebra.opaque }
+    }
+
+    /// Whether an expression depends on a variable, directly or through a swizzle.
+    pub fn depends_on(&self, e: &Expr, var: Var) -> bool {
+        e.vars()
+            .iter()
+            .any(|v| *v == var || self.opaque.iter().any(|(o, parts)| o == v && self.any_depends(parts, var)))
+    }
+
+    fn any_depends(&self, parts: &[Var], var: Var) -> bool {
+        parts
+            .iter()
+            .any(|p| *p == var || self.opaque.iter().any(|(o, inner)| o == p && o > p && self.any_depends(inner, var)))
+    }
+
+    /// All that is known: facts about dimensions, ranges of the variables. Expressions asked about must go through
+    /// [`Facts::with_residues`].
+    pub fn system(&self, facts: &Facts) -> System {
+        let mut system = facts.residue_system();
+        for leaf in &self.variables {
+            system.at_least(leaf.var, 0);
+            let last = leaf.extent.sub(&Expr::constant(1)).sub(&Expr::var(leaf.var));
+            system.require(&facts.with_residues(&last));
+        }
+        system
+    }
+
+    /// Whether `e ≥ 0` provably holds at every point of every admissible size.
+    pub fn proves_nonnegative(&self, facts: &Facts, e: &Expr) -> bool {
+        let e = facts.with_residues(&facts.normal(e));
+        if e.is_unknown() {
+            return false;
+        }
+        if let Some(c) = e.as_constant() {
+            return c >= 0;
+        }
+        let mut system = self.system(facts);
+        system.require(&e.scale(-1).sub(&Expr::constant(1)));
+        system.is_infeasible()
+    }
+}

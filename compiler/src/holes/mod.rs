@@ -1,0 +1,414 @@
+//! Divisibility of splits: which iterations are holes, and the fewest predicates that exclude exactly those.
+//!
+//! Property: at every leaf point where all kept predicates hold, every axis is in bounds, so that the point stands for exactly
+//! one element; and dropping any kept predicate lets in a hole for some admissible size.
+//!
+//! Candidates are the inputs of hole-creating ops: an indivisible split (upper side), a resize (the sides that grow). A
+//! candidate is dropped only if what is *kept* implies it. "Known" means: follows from the loops' own ranges, the kept
+//! predicates, and the theorems of nvFuser's *Divisibility of Split* with the premises that the published text omits, each
+//! side (≥ 0, < extent) on its own:
+//!
+//! | theorem | from | follows |
+//! | --- | --- | --- |
+//! | 1 | split a → o, i: a < A and i ≥ 0 (a ≥ 0 and i < f) | o < O (o ≥ 0) |
+//! | 1, converse | o, i in bounds, split divisible | a < A; o ≥ 0 and i ≥ 0 give a ≥ 0 |
+//! | 2 | merge a, b → c | a in bounds ⟺ c in bounds, side by side; b always |
+//! | 3 | resize a by (l, r) → c: a < A and r ≥ 0 (a ≥ 0 and l ≥ 0) | c < C (c ≥ 0) |
+//! | 3, converse | c < C and r ≤ 0 (c ≥ 0 and l ≤ 0) | a < A (a ≥ 0) |
+//! | 4 | swizzle x, y → x2, y2 | x ⟺ x2; both pairs in bounds together |
+//!
+//! What the theorems leave is tested for redundancy by a search for a witness (a point where it alone fails) and, when sizes
+//! are literal and all points were visited, dropped if there is none. Approximated: a redundant predicate may stay when
+//! neither a witness nor a proof is within reach; that costs a comparison, never correctness.
+
+use crate::domain::{AxisId, Concrete, Domain, Op, Symbolic};
+use crate::extent::{Budget, Expr, Facts, Search};
+use crate::syntax::Span;
+
+/// Which end of an axis a predicate guards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// index ≥ 0
+    Lower,
+    /// index < extent
+    Upper,
+}
+
+/// A comparison that excludes holes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Predicate {
+    /// The axis whose index is compared.
+    pub axis: AxisId,
+    /// The end.
+    pub side: Side,
+    /// Position in [`Domain::ops`] of the op that creates the holes.
+    pub op: usize,
+}
+
+/// Why a candidate needs no comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The theorem with this number, from what is kept.
+    Theorem(u8),
+    /// Every point of every admissible size was visited.
+    Enumeration,
+    /// Linear arithmetic over all admissible sizes.
+    Arithmetic,
+}
+
+/// The result of the analysis of one domain.
+#[derive(Clone, Debug, Default)]
+pub struct Holes {
+    /// The predicates to emit, in the order of the ops that cause them.
+    pub kept: Vec<Predicate>,
+    /// The candidates that need none, with the reason.
+    pub dropped: Vec<(Predicate, Reason)>,
+    /// Splits whose divisibility is proved: positions in [`Domain::ops`].
+    pub divisible: Vec<usize>,
+}
+
+/// Steps that one redundancy search may take.
+const SEARCH_STEPS: u64 = 6_000;
+
+/// The fewest predicates that exclude exactly the holes of a domain.
+pub fn analyse(domain: &Domain, facts: &Facts) -> Holes {
+    let mut holes = Holes::default();
+    let mut kept = candidates(domain, &mut holes.divisible);
+    // Theorems, from the leaves toward the roots: what a root-side predicate implies is dropped first.
+    let mut at = kept.len();
+    while at > 0 {
+        at -= 1;
+        let candidate = kept[at];
+        let others: Vec<Predicate> = kept.iter().copied().filter(|p| *p != candidate).collect();
+        if let Some(reason) = Known::closure(domain, &others).reason(candidate.axis, candidate.side) {
+            holes.dropped.push((candidate, reason));
+            kept = others;
+            at = at.min(kept.len());
+        }
+    }
+    // What is left must be needed: look for a point where it alone fails.
+    let mut at = kept.len();
+    while at > 0 {
+        at -= 1;
+        let candidate = kept[at];
+        let others: Vec<Predicate> = kept.iter().copied().filter(|p| *p != candidate).collect();
+        let reason = match search_needed(domain, facts, candidate, &others) {
+            Search::Found(_) => continue,
+            Search::None => Reason::Enumeration,
+            Search::GaveUp if implied(domain, facts, candidate, &others) => Reason::Arithmetic,
+            Search::GaveUp => continue,
+        };
+        holes.dropped.push((candidate, reason));
+        kept = others;
+        at = at.min(kept.len());
+    }
+    holes.kept = kept;
+    holes
+}
+
+fn candidates(domain: &Domain, divisible_splits: &mut Vec<usize>) -> Vec<Predicate> {
+    let mut list: Vec<Predicate> = Vec::new();
+    let mut push = |axis, side, op| {
+        if !list.iter().any(|p: &Predicate| p.axis == axis && p.side == side) {
+            list.push(Predicate { axis, side, op });
+        }
+    };
+    for (at, (op, _)) in domain.ops.iter().enumerate() {
+        match *op {
+            Op::Split { input, divisible, .. } => {
+                if divisible {
+                    divisible_splits.push(at);
+                } else {
+                    push(input, Side::Upper, at);
+                }
+            }
+            Op::Resize { input, left, right, .. } => {
+                if left > 0 {
+                    push(input, Side::Lower, at);
+                }
+                if right > 0 {
+                    push(input, Side::Upper, at);
+                }
+            }
+            Op::Merge { .. } | Op::Swizzle { .. } => {}
+        }
+    }
+    list
+}
+
+/// Which ends of which axes are known to hold, and by which theorem.
+struct Known {
+    lower: Vec<Option<u8>>,
+    upper: Vec<Option<u8>>,
+}
+
+impl Known {
+    /// Everything that follows from the loops' ranges and the predicates.
+    fn closure(domain: &Domain, predicates: &[Predicate]) -> Self {
+        let count = domain.axes.len();
+        let mut known = Self { lower: vec![None; count], upper: vec![None; count] };
+        for leaf in &domain.leaves {
+            known.lower[*leaf] = Some(0);
+            known.upper[*leaf] = Some(0);
+        }
+        for p in predicates {
+            known.set(p.axis, p.side, 0);
+        }
+        loop {
+            let before = known.count();
+            for (op, _) in &domain.ops {
+                known.step(op);
+            }
+            if known.count() == before {
+                return known;
+            }
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.lower.iter().chain(&self.upper).filter(|k| k.is_some()).count()
+    }
+
+    fn has(&self, axis: AxisId, side: Side) -> bool {
+        match side {
+            Side::Lower => self.lower[axis].is_some(),
+            Side::Upper => self.upper[axis].is_some(),
+        }
+    }
+
+    fn set(&mut self, axis: AxisId, side: Side, theorem: u8) {
+        let slot = match side {
+            Side::Lower => &mut self.lower[axis],
+            Side::Upper => &mut self.upper[axis],
+        };
+        slot.get_or_insert(theorem);
+    }
+
+    fn reason(&self, axis: AxisId, side: Side) -> Option<Reason> {
+        let theorem = match side {
+            Side::Lower => self.lower[axis],
+            Side::Upper => self.upper[axis],
+        };
+        theorem.map(Reason::Theorem)
+    }
+
+    /// One application of the table of the module.
+    fn step(&mut self, op: &Op) {
+        use Side::{Lower, Upper};
+        match *op {
+            Op::Split { input, outer, inner, divisible, .. } => {
+                if self.has(input, Upper) && self.has(inner, Lower) {
+                    self.set(outer, Upper, 1);
+                }
+                if self.has(input, Lower) && self.has(inner, Upper) {
+                    self.set(outer, Lower, 1);
+                }
+                if self.has(outer, Lower) && self.has(inner, Lower) {
+                    self.set(input, Lower, 1);
+                }
+                if divisible && self.has(outer, Upper) && self.has(inner, Upper) {
+                    self.set(input, Upper, 1);
+                }
+            }
+            Op::Merge { outer, inner, output } => {
+                for side in [Lower, Upper] {
+                    if self.has(outer, side) {
+                        self.set(output, side, 2);
+                    }
+                    if self.has(output, side) {
+                        self.set(outer, side, 2);
+                    }
+                    self.set(inner, side, 2);
+                }
+            }
+            Op::Resize { input, left, right, output } => {
+                for (side, grows) in [(Lower, left), (Upper, right)] {
+                    if grows >= 0 && self.has(input, side) {
+                        self.set(output, side, 3);
+                    }
+                    if grows <= 0 && self.has(output, side) {
+                        self.set(input, side, 3);
+                    }
+                }
+            }
+            Op::Swizzle { x, y, x_output, y_output } => {
+                for side in [Lower, Upper] {
+                    if self.has(x, side) {
+                        self.set(x_output, side, 4);
+                    }
+                    if self.has(x_output, side) {
+                        self.set(x, side, 4);
+                    }
+                }
+                let both = |k: &Self, a, b| [Lower, Upper].iter().all(|s| k.has(a, *s) && k.has(b, *s));
+                if both(self, x, y) {
+                    self.set(y_output, Lower, 4);
+                    self.set(y_output, Upper, 4);
+                }
+                if both(self, x_output, y_output) {
+                    self.set(y, Lower, 4);
+                    self.set(y, Upper, 4);
+                }
+            }
+        }
+    }
+}
+
+/// A point where every other predicate holds and one fails: dimensions and leaf values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// One value per dimension.
+    pub dims: Vec<i64>,
+    /// One value per leaf.
+    pub leaves: Vec<i128>,
+}
+
+/// Whether a predicate holds at a point given by the values of all axes.
+pub fn holds(concrete: &Concrete<'_>, values: &[i128], predicate: &Predicate) -> bool {
+    match predicate.side {
+        Side::Lower => values[predicate.axis] >= 0,
+        Side::Upper => values[predicate.axis] < concrete.extents[predicate.axis],
+    }
+}
+
+/// The dimensions that the extents of a domain mention.
+pub fn relevant_dims(domain: &Domain, facts: &Facts) -> Vec<u32> {
+    let mut dims: Vec<u32> = domain.axes.iter().flat_map(|a| facts.normal(&a.extent).vars()).collect();
+    dims.sort_unstable();
+    dims.dedup();
+    dims
+}
+
+fn search_needed(domain: &Domain, facts: &Facts, candidate: Predicate, others: &[Predicate]) -> Search<Point> {
+    // Only leaves that reach the candidate, or a predicate that shares a leaf with it, can matter; the rest stay at 0, if
+    // their predicates hold there.
+    let reaches = |p: &Predicate, k: usize| domain.depends_on(p.axis, domain.leaves[k]);
+    let mut varying: Vec<usize> = (0..domain.leaves.len()).filter(|k| reaches(&candidate, *k)).collect();
+    loop {
+        let before = varying.len();
+        for p in others {
+            if varying.iter().any(|k| reaches(p, *k)) || p.side == Side::Lower {
+                varying.extend((0..domain.leaves.len()).filter(|k| reaches(p, *k)));
+                varying.sort_unstable();
+                varying.dedup();
+            }
+        }
+        if varying.len() == before {
+            break;
+        }
+    }
+    let mut exhausted = true;
+    let mut budget = Budget::new(SEARCH_STEPS);
+    let found = facts.smallest(&relevant_dims(domain, facts), &mut budget, |dims, budget| {
+        let concrete = Concrete::new(domain, dims)?;
+        concrete.visit(&varying, |leaves| {
+            if !budget.take(1) {
+                exhausted = false;
+                return std::ops::ControlFlow::Break(None);
+            }
+            let values = concrete.from_leaves(leaves);
+            let alone = !holds(&concrete, &values, &candidate) && others.iter().all(|p| holds(&concrete, &values, p));
+            if alone {
+                std::ops::ControlFlow::Break(Some(Point { dims: dims.to_vec(), leaves: leaves.to_vec() }))
+            } else {
+                std::ops::ControlFlow::Continue(())
+            }
+        })?
+    });
+    match found {
+        Search::None if !exhausted => Search::GaveUp,
+        other => other,
+    }
+}
+
+/// Whether linear arithmetic proves a candidate from the other predicates, for every admissible size.
+fn implied(domain: &Domain, facts: &Facts, candidate: Predicate, others: &[Predicate]) -> bool {
+    let symbolic = Symbolic::new(domain, facts);
+    let one = Expr::constant(1);
+    // slack(p) ≥ 0 says that p holds.
+    let slack = |p: &Predicate| {
+        let value = &symbolic.values[p.axis];
+        facts.with_residues(&match p.side {
+            Side::Lower => value.clone(),
+            Side::Upper => facts.normal(&domain.axes[p.axis].extent).sub(value).sub(&one),
+        })
+    };
+    let goal = slack(&candidate);
+    if goal.is_unknown() {
+        return false;
+    }
+    let mut system = symbolic.system(facts);
+    for p in others {
+        system.require(&slack(p));
+    }
+    system.require(&goal.scale(-1).sub(&one));
+    system.is_infeasible()
+}
+
+/// A root point that no leaf point stands for: a resize cut it away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    /// One value per dimension.
+    pub dims: Vec<i64>,
+    /// One value per root.
+    pub roots: Vec<i128>,
+    /// The axis that is out of bounds there.
+    pub axis: AxisId,
+    /// The op that cut it.
+    pub span: Span,
+}
+
+/// Whether every root point is some leaf point: every op keeps every live index.
+///
+/// Only a resize that cuts can lose one. Proved when each cut removes only what an earlier resize of the same axis added;
+/// otherwise searched for.
+pub fn uncovered(domain: &Domain, facts: &Facts) -> Search<Uncovered> {
+    // (elements before 0, elements after the end) that are holes for certain, per axis.
+    let mut slack: Vec<(i128, i128)> = vec![(0, 0); domain.axes.len()];
+    let mut proved = true;
+    for (op, _) in &domain.ops {
+        if let Op::Resize { input, left, right, output } = *op {
+            let (before, after) = slack[input];
+            slack[output] = (before + left, after + right);
+            proved &= before + left >= 0 && after + right >= 0;
+        }
+    }
+    if proved {
+        return Search::None;
+    }
+    let mut budget = Budget::new(4 * SEARCH_STEPS);
+    let mut exhausted = true;
+    let found = facts.smallest(&relevant_dims(domain, facts), &mut budget, |dims, budget| {
+        let concrete = Concrete::new(domain, dims)?;
+        let extents: Vec<i128> = domain.roots.iter().map(|a| concrete.extents[*a]).collect();
+        let total = extents.iter().fold(1_i128, |n, e| n.saturating_mul(*e));
+        let mut roots = vec![0; extents.len()];
+        for point in 0..total {
+            if !budget.take(1) {
+                exhausted = false;
+                return None;
+            }
+            let mut rest = point;
+            for (slot, extent) in roots.iter_mut().zip(&extents).rev() {
+                *slot = rest % extent;
+                rest /= extent;
+            }
+            let values = concrete.from_roots(&roots);
+            for (op, span) in &domain.ops {
+                for axis in op.outputs() {
+                    if !concrete.in_bounds(&values, axis) {
+                        return Some(Uncovered { dims: dims.to_vec(), roots, axis, span: *span });
+                    }
+                }
+            }
+        }
+        None
+    });
+    match found {
+        Search::None if !exhausted => Search::GaveUp,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

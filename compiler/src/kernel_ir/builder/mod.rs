@@ -1,0 +1,361 @@
+//! The builder: regions, statements, and where a value is bound.
+//!
+//! A pure operation is numbered (asking twice gives the same value) and bound in the **outermost** region in which its operands
+//! exist, so that whatever does not depend on a loop is computed before it. Nothing traps, so that conditions do not hold an
+//! operation back. The binding is appended to that region while inner ones are still open, that is, in front of the loop or branch
+//! that is being built.
+//!
+//! The builder trusts its caller with types and scopes: [`verify`](super::verify()) finds every mistake.
+
+mod element;
+mod index;
+mod numbering;
+
+use std::collections::BTreeMap;
+
+use self::numbering::{Numbering, key};
+use super::{
+    Facts, If, Kernel, Load, Loop, Op, ParameterKind, Range, Region, RegionId, Signature, Statement, StatementKind,
+    Store, Type, Value, ValueId, VariableId,
+};
+
+/// Builds a [`Kernel`].
+#[derive(Debug)]
+pub struct Builder {
+    kernel: Kernel,
+    numbering: Numbering,
+    /// The open regions, outermost first.
+    open: Vec<RegionId>,
+    /// The open loops and branches, outermost first.
+    frames: Vec<Frame>,
+    line: u32,
+    /// Loads of tensors that the kernel does not write: the first with each shape, by region.
+    loads: BTreeMap<LoadKey, (ValueId, Vec<ValueId>)>,
+    unbalanced: bool,
+}
+
+/// Region, parameter, offset, lanes, predicate.
+type LoadKey = (RegionId, u16, ValueId, u32, Option<ValueId>);
+
+/// A loop or branch under construction.
+#[derive(Debug)]
+enum Frame {
+    /// A loop.
+    Loop { index: ValueId, count: ValueId, line: u32 },
+    /// A loop of one iteration: its body belongs to the region around it.
+    Once,
+    /// The first side of a branch.
+    Then { condition: ValueId, line: u32 },
+    /// The second side.
+    Else { condition: ValueId, then: RegionId, line: u32 },
+    /// The side of a branch that is always taken: it belongs to the region around it.
+    Taken,
+    /// The side that is never taken: a region that nothing refers to.
+    Dropped,
+}
+
+/// What a load is subject to.
+#[derive(Clone, Copy, Debug)]
+pub struct Guard<'a> {
+    /// Nothing is read unless it holds.
+    pub predicate: ValueId,
+    /// What each lane is where it does not hold.
+    pub otherwise: &'a [ValueId],
+}
+
+/// A loop or branch was ended that was not open, or left open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unbalanced;
+
+impl Builder {
+    /// A kernel without statements.
+    pub fn new(signature: Signature) -> Self {
+        let body = Region { depth: 0, statements: Vec::new() };
+        Self {
+            kernel: Kernel { signature, values: Vec::new(), regions: vec![body], variables: Vec::new() },
+            numbering: Numbering::default(),
+            open: vec![Kernel::BODY],
+            frames: Vec::new(),
+            line: 0,
+            loads: BTreeMap::new(),
+            unbalanced: false,
+        }
+    }
+
+    /// The kernel, without the values that nothing uses.
+    ///
+    /// # Errors
+    /// When loops and branches do not pair up.
+    pub fn finish(mut self) -> Result<Kernel, Unbalanced> {
+        if self.unbalanced || !self.frames.is_empty() {
+            return Err(Unbalanced);
+        }
+        self.drop_unused();
+        Ok(self.kernel)
+    }
+
+    /// Removes bindings of values that no effect depends on.
+    fn drop_unused(&mut self) {
+        let Kernel { values, regions, .. } = &mut self.kernel;
+        let mut used = vec![false; values.len()];
+        let mut mark = |value: &ValueId| used[value.index()] = true;
+        for statement in regions.iter().flat_map(|region| &region.statements) {
+            match &statement.kind {
+                StatementKind::Let(_) => {}
+                StatementKind::Declare(_, value) | StatementKind::Set(_, value) => mark(value),
+                StatementKind::Load(load) => {
+                    [load.offset].iter().chain(&load.predicate).chain(&load.otherwise).for_each(&mut mark)
+                }
+                StatementKind::Store(store) => [store.offset].iter().chain(&store.values).for_each(&mut mark),
+                StatementKind::Loop(l) => mark(&l.count),
+                StatementKind::If(branch) => mark(&branch.condition),
+            }
+        }
+        // Operands are older than what they are operands of.
+        for (n, value) in values.iter().enumerate().rev() {
+            if used[n] {
+                value.op.operands().for_each(|operand| used[operand.index()] = true);
+            }
+        }
+        for region in regions {
+            region.statements.retain(|s| !matches!(s.kind, StatementKind::Let(value) if !used[value.index()]));
+        }
+    }
+
+    /// The kernel so far.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Sets the source statement that what follows serves: a number in `KernelInfo::statements`, from 1, or 0.
+    pub fn line(&mut self, line: u32) {
+        self.line = line;
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, value: ValueId) -> Type {
+        self.kernel.value(value).ty
+    }
+
+    /// What is known of a value.
+    pub fn facts(&self, value: ValueId) -> Facts {
+        self.kernel.value(value).facts
+    }
+
+    /// Adds to what is known of an index integer: it lies in `range` wherever its value matters.
+    pub fn assume(&mut self, value: ValueId, range: Range) {
+        let facts = &mut self.kernel.values[value.index()].facts;
+        facts.range = facts.range.intersect(range);
+    }
+
+    // Statements.
+
+    /// Starts a loop with an index from 0 below `count`, and returns the index.
+    pub fn begin_loop(&mut self, count: ValueId) -> ValueId {
+        let Value { ty, facts, .. } = *self.kernel.value(count);
+        if self.kernel.index_literal(count) == Some(1) {
+            self.frames.push(Frame::Once);
+            return self.index_literal(ty, 0);
+        }
+        self.open_region();
+        let range = Range::new(0, facts.range.high.saturating_sub(1).max(0));
+        let index = self.new_value(Op::LoopIndex, ty, self.region(), Facts { range, uniform: facts.uniform });
+        self.frames.push(Frame::Loop { index, count, line: self.line });
+        index
+    }
+
+    /// Ends the innermost loop.
+    pub fn end_loop(&mut self) {
+        match self.frames.pop() {
+            Some(Frame::Loop { index, count, line }) => {
+                let body = self.close_region();
+                self.push(line, StatementKind::Loop(Loop { index, count, body }));
+            }
+            Some(Frame::Once) => {}
+            _ => self.unbalanced = true,
+        }
+    }
+
+    /// Starts the side of a branch that runs where `condition` holds.
+    pub fn begin_if(&mut self, condition: ValueId) {
+        let frame = match self.kernel.pred_literal(condition) {
+            Some(true) => Frame::Taken,
+            Some(false) => Frame::Dropped,
+            None => Frame::Then { condition, line: self.line },
+        };
+        if !matches!(frame, Frame::Taken) {
+            self.open_region();
+        }
+        self.frames.push(frame);
+    }
+
+    /// Ends the first side of the innermost branch and starts the other.
+    pub fn begin_else(&mut self) {
+        let frame = match self.frames.pop() {
+            Some(Frame::Then { condition, line }) => {
+                let then = self.close_region();
+                self.open_region();
+                Frame::Else { condition, then, line }
+            }
+            Some(Frame::Taken) => {
+                self.open_region();
+                Frame::Dropped
+            }
+            Some(Frame::Dropped) => {
+                self.close_region();
+                Frame::Taken
+            }
+            _ => {
+                self.unbalanced = true;
+                return;
+            }
+        };
+        self.frames.push(frame);
+    }
+
+    /// Ends the innermost branch.
+    pub fn end_if(&mut self) {
+        let (condition, line, then, otherwise) = match self.frames.pop() {
+            Some(Frame::Then { condition, line }) => (condition, line, self.close_region(), None),
+            Some(Frame::Else { condition, then, line }) => (condition, line, then, Some(self.close_region())),
+            Some(Frame::Dropped) => {
+                self.close_region();
+                return;
+            }
+            Some(Frame::Taken) => return,
+            _ => {
+                self.unbalanced = true;
+                return;
+            }
+        };
+        let is_empty = |region| self.kernel.region(region).statements.is_empty();
+        if is_empty(then) && otherwise.is_none_or(is_empty) {
+            return;
+        }
+        self.push(line, StatementKind::If(If { condition, then, otherwise }));
+    }
+
+    /// A new variable with an initial value.
+    pub fn variable(&mut self, initial: ValueId) -> VariableId {
+        let variable = VariableId(self.kernel.variables.len() as u32);
+        self.kernel.variables.push(self.ty(initial));
+        self.push(self.line, StatementKind::Declare(variable, initial));
+        variable
+    }
+
+    /// Gives a variable another value.
+    pub fn set(&mut self, variable: VariableId, value: ValueId) {
+        self.push(self.line, StatementKind::Set(variable, value));
+    }
+
+    /// The value of a variable at this point.
+    pub fn get(&mut self, variable: VariableId) -> ValueId {
+        let ty = self.kernel.variables[variable.index()];
+        let value = self.new_value(Op::Get(variable), ty, self.region(), Facts::NONE);
+        self.push(self.line, StatementKind::Let(value));
+        value
+    }
+
+    /// Reads `lanes` neighbouring elements of a tensor; `offset` counts elements from its base. One value a lane.
+    ///
+    /// A load that was made before, of a tensor that the kernel does not write, is not repeated.
+    pub fn load(&mut self, parameter: u16, offset: ValueId, lanes: u32, guard: Option<Guard<'_>>) -> Vec<ValueId> {
+        let guard = match guard {
+            Some(g) if self.kernel.pred_literal(g.predicate) == Some(false) => return g.otherwise.to_vec(),
+            Some(g) if self.kernel.pred_literal(g.predicate) == Some(true) => None,
+            other => other,
+        };
+        let (predicate, otherwise) = match guard {
+            Some(guard) => (Some(guard.predicate), guard.otherwise),
+            None => (None, &[][..]),
+        };
+        let declared = self.kernel.signature.parameters.get(usize::from(parameter));
+        let element = declared.map_or(tilewright_kernel::ElementType::F32, |p| p.element);
+        let constant = declared.is_some_and(|p| matches!(p.kind, ParameterKind::Tensor { written: false }));
+        if constant {
+            for &region in &self.open {
+                let known = self.loads.get(&(region, parameter, offset, lanes, predicate));
+                if let Some((first, _)) = known.filter(|(_, values)| values == otherwise) {
+                    return (first.0..first.0 + lanes).map(ValueId).collect();
+                }
+            }
+        }
+        let first = ValueId(self.kernel.values.len() as u32);
+        let results = (0..lanes)
+            .map(|_| self.new_value(Op::Loaded, Type::Element(element), self.region(), Facts::NONE))
+            .collect();
+        let otherwise = otherwise.to_vec();
+        if constant {
+            let key = (self.region(), parameter, offset, lanes, predicate);
+            self.loads.insert(key, (first, otherwise.clone()));
+        }
+        self.push(self.line, StatementKind::Load(Load { parameter, offset, lanes, predicate, otherwise, first }));
+        results
+    }
+
+    /// Writes neighbouring elements of a tensor; `offset` counts elements from its base.
+    pub fn store(&mut self, parameter: u16, offset: ValueId, values: &[ValueId]) {
+        self.push(self.line, StatementKind::Store(Store { parameter, offset, values: values.to_vec() }));
+    }
+
+    // Placement.
+
+    /// The innermost open region.
+    fn region(&self) -> RegionId {
+        self.open.last().copied().unwrap_or(Kernel::BODY)
+    }
+
+    fn open_region(&mut self) {
+        let region = RegionId(self.kernel.regions.len() as u32);
+        self.kernel.regions.push(Region { depth: self.open.len() as u32, statements: Vec::new() });
+        self.open.push(region);
+    }
+
+    fn close_region(&mut self) -> RegionId {
+        // Frames and regions open and close together, so the body of the kernel is never closed.
+        if self.open.len() > 1 { self.open.pop().unwrap_or(Kernel::BODY) } else { Kernel::BODY }
+    }
+
+    fn push(&mut self, line: u32, kind: StatementKind) {
+        let region = self.region();
+        self.kernel.regions[region.index()].statements.push(Statement { line, kind });
+    }
+
+    fn new_value(&mut self, op: Op, ty: Type, region: RegionId, facts: Facts) -> ValueId {
+        let value = ValueId(self.kernel.values.len() as u32);
+        self.kernel.values.push(Value { op, ty, region, facts });
+        value
+    }
+
+    /// A constant: no statement binds it.
+    fn literal_bits(&mut self, ty: Type, bits: u64, range: Range) -> ValueId {
+        let key = key(Op::Literal(bits), ty);
+        if let Some(value) = self.numbering.get(&key) {
+            return value;
+        }
+        let value = self.new_value(Op::Literal(bits), ty, Kernel::BODY, Facts { range, uniform: true });
+        self.numbering.insert(key, value);
+        value
+    }
+
+    /// A pure operation: the value it already has, or a new one in the outermost region where its operands exist.
+    fn pure(&mut self, op: Op, ty: Type, range: Range, uniform: bool) -> ValueId {
+        let key = key(op, ty);
+        if let Some(value) = self.numbering.get(&key) {
+            return value;
+        }
+        let mut uniform = uniform;
+        let mut depth = 0;
+        for operand in op.operands() {
+            let Value { region, facts, .. } = *self.kernel.value(operand);
+            uniform &= facts.uniform;
+            depth = depth.max(self.kernel.region(region).depth as usize);
+        }
+        let region = self.open.get(depth).copied().unwrap_or_else(|| self.region());
+        let value = self.new_value(op, ty, region, Facts { range, uniform });
+        let statement = Statement { line: self.line, kind: StatementKind::Let(value) };
+        self.kernel.regions[region.index()].statements.push(statement);
+        self.numbering.insert(key, value);
+        value
+    }
+}

@@ -1,0 +1,463 @@
+//! The scheduled loop program of one entry point: what lowering produces before instructions.
+//!
+//! A [`Kernel`] is what **one thread** runs, as a tree of [`Region`]s of [`Statement`]s over values in single assignment form.
+//! Which thread it is comes in through [`Op::BlockIndex`] and [`Op::ThreadIndex`].
+//!
+//! **Values** have a [`Type`]. Index integers (`I32`, `I64`) are mathematical: lowering has proved that every one whose value
+//! matters fits its width, so an operation on them has no wrapping to define, and division rounds down. Elements obey the numeric
+//! contract of the language: each operation rounds once to its type, integers wrap. A value is either bound by [`StatementKind::Let`],
+//! or is the index of a loop, or a lane of a load; literals are bound nowhere and available everywhere.
+//!
+//! **Arithmetic types.** Only `f64 f32 i64 i32 u64 u32 bool` have arithmetic. The others are loaded, stored, selected and cast; the
+//! [`Builder`] expands `a + b` on `f16` into the `f32` operation on the cast operands, cast back (one rounding), and on `i8` into the
+//! `i32` operation, cast back (which wraps).
+//!
+//! **Facts.** Each value carries what the builder or lowering knows of it: a range, and whether all threads of a block agree on it.
+//! They choose cheaper instructions and never change the result.
+//!
+//! **Scope.** A value may be used after its binding, in the region that binds it and in regions nested in that one.
+//!
+//! Room for later work: staged copies will add a statement for each asynchronous copy, barrier and shuffle, memories beside the
+//! parameters in [`Load`] and [`Store`], and an executor beside the region of a warp role. None exists before something emits it.
+
+mod builder;
+mod facts;
+mod print;
+mod verify;
+
+#[cfg(test)]
+mod tests;
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::{Binary, Compare};
+use tilewright_kernel::info::Argument;
+
+pub use builder::{Builder, Guard, Unbalanced};
+pub use facts::{Facts, Range};
+pub use verify::{Fault, MAX_LANES, Problem, verify};
+
+macro_rules! id {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// The id as a position in its table.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id! {
+    /// Position in [`Kernel::values`].
+    ValueId
+}
+id! {
+    /// Position in [`Kernel::regions`].
+    RegionId
+}
+id! {
+    /// Position in [`Kernel::variables`].
+    VariableId
+}
+
+/// Type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Type {
+    /// An index integer that fits 32 signed bits.
+    I32,
+    /// An index integer that fits 64 signed bits.
+    I64,
+    /// An element.
+    Element(ElementType),
+}
+
+impl Type {
+    /// A predicate: the same thing as an element of type `bool`.
+    pub const PRED: Self = Self::Element(ElementType::Bool);
+
+    /// Whether it is an index integer.
+    pub const fn is_index(self) -> bool {
+        matches!(self, Self::I32 | Self::I64)
+    }
+
+    /// The element type, if it is one.
+    pub const fn element(self) -> Option<ElementType> {
+        match self {
+            Self::Element(element) => Some(element),
+            Self::I32 | Self::I64 => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Type {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            // Index integers print unlike the elements i32 and i64, which wrap.
+            Self::I32 => f.write_str("index32"),
+            Self::I64 => f.write_str("index64"),
+            Self::Element(element) => element.fmt(f),
+        }
+    }
+}
+
+/// The type whose arithmetic serves `element`: itself, or the 32-bit type that its operations are computed in.
+pub const fn arithmetic_type(element: ElementType) -> ElementType {
+    use ElementType::{Bf16, Bool, E4m3, E5m2, F16, F32, F64, I8, I16, I32, I64, Tf32, U8, U16, U32, U64};
+    match element {
+        F64 | F32 | I64 | I32 | U64 | U32 | Bool => element,
+        Tf32 | F16 | Bf16 | E4m3 | E5m2 => F32,
+        I16 | I8 => I32,
+        U16 | U8 => U32,
+    }
+}
+
+/// An operation on two index integers of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexOp {
+    /// a + b
+    Add,
+    /// a − b
+    Sub,
+    /// a · b
+    Mul,
+    /// ⌊a / b⌋, b > 0
+    Div,
+    /// a − b·⌊a / b⌋, b > 0
+    Mod,
+    /// Smaller.
+    Min,
+    /// Larger.
+    Max,
+    /// Bitwise and.
+    And,
+    /// Bitwise exclusive or.
+    Xor,
+}
+
+/// An operation on one element that emission knows; the other functions of the language are built from these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    /// Negation; integers wrap.
+    Neg,
+    /// Complement: logical of `bool`, bitwise of integers.
+    Not,
+    /// Absolute value; of the least integer, itself.
+    Abs,
+    /// Largest integer not above; floats.
+    Floor,
+    /// Nearest integer, ties to even; floats.
+    RoundEven,
+    /// √x, correctly rounded; floats.
+    Sqrt,
+    /// 1/x, correctly rounded; floats.
+    Recip,
+    /// The machine's 2ˣ; `f32`.
+    Exp2Approx,
+    /// The machine's log₂; `f32`.
+    Log2Approx,
+    /// The machine's sine; `f32`.
+    SinApprox,
+    /// The machine's cosine; `f32`.
+    CosApprox,
+    /// The machine's hyperbolic tangent; `f32`.
+    TanhApprox,
+    /// The machine's √x; `f32`.
+    SqrtApprox,
+    /// The machine's 1/√x; `f32`.
+    RsqrtApprox,
+    /// The machine's 1/x; `f32`.
+    RcpApprox,
+}
+
+/// A shift of an `i32`, `u32`, `i64` or `u64` by a `u32`; amounts of at least the width shift everything out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shift {
+    /// Towards the high bits.
+    Left,
+    /// Towards the low bits; fills with the sign of a signed type.
+    Right,
+}
+
+/// How a value comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// A constant: the bits of the element zero-extended, or the index integer's 64 bits.
+    Literal(u64),
+    /// Number of the block; `I32`.
+    BlockIndex,
+    /// Number of the thread in its block; `I32`.
+    ThreadIndex,
+    /// A dimension; as `I32` its low half, which lowering has proved to be all of it.
+    Dim(u16),
+    /// A scalar parameter.
+    Scalar(u16),
+    /// The index of a loop: defined by its [`Loop`].
+    LoopIndex,
+    /// A lane of a load: defined by its [`Load`].
+    Loaded,
+    /// A variable's value at this point.
+    Get(VariableId),
+    /// Two index integers of the value's type.
+    Index(IndexOp, ValueId, ValueId),
+    /// Comparison of two index integers of one type.
+    CompareIndex(Compare, ValueId, ValueId),
+    /// 0 ≤ a < b for index integers of one type.
+    InRange(ValueId, ValueId),
+    /// An index integer in the other width; narrowing is proved to keep the value.
+    ConvertIndex(ValueId),
+    /// Condition, value if true, value if false.
+    Select(ValueId, ValueId, ValueId),
+    /// One element of the value's type.
+    Unary(UnaryOp, ValueId),
+    /// Two elements of the value's type.
+    Binary(Binary, ValueId, ValueId),
+    /// High half of the product of two elements of the value's type, which is `i32`, `u32`, `i64` or `u64`.
+    MulHigh(ValueId, ValueId),
+    /// A shift.
+    Shift(Shift, ValueId, ValueId),
+    /// Comparison of two elements of one type.
+    Compare(Compare, ValueId, ValueId),
+    /// a·b + c, rounded once.
+    Fma(ValueId, ValueId, ValueId),
+    /// Conversion between element types as Rust's `as`; to a float with one rounding.
+    Cast(ValueId),
+    /// The same bits as another element type of the same width.
+    Bits(ValueId),
+    /// An index integer as an element: wrapped to an integer, rounded once to a float.
+    FromIndex(ValueId),
+    /// An integer element as an index; a `u64` of 2⁶³ and more becomes negative.
+    ToIndex(ValueId),
+}
+
+impl Op {
+    /// Its operands.
+    pub fn operands(self) -> impl Iterator<Item = ValueId> {
+        let (a, b, c) = match self {
+            Self::Literal(_)
+            | Self::BlockIndex
+            | Self::ThreadIndex
+            | Self::Dim(_)
+            | Self::Scalar(_)
+            | Self::LoopIndex
+            | Self::Loaded
+            | Self::Get(_) => (None, None, None),
+            Self::ConvertIndex(a)
+            | Self::Unary(_, a)
+            | Self::Cast(a)
+            | Self::Bits(a)
+            | Self::FromIndex(a)
+            | Self::ToIndex(a) => (Some(a), None, None),
+            Self::Index(_, a, b)
+            | Self::CompareIndex(_, a, b)
+            | Self::InRange(a, b)
+            | Self::Binary(_, a, b)
+            | Self::MulHigh(a, b)
+            | Self::Shift(_, a, b)
+            | Self::Compare(_, a, b) => (Some(a), Some(b), None),
+            Self::Select(a, b, c) | Self::Fma(a, b, c) => (Some(a), Some(b), Some(c)),
+        };
+        [a, b, c].into_iter().flatten()
+    }
+}
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// How it comes about.
+    pub op: Op,
+    /// Its type.
+    pub ty: Type,
+    /// Region in which it is bound; the body of the kernel for literals.
+    pub region: RegionId,
+    /// What is known of it.
+    pub facts: Facts,
+}
+
+/// A sequence of statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Number of regions around it.
+    pub depth: u32,
+    /// The statements.
+    pub statements: Vec<Statement>,
+}
+
+/// A statement, and the source statement that it serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// Number in `KernelInfo::statements`, from 1; 0 for none.
+    pub line: u32,
+    /// What it does.
+    pub kind: StatementKind,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatementKind {
+    /// Binds a value.
+    Let(ValueId),
+    /// Makes a variable with an initial value.
+    Declare(VariableId, ValueId),
+    /// Gives a variable another value.
+    Set(VariableId, ValueId),
+    /// Reads memory.
+    Load(Load),
+    /// Writes memory.
+    Store(Store),
+    /// Repeats.
+    Loop(Loop),
+    /// Chooses.
+    If(If),
+}
+
+/// Reads `lanes` neighbouring elements of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Position in [`Kernel::parameters`].
+    pub parameter: u16,
+    /// Element offset of the first lane from the tensor's base; `I32` or `I64`.
+    pub offset: ValueId,
+    /// Number of lanes, a power of two; the address is a multiple of the vector's size, up to 16 bytes.
+    pub lanes: u32,
+    /// Where nothing is read unless it holds.
+    pub predicate: Option<ValueId>,
+    /// What the lanes are where the predicate does not hold; empty without a predicate.
+    pub otherwise: Vec<ValueId>,
+    /// Value of the first lane; the others follow it in [`Kernel::values`].
+    pub first: ValueId,
+}
+
+impl Load {
+    /// The value of each lane.
+    pub fn results(&self) -> impl Iterator<Item = ValueId> + use<> {
+        let first = self.first.0;
+        (0..self.lanes).map(move |lane| ValueId(first + lane))
+    }
+}
+
+/// Writes neighbouring elements of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Position in [`Kernel::parameters`].
+    pub parameter: u16,
+    /// Element offset of the first lane from the tensor's base; `I32` or `I64`.
+    pub offset: ValueId,
+    /// The lanes; their number is a power of two, and the address a multiple of the vector's size, up to 16 bytes.
+    pub values: Vec<ValueId>,
+}
+
+/// Runs its body for each index from 0 below the count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The index, of the type of the count.
+    pub index: ValueId,
+    /// Number of iterations, an index integer; none if negative.
+    pub count: ValueId,
+    /// The body.
+    pub body: RegionId,
+}
+
+/// Runs one of two regions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct If {
+    /// A predicate.
+    pub condition: ValueId,
+    /// Runs where it holds.
+    pub then: RegionId,
+    /// Runs elsewhere.
+    pub otherwise: Option<RegionId>,
+}
+
+/// A parameter of the kernel, as far as code needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Name in the source.
+    pub name: String,
+    /// Element type.
+    pub element: ElementType,
+    /// Scalar or tensor.
+    pub kind: ParameterKind,
+}
+
+/// How a parameter is passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// By value.
+    Scalar,
+    /// By address.
+    Tensor {
+        /// Whether the kernel writes it; one that it does not write is constant while it runs.
+        written: bool,
+    },
+}
+
+/// A dimension or stride that the launcher passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    /// Name in the source.
+    pub name: String,
+    /// What it can be where this entry point runs.
+    pub range: Range,
+}
+
+/// What a kernel is before its statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Symbol of the entry point.
+    pub name: String,
+    /// Inputs and outputs.
+    pub parameters: Vec<Parameter>,
+    /// Dimensions and strides.
+    pub dims: Vec<Dimension>,
+    /// What each `.param` receives.
+    pub arguments: Vec<Argument>,
+    /// Threads of a block, exactly.
+    pub threads: u32,
+}
+
+/// One entry point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Name, parameters, launch shape.
+    pub signature: Signature,
+    /// Every value.
+    pub values: Vec<Value>,
+    /// Every region; the first is the body of the kernel. Some may be unreachable.
+    pub regions: Vec<Region>,
+    /// Type of each variable.
+    pub variables: Vec<Type>,
+}
+
+impl Kernel {
+    /// The outermost region.
+    pub const BODY: RegionId = RegionId(0);
+
+    /// A value; `id` comes from this kernel.
+    pub fn value(&self, id: ValueId) -> &Value {
+        &self.values[id.index()]
+    }
+
+    /// A region; `id` comes from this kernel.
+    pub fn region(&self, id: RegionId) -> &Region {
+        &self.regions[id.index()]
+    }
+
+    /// The constant, if the value is an index literal.
+    pub fn index_literal(&self, id: ValueId) -> Option<i64> {
+        match self.value(id) {
+            Value { op: Op::Literal(bits), ty, .. } if ty.is_index() => Some(*bits as i64),
+            _ => None,
+        }
+    }
+
+    /// The constant, if the value is a literal predicate.
+    pub fn pred_literal(&self, id: ValueId) -> Option<bool> {
+        match self.value(id) {
+            Value { op: Op::Literal(bits), ty: Type::PRED, .. } => Some(*bits != 0),
+            _ => None,
+        }
+    }
+}

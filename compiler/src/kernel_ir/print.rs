@@ -1,0 +1,256 @@
+//! Text of a kernel for readers: `explain`, `inspect`, tests. Values are numbered in the order of the text.
+
+use std::fmt::{self, Display, Formatter, Write};
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::{Binary, Compare};
+
+use super::{
+    IndexOp, Kernel, Op, ParameterKind, RegionId, Shift, Statement, StatementKind, Type, UnaryOp, Value, ValueId,
+};
+
+impl Display for Kernel {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut names = vec![u32::MAX; self.values.len()];
+        let mut next = 0;
+        number(self, Self::BODY, &mut names, &mut next);
+        let signature = &self.signature;
+        write!(f, "kernel {}(", signature.name)?;
+        for (n, parameter) in signature.parameters.iter().enumerate() {
+            let separator = if n == 0 { "" } else { ", " };
+            let (prefix, suffix) = match parameter.kind {
+                ParameterKind::Scalar => ("", ""),
+                ParameterKind::Tensor { written: false } => ("", "[]"),
+                ParameterKind::Tensor { written: true } => ("mut ", "[]"),
+            };
+            write!(f, "{separator}{prefix}{}: {}{suffix}", parameter.name, parameter.element)?;
+        }
+        for (n, dim) in signature.dims.iter().enumerate() {
+            write!(f, "{}{}", if n == 0 { "; " } else { ", " }, dim.name)?;
+        }
+        writeln!(f, ") threads {} {{", signature.threads)?;
+        Printer { kernel: self, names, line: 0 }.region(f, Self::BODY, 1)?;
+        writeln!(f, "}}")
+    }
+}
+
+/// Numbers values in the order in which the text binds them.
+fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) {
+    fn name(value: ValueId, names: &mut [u32], next: &mut u32) {
+        names[value.index()] = *next;
+        *next += 1;
+    }
+    for statement in &kernel.region(region).statements {
+        match &statement.kind {
+            StatementKind::Let(value) => name(*value, names, next),
+            StatementKind::Load(load) => load.results().for_each(|value| name(value, names, next)),
+            StatementKind::Loop(l) => {
+                name(l.index, names, next);
+                number(kernel, l.body, names, next);
+            }
+            StatementKind::If(branch) => {
+                number(kernel, branch.then, names, next);
+                if let Some(otherwise) = branch.otherwise {
+                    number(kernel, otherwise, names, next);
+                }
+            }
+            StatementKind::Declare(..) | StatementKind::Set(..) | StatementKind::Store(_) => {}
+        }
+    }
+}
+
+struct Printer<'a> {
+    kernel: &'a Kernel,
+    names: Vec<u32>,
+    line: u32,
+}
+
+impl Printer<'_> {
+    fn region(&mut self, f: &mut Formatter<'_>, region: RegionId, indent: usize) -> fmt::Result {
+        let kernel = self.kernel;
+        kernel.region(region).statements.iter().try_for_each(|statement| self.statement(f, statement, indent))
+    }
+
+    fn statement(&mut self, f: &mut Formatter<'_>, statement: &Statement, indent: usize) -> fmt::Result {
+        let pad = "    ".repeat(indent);
+        if statement.line != self.line {
+            self.line = statement.line;
+            writeln!(f, "{pad}// statement {}", self.line)?;
+        }
+        f.write_str(&pad)?;
+        match &statement.kind {
+            StatementKind::Let(value) => {
+                let Value { op, ty, .. } = *self.kernel.value(*value);
+                writeln!(f, "{}: {ty} = {}", self.name(*value), self.op(op))
+            }
+            StatementKind::Declare(variable, value) => {
+                writeln!(f, "var v{}: {} = {}", variable.0, self.ty(*value), self.name(*value))
+            }
+            StatementKind::Set(variable, value) => writeln!(f, "v{} = {}", variable.0, self.name(*value)),
+            StatementKind::Load(load) => {
+                let results: Vec<_> = load.results().collect();
+                let element = self.ty(load.first);
+                write!(f, "{}: {element} = {}", self.list(&results), self.place(load.parameter, load.offset))?;
+                if let Some(predicate) = load.predicate {
+                    write!(f, " if {} else {}", self.name(predicate), self.list(&load.otherwise))?;
+                }
+                writeln!(f)
+            }
+            StatementKind::Store(store) => {
+                writeln!(f, "{} = {}", self.place(store.parameter, store.offset), self.list(&store.values))
+            }
+            StatementKind::Loop(l) => {
+                writeln!(f, "for {} in 0..{} {{", self.name(l.index), self.name(l.count))?;
+                self.region(f, l.body, indent + 1)?;
+                writeln!(f, "{pad}}}")
+            }
+            StatementKind::If(branch) => {
+                writeln!(f, "if {} {{", self.name(branch.condition))?;
+                self.region(f, branch.then, indent + 1)?;
+                if let Some(otherwise) = branch.otherwise {
+                    writeln!(f, "{pad}}} else {{")?;
+                    self.region(f, otherwise, indent + 1)?;
+                }
+                writeln!(f, "{pad}}}")
+            }
+        }
+    }
+
+    fn ty(&self, value: ValueId) -> Type {
+        self.kernel.value(value).ty
+    }
+
+    fn place(&self, parameter: u16, offset: ValueId) -> String {
+        let name = self.kernel.signature.parameters.get(usize::from(parameter)).map_or("?", |p| p.name.as_str());
+        format!("{name}[{}]", self.name(offset))
+    }
+
+    fn list(&self, values: &[ValueId]) -> String {
+        if let [value] = values {
+            return self.name(*value);
+        }
+        let mut text = String::from("(");
+        for (n, value) in values.iter().enumerate() {
+            let separator = if n == 0 { "" } else { ", " };
+            let _ = write!(text, "{separator}{}", self.name(*value));
+        }
+        text + ")"
+    }
+
+    fn name(&self, value: ValueId) -> String {
+        let Value { op, ty, .. } = *self.kernel.value(value);
+        match (op, self.names[value.index()]) {
+            (Op::Literal(bits), _) => literal(ty, bits),
+            (_, u32::MAX) => format!("%unbound{}", value.0),
+            (_, number) => format!("%{number}"),
+        }
+    }
+
+    fn op(&self, op: Op) -> String {
+        let name = |value| self.name(value);
+        let call = |function: &str, operands: &[ValueId]| {
+            let operands: Vec<_> = operands.iter().map(|v| self.name(*v)).collect();
+            format!("{function}({})", operands.join(", "))
+        };
+        let infix = |a, operator: &str, b| format!("{} {operator} {}", self.name(a), self.name(b));
+        match op {
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded => "?".to_owned(),
+            Op::BlockIndex => "block".to_owned(),
+            Op::ThreadIndex => "thread".to_owned(),
+            Op::Dim(dim) => self.kernel.signature.dims.get(usize::from(dim)).map_or("?".to_owned(), |d| d.name.clone()),
+            Op::Scalar(n) => {
+                self.kernel.signature.parameters.get(usize::from(n)).map_or("?".to_owned(), |p| p.name.clone())
+            }
+            Op::Get(variable) => format!("v{}", variable.0),
+            Op::Index(op, a, b) => match op {
+                IndexOp::Add => infix(a, "+", b),
+                IndexOp::Sub => infix(a, "-", b),
+                IndexOp::Mul => infix(a, "*", b),
+                IndexOp::Div => infix(a, "/", b),
+                IndexOp::Mod => infix(a, "%", b),
+                IndexOp::And => infix(a, "&", b),
+                IndexOp::Xor => infix(a, "^", b),
+                IndexOp::Min => call("min", &[a, b]),
+                IndexOp::Max => call("max", &[a, b]),
+            },
+            Op::CompareIndex(op, a, b) | Op::Compare(op, a, b) => infix(a, comparison(op), b),
+            Op::InRange(a, b) => format!("0 <= {} < {}", name(a), name(b)),
+            Op::ConvertIndex(a) | Op::Cast(a) | Op::FromIndex(a) | Op::ToIndex(a) => {
+                format!("{} from {}", name(a), self.ty(a))
+            }
+            Op::Bits(a) => format!("bits {} from {}", name(a), self.ty(a)),
+            Op::Select(condition, a, b) => format!("{} ? {} : {}", name(condition), name(a), name(b)),
+            Op::Unary(op, a) => match op {
+                UnaryOp::Neg => format!("-{}", name(a)),
+                UnaryOp::Not => format!("!{}", name(a)),
+                _ => call(function(op), &[a]),
+            },
+            Op::Binary(op, a, b) => match op {
+                Binary::Add => infix(a, "+", b),
+                Binary::Sub => infix(a, "-", b),
+                Binary::Mul => infix(a, "*", b),
+                Binary::Div => infix(a, "/", b),
+                Binary::Rem => infix(a, "%", b),
+                Binary::And => infix(a, "&", b),
+                Binary::Or => infix(a, "|", b),
+                Binary::Xor => infix(a, "^", b),
+                Binary::Max => call("max", &[a, b]),
+                Binary::Min => call("min", &[a, b]),
+                Binary::MaxNum => call("max_num", &[a, b]),
+                Binary::MinNum => call("min_num", &[a, b]),
+            },
+            Op::MulHigh(a, b) => call("mul_high", &[a, b]),
+            Op::Shift(Shift::Left, a, b) => infix(a, "<<", b),
+            Op::Shift(Shift::Right, a, b) => infix(a, ">>", b),
+            Op::Fma(a, b, c) => call("fma", &[a, b, c]),
+        }
+    }
+}
+
+const fn comparison(op: Compare) -> &'static str {
+    match op {
+        Compare::Eq => "==",
+        Compare::Ne => "!=",
+        Compare::Lt => "<",
+        Compare::Le => "<=",
+        Compare::Gt => ">",
+        Compare::Ge => ">=",
+    }
+}
+
+const fn function(op: UnaryOp) -> &'static str {
+    match op {
+        UnaryOp::Neg => "neg",
+        UnaryOp::Not => "not",
+        UnaryOp::Abs => "abs",
+        UnaryOp::Floor => "floor",
+        UnaryOp::RoundEven => "round_even",
+        UnaryOp::Sqrt => "sqrt",
+        UnaryOp::Recip => "recip",
+        UnaryOp::Exp2Approx => "approx::exp2",
+        UnaryOp::Log2Approx => "approx::log2",
+        UnaryOp::SinApprox => "approx::sin",
+        UnaryOp::CosApprox => "approx::cos",
+        UnaryOp::TanhApprox => "approx::tanh",
+        UnaryOp::SqrtApprox => "approx::sqrt",
+        UnaryOp::RsqrtApprox => "approx::rsqrt",
+        UnaryOp::RcpApprox => "approx::rcp",
+    }
+}
+
+fn literal(ty: Type, bits: u64) -> String {
+    use ElementType::{Bool, F32, F64, I8, I16, I32, I64, Tf32, U8, U16, U32, U64};
+    match ty {
+        Type::I32 | Type::I64 => (bits as i64).to_string(),
+        Type::Element(F64) => format!("{:?}f64", f64::from_bits(bits)),
+        Type::Element(F32) => format!("{:?}f32", f32::from_bits(bits as u32)),
+        Type::Element(Tf32) => format!("{:?}tf32", f32::from_bits(bits as u32)),
+        Type::Element(Bool) => (bits != 0).to_string(),
+        Type::Element(I64) => format!("{}i64", bits as i64),
+        Type::Element(I32) => format!("{}i32", bits as i32),
+        Type::Element(I16) => format!("{}i16", bits as i16),
+        Type::Element(I8) => format!("{}i8", bits as i8),
+        Type::Element(element @ (U64 | U32 | U16 | U8)) => format!("{bits}{element}"),
+        Type::Element(element) => format!("{bits:#x}{element}"),
+    }
+}

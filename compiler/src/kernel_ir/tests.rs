@@ -1,0 +1,549 @@
+//! Tests of builder, printer and verifier.
+
+use expect_test::{Expect, expect};
+use tilewright_kernel::ElementType::{self, Bool, F16, F32, I8, I32, U64};
+use tilewright_kernel::algorithm::{Binary, Compare};
+use tilewright_kernel::info::Argument;
+
+use super::*;
+
+/// x: f32, read; z: f32, written; a scalar a: f16; a dimension N in 0..2^31.
+fn signature() -> Signature {
+    let tensor = |name: &str, written| Parameter {
+        name: name.to_owned(),
+        element: F32,
+        kind: ParameterKind::Tensor { written },
+    };
+    let scalar = Parameter { name: "a".to_owned(), element: F16, kind: ParameterKind::Scalar };
+    Signature {
+        name: "k".to_owned(),
+        parameters: vec![tensor("x", false), tensor("z", true), scalar],
+        dims: vec![Dimension { name: "N".to_owned(), range: Range::new(0, i64::from(i32::MAX)) }],
+        arguments: vec![Argument::Address(0), Argument::Address(1), Argument::Scalar(2), Argument::Dim(0)],
+        threads: 256,
+    }
+}
+
+fn check(build: impl FnOnce(&mut Builder), expected: Expect) {
+    let mut b = Builder::new(signature());
+    build(&mut b);
+    let kernel = b.finish().expect("balanced");
+    assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+    expected.assert_eq(&kernel.to_string());
+}
+
+#[test]
+fn a_loop_computes_only_what_depends_on_it() {
+    check(
+        |b| {
+            let (block, thread, n) = (b.block_index(), b.thread_index(), b.dim(0, Type::I32));
+            let threads = b.index_literal(Type::I32, 256);
+            let base = b.index_mul(block, threads);
+            let i = b.index_add(base, thread);
+            let p = b.index_compare(Compare::Lt, i, n);
+            b.line(1);
+            b.begin_if(p);
+            let zero = b.f32_literal(0.0);
+            let sum = b.variable(zero);
+            let k = b.begin_loop(n);
+            let row = b.index_mul(i, n);
+            let at = b.index_add(row, k);
+            let four = b.index_literal(Type::I32, 4);
+            let shifted = b.index_add(at, four);
+            let inside = b.in_range(shifted, n);
+            let guard = Guard { predicate: inside, otherwise: &[zero] };
+            let x = b.load(0, at, 1, None)[0];
+            let y = b.load(0, shifted, 1, Some(guard))[0];
+            let again = b.load(0, at, 1, None)[0];
+            assert_eq!(x, again);
+            b.line(2);
+            let product = b.binary(Binary::Mul, x, y);
+            let old = b.get(sum);
+            let new = b.binary(Binary::Add, old, product);
+            b.set(sum, new);
+            b.end_loop();
+            let total = b.get(sum);
+            b.store(1, i, &[total]);
+            b.end_if();
+        },
+        expect![[r#"
+            kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
+                %0: index32 = block
+                %1: index32 = thread
+                %2: index32 = N
+                %3: index32 = %0 * 256
+                %4: index32 = %1 + %3
+                %5: bool = %4 < %2
+                // statement 1
+                %6: index32 = %2 * %4
+                if %5 {
+                    var v0: f32 = 0.0f32
+                    for %7 in 0..%2 {
+                        %8: index32 = %7 + %6
+                        %9: index32 = %8 + 4
+                        %10: bool = %9 < %2
+                        %11: f32 = x[%8]
+                        %12: f32 = x[%9] if %10 else 0.0f32
+                        // statement 2
+                        %13: f32 = %11 * %12
+                        %14: f32 = v0
+                        %15: f32 = %14 + %13
+                        v0 = %15
+                    }
+                    %16: f32 = v0
+                    z[%4] = %16
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn narrow_elements_are_computed_wide_and_cast_back() {
+    check(
+        |b| {
+            let a = b.scalar(2);
+            let one = b.literal(F16, 0x3C00);
+            let sum = b.binary(Binary::Add, a, one);
+            let root = b.unary(UnaryOp::Sqrt, sum);
+            let result = b.cast(root, F32);
+            let zero = b.index_literal(Type::I64, 0);
+            b.store(1, zero, &[result]);
+            let n = b.dim(0, Type::I64);
+            let byte = b.from_index(n, I8);
+            let minus = b.unary(UnaryOp::Neg, byte);
+            let less = b.compare(Compare::Ge, minus, byte);
+            let literal = b.literal(I8, 0xFF);
+            let wide = b.cast(literal, U64);
+            let index = b.to_index(wide, Type::I64);
+            b.begin_if(less);
+            b.store(1, index, &[result]);
+            b.begin_else();
+            let seven = b.index_literal(Type::I64, 7);
+            b.store(1, seven, &[result]);
+            b.end_if();
+        },
+        expect![[r#"
+            kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
+                %0: f16 = a
+                %1: f32 = %0 from f16
+                %2: f32 = %1 + 1.0f32
+                %3: f16 = %2 from f32
+                %4: f32 = %3 from f16
+                %5: f32 = sqrt(%4)
+                %6: f16 = %5 from f32
+                %7: f32 = %6 from f16
+                z[0] = %7
+                %8: index64 = N
+                %9: i8 = %8 from index64
+                %10: i32 = %9 from i8
+                %11: i32 = -%10
+                %12: i8 = %11 from i32
+                %13: i32 = %12 from i8
+                %14: bool = %10 <= %13
+                if %14 {
+                    z[-1] = %7
+                } else {
+                    z[7] = %7
+                }
+            }
+        "#]],
+    );
+}
+
+/// Index expressions, with the range of the thread index (0..256) known.
+fn check_index(build: impl FnOnce(&mut Builder, ValueId, ValueId) -> ValueId, expected: &str) {
+    let mut b = Builder::new(signature());
+    let (n, t) = (b.dim(0, Type::I32), b.thread_index());
+    let value = build(&mut b, n, t);
+    let zero = b.f32_literal(0.0);
+    b.store(1, value, &[zero]);
+    let kernel = b.finish().expect("balanced");
+    assert_eq!(verify(&kernel), Ok(()), "{kernel}");
+    let text = kernel.to_string();
+    let lines: Vec<_> = text.lines().skip(1).map(str::trim).collect();
+    assert_eq!(lines[..lines.len() - 1].join("; "), expected);
+}
+
+#[test]
+fn index_arithmetic_folds() {
+    let lit = |b: &mut Builder, v| b.index_literal(Type::I32, v);
+    // Constants move outwards and meet.
+    check_index(
+        |b, n, t| {
+            let (three, four) = (lit(b, 3), lit(b, 4));
+            let a = b.index_add(t, three);
+            let scaled = b.index_mul(a, four);
+            let sum = b.index_add(scaled, n);
+            b.index_add(sum, four)
+        },
+        "%0: index32 = N; %1: index32 = thread; %2: index32 = %1 * 4; %3: index32 = %0 + %2; %4: index32 = %3 + 16; z[%4] = 0.0f32",
+    );
+    // A thread of 256 is in the first block of 256, and is its own remainder.
+    check_index(
+        |b, _, t| {
+            let size = lit(b, 256);
+            let (block, within) = (b.index_div(t, size), b.index_mod(t, size));
+            let sum = b.index_mul(block, size);
+            b.index_add(sum, within)
+        },
+        "%0: index32 = thread; z[%0] = 0.0f32",
+    );
+    // Splitting undoes merging.
+    check_index(
+        |b, n, t| {
+            let size = lit(b, 256);
+            let merged = b.index_mul(n, size);
+            let merged = b.index_add(merged, t);
+            let (q, r) = (b.index_div(merged, size), b.index_mod(merged, size));
+            assert_eq!((q, r), (n, t));
+            q
+        },
+        "%0: index32 = N; z[%0] = 0.0f32",
+    );
+    check_index(
+        |b, n, t| {
+            let (zero, one) = (lit(b, 0), lit(b, 1));
+            assert_eq!(b.index_mul(n, one), n);
+            assert_eq!(b.index_add(zero, n), n);
+            assert_eq!(b.index_sub(n, zero), n);
+            assert_eq!(b.index_div(n, one), n);
+            assert_eq!(b.index_mod(n, one), zero);
+            assert_eq!(b.index_mul(t, zero), zero);
+            assert_eq!(b.index_sub(t, t), zero);
+            assert_eq!(b.index_xor(t, t), zero);
+            let size = lit(b, 256);
+            let inside = b.in_range(t, size);
+            assert_eq!(b.kernel().pred_literal(inside), Some(true));
+            let below = b.index_compare(Compare::Gt, zero, n);
+            assert_eq!(b.kernel().pred_literal(below), Some(false));
+            let sum = b.index_add(n, t);
+            assert_eq!(b.index_add(t, n), sum);
+            assert_eq!(b.index_max(t, zero), t);
+            b.index_min(t, size)
+        },
+        "%0: index32 = thread; z[%0] = 0.0f32",
+    );
+}
+
+/// Negative dividends round down when folded, as they do when computed.
+#[test]
+fn folded_division_rounds_down() {
+    let mut b = Builder::new(signature());
+    for a in -9..10 {
+        for d in 1..5 {
+            let (x, y) = (b.index_literal(Type::I64, a), b.index_literal(Type::I64, d));
+            let (q, r) = (b.index_div(x, y), b.index_mod(x, y));
+            let k = b.kernel();
+            assert_eq!((k.index_literal(q), k.index_literal(r)), (Some(a.div_euclid(d)), Some(a.rem_euclid(d))));
+        }
+    }
+}
+
+/// A rewrite must not read a part that may leave its type: −1·2³⁰·4 + r does not fit 32 bits on its own.
+#[test]
+fn parts_of_signed_sums_are_not_read_alone() {
+    let mut b = Builder::new(signature());
+    let n = b.dim(0, Type::I32);
+    let thousand = b.index_literal(Type::I32, -1000);
+    let signed = b.index_add(n, thousand);
+    let four = b.index_literal(Type::I32, 4);
+    let scaled = b.index_mul(signed, four);
+    let q = b.index_div(scaled, four);
+    assert!(matches!(b.kernel().value(q).op, Op::Index(IndexOp::Div, ..)));
+}
+
+#[test]
+fn known_conditions_and_single_iterations_leave_no_control_flow() {
+    check(
+        |b| {
+            let (one, yes, no) = (b.index_literal(Type::I32, 1), b.bool_literal(true), b.bool_literal(false));
+            let value = b.f32_literal(1.5);
+            let i = b.begin_loop(one);
+            b.begin_if(yes);
+            b.store(1, i, &[value]);
+            b.begin_else();
+            b.store(1, one, &[value]);
+            b.end_if();
+            b.begin_if(no);
+            b.store(1, one, &[value]);
+            b.end_if();
+            b.begin_if(no);
+            b.store(1, one, &[value]);
+            b.begin_else();
+            let two = b.index_literal(Type::I32, 2);
+            b.store(1, two, &[value]);
+            b.end_if();
+            b.end_loop();
+            let thread = b.thread_index();
+            let p = b.index_compare(Compare::Lt, thread, one);
+            b.begin_if(p);
+            b.end_if();
+            let guard = Guard { predicate: no, otherwise: &[value, value] };
+            assert_eq!(b.load(0, i, 2, Some(guard)), [value, value]);
+        },
+        expect![[r#"
+            kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
+                z[0] = 1.5f32
+                z[2] = 1.5f32
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn predicates_fold() {
+    let mut b = Builder::new(signature());
+    let (t, five) = (b.thread_index(), b.index_literal(Type::I32, 5));
+    let p = b.index_compare(Compare::Lt, t, five);
+    let (yes, no) = (b.bool_literal(true), b.bool_literal(false));
+    assert_eq!([b.and(p, yes), b.and(yes, p), b.or(p, no), b.and(p, p)], [p; 4]);
+    assert_eq!([b.and(p, no), b.or(p, yes)], [no, yes]);
+    let not = b.not(p);
+    assert_eq!(b.not(not), p);
+    assert_eq!(b.select(yes, t, five), t);
+    assert_eq!(b.select(not, t, five), b.select(p, five, t));
+}
+
+#[test]
+fn half_constants_widen_exactly() {
+    let mut b = Builder::new(signature());
+    for (half, single) in
+        [(0x0001, 2_f32.powi(-24)), (0x8000, -0.0), (0x3C00, 1.0), (0xFBFF, -65504.0), (0x7C00, f32::INFINITY)]
+    {
+        let half = b.literal(F16, half);
+        let wide = b.cast(half, F32);
+        assert_eq!(b.kernel().value(wide).op, Op::Literal(u64::from(single.to_bits())));
+    }
+}
+
+#[test]
+fn unbalanced_ends_are_refused() {
+    let ends: [fn(&mut Builder); 6] = [
+        |b| b.end_loop(),
+        |b| b.end_if(),
+        |b| b.begin_else(),
+        |b| {
+            let n = b.dim(0, Type::I64);
+            b.begin_loop(n);
+        },
+        |b| {
+            let n = b.dim(0, Type::I64);
+            b.begin_loop(n);
+            b.end_if();
+        },
+        |b| {
+            let n = b.dim(0, Type::I64);
+            b.begin_loop(n);
+            b.begin_else();
+            b.end_loop();
+        },
+    ];
+    for end in ends {
+        let mut b = Builder::new(signature());
+        end(&mut b);
+        assert_eq!(b.finish(), Err(Unbalanced));
+    }
+}
+
+/// The first fault of a kernel.
+fn fault(build: impl FnOnce(&mut Builder) -> Problem) {
+    let mut b = Builder::new(signature());
+    let expected = build(&mut b);
+    if let Problem::BadTypes(value) = expected {
+        b.variable(value); // Unused values are dropped.
+    }
+    let kernel = b.finish().expect("balanced");
+    let faults = verify(&kernel).expect_err(&kernel.to_string());
+    assert!(faults.iter().any(|f| f.problem == expected), "wanted {expected:?}, found {faults:?}\n{kernel}");
+}
+
+#[test]
+fn the_verifier_finds_each_fault() {
+    let zero = |b: &mut Builder| b.index_literal(Type::I32, 0);
+    let one = |b: &mut Builder| b.f32_literal(1.0);
+    // Scope: the index, a load and a variable of a loop that has ended.
+    fault(|b| {
+        let n = b.dim(0, Type::I32);
+        let i = b.begin_loop(n);
+        let v = b.load(0, i, 1, None)[0];
+        b.store(1, i, &[v]);
+        b.end_loop();
+        b.store(1, i, &[v]);
+        Problem::NotInScope(i)
+    });
+    fault(|b| {
+        let (n, v) = (b.dim(0, Type::I32), one(b));
+        b.begin_loop(n);
+        let variable = b.variable(v);
+        b.set(variable, v);
+        b.end_loop();
+        b.set(variable, v);
+        Problem::VariableNotInScope(variable)
+    });
+    fault(|b| {
+        let (z, v) = (zero(b), one(b));
+        b.store(0, z, &[v]);
+        Problem::ReadOnly(0)
+    });
+    fault(|b| {
+        let z = zero(b);
+        b.load(2, z, 1, None);
+        Problem::NotATensor(2)
+    });
+    fault(|b| {
+        let z = zero(b);
+        b.load(7, z, 1, None);
+        Problem::NotATensor(7)
+    });
+    fault(|b| {
+        let z = zero(b);
+        b.load(0, z, 3, None);
+        Problem::BadLanes(3)
+    });
+    fault(|b| {
+        let z = zero(b);
+        b.load(0, z, 2 * MAX_LANES, None);
+        Problem::BadLanes(2 * MAX_LANES)
+    });
+    fault(|b| {
+        let z = zero(b);
+        b.store(1, z, &[]);
+        Problem::BadLanes(0)
+    });
+    fault(|b| {
+        let (z, v) = (zero(b), b.literal(I32, 1));
+        b.store(1, z, &[v]);
+        Problem::BadOperand(v)
+    });
+    fault(|b| {
+        let v = one(b);
+        b.store(1, v, &[v]);
+        Problem::BadOperand(v)
+    });
+    fault(|b| {
+        let (z, v, t) = (zero(b), one(b), b.thread_index());
+        let predicate = b.index_compare(Compare::Lt, z, t);
+        b.load(0, z, 2, Some(Guard { predicate, otherwise: &[v] }));
+        Problem::BadAlternatives(1)
+    });
+    fault(|b| {
+        let big = b.index_literal(Type::I32, 1 << 31);
+        b.load(0, big, 1, None);
+        Problem::BadLiteral(big)
+    });
+    fault(|b| {
+        let v = one(b);
+        b.begin_loop(v);
+        b.end_loop();
+        Problem::BadOperand(v)
+    });
+    fault(|b| {
+        let (t, v) = (b.thread_index(), one(b));
+        b.begin_if(t);
+        let z = zero(b);
+        b.store(1, z, &[v]);
+        b.end_if();
+        Problem::BadOperand(t)
+    });
+    fault(|b| {
+        let (v, w) = (one(b), b.literal(I32, 1));
+        let variable = b.variable(v);
+        b.set(variable, w);
+        Problem::BadOperand(w)
+    });
+    fault(|b| {
+        let (n, t) = (b.dim(0, Type::I64), b.thread_index());
+        Problem::BadTypes(b.index_add(n, t))
+    });
+    fault(|b| {
+        let (v, w) = (one(b), b.literal(I32, 1));
+        Problem::BadTypes(b.binary(Binary::Add, v, w))
+    });
+    fault(|b| {
+        let v = one(b);
+        Problem::BadTypes(b.binary(Binary::Rem, v, v))
+    });
+    fault(|b| {
+        let v = one(b);
+        Problem::BadTypes(b.cast(v, Bool))
+    });
+    fault(|b| Problem::BadTypes(b.scalar(0)));
+    fault(|b| {
+        let dim = b.dim(1, Type::I64);
+        b.variable(dim);
+        Problem::DimNotPassed(1)
+    });
+}
+
+#[test]
+fn broken_trees_are_found_without_looping() {
+    let mut b = Builder::new(signature());
+    let n = b.dim(0, Type::I32);
+    b.begin_loop(n);
+    let t = b.variable(n);
+    b.set(t, n);
+    b.end_loop();
+    let kernel = b.finish().expect("balanced");
+    let mut cyclic = kernel.clone();
+    for statement in cyclic.regions.iter_mut().flat_map(|r| &mut r.statements) {
+        if let StatementKind::Loop(l) = &mut statement.kind {
+            l.body = Kernel::BODY;
+        }
+    }
+    assert!(verify(&cyclic).is_err());
+    let mut dangling = kernel.clone();
+    dangling.regions.truncate(1);
+    assert!(verify(&dangling).is_err());
+    let mut crowded = kernel;
+    crowded.signature.threads = 1025;
+    assert_eq!(verify(&crowded), Err(vec![Fault { line: 0, problem: Problem::BadThreads(1025) }]));
+}
+
+#[test]
+fn every_literal_prints() {
+    let mut b = Builder::new(signature());
+    for element in ElementType::ALL {
+        let value = b.literal(element, u64::MAX);
+        let variable = b.variable(value);
+        b.set(variable, value);
+    }
+    let text = b.finish().expect("balanced").to_string();
+    expect![[r#"
+        kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
+            var v0: f64 = NaNf64
+            v0 = NaNf64
+            var v1: f32 = NaNf32
+            v1 = NaNf32
+            var v2: tf32 = NaNtf32
+            v2 = NaNtf32
+            var v3: f16 = 0xfffff16
+            v3 = 0xfffff16
+            var v4: bf16 = 0xffffbf16
+            v4 = 0xffffbf16
+            var v5: e4m3 = 0xffe4m3
+            v5 = 0xffe4m3
+            var v6: e5m2 = 0xffe5m2
+            v6 = 0xffe5m2
+            var v7: i64 = -1i64
+            v7 = -1i64
+            var v8: i32 = -1i32
+            v8 = -1i32
+            var v9: i16 = -1i16
+            v9 = -1i16
+            var v10: i8 = -1i8
+            v10 = -1i8
+            var v11: u64 = 18446744073709551615u64
+            v11 = 18446744073709551615u64
+            var v12: u32 = 4294967295u32
+            v12 = 4294967295u32
+            var v13: u16 = 65535u16
+            v13 = 65535u16
+            var v14: u8 = 255u8
+            v14 = 255u8
+            var v15: bool = true
+            v15 = true
+        }
+    "#]]
+    .assert_eq(&text);
+}

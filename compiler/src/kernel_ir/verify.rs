@@ -1,0 +1,362 @@
+//! The verifier: what every kernel that emission gets must satisfy. It proves nothing about bounds or ranges; that is the `proof`
+//! room's business.
+//!
+//! 1. Ids refer to values, regions, variables, parameters and dimensions that exist; no region is used twice.
+//! 2. Every value is bound at most once, and used only after its binding, in the region that binds it or in one nested in it. Literals
+//!    are bound nowhere. The same holds for variables and their declaration.
+//! 3. Operands and results have the types that the operation demands (see [`Op`]); element arithmetic only on arithmetic types.
+//! 4. A literal fits its type.
+//! 5. A load or store names a tensor parameter that has an address argument, an index offset, and a number of lanes that is a power of
+//!    two, at most [`MAX_LANES`]; lanes have the tensor's element type. A store names a tensor that the kernel writes.
+//! 6. A predicated load has one alternative a lane, of the element type; any other has none.
+//! 7. A loop's count is an index integer and its index has the same type; a branch's condition is a predicate.
+//! 8. A variable is set to values of its type.
+//! 9. Scalars and dimensions that are used are passed; a block has 1 to 1024 threads.
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::Binary;
+use tilewright_kernel::info::Argument;
+
+use super::{
+    Kernel, Op, ParameterKind, RegionId, Statement, StatementKind, Type, UnaryOp, Value, ValueId, VariableId,
+    arithmetic_type,
+};
+
+/// The longest vector of a load or store.
+pub const MAX_LANES: u32 = 128;
+
+/// A violated property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Source statement that the offending one serves; 0 for none.
+    pub line: u32,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What can be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// An id refers to nothing.
+    NoSuchId,
+    /// A region belongs to two statements.
+    RegionUsedTwice(RegionId),
+    /// A value is used where it is not bound.
+    NotInScope(ValueId),
+    /// A value is bound twice, or bound by a statement of the wrong kind.
+    BadBinding(ValueId),
+    /// A variable is used where it is not declared, or declared twice.
+    VariableNotInScope(VariableId),
+    /// The operation of this value does not take operands of these types, or does not have this type.
+    BadTypes(ValueId),
+    /// A literal does not fit its type.
+    BadLiteral(ValueId),
+    /// A load or store of something other than a tensor parameter with an address argument.
+    NotATensor(u16),
+    /// A store to a parameter that the kernel does not write.
+    ReadOnly(u16),
+    /// The number of lanes is no power of two or too large.
+    BadLanes(u32),
+    /// An offset, count, condition, lane, alternative or variable's value has the wrong type.
+    BadOperand(ValueId),
+    /// The number of alternatives is not that of the lanes.
+    BadAlternatives(u32),
+    /// No argument passes this scalar.
+    ScalarNotPassed(u16),
+    /// No argument passes this dimension.
+    DimNotPassed(u16),
+    /// A block cannot have so many threads.
+    BadThreads(u32),
+}
+
+/// Checks the properties of this room.
+///
+/// # Errors
+/// Every violation, in the order of the statements.
+pub fn verify(kernel: &Kernel) -> Result<(), Vec<Fault>> {
+    let mut checker = Checker {
+        kernel,
+        bound: vec![Binding::Unbound; kernel.values.len()],
+        declared: vec![Binding::Unbound; kernel.variables.len()],
+        used: vec![false; kernel.regions.len()],
+        faults: Vec::new(),
+        line: 0,
+    };
+    if !(1..=1024).contains(&kernel.signature.threads) {
+        checker.fault(Problem::BadThreads(kernel.signature.threads));
+    }
+    checker.region(Kernel::BODY);
+    if checker.faults.is_empty() { Ok(()) } else { Err(checker.faults) }
+}
+
+/// State of a value or variable while the kernel is walked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Binding {
+    Unbound,
+    InScope,
+    Closed,
+}
+
+struct Checker<'a> {
+    kernel: &'a Kernel,
+    bound: Vec<Binding>,
+    declared: Vec<Binding>,
+    used: Vec<bool>,
+    faults: Vec<Fault>,
+    line: u32,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, problem: Problem) {
+        self.faults.push(Fault { line: self.line, problem });
+    }
+
+    fn expect(&mut self, holds: bool, problem: Problem) {
+        if !holds {
+            self.fault(problem);
+        }
+    }
+
+    fn region(&mut self, id: RegionId) {
+        let kernel = self.kernel;
+        let Some(region) = kernel.regions.get(id.index()) else { return self.fault(Problem::NoSuchId) };
+        if std::mem::replace(&mut self.used[id.index()], true) {
+            return self.fault(Problem::RegionUsedTwice(id));
+        }
+        for statement in &region.statements {
+            self.line = statement.line;
+            self.statement(statement, id);
+        }
+        // What the region bound ends with it.
+        for statement in &region.statements {
+            match &statement.kind {
+                StatementKind::Let(value) => self.close(*value),
+                StatementKind::Load(load) => load.results().for_each(|value| self.close(value)),
+                StatementKind::Declare(variable, _) => {
+                    if let Some(binding) = self.declared.get_mut(variable.index()) {
+                        *binding = Binding::Closed;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement, region: RegionId) {
+        match &statement.kind {
+            StatementKind::Let(value) => self.binding(*value),
+            StatementKind::Declare(variable, value) => {
+                match self.declared.get_mut(variable.index()) {
+                    Some(binding @ Binding::Unbound) => *binding = Binding::InScope,
+                    _ => self.fault(Problem::VariableNotInScope(*variable)),
+                }
+                self.assigned(*variable, *value);
+            }
+            StatementKind::Set(variable, value) => {
+                self.variable(*variable);
+                self.assigned(*variable, *value);
+            }
+            StatementKind::Load(load) => {
+                let element = self.access(load.parameter, load.offset, load.lanes, false);
+                if let Some(predicate) = load.predicate {
+                    self.operand(predicate, |ty| ty == Type::PRED);
+                }
+                let alternatives = if load.predicate.is_some() { load.lanes as usize } else { 0 };
+                let given = load.otherwise.len();
+                self.expect(given == alternatives, Problem::BadAlternatives(given.try_into().unwrap_or(u32::MAX)));
+                for value in &load.otherwise {
+                    self.operand(*value, |ty| Some(ty) == element);
+                }
+                if load.lanes > MAX_LANES {
+                    return;
+                }
+                for value in load.results() {
+                    let fits = self.kernel.values.get(value.index());
+                    let fits = fits.is_some_and(|v| v.op == Op::Loaded && Some(v.ty) == element);
+                    self.expect(fits, Problem::BadBinding(value));
+                    self.open(value);
+                }
+            }
+            StatementKind::Store(store) => {
+                let lanes = u32::try_from(store.values.len()).unwrap_or(u32::MAX);
+                let element = self.access(store.parameter, store.offset, lanes, true);
+                for value in &store.values {
+                    self.operand(*value, |ty| Some(ty) == element);
+                }
+            }
+            StatementKind::Loop(l) => {
+                self.operand(l.count, Type::is_index);
+                let (index, count) = (self.kernel.values.get(l.index.index()), self.kernel.values.get(l.count.index()));
+                let fits = index.is_some_and(|i| i.op == Op::LoopIndex && Some(i.ty) == count.map(|c| c.ty));
+                self.expect(fits, Problem::BadBinding(l.index));
+                self.open(l.index);
+                self.nested(l.body, region);
+                self.close(l.index);
+            }
+            StatementKind::If(branch) => {
+                self.operand(branch.condition, |ty| ty == Type::PRED);
+                self.nested(branch.then, region);
+                if let Some(otherwise) = branch.otherwise {
+                    self.nested(otherwise, region);
+                }
+            }
+        }
+    }
+
+    /// Depths grow by one, which also bounds the recursion by the number of regions.
+    fn nested(&mut self, inner: RegionId, outer: RegionId) {
+        let depth = |id: RegionId| self.kernel.regions.get(id.index()).map(|r| r.depth);
+        if depth(inner).is_none() || depth(inner) != depth(outer).map(|d| d + 1) {
+            return self.fault(Problem::NoSuchId);
+        }
+        self.region(inner);
+    }
+
+    fn open(&mut self, value: ValueId) {
+        match self.bound.get_mut(value.index()) {
+            Some(binding @ Binding::Unbound) => *binding = Binding::InScope,
+            _ => self.fault(Problem::BadBinding(value)),
+        }
+    }
+
+    fn close(&mut self, value: ValueId) {
+        if let Some(binding) = self.bound.get_mut(value.index()) {
+            *binding = Binding::Closed;
+        }
+    }
+
+    /// A value that is in scope here and whose type satisfies the condition.
+    fn operand(&mut self, id: ValueId, fits: impl FnOnce(Type) -> bool) {
+        let Some(value) = self.kernel.values.get(id.index()) else { return self.fault(Problem::NoSuchId) };
+        match value.op {
+            Op::Literal(bits) => self.expect(literal_fits(value.ty, bits), Problem::BadLiteral(id)),
+            _ => self.expect(self.bound[id.index()] == Binding::InScope, Problem::NotInScope(id)),
+        }
+        self.expect(fits(value.ty), Problem::BadOperand(id));
+    }
+
+    fn variable(&mut self, variable: VariableId) {
+        let in_scope = self.declared.get(variable.index()) == Some(&Binding::InScope);
+        self.expect(in_scope, Problem::VariableNotInScope(variable));
+    }
+
+    fn assigned(&mut self, variable: VariableId, value: ValueId) {
+        let ty = self.kernel.variables.get(variable.index()).copied();
+        self.operand(value, |value| Some(value) == ty);
+    }
+
+    /// Parameter, offset and lanes of a load or store; the lanes' type.
+    fn access(&mut self, parameter: u16, offset: ValueId, lanes: u32, write: bool) -> Option<Type> {
+        self.operand(offset, Type::is_index);
+        self.expect(lanes.is_power_of_two() && lanes <= MAX_LANES, Problem::BadLanes(lanes));
+        let signature = &self.kernel.signature;
+        let declared = signature.parameters.get(usize::from(parameter));
+        let passed = signature.arguments.contains(&Argument::Address(parameter));
+        match declared.map(|p| p.kind).filter(|_| passed) {
+            Some(ParameterKind::Tensor { written }) => self.expect(written || !write, Problem::ReadOnly(parameter)),
+            _ => self.fault(Problem::NotATensor(parameter)),
+        }
+        declared.map(|p| Type::Element(p.element))
+    }
+
+    fn binding(&mut self, id: ValueId) {
+        let kernel = self.kernel;
+        let Some(Value { op, ty, .. }) = kernel.values.get(id.index()).copied() else {
+            return self.fault(Problem::NoSuchId);
+        };
+        for operand in op.operands() {
+            self.operand(operand, |_| true);
+        }
+        let type_of = |id: ValueId| kernel.values.get(id.index()).map(|v| v.ty);
+        match op {
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded => self.fault(Problem::BadBinding(id)),
+            Op::Get(variable) => {
+                self.variable(variable);
+                self.expect(kernel.variables.get(variable.index()) == Some(&ty), Problem::BadTypes(id));
+            }
+            Op::Dim(dim) => {
+                let passed = kernel.signature.arguments.contains(&Argument::Dim(dim));
+                self.expect(passed, Problem::DimNotPassed(dim));
+                self.expect(ty.is_index(), Problem::BadTypes(id));
+            }
+            Op::Scalar(parameter) => {
+                let passed = kernel.signature.arguments.contains(&Argument::Scalar(parameter));
+                self.expect(passed, Problem::ScalarNotPassed(parameter));
+                let declared = kernel.signature.parameters.get(usize::from(parameter));
+                let element = declared.filter(|p| p.kind == ParameterKind::Scalar).map(|p| Type::Element(p.element));
+                self.expect(element == Some(ty), Problem::BadTypes(id));
+            }
+            _ => self.expect(types_fit(op, ty, type_of).unwrap_or(false), Problem::BadTypes(id)),
+        }
+        self.open(id);
+    }
+}
+
+fn literal_fits(ty: Type, bits: u64) -> bool {
+    match ty {
+        Type::I32 => i32::try_from(bits as i64).is_ok(),
+        Type::I64 => true,
+        Type::Element(ElementType::Bool) => bits <= 1,
+        Type::Element(element) => element.bytes() == 8 || bits >> (8 * element.bytes()) == 0,
+    }
+}
+
+/// Whether a pure operation takes operands of these types and gives a value of this one; none if an operand does not exist.
+fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Option<bool> {
+    use ElementType::{Bool, F32, F64, I32, I64, U32, U64};
+    let arithmetic = |ty: Type| ty.element().is_some_and(|e| arithmetic_type(e) == e);
+    let wide_integer = |ty: Type| matches!(ty, Type::Element(I32 | U32 | I64 | U64));
+    let float = |ty: Type| matches!(ty, Type::Element(F32 | F64));
+    let all = |operands: &[ValueId], wanted: Type| operands.iter().all(|id| type_of(*id) == Some(wanted));
+    Some(match op {
+        Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
+        Op::BlockIndex | Op::ThreadIndex => ty == Type::I32,
+        Op::Index(_, a, b) => ty.is_index() && all(&[a, b], ty),
+        Op::CompareIndex(_, a, b) | Op::InRange(a, b) => {
+            ty == Type::PRED && type_of(a)?.is_index() && type_of(a) == type_of(b)
+        }
+        Op::ConvertIndex(a) => ty.is_index() && type_of(a)?.is_index(),
+        Op::Select(condition, a, b) => type_of(condition)? == Type::PRED && all(&[a, b], ty),
+        Op::Unary(op, a) => {
+            let domain = match op {
+                UnaryOp::Neg | UnaryOp::Abs => arithmetic(ty) && ty != Type::PRED,
+                UnaryOp::Not => arithmetic(ty) && !float(ty),
+                UnaryOp::Floor | UnaryOp::RoundEven | UnaryOp::Sqrt | UnaryOp::Recip => float(ty),
+                _ => ty == Type::Element(F32),
+            };
+            domain && all(&[a], ty)
+        }
+        Op::Binary(op, a, b) => {
+            let domain = match op {
+                Binary::Add | Binary::Sub | Binary::Mul | Binary::Div => float(ty) || wide_integer(ty),
+                Binary::Max | Binary::Min => float(ty) || wide_integer(ty),
+                Binary::MaxNum | Binary::MinNum => float(ty),
+                Binary::Rem => wide_integer(ty),
+                Binary::And | Binary::Or | Binary::Xor => wide_integer(ty) || ty == Type::PRED,
+            };
+            domain && all(&[a, b], ty)
+        }
+        Op::MulHigh(a, b) => wide_integer(ty) && all(&[a, b], ty),
+        Op::Shift(_, a, amount) => wide_integer(ty) && all(&[a], ty) && all(&[amount], Type::Element(U32)),
+        Op::Compare(_, a, b) => {
+            let operand = type_of(a)?;
+            ty == Type::PRED && arithmetic(operand) && operand != Type::PRED && all(&[b], operand)
+        }
+        Op::Fma(a, b, c) => float(ty) && all(&[a, b, c], ty),
+        Op::Cast(a) => {
+            let from = type_of(a)?.element()?;
+            // As in Rust, nothing is cast to bool.
+            ty.element().is_some_and(|to| to != Bool && to != from)
+        }
+        Op::Bits(a) => {
+            let from = type_of(a)?.element()?;
+            ty.element().is_some_and(|to| to.bytes() == from.bytes() && to != Bool && from != Bool)
+        }
+        Op::FromIndex(a) => type_of(a)?.is_index() && ty.element().is_some_and(|to| to != Bool),
+        Op::ToIndex(a) => {
+            let from = type_of(a)?.element()?;
+            let narrow = from.bytes() < 4 || from == I32;
+            from.is_integer() && (ty == Type::I64 || ty == Type::I32 && narrow)
+        }
+    })
+}

@@ -1,0 +1,3 @@
+//! From the analysed program to PTX.
+
+pub mod emit;

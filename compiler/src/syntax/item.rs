@@ -1,0 +1,315 @@
+//! Statements of a kernel's body: equations, `launch`, `schedule`, `stage`, `inline`, `unit`, `tune`, `pass`.
+
+use super::ast::{
+    AxisDecl, Clauses, Engine, Equation, Inline, Item, Launch, LaunchItem, LaunchItemKind, Name, Pass, Place, Role,
+    Schedule, StagedCopy, Tune, Unit,
+};
+use super::cursor::{Parse, Parser, Reported};
+use super::span::Span;
+use super::tokens::{Delimiter, TokenKind};
+use crate::diag::suggest::closest;
+use crate::diag::tw00xx::{
+    Expected, Foreign, ForeignSyntax, Named, NotSupportedYet, RepeatedClause, UnknownWord, WordSet,
+};
+
+const STATEMENTS: &[&str] = &["launch", "schedule", "stage", "inline", "unit", "tune", "pass"];
+const CLAUSES: &[&str] = &["in", "per", "at", "ring", "via", "by"];
+const LAUNCH_ITEMS: &[&str] = &["cluster", "threads", "persistent", "dependent", "roles"];
+const UNIT_FIELDS: &[&str] = &["domain", "box"];
+
+/// Words with which people start a statement in Rust.
+const RUST_STATEMENTS: &[&str] =
+    &["let", "for", "while", "loop", "fn", "return", "if", "match", "struct", "use", "const", "static", "mod", "impl"];
+
+/// Operators that assign in Rust.
+const ASSIGNMENTS: &[&str] = &["+=", "-=", "*=", "/=", "%=", "^="];
+
+impl Parser<'_> {
+    /// Statements up to the end of the group. One that does not parse is reported and left out.
+    pub(super) fn items(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        while !self.at_end() {
+            if self.eat_operator(";").is_some() {
+                continue;
+            }
+            match self.item() {
+                Ok(item) => items.push(item),
+                Err(Reported) => self.skip_statement(),
+            }
+        }
+        items
+    }
+
+    /// Whether a statement can start here: a keyword that is used as one, or `name[`.
+    fn starts_item(&self) -> bool {
+        let Some(word) = self.word() else { return false };
+        self.is_open_at(1, Delimiter::Bracket) || (STATEMENTS.contains(&word) && self.word_at(1).is_some())
+    }
+
+    fn item(&mut self) -> Parse<Item> {
+        let start = self.here();
+        if self.is_open(Delimiter::Paren) && self.is_open_after_group(Delimiter::Bracket) {
+            return self.equation().map(Item::Equation);
+        }
+        let Some(word) = self.word() else { return Err(self.unexpected(Expected::Statement)) };
+        // A tensor may be called `stage` or `launch`: `stage[i] = …` is its equation.
+        if self.is_open_at(1, Delimiter::Bracket) {
+            return self.equation().map(Item::Equation);
+        }
+        if self.is_operator_at(1, "=") {
+            let construct = Foreign::EquationWithoutAxes(word.to_owned());
+            self.diagnostics.report(ForeignSyntax { construct, span: start });
+            return Err(Reported);
+        }
+        match word {
+            "launch" => self.launch().map(Item::Launch),
+            "schedule" => self.schedule().map(Item::Schedule),
+            "stage" => self.staged_copy().map(Item::Stage),
+            "inline" => self.inline().map(Item::Inline),
+            "unit" => self.unit().map(Item::Unit),
+            "tune" => self.tune().map(Item::Tune),
+            "pass" => self.pass().map(Item::Pass),
+            _ if RUST_STATEMENTS.contains(&word) => {
+                let construct = Foreign::Statement(word.to_owned());
+                self.diagnostics.report(ForeignSyntax { construct, span: start });
+                Err(Reported)
+            }
+            _ => {
+                let meant = closest(word, STATEMENTS.iter().copied());
+                let word = word.to_owned();
+                self.diagnostics.report(UnknownWord { set: WordSet::Statement, word, span: start, known: STATEMENTS });
+                self.bump();
+                if matches!(meant, Some("schedule" | "stage")) {
+                    self.block_after_error();
+                }
+                Err(Reported)
+            }
+        }
+    }
+
+    fn equation(&mut self) -> Parse<Equation> {
+        let start = self.here();
+        let targets = if self.is_open(Delimiter::Paren) {
+            self.group_list(Delimiter::Paren, |p| p.name(Named::Tensor))?
+        } else {
+            vec![self.name(Named::Tensor)?]
+        };
+        let axes = self.group_list(Delimiter::Bracket, Self::left_index)?;
+        let head = self.since(start);
+        if let Some(&op) = ASSIGNMENTS.iter().find(|op| self.is_operator(op)) {
+            let place = self.eat_operator(op).unwrap_or(head);
+            return self.foreign(Foreign::CompoundAssignment(op), place);
+        }
+        self.expect_operator("=")?;
+        let value = self.expr()?;
+        self.end_statement(Self::starts_item);
+        Ok(Equation { targets, axes, value, head, span: self.since(start) })
+    }
+
+    /// An index on the left of `=`: an axis, maybe with its domain.
+    fn left_index(&mut self) -> Parse<AxisDecl> {
+        let start = self.here();
+        if self.word().is_none() && !self.is_operator(",") {
+            return self.foreign(Foreign::LeftExpression, start);
+        }
+        let axis = self.axis_decl(Named::Axis)?;
+        if self.is_open(Delimiter::Bracket) {
+            let (construct, instead) = ("scatter".to_owned(), None);
+            self.diagnostics.report(NotSupportedYet { construct, span: start, instead });
+            return Err(Reported);
+        }
+        if self.operator().is_some_and(|operator| operator != ",") {
+            return self.foreign(Foreign::LeftExpression, start);
+        }
+        Ok(axis)
+    }
+
+    fn launch(&mut self) -> Parse<Launch> {
+        let start = self.bump();
+        let mut items: Vec<LaunchItem> = Vec::new();
+        loop {
+            let item = self.launch_item()?;
+            let kind = std::mem::discriminant(&item.kind);
+            match items.iter().find(|earlier| std::mem::discriminant(&earlier.kind) == kind) {
+                Some(earlier) => {
+                    let (clause, first) = (item.kind.keyword(), Some(earlier.span));
+                    self.diagnostics.report(RepeatedClause { clause, span: item.span, first });
+                }
+                None => items.push(item),
+            }
+            if self.eat_operator(",").is_none() || self.is_operator(";") {
+                break;
+            }
+        }
+        self.end_statement(Self::starts_item);
+        Ok(Launch { items, span: self.since(start) })
+    }
+
+    fn launch_item(&mut self) -> Parse<LaunchItem> {
+        let index = |word: &str| LAUNCH_ITEMS.iter().position(|&known| known == word);
+        let word = self.one_of(WordSet::LaunchItem, LAUNCH_ITEMS, index)?;
+        let kind = match word.value {
+            0 => LaunchItemKind::Cluster(self.group(Delimiter::Paren, Self::expr)?),
+            1 => LaunchItemKind::Threads(self.group(Delimiter::Paren, Self::expr)?),
+            2 => LaunchItemKind::Persistent,
+            3 => LaunchItemKind::Dependent,
+            _ => LaunchItemKind::Roles(self.group_list(Delimiter::Brace, Self::role)?),
+        };
+        Ok(LaunchItem { kind, span: self.since(word.span) })
+    }
+
+    /// `math: 2 warpgroup regs(232)`
+    fn role(&mut self) -> Parse<Role> {
+        let name = self.name(Named::Role)?;
+        self.expect_operator(":")?;
+        let counted = self.literal().is_some()
+            || self.is_open(Delimiter::Paren)
+            || self.word_at(1).is_some_and(|next| next != "regs");
+        let count = if counted { Some(self.expr()?) } else { None };
+        let unit = self.name(Named::Unit)?;
+        let registers = match self.eat_word("regs") {
+            Some(_) => Some(self.group(Delimiter::Paren, Self::expr)?),
+            None => None,
+        };
+        let span = self.since(name.span);
+        Ok(Role { name, count, unit, registers, span })
+    }
+
+    /// The clauses of a stage, up to its `;` or block. After an error the ops are parsed all the same, so that what is
+    /// wrong with them is said too.
+    fn clauses(&mut self) -> Parse<Clauses> {
+        let result = self.clauses_strictly();
+        if result.is_err() {
+            self.block_after_error();
+        }
+        result
+    }
+
+    /// After an error before a block of ops: says what is wrong with the ops, too.
+    fn block_after_error(&mut self) {
+        if self.skip_to_block() {
+            // An error in there has been reported, and there is no statement to put the ops into.
+            let _ops = self.ops();
+            self.recovered = true;
+        }
+    }
+
+    fn clauses_strictly(&mut self) -> Parse<Clauses> {
+        let mut clauses = Clauses::default();
+        let mut places = [None; 6];
+        while !self.is_operator(";") && !self.is_open(Delimiter::Brace) && !self.at_end() {
+            let span = self.here();
+            let clause =
+                self.one_of(WordSet::Clause, CLAUSES, |word| CLAUSES.iter().position(|&known| known == word))?;
+            let at = &mut places[clause.value];
+            match clause.value {
+                0 => {
+                    let place = self.one_of(WordSet::Place, Place::WORDS, Place::from_word)?;
+                    self.once(&mut clauses.place, at, "in", span, place);
+                }
+                1 => {
+                    let unit = self.name(Named::Unit)?;
+                    self.once(&mut clauses.per, at, "per", span, unit);
+                }
+                2 => {
+                    let axis = self.axis_ref()?;
+                    self.once(&mut clauses.at, at, "at", span, axis);
+                }
+                3 => {
+                    let value = Box::new(self.group(Delimiter::Paren, Self::expr)?);
+                    let ring = super::ast::Spanned { value, span: self.since(span) };
+                    self.once(&mut clauses.ring, at, "ring", span, ring);
+                }
+                4 => {
+                    let engine = self.one_of(WordSet::Engine, Engine::WORDS, Engine::from_word)?;
+                    self.once(&mut clauses.via, at, "via", span, engine);
+                }
+                _ => {
+                    let role = self.name(Named::Role)?;
+                    self.once(&mut clauses.by, at, "by", span, role);
+                }
+            }
+        }
+        Ok(clauses)
+    }
+
+    fn schedule(&mut self) -> Parse<Schedule> {
+        let start = self.bump();
+        let stage = self.name(Named::Stage)?;
+        let clauses = self.clauses()?;
+        let head = self.since(start);
+        let ops = self.ops()?;
+        Ok(Schedule { stage, clauses, ops, head, span: self.since(start) })
+    }
+
+    fn staged_copy(&mut self) -> Parse<StagedCopy> {
+        let start = self.bump();
+        let header = self.staged_copy_header();
+        let Ok((name, axes, source)) = header else {
+            self.block_after_error();
+            return Err(Reported);
+        };
+        let clauses = self.clauses()?;
+        let head = self.since(start);
+        let ops = self.ops()?;
+        Ok(StagedCopy { name, axes, source, clauses, ops, head, span: self.since(start) })
+    }
+
+    /// `NAME[axes] = TENSOR`
+    fn staged_copy_header(&mut self) -> Parse<(Name, Vec<Name>, Name)> {
+        let name = self.name(Named::Stage)?;
+        let axes = self.group_list(Delimiter::Bracket, |p| p.name(Named::Axis))?;
+        self.expect_operator("=")?;
+        Ok((name, axes, self.name(Named::Tensor)?))
+    }
+
+    fn inline(&mut self) -> Parse<Inline> {
+        let start = self.bump();
+        let stage = self.name(Named::Stage)?;
+        self.end_statement(Self::starts_item);
+        Ok(Inline { stage, span: self.since(start) })
+    }
+
+    /// `unit NAME { domain: […], box: […] }`
+    fn unit(&mut self) -> Parse<Unit> {
+        let start = self.bump();
+        let name = self.name(Named::Unit)?;
+        let (mut domain, mut shape) = (None, None);
+        let mut places: [Option<Span>; 2] = [None; 2];
+        let fields = self.group_list(Delimiter::Brace, |p| {
+            let index = |word: &str| UNIT_FIELDS.iter().position(|&known| known == word);
+            let field = p.one_of(WordSet::UnitField, UNIT_FIELDS, index)?;
+            p.expect_operator(":")?;
+            let sizes = p.group_list(Delimiter::Bracket, Self::expr)?;
+            if field.value == 0 {
+                p.once(&mut domain, &mut places[0], "domain", field.span, sizes);
+            } else {
+                p.once(&mut shape, &mut places[1], "box", field.span, sizes);
+            }
+            Ok(())
+        });
+        let span = self.since(start);
+        self.recovered = self.tokens.kind(span.last.0 as usize) == Some(TokenKind::Close(Delimiter::Brace));
+        fields?;
+        let Some(domain) = domain else { return self.missing("domain", name.span) };
+        let Some(shape) = shape else { return self.missing("box", name.span) };
+        self.recovered = false;
+        Ok(Unit { name, domain, shape, span })
+    }
+
+    fn tune(&mut self) -> Parse<Tune> {
+        let start = self.bump();
+        let name = self.name(Named::Item)?;
+        self.expect_word("in")?;
+        let values = self.group_list(Delimiter::Bracket, Self::expr)?;
+        self.end_statement(Self::starts_item);
+        Ok(Tune { name, values, span: self.since(start) })
+    }
+
+    fn pass(&mut self) -> Parse<Pass> {
+        let start = self.bump();
+        let name = self.name(Named::Item)?;
+        let items = self.group(Delimiter::Brace, |p| Ok(p.items()))?;
+        Ok(Pass { name, items, span: self.since(start) })
+    }
+}

@@ -1,0 +1,44 @@
+//! Programs that parse: the ten target kernels, and one that uses every production.
+
+use super::super::TokenBuffer;
+use super::super::print::print_program;
+use super::accept;
+
+pub(super) const PROGRAMS: &str = include_str!("programs.txt");
+pub(super) const EVERYTHING: &str = include_str!("everything.txt");
+
+/// The tokens of a text, without spaces and layout.
+fn tokens(source: &str) -> Vec<String> {
+    let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens of Rust"));
+    (0..tokens.len()).map(|index| tokens.text(index).to_owned()).collect()
+}
+
+/// Canonical text comes back as it was: nothing is lost on the way to the tree, and nothing on the way out.
+#[test]
+fn printing_gives_the_source_back() {
+    assert_eq!(print_program(&accept(PROGRAMS)), PROGRAMS);
+    let printed = print_program(&accept(EVERYTHING));
+    assert_eq!(tokens(&printed).join(" "), tokens(EVERYTHING).join(" ").replace("0xffff", "65535"));
+    assert_eq!(print_program(&accept(&printed)), printed);
+}
+
+/// Users pay for parsing in every build, and the macro may run unoptimised: 0.4 ms at opt-level 0 for all ten programs
+/// on the machine this was written on. The bound is loose, since tests share their machine.
+#[test]
+fn parsing_is_fast() {
+    let stream: proc_macro2::TokenStream = PROGRAMS.parse().expect("tokens of Rust");
+    let best = (0..20)
+        .map(|_| {
+            let stream = stream.clone();
+            let start = std::time::Instant::now();
+            let (tokens, _) = TokenBuffer::new(stream);
+            let flattened = start.elapsed();
+            let (program, _) = super::super::parse(&tokens);
+            assert_eq!(program.kernels.len(), 10);
+            (start.elapsed(), flattened)
+        })
+        .min()
+        .expect("twenty runs");
+    println!("{best:?} for {} tokens", TokenBuffer::new(stream).0.len());
+    assert!(best.0 < std::time::Duration::from_millis(20), "{best:?}");
+}
