@@ -6,4 +6,5 @@ pub mod domain;
 pub mod extent;
 pub mod holes;
 pub mod kernel_ir;
+pub mod lower;
 pub mod syntax;

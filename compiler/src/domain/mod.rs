@@ -228,7 +228,15 @@ impl Domain {
     }
 
     /// Replaces leaf `input` by the results of a split whose inner extent is `factor` and whose outer extent is `outer_extent`.
-    fn push_split(&mut self, input: AxisId, factor: Expr, outer_extent: Expr, divisible: bool, names: [NewAxis; 2], span: Span) {
+    fn push_split(
+        &mut self,
+        input: AxisId,
+        factor: Expr,
+        outer_extent: Expr,
+        divisible: bool,
+        names: [NewAxis; 2],
+        span: Span,
+    ) {
         let kind = self.axes[input].kind;
         let [outer_name, inner_name] = names;
         let outer = self.create(outer_name, outer_extent, kind);
@@ -266,7 +274,15 @@ impl Domain {
     }
 
     /// `resize input by (left, right)`.
-    pub fn resize(&mut self, input: AxisId, left: i128, right: i128, facts: &Facts, name: NewAxis, span: Span) -> AxisId {
+    pub fn resize(
+        &mut self,
+        input: AxisId,
+        left: i128,
+        right: i128,
+        facts: &Facts,
+        name: NewAxis,
+        span: Span,
+    ) -> AxisId {
         let axis = &self.axes[input];
         let extent = facts.normal(&axis.extent.add(&Expr::constant(left)).add(&Expr::constant(right)));
         let output = self.create(name, extent, axis.kind);

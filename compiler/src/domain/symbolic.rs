@@ -80,13 +80,15 @@ impl Symbolic {
 
     /// Whether an expression depends on a variable, directly or through a swizzle.
     pub fn depends_on(&self, e: &Expr, var: Var) -> bool {
-        e.vars().iter().any(|v| *v == var || self.opaque.iter().any(|(o, parts)| o == v && self.any_depends(parts, var)))
+        e.vars()
+            .iter()
+            .any(|v| *v == var || self.opaque.iter().any(|(o, parts)| o == v && self.any_depends(parts, var)))
     }
 
     fn any_depends(&self, parts: &[Var], var: Var) -> bool {
-        parts.iter().any(|p| {
-            *p == var || self.opaque.iter().any(|(o, inner)| o == p && o > p && self.any_depends(inner, var))
-        })
+        parts
+            .iter()
+            .any(|p| *p == var || self.opaque.iter().any(|(o, inner)| o == p && o > p && self.any_depends(inner, var)))
     }
 
     /// All that is known: facts about dimensions, ranges of the variables. Expressions asked about must go through

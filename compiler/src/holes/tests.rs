@@ -51,7 +51,9 @@ fn check(domain: &Domain, facts: &Facts, sizes: &[Vec<i64>]) {
     let mut needed = vec![false; holes.kept.len()];
     for dims in sizes {
         let concrete = Concrete::new(domain, dims).unwrap();
-        if concrete.points() > 20_000 || domain.axes.iter().any(|a| a.extent.eval(&[dims.first().map_or(0, |d| i128::from(*d))]) < Some(1)) {
+        if concrete.points() > 20_000
+            || domain.axes.iter().any(|a| a.extent.eval(&[dims.first().map_or(0, |d| i128::from(*d))]) < Some(1))
+        {
             continue;
         }
         let all: Vec<usize> = (0..domain.leaves.len()).collect();
@@ -111,7 +113,8 @@ fn symbolic_chains_are_guarded_at_every_size() {
     let mut random = Random(12);
     for _ in 0..120 {
         let domain = random_domain(&mut random, &[Expr::var(0)], &facts, false);
-        let sizes: Vec<Vec<i64>> = (1..=24).chain([31, 37, 48, 61, 73, 85, 97, 121, 145, 151]).map(|n| vec![n]).collect();
+        let sizes: Vec<Vec<i64>> =
+            (1..=24).chain([31, 37, 48, 61, 73, 85, 97, 121, 145, 151]).map(|n| vec![n]).collect();
         check(&domain, &facts, &sizes);
     }
 }

@@ -1,0 +1,3 @@
+//! From a checked kernel to PTX.
+
+pub mod math;
