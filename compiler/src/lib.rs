@@ -7,4 +7,5 @@ pub mod extent;
 pub mod holes;
 pub mod kernel_ir;
 pub mod lower;
+pub mod program;
 pub mod syntax;

@@ -52,6 +52,36 @@ codes! {
 
     // TW01: names and types.
     TW0101 "unknown-name" Error "a name that nothing defines";
+    TW0102 "duplicate-name" Error "a name defined twice";
+    TW0103 "wrong-use" Error "a name used as something that it is not";
+    TW0104 "untold-size" Error "a size or stride that no argument tells";
+    TW0105 "bad-size" Error "something that is no size, or strides that do not match the sizes";
+    TW0106 "wrong-rank" Error "a wrong number of indices";
+    TW0107 "never-defined" Error "an output without an equation";
+    TW0108 "defined-twice" Error "two equations for one tensor";
+    TW0109 "assigned-input" Error "an equation for an input";
+    TW0110 "cyclic-equations" Error "equations that need each other";
+    TW0111 "never-read" Error "an intermediate that nothing reads";
+    TW0112 "unused-input" Warning "an input that nothing reads";
+    TW0113 "unknown-range" Error "an axis whose range cannot be inferred";
+    TW0114 "range-conflict" Error "an axis that indexes dimensions of different sizes";
+    TW0115 "output-domain" Error "a written domain that is not the output's shape";
+    TW0116 "not-affine" Error "an index that is not quasi-affine";
+    TW0117 "unguarded-gather" Error "a read at an index from memory, without `or`";
+    TW0118 "bad-index" Error "something that is no index";
+    TW0119 "type-mismatch" Error "two types that must be one";
+    TW0120 "untyped-literal" Error "a literal whose type nothing fixes";
+    TW0121 "wrong-operand" Error "an operation that a type does not have";
+    TW0122 "wrong-literal" Error "a literal that its type does not have";
+    TW0123 "wrong-arguments" Error "a wrong number of arguments";
+    TW0124 "in-place-read" Error "an element updated in place that somebody else reads";
+    TW0125 "wrong-tuple" Error "a tuple of the wrong length";
+    TW0126 "dot-shape" Error "a `dot` that is not a sum of products";
+    TW0127 "several-axes" Error "an argmax or argmin over several axes";
+    TW0128 "no-such-stage" Error "a schedule for an input, or an inlined output";
+    TW0129 "repeated-statement" Error "a second statement on the same thing";
+    TW0130 "scalar-output" Error "an output passed by value";
+    TW0131 "too-many" Error "more of something than a kernel can have";
 
     // TW02: sizes, divisibility, holes.
     TW0201 "not-divisible" Error "a size that is not known to be a multiple of what an op needs";
@@ -76,6 +106,12 @@ codes! {
 
     // TW10: numerics.
     TW1001 "empty-argmax" Error "an argmax or argmin over a range that may be empty";
+    TW1002 "division-by-zero" Error "an integer divided by the literal 0";
+    TW1003 "storage-only" Error "arithmetic on a type for storage";
+    TW1004 "not-for-double" Error "a function that does not exist for `f64` yet";
+    TW1005 "dot-type" Error "a `dot` of a type that it does not exist for";
+    TW1006 "order-without-effect" Error "an order for a reduction that has none";
+    TW1007 "promotion" Error "a promotion interval where there is none";
 
     // TW90: our own bug.
     TW9001 "internal" Error "a defect of the compiler";

@@ -1,4 +1,6 @@
-//! TW10: numerics.
+//! TW10: numerics. What is reported about element types and reductions, and how it is said.
+
+use tilewright_kernel::ElementType;
 
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
@@ -28,5 +30,133 @@ impl IntoDiagnostic for EmptyArgmax {
             Some(fact) => diagnostic.help(format!("state it, and launches will check it: `where {fact}`")),
             None => diagnostic,
         }
+    }
+}
+
+/// TW1002: an integer divided by the literal 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DivisionByZero {
+    /// The divisor.
+    pub divisor: Span,
+    /// The division.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for DivisionByZero {
+    fn into_diagnostic(self) -> Diagnostic {
+        Diagnostic::new(Code::TW1002, self.divisor, "an integer is divided by zero").label(self.span, "the division")
+    }
+}
+
+/// TW1003: arithmetic on a type for storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageOnly {
+    /// The operation.
+    pub op: String,
+    /// The type.
+    pub element: ElementType,
+    /// The operation's tokens.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for StorageOnly {
+    fn into_diagnostic(self) -> Diagnostic {
+        let (op, element) = (self.op, self.element);
+        let diagnostic = if op == "as" {
+            Diagnostic::new(Code::TW1003, self.span, format!("`{element}` is converted from and to floats only"))
+        } else {
+            Diagnostic::new(Code::TW1003, self.span, format!("`{element}` has no arithmetic, and this is `{op}`"))
+        };
+        diagnostic
+            .note(format!("`{element}` is a type for storage and for the operands of `dot`"))
+            .help("convert to `f32` first: `x[i] as f32`")
+    }
+}
+
+/// TW1004: a function that does not exist for `f64` yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotForF64 {
+    /// The function.
+    pub function: &'static str,
+    /// The call.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NotForF64 {
+    fn into_diagnostic(self) -> Diagnostic {
+        Diagnostic::new(Code::TW1004, self.span, format!("`{}` is not supported for `f64` yet", self.function))
+            .note("for `f64` there are `sqrt`, `rsqrt`, `abs`, `floor`, `min`, `max` and `fma`")
+            .help(format!("where 24 bits are enough: `{}(… as f32) as f64`", self.function))
+    }
+}
+
+/// TW1005: a `dot` of a type that it does not exist for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DotType {
+    /// The type of the factors.
+    pub element: ElementType,
+    /// The product.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for DotType {
+    fn into_diagnostic(self) -> Diagnostic {
+        Diagnostic::new(Code::TW1005, self.span, format!("there is no `dot` of `{}`", self.element))
+            .note("`dot` accumulates floats in `f32`, `f64` in `f64`, and integers of at most 32 bits in `i32`")
+            .help("use `sum`, which accumulates in the type of its terms")
+    }
+}
+
+/// TW1006: an order for a reduction that does not depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderWithoutEffect {
+    /// `ordered` or `unordered`.
+    pub order: &'static str,
+    /// The reduction.
+    pub reduction: &'static str,
+    /// The word.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for OrderWithoutEffect {
+    fn into_diagnostic(self) -> Diagnostic {
+        let (order, reduction) = (self.order, self.reduction);
+        let diagnostic = Diagnostic::new(Code::TW1006, self.span, format!("`{reduction}` cannot be `{order}`"));
+        match reduction {
+            "dot" => diagnostic.note("tensor cores choose the order of a `dot`").help(format!("use `{order} sum`")),
+            _ => diagnostic.note(format!("the result of `{reduction}` does not depend on the order of its terms")),
+        }
+    }
+}
+
+/// What is wrong with `promote`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromotionProblem {
+    /// This reduction is no `dot`.
+    NotADot(&'static str),
+    /// The factors have this type.
+    NotFp8(ElementType),
+    /// The interval is no positive literal.
+    NotPositive,
+}
+
+/// TW1007: `promote` where it means nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promotion {
+    /// What is wrong.
+    pub problem: PromotionProblem,
+    /// The interval.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for Promotion {
+    fn into_diagnostic(self) -> Diagnostic {
+        let new = |title: String| Diagnostic::new(Code::TW1007, self.span, title);
+        let diagnostic = match self.problem {
+            PromotionProblem::NotADot(reduction) => new(format!("`{reduction}` has no promotion interval")),
+            PromotionProblem::NotFp8(element) => new(format!("a `dot` of `{element}` has no promotion interval")),
+            PromotionProblem::NotPositive => return new("the promotion interval is a positive literal".to_owned()),
+        };
+        diagnostic.note("tensor cores keep short sums only for `e4m3` and `e5m2`")
     }
 }

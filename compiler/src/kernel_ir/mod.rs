@@ -152,6 +152,8 @@ pub enum UnaryOp {
     RoundEven,
     /// √x, correctly rounded; floats.
     Sqrt,
+    /// 1/x, correctly rounded; floats.
+    Recip,
     /// The machine's 2ˣ; `f32`.
     Exp2Approx,
     /// The machine's log₂; `f32`.

@@ -226,6 +226,7 @@ const fn function(op: UnaryOp) -> &'static str {
         UnaryOp::Floor => "floor",
         UnaryOp::RoundEven => "round_even",
         UnaryOp::Sqrt => "sqrt",
+        UnaryOp::Recip => "recip",
         UnaryOp::Exp2Approx => "approx::exp2",
         UnaryOp::Log2Approx => "approx::log2",
         UnaryOp::SinApprox => "approx::sin",

@@ -321,7 +321,7 @@ fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Opt
             let domain = match op {
                 UnaryOp::Neg | UnaryOp::Abs => arithmetic(ty) && ty != Type::PRED,
                 UnaryOp::Not => arithmetic(ty) && !float(ty),
-                UnaryOp::Floor | UnaryOp::RoundEven | UnaryOp::Sqrt => float(ty),
+                UnaryOp::Floor | UnaryOp::RoundEven | UnaryOp::Sqrt | UnaryOp::Recip => float(ty),
                 _ => ty == Type::Element(F32),
             };
             domain && all(&[a], ty)

@@ -1,3 +1,4 @@
-//! From a checked kernel to PTX.
+//! From the analysed program to PTX.
 
+pub mod emit;
 pub mod math;

@@ -1,4 +1,94 @@
 //! From tokens to a syntax tree; the only room that knows token streams.
+//!
+//! [`TokenBuffer`] flattens the stream, [`parse`] reads it into an [`ast::Program`], [`mod@print`] writes it back. Findings
+//! are reported as payloads of [`crate::diag::tw00xx`]. The parser takes the whole language, constructs of later versions
+//! included; whether they can be built is decided by later rooms. After an error it goes on at the next `;` or block, so
+//! that one run shows several.
+//!
+//! # Grammar
+//!
+//! `[x]` is optional, `{x}` repeated, `list(x)` is `[x {"," x} [","]]`, `some(x)` is `x {"," x}`. NAME, INT and FLOAT are
+//! Rust's tokens; the words `true false inf nan if else as in or _` are not names, all other words of the language are.
+//!
+//! ```text
+//! program    = kernel {kernel}
+//! kernel     = {attribute} [visibility] "kernel" NAME "(" list(param) ")" ["->" "(" list(param) ")"]
+//!              ["where" list(fact)] "{" {item} "}"
+//! attribute  = "#" "[" NAME … "]"                  a doc comment is one; passed through to Rust
+//! visibility = "pub" ["(" … ")"]
+//! param      = {attribute} ["inout"] NAME ":" type     "inout" before the arrow only; a Rust identifier
+//! type       = ELEMENT ["[" list(dim) [";" list(expr)] "]"]         sizes; strides in elements
+//! dim        = expr ["?"]
+//! fact       = expr comparison expr
+//!
+//! item       = equation | launch | schedule | stage | inline | unit | tune | pass
+//! equation   = target "[" list(axis) "]" "=" expr ";"
+//! target     = NAME | "(" list(NAME) ")"
+//! axis       = NAME ["in" range]
+//! range      = expr (".." | "..=") expr
+//! launch     = "launch" list(launching) ";"
+//! launching  = "cluster" "(" expr ")" | "threads" "(" expr ")" | "persistent" | "dependent"
+//!            | "roles" "{" list(role) "}"
+//! role       = NAME ":" [expr] NAME ["regs" "(" expr ")"]
+//! schedule   = "schedule" NAME {clause} ops
+//! stage      = "stage" NAME "[" list(NAME) "]" "=" NAME {clause} ops
+//! clause     = "in" PLACE | "per" NAME | "at" NAME "." NAME | "ring" "(" expr ")" | "via" ENGINE | "by" NAME
+//!                                                  each at most once, in any order
+//! inline     = "inline" NAME ";"
+//! unit       = "unit" NAME "{" "domain" ":" "[" list(expr) "]" "," "box" ":" "[" list(expr) "]" [","] "}"
+//! tune       = "tune" NAME "in" "[" list(expr) "]" ";"
+//! pass       = "pass" NAME "{" {item} "}"
+//!
+//! ops        = ";" | "{" {op ";"} "}"
+//! op         = "split" NAME ("by" | "into") expr "->" NAME "," NAME
+//!            | "merge" some(NAME) "->" NAME
+//!            | "reorder" some(NAME)
+//!            | "resize" NAME "by" "(" expr "," expr ")" "->" NAME
+//!            | "swizzle" NAME "," NAME "by" "xor" "->" NAME "," NAME
+//!            | "bind" some(NAME) ":" [expr] NAME [range] {"raster" "(" list(NAME ":" expr) ")" | "alternate"}
+//!            | "vectorize" NAME
+//!            | "unroll" NAME ["by" expr]
+//!            | "reduce" some(NAME) ["by" ("warp" | "cta" | "cluster" | "grid" | "atomic")]
+//!            | "like" NAME ["." NAME]
+//!            | "box" NAME "by" expr "->" NAME "," NAME
+//!            | "box" "(" list(NAME) ";" list(NAME) ")"
+//!            | "tile" NAME "by" expr "->" NAME "," NAME
+//!            | "layout" "[" list(NAME ["pad" expr]) "]" ["swizzle" expr]
+//!            | "multicast" NAME "." NAME ["by" NAME]
+//!            | "mma" "(" NAME "," NAME "," NAME ")" "by" ("wgmma" | "mma_sync") ["inflight" "(" expr ")"]
+//!            | "fill" ("zero" | "any")
+//!            | "l2" ("promote" "(" expr ")" | "evict_first" | "evict_last")
+//!            | "online" NAME "->" some(NAME) "over" NAME
+//! PLACE      = "global" | "shared" | "registers"
+//! ENGINE     = "tma" | "cp_async"
+//!
+//! expr       = binary operators over cast: "*" "/" "%", then "+" "-", then comparisons, then "&&", then "||";
+//!              left associative, but comparisons do not chain
+//! cast       = unary {"as" ELEMENT}
+//! unary      = ("-" | "!") unary | operand
+//! operand    = INT | FLOAT | "true" | "false" | "inf" | "nan" | NAME | "(" expr ")" | "(" list(expr) ")"
+//!            | NAME "[" list(expr) "]" ["or" unary]
+//!            | [NAME "::"] NAME "(" list(expr) ")"
+//!            | "if" expr "{" expr "}" "else" (if | "{" expr "}")
+//!            | ["ordered" | "unordered"] REDUCTION "(" axes expr ["," "promote" expr] [","] ")"
+//!            | "fold" "(" axes list(folding) ")"
+//! axes       = "|" list(axis) "|"                  at least one
+//! folding    = "init" expr | "step" pattern "=>" expr | "merge" "(" pattern "," pattern ")" "=>" expr
+//!                                                  init and step once each, merge at most once
+//! pattern    = NAME | "(" list(pattern) ")"
+//! REDUCTION  = "sum" | "prod" | "max" | "min" | "all" | "any" | "argmax" | "argmin" | "dot" | "scan"
+//! ELEMENT    = "f64" | "f32" | "tf32" | "f16" | "bf16" | "e4m3" | "e5m2" | "i64" | … | "u8" | "bool"
+//! ```
+//!
+//! Where two readings are possible:
+//!
+//! - `max(|j| …)` is a reduction, `max(a, b)` a function; `name[` at the start of a statement is an equation, so that a
+//!   tensor may be called `stage` or `launch`.
+//! - `-x as f32` is `(-x) as f32`, as in Rust. `or` is tightest: `2 * x[i] or 0.0 + 1.0` is `(2 * (x[i] or 0.0)) + 1.0`.
+//! - `inf` and `nan` are typed by context, as literals are: `inf as f32` fixes the type.
+//! - A suffix fixes the type of a literal: `0.5bf16`, `1u32`, and `0.5e4m3`, which is not an exponent. Rust has no token
+//!   `0bf16`: write `0.0bf16`.
+//! - What `$e:expr` of a user's macro matched binds like a parenthesised expression.
 
 pub mod ast;
 mod cursor;

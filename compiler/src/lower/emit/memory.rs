@@ -1,0 +1,285 @@
+//! Addresses, loads, stores, and the packing of lanes narrower than a register.
+//!
+//! An address is `base + offset · bytes` in 64 bits. It is computed once, where its offset is bound, so that it leaves loops with
+//! it; constants that are added to an offset become part of the instruction. A vector of more than 16 bytes becomes several
+//! instructions; lanes of 8 and 16 bits travel in 32-bit words.
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::info::Argument;
+use tilewright_ptx::{Address, Immediate, Operand, RegId, ScalarType};
+
+use super::entry::{Entry, memory_type, register_type};
+use crate::kernel_ir::{IndexOp, Load, Op, ParameterKind, Region, StatementKind, Store, Type, Value, ValueId};
+
+/// Most bytes that one instruction moves (9.7.9.8, without the 256-bit forms of newer targets).
+const VECTOR_BYTES: u32 = 16;
+
+impl Entry<'_> {
+    /// Finds out which addresses will be needed.
+    pub(super) fn plan_addresses(&mut self) {
+        let accesses = self.kernel.regions.iter().flat_map(|Region { statements, .. }| statements);
+        let mut addresses = Vec::new();
+        for statement in accesses {
+            let (parameter, offset) = match &statement.kind {
+                StatementKind::Load(load) => (load.parameter, load.offset),
+                StatementKind::Store(store) => (store.parameter, store.offset),
+                _ => continue,
+            };
+            let (rest, _) = self.peel(parameter, offset);
+            addresses.push((rest, parameter, None));
+        }
+        addresses.sort_unstable_by_key(|(offset, parameter, _)| (*offset, *parameter));
+        addresses.dedup_by_key(|(offset, parameter, _)| (*offset, *parameter));
+        self.addresses = addresses;
+    }
+
+    /// Reads the base address of every tensor that is accessed.
+    pub(super) fn load_bases(&mut self) {
+        for parameter in 0..self.bases.len() {
+            let number = parameter as u16;
+            if !self.addresses.iter().any(|(_, p, _)| *p == number) {
+                continue;
+            }
+            let generic = self.param(Argument::Address(number), "ld.param.u64", ScalarType::B64);
+            let base = self.result("cvta.to.global.u64", ScalarType::B64, [generic.into()]);
+            self.bases[parameter] = Some(base);
+        }
+    }
+
+    /// Computes the addresses that start from this offset.
+    pub(super) fn addresses_from(&mut self, offset: ValueId) {
+        let start = self.addresses.partition_point(|(value, ..)| *value < offset);
+        let mut position = start;
+        while let Some((value, parameter, _)) = self.addresses.get(position).copied()
+            && value == offset
+        {
+            let address = self.compute_address(parameter, offset);
+            self.addresses[position].2 = Some(address);
+            position += 1;
+        }
+    }
+
+    fn bytes(&self, parameter: u16) -> u32 {
+        self.kernel.signature.parameters.get(usize::from(parameter)).map_or(1, |p| p.element.bytes())
+    }
+
+    fn compute_address(&mut self, parameter: u16, offset: ValueId) -> RegId {
+        let bytes = self.bytes(parameter);
+        let base = match self.bases[usize::from(parameter)] {
+            Some(base) => base,
+            None => self.f.reg(ScalarType::B64),
+        };
+        let x = self.operand(offset);
+        match self.ty(offset) {
+            Type::I64 if bytes == 1 => self.result("add.s64", ScalarType::B64, [x, base.into()]),
+            Type::I64 => self.result("mad.lo.s64", ScalarType::B64, [x, bytes.into(), base.into()]),
+            _ => self.result("mad.wide.s32", ScalarType::B64, [x, bytes.into(), base.into()]),
+        }
+    }
+
+    /// An offset without the constant that is added to it, and that constant in bytes.
+    ///
+    /// The rest is used on its own. In 64 bits that is right modulo 2⁶⁴, as addresses are. In 32 bits the rest itself must fit,
+    /// which is known where both parts are not negative: the rest is then at most the offset.
+    fn peel(&self, parameter: u16, offset: ValueId) -> (ValueId, i64) {
+        let Value { op: Op::Index(IndexOp::Add, rest, constant), ty, .. } = *self.kernel.value(offset) else {
+            return (offset, 0);
+        };
+        let Some(constant) = self.kernel.index_literal(constant) else { return (offset, 0) };
+        let exact = ty == Type::I64 || constant >= 0 && self.kernel.value(rest).facts.range.is_non_negative();
+        match constant.checked_mul(i64::from(self.bytes(parameter))) {
+            // Room for the offsets of a vector's parts.
+            Some(bytes) if exact && bytes.abs() < 1 << 30 => (rest, bytes),
+            _ => (offset, 0),
+        }
+    }
+
+    /// The address of an access.
+    fn address(&mut self, parameter: u16, offset: ValueId) -> Address {
+        let (rest, bytes) = self.peel(parameter, offset);
+        if let Some(constant) = self.kernel.index_literal(rest)
+            && let Some(bytes) =
+                constant.checked_mul(i64::from(self.bytes(parameter))).and_then(|b| b.checked_add(bytes))
+            && bytes.abs() < 1 << 30
+            && let Some(base) = self.bases[usize::from(parameter)]
+        {
+            return Address::reg(base).offset(bytes);
+        }
+        let found =
+            self.addresses.binary_search_by_key(&(rest, parameter), |(offset, parameter, _)| (*offset, *parameter));
+        let register = match found.ok().and_then(|position| self.addresses[position].2) {
+            Some(register) => register,
+            // A constant too large for an instruction.
+            None => self.compute_address(parameter, rest),
+        };
+        Address::reg(register).offset(bytes)
+    }
+
+    pub(super) fn load(&mut self, load: &Load) {
+        let element = self.kernel.signature.parameters[usize::from(load.parameter)].element;
+        let kind = self.kernel.signature.parameters[usize::from(load.parameter)].kind;
+        let space = if kind == (ParameterKind::Tensor { written: false }) { "ld.global.nc" } else { "ld.global" };
+        let predicate = load.predicate.map(|predicate| self.register(predicate));
+        let address = self.address(load.parameter, load.offset);
+        let results: Vec<_> = load.results().collect();
+        let per_chunk = (VECTOR_BYTES / element.bytes()).min(load.lanes) as usize;
+        for (n, lanes) in results.chunks(per_chunk).enumerate() {
+            let otherwise = load.otherwise.get(n * per_chunk..).and_then(|rest| rest.get(..lanes.len()));
+            let parts = parts(element, lanes.len());
+            let registers: Vec<RegId> = match otherwise {
+                Some(otherwise) => {
+                    self.packed(element, &parts, otherwise).into_iter().map(|(ty, x)| self.moved(ty, x)).collect()
+                }
+                None => (0..parts.count).map(|_| self.f.reg(parts.register)).collect(),
+            };
+            let from = address.offset(address.offset + i64::from(VECTOR_BYTES) * n as i64);
+            let mnemonic = format!("{space}{}.{}", vector(parts.count), parts.memory);
+            let operands = [group(registers.iter().map(Operand::from)), from.into()];
+            match predicate {
+                Some(predicate) => self.block.emit_if(predicate, false, &mnemonic, operands),
+                None => self.emit(&mnemonic, operands),
+            }
+            self.unpack(element, &parts, &registers, lanes);
+        }
+    }
+
+    pub(super) fn store(&mut self, store: &Store) {
+        let element = self.kernel.signature.parameters[usize::from(store.parameter)].element;
+        let address = self.address(store.parameter, store.offset);
+        let per_chunk = (VECTOR_BYTES / element.bytes()) as usize;
+        for (n, lanes) in store.values.chunks(per_chunk).enumerate() {
+            let parts = parts(element, lanes.len());
+            let mut sources = Vec::with_capacity(parts.count);
+            for (ty, source) in self.packed(element, &parts, lanes) {
+                // The assembler takes constants, but not as elements of a vector.
+                let constant = !matches!(source, Operand::Reg(_));
+                sources.push(if constant { self.moved(ty, source).into() } else { source });
+            }
+            let to = address.offset(address.offset + i64::from(VECTOR_BYTES) * n as i64);
+            let mnemonic = format!("st.global{}.{}", vector(parts.count), parts.memory);
+            self.effect(&mnemonic, [to.into(), group(sources.into_iter())]);
+        }
+    }
+
+    /// Lanes as what an instruction moves: themselves, or words of several.
+    fn packed(&mut self, element: ElementType, parts: &Parts, lanes: &[ValueId]) -> Vec<(ScalarType, Operand)> {
+        let per_part = lanes.len() / parts.count;
+        let mut packed = Vec::with_capacity(parts.count);
+        for lanes in lanes.chunks(per_part) {
+            let source = match self.packed_literals(element, lanes) {
+                Some(word) if per_part > 1 => i64::from(word).into(),
+                _ => self.pack(element, lanes),
+            };
+            packed.push((parts.register, source));
+        }
+        packed
+    }
+
+    /// The word of several constant lanes.
+    fn packed_literals(&self, element: ElementType, lanes: &[ValueId]) -> Option<u32> {
+        let mut word = 0;
+        for (n, lane) in lanes.iter().enumerate() {
+            let Op::Literal(bits) = self.kernel.value(*lane).op else { return None };
+            word |= bits.checked_shl(8 * element.bytes() * n as u32)?;
+        }
+        Some(word as u32)
+    }
+
+    /// One lane, or the word of two 16-bit or two or four 8-bit lanes.
+    fn pack(&mut self, element: ElementType, lanes: &[ValueId]) -> Operand {
+        if let (2, ScalarType::B16) = (lanes.len(), register_type(Type::Element(element))) {
+            let halves = [self.register(lanes[0]), self.register(lanes[1])];
+            return self.result("mov.b32", ScalarType::B32, [Operand::vector(halves)]).into();
+        }
+        let mut words = Vec::with_capacity(lanes.len());
+        for lane in lanes {
+            let source = if element == ElementType::Bool {
+                let predicate = self.register(*lane);
+                self.result("selp.b32", ScalarType::B32, [1.into(), 0.into(), predicate.into()]).into()
+            } else {
+                self.operand(*lane)
+            };
+            words.push(source);
+        }
+        // `prmt` picks bytes of two words: 0 to 3 of the first, 4 to 7 of the second; the first digit is the highest byte.
+        let mut join = |a: &Operand, b: &Operand, selector: i64| -> Operand {
+            self.result("prmt.b32", ScalarType::B32, [a.clone(), b.clone(), selector.into()]).into()
+        };
+        match words.as_slice() {
+            [a, b] if element.bytes() == 2 => join(a, b, 0x5410),
+            [a, b] => join(a, b, 0x0040),
+            [a, b, c, d] => {
+                let (low, high) = (join(a, b, 0x0040), join(c, d, 0x0040));
+                join(&low, &high, 0x5410)
+            }
+            [one, ..] => one.clone(),
+            [] => Immediate::Int(0).into(),
+        }
+    }
+
+    /// Binds the lanes of what was loaded.
+    fn unpack(&mut self, element: ElementType, parts: &Parts, registers: &[RegId], lanes: &[ValueId]) {
+        let per_part = lanes.len() / parts.count;
+        for (word, lanes) in registers.iter().copied().zip(lanes.chunks(per_part)) {
+            if let ([low, high], ScalarType::B16) = (lanes, register_type(Type::Element(element))) {
+                let halves = [self.f.reg(ScalarType::B16), self.f.reg(ScalarType::B16)];
+                self.emit("mov.b32", [Operand::vector(halves), word.into()]);
+                self.bind(*low, halves[0]);
+                self.bind(*high, halves[1]);
+                continue;
+            }
+            for (n, lane) in lanes.iter().enumerate() {
+                let mut register = word;
+                if per_part > 1 {
+                    let sign = if element.is_signed_integer() { "s" } else { "u" };
+                    let bits = 8 * element.bytes();
+                    let position = bits * n as u32;
+                    let sources = [word.into(), position.into(), bits.into()];
+                    register = self.result(&format!("bfe.{sign}32"), ScalarType::B32, sources);
+                }
+                if element == ElementType::Bool {
+                    register = self.result("setp.ne.u32", ScalarType::Pred, [register.into(), 0.into()]);
+                }
+                self.bind(*lane, register);
+            }
+        }
+    }
+}
+
+/// What one instruction moves: `count` registers.
+struct Parts {
+    count: usize,
+    memory: ScalarType,
+    register: ScalarType,
+}
+
+/// How `lanes` lanes of at most [`VECTOR_BYTES`] together are moved.
+fn parts(element: ElementType, lanes: usize) -> Parts {
+    let memory = memory_type(element);
+    let bytes = element.bytes() as usize * lanes;
+    match (element.bytes(), bytes) {
+        (1 | 2, 4..) => Parts { count: bytes / 4, memory: ScalarType::B32, register: ScalarType::B32 },
+        (1, 2) => Parts { count: 1, memory: ScalarType::U16, register: ScalarType::B32 },
+        _ => {
+            let register = register_type(Type::Element(element));
+            let register = if register == ScalarType::Pred { ScalarType::B32 } else { register };
+            Parts { count: lanes, memory, register }
+        }
+    }
+}
+
+const fn vector(count: usize) -> &'static str {
+    match count {
+        2 => ".v2",
+        4 => ".v4",
+        _ => "",
+    }
+}
+
+/// One operand, or a vector of several.
+fn group(mut operands: impl ExactSizeIterator<Item = Operand>) -> Operand {
+    if operands.len() == 1 {
+        return operands.next().unwrap_or(Operand::Sink);
+    }
+    Operand::vector(operands)
+}

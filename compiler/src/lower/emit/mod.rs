@@ -1,0 +1,95 @@
+//! From the scheduled loop program to instructions: one module with an entry point for each [`Kernel`].
+//!
+//! Emission decides nothing about the program: each operation of `kernel_ir` becomes the instructions that compute it to the letter of
+//! the numeric contract, in the order given. What it chooses is representation:
+//!
+//! | value | register |
+//! | --- | --- |
+//! | `index32`, `i32 u32`, and 8- and 16-bit integers, extended by their sign | 32 bits |
+//! | `index64`, `i64 u64` | 64 bits |
+//! | `f32 tf32`, `f64` | a float register |
+//! | `f16 bf16` | 16 bits |
+//! | `bool` | a predicate; one byte in memory, any bit of which makes it true |
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | [`entry`] | registers, regions, control flow, the line table |
+//! | `memory` | addresses, loads, stores, packing of narrow lanes |
+//! | `index` | index arithmetic |
+//! | `element` | element arithmetic, comparison, selection |
+//! | `cast` | conversions |
+//!
+//! No float operation is contracted or flushes subnormals, and every one names its rounding. Registers are numbered in the order of
+//! the program, so that the same kernel always gives the same text.
+
+mod cast;
+mod element;
+mod entry;
+mod index;
+mod memory;
+
+#[cfg(test)]
+mod tests;
+
+use tilewright_kernel::ElementType;
+use tilewright_ptx::{BuildError, Module, ModuleBuilder, PtxVersion, Requirement, Target, VerifyError};
+
+use crate::kernel_ir::{Fault, Kernel, verify};
+
+/// The least that every module asks for: what NaN-propagating `max` and conversion to `bf16` need anyway.
+pub const FLOOR: Requirement = Requirement { version: PtxVersion::new(7, 0), target: Target::sm(80) };
+
+/// Why there is no module. All but `Unsupported` are mistakes of the compiler itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EmitError {
+    /// Entry point `entry` violates what the verifier of `kernel_ir` demands.
+    Invalid {
+        /// Position among the kernels.
+        entry: usize,
+        /// The violations.
+        faults: Vec<Fault>,
+    },
+    /// A conversion that no instruction sequence is known for yet.
+    Unsupported {
+        /// Source statement that needs it; 0 for none.
+        line: u32,
+        /// From this type.
+        from: ElementType,
+        /// To this type.
+        to: ElementType,
+    },
+    /// An instruction that the table of the `ptx` crate does not take, or a name that is no PTX identifier.
+    Build(BuildError),
+    /// The finished module is not well formed.
+    Verify(Vec<VerifyError>),
+}
+
+impl std::fmt::Display for EmitError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Invalid { entry, faults } => write!(f, "entry {entry} is malformed: {faults:?}"),
+            Self::Unsupported { line, from, to } => write!(f, "statement {line}: no conversion from {from} to {to}"),
+            Self::Build(error) => error.fmt(f),
+            Self::Verify(errors) => {
+                for error in errors {
+                    writeln!(f, "{error}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// One module with all entry points of a kernel; `source` is the name in the line table, whose line `n` is source statement `n`.
+///
+/// # Errors
+/// See [`EmitError`].
+pub fn emit(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
+    let mut module = ModuleBuilder::new(FLOOR);
+    let file = module.file(source);
+    for (entry, kernel) in kernels.iter().enumerate() {
+        verify(kernel).map_err(|faults| EmitError::Invalid { entry, faults })?;
+        module.function(entry::emit_entry(kernel, file)?);
+    }
+    module.finish().map_err(EmitError::Verify)
+}

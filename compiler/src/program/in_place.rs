@@ -1,0 +1,80 @@
+//! `inout`: an element is overwritten by the equation that defines the tensor, so nothing may read it but that equation,
+//! at exactly the element that it then writes.
+
+use tilewright_kernel::algorithm::{Index, IndexId, Source, Value};
+use tilewright_kernel::info::Role;
+
+use super::equations::Sites;
+use super::nodes::Nodes;
+use super::order::Plan;
+use super::signature::Signature;
+use crate::diag::Diagnostics;
+use crate::diag::tw01xx::{InPlaceRead, InPlaceReader};
+
+/// Reports every read of an in-place tensor that could see a new value or lose an old one.
+pub(super) fn check(signature: &Signature, plan: &Plan<'_>, nodes: &Nodes, sites: &Sites, diags: &mut Diagnostics) {
+    for site in &sites.reads {
+        let Value::Read { source: Source::Parameter(parameter), indices, .. } = nodes.values[site.value as usize]
+        else {
+            continue;
+        };
+        if signature.tensor(parameter).is_none_or(|t| t.role != Role::InOut) {
+            continue;
+        }
+        let tensor = signature.parameters[usize::from(parameter)].name.to_string();
+        let span = nodes.value_span(site.value);
+        let reader = &plan.equations[usize::from(site.equation)];
+        let Some(&(writer, _)) = plan.targets.get(&*tensor) else { continue };
+        if writer != site.equation {
+            let reader = InPlaceReader::OtherEquation { writer: plan.equations[usize::from(writer)].ast.head };
+            diags.report(InPlaceRead { tensor, reader, span });
+            continue;
+        }
+        let axes = &sites.axes[usize::from(site.equation)];
+        let list = &nodes.index_lists[indices.range()];
+        let identity = list.iter().zip(axes).all(|(&index, &axis)| nodes.indices[index as usize] == Index::Axis(axis));
+        if identity {
+            continue;
+        }
+        let names = axes.iter().map(|&a| nodes.axes[a as usize].name.to_string()).collect();
+        let witness = witness(nodes, list, axes);
+        let reader = InPlaceReader::OtherElement { axes: names, witness, writer: reader.ast.head };
+        diags.report(InPlaceRead { tensor, reader, span });
+    }
+}
+
+/// The first point with small coordinates at which the indices are not the point itself, and where they lead; none where
+/// they depend on more than the equation's axes.
+fn witness(nodes: &Nodes, indices: &[IndexId], axes: &[u32]) -> Option<(Vec<i64>, Vec<i64>)> {
+    const SIDE: i64 = 3;
+    const POINTS: i64 = 3 * 3 * 3 * 3;
+    for number in 0..POINTS {
+        let mut rest = number;
+        let mut point: Vec<i64> = Vec::new();
+        for _ in axes {
+            point.push(rest % SIDE);
+            rest /= SIDE;
+        }
+        let value = |axis: u32| axes.iter().position(|&a| a == axis).map(|at| point[at]);
+        let read = indices.iter().map(|&i| eval(nodes, i, &value)).collect::<Option<Vec<i64>>>()?;
+        // A negative element is outside: it would be a finding about bounds, not about order.
+        if read != point && read.iter().all(|&i| i >= 0) {
+            return Some((point, read));
+        }
+    }
+    None
+}
+
+fn eval(nodes: &Nodes, index: IndexId, axis: &dyn Fn(u32) -> Option<i64>) -> Option<i64> {
+    let of = |id| eval(nodes, id, axis);
+    match nodes.indices[index as usize] {
+        Index::Literal(c) => Some(c),
+        Index::Axis(a) => axis(a),
+        Index::Dim(_) | Index::Value(_) => None,
+        Index::Add(a, b) => of(a)?.checked_add(of(b)?),
+        Index::Sub(a, b) => of(a)?.checked_sub(of(b)?),
+        Index::Mul(a, b) => of(a)?.checked_mul(of(b)?),
+        Index::Div(a, b) => of(a)?.checked_div_euclid(of(b)?),
+        Index::Mod(a, b) => of(a)?.checked_rem_euclid(of(b)?),
+    }
+}

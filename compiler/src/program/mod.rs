@@ -1,0 +1,264 @@
+//! WHAT a kernel computes: from the syntax tree to a typed [`Algorithm`] over named sizes.
+//!
+//! [`build`] resolves names, gives every expression one static type, orders the equations by what they read, and infers
+//! the range of every axis. It is not the place where sizes are compared under facts, reads are proved in bounds, or
+//! schedules are looked into: what those rooms still have to prove is listed in [`Program::obligations`].
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | `signature` | dimensions, parameters, shapes, facts, which dimension is told by what |
+//! | `names` | the two name spaces, local scopes, closest spellings |
+//! | `order` | which equation reads which, dependency order, cycles |
+//! | `nodes` | the lists under construction, a span for every node |
+//! | `index` | index expressions: quasi-affine, gathers |
+//! | `value` | typed expressions, literals typed by context |
+//! | `reduction` | `sum` … `argmin`, `dot`, `fold` |
+//! | `function` | built-in functions and the types they exist for |
+//! | `literal` | decimal literals, rounded once to their type |
+//! | `range` | ranges of axes, inferred and compared |
+//! | `in_place` | `inout`: each element's only reader is its writer |
+//! | `stages` | which equation a schedule belongs to, statements of the line table |
+//!
+//! One mistake gives one message: whatever is built from a wrong part is `None` and says nothing more.
+
+mod equations;
+mod function;
+mod in_place;
+mod index;
+mod literal;
+mod names;
+mod nodes;
+mod order;
+mod range;
+mod reduction;
+mod signature;
+mod stages;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use kernel::algorithm::{AxisId, IndexId, ValueId};
+use kernel::info::{Dim, Parameter};
+use kernel::{Algorithm, Constraint, Size};
+use tilewright_kernel as kernel;
+
+use crate::diag::Diagnostics;
+use crate::syntax::{SourceMap, Span, ast};
+
+/// A kernel with every name resolved and every expression typed; its schedules are still syntax.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The name.
+    pub name: ast::Name,
+    /// Attributes of the generated struct.
+    pub attributes: Vec<ast::Attribute>,
+    /// The visibility, if written.
+    pub visibility: Option<ast::Verbatim>,
+    /// Sizes and strides known at launch, in order of first appearance.
+    pub dims: Vec<Dim>,
+    /// Where each dimension appears first; parallel to `dims`.
+    pub dim_spans: Vec<Span>,
+    /// Inputs, then outputs, in the order of the signature.
+    pub parameters: Vec<Parameter>,
+    /// Where each parameter is declared; parallel to `parameters`.
+    pub parameter_spans: Vec<Span>,
+    /// The `where` clause.
+    pub facts: Vec<Fact>,
+    /// Dimensions that no argument tells and a fact determines, in an order in which they can be computed.
+    pub solved: Vec<Solved>,
+    /// The equations.
+    pub algorithm: Algorithm,
+    /// Parallel to [`Algorithm::indices`].
+    pub index_spans: Vec<Span>,
+    /// Parallel to [`Algorithm::values`].
+    pub value_spans: Vec<Span>,
+    /// Parallel to [`Algorithm::axes`].
+    pub axis_spans: Vec<Span>,
+    /// Parallel to [`Algorithm::components`]: the name on the left-hand side.
+    pub component_spans: Vec<Span>,
+    /// Parallel to [`Algorithm::equations`]: the whole equation.
+    pub equation_spans: Vec<Span>,
+    /// What must hold besides that every unguarded read is in bounds; the room of sizes proves it.
+    pub obligations: Vec<Obligation>,
+    /// The reductions written as `dot`, which tensor cores may compute.
+    pub dots: Vec<Dot>,
+    /// The `launch` statement.
+    pub launch: Option<ast::Launch>,
+    /// The schedule of each scheduled equation, in source order.
+    pub schedules: Vec<Schedule>,
+    /// Staged copies, in source order.
+    pub stages: Vec<Stage>,
+    /// Equations that an `inline` statement names.
+    pub inlined: Vec<Inlined>,
+    /// User-defined collective units.
+    pub units: Vec<ast::Unit>,
+    /// Every equation, and every statement and op of the schedule, in source order: the lines of the PTX line table.
+    pub statements: Vec<Span>,
+}
+
+/// A fact of the `where` clause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// What it says.
+    pub constraint: Constraint,
+    /// The whole fact.
+    pub span: Span,
+}
+
+/// A dimension that a fact determines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solved {
+    /// The dimension.
+    pub dim: u16,
+    /// Its value: over dimensions that arguments tell, or that come earlier in the list. Where it is an exact quotient,
+    /// the fact itself is what checks that the division leaves no remainder.
+    pub value: Size,
+}
+
+/// Something that is required of an expression and that needs facts about sizes to be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obligation {
+    /// The axis of this `argmax` or `argmin` is not empty.
+    NonEmpty {
+        /// The reduction.
+        value: ValueId,
+        /// Its axis.
+        axis: AxisId,
+    },
+    /// The divisor of this integer `/` or `%` is not zero.
+    DivisorNonZero {
+        /// The quotient or remainder, a [`Value::Binary`](kernel::algorithm::Value::Binary).
+        value: ValueId,
+    },
+    /// The divisor of this index `/` or `%` is positive; it is an expression of dimensions alone.
+    DivisorPositive {
+        /// The quotient or remainder.
+        index: IndexId,
+    },
+}
+
+/// A reduction written as `dot`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dot {
+    /// The sum.
+    pub value: ValueId,
+    /// `promote n`: terms after which a short accumulator is added to the long one.
+    pub promote: Option<u32>,
+}
+
+/// The schedule of an equation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// Position in [`Algorithm::equations`].
+    pub equation: u16,
+    /// Which component of the equation the schedule names.
+    pub component: u16,
+    /// Position of its head in [`Program::statements`]; its ops follow.
+    pub statement: u32,
+    /// What was written.
+    pub ast: ast::Schedule,
+}
+
+/// A staged copy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// Position of its head in [`Program::statements`]; its ops follow.
+    pub statement: u32,
+    /// What was written.
+    pub ast: ast::StagedCopy,
+}
+
+/// An equation that is computed where it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inlined {
+    /// Position in [`Algorithm::equations`].
+    pub equation: u16,
+    /// The statement.
+    pub span: Span,
+}
+
+impl Program {
+    /// The statements as text, one line each.
+    pub fn statement_texts(&self, map: &dyn SourceMap) -> Vec<String> {
+        self.statements.iter().map(|&span| map.span_text(span)).collect()
+    }
+
+    /// The algorithm as text, one line an equation.
+    pub fn printed(&self) -> kernel::print::Printed<'_> {
+        kernel::print::Printed { algorithm: &self.algorithm, dims: &self.dims, parameters: &self.parameters }
+    }
+
+    /// The equation that defines `name`, and which component of it.
+    pub fn equation(&self, name: &str) -> Option<(u16, u16)> {
+        self.algorithm.equations.iter().zip(0..).find_map(|(equation, position)| {
+            let components = &self.algorithm.components[equation.components.range()];
+            components.iter().zip(0..).find_map(|(c, n)| (c.name == name).then_some((position, n)))
+        })
+    }
+
+    /// The name of a dimension, for messages.
+    pub fn dim_name(&self, dim: u16) -> &str {
+        self.dims.get(usize::from(dim)).map_or("?", |d| &d.name)
+    }
+}
+
+/// Checks a kernel's names, types and ranges; `None` if something is wrong, which has then been reported.
+pub fn build(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> {
+    let mut found = Diagnostics::new();
+    let program = build_into(kernel, &mut found);
+    let clean = !found.has_errors();
+    diags.append(found);
+    program.filter(|_| clean)
+}
+
+fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> {
+    let signature = signature::build(kernel, diags);
+    let plan = order::plan(kernel, &signature, diags)?;
+    let mut cx = equations::Context::new(&signature, &plan, diags);
+    for position in 0..plan.equations.len() {
+        cx.equation(position);
+    }
+    let equations::Built { mut nodes, sites } = cx.finish();
+    if diags.has_errors() {
+        return None;
+    }
+    range::infer(&signature, &plan, &mut nodes, &sites, diags);
+    in_place::check(&signature, &plan, &nodes, &sites, diags);
+    let stages = stages::build(kernel, &signature, &plan, diags);
+    Some(Program {
+        name: kernel.name.clone(),
+        attributes: kernel.attributes.clone(),
+        visibility: kernel.visibility.clone(),
+        dims: signature.dims,
+        dim_spans: signature.dim_spans,
+        parameters: signature.parameters,
+        parameter_spans: signature.parameter_spans,
+        facts: signature.facts,
+        solved: signature.solved,
+        index_spans: nodes.index_spans,
+        value_spans: nodes.value_spans,
+        axis_spans: nodes.axis_spans,
+        component_spans: nodes.component_spans,
+        equation_spans: plan.equations.iter().map(|e| e.span).collect(),
+        obligations: nodes.obligations,
+        dots: nodes.dots,
+        algorithm: Algorithm {
+            indices: nodes.indices.into(),
+            values: nodes.values.into(),
+            types: nodes.types.into(),
+            axes: nodes.axes.into(),
+            index_lists: nodes.index_lists.into(),
+            axis_lists: nodes.axis_lists.into(),
+            folds: nodes.folds.into(),
+            components: nodes.components.into(),
+            equations: nodes.equations.into(),
+        },
+        launch: stages.launch,
+        schedules: stages.schedules,
+        stages: stages.stages,
+        inlined: stages.inlined,
+        units: stages.units,
+        statements: stages.statements,
+    })
+}

@@ -1,0 +1,240 @@
+//! Which equation reads which: dependency order, cycles, and tensors that are defined never, twice, or for nobody.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::names::plain;
+use super::signature::{LIMIT, Signature};
+use crate::diag::Diagnostics;
+use crate::diag::tw01xx::{
+    AssignedInput, CyclicEquations, DefinedTwice, DuplicateName, NeverDefined, NeverRead, TooMany, UnusedInput,
+};
+use crate::syntax::{Span, ast};
+use tilewright_kernel::info::{ParameterKind, Role};
+
+/// An equation with its place in dependency order (its position in [`Plan::equations`]).
+#[derive(Debug)]
+pub(super) struct Planned<'a> {
+    pub ast: &'a ast::Equation,
+    pub span: Span,
+    /// For each target: the parameter that receives it.
+    pub parameters: Vec<Option<u16>>,
+}
+
+/// The equations in dependency order.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub equations: Vec<Planned<'a>>,
+    /// Equation and component that define a tensor.
+    pub targets: BTreeMap<&'a str, (u16, u16)>,
+}
+
+/// Orders the equations; `None` if they are cyclic, so that nothing after makes sense.
+pub(super) fn plan<'a>(kernel: &'a ast::Kernel, signature: &Signature, diags: &mut Diagnostics) -> Option<Plan<'a>> {
+    let written: Vec<&ast::Equation> =
+        kernel.items.iter().filter_map(|item| if let ast::Item::Equation(e) = item { Some(e) } else { None }).collect();
+    if let Some(extra) = written.get(LIMIT) {
+        diags.report(TooMany { what: "equations", limit: LIMIT, span: extra.head });
+        return None;
+    }
+    let mut definer: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
+    for (position, equation) in written.iter().enumerate() {
+        for target in &equation.targets {
+            let name = plain(target);
+            let role = signature.tensors.get(name).and_then(|&p| signature.tensor(p)).map(|t| t.role);
+            if role == Some(Role::Input) {
+                let position = usize::from(signature.tensors[name]);
+                let declared = signature.parameter_spans[position];
+                diags.report(AssignedInput { name: name.to_owned(), declared, span: target.span });
+            } else if signature.parameters.iter().any(|p| p.name == name && p.kind == ParameterKind::Scalar) {
+                let position = signature.parameters.iter().position(|p| p.name == name).unwrap_or(0);
+                let first = signature.parameter_spans[position];
+                diags.report(DuplicateName { name: name.to_owned(), first, second: target.span });
+            } else if let Some(&(_, first)) = definer.get(name) {
+                diags.report(DefinedTwice { name: name.to_owned(), first, second: target.span });
+            } else {
+                definer.insert(name, (position, target.span));
+            }
+        }
+    }
+    let reads: Vec<BTreeSet<&str>> = written.iter().map(|e| tensors_read(e)).collect();
+    report_unused(kernel, signature, &written, &definer, &reads, diags);
+    let order = sort(&written, signature, &definer, &reads, diags)?;
+
+    let mut targets = BTreeMap::new();
+    let mut equations = Vec::with_capacity(order.len());
+    for (place, &position) in (0..).zip(&order) {
+        let ast = written[position];
+        let parameters = ast.targets.iter().map(|t| signature.tensors.get(plain(t)).copied()).collect();
+        for (component, target) in (0..).zip(&ast.targets) {
+            targets.entry(plain(target)).or_insert((place, component));
+        }
+        equations.push(Planned { ast, span: ast.span, parameters });
+    }
+    Some(Plan { equations, targets })
+}
+
+fn report_unused(
+    kernel: &ast::Kernel,
+    signature: &Signature,
+    written: &[&ast::Equation],
+    definer: &BTreeMap<&str, (usize, Span)>,
+    reads: &[BTreeSet<&str>],
+    diags: &mut Diagnostics,
+) {
+    for (position, parameter) in signature.parameters.iter().enumerate() {
+        let name: &str = &parameter.name;
+        let span = signature.parameter_spans[position];
+        let ParameterKind::Tensor(tensor) = &parameter.kind else { continue };
+        if tensor.role.is_written() && !definer.contains_key(name) {
+            diags.report(NeverDefined { name: name.to_owned(), rank: tensor.shape.len(), span });
+        }
+        if tensor.role == Role::Input && !reads.iter().any(|r| r.contains(name)) {
+            diags.report(UnusedInput { name: name.to_owned(), span });
+        }
+    }
+    let scalars = signature.parameters.iter().zip(&signature.parameter_spans);
+    for (parameter, &span) in scalars.filter(|(p, _)| p.kind == ParameterKind::Scalar) {
+        let used = written.iter().any(|e| mentions(&e.value, &parameter.name));
+        let is_input = kernel.inputs.iter().any(|p| p.inout.is_none() && p.name.span == span);
+        if is_input && !used {
+            diags.report(UnusedInput { name: parameter.name.to_string(), span });
+        }
+    }
+    for (name, (position, span)) in definer {
+        let siblings = &written[*position].targets;
+        // A component of a fold may be there only for the others' sake.
+        let needed =
+            |t: &ast::Name| signature.tensors.contains_key(plain(t)) || reads.iter().any(|r| r.contains(plain(t)));
+        if !siblings.iter().any(needed) {
+            diags.report(NeverRead { name: (*name).to_owned(), span: *span });
+        }
+    }
+}
+
+/// Positions in dependency order, the earliest written first among those that are ready.
+fn sort(
+    written: &[&ast::Equation],
+    signature: &Signature,
+    definer: &BTreeMap<&str, (usize, Span)>,
+    reads: &[BTreeSet<&str>],
+    diags: &mut Diagnostics,
+) -> Option<Vec<usize>> {
+    let is_in_place = |name: &str| {
+        let tensor = signature.tensors.get(name).and_then(|&p| signature.tensor(p));
+        tensor.is_some_and(|t| t.role == Role::InOut)
+    };
+    // What is read of an in-place tensor is what was there before: no dependence.
+    let needs: Vec<BTreeSet<usize>> = reads
+        .iter()
+        .map(|names| {
+            let computed = names.iter().filter(|name| !is_in_place(name));
+            computed.filter_map(|name| definer.get(name)).map(|&(position, _)| position).collect()
+        })
+        .collect();
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); written.len()];
+    for (reader, needed) in needs.iter().enumerate() {
+        for &position in needed {
+            readers[position].push(reader);
+        }
+    }
+    let mut missing: Vec<usize> = needs.iter().map(BTreeSet::len).collect();
+    let mut ready: BTreeSet<usize> = (0..written.len()).filter(|&e| missing[e] == 0).collect();
+    let mut order = Vec::with_capacity(written.len());
+    while let Some(next) = ready.pop_first() {
+        order.push(next);
+        for &reader in &readers[next] {
+            missing[reader] -= 1;
+            if missing[reader] == 0 {
+                ready.insert(reader);
+            }
+        }
+    }
+    if order.len() == written.len() {
+        return Some(order);
+    }
+    let cycle = find_cycle(&needs, &missing);
+    let names = cycle.iter().map(|&e| plain(&written[e].targets[0]).to_owned()).collect();
+    let spans = cycle.iter().map(|&e| written[e].head).collect();
+    diags.report(CyclicEquations { names, spans });
+    None
+}
+
+/// A cycle among the equations that still miss something, each needing the next, starting at the earliest written.
+fn find_cycle(needs: &[BTreeSet<usize>], missing: &[usize]) -> Vec<usize> {
+    let stuck = |e: &usize| missing[*e] > 0;
+    let mut path: Vec<usize> = Vec::new();
+    let mut seen = vec![false; needs.len()];
+    let mut at = (0..needs.len()).find(stuck).expect("an equation is missing from the order");
+    // Every stuck equation needs a stuck one, so the walk runs into itself.
+    while !seen[at] {
+        seen[at] = true;
+        path.push(at);
+        at = needs[at].iter().copied().find(stuck).expect("a stuck equation needs a stuck one");
+    }
+    let start = path.iter().position(|&e| e == at).expect("the walk met its own path");
+    let mut cycle = path.split_off(start);
+    let earliest = cycle.iter().enumerate().min_by_key(|(_, e)| **e).map_or(0, |(i, _)| i);
+    cycle.rotate_left(earliest);
+    cycle
+}
+
+/// Calls `visit` for `expr` and everything in it.
+fn walk<'a>(expr: &'a ast::Expr, visit: &mut impl FnMut(&'a ast::Expr)) {
+    visit(expr);
+    let ranges = |axes: &'a [ast::AxisDecl], visit: &mut dyn FnMut(&'a ast::Expr)| {
+        for range in axes.iter().filter_map(|a| a.range.as_ref()) {
+            visit(&range.start);
+            visit(&range.end);
+        }
+    };
+    match &expr.kind {
+        ast::ExprKind::Int(_)
+        | ast::ExprKind::Float(_)
+        | ast::ExprKind::Bool(_)
+        | ast::ExprKind::Constant(_)
+        | ast::ExprKind::Name(_) => {}
+        ast::ExprKind::Read(read) => {
+            read.indices.iter().for_each(|e| walk(e, visit));
+            read.otherwise.iter().for_each(|e| walk(e, visit));
+        }
+        ast::ExprKind::Unary(_, a) | ast::ExprKind::Cast(a, _) => walk(a, visit),
+        ast::ExprKind::Binary(a, _, b) => {
+            walk(a, visit);
+            walk(b, visit);
+        }
+        ast::ExprKind::If(parts) => {
+            walk(&parts.condition, visit);
+            walk(&parts.then, visit);
+            walk(&parts.otherwise, visit);
+        }
+        ast::ExprKind::Call(call) => call.args.iter().for_each(|e| walk(e, visit)),
+        ast::ExprKind::Reduction(reduction) => {
+            ranges(&reduction.axes, &mut |e| walk(e, visit));
+            walk(&reduction.body, visit);
+        }
+        ast::ExprKind::Fold(fold) => {
+            ranges(&fold.axes, &mut |e| walk(e, visit));
+            walk(&fold.init, visit);
+            walk(&fold.step, visit);
+            fold.merge.iter().for_each(|m| walk(&m.value, visit));
+        }
+        ast::ExprKind::Tuple(parts) => parts.iter().for_each(|e| walk(e, visit)),
+    }
+}
+
+/// Names of the tensors that the right-hand side reads.
+fn tensors_read(equation: &ast::Equation) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    walk(&equation.value, &mut |e| {
+        if let ast::ExprKind::Read(read) = &e.kind {
+            names.insert(plain(&read.tensor));
+        }
+    });
+    names
+}
+
+fn mentions(expr: &ast::Expr, name: &str) -> bool {
+    let mut found = false;
+    walk(expr, &mut |e| found |= matches!(&e.kind, ast::ExprKind::Name(n) if plain(n) == name));
+    found
+}

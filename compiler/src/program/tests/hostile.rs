@@ -1,0 +1,1 @@
+//! Hostile input: no panic, no hang.

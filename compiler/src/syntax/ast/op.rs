@@ -1,0 +1,214 @@
+//! The syntax tree of schedule ops.
+
+use super::{AxisRef, Expr, FillModel, MmaEngine, Name, Range, ReduceBy, Spanned, SwizzleFunction};
+use crate::syntax::Span;
+
+/// One schedule op.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// Its keyword.
+    pub keyword: Span,
+    /// The whole op without its semicolon.
+    pub span: Span,
+}
+
+/// The schedule ops, with their arguments in the order written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OpKind {
+    /// `split axis by factor -> outer, inner` or `split axis into factor -> outer, inner`
+    Split {
+        /// The axis split.
+        axis: Name,
+        /// Whether the factor is the inner or the outer extent.
+        side: SplitSide,
+        /// The factor.
+        factor: Expr,
+        /// Result of lower frequency.
+        outer: Name,
+        /// Result of higher frequency.
+        inner: Name,
+    },
+    /// `merge i, j -> into`
+    Merge {
+        /// The axes, outermost first.
+        axes: Vec<Name>,
+        /// The result.
+        into: Name,
+    },
+    /// `reorder i, j, k`
+    Reorder {
+        /// The final loop order.
+        axes: Vec<Name>,
+    },
+    /// `resize i by (left, right) -> into`
+    Resize {
+        /// The axis.
+        axis: Name,
+        /// Elements added before.
+        left: Expr,
+        /// Elements added after.
+        right: Expr,
+        /// The result.
+        into: Name,
+    },
+    /// `swizzle x, y by xor -> x_into, y_into`
+    Swizzle {
+        /// The side that stays.
+        x: Name,
+        /// The side that changes.
+        y: Name,
+        /// `xor`.
+        function: Spanned<SwizzleFunction>,
+        /// Result for `x`.
+        x_into: Name,
+        /// Result for `y`.
+        y_into: Name,
+    },
+    /// `bind i, j: [8] unit [2..5] [raster(i: 8)] [alternate]`
+    Bind {
+        /// The axes.
+        axes: Vec<Name>,
+        /// The factor of a scaled unit.
+        scale: Option<Expr>,
+        /// The unit: built in, or defined by `unit`.
+        unit: Name,
+        /// A range of the units.
+        range: Option<Range>,
+        /// Axes grouped in the order of the grid, with the size of a group.
+        raster: Vec<(Name, Expr)>,
+        /// The keyword `alternate`.
+        alternate: Option<Span>,
+    },
+    /// `vectorize i`
+    Vectorize {
+        /// The axis.
+        axis: Name,
+    },
+    /// `unroll i [by n]`
+    Unroll {
+        /// The axis.
+        axis: Name,
+        /// Iterations per unrolled body.
+        by: Option<Expr>,
+    },
+    /// `reduce i, j [by warp]`
+    Reduce {
+        /// The bound reduction axes.
+        axes: Vec<Name>,
+        /// The level.
+        by: Option<Spanned<ReduceBy>>,
+    },
+    /// `like S` or `like S.A`
+    Like {
+        /// The stage whose distribution is taken.
+        stage: Name,
+        /// The operand of it.
+        operand: Option<Name>,
+    },
+    /// `box axis by factor -> coordinate, inner`: the boxing split.
+    Box {
+        /// The axis split.
+        axis: Name,
+        /// The box size.
+        factor: Expr,
+        /// The coordinate axis.
+        coordinate: Name,
+        /// The box axis.
+        inner: Name,
+    },
+    /// `box (i1, i2; i3, i4)`: compositing.
+    BoxRun {
+        /// The coordinate axes.
+        coordinates: Vec<Name>,
+        /// The box axes.
+        boxed: Vec<Name>,
+    },
+    /// `tile axis by factor -> tile, stride`: the striding split.
+    Tile {
+        /// The axis split.
+        axis: Name,
+        /// The element stride.
+        factor: Expr,
+        /// The tile axis.
+        tile: Name,
+        /// The stride axis.
+        stride: Name,
+    },
+    /// `layout [a, b pad 8] [swizzle 128]`
+    Layout {
+        /// The allocation domain, outermost first.
+        axes: Vec<LayoutAxis>,
+        /// The swizzle span in bytes.
+        swizzle: Option<Expr>,
+    },
+    /// `multicast S.AXIS [by i]`
+    Multicast {
+        /// The cluster axis.
+        axis: AxisRef,
+        /// The axis of which each CTA loads one slice.
+        by: Option<Name>,
+    },
+    /// `mma (m, n, k) by engine [inflight(n)]`
+    Mma {
+        /// The axes of the instruction's rows, columns and contraction.
+        m: Name,
+        /// Columns.
+        n: Name,
+        /// Contraction.
+        k: Name,
+        /// The instruction family.
+        engine: Spanned<MmaEngine>,
+        /// Groups in flight.
+        inflight: Option<Expr>,
+    },
+    /// `fill zero` or `fill any`
+    Fill {
+        /// The correctness model demanded.
+        model: Spanned<FillModel>,
+    },
+    /// `l2 promote(128)`, `l2 evict_first`, `l2 evict_last`
+    L2 {
+        /// The hint.
+        hint: L2Hint,
+    },
+    /// `online source -> targets over axis`
+    Online {
+        /// The running reduction.
+        source: Name,
+        /// The reductions rescaled by it.
+        targets: Vec<Name>,
+        /// The axis of the pass.
+        axis: Name,
+    },
+}
+
+/// Which result of a split has the factor as its extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitSide {
+    /// `by`: the inner one.
+    Inner,
+    /// `into`: the outer one.
+    Outer,
+}
+
+/// One axis of a `layout`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayoutAxis {
+    /// The axis.
+    pub name: Name,
+    /// Elements of padding after it.
+    pub pad: Option<Expr>,
+}
+
+/// A cache hint.
+#[derive(Clone, Debug, PartialEq)]
+pub enum L2Hint {
+    /// `promote(bytes)`
+    Promote(Expr),
+    /// `evict_first`
+    EvictFirst,
+    /// `evict_last`
+    EvictLast,
+}

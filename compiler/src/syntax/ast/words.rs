@@ -1,0 +1,253 @@
+//! The closed sets of words: element types, operators, reductions, places, engines.
+
+/// Declares an enum whose values are words of the language, with the table that parser, printer and suggestions read.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name { $($(#[$variant_meta])* $variant,)* }
+
+        impl $name {
+            /// Every value, in the order of the documentation.
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
+            /// The spelling of every value, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// The spelling.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                Self::WORDS[self as usize]
+            }
+
+            /// The value spelled so.
+            #[must_use]
+            pub fn from_word(word: &str) -> Option<$name> {
+                let index = Self::WORDS.iter().position(|&known| known == word)?;
+                Some(Self::ALL[index])
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// Element types.
+    ElementType {
+        /// IEEE binary64.
+        F64 = "f64",
+        /// IEEE binary32.
+        F32 = "f32",
+        /// binary32 storage, 10 bits of mantissa used by tensor cores.
+        Tf32 = "tf32",
+        /// IEEE binary16.
+        F16 = "f16",
+        /// The upper half of a binary32.
+        Bf16 = "bf16",
+        /// 8-bit float, 4 exponent bits, no infinity.
+        E4m3 = "e4m3",
+        /// 8-bit float, 5 exponent bits.
+        E5m2 = "e5m2",
+        /// Signed 64-bit integer.
+        I64 = "i64",
+        /// Signed 32-bit integer.
+        I32 = "i32",
+        /// Signed 16-bit integer.
+        I16 = "i16",
+        /// Signed 8-bit integer.
+        I8 = "i8",
+        /// Unsigned 64-bit integer.
+        U64 = "u64",
+        /// Unsigned 32-bit integer.
+        U32 = "u32",
+        /// Unsigned 16-bit integer.
+        U16 = "u16",
+        /// Unsigned 8-bit integer.
+        U8 = "u8",
+        /// One byte, 0 or 1.
+        Bool = "bool",
+    }
+}
+
+impl ElementType {
+    /// Whether it is a floating type.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        use ElementType::{Bf16, E4m3, E5m2, F16, F32, F64, Tf32};
+        matches!(self, F64 | F32 | Tf32 | F16 | Bf16 | E4m3 | E5m2)
+    }
+
+    /// Whether it is an integer type; `bool` is not.
+    #[must_use]
+    pub const fn is_integer(self) -> bool {
+        !self.is_float() && !matches!(self, ElementType::Bool)
+    }
+}
+
+words! {
+    /// Prefix operators.
+    UnaryOp {
+        /// Arithmetic negation.
+        Neg = "-",
+        /// Logical negation.
+        Not = "!",
+    }
+}
+
+words! {
+    /// Infix operators.
+    BinaryOp {
+        /// Product.
+        Mul = "*",
+        /// Quotient: floor in an index, truncation in a value.
+        Div = "/",
+        /// Remainder of that quotient.
+        Rem = "%",
+        /// Sum.
+        Add = "+",
+        /// Difference.
+        Sub = "-",
+        /// Equality.
+        Eq = "==",
+        /// Inequality.
+        Ne = "!=",
+        /// Less.
+        Lt = "<",
+        /// Less or equal.
+        Le = "<=",
+        /// Greater.
+        Gt = ">",
+        /// Greater or equal.
+        Ge = ">=",
+        /// Logical and.
+        And = "&&",
+        /// Logical or.
+        Or = "||",
+    }
+}
+
+impl BinaryOp {
+    /// Binding strength, larger is tighter; all are left associative, comparisons do not associate at all.
+    #[must_use]
+    pub const fn precedence(self) -> u8 {
+        match self {
+            BinaryOp::Or => 1,
+            BinaryOp::And => 2,
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 3,
+            BinaryOp::Add | BinaryOp::Sub => 4,
+            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 5,
+        }
+    }
+
+    /// Whether it compares.
+    #[must_use]
+    pub const fn is_comparison(self) -> bool {
+        self.precedence() == 3
+    }
+}
+
+words! {
+    /// The reductions.
+    ReductionKind {
+        /// Sum, from +0.
+        Sum = "sum",
+        /// Product, from 1.
+        Prod = "prod",
+        /// Greatest value.
+        Max = "max",
+        /// Least value.
+        Min = "min",
+        /// Logical and.
+        All = "all",
+        /// Logical or.
+        Any = "any",
+        /// Smallest index of a greatest value.
+        Argmax = "argmax",
+        /// Smallest index of a least value.
+        Argmin = "argmin",
+        /// Sum of products, open to tensor cores.
+        Dot = "dot",
+        /// Prefix sums.
+        Scan = "scan",
+    }
+}
+
+words! {
+    /// How free the order of a `sum` is.
+    ReductionOrder {
+        /// In index order.
+        Ordered = "ordered",
+        /// Any, and it may differ from run to run.
+        Unordered = "unordered",
+    }
+}
+
+words! {
+    /// Where a stage lives.
+    Place {
+        /// Device memory.
+        Global = "global",
+        /// Shared memory.
+        Shared = "shared",
+        /// Registers.
+        Registers = "registers",
+    }
+}
+
+words! {
+    /// What moves a staged copy.
+    Engine {
+        /// The tensor memory accelerator.
+        Tma = "tma",
+        /// Asynchronous copies by threads.
+        CpAsync = "cp_async",
+    }
+}
+
+words! {
+    /// The function of a `swizzle`.
+    SwizzleFunction {
+        /// Exclusive or.
+        Xor = "xor",
+    }
+}
+
+words! {
+    /// The level at which a `reduce` combines.
+    ReduceBy {
+        /// Lanes of a warp.
+        Warp = "warp",
+        /// Threads of a CTA.
+        Cta = "cta",
+        /// CTAs of a cluster.
+        Cluster = "cluster",
+        /// CTAs of the grid, by workspace and ticket.
+        Grid = "grid",
+        /// Atomic operations on the result.
+        Atomic = "atomic",
+    }
+}
+
+words! {
+    /// Tensor-core instruction families.
+    MmaEngine {
+        /// Warpgroup, asynchronous, operands in shared memory.
+        Wgmma = "wgmma",
+        /// Warp, operands in registers.
+        MmaSync = "mma_sync",
+    }
+}
+
+words! {
+    /// The correctness model of a staged copy, demanded by hand.
+    FillModel {
+        /// Holes are zero.
+        Zero = "zero",
+        /// Holes may hold anything.
+        Any = "any",
+    }
+}
