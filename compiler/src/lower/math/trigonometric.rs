@@ -68,7 +68,7 @@ fn sine_from<O: Ops>(o: &mut O, x: O::F, r: O::F, quadrant: O::I) -> O::F {
     let sign = o.shl(sign, 30);
     let y = o.bits(y);
     let y = o.xor(y, sign);
-    let y = o.from_bits(y);
+    let y = o.float_of(y);
 
     let (range, nan) = (o.float(RANGE), o.float(f32::NAN));
     let a = o.abs(x);
