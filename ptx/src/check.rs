@@ -385,7 +385,8 @@ fn check_imm(value: Immediate, ty: ScalarType) -> Result<(), OperandFault> {
         (Immediate::F64(_), TypeClass::Bits) => ty.bits() == 64,
         (Immediate::F32(_) | Immediate::F64(_), _) => false,
         (_, TypeClass::Float) => false,
-        (_, TypeClass::Predicate) => matches!(value.int_value(), Some(0 | 1)),
+        // Compilers write `mov.pred %p1, -1;`: zero is false, everything else is true.
+        (_, TypeClass::Predicate) => true,
         (_, TypeClass::Bits | TypeClass::Integer | TypeClass::Packed) => {
             let number = value.int_value().unwrap_or(i128::MAX);
             let bits = ty.bits().min(64);

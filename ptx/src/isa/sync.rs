@@ -88,9 +88,9 @@ family! {
         /// Test of a phase, without waiting.
         MbarrierTestWait: "9.7.13.16.16", Sync, None, [
             "mbarrier.test_wait[.<$shared>].b64 d:pred, *a, b:b64 @7.0/80",
-            "mbarrier.test_wait.<acquire|relaxed@8.6>.<cta|cluster>[.<$shared>].b64 d:pred, *a, b:b64 @8.0/90",
+            "mbarrier.test_wait.<acquire|relaxed@8.6/90>.<cta|cluster>[.<$shared>].b64 d:pred, *a, b:b64 @8.0/80",
             "mbarrier.test_wait.parity[.<$shared>].b64 d:pred, *a, b:u32 @7.1/80",
-            "mbarrier.test_wait.parity.<acquire|relaxed@8.6>.<cta|cluster>[.<$shared>].b64 d:pred, *a, b:u32 @8.0/90",
+            "mbarrier.test_wait.parity.<acquire|relaxed@8.6/90>.<cta|cluster>[.<$shared>].b64 d:pred, *a, b:u32 @8.0/80",
         ];
         /// Wait for a phase, up to a limit of the system or of the hint in nanoseconds.
         MbarrierTryWait: "9.7.13.16.16", Sync, None, [
