@@ -174,7 +174,7 @@ impl math::Ops for Single<'_> {
         let a = self.0.binary(Binary::And, a, magnitude);
         let sign = self.0.binary(Binary::And, sign, top);
         let both = self.0.binary(Binary::Or, a, sign);
-        self.from_bits(both)
+        self.float_of(both)
     }
     fn min(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.0.binary(Binary::Min, a, b)
@@ -194,7 +194,7 @@ impl math::Ops for Single<'_> {
     fn bits(&mut self, a: ValueId) -> ValueId {
         self.0.bits(a, ElementType::U32)
     }
-    fn from_bits(&mut self, a: ValueId) -> ValueId {
+    fn float_of(&mut self, a: ValueId) -> ValueId {
         self.0.bits(a, ElementType::F32)
     }
     fn int_add(&mut self, a: ValueId, b: ValueId) -> ValueId {

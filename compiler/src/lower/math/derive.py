@@ -75,12 +75,15 @@ def fit(name, f, w, degree, lo, hi):
         print(f"    {literal(chosen[k])},")
 
 
-def split(name, v, parts):
-    """A constant as a sum of f32 numbers."""
+def split(name, v, parts, below=False):
+    """A constant as a sum of f32 numbers, each the nearest to what is left, or the nearest below."""
     terms = []
     for _ in range(parts):
-        terms.append(f32(v))
-        v -= terms[-1]
+        term = f32(v)
+        if below and term > v:
+            term = mpf(struct.unpack("f", struct.pack("I", struct.unpack("I", struct.pack("f", float(term)))[0] - 1))[0])
+        terms.append(term)
+        v -= term
     print(f"{name}: {' + '.join(map(literal, terms))}, rest {float(v):.3g}")
 
 
@@ -90,7 +93,7 @@ def main():
     split("log2(e)", 1 / ln2, 1)
     split("ln 2", ln2, 2)
     split("2/pi", 2 / pi, 1)
-    split("pi/2", pi / 2, 3)
+    split("pi/2", pi / 2, 3, below=True)
     # Half of ln 2 and a little more, for the error of the reduction.
     half = ln2 / 2 * (1 + mpf(2) ** -15)
     second = lambda r: mpf(1) / 2 if near(r) else (expm1(r) - r) / r**2

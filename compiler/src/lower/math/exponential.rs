@@ -10,7 +10,7 @@ const LN_2: f32 = std::f32::consts::LN_2;
 const LN_2_REST: f32 = -1.904_654_2e-9;
 
 /// exp(r) = 1 + r + r²·P(r) for |r| ≤ ln(2)/2, to 2^-28.
-const EXP: [f32; 5] = [0.499_999_94, 0.166_665_17, 0.041_668_102, 0.008_369_192, 0.001_383_890_2];
+const EXP: [f32; 5] = [0.499_999_94, 0.166_665_17, 0.041_668_102, 0.008_369_192_5, 0.001_383_890_2];
 /// log(1 + f) = f + f²·P(f) for √½ ≤ 1 + f ≤ √2, relative to it, to 2^-27.
 const LOG1P: [f32; 9] = [
     -0.499_999_88,
@@ -23,15 +23,16 @@ const LOG1P: [f32; 9] = [
     0.129_044_8,
     -0.076_218_374,
 ];
-/// tanh(x) = x + x·s·P(s), s = x², for |x| ≤ 0.55, relative to it, to 2^-TODO.
-const TANH: [f32; 4] = [0.0; 4];
+/// tanh(x) = x + x·s·P(s), s = x², for |x| ≤ 0.55, relative to it, to 2^-29.
+const TANH: [f32; 5] = [-0.333_333_16, 0.133_325_44, -0.053_847_548, 0.021_050_714, -0.006_242_849_4];
 /// erf(x) = x + x·P(x²) for |x| ≤ 1, relative to it, to 2^-29.
 const ERF_NEAR: [f32; 7] =
     [0.128_379_17, -0.376_126_26, 0.112_835_79, -0.026_853_347, 0.005_187_162, -0.000_799_785_3, 7.806_904e-5];
 /// erf(x) = 1 − 2^−Q(x) for 1 ≤ x ≤ 4, to 2^-25.9.
 const ERF_FAR: [f32; 6] = [0.003_778_781_5, 1.612_386_2, 0.943_869_53, 0.128_110_45, -0.021_397_665, 0.001_669_493_9];
 /// 2^−f = 1 + f·P(f) for |f| ≤ ½, to 2^-23 (of a number that is at most 0.16 where it is used).
-const EXP2_NEG: [f32; 5] = [-0.693_147, 0.240_222_25, -0.055_506_51, 0.009_672_649, -0.001_330_358_9];
+// The first is near ln 2, but not it.
+const EXP2_NEG: [f32; 5] = [-f32::from_bits(0x3f31_7215), 0.240_222_25, -0.055_506_51, 0.009_672_649, -0.001_330_358_9];
 
 /// eˣ over all of f32.
 ///
@@ -53,7 +54,7 @@ pub fn exp<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let half = o.shr(t, 1);
     let rest = o.int_sub(t, half);
     let (half, rest) = (o.shl(half, 23), o.shl(rest, 23));
-    let (half, rest) = (o.from_bits(half), o.from_bits(rest));
+    let (half, rest) = (o.float_of(half), o.float_of(rest));
     let p = o.mul(p, half);
     o.mul(p, rest)
 }
@@ -84,7 +85,7 @@ pub fn log<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let e = o.shr(e, 23);
     let shift = o.shl(e, 23);
     let mantissa = o.int_sub(bits, shift);
-    let mantissa = o.from_bits(mantissa);
+    let mantissa = o.float_of(mantissa);
     let f = o.sub(mantissa, one);
     let e = o.to_float(e);
     let e = o.add(e, offset);
@@ -126,7 +127,7 @@ pub fn tanh<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let p = o.fma(p, r, one);
     let t = o.bits(t);
     let power = o.shl(t, 23);
-    let power = o.from_bits(power);
+    let power = o.float_of(power);
     let denominator = o.fma(power, p, one);
     let quotient = o.recip(denominator);
     let far = o.fma(quotient, minus_2, one);
@@ -156,7 +157,7 @@ pub fn erf<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let p = o.fma(p, f, one);
     let t = o.bits(t);
     let power = o.shl(t, 23);
-    let power = o.from_bits(power);
+    let power = o.float_of(power);
     let far = o.fma(power, p, one);
 
     let is_near = o.lt(a, one);

@@ -4,14 +4,21 @@
 //! functions use correctly rounded and integer operations only, so GPU, emulator and host agree bit for bit (but for which NaN
 //! a NaN is). The functions of [`approx`] wrap approximate instructions, whose results differ between machines.
 //!
-//! Error bounds are data, [`tilewright_kernel::math::BOUNDS`]; this table gives what was measured on every one of the 2^32
-//! arguments (`TILEWRIGHT_EXHAUSTIVE=1 cargo test --release -p tilewright-compiler math`, against f64), in units in the last place.
-//! *Operations* are PTX instructions without constants and free moves; `div`, `rcp` and `sqrt` count as one.
+//! Error bounds are data, [`tilewright_kernel::math::BOUNDS`]. This table gives the largest error found against f64 on every
+//! 2503rd of the 2^32 arguments, in units in the last place; `TILEWRIGHT_EXHAUSTIVE=1 cargo test --release -p
+//! tilewright-compiler math -- --nocapture` tries them all. *Operations* are PTX instructions without constants and free moves;
+//! `rcp` and `sqrt` count as one.
 //!
 //! | function | promised | measured | operations |
 //! | --- | --- | --- | --- |
-//! | `exp` | 2 | 2 | 0 |
-#![doc = ""]
+//! | `exp` | 2 | 0.802 | 18 |
+//! | `log` | 2 | 0.868 | 28 |
+//! | `sqrt` | 0.5 | 0.500 | 1 |
+//! | `rsqrt` | 2 | 1.469 | 2 |
+//! | `tanh` | 2 | 1.486 | 27 |
+//! | `erf` | 2 | 1.024 | 28 |
+//! | `sin` | 2 | 1.408 | 23 |
+//! | `cos` | 2 | 1.464 | 24 |
 
 pub mod approx;
 mod exponential;

@@ -1,7 +1,7 @@
 //! The operations that a math function is built from: one trait method is one PTX instruction.
 //!
 //! The lowering implements the trait over its instruction builder, the tests over plain host numbers. The value types are those
-//! of 32-bit registers; [`bits`](Ops::bits) and [`from_bits`](Ops::from_bits) are free if registers are declared `.b32`.
+//! of 32-bit registers; [`bits`](Ops::bits) and [`float_of`](Ops::float_of) are free if registers are declared `.b32`.
 
 /// Square root and reciprocal, of f32 or f64: all that [`sqrt`](super::sqrt) and [`rsqrt`](super::rsqrt) need.
 pub trait Roots {
@@ -51,7 +51,7 @@ pub trait Ops: Roots {
     /// The bits of a float: `mov.b32`, or nothing.
     fn bits(&mut self, a: Self::F) -> Self::I;
     /// The float with these bits: `mov.b32`, or nothing.
-    fn from_bits(&mut self, a: Self::I) -> Self::F;
+    fn float_of(&mut self, a: Self::I) -> Self::F;
     /// a + b, wrapping: `add.s32`.
     fn int_add(&mut self, a: Self::I, b: Self::I) -> Self::I;
     /// a − b, wrapping: `sub.s32`.

@@ -7,8 +7,9 @@ use super::ops::{Ops, polynomial};
 const RANGE: f32 = tilewright_kernel::math::TRIGONOMETRIC_RANGE as f32;
 // 0x1.8p23: adding it to a number below 2^22 rounds that number to an integer, which is then the low bits of the sum.
 const ROUND: f32 = 12_582_912.0;
-/// π/2 as a sum of three f32 numbers, to 2^-76.
-const HALF_PI: [f32; 3] = [std::f32::consts::FRAC_PI_2, -4.371_139e-8, -1.715_124_5e-15];
+/// π/2 as a sum of three f32 numbers, to 2^-71. All are positive, so that a zero times their negation is −0, which leaves the
+/// sign of a zero argument as it is.
+const HALF_PI: [f32; 3] = [f32::from_bits(0x3fc9_0fda), 7.549_789_4e-8, 5.390_302_5e-15];
 /// sin(r) = r + r·s·P(s), s = r², for |r| ≤ π/4 + 0.05, relative to it, to 2^-27.
 const SIN: [f32; 3] = [-0.166_666_5, 0.008_331_836, -0.000_194_729_77];
 /// cos(r) = 1 − s/2 + s²·P(s), s = r², for |r| ≤ π/4 + 0.05, relative to it, to 2^-32.
@@ -67,7 +68,7 @@ fn sine_from<O: Ops>(o: &mut O, x: O::F, r: O::F, quadrant: O::I) -> O::F {
     let sign = o.shl(sign, 30);
     let y = o.bits(y);
     let y = o.xor(y, sign);
-    let y = o.from_bits(y);
+    let y = o.float_of(y);
 
     let (range, nan) = (o.float(RANGE), o.float(f32::NAN));
     let a = o.abs(x);

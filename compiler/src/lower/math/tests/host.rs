@@ -73,7 +73,7 @@ impl Ops for Host {
     fn bits(&mut self, a: f32) -> u32 {
         a.to_bits()
     }
-    fn from_bits(&mut self, a: u32) -> f32 {
+    fn float_of(&mut self, a: u32) -> f32 {
         f32::from_bits(a)
     }
     fn int_add(&mut self, a: u32, b: u32) -> u32 {
