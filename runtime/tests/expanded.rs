@@ -91,6 +91,7 @@ const fn saxpy() -> KernelInfo {
                 ]
             },
         ),
+        solved: List::Borrowed(&[]),
         facts: List::Borrowed(
             const {
                 &[Constraint {

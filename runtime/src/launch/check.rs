@@ -5,7 +5,7 @@
 
 use tilewright_kernel::info::{Argument, ParameterKind, Role, TensorParameter};
 use tilewright_kernel::rules::{self, View};
-use tilewright_kernel::{Constraint, ElementType, KernelInfo, Size};
+use tilewright_kernel::{Constraint, ElementType, KernelInfo, Size, SizeError};
 
 use super::argument::{Given, GivenTensor};
 use crate::error::Reason;
@@ -124,12 +124,26 @@ pub(crate) fn bind(kernel: &KernelInfo, given: &[Given]) -> Result<Vec<i64>, Rea
             second_at: place(conflict.second),
         }
     })?;
-    (bound.into_iter().enumerate())
-        .map(|(d, value)| {
-            let unknown = || Reason::DimensionUnknown { dimension: kernel.dims[d].name.to_string() };
-            value.ok_or_else(unknown)
-        })
-        .collect()
+    let unknown = |d: usize| Reason::DimensionUnknown { dimension: kernel.dims[d].name.to_string() };
+    let mut values: Vec<i64> = bound.iter().map(|v| v.unwrap_or(0)).collect();
+    let mut known: Vec<bool> = bound.iter().map(Option::is_some).collect();
+    for solved in kernel.solved.iter() {
+        let dim = usize::from(solved.dim);
+        if known.get(dim).copied().unwrap_or(true) {
+            continue;
+        }
+        if let Some(open) = solved.value.dims().find(|&d| !known.get(usize::from(d)).copied().unwrap_or(false)) {
+            return Err(unknown(usize::from(open).min(dim)));
+        }
+        let checker = Checker { kernel, dims: &values };
+        let value = checker.eval(|| format!("dimension {}", kernel.dim_name(solved.dim)), &solved.value)?;
+        values[dim] = i64::try_from(value).map_err(|_| checker.no_value(solved.dim, SizeError::Overflow))?;
+        known[dim] = true;
+    }
+    match known.iter().position(|known| !known) {
+        Some(dim) => Err(unknown(dim)),
+        None => Ok(values),
+    }
 }
 
 /// Checks against the values of the dimensions.
@@ -141,6 +155,10 @@ pub(crate) struct Checker<'a> {
 impl Checker<'_> {
     fn eval(&self, what: impl FnOnce() -> String, size: &Size) -> Result<i128, Reason> {
         size.eval(self.dims).map_err(|error| Reason::Size { what: what(), error, dims: self.all_dims() })
+    }
+
+    fn no_value(&self, dim: u16, error: SizeError) -> Reason {
+        Reason::Size { what: format!("dimension {}", self.kernel.dim_name(dim)), error, dims: self.all_dims() }
     }
 
     fn all_dims(&self) -> String {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_kernel::info::{
-    Argument, Dim, DimKind, Entry, Launch, Parameter, ParameterKind, Ptx, Role, TensorParameter,
+    Argument, Dim, DimKind, Entry, Launch, Parameter, ParameterKind, Ptx, Role, Solved, TensorParameter,
 };
 use tilewright_kernel::{
     Algorithm, Constraint, ElementType, KernelInfo, List, Relation, Size, SizeError, SizeOp, Text,
@@ -42,6 +42,7 @@ fn kernel() -> KernelInfo {
             tensor("y", Role::Input, [&n, &m], Some([&Size::dim(2), &one])),
             tensor("z", Role::Output, [&n, &m], Some([&Size::dim(3), &one])),
         ]),
+        solved: List::Owned(vec![]),
         facts: List::Owned(vec![Constraint {
             lhs: Size::binary(SizeOp::Mod, &m, &Size::constant(4)),
             relation: Relation::Eq,
@@ -152,6 +153,22 @@ fn dimensions() {
     assert_eq!(reason.to_string(), "N would be 5 (x.shape[0]) and 6 (z.shape[0])");
     let reason = refused(|_, g| view(&mut g[1]).shape[1] = 10);
     assert_eq!(reason.to_string(), "x.shape[1] is 10, but is declared M + 1 = 9 with M = 8");
+    // P == 2 * N + 1, which only the fact tells.
+    let solve = |value: Size| {
+        let mut kernel = kernel();
+        kernel.dims.to_mut().push(Dim { name: "P".into(), kind: DimKind::Size });
+        kernel.solved.to_mut().push(Solved { dim: 4, value });
+        check(&kernel, &good(5, 8))
+    };
+    let twice = Size::binary(SizeOp::Mul, &Size::dim(0), &Size::constant(2));
+    let plan = solve(Size::binary(SizeOp::Add, &twice, &Size::constant(1))).unwrap();
+    assert_eq!(plan.dims, [5, 8, 11, 13, 11]);
+    let reason = solve(Size::binary(SizeOp::Div, &twice, &Size::constant(0))).unwrap_err();
+    assert!(matches!(reason, Reason::Size { error: SizeError::DivisionByZero, .. }), "{reason}");
+    assert!(
+        matches!(solve(Size::dim(4)), Err(Reason::DimensionUnknown { .. })),
+        "not in an order that can be computed"
+    );
     let unknown = refused(|k, _| {
         k.dims.to_mut().push(Dim { name: "P".into(), kind: DimKind::Size });
     });

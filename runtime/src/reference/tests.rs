@@ -402,6 +402,7 @@ impl Builder {
             name: "test".into(),
             dims: List::Owned(self.dims),
             parameters: List::Owned(self.parameters),
+            solved: List::Owned(Vec::new()),
             facts: List::Owned(Vec::new()),
             requirements: List::Owned(Vec::new()),
             entries: List::Owned(vec![tilewright_kernel::info::Entry {
