@@ -1,4 +1,8 @@
-//! Tests of emission.
+//! Tests of emission: texts, and results on the emulator against a scalar oracle.
+
+mod differential;
+mod machine;
+mod oracle;
 
 use tilewright_kernel::ElementType::{self, Bf16, Bool, F16, F32, I8};
 use tilewright_kernel::algorithm::{Binary, Compare};
@@ -113,4 +117,29 @@ fn small_programs_assemble() {
         },
     );
     text(&kernel);
+}
+
+#[test]
+fn zz_perf() {
+    let t0 = std::time::Instant::now();
+    let kernel = build(vec![tensor("x", F32, false), tensor("y", F32, true)], |b| {
+        let i = global_index(b);
+        let x = b.load(0, i, 4, None);
+        let mut v = x[0];
+        for n in 0..5000 {
+            let a = b.binary(Binary::Mul, v, x[n % 4]);
+            let c = b.f32_literal(n as f32);
+            v = b.binary(Binary::Add, a, c);
+            let k = b.index_literal(Type::I32, 4 * n as i64);
+            let at = b.index_add(i, k);
+            b.store(1, at, &[v]);
+        }
+    });
+    let t1 = std::time::Instant::now();
+    crate::kernel_ir::verify(&kernel).unwrap();
+    let t2 = std::time::Instant::now();
+    let module = emit(std::slice::from_ref(&kernel), "kernel").unwrap();
+    let t3 = std::time::Instant::now();
+    let s = module.to_string();
+    println!("build {:?} verify {:?} emit {:?} print {:?} {}", t1 - t0, t2 - t1, t3 - t2, t3.elapsed(), s.len());
 }
