@@ -1,7 +1,7 @@
 //! Operands against the positions of a form: the one place that says whether an operand may stand where it stands. Used by the
 //! builder and the parser to choose between forms, and by the verifier.
 
-use crate::isa::{Form, ImmRule, OperandKind, OperandSpec, forms_of};
+use crate::isa::{Count, Form, ImmRule, OperandKind, OperandSpec, forms_of};
 use crate::modifier::FlagView as _;
 use crate::modifier::{Modifier, TensorRank};
 use crate::module::RegTable;
@@ -192,10 +192,14 @@ fn check_operand(
 ) -> Result<(), OperandFault> {
     let wrong = |expected| Err(OperandFault::Kind { expected });
     let ty = form.operand_type(spec, modifiers);
+    let sinks = spec.written && spec.count == Count::Vector;
     if let Some(expected) = form.operand_count(spec, modifiers) {
         return match operand {
             Operand::Vector(elements) if elements.len() == expected => {
-                elements.iter().try_for_each(|element| check_scalar(spec, ty, element, regs))
+                elements.iter().try_for_each(|element| match element {
+                    Operand::Sink if sinks => Ok(()),
+                    _ => check_scalar(spec, ty, element, regs),
+                })
             }
             Operand::Vector(elements) => Err(OperandFault::Length { expected, found: elements.len() }),
             _ if expected == 1 => check_scalar(spec, ty, operand, regs),
@@ -333,7 +337,12 @@ fn check_scalar(
                 && (any || matches!(spec.kind, OperandKind::Source | OperandKind::Pred | OperandKind::Tensor));
             match ty {
                 _ if !allowed => wrong("a register"),
-                Some(ty) => check_imm(*value, ty),
+                Some(ty) => match (&spec.range, value.int_value()) {
+                    (Some(rule), Some(number)) if !rule.allows(number) => {
+                        Err(OperandFault::ImmediateValue { value: *value, allowed: rule.clone() })
+                    }
+                    _ => check_imm(*value, ty),
+                },
                 None => Ok(()),
             }
         }
@@ -341,6 +350,7 @@ fn check_scalar(
             // Reading fewer bits than a special register has is how old code reads `%tid.x` into 16 bits.
             Some(ScalarType::Pred) if special.ty() != ScalarType::Pred => wrong("a predicate"),
             Some(ty) if ty.is_float() => wrong("an integer type to read a special register"),
+            Some(ty) if ty.bits() > special.ty().bits() => wrong("a type no wider than the special register"),
             _ => Ok(()),
         },
         Operand::Symbol(..) if any => match ty {
@@ -356,8 +366,11 @@ fn check_reg(reg: RegId, ty: ScalarType, widening: bool, regs: Option<&RegTable>
     let Some(found) = regs.ty(reg) else {
         return Err(OperandFault::UnknownRegister(reg));
     };
-    let integral = |class| matches!(class, TypeClass::Bits | TypeClass::Integer);
-    let wider = widening && found.bits() > ty.bits() && integral(found.class()) && integral(ty.class());
+    // Wider registers: untyped on either side, or integers on both (9.4.1).
+    let pair = (found.class(), ty.class());
+    let may_widen =
+        matches!(pair, (TypeClass::Bits, _) | (_, TypeClass::Bits) | (TypeClass::Integer, TypeClass::Integer));
+    let wider = widening && found.bits() > ty.bits() && may_widen && found != ScalarType::Pred;
     if found.agrees_with(ty) || wider {
         return Ok(());
     }
@@ -372,6 +385,7 @@ fn check_imm(value: Immediate, ty: ScalarType) -> Result<(), OperandFault> {
         (Immediate::F64(_), TypeClass::Bits) => ty.bits() == 64,
         (Immediate::F32(_) | Immediate::F64(_), _) => false,
         (_, TypeClass::Float) => false,
+        // Compilers write `mov.pred %p1, -1;`: zero is false, everything else is true.
         (_, TypeClass::Predicate) => true,
         (_, TypeClass::Bits | TypeClass::Integer | TypeClass::Packed) => {
             let number = value.int_value().unwrap_or(i128::MAX);

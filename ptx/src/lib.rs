@@ -87,7 +87,7 @@ pub use parse::{MAX_DEPTH, MAX_REGISTERS, MAX_TEXT, ParseError, ParseErrorKind, 
 pub use print::inst_text;
 pub use special::SpecialReg;
 pub use types::{ScalarType, Shape, StateSpace, TypeClass};
-pub use verify::{VerifyError, VerifyErrorKind, requirement, verify};
+pub use verify::{DeclarationFault, DirectiveFault, VerifyError, VerifyErrorKind, requirement, verify};
 pub use version::{PtxVersion, Requirement, Target};
 
 /// Why text is no module to run: it cannot be read, or it is not well formed.

@@ -381,6 +381,13 @@ impl RegTable {
         }
     }
 
+    /// Whether this is register `number` of the range with this prefix.
+    pub(crate) fn is_numbered(&self, reg: RegId, prefix: &str, number: usize) -> bool {
+        self.get(reg).is_some_and(|register| {
+            register.number.is_some_and(|own| own as usize == number) && self.names[register.name as usize] == prefix
+        })
+    }
+
     /// Adds a name or prefix; registers refer to it by the index returned.
     pub(crate) fn add_name(&mut self, name: &str) -> u32 {
         self.names.push(name.to_owned());

@@ -140,7 +140,8 @@ impl ScalarType {
     }
 
     /// Whether a register of this type may be an operand of instruction type `inst` of the same size (9.4, table of
-    /// operand agreement): bits agree with everything, signed with unsigned, packed types only with bits and themselves.
+    /// operand agreement): bits agree with everything, signed with unsigned, floating-point types with themselves, packed types with bits
+    /// alone.
     pub const fn agrees_with(self, inst: ScalarType) -> bool {
         if self.bits() != inst.bits() {
             return false;
@@ -149,9 +150,9 @@ impl ScalarType {
             (TypeClass::Predicate, TypeClass::Predicate) => true,
             (TypeClass::Predicate, _) | (_, TypeClass::Predicate) => false,
             (TypeClass::Bits, _) | (_, TypeClass::Bits) => true,
-            (TypeClass::Integer, TypeClass::Integer) | (TypeClass::Float, TypeClass::Float) => true,
-            // `.reg .u32` holds packed halves as well; the assembler treats packed types as bits of an integer register.
-            (TypeClass::Packed, TypeClass::Packed) | (TypeClass::Integer, TypeClass::Packed) => true,
+            (TypeClass::Integer, TypeClass::Integer) => true,
+            // `.f16x2` and `.f32` have the same size but do not agree.
+            (TypeClass::Float, TypeClass::Float) => self as u8 == inst as u8,
             _ => false,
         }
     }

@@ -337,7 +337,7 @@ fn the_table_of_codes_is_well_formed() {
     assert!(rows.windows(2).all(|pair| pair[0].code < pair[1].code));
     for row in &rows {
         assert!(row.code.len() == 6 && row.code.starts_with("TW"), "{row:?}");
-        assert!(row.name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{row:?}");
+        assert!(row.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{row:?}");
         assert_eq!(rows.iter().filter(|other| other.name == row.name).count(), 1, "{row:?}");
     }
 }

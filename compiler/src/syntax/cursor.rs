@@ -25,7 +25,9 @@ const OPERATORS: [&str; 19] =
     ["..=", "..", "->", "=>", "::", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "<<", ">>", "^="];
 
 /// Words that are never names.
-const RESERVED: [&str; 10] = ["true", "false", "inf", "nan", "if", "else", "as", "in", "or", "_"];
+fn is_reserved(word: &str) -> bool {
+    matches!(word, "true" | "false" | "inf" | "nan" | "if" | "else" | "as" | "in" | "or" | "_")
+}
 
 /// The parser: a position in the token buffer and the findings so far.
 pub(super) struct Parser<'a> {
@@ -36,6 +38,8 @@ pub(super) struct Parser<'a> {
     next: usize,
     /// The end of the current group.
     end: usize,
+    /// Whether there are invisible groups at all.
+    invisible: bool,
     /// The last token taken.
     previous: Option<usize>,
     /// Levels entered.
@@ -55,6 +59,7 @@ impl<'a> Parser<'a> {
             tokens,
             position: 0,
             next: 0,
+            invisible: tokens.has_invisible_groups(),
             end: tokens.len(),
             previous: None,
             depth: 0,
@@ -75,6 +80,9 @@ impl<'a> Parser<'a> {
 
     /// The index of the next visible token at or after `index`; the end of the group if there is none.
     fn visible(&self, mut index: usize) -> usize {
+        if !self.invisible {
+            return index;
+        }
         while index < self.end
             && let Some(TokenKind::Open(Delimiter::None) | TokenKind::Close(Delimiter::None)) = self.tokens.kind(index)
         {
@@ -86,11 +94,10 @@ impl<'a> Parser<'a> {
     /// The `n`-th visible token from here, groups not skipped.
     fn nth(&self, n: usize) -> usize {
         let mut index = self.next;
-        for _ in 0..n {
-            if index >= self.end {
-                return self.end;
-            }
+        let mut left = n;
+        while left > 0 && index < self.end {
             index = self.visible(index + 1);
+            left -= 1;
         }
         index
     }
@@ -259,7 +266,7 @@ impl<'a> Parser<'a> {
     /// Takes a name. Words with a meaning in expressions are refused, keywords of statements are not.
     pub(super) fn name(&mut self, named: Named) -> Parse<Name> {
         let Some(word) = self.word() else { return Err(self.unexpected(Expected::Name(named))) };
-        if RESERVED.contains(&word) {
+        if is_reserved(word) {
             let span = self.here();
             self.diagnostics.report(ReservedName { word: word.to_owned(), span, by_rust: false });
             return Err(Reported);

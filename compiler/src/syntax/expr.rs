@@ -97,6 +97,10 @@ impl Parser<'_> {
     /// The infix operator here, if the language has it.
     fn binary_operator(&mut self) -> Parse<Option<BinaryOp>> {
         let Some(operator) = self.operator() else { return Ok(None) };
+        // What ends an expression most often, before seventeen comparisons of text.
+        if matches!(operator.as_bytes(), [b',' | b';' | b'.' | b':', ..]) {
+            return Ok(None);
+        }
         let op = match operator {
             "+" => BinaryOp::Add,
             "-" => BinaryOp::Sub,

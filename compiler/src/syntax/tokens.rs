@@ -3,6 +3,8 @@
 //! A none-delimited group (what `$e:expr` of a user's macro leaves) around a single token vanishes; around several
 //! it stays, because it binds like parentheses in an expression. Everywhere else the parser looks through it.
 
+use std::borrow::Cow;
+
 use proc_macro2::{Ident, Literal, Punct, Spacing, TokenStream, TokenTree};
 
 use super::span::{Position, SourceMap, Span, SpanId};
@@ -65,12 +67,10 @@ pub enum TokenKind {
 }
 
 /// One token of the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Token {
     kind: TokenKind,
-    /// Its text is `text[start..end]` of the buffer.
-    start: usize,
-    end: usize,
+    text: Cow<'static, str>,
     /// Of a delimiter: the index of the other one. Of any other token: its own.
     partner: usize,
 }
@@ -79,7 +79,7 @@ struct Token {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenBuffer {
     tokens: Vec<Token>,
-    text: String,
+    invisible: bool,
 }
 
 /// A group whose tokens are being copied.
@@ -110,24 +110,24 @@ impl TokenBuffer {
             };
             match tree {
                 TokenTree::Ident(ident) => {
-                    buffer.push(TokenKind::Word, &ident.to_string());
+                    buffer.push(TokenKind::Word, ident.to_string());
                     spans.push(ident.span());
                 }
                 TokenTree::Punct(punct) => {
                     let joint = punct.spacing() == Spacing::Joint;
                     let ch = punct.as_char();
-                    buffer.push(TokenKind::Punct { ch, joint }, ch.encode_utf8(&mut [0; 4]));
+                    buffer.push(TokenKind::Punct { ch, joint }, punct_text(ch));
                     spans.push(punct.span());
                 }
                 TokenTree::Literal(literal) => {
-                    let text = literal.to_string();
+                    let mut text = literal.to_string();
                     // A procedural macro may build a negative literal; source text never has one.
-                    let digits = text.strip_prefix('-').unwrap_or(&text);
-                    if digits.len() < text.len() {
+                    if text.starts_with('-') {
+                        text.remove(0);
                         buffer.push(TokenKind::Punct { ch: '-', joint: false }, "-");
                         spans.push(literal.span());
                     }
-                    buffer.push(TokenKind::Literal, digits);
+                    buffer.push(TokenKind::Literal, text);
                     spans.push(literal.span());
                 }
                 TokenTree::Group(group) => {
@@ -142,6 +142,7 @@ impl TokenBuffer {
                         stack.push(OpenGroup { rest, close: None });
                         continue;
                     }
+                    buffer.invisible |= delimiter == Delimiter::None;
                     let open = buffer.push(TokenKind::Open(delimiter), delimiter.open());
                     spans.push(group.span_open());
                     stack.push(OpenGroup { rest, close: Some((delimiter, open, group.span_close())) });
@@ -151,11 +152,9 @@ impl TokenBuffer {
         (buffer, spans)
     }
 
-    fn push(&mut self, kind: TokenKind, text: &str) -> usize {
-        let start = self.text.len();
-        self.text.push_str(text);
+    fn push(&mut self, kind: TokenKind, text: impl Into<Cow<'static, str>>) -> usize {
         let index = self.tokens.len();
-        self.tokens.push(Token { kind, start, end: self.text.len(), partner: index });
+        self.tokens.push(Token { kind, text: text.into(), partner: index });
         index
     }
 
@@ -171,6 +170,12 @@ impl TokenBuffer {
         self.tokens.is_empty()
     }
 
+    /// Whether an invisible group is left in the buffer.
+    #[must_use]
+    pub fn has_invisible_groups(&self) -> bool {
+        self.invisible
+    }
+
     /// What token `index` is; `None` past the end.
     #[must_use]
     pub fn kind(&self, index: usize) -> Option<TokenKind> {
@@ -180,7 +185,7 @@ impl TokenBuffer {
     /// The text of token `index`; empty past the end.
     #[must_use]
     pub fn text(&self, index: usize) -> &str {
-        self.tokens.get(index).map_or("", |token| &self.text[token.start..token.end])
+        self.tokens.get(index).map_or("", |token| &token.text)
     }
 
     /// The other end of the group that token `index` opens or closes; `index` itself for other tokens.
@@ -323,6 +328,42 @@ impl TokenBuffer {
             _ => true,
         }
     }
+}
+
+/// The text of a punctuation character. Slicing one long text, or allocating for each, costs more than all of parsing at
+/// opt-level 0.
+fn punct_text(ch: char) -> Cow<'static, str> {
+    const ALL: [(char, &str); 23] = [
+        (',', ","),
+        (';', ";"),
+        ('=', "="),
+        ('-', "-"),
+        ('>', ">"),
+        (':', ":"),
+        ('.', "."),
+        ('|', "|"),
+        ('*', "*"),
+        ('+', "+"),
+        ('/', "/"),
+        ('%', "%"),
+        ('<', "<"),
+        ('&', "&"),
+        ('!', "!"),
+        ('#', "#"),
+        ('?', "?"),
+        ('^', "^"),
+        ('@', "@"),
+        ('$', "$"),
+        ('~', "~"),
+        ('\'', "'"),
+        ('`', "`"),
+    ];
+    for (known, text) in ALL {
+        if known == ch {
+            return Cow::Borrowed(text);
+        }
+    }
+    Cow::Owned(ch.to_string())
 }
 
 fn trees(stream: TokenStream) -> std::vec::IntoIter<TokenTree> {

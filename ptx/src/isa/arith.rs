@@ -66,7 +66,7 @@ family! {
             "abs.<s16|s32|s64> d, a",
             "abs[.ftz].f32 d, a",
             "abs.f64 d, a",
-            "abs[.ftz].<f16|f16x2> d, a:T0!",
+            "abs[.ftz].<f16|f16x2> d, a:T0! @6.5",
             "abs.<bf16|bf16x2> d, a:T0! @7.0/80",
         ];
         /// Negation.

@@ -22,12 +22,12 @@ family! {
             "set.<$cmp>[.<and|or|xor>].<u32|s32|f32>.<s16|s32|s64> d, a:T1, b:T1, !c?and|or|xor",
             "set.<$fcmp>[.<and|or|xor>][.ftz].<u32|s32|f32>.f32 d, a:T1, b:T1, !c?and|or|xor",
             "set.<$fcmp>[.<and|or|xor>].<u32|s32|f32>.f64 d, a:T1, b:T1, !c?and|or|xor",
-            "set.<$fcmp>[.<and|or|xor>][.ftz].<f16|u16|s16|u32|s32>.f16 d, a:T1!, b:T1!, !c?and|or|xor",
+            "set.<$fcmp>[.<and|or|xor>][.ftz].<f16|u16@6.5|s16@6.5|u32@6.5|s32@6.5>.f16 d, a:T1!, b:T1!, !c?and|or|xor",
             "set.<$fcmp>[.<and|or|xor>][.ftz].f16x2.f16x2 d, a:T1!, b:T1!, !c?and|or|xor",
         ];
         /// One of two by a predicate.
         Selp: "9.7.5.3", None, None, [
-            "selp.<b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64> d, a, b, c:pred!",
+            "selp.<b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64> d, a, b, !c",
         ];
         /// One of two by the sign of a third.
         Slct: "9.7.5.4", None, None, [

@@ -6,18 +6,28 @@ family! {
         /// Move: registers, constants, special registers, addresses; with a vector, packing and unpacking.
         Mov: "9.7.9.3, 9.7.9.4", None, None, [
             "mov.<u16|u32|u64|s16|s32|s64|f32|f64|pred> d, a:T0&",
-            "mov.<b16|b32|b64|b128@8.3/70> d:T0/, a:T0/&",
+            "mov.<b16|b32|b64|b128@8.3/70> d:T0/, a:T0&",
+            "mov.<b16|b32|b64|b128@8.3/70> d, a:T0/&",
         ];
         /// Conversion of numbers.
         Cvt: "9.7.9.21", None, None, [
-            "cvt[.sat].<$int>.<$int> d:T0+, a:T1+&",
-            "cvt.<$irnd>[.ftz][.sat].<$int>.<f16|f32> d:T0+, a:T1",
-            "cvt.<$irnd>[.sat].<$int>.<f64|bf16@7.8/90> d:T0+, a:T1",
+            "cvt.<$int>.<$int> d:T0+, a:T1+&",
+            "cvt.sat.u8.<u16|u32|u64|s8|s16|s32|s64> d:T0+, a:T1+",
+            "cvt.sat.s8.<u8|u16|u32|u64|s16|s32|s64> d:T0+, a:T1+",
+            "cvt.sat.u16.<u32|u64|s8|s16|s32|s64> d:T0+, a:T1+",
+            "cvt.sat.s16.<u16|u32|u64|s32|s64> d:T0+, a:T1+",
+            "cvt.sat.u32.<u64|s8|s16|s32|s64> d:T0+, a:T1+",
+            "cvt.sat.s32.<u32|u64|s64> d:T0+, a:T1+",
+            "cvt.sat.u64.<s8|s16|s32|s64> d:T0+, a:T1+",
+            "cvt.sat.s64.u64 d:T0+, a:T1+",
+            "cvt.<$irnd>[.ftz][.sat].<$int>.f32 d:T0+, a:T1",
+            "cvt.<$irnd>[.sat].<$int>.<f16|f64> d:T0+, a:T1",
+            "cvt.<$irnd>.<$i16_64>.bf16 d:T0+, a:T1! @7.8/90",
             "cvt.<$frnd>[.sat].<f16|f32|f64>.<$int> d, a:T1+",
-            "cvt.<$frnd>.bf16.<$int> d, a:T1+ @7.8/90",
+            "cvt.<$frnd>.bf16.<$i16_64> d, a:T1+ @7.8/90",
             "cvt[.<$irnd>][.ftz][.sat].f32.f32 d, a:T1",
             "cvt[.<$irnd>][.sat].f64.f64 d, a:T1",
-            "cvt[.<$irnd>][.ftz][.sat].f16.f16 d, a:T1!",
+            "cvt[.<$irnd>][.sat].f16.f16 d, a:T1!",
             "cvt.<$frnd>[.ftz][.sat].f32.f64 d, a:T1",
             "cvt[.ftz][.sat].f64.f32 d, a:T1",
             "cvt.<$frnd>[.ftz][.sat].f16.f32 d, a:T1",
@@ -42,7 +52,7 @@ family! {
         /// Generic address of an address in a space, or back with `.to`.
         Cvta: "9.7.9.20", None, None, [
             "cvta.<const|global|local|shared|shared::cta|shared::cluster|param@7.7>.<u32|u64> d, a:T0&",
-            "cvta.to.<const|global|local|shared|shared::cta|shared::cluster|param@7.7>.<u32|u64> d, a:T0&",
+            "cvta.to.<const|global|local|shared|shared::cta|shared::cluster|param@7.7>.<u32|u64> d, a:T0!",
         ];
         /// Whether a generic address lies in a space.
         Isspacep: "9.7.9.19", None, None, [

@@ -34,38 +34,38 @@ family! {
         /// Bulk copy of contiguous bytes.
         CpAsyncBulk: "9.7.9.25.4.1", Async, None, [
             concat!("cp.async.bulk.shared::cluster.global", tx!(), "[.multicast::cluster][.L2::cache_hint] \
-                *d:shared::cluster, *a:global, n:u32, *m:shared, c:b16?multicast::cluster, e:b64?L2::cache_hint @8.0/90"),
+                *d:shared::cluster, *a:global, n:u32{0..1048560/16}, *m:shared, c:b16?multicast::cluster, e:b64?L2::cache_hint @8.0/90"),
             concat!("cp.async.bulk.shared::cta.global", tx!(), "[.L2::cache_hint] \
-                *d:shared::cta, *a:global, n:u32, *m:shared, e:b64?L2::cache_hint @8.6/90"),
+                *d:shared::cta, *a:global, n:u32{0..1048560/16}, *m:shared, e:b64?L2::cache_hint @8.6/90"),
             concat!("cp.async.bulk.shared::cluster.shared::cta", tx!(), " \
-                *d:shared::cluster, *a:shared::cta, n:u32, *m:shared::cluster @8.0/90"),
+                *d:shared::cluster, *a:shared::cta, n:u32{0..1048560/16}, *m:shared::cluster @8.0/90"),
             "cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint] \
-                *d:global, *a:shared::cta, n:u32, e:b64?L2::cache_hint @8.0/90",
+                *d:global, *a:shared::cta, n:u32{0..1048560/16}, e:b64?L2::cache_hint @8.0/90",
         ];
         /// Bulk reduction of contiguous elements.
         CpReduceAsyncBulk: "9.7.9.25.4.2", Async, None, [
             concat!("cp.reduce.async.bulk.shared::cluster.shared::cta", tx!(), ".<and|or|xor>.b32 \
-                *d:shared::cluster, *a:shared::cta, n:u32, *m:shared::cluster @8.0/90"),
+                *d:shared::cluster, *a:shared::cta, n:u32{0..1048560/16}, *m:shared::cluster @8.0/90"),
             concat!("cp.reduce.async.bulk.shared::cluster.shared::cta", tx!(), ".add.<u32|s32|u64> \
-                *d:shared::cluster, *a:shared::cta, n:u32, *m:shared::cluster @8.0/90"),
+                *d:shared::cluster, *a:shared::cta, n:u32{0..1048560/16}, *m:shared::cluster @8.0/90"),
             concat!("cp.reduce.async.bulk.shared::cluster.shared::cta", tx!(), ".<min|max>.<u32|s32> \
-                *d:shared::cluster, *a:shared::cta, n:u32, *m:shared::cluster @8.0/90"),
+                *d:shared::cluster, *a:shared::cta, n:u32{0..1048560/16}, *m:shared::cluster @8.0/90"),
             concat!("cp.reduce.async.bulk.shared::cluster.shared::cta", tx!(), ".<inc|dec>.u32 \
-                *d:shared::cluster, *a:shared::cta, n:u32, *m:shared::cluster @8.0/90"),
+                *d:shared::cluster, *a:shared::cta, n:u32{0..1048560/16}, *m:shared::cluster @8.0/90"),
             "cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].<and|or|xor>.<b32|b64> \
-                *d:global, *a:shared::cta, n:u32, e:b64?L2::cache_hint @8.0/90",
+                *d:global, *a:shared::cta, n:u32{0..1048560/16}, e:b64?L2::cache_hint @8.0/90",
             "cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].add.<u32|s32|u64|f32|f64> \
-                *d:global, *a:shared::cta, n:u32, e:b64?L2::cache_hint @8.0/90",
+                *d:global, *a:shared::cta, n:u32{0..1048560/16}, e:b64?L2::cache_hint @8.0/90",
             "cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].<inc|dec>.u32 \
-                *d:global, *a:shared::cta, n:u32, e:b64?L2::cache_hint @8.0/90",
+                *d:global, *a:shared::cta, n:u32{0..1048560/16}, e:b64?L2::cache_hint @8.0/90",
             "cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].<min|max>.<u32|s32|u64|s64|f16|bf16> \
-                *d:global, *a:shared::cta, n:u32, e:b64?L2::cache_hint @8.0/90",
+                *d:global, *a:shared::cta, n:u32{0..1048560/16}, e:b64?L2::cache_hint @8.0/90",
             "cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].add.noftz.<f16|bf16> \
-                *d:global, *a:shared::cta, n:u32, e:b64?L2::cache_hint @8.0/90",
+                *d:global, *a:shared::cta, n:u32{0..1048560/16}, e:b64?L2::cache_hint @8.0/90",
         ];
         /// Prefetch of contiguous bytes into L2.
         CpAsyncBulkPrefetch: "9.7.9.25.4.3", Async, None, [
-            "cp.async.bulk.prefetch.L2.global[.L2::cache_hint] *a:global, n:u32, e:b64?L2::cache_hint @8.0/90",
+            "cp.async.bulk.prefetch.L2.global[.L2::cache_hint] *a:global, n:u32{0..1048560/16}, e:b64?L2::cache_hint @8.0/90",
         ];
         /// Copy of a box of a tensor.
         CpAsyncBulkTensor: "9.7.9.25.5.2", Async, None, [

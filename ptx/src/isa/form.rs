@@ -19,7 +19,9 @@
 //!   accumulator of `wgmma` (m·n/128 registers, or half as many with packed halves), `xO` the offsets of an `im2col` copy;
 //! - then `!` no immediate, `+` the register may be wider than the type, `&` also symbols and special registers, `/` (before `&`) also
 //!   a vector of equal parts that together have the type's size;
+//! - then `{0..15}`, `{0..1024/32}`, `{1|2}`: what a constant here may be (`/32`: multiples of 32 only);
 //! - `name?` may be left out, `name?a|b` is present exactly when one of these modifiers is, `…@8.0/90` needs that version and target;
+//! - after the operands, `-a|b+c|d` forbids every combination of one of `a b` with one of `c d`;
 //! - `label`, `table`, `callee`, `args`, `rets`, `tensor` as types are what they say.
 
 use crate::isa::Op;
@@ -44,6 +46,8 @@ pub struct Form {
     pub operands: Vec<OperandSpec>,
     /// What the form needs whatever its modifiers.
     pub requirement: Requirement,
+    /// Modifiers that may not stand together: none of the first with any of the second.
+    pub exclusions: Vec<(Vec<Modifier>, Vec<Modifier>)>,
     /// The line of the table.
     pub syntax: &'static str,
 }
@@ -76,6 +80,8 @@ pub struct OperandSpec {
     pub ty: TypeRule,
     /// How many elements.
     pub count: Count,
+    /// What a constant at a position of kind [`OperandKind::Source`] may be, beyond fitting the type.
+    pub range: Option<ImmRule>,
     /// Whether a register may be wider than the type (`ld`, `st`, `cvt`; 9.4.1).
     pub widening: bool,
     /// Whether `_` may stand here.
@@ -211,6 +217,10 @@ impl Form {
         if modifiers.len() > self.slots.len() {
             return None;
         }
+        let has = |any: &[Modifier]| any.iter().any(|modifier| modifiers.contains(modifier));
+        if self.exclusions.iter().any(|(first, second)| has(first) && has(second)) {
+            return None;
+        }
         if !any_order {
             return in_order(&self.slots, modifiers).then(|| modifiers.to_vec());
         }
@@ -324,13 +334,16 @@ impl Form {
             Some((line, need)) => (line, parse_requirement(need)?),
             None => (syntax, Requirement::ANCIENT),
         };
+        let mut parts = line.split(" -");
+        let line = parts.next().unwrap_or_default();
+        let exclusions = parts.map(parse_exclusion).collect::<Result<_, _>>()?;
         let (head, operands) = line.split_once(' ').unwrap_or((line, ""));
         let mnemonic_end = head.find(['.', '[']).unwrap_or(head.len());
         let (mnemonic, rest) = head.split_at(mnemonic_end);
         let slots = parse_slots(rest)?;
         let operands =
             operands.split(", ").filter(|text| !text.is_empty()).map(parse_operand).collect::<Result<_, _>>()?;
-        Ok(Form { op, index, mnemonic, slots, operands, requirement, syntax })
+        Ok(Form { op, index, mnemonic, slots, operands, requirement, exclusions, syntax })
     }
 }
 
@@ -384,13 +397,7 @@ fn parse_slots(mut rest: &'static str) -> Result<Vec<Slot>, String> {
                 Some((word, need)) => (word, parse_requirement(need)?),
                 None => (word, Requirement::ANCIENT),
             };
-            if let Some(name) = word.strip_prefix('$') {
-                for text in group(name).ok_or_else(|| format!("no group `{word}`"))? {
-                    let modifier = Modifier::from_text(&text).ok_or_else(|| format!("no modifier `{text}`"))?;
-                    alternatives.push((modifier, need.and(space_requirement(modifier))));
-                }
-            } else {
-                let modifier = Modifier::from_text(word).ok_or_else(|| format!("no modifier `{word}`"))?;
+            for modifier in parse_words(word)? {
                 alternatives.push((modifier, need.and(space_requirement(modifier))));
             }
         }
@@ -398,6 +405,28 @@ fn parse_slots(mut rest: &'static str) -> Result<Vec<Slot>, String> {
         rest = after;
     }
     Ok(slots)
+}
+
+/// One word, or those of a group.
+fn parse_words(word: &str) -> Result<Vec<Modifier>, String> {
+    let modifier = |text: &str| Modifier::from_text(text).ok_or_else(|| format!("no modifier `{text}`"));
+    match word.strip_prefix('$') {
+        None => Ok(vec![modifier(word)?]),
+        Some(name) => {
+            let words = group(name).ok_or_else(|| format!("no group `{word}`"))?;
+            words.iter().map(|text| modifier(text)).collect()
+        }
+    }
+}
+
+/// `a|b+c|d`.
+fn parse_exclusion(text: &str) -> Result<(Vec<Modifier>, Vec<Modifier>), String> {
+    let (first, second) = text.split_once('+').ok_or("an exclusion lacks its `+`")?;
+    let words = |text: &str| -> Result<Vec<Modifier>, String> {
+        let words: Vec<Vec<Modifier>> = text.split('|').map(parse_words).collect::<Result<_, _>>()?;
+        Ok(words.into_iter().flatten().collect())
+    };
+    Ok((words(first)?, words(second)?))
 }
 
 /// What the words for a part of shared memory or of the parameters need wherever they stand (5.1).
@@ -438,6 +467,12 @@ fn group(name: &str) -> Option<Vec<String>> {
         "int" => "u8 u16 u32 u64 s8 s16 s32 s64",
         "rank" => "1d 2d 3d 4d 5d",
         "l1" => "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate",
+        "any_shared" => "shared shared::cta shared::cluster",
+        "b64" => "b64 u64 s64 f64",
+        "hints" => {
+            "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate L2::cache_hint \
+             L2::64B L2::128B L2::256B"
+        }
         "redop" => "add min max inc dec and or xor",
         _ => {
             // `m64k16`: every width of an accumulator, in steps of 8; `m64k32i`: the widths of integer products.
@@ -470,6 +505,10 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
         Some((name, spec)) => (name, Some(spec)),
         None => (text, None),
     };
+    let (spec, range) = match spec.and_then(|spec| spec.strip_suffix('}')?.split_once('{')) {
+        Some((spec, rule)) => (Some(spec), Some(parse_imm_rule(Some(rule))?)),
+        None => (spec, None),
+    };
     let sink = name.starts_with('_');
     let name = name.strip_prefix('_').unwrap_or(name);
     let name = if name.is_empty() { "d" } else { name };
@@ -479,6 +518,7 @@ fn parse_operand(text: &'static str) -> Result<OperandSpec, String> {
         kind: if name.starts_with('d') { OperandKind::Reg } else { OperandKind::Source },
         ty: TypeRule::Slot(0),
         count: Count::Scalar,
+        range,
         widening: false,
         sink,
         presence,

@@ -45,22 +45,22 @@ family! {
         /// Asynchronous product and sum by a warpgroup. A comes from shared memory (a descriptor) or registers, B from shared
         /// memory. The operands after B: whether to add to D, signs of A and B, transposition of A and B (16-bit types).
         WgmmaMmaAsync: "9.7.15.5.2", Async, Aligned, [
-            "wgmma.mma_async.sync.aligned.<$m64k16>.f32.f16.f16 d:f32xD, a:b64!, b:b64!, p:pred, #u:-1|1, #v:-1|1, #x:0..1, #y:0..1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k16>.f32.f16.f16 d:f32xD, a:b32x4, b:b64!, p:pred, #u:-1|1, #v:-1|1, #y:0..1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k16>.f16.f16.f16 d:b32xH, a:b64!, b:b64!, p:pred, #u:-1|1, #v:-1|1, #x:0..1, #y:0..1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k16>.f16.f16.f16 d:b32xH, a:b32x4, b:b64!, p:pred, #u:-1|1, #v:-1|1, #y:0..1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k16>.f32.bf16.bf16 d:f32xD, a:b64!, b:b64!, p:pred, #u:-1|1, #v:-1|1, #x:0..1, #y:0..1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k16>.f32.bf16.bf16 d:f32xD, a:b32x4, b:b64!, p:pred, #u:-1|1, #v:-1|1, #y:0..1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k8>.f32.tf32.tf32 d:f32xD, a:b64!, b:b64!, p:pred, #u:-1|1, #v:-1|1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k8>.f32.tf32.tf32 d:f32xD, a:b32x4, b:b64!, p:pred, #u:-1|1, #v:-1|1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k32>.f32.<e4m3|e5m2>.<e4m3|e5m2> d:f32xD, a:b64!, b:b64!, p:pred, #u:-1|1, #v:-1|1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k32>.f32.<e4m3|e5m2>.<e4m3|e5m2> d:f32xD, a:b32x4, b:b64!, p:pred, #u:-1|1, #v:-1|1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k32>.f16.<e4m3|e5m2>.<e4m3|e5m2> d:b32xH, a:b64!, b:b64!, p:pred, #u:-1|1, #v:-1|1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k32>.f16.<e4m3|e5m2>.<e4m3|e5m2> d:b32xH, a:b32x4, b:b64!, p:pred, #u:-1|1, #v:-1|1 @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k32i>.s32.s8.<s8|u8@8.4>[.satfinite] d:s32xD, a:b64!, b:b64!, p:pred @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k32i>.s32.s8.<s8|u8@8.4>[.satfinite] d:s32xD, a:b32x4, b:b64!, p:pred @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k32i>.s32.u8.<u8|s8@8.4>[.satfinite] d:s32xD, a:b64!, b:b64!, p:pred @8.0/90a",
-            "wgmma.mma_async.sync.aligned.<$m64k32i>.s32.u8.<u8|s8@8.4>[.satfinite] d:s32xD, a:b32x4, b:b64!, p:pred @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k16>.f32.f16.f16 d:f32xD, a:b64!, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1, #x:0..1, #y:0..1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k16>.f32.f16.f16 d:f32xD, a:b32x4, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1, #y:0..1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k16>.f16.f16.f16 d:b32xH, a:b64!, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1, #x:0..1, #y:0..1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k16>.f16.f16.f16 d:b32xH, a:b32x4, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1, #y:0..1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k16>.f32.bf16.bf16 d:f32xD, a:b64!, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1, #x:0..1, #y:0..1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k16>.f32.bf16.bf16 d:f32xD, a:b32x4, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1, #y:0..1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k8>.f32.tf32.tf32 d:f32xD, a:b64!, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k8>.f32.tf32.tf32 d:f32xD, a:b32x4, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k32>.f32.<e4m3|e5m2>.<e4m3|e5m2> d:f32xD, a:b64!, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k32>.f32.<e4m3|e5m2>.<e4m3|e5m2> d:f32xD, a:b32x4, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k32>.f16.<e4m3|e5m2>.<e4m3|e5m2> d:b32xH, a:b64!, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k32>.f16.<e4m3|e5m2>.<e4m3|e5m2> d:b32xH, a:b32x4, b:b64!, p:pred{0|1}, #u:-1|1, #v:-1|1 @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k32i>.s32.s8.<s8|u8@8.4>[.satfinite] d:s32xD, a:b64!, b:b64!, p:pred{0|1} @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k32i>.s32.s8.<s8|u8@8.4>[.satfinite] d:s32xD, a:b32x4, b:b64!, p:pred{0|1} @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k32i>.s32.u8.<u8|s8@8.4>[.satfinite] d:s32xD, a:b64!, b:b64!, p:pred{0|1} @8.0/90a",
+            "wgmma.mma_async.sync.aligned.<$m64k32i>.s32.u8.<u8|s8@8.4>[.satfinite] d:s32xD, a:b32x4, b:b64!, p:pred{0|1} @8.0/90a",
         ];
     }
 }

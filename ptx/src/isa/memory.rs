@@ -13,30 +13,36 @@ family! {
         /// Load.
         Ld: "9.7.9.8", Read, None, [
             "ld[.weak][.<const|global|local|shared|shared::cta|shared::cluster|param|param::entry|param::func>]\
-             [.<ca|cg|cs|lu|cv>][.<v2|v4>].<$mem> d:T0xV+, *a",
-            concat!("ld[.weak][.global]", hints!(), "[.<v2|v4>].<$mem> d:T0xV+, *a, e:b64?L2::cache_hint"),
-            "ld.volatile[.<const|global|local|shared|shared::cta|shared::cluster|param|param::entry|param::func>]\
-             [.<v2|v4>].<$mem> d:T0xV+, *a",
+             [.<ca|cg|cs|lu|cv>][.<v2|v4>].<$mem> d:T0xV+, *a -v4+$b64",
+            concat!(
+                "ld[.weak][.global][.<ca|cg|cs|lu|cv>]", hints!(),
+                "[.<v2|v4>].<$mem> d:T0xV+, *a, e:b64?L2::cache_hint -v4+$b64 -$l1+ca|cg|cs|lu|cv"
+            ),
+            "ld.volatile[.<global|$any_shared>][.<v2|v4>].<$mem> d:T0xV+, *a -v4+$b64",
             concat!(
                 "ld.<relaxed|acquire>.<cta|cluster|gpu|sys>[.<global|shared|shared::cta|shared::cluster>]",
-                hints!(), "[.<v2|v4>].<$mem> d:T0xV+, *a, e:b64?L2::cache_hint"
+                hints!(), "[.<v2|v4>].<$mem> d:T0xV+, *a, e:b64?L2::cache_hint -v4+$b64 -$hints+$any_shared"
             ),
             "ld.mmio.relaxed.sys[.global].<$mem> d:T0+, *a @8.2/70",
         ];
         /// Load of data that nothing writes while the kernel runs.
         LdNc: "9.7.9.9", Read, None, [
-            concat!("ld.global[.<ca|cg|cs>].nc", hints!(), "[.<v2|v4>].<$mem> d:T0xV+, *a, e:b64?L2::cache_hint"),
+            concat!(
+                "ld.global[.<ca|cg|cs>].nc", hints!(),
+                "[.<v2|v4>].<$mem> d:T0xV+, *a, e:b64?L2::cache_hint -v4+$b64 -$l1+ca|cg|cs"
+            ),
         ];
         /// Load of data that is the same for the whole warp.
-        Ldu: "9.7.9.10", Read, None, ["ldu[.global][.<v2|v4>].<$mem> d:T0xV+, *a"];
+        Ldu: "9.7.9.10", Read, None, ["ldu[.global][.<v2|v4>].<$mem> d:T0xV+, *a -v4+$b64"];
         /// Store.
         St: "9.7.9.11", Write, None, [
             "st[.weak][.<global|local|shared|shared::cta|shared::cluster|param|param::func>]\
-             [.<wb|cg|cs|wt>][.<v2|v4>].<$mem> *a, b:T0xV+",
-            "st[.weak][.global][.<$l1@7.4>][.L2::cache_hint@7.4/80][.<v2|v4>].<$mem> *a, b:T0xV+, e:b64?L2::cache_hint",
-            "st.volatile[.<global|local|shared|shared::cta|shared::cluster|param|param::func>][.<v2|v4>].<$mem> *a, b:T0xV+",
+             [.<wb|cg|cs|wt>][.<v2|v4>].<$mem> *a, b:T0xV+ -v4+$b64",
+            "st[.weak][.global][.<$l1@7.4>][.L2::cache_hint@7.4/80][.<v2|v4>].<$mem> *a, b:T0xV+, e:b64?L2::cache_hint -v4+$b64",
+            "st.volatile[.<global|$any_shared>][.<v2|v4>].<$mem> *a, b:T0xV+ -v4+$b64",
             "st.<relaxed|release>.<cta|cluster|gpu|sys>[.<global|shared|shared::cta|shared::cluster>]\
-             [.<$l1@7.4>][.L2::cache_hint@7.4/80][.<v2|v4>].<$mem> *a, b:T0xV+, e:b64?L2::cache_hint",
+             [.<$l1@7.4>][.L2::cache_hint@7.4/80][.<v2|v4>].<$mem> *a, b:T0xV+, e:b64?L2::cache_hint \
+             -v4+$b64 -$hints+$any_shared",
             "st.mmio.relaxed.sys[.global].<$mem> *a, b:T0+ @8.2/70",
         ];
         /// Prefetch of a cache line.

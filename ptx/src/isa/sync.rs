@@ -5,17 +5,17 @@ family! {
     Synchronization {
         /// Named barrier of a CTA; every warp that reaches it must be converged.
         Bar: "9.7.13.1", Sync, Aligned, [
-            "bar[.cta@7.8].sync a:u32, b:u32?",
-            "bar[.cta@7.8].arrive a:u32, b:u32",
-            "bar[.cta@7.8].red.popc.u32 d:u32, a:u32, b:u32?, !c",
-            "bar[.cta@7.8].red.<and|or>.pred d:pred, a:u32, b:u32?, !c",
+            "bar[.cta@7.8].sync a:u32{0..15}, b:u32{0..1024/32}?",
+            "bar[.cta@7.8].arrive a:u32{0..15}, b:u32{32..1024/32}",
+            "bar[.cta@7.8].red.popc.u32 d:u32, a:u32{0..15}, b:u32{0..1024/32}?, !c",
+            "bar[.cta@7.8].red.<and|or>.pred d:pred, a:u32{0..15}, b:u32{0..1024/32}?, !c",
         ];
         /// Named barrier of a CTA, also for diverged warps.
         Barrier: "9.7.13.1", Sync, None, [
-            "barrier[.cta@7.8].sync[.aligned] a:u32, b:u32?",
-            "barrier[.cta@7.8].arrive[.aligned] a:u32, b:u32",
-            "barrier[.cta@7.8].red.popc[.aligned].u32 d:u32, a:u32, b:u32?, !c",
-            "barrier[.cta@7.8].red.<and|or>[.aligned].pred d:pred, a:u32, b:u32?, !c",
+            "barrier[.cta@7.8].sync[.aligned] a:u32{0..15}, b:u32{0..1024/32}?",
+            "barrier[.cta@7.8].arrive[.aligned] a:u32{0..15}, b:u32{32..1024/32}",
+            "barrier[.cta@7.8].red.popc[.aligned].u32 d:u32, a:u32{0..15}, b:u32{0..1024/32}?, !c",
+            "barrier[.cta@7.8].red.<and|or>[.aligned].pred d:pred, a:u32{0..15}, b:u32{0..1024/32}?, !c",
         ];
         /// Barrier of the threads of a member mask.
         BarWarp: "9.7.13.2", Sync, Mask, ["bar.warp.sync m:b32"];
@@ -44,7 +44,7 @@ family! {
             "fence.proxy.tensormap::generic.acquire.<cta|cluster|gpu|sys> *a, #n:128 @8.3/90",
         ];
         /// Creation of an mbarrier with an expected count.
-        MbarrierInit: "9.7.13.16.9", Sync, None, ["mbarrier.init[.<$shared>].b64 *a, b:u32 @7.0/80"];
+        MbarrierInit: "9.7.13.16.9", Sync, None, ["mbarrier.init[.<$shared>].b64 *a, b:u32{1..1048575} @7.0/80"];
         /// End of an mbarrier's life.
         MbarrierInval: "9.7.13.16.10", Sync, None, ["mbarrier.inval[.<$shared>].b64 *a @7.0/80"];
         /// Raise of the transaction count.
@@ -88,9 +88,9 @@ family! {
         /// Test of a phase, without waiting.
         MbarrierTestWait: "9.7.13.16.16", Sync, None, [
             "mbarrier.test_wait[.<$shared>].b64 d:pred, *a, b:b64 @7.0/80",
-            "mbarrier.test_wait.<acquire|relaxed@8.6>.<cta|cluster>[.<$shared>].b64 d:pred, *a, b:b64 @8.0/90",
+            "mbarrier.test_wait.<acquire|relaxed@8.6/90>.<cta|cluster>[.<$shared>].b64 d:pred, *a, b:b64 @8.0/80",
             "mbarrier.test_wait.parity[.<$shared>].b64 d:pred, *a, b:u32 @7.1/80",
-            "mbarrier.test_wait.parity.<acquire|relaxed@8.6>.<cta|cluster>[.<$shared>].b64 d:pred, *a, b:u32 @8.0/90",
+            "mbarrier.test_wait.parity.<acquire|relaxed@8.6/90>.<cta|cluster>[.<$shared>].b64 d:pred, *a, b:u32 @8.0/80",
         ];
         /// Wait for a phase, up to a limit of the system or of the hint in nanoseconds.
         MbarrierTryWait: "9.7.13.16.16", Sync, None, [

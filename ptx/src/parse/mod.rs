@@ -179,10 +179,9 @@ impl<'a> Parser<'a> {
         Ok(negated)
     }
 
-    /// A byte offset with its sign: `+4`, `-4`, `+-4`, or nothing.
+    /// A byte offset: `+4`, `+-4`, or nothing. There is no `-4` in PTX.
     fn offset(&mut self) -> Result<i64> {
-        let plus = self.eat('+');
-        if !plus && self.peek() != Token::Punct('-') {
+        if !self.eat('+') {
             return Ok(0);
         }
         match self.constant()? {
