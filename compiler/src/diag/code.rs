@@ -20,6 +20,12 @@ macro_rules! codes {
                 const ROWS: &[Row] = &[$(Row { code: stringify!($code), name: $name, level: Level::$level, summary: $summary },)*];
                 &ROWS[self as usize]
             }
+
+            /// The code written so: `TW0401`.
+            #[must_use]
+            pub fn from_text(text: &str) -> Option<Code> {
+                Self::ALL.iter().copied().find(|code| code.row().code == text)
+            }
         }
     };
 }

@@ -1,6 +1,6 @@
 //! The collector: findings go in as they are met and come out deduplicated, in source order, and not too many.
 
-use super::{Diagnostic, IntoDiagnostic, Level};
+use super::{Code, Diagnostic, IntoDiagnostic, Level};
 
 /// Findings shown at once, per level; the rest is counted.
 const SHOWN: usize = 8;
@@ -74,6 +74,11 @@ impl Diagnostics {
     #[must_use]
     pub fn found(&self) -> &[Diagnostic] {
         &self.found
+    }
+
+    /// Drops the warnings with these codes: what `#[allow(TW0401)]` asks for. Errors stay.
+    pub fn silence(&mut self, codes: &[Code]) {
+        self.found.retain(|found| found.level == Level::Error || !codes.contains(&found.code));
     }
 
     /// What to show: sorted by place, duplicates (same code, same place) removed, capped.

@@ -138,8 +138,8 @@ impl Lines {
                 let row = format!(
                     "{:width$} | {}{} {}",
                     "",
-                    " ".repeat((column - 1).min(1000)),
-                    sign.repeat((end_column - column).min(1000)),
+                    " ".repeat(column.saturating_sub(1).min(1000)),
+                    sign.repeat(end_column.saturating_sub(column).min(1000)),
                     mark.text
                 );
                 out.push_str(row.trim_end());

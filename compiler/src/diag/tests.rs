@@ -330,6 +330,26 @@ fn edits_come_with_the_tokens_they_replace() {
     assert_eq!(edited.help[2].replacement, Some((Span::token(SpanId(4)), "4".to_owned())));
 }
 
+#[test]
+fn warnings_can_be_silenced_and_errors_cannot() {
+    let mut diagnostics = Diagnostics::new();
+    for (code, level) in [
+        (Code::TW0401, Level::Warning),
+        (Code::TW0401, Level::Error),
+        (Code::TW0501, Level::Warning),
+        (Code::TW0501, Level::Error),
+    ] {
+        let mut found = Diagnostic::new(code, Span::token(SpanId(0)), "found");
+        found.level = level;
+        diagnostics.report(found);
+    }
+    let code = Code::from_text("TW0401").expect("a code");
+    diagnostics.silence(&[code]);
+    let left: Vec<_> = diagnostics.found().iter().map(|found| (found.code, found.level)).collect();
+    assert_eq!(left, [(Code::TW0401, Level::Error), (Code::TW0501, Level::Warning), (Code::TW0501, Level::Error)]);
+    assert_eq!(Code::from_text("TW9999"), None);
+}
+
 /// Rows are in order, and every code names itself by its hundreds and has a name of its own.
 #[test]
 fn the_table_of_codes_is_well_formed() {

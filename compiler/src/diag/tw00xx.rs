@@ -13,6 +13,8 @@ pub enum Expected {
     Token(&'static str),
     /// The name of something.
     Name(Named),
+    /// The second result of an op that has two.
+    SecondAxis,
     /// One word of a set.
     Word(WordSet),
     /// An expression.
@@ -66,6 +68,7 @@ impl fmt::Display for Expected {
         match self {
             Expected::Token(text) => write!(f, "`{text}`"),
             Expected::Name(named) => named.fmt(f),
+            Expected::SecondAxis => f.write_str("a second axis, as in `-> outer, inner`"),
             Expected::Word(set) => f.write_str(&set.with_article()),
             Expected::Expression => f.write_str("an expression"),
             Expected::Block => f.write_str("`;` or a block `{ … }`"),
@@ -112,6 +115,8 @@ fn shorten(text: &str) -> String {
     text.chars().take(SHOWN).chain(['…']).collect()
 }
 
+const TYPES: &str = "a tensor is written `f32[M, N]`, a scalar `f32`";
+
 /// TW0001: a token that the grammar does not allow here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnexpectedToken {
@@ -135,6 +140,9 @@ impl IntoDiagnostic for UnexpectedToken {
             return Diagnostic::new(Code::TW0001, place, title).replace(place, format!("{before}{text}"), help);
         }
         let mut diagnostic = Diagnostic::new(Code::TW0001, span, format!("expected {expected}, found {found}"));
+        if expected == Expected::Word(WordSet::ElementType) {
+            diagnostic = diagnostic.help(TYPES);
+        }
         if expected == Expected::End {
             diagnostic = diagnostic.note("an expression, clause or list ended before this token");
         }
@@ -236,6 +244,7 @@ impl IntoDiagnostic for UnknownWord {
                 .note(format!("known here: {}", list.join(", ")));
         match closest(&word, known.iter().copied()) {
             Some(meant) => diagnostic.replace(span, meant, format!("did you mean `{meant}`?")),
+            None if set == WordSet::ElementType => diagnostic.help(TYPES),
             None => diagnostic,
         }
     }

@@ -8,7 +8,9 @@ use super::cursor::{Parse, Parser, Reported};
 use super::span::Span;
 use super::tokens::{Delimiter, TokenKind};
 use crate::diag::suggest::closest;
-use crate::diag::tw00xx::{Expected, Foreign, ForeignSyntax, Named, NotSupportedYet, UnknownWord, WordSet};
+use crate::diag::tw00xx::{
+    Expected, Foreign, ForeignSyntax, Named, NotSupportedYet, RepeatedClause, UnknownWord, WordSet,
+};
 
 const STATEMENTS: &[&str] = &["launch", "schedule", "stage", "inline", "unit", "tune", "pass"];
 const CLAUSES: &[&str] = &["in", "per", "at", "ring", "via", "by"];
@@ -124,9 +126,20 @@ impl Parser<'_> {
 
     fn launch(&mut self) -> Parse<Launch> {
         let start = self.bump();
-        let mut items = vec![self.launch_item()?];
-        while self.eat_operator(",").is_some() && !self.is_operator(";") {
-            items.push(self.launch_item()?);
+        let mut items: Vec<LaunchItem> = Vec::new();
+        loop {
+            let item = self.launch_item()?;
+            let kind = std::mem::discriminant(&item.kind);
+            match items.iter().find(|earlier| std::mem::discriminant(&earlier.kind) == kind) {
+                Some(earlier) => {
+                    let (clause, first) = (item.kind.keyword(), Some(earlier.span));
+                    self.diagnostics.report(RepeatedClause { clause, span: item.span, first });
+                }
+                None => items.push(item),
+            }
+            if self.eat_operator(",").is_none() || self.is_operator(";") {
+                break;
+            }
         }
         self.end_statement(Self::starts_item);
         Ok(Launch { items, span: self.since(start) })

@@ -39,7 +39,6 @@ struct Header {
 impl Parser<'_> {
     /// One kernel. Always takes at least one token.
     fn kernel(&mut self) -> Option<Kernel> {
-        let outer = self.here();
         let attributes = self.attributes();
         let start = self.here();
         let visibility = self.visibility();
@@ -65,7 +64,7 @@ impl Parser<'_> {
             facts,
             items,
             header: span,
-            span: self.since(outer),
+            span: self.since(start),
         })
     }
 
@@ -128,7 +127,10 @@ impl Parser<'_> {
                 if self.is_open(Delimiter::Brace) || self.at_end() {
                     break;
                 }
-                header.facts.push(self.fact()?);
+                match self.fact() {
+                    Ok(fact) => header.facts.push(fact),
+                    Err(Reported) => self.skip_to_comma(),
+                }
                 if self.eat_operator(",").is_none() {
                     break;
                 }
@@ -186,13 +188,30 @@ impl Parser<'_> {
         Ok((name, doc, words))
     }
 
-    /// `(name: type, …)`. Parameters before an error are kept.
+    /// `(name: type, …)`. One that does not parse is reported and left out: callers of the kernel should not have to
+    /// hear that the others do not exist.
     fn params(&mut self, params: &mut Vec<Param>) -> Parse<()> {
-        self.group_list(Delimiter::Paren, |p| {
-            params.push(p.param()?);
+        self.group(Delimiter::Paren, |p| {
+            while !p.at_end() {
+                match p.param() {
+                    Ok(param) => params.push(param),
+                    Err(Reported) => p.skip_to_comma(),
+                }
+                if p.eat_operator(",").is_none() && !p.at_end() {
+                    p.unexpected(Expected::Token(","));
+                    p.skip_to_comma();
+                    p.eat_operator(",");
+                }
+            }
             Ok(())
-        })?;
-        Ok(())
+        })
+    }
+
+    /// Skips to the next comma of this group, or to a brace.
+    fn skip_to_comma(&mut self) {
+        while !self.at_end() && !self.is_operator(",") && !self.is_open(Delimiter::Brace) {
+            self.skip_tree();
+        }
     }
 
     fn param(&mut self) -> Parse<Param> {

@@ -114,7 +114,9 @@ impl Parser<'_> {
     fn arrow_two(&mut self) -> Parse<(Name, Name)> {
         self.arrow()?;
         let first = self.axis()?;
-        self.expect_operator(",")?;
+        if self.eat_operator(",").is_none() {
+            return Err(self.unexpected(Expected::SecondAxis));
+        }
         Ok((first, self.axis()?))
     }
 

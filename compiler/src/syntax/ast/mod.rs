@@ -64,7 +64,7 @@ pub struct Kernel {
     pub items: Vec<Item>,
     /// From the visibility or the keyword `kernel` to the end of the header (before the body).
     pub header: Span,
-    /// The whole kernel.
+    /// The whole kernel without its attributes.
     pub span: Span,
 }
 
@@ -235,6 +235,20 @@ pub enum LaunchItemKind {
     Dependent,
     /// `roles { … }`
     Roles(Vec<Role>),
+}
+
+impl LaunchItemKind {
+    /// The word it starts with.
+    #[must_use]
+    pub fn keyword(&self) -> &'static str {
+        match self {
+            LaunchItemKind::Cluster(_) => "cluster",
+            LaunchItemKind::Threads(_) => "threads",
+            LaunchItemKind::Persistent => "persistent",
+            LaunchItemKind::Dependent => "dependent",
+            LaunchItemKind::Roles(_) => "roles",
+        }
+    }
 }
 
 /// `math: 2 warpgroup regs(232)`

@@ -168,7 +168,7 @@ fn mutate(stream: TokenStream, edits: &mut Vec<(usize, u8, TokenTree)>, position
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn token_soup(trees in soup()) {

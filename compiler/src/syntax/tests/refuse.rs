@@ -72,12 +72,11 @@ kernel Second(x: f33[N]) -> (y: f32[N]) { y[i] = x[i] +; }
                = help: did you mean `split`?
                = explain: TW0002
 
-            error[TW0001]: expected `,` before `t`
-              --> k.rs:11:28
+            error[TW0001]: expected a second axis, as in `-> outer, inner`, found `t`
+              --> k.rs:11:30
                |
             11 |         split io by 256 -> b t;
-               |                            ^
-               = help: write `,` after `b`
+               |                              ^
                = explain: TW0001
 
             error[TW0001]: expected `;` before `bind`
@@ -313,6 +312,169 @@ fn habits_from_rust() {
     );
 }
 
+/// Parameters and facts after a wrong one are still read.
+#[test]
+fn signatures() {
+    check(
+        "kernel K(x: [f32; N], y: &f32, z f32, w: f32[M] u, v: f32[N]) -> (o: Tensor<f32>) where N, M % 2 == 0 {}",
+        expect![[r#"
+            error[TW0001]: expected an element type, found `[`
+             --> k.rs:1:13
+              |
+            1 | kernel K(x: [f32; N], y: &f32, z f32, w: f32[M] u, v: f32[N]) -> (o: Tensor<f32>) where N, M % 2 == 0 {}
+              |             ^
+              = help: a tensor is written `f32[M, N]`, a scalar `f32`
+              = explain: TW0001
+
+            error[TW0001]: expected an element type, found `&`
+             --> k.rs:1:26
+              |
+            1 | kernel K(x: [f32; N], y: &f32, z f32, w: f32[M] u, v: f32[N]) -> (o: Tensor<f32>) where N, M % 2 == 0 {}
+              |                          ^
+              = help: a tensor is written `f32[M, N]`, a scalar `f32`
+              = explain: TW0001
+
+            error[TW0001]: expected `:`, found `f32`
+             --> k.rs:1:34
+              |
+            1 | kernel K(x: [f32; N], y: &f32, z f32, w: f32[M] u, v: f32[N]) -> (o: Tensor<f32>) where N, M % 2 == 0 {}
+              |                                  ^^^
+              = explain: TW0001
+
+            error[TW0001]: expected `,` before `u`
+             --> k.rs:1:47
+              |
+            1 | kernel K(x: [f32; N], y: &f32, z f32, w: f32[M] u, v: f32[N]) -> (o: Tensor<f32>) where N, M % 2 == 0 {}
+              |                                               ^
+              = help: write `,` after `]`
+              = explain: TW0001
+
+            error[TW0002]: `Tensor` is not an element type
+             --> k.rs:1:70
+              |
+            1 | kernel K(x: [f32; N], y: &f32, z f32, w: f32[M] u, v: f32[N]) -> (o: Tensor<f32>) where N, M % 2 == 0 {}
+              |                                                                      ^^^^^^
+              = note: known here: `f64`, `f32`, `tf32`, `f16`, `bf16`, `e4m3`, `e5m2`, `i64`, `i32`, `i16`, `i8`, `u64`, `u32`,
+                `u16`, `u8`, `bool`
+              = help: a tensor is written `f32[M, N]`, a scalar `f32`
+              = explain: TW0002
+
+            error[TW0008]: the fact `N` is not one comparison
+             --> k.rs:1:89
+              |
+            1 | kernel K(x: [f32; N], y: &f32, z f32, w: f32[M] u, v: f32[N]) -> (o: Tensor<f32>) where N, M % 2 == 0 {}
+              |                                                                                         ^
+              = note: a fact compares two expressions over sizes: `N % 8 == 0`, `K <= 4096`
+              = help: separate several facts by commas
+              = explain: TW0008
+
+        "#]],
+    );
+    check(
+        "kernel K(x: f32[N]) -> z: f32[N] { z[i] = ; }",
+        expect![[r#"
+        error[TW0001]: expected `(`, found `z`
+         --> k.rs:1:24
+          |
+        1 | kernel K(x: f32[N]) -> z: f32[N] { z[i] = ; }
+          |                        ^
+          = explain: TW0001
+
+        error[TW0001]: expected an expression, found `;`
+         --> k.rs:1:43
+          |
+        1 | kernel K(x: f32[N]) -> z: f32[N] { z[i] = ; }
+          |                                           ^
+          = explain: TW0001
+
+    "#]],
+    );
+    let (program, _) = parse_text(
+        "kernel K(x: [f32; N], z f32, w: f32[M] u, v: f32) -> (o: f32[N]) where N, M % 2 == 0 { o[i] = 1; }",
+    );
+    let kernel = &program.kernels[0];
+    let names: Vec<&str> = kernel.inputs.iter().map(|param| param.name.text.as_str()).collect();
+    assert_eq!(names, ["w", "v"]);
+    assert_eq!((kernel.outputs.len(), kernel.facts.len(), kernel.items.len()), (1, 1, 1));
+}
+
+#[test]
+fn ops() {
+    check_body(
+        "launch threads(32), cluster(2), threads(64);\nschedule y { split i by 4 -> io; bind i: grid, t: thread; mma (m, n) by wgmma; l2 keep; }\nstage xs[i] = x in shared via tna { reduce i by wrap; box (a, b); layout i; }\nstage xs = x;",
+        expect![[r#"
+            error[TW0007]: `threads` is given twice
+             --> k.rs:2:33
+              |
+            2 | launch threads(32), cluster(2), threads(64);
+              |        ----------- first given here
+              |                                 ^^^^^^^^^^^
+              = help: keep one of them
+              = explain: TW0007
+
+            error[TW0001]: expected a second axis, as in `-> outer, inner`, found `;`
+             --> k.rs:3:32
+              |
+            3 | schedule y { split i by 4 -> io; bind i: grid, t: thread; mma (m, n) by wgmma; l2 keep; }
+              |                                ^
+              = explain: TW0001
+
+            error[TW0001]: expected `;` before `,`
+             --> k.rs:3:42
+              |
+            3 | schedule y { split i by 4 -> io; bind i: grid, t: thread; mma (m, n) by wgmma; l2 keep; }
+              |                                          ^^^^
+              = help: write `;` after `grid`
+              = explain: TW0001
+
+            error[TW0001]: expected `,` before the closing `)`
+             --> k.rs:3:67
+              |
+            3 | schedule y { split i by 4 -> io; bind i: grid, t: thread; mma (m, n) by wgmma; l2 keep; }
+              |                                                                   ^
+              = help: write `,` after `n`
+              = explain: TW0001
+
+            error[TW0002]: `keep` is not a cache hint
+             --> k.rs:3:83
+              |
+            3 | schedule y { split i by 4 -> io; bind i: grid, t: thread; mma (m, n) by wgmma; l2 keep; }
+              |                                                                                   ^^^^
+              = note: known here: `promote`, `evict_first`, `evict_last`
+              = explain: TW0002
+
+            error[TW0002]: `tna` is not a copy engine
+             --> k.rs:4:31
+              |
+            4 | stage xs[i] = x in shared via tna { reduce i by wrap; box (a, b); layout i; }
+              |                               ^^^
+              = note: known here: `tma`, `cp_async`
+              = help: did you mean `tma`?
+              = explain: TW0002
+
+            error[TW0002]: `wrap` is not a level of `reduce`
+             --> k.rs:4:49
+              |
+            4 | stage xs[i] = x in shared via tna { reduce i by wrap; box (a, b); layout i; }
+              |                                                 ^^^^
+              = note: known here: `warp`, `cta`, `cluster`, `grid`, `atomic`
+              = help: did you mean `warp`?
+              = explain: TW0002
+
+            error[TW0001]: expected `;` before the closing `)`
+             --> k.rs:4:63
+              |
+            4 | stage xs[i] = x in shared via tna { reduce i by wrap; box (a, b); layout i; }
+              |                                                               ^
+              = help: write `;` after `b`
+              = explain: TW0001
+
+            and 2 more errors
+
+        "#]],
+    );
+}
+
 #[test]
 fn left_hand_sides() {
     check_body(
@@ -496,21 +658,38 @@ fn headers() {
     check(
         "kernel K(x: f32[N], N) -> (inout y: f32[N]) where N { y[i] = ; }",
         expect![[r#"
-        error[TW0001]: expected `:`, found the closing `)`
-         --> k.rs:1:22
-          |
-        1 | kernel K(x: f32[N], N) -> (inout y: f32[N]) where N { y[i] = ; }
-          |                      ^
-          = explain: TW0001
+            error[TW0001]: expected `:`, found the closing `)`
+             --> k.rs:1:22
+              |
+            1 | kernel K(x: f32[N], N) -> (inout y: f32[N]) where N { y[i] = ; }
+              |                      ^
+              = explain: TW0001
 
-        error[TW0001]: expected an expression, found `;`
-         --> k.rs:1:62
-          |
-        1 | kernel K(x: f32[N], N) -> (inout y: f32[N]) where N { y[i] = ; }
-          |                                                              ^
-          = explain: TW0001
+            error[TW0009]: `inout y` belongs before the arrow
+             --> k.rs:1:28
+              |
+            1 | kernel K(x: f32[N], N) -> (inout y: f32[N]) where N { y[i] = ; }
+              |                            ^^^^^^^^^^^^^^^
+              = note: an `inout` parameter is read as well as written
+              = explain: TW0009
 
-    "#]],
+            error[TW0008]: the fact `N` is not one comparison
+             --> k.rs:1:51
+              |
+            1 | kernel K(x: f32[N], N) -> (inout y: f32[N]) where N { y[i] = ; }
+              |                                                   ^
+              = note: a fact compares two expressions over sizes: `N % 8 == 0`, `K <= 4096`
+              = help: separate several facts by commas
+              = explain: TW0008
+
+            error[TW0001]: expected an expression, found `;`
+             --> k.rs:1:62
+              |
+            1 | kernel K(x: f32[N], N) -> (inout y: f32[N]) where N { y[i] = ; }
+              |                                                              ^
+              = explain: TW0001
+
+        "#]],
     );
     check(
         "kernel K(x: f32[N]) where N + 1, N == 4 {}",

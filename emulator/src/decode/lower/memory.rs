@@ -1,0 +1,248 @@
+//! Loads, stores, atomics.
+
+use tilewright_ptx::isa::{Atomic, Memory};
+use tilewright_ptx::{
+    AddressBase, AtomicOp, Flag, Inst as Source, Operand, ScalarType, Scope, Semantics, StateSpace, VectorWidth,
+};
+
+use super::{Lowered, Lowering, refuse};
+use crate::decode::op::{self, Access, Address, AtomicFn, Op, Slot, Space, Strength};
+use crate::num::float::{FloatMode, FloatType};
+
+impl Lowering<'_> {
+    /// The state space of a memory instruction.
+    fn space(&self, inst: &Source, operand: &Operand) -> Lowered<Space> {
+        let symbol = match operand {
+            Operand::Address(address) => match address.base {
+                AddressBase::Symbol(symbol) => self.space_of(symbol),
+                _ => None,
+            },
+            _ => None,
+        };
+        let space = match inst.space() {
+            Some(StateSpace::SharedCluster) => return refuse("clusters are not supported yet"),
+            Some(space) => Some(space.base()),
+            // A variable's address in generic space would need its window; the assembler takes the variable's own space.
+            None => symbol,
+        };
+        if let (Some(symbol), Some(space)) = (symbol, space)
+            && symbol != space
+        {
+            return refuse(format!("the variable is in .{}, the access in .{}", symbol.text(), space.text()));
+        }
+        match space {
+            None => Ok(Space::Generic),
+            Some(StateSpace::Global) => Ok(Space::Global),
+            Some(StateSpace::Shared) => Ok(Space::Shared),
+            Some(StateSpace::Local) => Ok(Space::Local),
+            Some(StateSpace::Const) => Ok(Space::Const),
+            Some(StateSpace::Param) => Ok(Space::Param),
+            Some(other) => refuse(format!("state space .{} is not supported here", other.text())),
+        }
+    }
+
+    fn address(&mut self, operand: &Operand) -> Lowered<Address> {
+        let Operand::Address(address) = operand else { return refuse("an address is expected") };
+        Ok(match address.base {
+            AddressBase::Reg(reg) => Address { base: Some(self.reg(reg)?), offset: address.offset },
+            AddressBase::Symbol(symbol) => {
+                Address { base: None, offset: (self.place(symbol)? as i64).wrapping_add(address.offset) }
+            }
+            AddressBase::Absolute => Address { base: None, offset: address.offset },
+        })
+    }
+
+    /// Data operands into the list: one for a scalar, the elements of a vector.
+    fn data(&mut self, operand: &Operand, ty: ScalarType, count: usize) -> Lowered<Vec<Option<Slot>>> {
+        let one = std::slice::from_ref(operand);
+        let elements = match operand {
+            Operand::Vector(elements) => elements.as_slice(),
+            Operand::Sink => return Ok(vec![None; count]),
+            _ => one,
+        };
+        if elements.len() != count {
+            return refuse(format!("{} values for {count} elements", elements.len()));
+        }
+        elements.iter().map(|e| if *e == Operand::Sink { Ok(None) } else { self.value(e, ty).map(Some) }).collect()
+    }
+
+    fn push(&mut self, slots: impl IntoIterator<Item = Option<Slot>>) -> u32 {
+        let first = self.kernel.data.len() as u32;
+        self.kernel.data.extend(slots);
+        first
+    }
+
+    pub(super) fn memory(&mut self, memory: Memory, inst: &Source) -> Lowered<()> {
+        match memory {
+            Memory::Ld | Memory::LdNc | Memory::Ldu => self.load(memory, inst),
+            Memory::St => {
+                let ty = self.ty(inst, 0)?;
+                let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
+                let space = self.space(inst, self.operand(inst, 0)?)?;
+                if space == Space::Param {
+                    return refuse("device functions are not supported yet");
+                }
+                let address = self.address(self.operand(inst, 0)?)?;
+                let slots = self.data(self.operand(inst, 1)?, ty, count)?;
+                let data = self.push(slots);
+                let strength = self.strength(inst, space);
+                self.emit(Op::Store(Access {
+                    space,
+                    address,
+                    bytes: ty.bytes() as u8,
+                    count: count as u8,
+                    signed: false,
+                    strength,
+                    data,
+                }));
+                Ok(())
+            }
+            // Hints: they change when data moves, never what it is.
+            Memory::Prefetch | Memory::PrefetchTensormap | Memory::Applypriority | Memory::Discard => {
+                self.emit(Op::Nop);
+                Ok(())
+            }
+            Memory::Createpolicy => {
+                let Slot::Wide(d) = self.value(self.operand(inst, 0)?, ScalarType::B64)? else {
+                    return refuse("a 64-bit register is expected");
+                };
+                let Some(Slot::Wide(a)) = self.slots.constant(64, 0) else { return refuse("no room for a constant") };
+                self.emit(Op::MovWide { d, a });
+                Ok(())
+            }
+        }
+    }
+
+    /// How strong the access is. Strong accesses beyond the CTA, and fences that come with them, make the kernel's CTAs communicate.
+    fn strength(&mut self, inst: &Source, space: Space) -> Strength {
+        let strong = match inst.find::<Semantics>() {
+            None | Some(Semantics::Weak) => false,
+            Some(Semantics::Relaxed | Semantics::Acquire | Semantics::Release | Semantics::AcqRel | Semantics::Sc) => {
+                true
+            }
+            Some(Semantics::Volatile | Semantics::Mmio) => true,
+        };
+        if !strong {
+            return Strength::Weak;
+        }
+        if matches!(space, Space::Global | Space::Generic) {
+            self.kernel.communicates = true;
+        }
+        let wide = !matches!(inst.find::<Scope>(), None | Some(Scope::Cta));
+        if matches!(inst.find::<Semantics>(), Some(Semantics::Acquire | Semantics::Release | Semantics::AcqRel)) {
+            self.emit(Op::Fence { wide });
+        }
+        Strength::Strong
+    }
+
+    fn load(&mut self, memory: Memory, inst: &Source) -> Lowered<()> {
+        let ty = self.ty(inst, 0)?;
+        let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
+        let space = self.space(inst, self.operand(inst, 1)?)?;
+        let address = self.address(self.operand(inst, 1)?)?;
+        let slots = self.data(self.operand(inst, 0)?, ty, count)?;
+        let strength = if memory == Memory::LdNc { Strength::Constant } else { self.strength(inst, space) };
+        // A value is sign-extended when its register is wider. A 16-bit register takes 16 bits of the extended value.
+        let mut narrow = Vec::new();
+        if ty.is_signed() {
+            let one = std::slice::from_ref(self.operand(inst, 0)?);
+            let elements = match self.operand(inst, 0)? {
+                Operand::Vector(elements) => elements.as_slice(),
+                _ => one,
+            };
+            for element in elements {
+                if let Operand::Reg(reg) = element
+                    && self.slots.bits(*reg) == 16
+                {
+                    narrow.push(self.reg(*reg)?);
+                }
+            }
+        }
+        let data = self.push(slots);
+        self.emit(Op::Load(Access {
+            space,
+            address,
+            bytes: ty.bytes() as u8,
+            count: count as u8,
+            signed: ty.is_signed(),
+            strength,
+            data,
+        }));
+        for slot in narrow {
+            let (Slot::Narrow(d), Some(Slot::Narrow(b))) = (slot, self.slots.constant(32, 0xffff)) else { continue };
+            self.emit(Op::Int2 { op: crate::lanes::int::Int2::And, width: crate::lanes::int::Width::W32, d, a: d, b });
+        }
+        Ok(())
+    }
+
+    pub(super) fn atomic(&mut self, atomic: Atomic, inst: &Source) -> Lowered<()> {
+        let returns = atomic == Atomic::Atom;
+        let ty = self.ty(inst, 0)?;
+        if ty.bits() > 64 {
+            return refuse("atomics of 128 bits are not supported");
+        }
+        let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
+        let at = usize::from(returns);
+        let space = self.space(inst, self.operand(inst, at)?)?;
+        let address = self.address(self.operand(inst, at)?)?;
+        let float = |ty| FloatMode::plain(ty);
+        let signed = ty.is_signed();
+        use ScalarType::*;
+        let op = match (inst.find::<AtomicOp>(), ty) {
+            (Some(AtomicOp::Add), F16) => AtomicFn::AddFloat(float(FloatType::F16)),
+            (Some(AtomicOp::Add), Bf16) => AtomicFn::AddFloat(float(FloatType::Bf16)),
+            // In global memory f32 atomics flush nothing; in shared memory they flush nothing either (PTX manual 9.7.13.5).
+            (Some(AtomicOp::Add), F32) => AtomicFn::AddFloat(float(FloatType::F32)),
+            (Some(AtomicOp::Add), F64) => AtomicFn::AddFloat(float(FloatType::F64)),
+            (Some(AtomicOp::Add), F16x2) => AtomicFn::AddPacked(float(FloatType::F16)),
+            (Some(AtomicOp::Add), Bf16x2) => AtomicFn::AddPacked(float(FloatType::Bf16)),
+            (Some(which @ (AtomicOp::Min | AtomicOp::Max)), F16x2) => {
+                AtomicFn::ExtremumPacked(float(FloatType::F16), which == AtomicOp::Max)
+            }
+            (Some(which @ (AtomicOp::Min | AtomicOp::Max)), Bf16x2) => {
+                AtomicFn::ExtremumPacked(float(FloatType::Bf16), which == AtomicOp::Max)
+            }
+            (Some(AtomicOp::Min | AtomicOp::Max), F16 | Bf16) => {
+                return refuse("minima and maxima of single halves are not supported");
+            }
+            (Some(AtomicOp::Add), _) => AtomicFn::Add,
+            (Some(AtomicOp::Min), _) => AtomicFn::Min { signed },
+            (Some(AtomicOp::Max), _) => AtomicFn::Max { signed },
+            (Some(AtomicOp::And), _) => AtomicFn::And,
+            (Some(AtomicOp::Or), _) => AtomicFn::Or,
+            (Some(AtomicOp::Xor), _) => AtomicFn::Xor,
+            (Some(AtomicOp::Inc), _) => AtomicFn::Inc,
+            (Some(AtomicOp::Dec), _) => AtomicFn::Dec,
+            (Some(AtomicOp::Exch), _) => AtomicFn::Exch,
+            (Some(AtomicOp::Cas), _) => AtomicFn::Cas,
+            (None, _) => return refuse("the operation is missing"),
+        };
+        let mut slots = Vec::new();
+        if returns {
+            slots.extend(self.data(self.operand(inst, 0)?, ty, count)?);
+        }
+        slots.extend(self.data(self.operand(inst, at + 1)?, ty, count)?);
+        if op == AtomicFn::Cas {
+            slots.extend(self.data(self.operand(inst, at + 2)?, ty, count)?);
+        }
+        let data = self.push(slots);
+        if matches!(space, Space::Global | Space::Generic) {
+            self.kernel.communicates = true;
+        }
+        // Relaxed is the default (9.7.13.5).
+        let strong = !matches!(inst.find::<Semantics>(), None | Some(Semantics::Relaxed));
+        let wide = !matches!(inst.find::<Scope>(), Some(Scope::Cta));
+        let orders = strong && wide && !inst.has(Flag::Noftz);
+        self.emit(Op::Atomic(op::Atomic {
+            space,
+            address,
+            bytes: ty.bytes() as u8,
+            count: count as u8,
+            op,
+            returns,
+            data,
+            orders,
+        }));
+        Ok(())
+    }
+}

@@ -1,0 +1,629 @@
+//! Lowering of a parsed module: memory layout, then every instruction by family. An instruction without a meaning here is refused with its
+//! line and the manual's section; the matches on families have no wildcard, so a new table entry must be decided on.
+
+mod arith;
+mod control;
+mod convert;
+mod memory;
+
+use std::collections::BTreeMap;
+
+use tilewright_ptx::isa::Op as Family;
+use tilewright_ptx::{
+    Directive, Flag, Function, FunctionKind, Initializer, Inst as Source, Item as ModuleItem, LabelId, Module, Operand,
+    RegId, Rounding, ScalarType, SpecialReg, StateSpace, Statement, Symbol, Variable,
+};
+
+use super::op::{self, Inst, Op, PredRef, Slot};
+use super::slots::{Slots, immediate};
+use super::written::{Item, unproved};
+use super::{Kernel, Named, Origin, Tracked};
+use crate::counters::Class;
+use crate::error::Error;
+use crate::num::format::Round;
+
+/// Most decoded instructions of a kernel: the race detector packs their numbers.
+const MOST_CODE: usize = 1 << 22;
+/// Most bytes of local memory a thread can have (PTX manual, compute capabilities).
+const MOST_LOCAL: u64 = 512 * 1024;
+/// Most bytes of constants in a module.
+const MOST_CONSTANTS: u64 = 64 * 1024;
+/// Most bytes of parameters.
+const MOST_PARAMS: u64 = 32_764;
+/// Most bytes of shared memory that a CTA of any target can have; the launch checks the sum with dynamic memory.
+pub(crate) const MOST_SHARED: u64 = 227 * 1024;
+
+/// A decoded module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Decoded {
+    pub kernels: Vec<Kernel>,
+    pub constants: Vec<u32>,
+}
+
+/// What is wrong with one instruction; the line is added by the caller.
+pub(super) struct Refusal(String);
+
+pub(super) type Lowered<T> = Result<T, Refusal>;
+
+pub(super) fn refuse<T>(why: impl Into<String>) -> Lowered<T> {
+    Err(Refusal(why.into()))
+}
+
+/// Decodes all kernels of a module.
+pub(crate) fn decode(module: &Module) -> Result<Decoded, Error> {
+    if module.address_size != 64 {
+        return Err(unsupported(
+            0,
+            format!(".address_size {}", module.address_size),
+            "",
+            "only 64-bit addresses are supported",
+        ));
+    }
+    let mut constants = Layout::new(MOST_CONSTANTS);
+    let mut shared = Layout::new(MOST_SHARED);
+    let mut places = BTreeMap::new();
+    let mut words = Vec::new();
+    for (index, variable) in module.variables.iter().enumerate() {
+        let symbol = Symbol::Global(tilewright_ptx::VarId(index as u32));
+        match variable.space.base() {
+            StateSpace::Const => {
+                let offset = constants.add(variable)?;
+                initialise(&mut words, variable, offset)?;
+                places.insert(symbol, offset);
+            }
+            // The block of dynamic memory comes behind everything else, kernel by kernel.
+            StateSpace::Shared if is_dynamic(variable) => {}
+            StateSpace::Shared => {
+                places.insert(symbol, shared.add(variable)?);
+            }
+            // A variable that no kernel touches does no harm; one that is touched is refused there.
+            _ => {}
+        }
+    }
+    words.resize((constants.next.div_ceil(4)) as usize, 0);
+    let mut decoded = Decoded { kernels: Vec::new(), constants: words };
+    for function in &module.functions {
+        if function.kind == FunctionKind::Entry && !function.body.is_empty() {
+            let kernel = Lowering::new(module, function, &shared, places.clone())?.run()?;
+            decoded.kernels.push(Kernel { constant_variables: constants.named.clone(), ..kernel });
+        }
+    }
+    Ok(decoded)
+}
+
+/// Whether the variable's size is given by the launch.
+fn is_dynamic(variable: &Variable) -> bool {
+    variable.dims.first() == Some(&0)
+}
+
+fn unsupported(line: u32, what: impl Into<String>, section: &'static str, why: impl Into<String>) -> Error {
+    Error::Unsupported { line, what: what.into(), section, why: why.into() }
+}
+
+/// Variables of one state space, one after the other.
+#[derive(Clone, Default)]
+struct Layout {
+    next: u64,
+    limit: u64,
+    named: Vec<Named>,
+}
+
+impl Layout {
+    fn new(limit: u64) -> Self {
+        Layout { limit, ..Layout::default() }
+    }
+
+    fn add(&mut self, variable: &Variable) -> Result<u64, Error> {
+        let too_large = || {
+            unsupported(
+                variable.line,
+                format!("variable `{}`", variable.name),
+                "",
+                format!("its state space has {} bytes", self.limit),
+            )
+        };
+        let bytes = variable.bytes().ok_or_else(too_large)?;
+        let align = u64::from(variable.align.max(1));
+        let offset = self.next.checked_next_multiple_of(align).ok_or_else(too_large)?;
+        let end = offset.checked_add(bytes).filter(|end| *end <= self.limit).ok_or_else(too_large)?;
+        self.next = end;
+        self.named.push(Named { name: variable.name.clone(), offset, bytes, element: variable.ty.bytes() });
+        Ok(offset)
+    }
+}
+
+/// Writes a constant's initial value.
+fn initialise(words: &mut Vec<u32>, variable: &Variable, offset: u64) -> Result<(), Error> {
+    fn flatten<'a>(init: &'a Initializer, out: &mut Vec<&'a Initializer>) {
+        match init {
+            Initializer::List(list) => list.iter().for_each(|item| flatten(item, out)),
+            other => out.push(other),
+        }
+    }
+    let bytes = variable.bytes().unwrap_or(0);
+    let end = (offset + bytes).div_ceil(4) as usize;
+    if words.len() < end {
+        words.resize(end, 0);
+    }
+    let Some(init) = &variable.init else { return Ok(()) };
+    let mut flat = Vec::new();
+    flatten(init, &mut flat);
+    let size = u64::from(variable.ty.bytes());
+    for (n, item) in flat.into_iter().enumerate() {
+        let Initializer::Imm(value) = item else {
+            return Err(unsupported(
+                variable.line,
+                format!("variable `{}`", variable.name),
+                "",
+                "it is initialised with an address",
+            ));
+        };
+        let value = immediate(*value, variable.ty).unwrap_or(0);
+        for byte in 0..size {
+            let at = offset + n as u64 * size + byte;
+            if at < offset + bytes {
+                words[(at / 4) as usize] |= ((value >> (8 * byte) & 0xff) as u32) << (8 * (at % 4));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One kernel while it is lowered.
+pub(super) struct Lowering<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    pub(super) kernel: Kernel,
+    pub(super) slots: Slots<'a>,
+    /// Offsets of variables in their state spaces.
+    places: BTreeMap<Symbol, u64>,
+    labels: BTreeMap<LabelId, u32>,
+    tables: BTreeMap<LabelId, Vec<LabelId>>,
+    /// Branches whose targets are not known yet.
+    fixes: Vec<(usize, LabelId)>,
+    table_fixes: Vec<(usize, LabelId)>,
+    guard: Option<PredRef>,
+    tracked: BTreeMap<RegId, u32>,
+    origin: Origin,
+    mnemonics: BTreeMap<String, u32>,
+    sources: BTreeMap<(String, u32, u32), u32>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(
+        module: &'a Module,
+        function: &'a Function,
+        shared: &Layout,
+        mut places: BTreeMap<Symbol, u64>,
+    ) -> Result<Self, Error> {
+        let mut kernel = Kernel { name: function.name.clone(), ..Kernel::default() };
+        let mut params = Layout::new(MOST_PARAMS);
+        for (index, param) in function.params.iter().enumerate() {
+            places.insert(Symbol::Param(tilewright_ptx::VarId(index as u32)), params.add(param)?);
+        }
+        kernel.param_bytes = params.next as u32;
+        kernel.param_variables = params.named;
+        let (mut shared, mut local) = (shared.clone(), Layout::new(MOST_LOCAL));
+        for (index, variable) in function.variables.iter().enumerate() {
+            let symbol = Symbol::Local(tilewright_ptx::VarId(index as u32));
+            match variable.space.base() {
+                StateSpace::Shared => {
+                    places.insert(symbol, shared.add(variable)?);
+                }
+                StateSpace::Local => {
+                    places.insert(symbol, local.add(variable)?);
+                }
+                _ => {
+                    let what = format!("variable `{}` in .{}", variable.name, variable.space.text());
+                    return Err(unsupported(
+                        variable.line,
+                        what,
+                        "",
+                        "only shared and local variables may be declared in a kernel",
+                    ));
+                }
+            }
+        }
+        for (index, variable) in module.variables.iter().enumerate() {
+            if is_dynamic(variable) && variable.space.base() == StateSpace::Shared {
+                places.insert(Symbol::Global(tilewright_ptx::VarId(index as u32)), shared.add(variable)?);
+            }
+        }
+        kernel.static_shared = shared.next as u32;
+        kernel.shared_variables = shared.named;
+        kernel.local_bytes = local.next as u32;
+        kernel.local_variables = local.named;
+        for directive in &function.directives {
+            let shape = |list: &[u32]| [0, 1, 2].map(|i| list.get(i).copied().unwrap_or(1));
+            match directive {
+                Directive::Reqntid(list) => kernel.required_block = Some(shape(list)),
+                Directive::Maxntid(list) => {
+                    kernel.most_threads = Some(shape(list).iter().map(|n| u64::from(*n)).product())
+                }
+                Directive::Reqnctapercluster(list) if shape(list) != [1, 1, 1] => {
+                    return Err(unsupported(
+                        function.line,
+                        ".reqnctapercluster",
+                        "11.4.8",
+                        "clusters are not supported yet",
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(Lowering {
+            module,
+            function,
+            kernel,
+            slots: Slots::new(function),
+            places,
+            labels: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            fixes: Vec::new(),
+            table_fixes: Vec::new(),
+            guard: None,
+            tracked: BTreeMap::new(),
+            origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },
+            mnemonics: BTreeMap::new(),
+            sources: BTreeMap::new(),
+        })
+    }
+
+    fn run(mut self) -> Result<Kernel, Error> {
+        let function = self.function;
+        let mut flat = Vec::new();
+        flatten(&function.body, &mut flat);
+        for statement in &flat {
+            if let Statement::BranchTargets { label, targets } = statement {
+                self.tables.insert(*label, targets.clone());
+            }
+        }
+        let items: Vec<Item<'_>> = flat
+            .iter()
+            .filter_map(|statement| match statement {
+                Statement::Inst(inst) => Some(Item::Inst(inst)),
+                Statement::Label(label) => Some(Item::Label(*label)),
+                _ => None,
+            })
+            .collect();
+        let tables = &self.tables;
+        let targets = |inst: &Source| {
+            let mut labels = Vec::new();
+            for operand in &inst.operands {
+                if let Operand::Label(label) = operand {
+                    match tables.get(label) {
+                        Some(list) => labels.extend(list),
+                        None => labels.push(*label),
+                    }
+                }
+            }
+            labels
+        };
+        let unproved = unproved(&items, function.regs.len(), &targets);
+        for reg in unproved.iter().flatten() {
+            let next = self.tracked.len() as u32;
+            self.tracked.entry(*reg).or_insert(next);
+        }
+        let mut tracked: Vec<_> = self.tracked.iter().map(|(reg, index)| (*index, *reg)).collect();
+        tracked.sort_unstable();
+        for (_, reg) in tracked {
+            let name = function.regs.name(reg);
+            let Some(slot) = self.slots.register(reg) else {
+                return Err(unsupported(
+                    function.line,
+                    format!("register {name}"),
+                    "",
+                    "registers have at most 64 bits",
+                ));
+            };
+            let ones = if self.slots.bits(reg) <= 16 { 0xffff } else { u32::MAX };
+            self.kernel.tracked.push(Tracked { name, slot, ones });
+        }
+        let mut index = 0;
+        for statement in &flat {
+            match statement {
+                Statement::Label(label) => {
+                    self.labels.insert(*label, self.kernel.code.len() as u32);
+                    index += 1;
+                }
+                Statement::Inst(inst) => {
+                    self.instruction(inst, &unproved[index])?;
+                    index += 1;
+                }
+                Statement::Loc(loc) => self.source(loc.file, loc.line, loc.column),
+                _ => {}
+            }
+        }
+        // Falling off the end returns.
+        self.guard = None;
+        self.origin.class = Class::Control;
+        self.origin.mnemonic = self.mnemonic("end of the kernel".to_owned());
+        self.emit(Op::Exit);
+        if self.kernel.code.len() > MOST_CODE {
+            return Err(unsupported(
+                function.line,
+                format!("kernel `{}`", function.name),
+                "",
+                format!("it has more than {MOST_CODE} instructions"),
+            ));
+        }
+        for (at, label) in std::mem::take(&mut self.fixes) {
+            let Some(target) = self.labels.get(&label) else {
+                return Err(unsupported(
+                    function.line,
+                    format!("kernel `{}`", function.name),
+                    "",
+                    "a branch has no target",
+                ));
+            };
+            if let Op::Branch { target: field } = &mut self.kernel.code[at].op {
+                *field = *target;
+            }
+        }
+        for (at, label) in std::mem::take(&mut self.table_fixes) {
+            let list = self.tables.get(&label).cloned().unwrap_or_default();
+            let resolved = (self.kernel.targets.len() as u32, list.len() as u32);
+            for label in list {
+                let Some(target) = self.labels.get(&label) else {
+                    return Err(unsupported(
+                        function.line,
+                        format!("kernel `{}`", function.name),
+                        "",
+                        "a branch table names a label without a place",
+                    ));
+                };
+                self.kernel.targets.push(*target);
+            }
+            if let Op::BranchTable { first, count, .. } = &mut self.kernel.code[at].op {
+                (*first, *count) = resolved;
+            }
+        }
+        let mut kernel = self.kernel;
+        self.slots.finish(&mut kernel);
+        Ok(kernel)
+    }
+
+    fn mnemonic(&mut self, text: String) -> u32 {
+        if let Some(index) = self.mnemonics.get(&text) {
+            return *index;
+        }
+        let index = self.kernel.mnemonics.len() as u32;
+        self.kernel.mnemonics.push(text.clone());
+        self.mnemonics.insert(text, index);
+        index
+    }
+
+    fn source(&mut self, file: u32, line: u32, column: u32) {
+        let name = self.module.items.iter().find_map(|item| match item {
+            ModuleItem::File(f) if f.index == file => Some(f.name.clone()),
+            _ => None,
+        });
+        let key = (name.unwrap_or_else(|| format!("file {file}")), line, column);
+        let next = self.kernel.sources.len() as u32 + 1;
+        let index = *self.sources.entry(key.clone()).or_insert(next);
+        if index == next {
+            self.kernel.sources.push(key);
+        }
+        self.origin.source = index;
+    }
+
+    fn instruction(&mut self, inst: &Source, unproved: &[RegId]) -> Result<(), Error> {
+        self.origin.line = inst.line;
+        self.origin.mnemonic = self.mnemonic(inst.mnemonic());
+        self.origin.class = class(inst);
+        self.guard = None;
+        let explain = |Refusal(why): Refusal| unsupported(inst.line, inst.mnemonic(), inst.op.desc().section, why);
+        let guard = match inst.guard {
+            None => None,
+            Some(guard) => Some(PredRef { slot: self.pred_reg(guard.reg).map_err(explain)?, negated: guard.negated }),
+        };
+        // The guard itself is read by every lane, the operands where it holds.
+        for reg in unproved {
+            self.guard = if inst.guard.is_some_and(|g| g.reg == *reg) { None } else { guard };
+            let register = self.tracked[reg];
+            self.emit(Op::CheckInit { register });
+        }
+        self.guard = guard;
+        self.lower(inst).map_err(explain)?;
+        for reg in super::written::uses(inst).1 {
+            if let Some(register) = self.tracked.get(&reg) {
+                let register = *register;
+                self.emit(Op::MarkInit { register });
+            }
+        }
+        Ok(())
+    }
+
+    fn lower(&mut self, inst: &Source) -> Lowered<()> {
+        match inst.op {
+            Family::Arith(op) => self.arith(op, inst),
+            Family::Logic(op) => self.logic(op, inst),
+            Family::Compare(op) => self.compare(op, inst),
+            Family::Convert(op) => self.convert(op, inst),
+            Family::Math(op) => self.math(op, inst),
+            Family::Memory(op) => self.memory(op, inst),
+            Family::Atomic(op) => self.atomic(op, inst),
+            Family::Synchronization(op) => self.synchronization(op, inst),
+            Family::Warp(op) => self.warp(op, inst),
+            Family::Control(op) => self.control(op, inst),
+            Family::AsyncCopy(_) => refuse("asynchronous copies are not supported yet"),
+            Family::Matrix(_) => refuse("matrix instructions are not supported yet"),
+        }
+    }
+
+    // What the families share.
+
+    pub(super) fn emit(&mut self, op: Op) {
+        self.kernel.code.push(Inst { guard: self.guard, op });
+        self.kernel.origins.push(self.origin.clone());
+    }
+
+    pub(super) fn operand<'i>(&self, inst: &'i Source, index: usize) -> Lowered<&'i Operand> {
+        inst.operands.get(index).ok_or_else(|| Refusal(format!("operand {index} is missing")))
+    }
+
+    pub(super) fn reg(&mut self, reg: RegId) -> Lowered<Slot> {
+        self.slots.register(reg).ok_or_else(|| Refusal("registers of 128 bits are not supported".to_owned()))
+    }
+
+    fn pred_reg(&mut self, reg: RegId) -> Lowered<u32> {
+        match self.reg(reg)? {
+            Slot::Pred(slot) => Ok(slot),
+            _ => refuse("a predicate is expected"),
+        }
+    }
+
+    /// A register, immediate, special register or address as a value of this type.
+    pub(super) fn value(&mut self, operand: &Operand, ty: ScalarType) -> Lowered<Slot> {
+        let bits = ty.bits();
+        let constant = |slots: &mut Slots<'_>, value| {
+            slots.constant(bits, value).ok_or_else(|| Refusal(format!("constants of {bits} bits are not supported")))
+        };
+        match operand {
+            Operand::Reg(reg) => self.reg(*reg),
+            Operand::Imm(value) => match immediate(*value, ty) {
+                Some(value) => constant(&mut self.slots, value),
+                None => refuse(format!("an immediate is not a value of type {ty}")),
+            },
+            Operand::Special(special) => self.special(*special, bits),
+            Operand::Symbol(symbol, offset) => {
+                let address = self.place(*symbol)?.wrapping_add(*offset as u64);
+                constant(&mut self.slots, address)
+            }
+            _ => refuse("this kind of operand is not supported here"),
+        }
+    }
+
+    pub(super) fn special(&mut self, special: SpecialReg, bits: u32) -> Lowered<Slot> {
+        use SpecialReg::*;
+        let which = match special {
+            Clock | GlobaltimerLo => Some(op::Clock::Low),
+            ClockHi | GlobaltimerHi => Some(op::Clock::High),
+            Clock64 | Globaltimer => Some(op::Clock::Full),
+            _ => None,
+        };
+        let slot = match (which, special) {
+            (Some(which), _) => {
+                let bits = special.ty().bits();
+                let Some(d) = self.slots.temporary(bits) else {
+                    return refuse("this special register is not supported");
+                };
+                self.emit(Op::Clock { d, which });
+                d
+            }
+            (None, Gridid) => self.slots.constant(64, 0).unwrap_or(Slot::Wide(0)),
+            (None, IsExplicitCluster) => self.slots.constant(1, 0).unwrap_or(Slot::Pred(0)),
+            (None, _) => self.slots.special(special),
+        };
+        // A 64-bit read of a 32-bit special register extends it.
+        match (slot, bits) {
+            (Slot::Narrow(a), 64) => {
+                let Some(Slot::Wide(d)) = self.slots.temporary(64) else { return refuse("no room for a register") };
+                self.emit(Op::CvtFast { cvt: op::FastCvt::ZeroExtend, d, a, b: a });
+                Ok(Slot::Wide(d))
+            }
+            (Slot::Wide(a), 2..=32) => {
+                let Some(Slot::Narrow(d)) = self.slots.temporary(32) else { return refuse("no room for a register") };
+                self.emit(Op::CvtFast { cvt: op::FastCvt::Truncate, d, a, b: a });
+                Ok(Slot::Narrow(d))
+            }
+            _ => Ok(slot),
+        }
+    }
+
+    /// The offset of a variable in its state space.
+    pub(super) fn place(&self, symbol: Symbol) -> Lowered<u64> {
+        match (self.places.get(&symbol), symbol) {
+            (Some(place), _) => Ok(*place),
+            (None, Symbol::Global(id)) => {
+                let variable = self.module.variables.get(id.index());
+                let name = variable.map_or("?", |v| v.name.as_str());
+                refuse(format!("variable `{name}`: module-level variables in global memory are not supported yet"))
+            }
+            _ => refuse("the address of this symbol is not supported"),
+        }
+    }
+
+    /// State space of a variable.
+    pub(super) fn space_of(&self, symbol: Symbol) -> Option<StateSpace> {
+        match symbol {
+            Symbol::Global(id) => self.module.variables.get(id.index()).map(|v| v.space.base()),
+            Symbol::Local(id) => self.function.variables.get(id.index()).map(|v| v.space.base()),
+            Symbol::Param(_) | Symbol::Return(_) => Some(StateSpace::Param),
+            Symbol::Function(_) => None,
+        }
+    }
+
+    pub(super) fn narrow(&mut self, operand: &Operand, ty: ScalarType) -> Lowered<u32> {
+        match self.value(operand, ty)? {
+            Slot::Narrow(slot) => Ok(slot),
+            _ => refuse("an operand of at most 32 bits is expected"),
+        }
+    }
+
+    pub(super) fn wide(&mut self, operand: &Operand, ty: ScalarType) -> Lowered<u32> {
+        match self.value(operand, ty)? {
+            Slot::Wide(slot) => Ok(slot),
+            _ => refuse("an operand of 64 bits is expected"),
+        }
+    }
+
+    /// A source predicate.
+    pub(super) fn pred(&mut self, operand: &Operand) -> Lowered<PredRef> {
+        match operand {
+            Operand::NotReg(reg) => Ok(PredRef { slot: self.pred_reg(*reg)?, negated: true }),
+            other => match self.value(other, ScalarType::Pred)? {
+                Slot::Pred(slot) => Ok(PredRef { slot, negated: false }),
+                _ => refuse("a predicate is expected"),
+            },
+        }
+    }
+
+    /// A result predicate; a sink drops it.
+    pub(super) fn pred_result(&mut self, operand: &Operand) -> Lowered<Option<u32>> {
+        match operand {
+            Operand::Sink => Ok(None),
+            Operand::Reg(reg) => self.pred_reg(*reg).map(Some),
+            _ => refuse("a predicate register is expected"),
+        }
+    }
+
+    pub(super) fn rounding(&self, inst: &Source) -> Round {
+        match inst.find::<Rounding>() {
+            None | Some(Rounding::Rn | Rounding::Rni | Rounding::Rs) => Round::Nearest,
+            Some(Rounding::Rna) => Round::NearestAway,
+            Some(Rounding::Rz | Rounding::Rzi) => Round::Zero,
+            Some(Rounding::Rm | Rounding::Rmi) => Round::Down,
+            Some(Rounding::Rp | Rounding::Rpi) => Round::Up,
+        }
+    }
+
+    pub(super) fn ty(&self, inst: &Source, index: usize) -> Lowered<ScalarType> {
+        inst.ty(index).ok_or_else(|| Refusal("the type is missing".to_owned()))
+    }
+}
+
+/// All statements, those of nested scopes included.
+fn flatten<'a>(statements: &'a [Statement], out: &mut Vec<&'a Statement>) {
+    for statement in statements {
+        match statement {
+            Statement::Scope(inner) => flatten(inner, out),
+            other => out.push(other),
+        }
+    }
+}
+
+fn class(inst: &Source) -> Class {
+    let types: Vec<ScalarType> = inst.types().collect();
+    match inst.op {
+        Family::Memory(_) | Family::Atomic(_) | Family::AsyncCopy(_) => Class::Memory,
+        Family::Synchronization(_) | Family::Warp(_) => Class::Sync,
+        Family::Control(_) => Class::Control,
+        Family::Convert(tilewright_ptx::isa::Convert::Mov) => Class::Integer,
+        Family::Convert(_) => Class::Convert,
+        Family::Math(_) if inst.has(Flag::Approx) => Class::Special,
+        _ if types.contains(&ScalarType::F64) => Class::Double,
+        _ if types.iter().any(|ty| ty.is_float()) => Class::Float,
+        _ => Class::Integer,
+    }
+}

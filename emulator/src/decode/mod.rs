@@ -1,0 +1,89 @@
+//! PTX text to decoded programs: the parsed module is lowered once, instruction by instruction (`lower`), with registers numbered by class,
+//! immediates and special registers given slots of their own (`slots`), and reads that are not provably after writes marked (`written`).
+
+pub mod op;
+
+mod lower;
+mod slots;
+mod written;
+
+use tilewright_ptx::SpecialReg;
+
+use crate::counters::Class;
+use crate::report::Place;
+use op::{Inst, Slot};
+
+/// A register whose reads are checked at run time.
+#[derive(Clone, Debug)]
+pub(crate) struct Tracked {
+    pub name: String,
+    pub slot: Slot,
+    /// The bits that a value of its type may have.
+    pub ones: u32,
+}
+
+/// A named piece of a small memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    pub name: String,
+    pub offset: u64,
+    pub bytes: u64,
+    pub element: u32,
+}
+
+/// Where a decoded instruction comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub line: u32,
+    pub mnemonic: u32,
+    /// Index plus one of a source position, 0 for none.
+    pub source: u32,
+    pub class: Class,
+}
+
+/// A decoded kernel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kernel {
+    pub name: String,
+    pub code: Vec<Inst>,
+    pub origins: Vec<Origin>,
+    pub mnemonics: Vec<String>,
+    pub sources: Vec<(String, u32, u32)>,
+    /// Data slots of loads, stores and atomics; `None` drops a value.
+    pub data: Vec<Option<Slot>>,
+    /// Branch tables.
+    pub targets: Vec<u32>,
+    pub narrow: usize,
+    pub wide: usize,
+    pub preds: usize,
+    pub constants: Vec<(Slot, u64)>,
+    pub specials: Vec<(SpecialReg, u32)>,
+    pub tracked: Vec<Tracked>,
+    pub param_variables: Vec<Named>,
+    pub param_bytes: u32,
+    pub shared_variables: Vec<Named>,
+    pub static_shared: u32,
+    pub local_variables: Vec<Named>,
+    pub local_bytes: u32,
+    pub constant_variables: Vec<Named>,
+    /// Exact block shape, if the kernel demands one.
+    pub required_block: Option<[u32; 3]>,
+    /// Most threads of a block, if the kernel limits them.
+    pub most_threads: Option<u64>,
+    /// Whether CTAs communicate through global memory.
+    pub communicates: bool,
+}
+
+impl Kernel {
+    /// Where an instruction comes from, for reports.
+    pub fn place(&self, pc: u32) -> Place {
+        let origin = &self.origins[pc as usize];
+        Place {
+            line: origin.line,
+            instruction: self.mnemonics[origin.mnemonic as usize].clone(),
+            source: origin.source.checked_sub(1).map(|at| self.sources[at as usize].clone()),
+        }
+    }
+}
+
+pub(crate) use lower::{Decoded, MOST_SHARED, decode};

@@ -1,0 +1,400 @@
+//! Instructions that compute registers from registers.
+
+use super::Warp;
+use crate::decode::op::{Comparison, FastCvt, LaneFn, Op, Slot};
+use crate::lanes::int::{self, Int2, Width};
+use crate::lanes::{LANES, Mask, Row, Wide, blend, float, lanes};
+use crate::num::approx;
+use crate::num::cvt::cvt;
+use crate::num::float as scalar;
+use crate::num::format::F32;
+
+impl Warp {
+    #[inline(always)]
+    fn narrow_result(&mut self, d: u32, mask: Mask, f: impl FnOnce(&Self, &mut Row)) {
+        let mut out = [0; LANES];
+        f(self, &mut out);
+        blend(&mut self.narrow[d as usize], &out, mask);
+    }
+
+    #[inline(always)]
+    fn wide_result(&mut self, d: u32, mask: Mask, f: impl FnOnce(&Self, &mut Wide)) {
+        let mut out = [0; LANES];
+        f(self, &mut out);
+        blend(&mut self.wide[d as usize], &out, mask);
+    }
+
+    #[inline(always)]
+    fn n(&self, slot: u32) -> &Row {
+        &self.narrow[slot as usize]
+    }
+
+    #[inline(always)]
+    fn w(&self, slot: u32) -> &Wide {
+        &self.wide[slot as usize]
+    }
+
+    /// Executes a register instruction for the lanes of `mask`.
+    pub(super) fn alu(&mut self, op: &Op, mask: Mask, perturb: Option<u64>) {
+        match *op {
+            Op::Mov { d, a } => {
+                let row = self.narrow[a as usize];
+                blend(&mut self.narrow[d as usize], &row, mask);
+            }
+            Op::MovWide { d, a } => {
+                let row = self.wide[a as usize];
+                blend(&mut self.wide[d as usize], &row, mask);
+            }
+            Op::MovPred { d, a } => self.set_pred(d, self.preds[a as usize], mask),
+            Op::Pack { .. } | Op::Unpack { .. } => unreachable!("lowered to lanes with their data list"),
+            Op::Int1 { op, width, d, a } => self.narrow_result(d, mask, |s, out| int::row1(op, width, s.n(a), out)),
+            Op::Int2 { op, width, d, a, b } => {
+                self.narrow_result(d, mask, |s, out| int::row2(op, width, s.n(a), s.n(b), out))
+            }
+            Op::Int1Wide { op, d, a } => self.wide_result(d, mask, |s, out| int::wide1(op, s.w(a), out)),
+            Op::Int2Wide { op, d, a, b } => self.wide_result(d, mask, |s, out| int::wide2(op, s.w(a), s.w(b), out)),
+            Op::CountWide { op, d, a } => self.narrow_result(d, mask, |s, out| {
+                let mut wide = [0; LANES];
+                int::wide1(op, s.w(a), &mut wide);
+                for lane in 0..LANES {
+                    out[lane] = wide[lane] as u32;
+                }
+            }),
+            Op::ShiftWide { op, d, a, b } => self.wide_result(d, mask, |s, out| {
+                let amount = s.n(b).map(u64::from);
+                int::wide2(op, s.w(a), &amount, out);
+            }),
+            Op::Mad { width, d, a, b, c } => {
+                self.narrow_result(d, mask, |s, out| int::mad(width, s.n(a), s.n(b), s.n(c), out))
+            }
+            Op::MadLoWide { d, a, b, c } => {
+                self.wide_result(d, mask, |s, out| int::mad_wide_low(s.w(a), s.w(b), s.w(c), out))
+            }
+            Op::MulWide { signed, d, a, b, c } => self.wide_result(d, mask, |s, out| {
+                int::mul_wide(signed, s.n(a), s.n(b), out);
+                if let Some(c) = c {
+                    for (value, more) in out.iter_mut().zip(s.w(c)) {
+                        *value = value.wrapping_add(*more);
+                    }
+                }
+            }),
+            Op::MulWide16 { signed, d, a, b, c } => self.narrow_result(d, mask, |s, out| {
+                int::mul_wide16(signed, s.n(a), s.n(b), out);
+                if let Some(c) = c {
+                    for (value, more) in out.iter_mut().zip(s.n(c)) {
+                        *value = value.wrapping_add(*more);
+                    }
+                }
+            }),
+            Op::Lop3 { table, d, a, b, c } => {
+                self.narrow_result(d, mask, |s, out| int::lop3_row(table, s.n(a), s.n(b), s.n(c), out))
+            }
+            Op::Carry { subtract, carry_in, carry_out, d, a, b } => {
+                self.carry_add(mask, subtract, (carry_in, carry_out), d, a, b)
+            }
+            Op::MadCarry { high, signed, carry_in, carry_out, d, a, b, c } => {
+                for lane in lanes(mask) {
+                    let product = wide_product(signed, a, self.get(a, lane), self.get(b, lane), high);
+                    let sum = self.add_with_carry(lane, a, product, self.get(c, lane), carry_in, carry_out);
+                    self.put(d, lane, sum);
+                }
+            }
+            Op::Lane { f, d, a, b, c, e } => {
+                for lane in lanes(mask) {
+                    let operands = [self.get(a, lane), self.get(b, lane), self.get(c, lane), self.get(e, lane)];
+                    let value = lane_fn(f, operands, perturb);
+                    self.put(d, lane, value);
+                }
+            }
+            Op::Float1 { op, mode, packed, d, a } => {
+                self.narrow_result(d, mask, |s, out| float::row1(op, mode, packed, s.n(a), out))
+            }
+            Op::Float2 { op, mode, packed, d, a, b } => {
+                self.narrow_result(d, mask, |s, out| float::row2(op, mode, packed, s.n(a), s.n(b), out));
+            }
+            Op::Fma { mode, packed, d, a, b, c } => {
+                self.narrow_result(d, mask, |s, out| float::row3(mode, packed, s.n(a), s.n(b), s.n(c), out));
+            }
+            Op::Approx { op, mode, packed, d, a } => {
+                self.narrow_result(d, mask, |s, out| float::approx_row(op, mode, packed, perturb, s.n(a), out));
+            }
+            Op::Float1Wide { op, mode, d, a } => {
+                self.wide_result(d, mask, |s, out| float::wide1(op, mode, s.w(a), out))
+            }
+            Op::Float2Wide { op, mode, d, a, b } => {
+                self.wide_result(d, mask, |s, out| float::wide2(op, mode, s.w(a), s.w(b), out))
+            }
+            Op::FmaWide { mode, d, a, b, c } => {
+                self.wide_result(d, mask, |s, out| float::wide3(mode, s.w(a), s.w(b), s.w(c), out))
+            }
+            Op::ApproxWide { op, mode, d, a } => self.wide_result(d, mask, |s, out| {
+                *out = s.w(a).map(|value| approx::approx(op, mode, value, perturb));
+            }),
+            Op::Cvt { cvt: conversion, d, a } => {
+                for lane in lanes(mask) {
+                    let value = cvt(conversion, self.get(a, lane));
+                    self.put(d, lane, value);
+                }
+            }
+            Op::CvtFast { cvt, d, a, b } => self.convert(cvt, d, a, b, mask),
+            Op::Setp { test, d, p, a, b, combine } => {
+                let result = self.compare(test, a, b);
+                let (yes, no) = match combine {
+                    None => (result, !result),
+                    Some((logic, c)) => (logic.apply(result, self.pred(c)), logic.apply(!result, self.pred(c))),
+                };
+                if let Some(d) = d {
+                    self.set_pred(d, yes, mask);
+                }
+                if let Some(p) = p {
+                    self.set_pred(p, no, mask);
+                }
+            }
+            Op::SetpPacked { op, ty, ftz, d, p, a, b, combine } => {
+                let half = |row: &Row, shift: u32| row.map(|v| v >> shift & 0xffff);
+                for (slot, shift) in [(d, 0), (p, 16)] {
+                    let Some(slot) = slot else { continue };
+                    let result = float::compare_row(op, ty, ftz, &half(self.n(a), shift), &half(self.n(b), shift));
+                    let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
+                    self.set_pred(slot, result, mask);
+                }
+            }
+            Op::Set { test, yes, d, a, b, combine } => {
+                let result = self.compare(test, a, b);
+                let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
+                self.narrow_result(d, mask, |_, out| {
+                    for (lane, value) in out.iter_mut().enumerate() {
+                        *value = if result >> lane & 1 == 1 { yes } else { 0 };
+                    }
+                });
+            }
+            Op::Testp { class, ty, d, a } => {
+                let result = crate::lanes::mask_of(|lane| scalar::test_class(class, ty, self.get(a, lane)));
+                self.set_pred(d, result, mask);
+            }
+            Op::Selp { d, a, b, c } => {
+                let chosen = self.pred(c);
+                self.narrow_result(d, mask, |s, out| {
+                    *out = *s.n(b);
+                    blend(out, s.n(a), chosen);
+                });
+            }
+            Op::SelpWide { d, a, b, c } => {
+                let chosen = self.pred(c);
+                self.wide_result(d, mask, |s, out| {
+                    *out = *s.w(b);
+                    blend(out, s.w(a), chosen);
+                });
+            }
+            Op::PredLogic { op, d, a, b } => self.set_pred(d, op.apply(self.pred(a), self.pred(b)), mask),
+            Op::Cvta { to, space, d, a } => {
+                for lane in lanes(mask) {
+                    let window = super::access::window(space);
+                    let address = self.get(a, lane);
+                    let value = if to { address.wrapping_sub(window) } else { address.wrapping_add(window) };
+                    self.put(d, lane, value);
+                }
+            }
+            Op::Isspacep { space, d, a } => {
+                let result = crate::lanes::mask_of(|lane| super::access::space_of(self.w(a)[lane]) == space);
+                self.set_pred(d, result, mask);
+            }
+            Op::CheckInit { .. }
+            | Op::MarkInit { .. }
+            | Op::Clock { .. }
+            | Op::Load(_)
+            | Op::Store(_)
+            | Op::Atomic(_)
+            | Op::Fence { .. }
+            | Op::Activemask { .. }
+            | Op::Collective { .. }
+            | Op::Barrier(_)
+            | Op::Branch { .. }
+            | Op::BranchTable { .. }
+            | Op::Exit
+            | Op::Trap
+            | Op::Nop
+            | Op::Yield => {
+                unreachable!("executed by the warp's loop")
+            }
+        }
+    }
+
+    fn compare(&self, test: Comparison, a: u32, b: u32) -> Mask {
+        match test {
+            Comparison::Int(op, width) => int::compare(op, width, self.n(a), self.n(b)),
+            Comparison::Float(op, ty, ftz) => float::compare_row(op, ty, ftz, self.n(a), self.n(b)),
+            Comparison::WideInt(op) => int::compare_wide(op, self.w(a), self.w(b)),
+            Comparison::WideFloat(op) => float::compare_wide(op, self.w(a), self.w(b)),
+        }
+    }
+
+    fn convert(&mut self, cvt: FastCvt, d: u32, a: u32, b: u32, mask: Mask) {
+        match cvt {
+            FastCvt::ZeroExtend => self.wide_result(d, mask, |s, out| *out = s.n(a).map(u64::from)),
+            FastCvt::SignExtend => {
+                self.wide_result(d, mask, |s, out| *out = s.n(a).map(|v| i64::from(v as i32) as u64))
+            }
+            FastCvt::Truncate => self.narrow_result(d, mask, |s, out| *out = s.w(a).map(|v| v as u32)),
+            FastCvt::F32FromS32 => {
+                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| (v as i32 as f32).to_bits()))
+            }
+            FastCvt::F32FromU32 => self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| (v as f32).to_bits())),
+            FastCvt::F32FromF16 => {
+                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| canonical(float::f16_to_f32(v))))
+            }
+            FastCvt::F32FromBf16 => {
+                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| canonical(float::bf16_to_f32(v))))
+            }
+            FastCvt::F16FromF32 => {
+                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| float::f32_to_f16(f32::from_bits(v))))
+            }
+            FastCvt::Bf16FromF32 => {
+                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| float::f32_to_bf16(f32::from_bits(v))))
+            }
+            FastCvt::F16x2FromF32 | FastCvt::Bf16x2FromF32 => self.narrow_result(d, mask, |s, out| {
+                let (high, low) = (s.n(a), s.n(b));
+                let narrow = if cvt == FastCvt::F16x2FromF32 { float::f32_to_f16 } else { float::f32_to_bf16 };
+                for lane in 0..LANES {
+                    out[lane] = narrow(f32::from_bits(high[lane])) << 16 | narrow(f32::from_bits(low[lane]));
+                }
+            }),
+        }
+    }
+
+    fn carry_add(&mut self, mask: Mask, subtract: bool, carry: (bool, bool), d: Slot, a: Slot, b: Slot) {
+        for lane in lanes(mask) {
+            let (x, y) = (self.get(a, lane), self.get(b, lane));
+            let value = if subtract {
+                let bits = bits_of(d);
+                let borrow = u128::from(carry.0 && self.carry >> lane & 1 == 1);
+                let wide = (1u128 << bits) + u128::from(x) - u128::from(y) - borrow;
+                if carry.1 {
+                    self.set_carry(lane, wide >> bits == 0);
+                }
+                wide as u64 & ones(bits)
+            } else {
+                self.add_with_carry(lane, d, x, y, carry.0, carry.1)
+            };
+            self.put(d, lane, value);
+        }
+    }
+
+    fn add_with_carry(&mut self, lane: usize, like: Slot, x: u64, y: u64, carry_in: bool, carry_out: bool) -> u64 {
+        let bits = bits_of(like);
+        let carry = u128::from(carry_in && self.carry >> lane & 1 == 1);
+        let wide = u128::from(x) + u128::from(y) + carry;
+        if carry_out {
+            self.set_carry(lane, wide >> bits != 0);
+        }
+        wide as u64 & ones(bits)
+    }
+
+    fn set_carry(&mut self, lane: usize, value: bool) {
+        self.carry = (self.carry & !(1 << lane)) | u32::from(value) << lane;
+    }
+}
+
+fn bits_of(slot: Slot) -> u32 {
+    if matches!(slot, Slot::Wide(_)) { 64 } else { 32 }
+}
+
+fn ones(bits: u32) -> u64 {
+    u64::MAX >> (64 - bits)
+}
+
+fn canonical(value: f32) -> u32 {
+    if value.is_nan() { F32.nan as u32 } else { value.to_bits() }
+}
+
+/// The low or high half of a product of the width of `like`.
+fn wide_product(signed: bool, like: Slot, x: u64, y: u64, high: bool) -> u64 {
+    let bits = bits_of(like);
+    let extend = |v: u64| if bits == 32 { i128::from(v as u32 as i32) } else { i128::from(v as i64) };
+    let product = if signed { extend(x).wrapping_mul(extend(y)) as u128 } else { u128::from(x) * u128::from(y) };
+    (if high { product >> bits } else { product }) as u64 & ones(bits)
+}
+
+/// Meaning of the instructions without rows.
+fn lane_fn(f: LaneFn, [a, b, c, e]: [u64; 4], perturb: Option<u64>) -> u64 {
+    let (x, y, z) = (a as u32, b as u32, c as u32);
+    let int2 = |op: Int2, width: Width, a: u64, b: u64| match width {
+        Width::W16 => u64::from(int::w16::int2(op, a as u32, b as u32)),
+        Width::W32 => u64::from(int::w32::int2(op, a as u32, b as u32)),
+        Width::W64 => int::w64::int2(op, a, b),
+    };
+    match f {
+        LaneFn::MadHi { signed, width, sat } => {
+            let product = int2(if signed { Int2::MulHiS } else { Int2::MulHiU }, width, a, b);
+            int2(if sat { Int2::AddSat } else { Int2::Add }, width, product, c)
+        }
+        LaneFn::Mad24 { signed, high, sat } => {
+            let product = int2(Int2::Mul24 { signed, high }, Width::W32, a, b);
+            int2(if sat { Int2::AddSat } else { Int2::Add }, Width::W32, product, c)
+        }
+        LaneFn::Sad { signed, width } => {
+            let (least, greatest) = if signed { (Int2::MinS, Int2::MaxS) } else { (Int2::MinU, Int2::MaxU) };
+            let difference = int2(Int2::Sub, width, int2(greatest, width, a, b), int2(least, width, a, b));
+            int2(Int2::Add, width, c, difference)
+        }
+        LaneFn::Prmt(mode) => u64::from(int::prmt(mode, x, y, z)),
+        LaneFn::Bfe { signed, bits } => int::bfe(bits, signed, a, y, z),
+        LaneFn::Bfi { bits } => int::bfi(bits, a, b, z, e as u32),
+        LaneFn::Shf { left, wrap } => u64::from(int::shf(left, wrap, x, y, z)),
+        LaneFn::Dp4a { a, b } => u64::from(int::dp4a(a, b, x, y, z)),
+        LaneFn::Dp2a { a, b, high } => u64::from(int::dp2a(a, b, high, x, y, z)),
+        LaneFn::Bmsk { wrap } => u64::from(int::bmsk(wrap, x, y)),
+        LaneFn::Szext { signed, wrap } => u64::from(int::szext(signed, wrap, x, y)),
+        LaneFn::Fns => u64::from(int::fns(x, y, z as i32)),
+        LaneFn::SlctInt => {
+            if (z as i32) >= 0 {
+                a
+            } else {
+                b
+            }
+        }
+        // NaN selects the second operand, −0 the first (PTX manual 9.7.5.4: c ≥ 0).
+        LaneFn::SlctFloat { ftz } => {
+            let c = if ftz { F32.flush(c) } else { c };
+            if f32::from_bits(c as u32) >= 0.0 { a } else { b }
+        }
+        LaneFn::Packed16 { op, relu } => {
+            let half = |shift: u32| {
+                let value = int::w16::int2(op, x >> shift & 0xffff, y >> shift & 0xffff);
+                if relu && value & 0x8000 != 0 { 0 } else { value }
+            };
+            u64::from(half(0) | half(16) << 16)
+        }
+        LaneFn::Relu { max } => {
+            let value = int2(if max { Int2::MaxS } else { Int2::MinS }, Width::W32, a, b);
+            if (value as i32) < 0 { 0 } else { value }
+        }
+        LaneFn::CvtPack { bits, signed } => {
+            let (least, greatest) =
+                if signed { (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1) } else { (0, (1i64 << bits) - 1) };
+            let part = |v: u32| (i64::from(v as i32).clamp(least, greatest) as u64) & ones(bits);
+            let packed = part(x) << bits | part(y);
+            if bits == 8 { (packed | c << 16) & 0xffff_ffff } else { packed }
+        }
+        LaneFn::CvtTwo(conversion) => {
+            let shift = match conversion.to {
+                crate::num::cvt::CvtType::Float(to) => to.bits(),
+                crate::num::cvt::CvtType::Int { .. } | crate::num::cvt::CvtType::Tf32 => 16,
+            };
+            cvt(conversion, a) << shift | cvt(conversion, b)
+        }
+        LaneFn::CvtEach { cvt: conversion, from_bits, to_bits } => {
+            (0..2).fold(0, |sum, i| sum | cvt(conversion, a >> (i * from_bits) & ones(from_bits)) << (i * to_bits))
+        }
+        LaneFn::DivApprox { mode, full } => approx::div(mode, full, a, b, perturb),
+        LaneFn::FmaOob(mode, packed) => {
+            // An operand with the bits of the out-of-bounds NaN makes the result zero (PTX manual 9.7.4.4).
+            let one = |a: u64, b: u64, c: u64| if a == 0xffff || b == 0xffff { 0 } else { scalar::fma(mode, a, b, c) };
+            if !packed {
+                return one(a, b, c);
+            }
+            let half = |v: u64, i: u32| v >> (16 * i) & 0xffff;
+            one(half(a, 0), half(b, 0), half(c, 0)) | one(half(a, 1), half(b, 1), half(c, 1)) << 16
+        }
+    }
+}

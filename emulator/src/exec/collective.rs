@@ -1,0 +1,243 @@
+//! Where lanes meet: warp operations with a member mask, and the arrival at CTA barriers.
+
+use super::env::{Env, Facts, Halt};
+use super::{Flow, Wait, Warp};
+use crate::decode::op::{Barrier, BarrierKind, Collective, Redux, Shuffle, Slot, Vote};
+use crate::lanes::{LANES, Mask, Row, blend, lanes};
+use crate::report::Kind;
+use crate::sync::{Arrival, BARRIERS, Misuse, Waiter};
+
+impl Warp {
+    /// A warp operation by the lanes of `run`.
+    pub(super) fn collective(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        op: Collective,
+        members: u32,
+        run: Mask,
+    ) -> Result<Flow, Halt> {
+        let masks = self.narrow[members as usize];
+        let first = run.trailing_zeros() as usize;
+        let need = masks[first];
+        if let Some(lane) = lanes(run).find(|lane| masks[*lane] >> lane & 1 == 0) {
+            let detail = format!(
+                "the member mask {:#010x} does not contain the lane that executes the instruction",
+                masks[lane]
+            );
+            env.report(
+                Kind::CollectiveMisuse,
+                pc,
+                Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() },
+            );
+            return Err(Halt);
+        }
+        // Lanes with different member masks form different groups.
+        let group = lanes(run).filter(|lane| masks[*lane] == need).fold(0, |mask, lane| mask | 1 << lane);
+        if group != run {
+            for lane in lanes(run & !group) {
+                if masks[lane] & need != 0 {
+                    let detail = format!(
+                        "lanes {first} and {lane} name overlapping member masks {need:#010x} and {:#010x}",
+                        masks[lane]
+                    );
+                    env.report(
+                        Kind::CollectiveMisuse,
+                        pc,
+                        Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() },
+                    );
+                    return Err(Halt);
+                }
+            }
+        }
+        if need & self.live & !run != 0 {
+            return Ok(Flow::Park(run, Wait::Lanes(need)));
+        }
+        let mut rest = run;
+        while rest != 0 {
+            let need = masks[rest.trailing_zeros() as usize];
+            let group = rest & need;
+            self.meet(env, pc, op, group)?;
+            rest &= !group;
+        }
+        Ok(Flow::Next)
+    }
+
+    /// The operation, once all lanes of a group are there.
+    fn meet(&mut self, env: &mut Env<'_>, pc: u32, op: Collective, group: Mask) -> Result<(), Halt> {
+        let flag = |yes: bool| if yes { Mask::MAX } else { 0 };
+        match op {
+            Collective::Barrier => env.clocks.next_epoch(env.warp as usize),
+            Collective::Shfl { mode, d, p, a, b, c } => self.shuffle(env, pc, mode, (d, p), (a, b, c), group)?,
+            Collective::Vote(vote, source) => {
+                let trues = self.pred(source) & group;
+                match vote {
+                    Vote::All(d) => self.set_pred(d, flag(trues == group), group),
+                    Vote::Any(d) => self.set_pred(d, flag(trues != 0), group),
+                    Vote::Uni(d) => self.set_pred(d, flag(trues == group || trues == 0), group),
+                    Vote::Ballot(d) => blend(&mut self.narrow[d as usize], &[trues; LANES], group),
+                }
+            }
+            Collective::MatchAny { d, a } => {
+                for lane in lanes(group) {
+                    let value = self.get(a, lane);
+                    let equal = lanes(group)
+                        .filter(|other| self.get(a, *other) == value)
+                        .fold(0u32, |mask, other| mask | 1 << other);
+                    self.put(Slot::Narrow(d), lane, u64::from(equal));
+                }
+            }
+            Collective::MatchAll { d, p, a } => {
+                let value = self.get(a, group.trailing_zeros() as usize);
+                let all = lanes(group).all(|lane| self.get(a, lane) == value);
+                if let Some(d) = d {
+                    blend(&mut self.narrow[d as usize], &[if all { group } else { 0 }; LANES], group);
+                }
+                if let Some(p) = p {
+                    self.set_pred(p, flag(all), group);
+                }
+            }
+            Collective::Redux { op, d, a } => {
+                let row = self.narrow[a as usize];
+                let values = lanes(group).map(|lane| row[lane]);
+                let result = values.reduce(|x, y| match op {
+                    Redux::Add => x.wrapping_add(y),
+                    Redux::MinU => x.min(y),
+                    Redux::MinS => (x as i32).min(y as i32) as u32,
+                    Redux::MaxU => x.max(y),
+                    Redux::MaxS => (x as i32).max(y as i32) as u32,
+                    Redux::And => x & y,
+                    Redux::Or => x | y,
+                    Redux::Xor => x ^ y,
+                });
+                blend(&mut self.narrow[d as usize], &[result.unwrap_or(0); LANES], group);
+            }
+            Collective::Elect { d, p } => {
+                let leader = group.trailing_zeros();
+                if let Some(d) = d {
+                    blend(&mut self.narrow[d as usize], &[leader; LANES], group);
+                }
+                self.set_pred(p, 1 << leader, group);
+            }
+        }
+        Ok(())
+    }
+
+    /// `shfl.sync` (PTX manual 9.7.9.6): `c` holds the clamp in bits 0–4 and the segment mask in bits 8–12.
+    fn shuffle(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        mode: Shuffle,
+        (d, p): (u32, Option<u32>),
+        (a, b, c): (u32, u32, u32),
+        group: Mask,
+    ) -> Result<(), Halt> {
+        let (values, amounts, controls) = (self.narrow[a as usize], self.narrow[b as usize], self.narrow[c as usize]);
+        let mut out: Row = [0; LANES];
+        let mut in_range: Mask = 0;
+        for lane in lanes(group) {
+            let me = lane as i32;
+            let amount = (amounts[lane] & 31) as i32;
+            let clamp = (controls[lane] & 31) as i32;
+            let segment = (controls[lane] >> 8 & 31) as i32;
+            let most = (me & segment) | (clamp & !segment);
+            let least = me & segment;
+            let (source, valid) = match mode {
+                Shuffle::Up => (me - amount, me - amount >= most),
+                Shuffle::Down => (me + amount, me + amount <= most),
+                Shuffle::Bfly => (me ^ amount, me ^ amount <= most),
+                Shuffle::Idx => (least | (amount & !segment), least | (amount & !segment) <= most),
+            };
+            let from = if valid { source } else { me };
+            let from = (from & 31) as usize;
+            if valid {
+                in_range |= 1 << lane;
+            }
+            if group >> from & 1 == 0 {
+                let why = if self.live >> from & 1 == 1 {
+                    "is not in the member mask"
+                } else if self.exist >> from & 1 == 1 {
+                    "has exited"
+                } else {
+                    "does not exist in this block"
+                };
+                let detail = format!("the value comes from lane {from}, which {why}");
+                env.report(Kind::CollectiveMisuse, pc, Facts { lane: lane as u32, detail, ..Facts::default() });
+            }
+            out[lane] = values[from];
+        }
+        blend(&mut self.narrow[d as usize], &out, group);
+        if let Some(p) = p {
+            self.set_pred(p, in_range, group);
+        }
+        Ok(())
+    }
+
+    /// A CTA barrier by the lanes of `run`.
+    pub(super) fn barrier(&mut self, env: &mut Env<'_>, pc: u32, barrier: &Barrier, run: Mask) -> Result<Flow, Halt> {
+        if barrier.aligned && run != self.live {
+            return Ok(Flow::Park(run, Wait::Warp));
+        }
+        let lane = run.trailing_zeros();
+        let misuse = |env: &mut Env<'_>, detail: String| {
+            env.report(Kind::BarrierMisuse, pc, Facts { lane, detail, fatal: true, ..Facts::default() });
+            Err(Halt)
+        };
+        let ids = self.narrow[barrier.id as usize];
+        let id = ids[lane as usize];
+        if lanes(run).any(|l| ids[l] != id) {
+            return misuse(env, "lanes name different barriers".to_owned());
+        }
+        if id as usize >= BARRIERS {
+            return misuse(env, format!("there is no barrier {id}; a block has {BARRIERS}"));
+        }
+        let everyone = env.cx.warps() as u32 * 32;
+        let expected = match barrier.threads {
+            None => everyone,
+            Some(slot) => {
+                let counts = self.narrow[slot as usize];
+                let count = counts[lane as usize];
+                if lanes(run).any(|l| counts[l] != count) {
+                    return misuse(env, "lanes name different thread counts".to_owned());
+                }
+                if count == 0 || !count.is_multiple_of(32) {
+                    return misuse(
+                        env,
+                        format!("barrier {id} is given {count} threads, which is not a positive multiple of 32"),
+                    );
+                }
+                count
+            }
+        };
+        if let (None, Some(lane)) = (barrier.threads, lanes(self.exist & !self.live).next()) {
+            let detail = format!("lane {lane} of warp {} has exited; barrier {id} waits for the whole block", env.warp);
+            env.report(Kind::ExitBeforeBarrier, pc, Facts { lane: lane as u32, detail, ..Facts::default() });
+        }
+        let (waits, trues) = match barrier.kind {
+            BarrierKind::Sync => (true, 0),
+            BarrierKind::Arrive => (false, 0),
+            BarrierKind::Popc(_, p) | BarrierKind::All(_, p) | BarrierKind::Any(_, p) => (true, self.pred(p)),
+        };
+        // A warp counts as 32 threads however many of them there are; the warp's top lane stands for those that are missing.
+        let gone = !self.live;
+        let top = 31 - self.live.leading_zeros();
+        let threads = run.count_ones() + if run >> top & 1 == 1 { gone.count_ones() } else { 0 };
+        let waiter = Waiter { warp: env.warp, mask: run, pc };
+        let arrival =
+            Arrival { id: id as usize, waiter, threads, expected, everyone: barrier.threads.is_none(), waits, trues };
+        if waits {
+            env.counters.barriers += 1;
+        }
+        match env.barriers.arrive(&mut env.clocks, arrival) {
+            Ok(()) => {}
+            Err(Misuse::Counts(before, now)) => {
+                return misuse(env, format!("barrier {id} is in use for {before} threads and named with {now}"));
+            }
+            Err(Misuse::TooMany(arrived, expected)) => {
+                return misuse(env, format!("{arrived} threads arrive at barrier {id}, which takes {expected}"));
+            }
+        }
+        if waits { Ok(Flow::Barrier(run)) } else { Ok(Flow::Next) }
+    }
+}

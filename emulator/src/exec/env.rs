@@ -1,0 +1,245 @@
+//! What a CTA's warps share while they run, and what all CTAs of a launch share: program, memory, shadow, barriers, counters, findings.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use tilewright_ptx::SpecialReg;
+
+use crate::counters::Counters;
+use crate::decode::Kernel;
+use crate::launch::Options;
+use crate::memory::device::{Allocation, Memory};
+use crate::memory::region::Regions;
+use crate::memory::undo::Undo;
+use crate::report::{Finding, Kind, Location, Other, Place, Thread};
+use crate::shadow::cell::{Cells, Conflict};
+use crate::shadow::clock::Clocks;
+use crate::shadow::cross::Cross;
+use crate::shadow::line::Lines;
+use crate::sync::Barriers;
+
+/// Distinct findings kept.
+const FINDINGS: usize = 64;
+
+/// The launch.
+pub(crate) struct Cx<'a> {
+    pub kernel: &'a Kernel,
+    pub memory: &'a Memory,
+    pub options: &'a Options,
+    /// Parameter bytes as words.
+    pub params: Vec<u32>,
+    /// The module's constants as words.
+    pub constants: &'a [u32],
+    pub regions: Regions,
+    pub allocations: Vec<Arc<Allocation>>,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared_bytes: u32,
+    pub dynamic_shared: u32,
+    /// Whether CTAs run on several host threads now.
+    pub undo: Option<Undo>,
+    /// Between-CTA races, if tracked.
+    pub cross: Option<Cross>,
+    /// Warp instructions left for the whole launch.
+    pub budget: AtomicU64,
+    /// Set when a CTA found something: the others may stop, as the launch is run again.
+    pub stop: AtomicBool,
+}
+
+impl Cx<'_> {
+    pub fn threads(&self) -> u32 {
+        self.block[0] * self.block[1] * self.block[2]
+    }
+    pub fn warps(&self) -> usize {
+        self.threads().div_ceil(32) as usize
+    }
+}
+
+/// Why a warp stops for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Halt;
+
+/// Executions of one instruction.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Count {
+    pub warps: u64,
+    pub lanes: u64,
+}
+
+/// The CTA.
+pub(crate) struct Env<'a> {
+    pub cx: &'a Cx<'a>,
+    pub cta: [u32; 3],
+    pub cta_number: u64,
+    pub shared: Vec<u32>,
+    /// Four bits a word: initialised bytes.
+    pub shared_initialised: Vec<u8>,
+    pub cells: Cells,
+    pub clocks: Clocks,
+    pub lines: Lines,
+    pub barriers: Barriers,
+    /// Warp instructions executed by the CTA, which is also its clock.
+    pub time: u64,
+    /// Whether the CTA has used a fence or acquire/release beyond its own scope.
+    pub synchronises: bool,
+    /// The warp that runs.
+    pub warp: u32,
+    pub counts: Vec<Count>,
+    pub counters: Counters,
+    pub findings: Vec<Finding>,
+    /// Instruction of each finding and of its other side.
+    keys: Vec<(Kind, u32, u32)>,
+    pub dropped: u64,
+    /// Region hit last by each instruction.
+    pub hints: Vec<u32>,
+}
+
+/// What a finding says besides kind and place.
+#[derive(Default)]
+pub(crate) struct Facts {
+    pub lane: u32,
+    pub location: Option<Location>,
+    pub other: Option<(&'static str, Thread, u32)>,
+    pub detail: String,
+    pub fatal: bool,
+}
+
+impl<'a> Env<'a> {
+    pub fn new(cx: &'a Cx<'a>) -> Self {
+        let length = cx.kernel.code.len();
+        Env {
+            cx,
+            cta: [0; 3],
+            cta_number: 0,
+            shared: Vec::new(),
+            shared_initialised: Vec::new(),
+            cells: Cells::default(),
+            clocks: Clocks::default(),
+            lines: Lines::default(),
+            barriers: Barriers::default(),
+            time: 0,
+            synchronises: false,
+            warp: 0,
+            counts: vec![Count::default(); length],
+            counters: Counters::default(),
+            findings: Vec::new(),
+            keys: Vec::new(),
+            dropped: 0,
+            hints: vec![0; length],
+        }
+    }
+
+    /// Prepares for a CTA.
+    pub fn start(&mut self, number: u64) {
+        let [x, y, _] = self.cx.grid.map(u64::from);
+        self.cta_number = number;
+        self.cta = [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32];
+        let words = self.cx.shared_bytes.div_ceil(4) as usize;
+        self.shared.clear();
+        self.shared.resize(words, crate::memory::device::POISON);
+        self.shared_initialised.clear();
+        self.shared_initialised.resize(words, 0);
+        self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
+        self.clocks.reset(self.cx.warps());
+        self.lines.reset();
+        self.barriers.reset(self.cx.warps());
+        self.time = 0;
+        self.synchronises = false;
+    }
+
+    /// A special register that does not change while the warp runs.
+    pub fn special(&self, special: SpecialReg, warp: u32, lane: u32) -> u32 {
+        use SpecialReg::*;
+        let [x, y, _] = self.cx.block;
+        let thread = warp * 32 + lane;
+        match special {
+            TidX => thread % x,
+            TidY => thread / x % y,
+            TidZ => thread / x / y,
+            NtidX => self.cx.block[0],
+            NtidY => self.cx.block[1],
+            NtidZ => self.cx.block[2],
+            // Every block is a cluster of its own.
+            CtaidX | ClusteridX => self.cta[0],
+            CtaidY | ClusteridY => self.cta[1],
+            CtaidZ | ClusteridZ => self.cta[2],
+            NctaidX | NclusteridX => self.cx.grid[0],
+            NctaidY | NclusteridY => self.cx.grid[1],
+            NctaidZ | NclusteridZ => self.cx.grid[2],
+            ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ | ClusterCtarank => 0,
+            ClusterNctaidX | ClusterNctaidY | ClusterNctaidZ | ClusterNctarank => 1,
+            Laneid => lane,
+            Warpid => warp,
+            Nwarpid => self.cx.warps() as u32,
+            Smid => (self.cta_number % 132) as u32,
+            Nsmid => 132,
+            LanemaskEq => 1 << lane,
+            LanemaskLe => u32::MAX >> (31 - lane),
+            LanemaskLt => !(u32::MAX << lane),
+            LanemaskGe => u32::MAX << lane,
+            LanemaskGt => !(u32::MAX >> (31 - lane)),
+            TotalSmemSize | AggrSmemSize => self.cx.shared_bytes,
+            DynamicSmemSize => self.cx.dynamic_shared,
+            // Given slots of another kind when they were decoded.
+            IsExplicitCluster | Gridid | Clock | ClockHi | Clock64 | Globaltimer | GlobaltimerLo | GlobaltimerHi => 0,
+        }
+    }
+
+    pub fn thread(&self, lane: u32) -> Thread {
+        Thread { cta: self.cta, warp: self.warp, lane }
+    }
+
+    pub fn place(&self, pc: u32) -> Place {
+        self.cx.kernel.place(pc)
+    }
+
+    /// Records a finding; a repeated one is counted.
+    #[cold]
+    pub fn report(&mut self, kind: Kind, pc: u32, facts: Facts) {
+        let thread = self.thread(facts.lane);
+        self.report_thread(kind, pc, thread, facts);
+    }
+
+    /// As [`Env::report`], for a thread of another warp.
+    #[cold]
+    pub fn report_thread(&mut self, kind: Kind, pc: u32, thread: Thread, facts: Facts) {
+        let key = (kind, pc, facts.other.as_ref().map_or(u32::MAX, |other| other.2));
+        if let Some(at) = self.keys.iter().position(|k| *k == key) {
+            self.findings[at].count += 1;
+            self.findings[at].fatal |= facts.fatal;
+            return;
+        }
+        if self.findings.len() >= FINDINGS && !facts.fatal {
+            self.dropped += 1;
+            return;
+        }
+        let other = facts.other.map(|(access, thread, pc)| Other { access, thread, place: self.place(pc) });
+        let (place, kernel) = (self.place(pc), self.cx.kernel.name.clone());
+        self.keys.push(key);
+        self.findings.push(Finding {
+            kind,
+            kernel,
+            place,
+            thread,
+            location: facts.location,
+            other,
+            detail: facts.detail,
+            fatal: facts.fatal,
+            count: 1,
+        });
+    }
+
+    /// A race with an access of this CTA.
+    #[cold]
+    pub fn report_race(&mut self, pc: u32, lane: u32, location: Location, same_value: bool, other: Conflict) {
+        let kind = if same_value { Kind::SameValueRace } else { Kind::Race };
+        let thread = Thread { cta: self.cta, warp: other.warp, lane: other.lane };
+        let facts = Facts {
+            lane,
+            location: Some(location),
+            other: Some((other.kind.name(), thread, other.pc)),
+            ..Facts::default()
+        };
+        self.report(kind, pc, facts);
+    }
+}

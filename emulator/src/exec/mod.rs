@@ -1,0 +1,517 @@
+//! Execution of a warp: fragments of lanes at different instructions, and the loop over decoded instructions. What instructions compute
+//! is in `alu`, memory in `access` with `global` and `small`, meetings of lanes in `collective`.
+//!
+//! A warp is a list of *fragments* (instruction, lanes). The one with the lowest instruction runs; fragments at the same instruction merge. A
+//! fragment that waits for other lanes is parked, and so is one that waits at a CTA barrier. There is no reconvergence stack: a lane that
+//! spins while its peers must come first would deadlock falsely.
+
+mod access;
+mod alu;
+mod collective;
+pub(crate) mod env;
+mod global;
+mod small;
+
+pub(crate) use global::report_cross;
+
+use crate::decode::Kernel;
+use crate::decode::op::{BarrierKind, Inst, Op, PredRef, Slot};
+use crate::lanes::{LANES, Mask, Row, Wide, lanes};
+use crate::report::Kind;
+use crate::sync::Wake;
+use env::{Env, Facts, Halt};
+
+/// Instructions that a divergent warp executes before another fragment gets a turn, so that spinning lanes cannot starve the others.
+const TURN: u32 = 2048;
+
+/// What a fragment waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// Nothing: it can run.
+    None,
+    /// All live lanes of the warp to come to its instruction.
+    Warp,
+    /// These lanes (those alive) to come to its instruction, or to another `bar.warp.sync`.
+    Lanes(Mask),
+    /// A CTA barrier; its instruction is the next one.
+    Barrier,
+}
+
+/// Lanes at one instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fragment {
+    pub pc: u32,
+    pub mask: Mask,
+    pub wait: Wait,
+}
+
+/// Registers and fragments of a warp.
+#[derive(Debug, Default)]
+pub(crate) struct Warp {
+    pub narrow: Vec<Row>,
+    pub wide: Vec<Wide>,
+    pub preds: Vec<Mask>,
+    /// Lanes that have written each tracked register.
+    pub written: Vec<Mask>,
+    /// The carry of `add.cc`.
+    pub carry: Mask,
+    /// Local memory, word by word, 32 lanes each.
+    pub local: Vec<Row>,
+    /// Initialised bytes of local memory, four bits a word.
+    pub local_initialised: Vec<[u8; LANES]>,
+    /// Lanes of the warp that exist.
+    pub exist: Mask,
+    /// Lanes that have not exited.
+    pub live: Mask,
+    pub fragments: Vec<Fragment>,
+    /// Instructions until another fragment gets a turn.
+    turn: u32,
+}
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stop {
+    /// Its slice is used up.
+    Slice,
+    /// Every fragment waits.
+    Blocked,
+    /// Every lane has exited.
+    Done,
+    /// The kernel was stopped.
+    Halted,
+}
+
+/// Where control goes after an instruction.
+enum Flow {
+    Next,
+    Jump(u32),
+    /// Lanes jump, the others go on.
+    Split(u32, Mask),
+    /// Lanes jump to several places, the others go on.
+    Scatter(Vec<(u32, Mask)>),
+    /// Lanes exit.
+    Exit(Mask),
+    /// These lanes stay at the instruction and wait; the others go on.
+    Park(Mask, Wait),
+    /// These lanes wait behind the instruction for a CTA barrier.
+    Barrier(Mask),
+    /// The warp gives way.
+    Yield,
+}
+
+impl Warp {
+    /// Prepares for a warp of a CTA.
+    pub fn start(&mut self, kernel: &Kernel, env: &Env<'_>, warp: u32) {
+        let threads = env.cx.threads();
+        let first = warp * 32;
+        let count = (threads - first).min(32);
+        self.exist = if count == 32 { Mask::MAX } else { (1 << count) - 1 };
+        self.live = self.exist;
+        self.fragments.clear();
+        self.fragments.push(Fragment { pc: 0, mask: self.exist, wait: Wait::None });
+        self.turn = TURN;
+        self.carry = 0;
+        if self.narrow.len() != kernel.narrow {
+            self.narrow = vec![[0; LANES]; kernel.narrow];
+            self.wide = vec![[0; LANES]; kernel.wide];
+            self.preds = vec![0; kernel.preds];
+            for (slot, value) in &kernel.constants {
+                match slot {
+                    Slot::Pred(s) => self.preds[*s as usize] = if *value != 0 { Mask::MAX } else { 0 },
+                    Slot::Narrow(s) => self.narrow[*s as usize] = [*value as u32; LANES],
+                    Slot::Wide(s) => self.wide[*s as usize] = [*value; LANES],
+                }
+            }
+        }
+        // Registers that are proved to be written first keep what an earlier warp left; the others start out the same everywhere.
+        self.written.clear();
+        self.written.resize(kernel.tracked.len(), 0);
+        for register in &kernel.tracked {
+            match register.slot {
+                Slot::Pred(s) => self.preds[s as usize] = 0,
+                Slot::Narrow(s) => self.narrow[s as usize] = [crate::memory::device::POISON & register.ones; LANES],
+                Slot::Wide(s) => self.wide[s as usize] = [u64::MAX; LANES],
+            }
+        }
+        let words = kernel.local_bytes.div_ceil(4) as usize;
+        self.local.clear();
+        self.local.resize(words, [crate::memory::device::POISON; LANES]);
+        self.local_initialised.clear();
+        self.local_initialised.resize(words, [0; LANES]);
+        for (special, slot) in &kernel.specials {
+            let row: Row = std::array::from_fn(|lane| env.special(*special, warp, lane as u32));
+            self.narrow[*slot as usize] = row;
+        }
+    }
+
+    /// The mask of a predicate operand.
+    #[inline(always)]
+    pub fn pred(&self, p: PredRef) -> Mask {
+        let mask = self.preds[p.slot as usize];
+        if p.negated { !mask } else { mask }
+    }
+
+    /// Sets lanes of a predicate.
+    #[inline(always)]
+    pub fn set_pred(&mut self, slot: u32, value: Mask, mask: Mask) {
+        let old = &mut self.preds[slot as usize];
+        *old = (*old & !mask) | (value & mask);
+    }
+
+    /// Whether something can run.
+    pub fn is_runnable(&self) -> bool {
+        self.fragments.iter().any(|f| self.ready(f))
+    }
+
+    fn ready(&self, fragment: &Fragment) -> bool {
+        match fragment.wait {
+            Wait::None => true,
+            Wait::Warp => fragment.mask == self.live,
+            Wait::Lanes(need) => need & self.live & !fragment.mask == 0,
+            Wait::Barrier => false,
+        }
+    }
+
+    /// Takes up what barriers have told the warp.
+    pub fn wake(&mut self, kernel: &Kernel, wakes: &[Wake]) {
+        for wake in wakes {
+            for fragment in &mut self.fragments {
+                if fragment.wait == Wait::Barrier && fragment.mask == wake.mask {
+                    fragment.wait = Wait::None;
+                }
+            }
+            let Op::Barrier(barrier) = kernel.code[wake.pc as usize].op else { continue };
+            match barrier.kind {
+                BarrierKind::Sync | BarrierKind::Arrive => {}
+                BarrierKind::Popc(d, _) => {
+                    crate::lanes::blend(&mut self.narrow[d as usize], &[wake.count; LANES], wake.mask)
+                }
+                BarrierKind::All(d, _) => self.set_pred(d, if wake.all { Mask::MAX } else { 0 }, wake.mask),
+                BarrierKind::Any(d, _) => self.set_pred(d, if wake.count > 0 { Mask::MAX } else { 0 }, wake.mask),
+            }
+        }
+    }
+
+    /// `bar.warp.sync` at different instructions: releases fragments that together hold the lanes each of them waits for.
+    fn release_warp_barriers(&mut self, code: &[Inst]) -> bool {
+        let parked = |f: &Fragment| {
+            matches!(f.wait, Wait::Lanes(_))
+                && matches!(code[f.pc as usize].op, Op::Collective { op: crate::decode::op::Collective::Barrier, .. })
+        };
+        let union = self.fragments.iter().filter(|f| parked(f)).fold(0, |mask, f| mask | f.mask);
+        let live = self.live;
+        let satisfied = |f: &Fragment| parked(f) && matches!(f.wait, Wait::Lanes(need) if need & live & !union == 0);
+        let mut any = false;
+        for index in 0..self.fragments.len() {
+            if satisfied(&self.fragments[index]) {
+                self.fragments[index].pc += 1;
+                self.fragments[index].wait = Wait::None;
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The fragment to run: the ready one with the lowest instruction, or after a turn the next higher one.
+    fn choose(&mut self, code: &[Inst]) -> Option<usize> {
+        let after =
+            if self.turn == 0 { self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc).min() } else { None };
+        self.turn = TURN;
+        loop {
+            let ready = self.fragments.iter().enumerate().filter(|(_, f)| self.ready(f));
+            let lowest = ready.clone().min_by_key(|(_, f)| f.pc).map(|(i, _)| i);
+            let next = after.and_then(|pc| ready.filter(|(_, f)| f.pc > pc).min_by_key(|(_, f)| f.pc).map(|(i, _)| i));
+            if let Some(index) = next.or(lowest) {
+                return Some(index);
+            }
+            if !self.release_warp_barriers(code) {
+                return None;
+            }
+        }
+    }
+
+    /// Merges fragments at the instruction of fragment `index` into it; returns its new index.
+    fn merge(&mut self, index: usize) -> usize {
+        let Fragment { pc, mut mask, .. } = self.fragments[index];
+        let mut at = index;
+        let mut other = 0;
+        while other < self.fragments.len() {
+            let f = self.fragments[other];
+            if other != at && f.pc == pc && f.wait != Wait::Barrier {
+                mask |= f.mask;
+                self.fragments.swap_remove(other);
+                if at == self.fragments.len() {
+                    at = other;
+                }
+            } else {
+                other += 1;
+            }
+        }
+        self.fragments[at].mask = mask;
+        at
+    }
+
+    /// Runs until the warp waits, exits, is stopped, or has executed `slice` instructions.
+    pub fn run(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
+        let cx = env.cx;
+        let code = &cx.kernel.code[..];
+        let mut left = slice;
+        'fragments: loop {
+            if self.fragments.is_empty() {
+                return Stop::Done;
+            }
+            let Some(mut index) = self.choose(code) else { return Stop::Blocked };
+            index = self.merge(index);
+            self.fragments[index].wait = Wait::None;
+            let Fragment { mut pc, mut mask, .. } = self.fragments[index];
+            let mut alone = self.fragments.len() == 1;
+            loop {
+                if left == 0 {
+                    self.fragments[index].pc = pc;
+                    return Stop::Slice;
+                }
+                left -= 1;
+                let inst = &code[pc as usize];
+                let run = match inst.guard {
+                    None => mask,
+                    Some(guard) => mask & self.pred(guard),
+                };
+                let count = &mut env.counts[pc as usize];
+                count.warps += 1;
+                count.lanes += if run == Mask::MAX { 32 } else { u64::from(run.count_ones()) };
+                env.time += 1;
+                let flow = if run == 0 { Ok(Flow::Next) } else { self.step(env, inst, pc, mask, run) };
+                match flow {
+                    Ok(Flow::Next) => pc += 1,
+                    Ok(Flow::Jump(target)) => pc = target,
+                    Ok(other) => {
+                        self.fragments[index] = Fragment { pc, mask, wait: Wait::None };
+                        self.leave(index, run, other);
+                        if matches!(code[pc as usize].op, Op::Yield) {
+                            return Stop::Slice;
+                        }
+                        continue 'fragments;
+                    }
+                    Err(Halt) => return Stop::Halted,
+                }
+                if alone {
+                    continue;
+                }
+                // In divergent code: meet the others, and let the lowest one run.
+                self.fragments[index].pc = pc;
+                self.turn = self.turn.saturating_sub(1);
+                let meets =
+                    self.fragments.iter().enumerate().any(|(i, f)| i != index && f.pc == pc && f.wait != Wait::Barrier);
+                if meets {
+                    index = self.merge(index);
+                    mask = self.fragments[index].mask;
+                    alone = self.fragments.len() == 1;
+                }
+                let lower = self.fragments.iter().any(|f| f.pc < pc && self.ready(f));
+                if lower || self.turn == 0 {
+                    continue 'fragments;
+                }
+            }
+        }
+    }
+
+    /// Applies a change of the fragment list.
+    fn leave(&mut self, index: usize, run: Mask, flow: Flow) {
+        let Fragment { pc, mask, .. } = self.fragments[index];
+        let rest = mask & !run;
+        let mut push = |pc: u32, mask: Mask, wait: Wait| {
+            if mask != 0 {
+                self.fragments.push(Fragment { pc, mask, wait });
+            }
+        };
+        match flow {
+            Flow::Next | Flow::Jump(_) => unreachable!("handled in the loop"),
+            Flow::Split(target, taken) => {
+                push(target, taken, Wait::None);
+                push(pc + 1, mask & !taken, Wait::None);
+            }
+            Flow::Scatter(parts) => {
+                for (target, lanes) in parts {
+                    push(target, lanes, Wait::None);
+                }
+                push(pc + 1, rest, Wait::None);
+            }
+            Flow::Exit(gone) => {
+                push(pc + 1, mask & !gone, Wait::None);
+                self.live &= !gone;
+            }
+            Flow::Park(lanes, wait) => {
+                push(pc, lanes, wait);
+                push(pc + 1, mask & !lanes, Wait::None);
+            }
+            Flow::Barrier(lanes) => {
+                push(pc + 1, lanes, Wait::Barrier);
+                push(pc + 1, mask & !lanes, Wait::None);
+            }
+            Flow::Yield => push(pc + 1, mask, Wait::None),
+        }
+        self.fragments.swap_remove(index);
+        // Fragments parked at one instruction wait together.
+        let mut at = 0;
+        while at < self.fragments.len() {
+            if matches!(self.fragments[at].wait, Wait::Warp | Wait::Lanes(_)) {
+                let wait = self.fragments[at].wait;
+                let same = |f: &Fragment| f.pc == self.fragments[at].pc && f.wait == wait;
+                let together = self.fragments.iter().filter(|f| same(f)).fold(0, |m, f| m | f.mask);
+                let pc = self.fragments[at].pc;
+                if together != self.fragments[at].mask {
+                    self.fragments.retain(|f| !(f.pc == pc && f.wait == wait));
+                    self.fragments.push(Fragment { pc, mask: together, wait });
+                    at = 0;
+                    continue;
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// Executes one instruction for the lanes of `run`, a non-empty part of the fragment's `mask`.
+    #[inline(always)]
+    fn step(&mut self, env: &mut Env<'_>, inst: &Inst, pc: u32, mask: Mask, run: Mask) -> Result<Flow, Halt> {
+        match inst.op {
+            Op::Branch { target } => {
+                if run == mask {
+                    return Ok(Flow::Jump(target));
+                }
+                env.counters.divergent_branches += 1;
+                return Ok(Flow::Split(target, run));
+            }
+            Op::BranchTable { index, first, count } => {
+                let which = self.narrow[index as usize];
+                if let Some(lane) = lanes(run).find(|lane| which[*lane] >= count) {
+                    let detail = format!("branch table index {} of {count} targets", which[lane]);
+                    env.report(Kind::Trap, pc, Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() });
+                    return Err(Halt);
+                }
+                let mut parts: Vec<(u32, Mask)> = Vec::new();
+                for lane in lanes(run) {
+                    let target = env.cx.kernel.targets[(first + which[lane]) as usize];
+                    match parts.iter_mut().find(|part| part.0 == target) {
+                        Some(part) => part.1 |= 1 << lane,
+                        None => parts.push((target, 1 << lane)),
+                    }
+                }
+                if parts.len() == 1 && run == mask {
+                    return Ok(Flow::Jump(parts[0].0));
+                }
+                env.counters.divergent_branches += 1;
+                return Ok(Flow::Scatter(parts));
+            }
+            Op::Exit => return Ok(Flow::Exit(run)),
+            Op::Trap => {
+                let lane = run.trailing_zeros();
+                env.report(Kind::Trap, pc, Facts { lane, fatal: true, ..Facts::default() });
+                return Err(Halt);
+            }
+            Op::Nop => {}
+            Op::Yield => return Ok(Flow::Yield),
+            Op::Load(access) => self.load(env, pc, &access, run)?,
+            Op::Store(access) => self.store(env, pc, &access, run)?,
+            Op::Atomic(atomic) => self.atomic(env, pc, &atomic, run)?,
+            Op::Collective { op, members } => return self.collective(env, pc, op, members, run),
+            Op::Barrier(barrier) => return self.barrier(env, pc, &barrier, run),
+            Op::Fence { wide } => env.synchronises |= wide,
+            Op::CheckInit { register } => {
+                let missing = run & !self.written[register as usize];
+                if missing != 0 {
+                    self.uninitialised(env, pc, register, missing);
+                }
+            }
+            Op::MarkInit { register } => self.written[register as usize] |= run,
+            Op::Clock { d, which } => {
+                let value = match which {
+                    crate::decode::op::Clock::Low => env.time & 0xffff_ffff,
+                    crate::decode::op::Clock::High => env.time >> 32,
+                    crate::decode::op::Clock::Full => env.time,
+                };
+                for lane in lanes(run) {
+                    self.put(d, lane, value);
+                }
+            }
+            Op::Pack { d, parts, count, bits } => self.pack(env.cx.kernel, d, (parts, count, bits), run),
+            Op::Unpack { a, parts, count, bits } => self.unpack(env.cx.kernel, a, (parts, count, bits), run),
+            Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d as usize], &[run; LANES], run),
+            _ => self.alu(&inst.op, run, env.cx.options.perturb),
+        }
+        Ok(Flow::Next)
+    }
+
+    #[cold]
+    fn uninitialised(&mut self, env: &mut Env<'_>, pc: u32, register: u32, missing: Mask) {
+        let detail =
+            format!("register {}, {} lanes", env.cx.kernel.tracked[register as usize].name, missing.count_ones());
+        env.report(
+            Kind::UninitialisedRegister,
+            pc,
+            Facts { lane: missing.trailing_zeros(), detail, ..Facts::default() },
+        );
+        // One report a lane is enough.
+        self.written[register as usize] |= missing;
+    }
+
+    /// All lanes of a slot as 64-bit values.
+    fn row(&self, slot: Slot) -> Wide {
+        match slot {
+            Slot::Pred(s) => std::array::from_fn(|lane| u64::from(self.preds[s as usize] >> lane & 1)),
+            Slot::Narrow(s) => self.narrow[s as usize].map(u64::from),
+            Slot::Wide(s) => self.wide[s as usize],
+        }
+    }
+
+    /// Sets the lanes of `mask` of a slot.
+    fn set_row(&mut self, slot: Slot, row: &Wide, mask: Mask) {
+        match slot {
+            Slot::Pred(s) => self.set_pred(s, crate::lanes::mask_of(|lane| row[lane] & 1 == 1), mask),
+            Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s as usize], &row.map(|v| v as u32), mask),
+            Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s as usize], row, mask),
+        }
+    }
+
+    fn pack(&mut self, kernel: &Kernel, d: Slot, (first, count, bits): (u32, u8, u8), mask: Mask) {
+        let mut out: Wide = [0; LANES];
+        for part in 0..u32::from(count) {
+            let Some(slot) = kernel.data[(first + part) as usize] else { continue };
+            let row = self.row(slot);
+            let ones = u64::MAX >> (64 - u32::from(bits));
+            for lane in 0..LANES {
+                out[lane] |= (row[lane] & ones) << (part * u32::from(bits));
+            }
+        }
+        self.set_row(d, &out, mask);
+    }
+
+    fn unpack(&mut self, kernel: &Kernel, a: Slot, (first, count, bits): (u32, u8, u8), mask: Mask) {
+        let whole = self.row(a);
+        for part in 0..u32::from(count) {
+            let Some(slot) = kernel.data[(first + part) as usize] else { continue };
+            let ones = u64::MAX >> (64 - u32::from(bits));
+            let row = whole.map(|value| value >> (part * u32::from(bits)) & ones);
+            self.set_row(slot, &row, mask);
+        }
+    }
+
+    /// A lane's value of any class.
+    #[inline(always)]
+    pub fn get(&self, slot: Slot, lane: usize) -> u64 {
+        match slot {
+            Slot::Pred(s) => u64::from(self.preds[s as usize] >> lane & 1),
+            Slot::Narrow(s) => u64::from(self.narrow[s as usize][lane]),
+            Slot::Wide(s) => self.wide[s as usize][lane],
+        }
+    }
+
+    /// Sets a lane's value; narrow slots keep the low half.
+    #[inline(always)]
+    pub fn put(&mut self, slot: Slot, lane: usize, value: u64) {
+        match slot {
+            Slot::Pred(s) => self.set_pred(s, ((value & 1) as u32) << lane, 1 << lane),
+            Slot::Narrow(s) => self.narrow[s as usize][lane] = value as u32,
+            Slot::Wide(s) => self.wide[s as usize][lane] = value,
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! Integer, logic and shift instructions (PTX manual 9.7.1, 9.7.2, 9.7.8), as the meaning for one lane and as rows.
+//! A 16-bit value lives zero-extended in 32 bits.
+
+use super::{LANES, Mask, Row, Wide, mask_of};
+
+/// Width of an integer instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Width {
+    /// 16 bits in a row of 32.
+    W16,
+    /// 32 bits.
+    W32,
+    /// 64 bits.
+    W64,
+}
+
+impl Width {
+    /// Its bits.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Width::W16 => 16,
+            Width::W32 => 32,
+            Width::W64 => 64,
+        }
+    }
+}
+
+/// Instructions of one operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Int1 {
+    /// Bitwise complement.
+    Not,
+    /// 1 for 0, else 0.
+    Cnot,
+    /// Two's complement.
+    Neg,
+    /// Magnitude; the least value stays itself.
+    Abs,
+    /// Number of one bits, as 32 bits.
+    Popc,
+    /// Number of leading zeros, as 32 bits.
+    Clz,
+    /// Bits in reverse order.
+    Brev,
+    /// Position of the most significant bit that differs from the sign, as 32 bits; all ones if there is none.
+    Bfind {
+        /// Look below the sign.
+        signed: bool,
+        /// Give the shift that brings the bit to the top instead.
+        shift: bool,
+    },
+}
+
+/// Instructions of two operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Int2 {
+    /// Wrapping sum.
+    Add,
+    /// Wrapping difference.
+    Sub,
+    /// Low half of the product.
+    Mul,
+    /// High half of the unsigned product.
+    MulHiU,
+    /// High half of the signed product.
+    MulHiS,
+    /// Low half of the product of the low 24 bits, sign-extended when `signed`.
+    Mul24 {
+        /// Sign-extend the operands.
+        signed: bool,
+        /// Bits 47..16 of the 48-bit product instead of 31..0.
+        high: bool,
+    },
+    /// Signed sum clamped to the type.
+    AddSat,
+    /// Signed difference clamped to the type.
+    SubSat,
+    /// Unsigned quotient; all ones for a zero divisor.
+    DivU,
+    /// Signed quotient, truncated; all ones for a zero divisor.
+    DivS,
+    /// Unsigned remainder; the dividend for a zero divisor.
+    RemU,
+    /// Signed remainder with the dividend's sign; the dividend for a zero divisor.
+    RemS,
+    /// Unsigned minimum.
+    MinU,
+    /// Signed minimum.
+    MinS,
+    /// Unsigned maximum.
+    MaxU,
+    /// Signed maximum.
+    MaxS,
+    /// Conjunction.
+    And,
+    /// Disjunction.
+    Or,
+    /// Exclusive or.
+    Xor,
+    /// Left shift; amounts at or above the width give 0.
+    Shl,
+    /// Logical right shift; amounts at or above the width give 0.
+    ShrU,
+    /// Arithmetic right shift; amounts at or above the width give copies of the sign.
+    ShrS,
+}
+
+/// Comparisons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names are the manual's")]
+pub enum IntCompare {
+    Eq,
+    Ne,
+    LtU,
+    LeU,
+    GtU,
+    GeU,
+    LtS,
+    LeS,
+    GtS,
+    GeS,
+}
+
+macro_rules! width {
+    ($d:tt $module:ident, $u:ty, $s:ty, $wide:ty, $swide:ty, $bits:literal, $row:ty) => {
+        pub(crate) mod $module {
+            use super::{Int1, Int2, IntCompare, LANES, Mask, mask_of};
+
+            type Cell = $row;
+            const BITS: u32 = $bits;
+
+            /// The meaning for one lane.
+            #[inline(always)]
+            pub fn int1(op: Int1, a: Cell) -> Cell {
+                let x = a as $u;
+                (match op {
+                    Int1::Not => !x,
+                    Int1::Cnot => <$u>::from(x == 0),
+                    Int1::Neg => x.wrapping_neg(),
+                    Int1::Abs => (x as $s).wrapping_abs() as $u,
+                    Int1::Popc => x.count_ones() as $u,
+                    Int1::Clz => x.leading_zeros() as $u,
+                    Int1::Brev => x.reverse_bits(),
+                    Int1::Bfind { signed, shift } => {
+                        let x = if signed && (x as $s) < 0 { !x } else { x };
+                        if x == 0 {
+                            return Cell::from(u32::MAX);
+                        }
+                        (if shift { x.leading_zeros() } else { BITS - 1 - x.leading_zeros() }) as $u
+                    }
+                }) as Cell
+            }
+
+            /// The meaning for one lane.
+            #[inline(always)]
+            pub fn int2(op: Int2, a: Cell, b: Cell) -> Cell {
+                let (x, y) = (a as $u, b as $u);
+                let (p, q) = (a as $u as $s, b as $u as $s);
+                // Shift amounts are 32-bit operands whatever the width, and arrive unnarrowed.
+                let amount = b as u32;
+                (match op {
+                    Int2::Add => x.wrapping_add(y),
+                    Int2::Sub => x.wrapping_sub(y),
+                    Int2::Mul => x.wrapping_mul(y),
+                    Int2::MulHiU => ((x as $wide).wrapping_mul(y as $wide) >> BITS) as $u,
+                    Int2::MulHiS => ((p as $swide).wrapping_mul(q as $swide) >> BITS) as $u,
+                    Int2::Mul24 { signed, high } => {
+                        let cut = |v: $u| {
+                            let v = (v as u64) << 40;
+                            if signed { (v as i64) >> 40 } else { (v >> 40) as i64 }
+                        };
+                        let product = cut(x).wrapping_mul(cut(y));
+                        (if high { product >> 16 } else { product }) as $u
+                    }
+                    Int2::AddSat => p.saturating_add(q) as $u,
+                    Int2::SubSat => p.saturating_sub(q) as $u,
+                    Int2::DivU => x.checked_div(y).unwrap_or(<$u>::MAX),
+                    Int2::DivS => if q == 0 { <$u>::MAX } else { p.wrapping_div(q) as $u },
+                    Int2::RemU => x.checked_rem(y).unwrap_or(x),
+                    Int2::RemS => if q == 0 { x } else { p.wrapping_rem(q) as $u },
+                    Int2::MinU => x.min(y),
+                    Int2::MinS => p.min(q) as $u,
+                    Int2::MaxU => x.max(y),
+                    Int2::MaxS => p.max(q) as $u,
+                    Int2::And => x & y,
+                    Int2::Or => x | y,
+                    Int2::Xor => x ^ y,
+                    Int2::Shl => if amount < BITS { x << amount } else { 0 },
+                    Int2::ShrU => if amount < BITS { x >> amount } else { 0 },
+                    Int2::ShrS => (p >> amount.min(BITS - 1)) as $u,
+                }) as Cell
+            }
+
+            /// The meaning for one lane.
+            #[inline(always)]
+            pub fn compare(op: IntCompare, a: Cell, b: Cell) -> bool {
+                let (x, y) = (a as $u, b as $u);
+                let (p, q) = (x as $s, y as $s);
+                match op {
+                    IntCompare::Eq => x == y,
+                    IntCompare::Ne => x != y,
+                    IntCompare::LtU => x < y,
+                    IntCompare::LeU => x <= y,
+                    IntCompare::GtU => x > y,
+                    IntCompare::GeU => x >= y,
+                    IntCompare::LtS => p < q,
+                    IntCompare::LeS => p <= q,
+                    IntCompare::GtS => p > q,
+                    IntCompare::GeS => p >= q,
+                }
+            }
+
+            #[inline(always)]
+            fn each1(a: &[Cell; LANES], out: &mut [Cell; LANES], f: impl Fn(Cell) -> Cell) {
+                for lane in 0..LANES {
+                    out[lane] = f(a[lane]);
+                }
+            }
+
+            #[inline(always)]
+            fn each2(a: &[Cell; LANES], b: &[Cell; LANES], out: &mut [Cell; LANES], f: impl Fn(Cell, Cell) -> Cell) {
+                for lane in 0..LANES {
+                    out[lane] = f(a[lane], b[lane]);
+                }
+            }
+
+            /// The row.
+            pub fn row1(op: Int1, a: &[Cell; LANES], out: &mut [Cell; LANES]) {
+                // One loop an operation: the scalar function folds to a single case in each.
+                macro_rules! cases {
+                    ($d($op:pat => $value:expr),* $d(,)?) => { match op { $d($op => each1(a, out, |x| int1($value, x)),)* } };
+                }
+                cases! {
+                    Int1::Not => Int1::Not, Int1::Cnot => Int1::Cnot, Int1::Neg => Int1::Neg, Int1::Abs => Int1::Abs,
+                    Int1::Popc => Int1::Popc, Int1::Clz => Int1::Clz, Int1::Brev => Int1::Brev,
+                    Int1::Bfind { signed, shift } => Int1::Bfind { signed, shift },
+                }
+            }
+
+            /// The row.
+            pub fn row2(op: Int2, a: &[Cell; LANES], b: &[Cell; LANES], out: &mut [Cell; LANES]) {
+                macro_rules! cases {
+                    ($d($op:pat => $value:expr),* $d(,)?) => { match op { $d($op => each2(a, b, out, |x, y| int2($value, x, y)),)* } };
+                }
+                cases! {
+                    Int2::Add => Int2::Add, Int2::Sub => Int2::Sub, Int2::Mul => Int2::Mul, Int2::MulHiU => Int2::MulHiU,
+                    Int2::MulHiS => Int2::MulHiS, Int2::Mul24 { signed, high } => Int2::Mul24 { signed, high },
+                    Int2::AddSat => Int2::AddSat, Int2::SubSat => Int2::SubSat,
+                    Int2::DivU => Int2::DivU, Int2::DivS => Int2::DivS, Int2::RemU => Int2::RemU, Int2::RemS => Int2::RemS,
+                    Int2::MinU => Int2::MinU, Int2::MinS => Int2::MinS, Int2::MaxU => Int2::MaxU, Int2::MaxS => Int2::MaxS,
+                    Int2::And => Int2::And, Int2::Or => Int2::Or, Int2::Xor => Int2::Xor,
+                    Int2::Shl => Int2::Shl, Int2::ShrU => Int2::ShrU, Int2::ShrS => Int2::ShrS,
+                }
+            }
+
+            /// The row of results as a mask.
+            pub fn compare_row(op: IntCompare, a: &[Cell; LANES], b: &[Cell; LANES]) -> Mask {
+                macro_rules! cases {
+                    ($d($op:ident)*) => { match op { $d(IntCompare::$op => mask_of(|i| compare(IntCompare::$op, a[i], b[i])),)* } };
+                }
+                cases! { Eq Ne LtU LeU GtU GeU LtS LeS GtS GeS }
+            }
+        }
+    };
+}
+
+width!($ w16, u16, i16, u32, i32, 16, u32);
+width!($ w32, u32, i32, u64, i64, 32, u32);
+width!($ w64, u64, i64, u128, i128, 64, u64);
+
+/// One operand, 16 or 32 bits.
+pub fn row1(op: Int1, width: Width, a: &Row, out: &mut Row) {
+    if width == Width::W16 { w16::row1(op, a, out) } else { w32::row1(op, a, out) }
+}
+
+/// Two operands, 16 or 32 bits.
+pub fn row2(op: Int2, width: Width, a: &Row, b: &Row, out: &mut Row) {
+    if width == Width::W16 { w16::row2(op, a, b, out) } else { w32::row2(op, a, b, out) }
+}
+
+/// One operand of 64 bits; counts fit the low half.
+pub fn wide1(op: Int1, a: &Wide, out: &mut Wide) {
+    w64::row1(op, a, out);
+}
+
+/// Two operands of 64 bits; shift amounts are zero-extended.
+pub fn wide2(op: Int2, a: &Wide, b: &Wide, out: &mut Wide) {
+    w64::row2(op, a, b, out);
+}
+
+/// Comparison of 16 or 32 bits.
+pub fn compare(op: IntCompare, width: Width, a: &Row, b: &Row) -> Mask {
+    if width == Width::W16 { w16::compare_row(op, a, b) } else { w32::compare_row(op, a, b) }
+}
+
+/// Comparison of 64 bits.
+pub fn compare_wide(op: IntCompare, a: &Wide, b: &Wide) -> Mask {
+    w64::compare_row(op, a, b)
+}
+
+/// `a · b + c` of 16 or 32 bits, low half.
+pub fn mad(width: Width, a: &Row, b: &Row, c: &Row, out: &mut Row) {
+    let keep = if width == Width::W16 { 0xffff } else { u32::MAX };
+    for i in 0..LANES {
+        out[i] = a[i].wrapping_mul(b[i]).wrapping_add(c[i]) & keep;
+    }
+}
+
+/// `a · b + c` of 64 bits, low half.
+pub fn mad_wide_low(a: &Wide, b: &Wide, c: &Wide, out: &mut Wide) {
+    for i in 0..LANES {
+        out[i] = a[i].wrapping_mul(b[i]).wrapping_add(c[i]);
+    }
+}
+
+/// The full 64-bit product of 32-bit operands (`mul.wide`).
+pub fn mul_wide(signed: bool, a: &Row, b: &Row, out: &mut Wide) {
+    if signed {
+        for i in 0..LANES {
+            out[i] = (i64::from(a[i] as i32) * i64::from(b[i] as i32)) as u64;
+        }
+    } else {
+        for i in 0..LANES {
+            out[i] = u64::from(a[i]) * u64::from(b[i]);
+        }
+    }
+}
+
+/// The full 32-bit product of 16-bit operands.
+pub fn mul_wide16(signed: bool, a: &Row, b: &Row, out: &mut Row) {
+    for i in 0..LANES {
+        out[i] = if signed {
+            (i32::from(a[i] as u16 as i16) * i32::from(b[i] as u16 as i16)) as u32
+        } else {
+            (a[i] & 0xffff).wrapping_mul(b[i] & 0xffff)
+        };
+    }
+}
+
+/// Every bit is the entry of `table` at the index `a b c` (`lop3`).
+#[inline(always)]
+pub fn lop3(table: u8, a: u32, b: u32, c: u32) -> u32 {
+    let mut result = 0;
+    for index in 0..8u32 {
+        if table >> index & 1 == 1 {
+            let pick = |v: u32, bit: u32| if index >> bit & 1 == 1 { v } else { !v };
+            result |= pick(a, 2) & pick(b, 1) & pick(c, 0);
+        }
+    }
+    result
+}
+
+/// [`lop3`] in every lane.
+pub fn lop3_row(table: u8, a: &Row, b: &Row, c: &Row, out: &mut Row) {
+    for i in 0..LANES {
+        out[i] = lop3(table, a[i], b[i], c[i]);
+    }
+}
+
+/// Byte selection of `prmt` (PTX manual 9.7.9.7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names are the manual's")]
+pub enum Prmt {
+    Default,
+    F4e,
+    B4e,
+    Rc8,
+    Ecl,
+    Ecr,
+    Rc16,
+}
+
+/// `prmt` of one lane.
+pub fn prmt(mode: Prmt, a: u32, b: u32, control: u32) -> u32 {
+    let bytes = (u64::from(b) << 32 | u64::from(a)).to_le_bytes();
+    let index = |n: u32| -> (usize, bool) {
+        let c = control & 3;
+        match mode {
+            Prmt::Default => ((control >> (4 * n) & 7) as usize, control >> (4 * n) & 8 != 0),
+            Prmt::F4e => ((c + n) as usize, false),
+            Prmt::B4e => ((c.wrapping_sub(n) & 7) as usize, false),
+            Prmt::Rc8 => (c as usize, false),
+            Prmt::Ecl => (n.max(c) as usize, false),
+            Prmt::Ecr => (n.min(c) as usize, false),
+            Prmt::Rc16 => (((c & 1) * 2 + (n & 1)) as usize, false),
+        }
+    };
+    let mut result = [0u8; 4];
+    for n in 0..4 {
+        let (at, sign) = index(n);
+        result[n as usize] = if sign { ((bytes[at] as i8) >> 7) as u8 } else { bytes[at] };
+    }
+    u32::from_le_bytes(result)
+}
+
+/// `bfe`: `length` bits from `position`, zero- or sign-extended (PTX manual 9.7.1.19). `bits` is 32 or 64.
+pub fn bfe(bits: u32, signed: bool, a: u64, position: u32, length: u32) -> u64 {
+    let (position, length) = (position & 0xff, length & 0xff);
+    let bit = |at: u32| if at < bits { a >> at & 1 } else { 0 };
+    let top = (position + length).saturating_sub(1).min(bits - 1);
+    let sign = if !signed || length == 0 { 0 } else { bit(top) };
+    let mut result = 0;
+    for at in 0..bits {
+        let value = if at < length && position + at < bits { bit(position + at) } else { sign };
+        result |= value << at;
+    }
+    result
+}
+
+/// `bfi`: `length` bits of `a` put into `b` at `position` (PTX manual 9.7.1.20).
+pub fn bfi(bits: u32, a: u64, b: u64, position: u32, length: u32) -> u64 {
+    let (position, length) = (position & 0xff, length & 0xff);
+    if position >= bits {
+        return b;
+    }
+    let width = length.min(bits - position);
+    let ones = if width == 64 { u64::MAX } else { (1u64 << width) - 1 };
+    (b & !(ones << position)) | ((a & ones) << position)
+}
+
+/// `shf`: the 64 bits `b a` shifted, upper half for left, lower half for right (PTX manual 9.7.8.3).
+pub fn shf(left: bool, wrap: bool, a: u32, b: u32, amount: u32) -> u32 {
+    let n = if wrap { amount & 31 } else { amount.min(32) };
+    let pair = u64::from(b) << 32 | u64::from(a);
+    if left { (pair << n >> 32) as u32 } else { (pair >> n) as u32 }
+}
+
+/// `dp4a`: four byte products added to `c`.
+pub fn dp4a(signed_a: bool, signed_b: bool, a: u32, b: u32, c: u32) -> u32 {
+    let byte = |v: u32, n: usize, signed: bool| {
+        let raw = v.to_le_bytes()[n];
+        if signed { i32::from(raw as i8) } else { i32::from(raw) }
+    };
+    (0..4).fold(c, |sum, n| sum.wrapping_add(byte(a, n, signed_a).wrapping_mul(byte(b, n, signed_b)) as u32))
+}
+
+/// `dp2a`: two products of halves of `a` with bytes of the lower or upper half of `b`, added to `c`.
+pub fn dp2a(signed_a: bool, signed_b: bool, high: bool, a: u32, b: u32, c: u32) -> u32 {
+    let half = |n: u32| {
+        let raw = (a >> (16 * n)) as u16;
+        if signed_a { i32::from(raw as i16) } else { i32::from(raw) }
+    };
+    let byte = |n: u32| {
+        let raw = (b >> (8 * n + if high { 16 } else { 0 })) as u8;
+        if signed_b { i32::from(raw as i8) } else { i32::from(raw) }
+    };
+    (0..2).fold(c, |sum, n| sum.wrapping_add(half(n).wrapping_mul(byte(n)) as u32))
+}
+
+/// `bmsk`: `length` ones from `position`.
+pub fn bmsk(wrap: bool, position: u32, length: u32) -> u32 {
+    let (position, length) = if wrap { (position & 31, length & 31) } else { (position.min(32), length.min(32)) };
+    let ones = (1u64 << length) - 1;
+    ((ones << position) & 0xffff_ffff) as u32
+}
+
+/// `szext`: the value's lowest `length` bits, extended to 32.
+pub fn szext(signed: bool, wrap: bool, a: u32, length: u32) -> u32 {
+    let n = if wrap { length & 31 } else { length.min(32) };
+    match n {
+        0 => 0,
+        32 => a,
+        _ if signed => ((a << (32 - n)) as i32 >> (32 - n)) as u32,
+        _ => a & ((1 << n) - 1),
+    }
+}
+
+/// `fns`: the position of the `offset`-th one bit from `base`, upwards for positive offsets, downwards for negative ones.
+pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
+    let base = base & 31;
+    if offset == 0 {
+        return if mask >> base & 1 == 1 { base } else { u32::MAX };
+    }
+    let mut left = offset.unsigned_abs();
+    let mut at = i64::from(base);
+    while (0..32).contains(&at) {
+        if mask >> at & 1 == 1 {
+            left -= 1;
+            if left == 0 {
+                return at as u32;
+            }
+        }
+        at += i64::from(offset.signum());
+    }
+    u32::MAX
+}

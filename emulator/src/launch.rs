@@ -1,0 +1,93 @@
+//! What a launch is given: shape, arguments, extents, options.
+
+/// An argument: the bytes of one parameter, little-endian.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arg(pub Vec<u8>);
+
+macro_rules! arg {
+    ($($ty:ty)*) => { $(impl From<$ty> for Arg {
+        fn from(value: $ty) -> Arg { Arg(value.to_le_bytes().to_vec()) }
+    })* };
+}
+arg! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
+
+impl From<half::f16> for Arg {
+    fn from(value: half::f16) -> Arg {
+        Arg(value.to_le_bytes().to_vec())
+    }
+}
+
+impl From<half::bf16> for Arg {
+    fn from(value: half::bf16) -> Arg {
+        Arg(value.to_le_bytes().to_vec())
+    }
+}
+
+/// A range of device memory that the kernel may access, such as the bytes that a view spans.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// First address.
+    pub base: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Name for reports, such as the tensor's.
+    pub label: String,
+    /// Bytes of an element, for reports; 0 if there are no elements.
+    pub element: u32,
+    /// Whether stores are an error.
+    pub read_only: bool,
+}
+
+/// A launch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Launch {
+    /// Name of the kernel.
+    pub entry: String,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// One argument for each parameter.
+    pub args: Vec<Arg>,
+    /// The memory that the kernel may access. Empty: every allocation, for reading and writing.
+    pub extents: Vec<Extent>,
+}
+
+/// Which checks run. Bounds and alignment are always checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sanitizers {
+    /// Reads of memory that nobody wrote. (Registers are checked always: most need no check at run time.)
+    pub initialisation: bool,
+    /// Races in shared and global memory.
+    pub races: bool,
+}
+
+impl Sanitizers {
+    /// Every check.
+    pub const ALL: Sanitizers = Sanitizers { initialisation: true, races: true };
+    /// None but bounds and alignment.
+    pub const NONE: Sanitizers = Sanitizers { initialisation: false, races: false };
+}
+
+/// How to run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Decides the order in which warps run. The same seed gives the same result and the same report.
+    pub seed: u64,
+    /// Checks.
+    pub sanitizers: Sanitizers,
+    /// Move the results of approximate instructions within the bounds that the manual gives, depending on this number and the operands.
+    pub perturb: Option<u64>,
+    /// Warp instructions that the whole launch may execute.
+    pub budget: u64,
+    /// Host threads; `None` uses rayon's current pool. The result does not depend on it.
+    pub threads: Option<usize>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { seed: 0, sanitizers: Sanitizers::ALL, perturb: None, budget: 1 << 40, threads: None }
+    }
+}

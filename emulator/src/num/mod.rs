@@ -1,0 +1,8 @@
+//! Numbers: what one lane computes. `format` packs and rounds, `exact` is arithmetic in every rounding, `float` is the meaning of
+//! the floating-point instructions, `approx` that of the approximate ones, `cvt` of conversions. Rows of lanes are in `lanes`.
+
+pub mod approx;
+pub mod cvt;
+pub mod exact;
+pub mod float;
+pub mod format;

@@ -1,0 +1,240 @@
+//! What a launch tells: findings with their place, and counters.
+
+use std::fmt;
+
+use crate::counters::Counters;
+
+/// Where in the program something happened.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place {
+    /// Line of the PTX text.
+    pub line: u32,
+    /// The instruction as written, without operands.
+    pub instruction: String,
+    /// The source position that `.loc` gave it: file, line, column.
+    pub source: Option<(String, u32, u32)>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} (`{}`", self.line, self.instruction)?;
+        if let Some((file, line, column)) = &self.source {
+            write!(f, ", {file}:{line}:{column}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// Which thread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Thread {
+    /// Block index.
+    pub cta: [u32; 3],
+    /// Warp in the block.
+    pub warp: u32,
+    /// Lane in the warp.
+    pub lane: u32,
+}
+
+impl fmt::Display for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.cta;
+        write!(f, "block ({x}, {y}, {z}), warp {}, lane {}", self.warp, self.lane)
+    }
+}
+
+/// What memory an address is in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Location {
+    /// State space: `global`, `shared`, …
+    pub space: &'static str,
+    /// The address, within its space.
+    pub address: u64,
+    /// Bytes accessed.
+    pub bytes: u64,
+    /// The allocation, extent or variable it is in or nearest to, with the byte offset from its start.
+    pub near: Option<Near>,
+}
+
+/// An address relative to something with a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Near {
+    /// Label of the allocation or extent, or name of the variable.
+    pub label: String,
+    /// Bytes from its start; negative before it.
+    pub offset: i128,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Bytes of an element, 0 when unknown.
+    pub element: u32,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes of {} memory at {:#x}", self.bytes, self.space, self.address)?;
+        let Some(near) = &self.near else { return Ok(()) };
+        let end = near.offset + i128::from(self.bytes);
+        let size = i128::from(near.bytes);
+        if near.offset < 0 {
+            write!(f, ", {} bytes before `{}` of {} bytes", -near.offset, near.label, near.bytes)
+        } else if end > size {
+            write!(f, ", {} bytes past the end of `{}` of {} bytes", end - size, near.label, near.bytes)
+        } else if near.element > 1 {
+            let element = i128::from(near.element);
+            write!(f, ", `{}` at byte {} (element {})", near.label, near.offset, near.offset / element)
+        } else {
+            write!(f, ", `{}` at byte {}", near.label, near.offset)
+        }
+    }
+}
+
+/// The other side of a race.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Other {
+    /// `read`, `write` or `atomic`.
+    pub access: &'static str,
+    /// Who.
+    pub thread: Thread,
+    /// Where in the program.
+    pub place: Place,
+}
+
+/// The kind of a finding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// An access outside every allocation or extent.
+    OutOfBounds,
+    /// A store to memory that the launch may only read.
+    ReadOnlyWrite,
+    /// An address that the access width does not divide.
+    Misaligned,
+    /// A read of a register that the thread never wrote.
+    UninitialisedRegister,
+    /// A read of memory that nobody wrote.
+    UninitialisedRead,
+    /// Two threads access the same bytes without an order between them, and one of them writes.
+    Race,
+    /// Two threads write the same value to the same bytes without an order: wrong by the memory model, harmless in its result.
+    SameValueRace,
+    /// A read through the read-only cache of data that this kernel writes.
+    StaleRead,
+    /// A barrier that some lanes of a warp, or some warps, do not reach.
+    BarrierDivergence,
+    /// Threads exited while others wait for them at a barrier.
+    ExitBeforeBarrier,
+    /// A barrier used against its rules: number, thread count.
+    BarrierMisuse,
+    /// A warp-level operation against its rules: a lane outside its own member mask, a source lane that does not take part.
+    CollectiveMisuse,
+    /// Every thread waits.
+    Deadlock,
+    /// The instruction budget is used up.
+    Livelock,
+    /// `trap`.
+    Trap,
+}
+
+impl Kind {
+    /// Whether a launch with such a finding is wrong. Only [`Kind::SameValueRace`] is not.
+    pub const fn is_failure(self) -> bool {
+        !matches!(self, Kind::SameValueRace)
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Kind::OutOfBounds => "access out of bounds",
+            Kind::ReadOnlyWrite => "write to read-only memory",
+            Kind::Misaligned => "misaligned access",
+            Kind::UninitialisedRegister => "read of a register that was never written",
+            Kind::UninitialisedRead => "read of uninitialised memory",
+            Kind::Race => "data race",
+            Kind::SameValueRace => "data race of equal values",
+            Kind::StaleRead => "read-only load of data written by this kernel",
+            Kind::BarrierDivergence => "barrier in divergent code",
+            Kind::ExitBeforeBarrier => "threads exited before a barrier that waits for them",
+            Kind::BarrierMisuse => "barrier misused",
+            Kind::CollectiveMisuse => "warp operation misused",
+            Kind::Deadlock => "deadlock",
+            Kind::Livelock => "no progress within the instruction budget",
+            Kind::Trap => "trap",
+        }
+    }
+}
+
+/// Something wrong that a kernel did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What kind.
+    pub kind: Kind,
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Which instruction.
+    pub place: Place,
+    /// Which thread; the first one of several.
+    pub thread: Thread,
+    /// Which memory, if it is about memory.
+    pub location: Option<Location>,
+    /// The other side of a race.
+    pub other: Option<Other>,
+    /// More facts, with numbers; may be empty.
+    pub detail: String,
+    /// Whether the kernel was stopped by it.
+    pub fatal: bool,
+    /// How often it happened at this instruction.
+    pub count: u64,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in kernel `{}`, {}\n  {}", self.kind.title(), self.kernel, self.place, self.thread)?;
+        if let Some(location) = &self.location {
+            write!(f, ": {location}")?;
+        }
+        if let Some(other) = &self.other {
+            write!(f, "\n  the other access is a {} at {}\n  by {}", other.access, other.place, other.thread)?;
+        }
+        if !self.detail.is_empty() {
+            write!(f, "\n  {}", self.detail)?;
+        }
+        if self.count > 1 {
+            write!(f, "\n  {} times at this instruction", self.count)?;
+        }
+        if self.fatal { f.write_str("\n  the kernel was stopped") } else { Ok(()) }
+    }
+}
+
+/// What a launch did.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Report {
+    /// What went wrong, one entry an instruction and kind, in the order of happening on one thread.
+    pub findings: Vec<Finding>,
+    /// Findings beyond the first 64 distinct ones, which are not kept.
+    pub dropped: u64,
+    /// What was executed.
+    pub counters: Counters,
+}
+
+impl Report {
+    /// Whether nothing failed; races of equal values are allowed.
+    pub fn is_clean(&self) -> bool {
+        self.dropped == 0 && !self.findings.iter().any(|finding| finding.kind.is_failure())
+    }
+
+    /// The finding that stopped the kernel.
+    pub fn trap(&self) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.fatal)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
+        }
+        if self.dropped > 0 {
+            writeln!(f, "and {} more findings", self.dropped)?;
+        }
+        self.counters.fmt(f)
+    }
+}

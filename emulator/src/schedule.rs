@@ -1,0 +1,413 @@
+//! The order in which warps and CTAs run, and what follows from it: deadlock, livelock, reruns.
+//!
+//! Inside a CTA a warp runs until it waits, exits or has used a slice; the next one is drawn from a stream that depends on the seed and
+//! the CTA's number only. CTAs of a kernel that does not communicate through global memory run in parallel; a communicating kernel runs on
+//! one thread, as many CTAs at a time as a large GPU would hold. If anything is found in parallel, memory is restored and the launch runs again on
+//! one thread, so that results, findings and counters never depend on the number of host threads.
+
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+
+use crate::counters::{Class, Counters};
+use crate::decode::op::Op;
+use crate::error::Error;
+use crate::exec::env::{Count, Cx, Env, Facts};
+use crate::exec::{Stop, Wait, Warp};
+use crate::report::{Finding, Kind, Report, Thread};
+
+/// Instructions a warp executes before another one gets a turn.
+const SLICE: u32 = 1 << 14;
+/// Threads that a large GPU holds at a time: 132 multiprocessors of 2048 threads.
+const RESIDENT_THREADS: u64 = 132 * 2048;
+/// CTAs that one multiprocessor holds at most, times 132.
+const RESIDENT_CTAS: u64 = 132 * 32;
+
+/// A deterministic stream of numbers.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64, cta: u64) -> Self {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ cta.wrapping_mul(0xbf58_476d_1ce4_e5b9));
+        random.next();
+        random
+    }
+
+    /// SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+/// A CTA that runs.
+struct Cta<'a> {
+    env: Env<'a>,
+    warps: Vec<Warp>,
+    done: Vec<bool>,
+    random: Random,
+    /// Instructions charged to the budget so far.
+    charged: u64,
+}
+
+/// How a CTA stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum CtaStop {
+    Done,
+    Slice,
+    Halted,
+}
+
+impl<'a> Cta<'a> {
+    fn new(cx: &'a Cx<'a>) -> Self {
+        let warps = cx.warps();
+        Cta {
+            env: Env::new(cx),
+            warps: (0..warps).map(|_| Warp::default()).collect(),
+            done: vec![false; warps],
+            random: Random(0),
+            charged: 0,
+        }
+    }
+
+    fn start(&mut self, number: u64) {
+        self.env.start(number);
+        self.random = Random::new(self.env.cx.options.seed, number);
+        self.charged = 0;
+        for (index, warp) in self.warps.iter_mut().enumerate() {
+            warp.start(self.env.cx.kernel, &self.env, index as u32);
+        }
+        self.done.fill(false);
+        self.env.counters.ctas += 1;
+        self.env.counters.warps += self.warps.len() as u64;
+    }
+
+    /// Runs until the CTA ends, or for `turns` turns of a warp.
+    fn run(&mut self, mut turns: u64) -> CtaStop {
+        let mut runnable = Vec::with_capacity(self.warps.len());
+        loop {
+            runnable.clear();
+            for (index, warp) in self.warps.iter().enumerate() {
+                if !self.done[index] && (self.env.barriers.has_wakes(index) || warp.is_runnable()) {
+                    runnable.push(index);
+                }
+            }
+            if runnable.is_empty() {
+                if self.done.iter().all(|done| *done) {
+                    return self.finish();
+                }
+                if self.resolve() {
+                    continue;
+                }
+                return CtaStop::Halted;
+            }
+            if turns == 0 {
+                return CtaStop::Slice;
+            }
+            turns -= 1;
+            let index = runnable[if runnable.len() == 1 { 0 } else { self.random.below(runnable.len()) }];
+            let wakes = self.env.barriers.take_wakes(index);
+            let warp = &mut self.warps[index];
+            self.env.warp = index as u32;
+            warp.wake(self.env.cx.kernel, &wakes);
+            match warp.run(&mut self.env, SLICE) {
+                Stop::Slice => {
+                    if !self.charge(index) {
+                        return CtaStop::Halted;
+                    }
+                }
+                Stop::Blocked => {}
+                Stop::Done => self.done[index] = true,
+                Stop::Halted => return CtaStop::Halted,
+            }
+            if self.env.cx.stop.load(Ordering::Relaxed) {
+                return CtaStop::Halted;
+            }
+        }
+    }
+
+    /// Takes what the CTA executed from the launch's budget.
+    fn charge(&mut self, warp: usize) -> bool {
+        let used = self.env.time - self.charged;
+        self.charged = self.env.time;
+        let left = self.env.cx.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(used));
+        if left.is_ok() {
+            return true;
+        }
+        let (pc, lane) = self.warps[warp].fragments.first().map_or((0, 0), |f| (f.pc, f.mask.trailing_zeros()));
+        let detail = format!("the launch may execute {} warp instructions", self.env.cx.options.budget);
+        self.env.report(Kind::Livelock, pc, Facts { lane, detail, fatal: true, ..Facts::default() });
+        false
+    }
+
+    /// The CTA has ended: compares its accesses with those of other CTAs.
+    fn finish(&mut self) -> CtaStop {
+        if !self.charge(0) {
+            return CtaStop::Halted;
+        }
+        if let Some(cross) = &self.env.cx.cross {
+            let mut conflicts = Vec::new();
+            for used in self.env.lines.uses() {
+                conflicts.extend(cross.merge(self.env.cta_number, self.env.synchronises, used));
+            }
+            for conflict in conflicts {
+                crate::exec::report_cross(&mut self.env, conflict);
+            }
+        }
+        CtaStop::Done
+    }
+
+    /// Nothing can run. Barriers that wait for threads that have exited are completed, with a finding; otherwise the CTA is stuck. Returns
+    /// whether it can go on.
+    fn resolve(&mut self) -> bool {
+        let gone = self.done.iter().filter(|done| **done).count() as u32 * 32;
+        for id in 0..crate::sync::BARRIERS {
+            let state = &self.env.barriers.states()[id];
+            let Some(waiter) = state.waiting.first().copied() else { continue };
+            if !state.everyone || gone == 0 || state.arrived + gone < state.expected {
+                continue;
+            }
+            let exited = self.done.iter().position(|done| *done).unwrap_or(0);
+            let detail = format!("warp {exited} has exited; barrier {id} waits for the whole block");
+            let thread = Thread { cta: self.env.cta, warp: waiter.warp, lane: waiter.mask.trailing_zeros() };
+            self.env.report_thread(Kind::ExitBeforeBarrier, waiter.pc, thread, Facts { detail, ..Facts::default() });
+            self.env.barriers.complete(&mut self.env.clocks, id);
+            return true;
+        }
+        self.report_stuck();
+        false
+    }
+
+    /// Reports why nothing can run: a barrier in divergent code if there is one, else a deadlock with everybody who waits.
+    fn report_stuck(&mut self) {
+        let kernel = self.env.cx.kernel;
+        let mut lines = Vec::new();
+        let mut divergent = None;
+        let mut first = None;
+        for (index, warp) in self.warps.iter().enumerate() {
+            for fragment in &warp.fragments {
+                let pc = if fragment.wait == Wait::Barrier { fragment.pc - 1 } else { fragment.pc };
+                let place = kernel.place(pc);
+                let thread = Thread { cta: self.env.cta, warp: index as u32, lane: fragment.mask.trailing_zeros() };
+                first = first.or(Some((pc, thread)));
+                let why = match fragment.wait {
+                    Wait::None => "can run".to_owned(),
+                    Wait::Barrier => {
+                        let barrier = (0..crate::sync::BARRIERS).find(|id| {
+                            let waiting = &self.env.barriers.states()[*id].waiting;
+                            waiting.iter().any(|w| w.warp == index as u32 && w.mask & fragment.mask != 0)
+                        });
+                        let id = barrier.unwrap_or(0);
+                        let state = &self.env.barriers.states()[id];
+                        format!(
+                            "waits at barrier {id}, where {} of {} threads have arrived",
+                            state.arrived, state.expected
+                        )
+                    }
+                    Wait::Warp => {
+                        divergent = divergent.or(Some((pc, thread)));
+                        format!("waits for lanes {:#010x} of its warp", warp.live & !fragment.mask)
+                    }
+                    Wait::Lanes(need) => {
+                        divergent = divergent.or(Some((pc, thread)));
+                        format!("waits for lanes {:#010x} of its warp", need & warp.live & !fragment.mask)
+                    }
+                };
+                lines.push(format!("warp {index}, lanes {:#010x}, {place}: {why}", fragment.mask));
+            }
+        }
+        let total = lines.len();
+        lines.truncate(16);
+        let mut detail = lines.join("\n  ");
+        if total > 16 {
+            detail.push_str(&format!("\n  and {} more", total - 16));
+        }
+        let facts = Facts { detail, fatal: true, ..Facts::default() };
+        match (divergent, first) {
+            (Some((pc, thread)), _) => self.env.report_thread(Kind::BarrierDivergence, pc, thread, facts),
+            (None, Some((pc, thread))) => self.env.report_thread(Kind::Deadlock, pc, thread, facts),
+            (None, None) => {}
+        }
+    }
+}
+
+/// What a worker hands back.
+#[derive(Default)]
+struct Outcome {
+    counters: Counters,
+    counts: Vec<Count>,
+    findings: Vec<Finding>,
+    dropped: u64,
+}
+
+impl Outcome {
+    fn add(&mut self, other: Outcome) {
+        self.counters.add(&other.counters);
+        if self.counts.is_empty() {
+            self.counts = other.counts;
+        } else {
+            for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
+                sum.warps += count.warps;
+                sum.lanes += count.lanes;
+            }
+        }
+        self.findings.extend(other.findings);
+        self.dropped += other.dropped;
+    }
+
+    fn of(cta: Cta<'_>) -> Outcome {
+        Outcome {
+            counters: cta.env.counters,
+            counts: cta.env.counts,
+            findings: cta.env.findings,
+            dropped: cta.env.dropped,
+        }
+    }
+
+    fn report(self, cx: &Cx<'_>) -> Report {
+        let mut counters = self.counters;
+        let mut branches = 0;
+        for ((inst, origin), count) in cx.kernel.code.iter().zip(&cx.kernel.origins).zip(&self.counts) {
+            // Checks of registers are not instructions of the program.
+            if matches!(inst.op, Op::CheckInit { .. } | Op::MarkInit { .. }) {
+                continue;
+            }
+            counters.warp_instructions += count.warps;
+            counters.thread_instructions[origin.class as usize] += count.lanes;
+            if matches!(inst.op, Op::Branch { .. } | Op::BranchTable { .. }) {
+                branches += count.warps;
+            }
+        }
+        debug_assert_eq!(Class::ALL.len(), counters.thread_instructions.len());
+        counters.uniform_branches = branches.saturating_sub(counters.divergent_branches);
+        Report { findings: self.findings, dropped: self.dropped, counters }
+    }
+}
+
+/// CTAs of the launch.
+fn ctas(cx: &Cx<'_>) -> u64 {
+    cx.grid.iter().map(|n| u64::from(*n)).product()
+}
+
+/// Runs all CTAs one after the other, or, if they communicate, some of them at a time.
+fn serial(cx: &Cx<'_>) -> Outcome {
+    let total = ctas(cx);
+    let resident = if cx.kernel.communicates {
+        (RESIDENT_THREADS / u64::from(cx.threads())).clamp(1, RESIDENT_CTAS).min(total)
+    } else {
+        1
+    };
+    if resident == 1 {
+        let mut cta = Cta::new(cx);
+        for number in 0..total {
+            cta.start(number);
+            if cta.run(u64::MAX) == CtaStop::Halted {
+                break;
+            }
+        }
+        return Outcome::of(cta);
+    }
+    // A CTA gets memory when it starts and gives it to the next one when it ends; one that never waits for others ends in its first turn.
+    let mut outcome = Outcome::default();
+    let mut running: Vec<Cta<'_>> = Vec::new();
+    let mut spare: Vec<Cta<'_>> = Vec::new();
+    let mut next = 0;
+    let mut random = Random::new(cx.options.seed, u64::MAX);
+    'launch: while next < total || !running.is_empty() {
+        while next < total && (running.len() as u64) < resident {
+            let mut cta = spare.pop().unwrap_or_else(|| Cta::new(cx));
+            cta.start(next);
+            next += 1;
+            match cta.run(TURNS) {
+                CtaStop::Done => spare.push(cta),
+                CtaStop::Slice => running.push(cta),
+                CtaStop::Halted => {
+                    spare.push(cta);
+                    break 'launch;
+                }
+            }
+        }
+        if running.is_empty() {
+            continue;
+        }
+        let index = random.below(running.len());
+        match running[index].run(TURNS) {
+            CtaStop::Done => spare.push(running.swap_remove(index)),
+            CtaStop::Slice => {}
+            CtaStop::Halted => break,
+        }
+    }
+    for cta in running.into_iter().chain(spare) {
+        outcome.add(Outcome::of(cta));
+    }
+    outcome
+}
+
+/// Turns of warps that a CTA has before another CTA gets its turn.
+const TURNS: u64 = 64;
+
+fn parallel(cx: &Cx<'_>) -> Outcome {
+    let total = ctas(cx);
+    // Chunks are small enough to share the work and large enough to reuse a worker's memory.
+    let chunk = (total / 256).clamp(1, 64);
+    let chunks = total.div_ceil(chunk);
+    (0..chunks)
+        .into_par_iter()
+        .fold(
+            || None,
+            |worker: Option<Cta<'_>>, index| {
+                let mut cta = worker.unwrap_or_else(|| Cta::new(cx));
+                for number in index * chunk..total.min((index + 1) * chunk) {
+                    if cx.stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    cta.start(number);
+                    let stopped = cta.run(u64::MAX) == CtaStop::Halted;
+                    if stopped || !cta.env.findings.is_empty() {
+                        cx.stop.store(true, Ordering::Relaxed);
+                        break;
+                    }
+                }
+                Some(cta)
+            },
+        )
+        .map(|worker| worker.map(Outcome::of).unwrap_or_default())
+        .reduce(Outcome::default, |mut a, b| {
+            a.add(b);
+            a
+        })
+}
+
+/// Runs a launch. `cx` makes a context, for parallel execution or not.
+pub(crate) fn run<'a>(
+    cx: &mut Cx<'a>,
+    prepare_parallel: impl FnOnce(&mut Cx<'a>),
+    reset: impl FnOnce(&mut Cx<'a>),
+) -> Result<Report, Error> {
+    let threads = cx.options.threads.unwrap_or_else(rayon::current_num_threads);
+    if threads > 1 && ctas(cx) > 1 && !cx.kernel.communicates {
+        prepare_parallel(cx);
+        let outcome = match cx.options.threads {
+            None => parallel(cx),
+            Some(threads) => {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                pool.map_err(|error| Error::Host { message: error.to_string() })?.install(|| parallel(cx))
+            }
+        };
+        if !cx.stop.load(Ordering::Relaxed) {
+            return Ok(outcome.report(cx));
+        }
+        if let Some(undo) = &cx.undo {
+            undo.restore();
+        }
+        reset(cx);
+    }
+    Ok(serial(cx).report(cx))
+}

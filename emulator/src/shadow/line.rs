@@ -1,0 +1,286 @@
+//! Accesses of one CTA to global memory: a few summaries per 128-byte line, each of them a run of consecutive lanes at consecutive
+//! addresses, and cells for the words of a line whose accesses do not fit that pattern.
+
+use super::cell::{AccessKind, Cells, Conflict, Who};
+use super::clock::Clocks;
+
+/// Bytes of a line.
+pub const LINE: u64 = 128;
+/// Summaries kept before a line gets cells.
+const SUMMARIES: usize = 4;
+
+/// Consecutive lanes that access consecutive elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Address of the first lane's element.
+    pub address: u64,
+    /// The first lane.
+    pub lane: u32,
+    /// Number of lanes.
+    pub lanes: u32,
+    /// Log2 of the bytes a lane accesses.
+    pub shift: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Summary {
+    kind: AccessKind,
+    warp: u32,
+    epoch: u32,
+    pc: u32,
+    /// Bytes of the line.
+    mask: u128,
+    /// Lane of the line's first byte, which may be before lane 0.
+    lane: i32,
+    shift: u32,
+}
+
+impl Summary {
+    fn lane_of(&self, byte: u32) -> u32 {
+        (self.lane + (byte >> self.shift) as i32).clamp(0, 31) as u32
+    }
+    fn same_lanes(&self, other: &Summary) -> bool {
+        self.lane == other.lane && self.shift == other.shift
+    }
+}
+
+/// The last thread that accessed a line in some way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Site {
+    /// Warp.
+    pub warp: u32,
+    /// Lane.
+    pub lane: u32,
+    /// Instruction.
+    pub pc: u32,
+}
+
+/// What a CTA did to a line, for comparison with other CTAs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LineUse {
+    /// Address divided by 128.
+    pub line: u64,
+    /// Bytes read, written, accessed atomically.
+    pub masks: [u128; 3],
+    /// Who did so, one of them each.
+    pub sites: [Site; 3],
+    /// Bytes loaded through the read-only cache.
+    pub constant: u128,
+}
+
+#[derive(Debug)]
+struct Line {
+    summaries: [Option<Summary>; SUMMARIES],
+    /// Index plus one of the first of 32 cells.
+    cells: u32,
+    used: LineUse,
+}
+
+/// A race inside the CTA.
+#[derive(Clone, Copy, Debug)]
+pub struct LineConflict {
+    /// The present access's lane.
+    pub lane: u32,
+    /// The address of the first byte in question.
+    pub address: u64,
+    /// The earlier access.
+    pub other: Conflict,
+}
+
+/// The lines that a CTA touched.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// Open addressing by line number; 0 is empty, otherwise index plus one.
+    slots: Vec<u32>,
+    lines: Vec<Line>,
+    cells: Cells,
+}
+
+/// How a kind counts towards other CTAs.
+fn column(kind: AccessKind) -> usize {
+    match kind {
+        AccessKind::Read => 0,
+        AccessKind::Write => 1,
+        AccessKind::Atomic | AccessKind::StrongRead => 2,
+    }
+}
+
+impl Lines {
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        // A table that grew in one CTA is cleared at the price of its size in the next; CTAs of a launch are alike.
+        self.slots.fill(0);
+        self.lines.clear();
+        self.cells.reset(0);
+    }
+
+    /// What the CTA did, line by line in the order of first access.
+    pub fn uses(&self) -> impl Iterator<Item = &LineUse> {
+        self.lines.iter().map(|line| &line.used)
+    }
+
+    fn find(&mut self, line: u64) -> usize {
+        if (self.lines.len() + 1) * 2 > self.slots.len() {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = hash(line) & mask;
+        loop {
+            match self.slots[at] {
+                0 => {
+                    self.lines.push(Line {
+                        summaries: [None; SUMMARIES],
+                        cells: 0,
+                        used: LineUse { line, ..LineUse::default() },
+                    });
+                    self.slots[at] = self.lines.len() as u32;
+                    return self.lines.len() - 1;
+                }
+                index if self.lines[index as usize - 1].used.line == line => return index as usize - 1,
+                _ => at = (at + 1) & mask,
+            }
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (self.slots.len() * 2).max(64);
+        self.slots.clear();
+        self.slots.resize(size, 0);
+        for (index, line) in self.lines.iter().enumerate() {
+            let mut at = hash(line.used.line) & (size - 1);
+            while self.slots[at] != 0 {
+                at = (at + 1) & (size - 1);
+            }
+            self.slots[at] = index as u32 + 1;
+        }
+    }
+
+    /// Records a run of lanes. `who.lane` is ignored. `constant` marks loads through the read-only cache. Returns the first race, and the
+    /// first address where a read-only load meets a write of this CTA.
+    pub fn access(
+        &mut self,
+        clocks: &Clocks,
+        run: Run,
+        kind: AccessKind,
+        constant: bool,
+        who: Who,
+    ) -> (Option<LineConflict>, Option<u64>) {
+        let end = run.address + (u64::from(run.lanes) << run.shift);
+        let (mut race, mut stale) = (None, None);
+        let mut at = run.address;
+        while at < end {
+            let number = at / LINE;
+            let stop = end.min((number + 1) * LINE);
+            let first = (at % LINE) as u32;
+            let length = (stop - at) as u32;
+            let mask = (if length == 128 { u128::MAX } else { (1u128 << length) - 1 }) << first;
+            // Runs are aligned to their elements, so that a lane never straddles two lines.
+            let lane = run.lane as i32 - ((run.address as i64 - (number * LINE) as i64) >> run.shift) as i32;
+            let new = Summary { kind, warp: who.warp, epoch: who.epoch, pc: who.pc, mask, lane, shift: run.shift };
+            let index = self.find(number);
+            let found = self.add(clocks, index, new);
+            race = race.or(found);
+            let used = &mut self.lines[index].used;
+            used.masks[column(kind)] |= mask;
+            used.sites[column(kind)] = Site { warp: who.warp, lane: new.lane_of(first), pc: who.pc };
+            if constant {
+                used.constant |= mask;
+            }
+            let met = used.constant & used.masks[1] & mask;
+            if met != 0 && stale.is_none() {
+                stale = Some(number * LINE + u64::from(met.trailing_zeros()));
+            }
+            at = stop;
+        }
+        (race, stale)
+    }
+
+    fn add(&mut self, clocks: &Clocks, index: usize, new: Summary) -> Option<LineConflict> {
+        let line = &mut self.lines[index];
+        if line.cells != 0 {
+            return self.add_cells(clocks, index, new);
+        }
+        let mut conflict = None;
+        let mut room = None;
+        let mut detail = false;
+        let mut merged = false;
+        for (slot, entry) in line.summaries.iter_mut().enumerate() {
+            let Some(old) = entry else {
+                room = room.or(Some(slot));
+                continue;
+            };
+            let overlap = old.mask & new.mask;
+            let ordered = clocks.ordered(new.warp as usize, old.warp as usize, old.epoch);
+            let own = old.warp == new.warp && old.epoch == new.epoch;
+            if overlap != 0 && old.kind.conflicts(new.kind) && !ordered {
+                if own {
+                    detail |= !old.same_lanes(&new);
+                } else if conflict.is_none() {
+                    let byte = overlap.trailing_zeros();
+                    let other = Conflict { kind: old.kind, warp: old.warp, lane: old.lane_of(byte), pc: old.pc };
+                    conflict = Some(LineConflict {
+                        lane: new.lane_of(byte),
+                        address: line.used.line * LINE + u64::from(byte),
+                        other,
+                    });
+                }
+            }
+            if own && old.kind == new.kind && old.same_lanes(&new) && !merged {
+                old.mask |= new.mask;
+                old.pc = new.pc;
+                merged = true;
+            } else if ordered && old.mask & !new.mask == 0 && (new.kind == AccessKind::Write || old.kind == new.kind) {
+                // Whatever is ordered after the new access is ordered after this one.
+                *entry = None;
+                room = room.or(Some(slot));
+            }
+        }
+        if !detail {
+            if merged {
+                return conflict;
+            }
+            if let Some(slot) = room {
+                line.summaries[slot] = Some(new);
+                return conflict;
+            }
+        }
+        self.detail(clocks, index);
+        let found = self.add_cells(clocks, index, new);
+        conflict.or(found)
+    }
+
+    /// Gives the line cells, filled from its summaries. Their own conflicts were reported when they were added.
+    fn detail(&mut self, clocks: &Clocks, index: usize) {
+        let first = self.cells.grow((LINE / 4) as usize);
+        self.lines[index].cells = first as u32 + 1;
+        let summaries = std::mem::take(&mut self.lines[index].summaries);
+        for summary in summaries.into_iter().flatten() {
+            let _already_reported = self.add_cells(clocks, index, summary);
+        }
+    }
+
+    fn add_cells(&mut self, clocks: &Clocks, index: usize, new: Summary) -> Option<LineConflict> {
+        let first = self.lines[index].cells as usize - 1;
+        let base = self.lines[index].used.line * LINE;
+        let mut conflict = None;
+        for word in 0..32u32 {
+            let bits = (new.mask >> (4 * word)) as u8 & 0xf;
+            let mut rest = bits;
+            while rest != 0 {
+                let byte = 4 * word + rest.trailing_zeros();
+                let part = if new.shift >= 2 { rest } else { rest & (((1 << (1 << new.shift)) - 1) << (byte & 3)) };
+                rest &= !part;
+                let who = Who { warp: new.warp, lane: new.lane_of(byte), epoch: new.epoch, pc: new.pc };
+                let found = self.cells.access(clocks, first + word as usize, part, new.kind, who);
+                if let (None, Some(other)) = (conflict, found) {
+                    conflict = Some(LineConflict { lane: who.lane, address: base + u64::from(byte), other });
+                }
+            }
+        }
+        conflict
+    }
+}
+
+fn hash(line: u64) -> usize {
+    (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+}

@@ -1,0 +1,150 @@
+//! CTA barriers: 16 of them, each with arrivals, waiting warps, a clock and the predicate of `bar.red` (PTX manual 9.7.13.1). Mbarriers
+//! and cluster barriers will stand beside them.
+
+use crate::lanes::Mask;
+use crate::shadow::clock::Clocks;
+
+/// Barriers of a CTA.
+pub const BARRIERS: usize = 16;
+
+/// A fragment of a warp that waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiter {
+    /// Warp.
+    pub warp: u32,
+    /// Its lanes.
+    pub mask: Mask,
+    /// The instruction.
+    pub pc: u32,
+}
+
+/// What a woken fragment learns from `bar.red`.
+#[derive(Clone, Copy, Debug)]
+pub struct Wake {
+    /// Lanes that waited.
+    pub mask: Mask,
+    /// The instruction they waited at.
+    pub pc: u32,
+    /// Threads whose predicate was true.
+    pub count: u32,
+    /// Whether all were.
+    pub all: bool,
+}
+
+/// One barrier.
+#[derive(Debug, Default)]
+pub struct BarrierState {
+    /// Threads that complete the phase; 0 when nobody has arrived.
+    pub expected: u32,
+    /// Whether that is the whole CTA, by default.
+    pub everyone: bool,
+    /// Threads that have arrived, whole warps counted as 32.
+    pub arrived: u32,
+    /// Who waits.
+    pub waiting: Vec<Waiter>,
+    clock: Vec<u32>,
+    trues: u32,
+    voters: u32,
+}
+
+/// Why an arrival is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Misuse {
+    /// Arrivals of one phase name different thread counts.
+    Counts(u32, u32),
+    /// More threads arrive than the phase takes.
+    TooMany(u32, u32),
+}
+
+/// An arrival.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Barrier number, below 16.
+    pub id: usize,
+    /// Who.
+    pub waiter: Waiter,
+    /// Threads it counts for.
+    pub threads: u32,
+    /// Threads that complete the phase.
+    pub expected: u32,
+    /// Whether that is the whole CTA, by default.
+    pub everyone: bool,
+    /// Whether it waits.
+    pub waits: bool,
+    /// Lanes whose predicate is true, for `bar.red`.
+    pub trues: Mask,
+}
+
+/// All barriers of a CTA.
+#[derive(Debug, Default)]
+pub struct Barriers {
+    states: [BarrierState; BARRIERS],
+    /// Wakes not yet seen by each warp.
+    inbox: Vec<Vec<Wake>>,
+}
+
+impl Barriers {
+    /// The state at the start of a CTA.
+    pub fn reset(&mut self, warps: usize) {
+        self.states = Default::default();
+        self.inbox.clear();
+        self.inbox.resize(warps, Vec::new());
+    }
+
+    /// The barriers.
+    pub fn states(&self) -> &[BarrierState; BARRIERS] {
+        &self.states
+    }
+
+    /// Whether a warp has been woken.
+    pub fn has_wakes(&self, warp: usize) -> bool {
+        !self.inbox[warp].is_empty()
+    }
+
+    /// Takes a warp's wakes.
+    pub fn take_wakes(&mut self, warp: usize) -> Vec<Wake> {
+        std::mem::take(&mut self.inbox[warp])
+    }
+
+    /// Records an arrival; the last one of a phase wakes everybody who waits, itself included.
+    pub fn arrive(&mut self, clocks: &mut Clocks, arrival: Arrival) -> Result<(), Misuse> {
+        let state = &mut self.states[arrival.id];
+        if state.expected == 0 {
+            state.expected = arrival.expected;
+            state.everyone = arrival.everyone;
+        } else if state.expected != arrival.expected {
+            return Err(Misuse::Counts(state.expected, arrival.expected));
+        }
+        let arrived = state.arrived.saturating_add(arrival.threads);
+        if arrived > state.expected {
+            return Err(Misuse::TooMany(arrived, state.expected));
+        }
+        state.arrived = arrived;
+        if arrival.waits {
+            state.trues += (arrival.trues & arrival.waiter.mask).count_ones();
+            state.voters += arrival.waiter.mask.count_ones();
+        }
+        clocks.release(arrival.waiter.warp as usize, &mut state.clock);
+        if arrival.waits {
+            state.waiting.push(arrival.waiter);
+        }
+        if state.arrived == state.expected {
+            self.complete(clocks, arrival.id);
+        }
+        Ok(())
+    }
+
+    /// Ends the phase.
+    pub fn complete(&mut self, clocks: &mut Clocks, id: usize) {
+        let state = std::mem::take(&mut self.states[id]);
+        for waiter in &state.waiting {
+            clocks.acquire(waiter.warp as usize, &state.clock);
+            self.inbox[waiter.warp as usize].push(Wake {
+                mask: waiter.mask,
+                pc: waiter.pc,
+                count: state.trues,
+                all: state.trues == state.voters,
+            });
+        }
+    }
+}
