@@ -1,3 +1,4 @@
 //! From the analysed program to PTX.
 
 pub mod emit;
+pub mod math;
