@@ -100,10 +100,6 @@ impl Ops for Functions<'_> {
         self.b.fma(a, b, c)
     }
 
-    fn div(&mut self, a: ValueId, b: ValueId) -> ValueId {
-        self.b.binary(Binary::Div, a, b)
-    }
-
     fn abs(&mut self, a: ValueId) -> ValueId {
         self.b.unary(UnaryOp::Abs, a)
     }
@@ -114,7 +110,7 @@ impl Ops for Functions<'_> {
         let (magnitude, top) = (self.int(0x7FFF_FFFF), self.int(0x8000_0000));
         let (a, sign) = (self.b.binary(Binary::And, a, magnitude), self.b.binary(Binary::And, sign, top));
         let bits = self.b.binary(Binary::Or, a, sign);
-        self.from_bits(bits)
+        self.float_of(bits)
     }
 
     fn min(&mut self, a: ValueId, b: ValueId) -> ValueId {
@@ -141,7 +137,7 @@ impl Ops for Functions<'_> {
         self.b.bits(a, I32)
     }
 
-    fn from_bits(&mut self, a: ValueId) -> ValueId {
+    fn float_of(&mut self, a: ValueId) -> ValueId {
         self.b.bits(a, F32)
     }
 
@@ -151,6 +147,15 @@ impl Ops for Functions<'_> {
 
     fn int_sub(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.b.binary(Binary::Sub, a, b)
+    }
+
+    fn and(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.b.binary(Binary::And, a, b)
+    }
+
+    fn is_nonzero(&mut self, a: ValueId) -> ValueId {
+        let zero = self.int(0);
+        self.b.compare(Compare::Ne, a, zero)
     }
 
     fn xor(&mut self, a: ValueId, b: ValueId) -> ValueId {

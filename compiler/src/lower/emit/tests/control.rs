@@ -139,7 +139,9 @@ fn text_of_a_vector_kernel() {
         b.store(2, first, &products);
         b.end_if();
     });
-    check(&kernel, expect![[r#"
+    check(
+        &kernel,
+        expect![[r#"
         .version 7.0
         .target sm_80
         .address_size 64
@@ -186,7 +188,8 @@ fn text_of_a_vector_kernel() {
             @%p0 st.global.v4.f32 [%rd6], {%f5, %f6, %f7, %f8};
             ret;
         }
-    "#]]);
+    "#]],
+    );
 }
 
 /// A uniform loop, packed lanes, an address that leaves the loop, a cast with two roundings avoided.
@@ -212,7 +215,9 @@ fn text_of_a_reduction() {
         let half = b.cast(total, F16);
         b.store(1, i, &[half]);
     });
-    check(&kernel, expect![[r#"
+    check(
+        &kernel,
+        expect![[r#"
         .version 7.0
         .target sm_80
         .address_size 64
@@ -272,7 +277,8 @@ fn text_of_a_reduction() {
             st.global.b16 [%rd4], %h4;
             ret;
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod control;
 mod differential;
+mod functions;
 mod machine;
 mod memory;
 mod oracle;
