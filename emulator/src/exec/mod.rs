@@ -111,7 +111,8 @@ impl Warp {
         self.fragments.push(Fragment { pc: 0, mask: self.exist, wait: Wait::None });
         self.turn = TURN;
         self.carry = 0;
-        if self.narrow.len() != kernel.narrow {
+        let fresh = self.narrow.len() != kernel.narrow || self.preds.len() != kernel.preds;
+        if fresh {
             self.narrow = vec![[0; LANES]; kernel.narrow];
             self.wide = vec![[0; LANES]; kernel.wide];
             self.preds = vec![0; kernel.preds];
@@ -121,6 +122,10 @@ impl Warp {
                     Slot::Narrow(s) => self.narrow[*s as usize] = [*value as u32; LANES],
                     Slot::Wide(s) => self.wide[*s as usize] = [*value; LANES],
                 }
+            }
+            for (slot, offset, bytes, signed) in &kernel.param_slots {
+                let value = access::param(&env.cx.params, *offset as usize, *bytes, *signed, *slot);
+                self.set_row(*slot, &[value; LANES], Mask::MAX);
             }
         }
         // Registers that are proved to be written first keep what an earlier warp left; the others start out the same everywhere.
@@ -139,8 +144,16 @@ impl Warp {
         self.local_initialised.clear();
         self.local_initialised.resize(words, [0; LANES]);
         for (special, slot) in &kernel.specials {
-            let row: Row = std::array::from_fn(|lane| env.special(*special, warp, lane as u32));
-            self.narrow[*slot as usize] = row;
+            // Most special registers are the same in every CTA, and warps are used again with the same number.
+            if fresh || Env::depends_on_cta(*special) {
+                let value = |lane| env.special(*special, warp, lane);
+                let row = &mut self.narrow[*slot as usize];
+                if Env::depends_on_cta(*special) {
+                    *row = [value(0); LANES];
+                } else {
+                    *row = std::array::from_fn(|lane| value(lane as u32));
+                }
+            }
         }
     }
 

@@ -12,7 +12,27 @@ fn edges(width: Width) -> Vec<u64> {
     let bits = width.bits();
     let ones = u64::MAX >> (64 - bits);
     let top = 1u64 << (bits - 1);
-    let mut all = vec![0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 255, 0x1234, ones, ones - 1, top, top - 1, top + 1, ones >> 2, 0x5555_5555_5555_5555 & ones];
+    let mut all = vec![
+        0,
+        1,
+        2,
+        3,
+        7,
+        31,
+        32,
+        33,
+        63,
+        64,
+        255,
+        0x1234,
+        ones,
+        ones - 1,
+        top,
+        top - 1,
+        top + 1,
+        ones >> 2,
+        0x5555_5555_5555_5555 & ones,
+    ];
     let mut random = Bits(u64::from(bits));
     all.extend((0..13).map(|_| random.next() & ones));
     all
@@ -32,10 +52,33 @@ fn narrow(row: &Wide) -> Row {
 }
 
 const INT2: [Int2; 27] = [
-    Int2::Add, Int2::Sub, Int2::Mul, Int2::MulHiU, Int2::MulHiS, Int2::AddSat, Int2::SubSat, Int2::DivU, Int2::DivS, Int2::RemU, Int2::RemS,
-    Int2::MinU, Int2::MinS, Int2::MaxU, Int2::MaxS, Int2::And, Int2::Or, Int2::Xor, Int2::Shl, Int2::ShrU, Int2::ShrS,
-    Int2::Mul24 { signed: false, high: false }, Int2::Mul24 { signed: false, high: true }, Int2::Mul24 { signed: true, high: false },
-    Int2::Mul24 { signed: true, high: true }, Int2::Add, Int2::Sub,
+    Int2::Add,
+    Int2::Sub,
+    Int2::Mul,
+    Int2::MulHiU,
+    Int2::MulHiS,
+    Int2::AddSat,
+    Int2::SubSat,
+    Int2::DivU,
+    Int2::DivS,
+    Int2::RemU,
+    Int2::RemS,
+    Int2::MinU,
+    Int2::MinS,
+    Int2::MaxU,
+    Int2::MaxS,
+    Int2::And,
+    Int2::Or,
+    Int2::Xor,
+    Int2::Shl,
+    Int2::ShrU,
+    Int2::ShrS,
+    Int2::Mul24 { signed: false, high: false },
+    Int2::Mul24 { signed: false, high: true },
+    Int2::Mul24 { signed: true, high: false },
+    Int2::Mul24 { signed: true, high: true },
+    Int2::Add,
+    Int2::Sub,
 ];
 
 /// The meaning of an operation in unbounded integers.
@@ -59,10 +102,34 @@ fn oracle2(op: Int2, bits: u32, a: u64, b: u64) -> u64 {
         Int2::Mul24 { signed, high } => (low24(a, signed) * low24(b, signed)) >> (if high { 16 } else { 0 }),
         Int2::AddSat => (p + q).clamp(least, greatest),
         Int2::SubSat => (p - q).clamp(least, greatest),
-        Int2::DivU => if y == 0 { -1 } else { x / y },
-        Int2::DivS => if q == 0 { -1 } else { p / q },
-        Int2::RemU => if y == 0 { x } else { x % y },
-        Int2::RemS => if q == 0 { p } else { p % q },
+        Int2::DivU => {
+            if y == 0 {
+                -1
+            } else {
+                x / y
+            }
+        }
+        Int2::DivS => {
+            if q == 0 {
+                -1
+            } else {
+                p / q
+            }
+        }
+        Int2::RemU => {
+            if y == 0 {
+                x
+            } else {
+                x % y
+            }
+        }
+        Int2::RemS => {
+            if q == 0 {
+                p
+            } else {
+                p % q
+            }
+        }
         Int2::MinU => x.min(y),
         Int2::MinS => p.min(q),
         Int2::MaxU => x.max(y),
@@ -70,8 +137,20 @@ fn oracle2(op: Int2, bits: u32, a: u64, b: u64) -> u64 {
         Int2::And => x & y,
         Int2::Or => x | y,
         Int2::Xor => x ^ y,
-        Int2::Shl => if amount >= u64::from(bits) { 0 } else { x << amount },
-        Int2::ShrU => if amount >= u64::from(bits) { 0 } else { x >> amount },
+        Int2::Shl => {
+            if amount >= u64::from(bits) {
+                0
+            } else {
+                x << amount
+            }
+        }
+        Int2::ShrU => {
+            if amount >= u64::from(bits) {
+                0
+            } else {
+                x >> amount
+            }
+        }
         Int2::ShrS => p >> amount.min(u64::from(bits) - 1),
     };
     value as u64 & ones
@@ -95,7 +174,13 @@ fn integer_rows_of_two() {
                     out = row.map(u64::from);
                 }
                 for lane in 0..LANES {
-                    assert_eq!(out[lane], oracle2(op, width.bits(), a[lane], b[lane]), "{op:?} {width:?} {:#x} {:#x}", a[lane], b[lane]);
+                    assert_eq!(
+                        out[lane],
+                        oracle2(op, width.bits(), a[lane], b[lane]),
+                        "{op:?} {width:?} {:#x} {:#x}",
+                        a[lane],
+                        b[lane]
+                    );
                 }
             }
         }
@@ -118,7 +203,9 @@ fn integer_rows_of_one() {
                 (Int1::Brev, |v, bits| (0..bits).fold(0, |r, i| r | (v >> i & 1) << (bits - 1 - i))),
                 (Int1::Bfind { signed: false, shift: false }, |v, bits| find(v, bits, false).unwrap_or(0xffff_ffff)),
                 (Int1::Bfind { signed: true, shift: false }, |v, bits| find(v, bits, true).unwrap_or(0xffff_ffff)),
-                (Int1::Bfind { signed: true, shift: true }, |v, bits| find(v, bits, true).map_or(0xffff_ffff, |at| u64::from(bits) - 1 - at)),
+                (Int1::Bfind { signed: true, shift: true }, |v, bits| {
+                    find(v, bits, true).map_or(0xffff_ffff, |at| u64::from(bits) - 1 - at)
+                }),
             ];
             for (op, oracle) in ops {
                 if matches!(op, Int1::Bfind { .. }) && width == Width::W16 {
@@ -154,7 +241,11 @@ fn integer_comparisons() {
         let sign = |v: u64| if v >> (bits - 1) & 1 == 1 { i128::from(v) - (1i128 << bits) } else { i128::from(v) };
         for (a, b) in pairs(&edges(width)) {
             for op in [Eq, Ne, LtU, LeU, GtU, GeU, LtS, LeS, GtS, GeS] {
-                let mask = if width == Width::W64 { int::compare_wide(op, &a, &b) } else { int::compare(op, width, &narrow(&a), &narrow(&b)) };
+                let mask = if width == Width::W64 {
+                    int::compare_wide(op, &a, &b)
+                } else {
+                    int::compare(op, width, &narrow(&a), &narrow(&b))
+                };
                 for lane in 0..LANES {
                     let (u, s) = (a[lane].cmp(&b[lane]), sign(a[lane]).cmp(&sign(b[lane])));
                     let expected = match op {
@@ -213,7 +304,8 @@ fn bit_fields() {
                     let bit = |v: u64, i: u32| if i < bits { v >> i & 1 } else { 0 };
                     for signed in [true, false] {
                         let sign = if !signed || len == 0 { 0 } else { bit(a, (pos + len - 1).min(bits - 1)) };
-                        let expected = (0..bits).fold(0, |d, i| d | (if i < len && pos + i < bits { bit(a, pos + i) } else { sign }) << i);
+                        let expected = (0..bits)
+                            .fold(0, |d, i| d | (if i < len && pos + i < bits { bit(a, pos + i) } else { sign }) << i);
                         assert_eq!(int::bfe(bits, signed, a, position, length), expected);
                     }
                     let b = a.rotate_left(13) & (u64::MAX >> (64 - bits));
@@ -253,7 +345,10 @@ fn permutations_and_truth_tables() {
     assert_eq!(int::dp2a(true, false, true, 0xffff_0002, 0x0304_0000, 1), (1i32 + 2 * 4 - 3) as u32);
     assert_eq!((int::bmsk(false, 4, 8), int::bmsk(false, 40, 8), int::bmsk(true, 36, 40)), (0xff0, 0, 0xff0));
     assert_eq!((int::szext(true, false, 0xff80, 8), int::szext(false, false, 0xff80, 8)), (0xffff_ff80, 0x80));
-    assert_eq!((int::fns(0b1011_0000, 0, 2), int::fns(0b1011_0000, 7, -3), int::fns(0b1011_0000, 0, 9)), (5, 4, u32::MAX));
+    assert_eq!(
+        (int::fns(0b1011_0000, 0, 2), int::fns(0b1011_0000, 7, -3), int::fns(0b1011_0000, 0, 9)),
+        (5, 4, u32::MAX)
+    );
 }
 
 fn float_modes(ty: FloatType) -> Vec<FloatMode> {
@@ -277,8 +372,14 @@ fn float_rows() {
             let z: Row = std::array::from_fn(|i| thirds[(index * 7 + i * 5) % thirds.len()] as u32);
             for mode in float_modes(ty) {
                 let ops = [
-                    Float2::Add, Float2::Sub, Float2::Mul, Float2::Div, Float2::Min { nan: false, xorsign: false },
-                    Float2::Max { nan: true, xorsign: false }, Float2::Max { nan: false, xorsign: true }, Float2::Copysign,
+                    Float2::Add,
+                    Float2::Sub,
+                    Float2::Mul,
+                    Float2::Div,
+                    Float2::Min { nan: false, xorsign: false },
+                    Float2::Max { nan: true, xorsign: false },
+                    Float2::Max { nan: false, xorsign: true },
+                    Float2::Copysign,
                 ];
                 for op in ops {
                     let mut out = [0; LANES];
@@ -312,7 +413,8 @@ fn random_fused_rows() {
                 let (a, b) = (bits.next() & mask, bits.next() & mask);
                 let product = float2(Float2::Mul, mode, a, b);
                 let shift = bits.next() % 3 * u64::from(format.fraction) / 2;
-                let near = product.wrapping_sub(shift << format.fraction).wrapping_add(bits.next() % 7) ^ (bits.next() & 1) << (format.bits() - 1);
+                let near = product.wrapping_sub(shift << format.fraction).wrapping_add(bits.next() % 7)
+                    ^ (bits.next() & 1) << (format.bits() - 1);
                 (x[lane], y[lane], z[lane]) = (a as u32, b as u32, (near & mask) as u32);
             }
             let mut out = [0; LANES];
@@ -360,7 +462,16 @@ fn one_operand_rows() {
         }
         for ftz in [false, true] {
             let mode = FloatMode { ftz, ..FloatMode::plain(FloatType::F32) };
-            for op in [Approx::Rcp, Approx::Sqrt, Approx::Rsqrt, Approx::Ex2, Approx::Lg2, Approx::Sin, Approx::Cos, Approx::Tanh] {
+            for op in [
+                Approx::Rcp,
+                Approx::Sqrt,
+                Approx::Rsqrt,
+                Approx::Ex2,
+                Approx::Lg2,
+                Approx::Sin,
+                Approx::Cos,
+                Approx::Tanh,
+            ] {
                 let mut out = [0; LANES];
                 float::approx_row(op, mode, false, None, &row, &mut out);
                 for lane in 0..LANES {
@@ -374,12 +485,20 @@ fn one_operand_rows() {
 #[test]
 fn double_rows() {
     for (a, b) in pairs(&samples(FloatType::F64.format(), 60, 9)) {
-        for mode in [FloatMode::plain(FloatType::F64), FloatMode { round: Round::Zero, ..FloatMode::plain(FloatType::F64) }] {
+        for mode in
+            [FloatMode::plain(FloatType::F64), FloatMode { round: Round::Zero, ..FloatMode::plain(FloatType::F64) }]
+        {
             for op in [Float2::Add, Float2::Sub, Float2::Mul, Float2::Div, Float2::Min { nan: false, xorsign: false }] {
                 let mut out = [0; LANES];
                 float::wide2(op, mode, &a, &b, &mut out);
                 for lane in 0..LANES {
-                    assert_eq!(out[lane], float2(op, mode, a[lane], b[lane]), "{op:?} {mode:?} {:#x} {:#x}", a[lane], b[lane]);
+                    assert_eq!(
+                        out[lane],
+                        float2(op, mode, a[lane], b[lane]),
+                        "{op:?} {mode:?} {:#x} {:#x}",
+                        a[lane],
+                        b[lane]
+                    );
                 }
             }
             let mut out = [0; LANES];
@@ -400,7 +519,13 @@ fn float_comparisons() {
                 for ftz in [false, true] {
                     let mask = float::compare_row(op, ty, ftz, &narrow(&a), &narrow(&b));
                     for lane in 0..LANES {
-                        assert_eq!(mask >> lane & 1 == 1, compare(op, ty, ftz, a[lane], b[lane]), "{op:?} {ty:?} {:#x} {:#x}", a[lane], b[lane]);
+                        assert_eq!(
+                            mask >> lane & 1 == 1,
+                            compare(op, ty, ftz, a[lane], b[lane]),
+                            "{op:?} {ty:?} {:#x} {:#x}",
+                            a[lane],
+                            b[lane]
+                        );
                     }
                 }
             }

@@ -32,8 +32,16 @@ pub(crate) fn samples(format: Format, random: usize, seed: u64) -> Vec<u64> {
     let bias = (1u64 << (format.exponent - 1)) - 1;
     let one = bias << format.fraction;
     let least_normal = 1 << format.fraction;
-    let centres =
-        [0, least_normal, one, 2 * least_normal, one + least_normal, one - least_normal, format.infinity(), format.infinity() - least_normal];
+    let centres = [
+        0,
+        least_normal,
+        one,
+        2 * least_normal,
+        one + least_normal,
+        one - least_normal,
+        format.infinity(),
+        format.infinity() - least_normal,
+    ];
     let mut all = Vec::new();
     for centre in centres {
         for delta in [0i64, 1, -1, 2, 3] {
@@ -47,7 +55,11 @@ pub(crate) fn samples(format: Format, random: usize, seed: u64) -> Vec<u64> {
         let value = bits.next() & (u64::MAX >> (64 - format.bits()));
         let near = bits.next() % (1 << format.fraction);
         let exponent = (bias + bits.next() % 8).saturating_sub(4);
-        all.push(if index % 2 == 0 { value } else { format.with_sign(exponent << format.fraction | near, value & 1 == 1) });
+        all.push(if index % 2 == 0 {
+            value
+        } else {
+            format.with_sign(exponent << format.fraction | near, value & 1 == 1)
+        });
     }
     all.sort_unstable();
     all.dedup();
@@ -77,7 +89,12 @@ fn arithmetic<T: Float>(format: Format, random: usize) {
                 check(&what("div"), format, exact::div(format, mode, *a, *b), x.div_r(y, oracle).value);
                 let c = thirds[(i * 31 + j * 17) % thirds.len()];
                 let z = T::from_bits(u128::from(c));
-                check(&format!("fma {mode:?} {a:#x} {b:#x} {c:#x}"), format, exact::fma(format, mode, *a, *b, c), x.mul_add_r(y, z, oracle).value);
+                check(
+                    &format!("fma {mode:?} {a:#x} {b:#x} {c:#x}"),
+                    format,
+                    exact::fma(format, mode, *a, *b, c),
+                    x.mul_add_r(y, z, oracle).value,
+                );
             }
         }
     }
@@ -114,7 +131,12 @@ fn fused_cancellation_is_exact() {
         let c = product.wrapping_add(bits.next() % 5).wrapping_sub(2) & 0xffff_ffff;
         for (mode, oracle) in MODES {
             let [x, y, z] = [a, b, c].map(|v| Single::from_bits(u128::from(v)));
-            check(&format!("{a:#x} {b:#x} {c:#x}"), F32, exact::fma(F32, mode, a, b, c), x.mul_add_r(y, z, oracle).value);
+            check(
+                &format!("{a:#x} {b:#x} {c:#x}"),
+                F32,
+                exact::fma(F32, mode, a, b, c),
+                x.mul_add_r(y, z, oracle).value,
+            );
         }
     }
 }
@@ -200,8 +222,15 @@ fn e4m3_saturates() {
             assert_eq!(ours, 0x7f);
             continue;
         }
-        let limit = if value > 448.0 { 448.0 } else if value < -448.0 { -448.0 } else { value };
-        let expected: Float8E4M3FN = Single::from_bits(u128::from(limit.to_bits())).convert_r(Oracle::NearestTiesToEven, &mut false).value;
+        let limit = if value > 448.0 {
+            448.0
+        } else if value < -448.0 {
+            -448.0
+        } else {
+            value
+        };
+        let expected: Float8E4M3FN =
+            Single::from_bits(u128::from(limit.to_bits())).convert_r(Oracle::NearestTiesToEven, &mut false).value;
         assert_eq!(u128::from(ours), expected.to_bits(), "{value}");
     }
 }
@@ -237,13 +266,25 @@ fn floats_become_integers_with_saturation() {
             for (width, signed) in [(8, true), (16, false), (32, true), (32, false), (64, true), (64, false)] {
                 let ours = cvt(plain(CvtType::Float(F32), CvtType::Int { bits: width, signed }, round), bits);
                 let x = Single::from_bits(u128::from(bits));
-                let (least, greatest) = if signed { (-(1i128 << (width - 1)), (1i128 << (width - 1)) - 1) } else { (0, (1i128 << width) - 1) };
+                let (least, greatest) = if signed {
+                    (-(1i128 << (width - 1)), (1i128 << (width - 1)) - 1)
+                } else {
+                    (0, (1i128 << width) - 1)
+                };
                 let expected = if x.is_nan() {
                     if width == 64 { 1i128 << 63 } else { 0 }
                 } else {
-                    x.round_to_integral(oracle).value.to_i128_r(120, Oracle::TowardZero, &mut true).value.clamp(least, greatest)
+                    x.round_to_integral(oracle)
+                        .value
+                        .to_i128_r(120, Oracle::TowardZero, &mut true)
+                        .value
+                        .clamp(least, greatest)
                 };
-                assert_eq!(ours, expected as u64 & (u64::MAX >> (64 - width)), "{bits:#x} to {width} {signed} {round:?}");
+                assert_eq!(
+                    ours,
+                    expected as u64 & (u64::MAX >> (64 - width)),
+                    "{bits:#x} to {width} {signed} {round:?}"
+                );
             }
         }
     }
@@ -265,9 +306,24 @@ fn integers_become_floats() {
                     _ => i128::from(raw),
                 };
                 let from = CvtType::Int { bits: width, signed };
-                check("s", F32, cvt(plain(from, CvtType::Float(F32), round), raw), Single::from_i128_r(value, oracle).value);
-                check("d", F64, cvt(plain(from, CvtType::Float(F64), round), raw), Double::from_i128_r(value, oracle).value);
-                check("h", F16, cvt(plain(from, CvtType::Float(F16), round), raw), Half::from_i128_r(value, oracle).value);
+                check(
+                    "s",
+                    F32,
+                    cvt(plain(from, CvtType::Float(F32), round), raw),
+                    Single::from_i128_r(value, oracle).value,
+                );
+                check(
+                    "d",
+                    F64,
+                    cvt(plain(from, CvtType::Float(F64), round), raw),
+                    Double::from_i128_r(value, oracle).value,
+                );
+                check(
+                    "h",
+                    F16,
+                    cvt(plain(from, CvtType::Float(F16), round), raw),
+                    Half::from_i128_r(value, oracle).value,
+                );
             }
         }
     }
