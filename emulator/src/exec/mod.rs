@@ -21,8 +21,11 @@ use crate::report::Kind;
 use crate::sync::Wake;
 use env::{Env, Facts, Halt};
 
-/// Instructions that a divergent warp executes before another fragment gets a turn, so that spinning lanes cannot starve the others.
-const TURN: u32 = 2048;
+/// Instructions that a divergent warp executes before a fragment at a higher instruction gets a turn, so that spinning lanes cannot starve
+/// the others.
+const TURN: u32 = 1024;
+/// Length of such a turn in instructions.
+const FAVOUR: u32 = 256;
 
 /// What a fragment waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +69,8 @@ pub(crate) struct Warp {
     pub fragments: Vec<Fragment>,
     /// Instructions until another fragment gets a turn.
     turn: u32,
+    /// Instructions left of such a turn.
+    favour: u32,
 }
 
 /// Why a warp stopped running.
@@ -110,6 +115,7 @@ impl Warp {
         self.fragments.clear();
         self.fragments.push(Fragment { pc: 0, mask: self.exist, wait: Wait::None });
         self.turn = TURN;
+        self.favour = 0;
         self.carry = 0;
         let fresh = self.narrow.len() != kernel.narrow || self.preds.len() != kernel.preds;
         if fresh {
@@ -227,9 +233,12 @@ impl Warp {
 
     /// The fragment to run: the ready one with the lowest instruction, or after a turn the next higher one.
     fn choose(&mut self, code: &[Inst]) -> Option<usize> {
-        let after =
-            if self.turn == 0 { self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc).min() } else { None };
-        self.turn = TURN;
+        let mut after = None;
+        if self.turn == 0 {
+            after = self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc).min();
+            self.turn = TURN;
+            self.favour = FAVOUR;
+        }
         loop {
             let ready = self.fragments.iter().enumerate().filter(|(_, f)| self.ready(f));
             let lowest = ready.clone().min_by_key(|(_, f)| f.pc).map(|(i, _)| i);
@@ -320,7 +329,8 @@ impl Warp {
                     mask = self.fragments[index].mask;
                     alone = self.fragments.len() == 1;
                 }
-                let lower = self.fragments.iter().any(|f| f.pc < pc && self.ready(f));
+                self.favour = self.favour.saturating_sub(1);
+                let lower = self.favour == 0 && self.fragments.iter().any(|f| f.pc < pc && self.ready(f));
                 if lower || self.turn == 0 {
                     continue 'fragments;
                 }

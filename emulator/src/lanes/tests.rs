@@ -187,13 +187,16 @@ fn integer_rows_of_two() {
     }
 }
 
+/// A value and its width in bits to the result.
+type Oracle1 = fn(u64, u32) -> u64;
+
 #[test]
 fn integer_rows_of_one() {
     for width in [Width::W16, Width::W32, Width::W64] {
         let bits = width.bits();
         let ones = u64::MAX >> (64 - bits);
         for (a, _) in pairs(&edges(width)) {
-            let ops: [(Int1, fn(u64, u32) -> u64); 10] = [
+            let ops: [(Int1, Oracle1); 10] = [
                 (Int1::Not, |v, _| !v),
                 (Int1::Cnot, |v, _| u64::from(v == 0)),
                 (Int1::Neg, |v, _| v.wrapping_neg()),

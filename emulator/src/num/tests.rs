@@ -222,13 +222,7 @@ fn e4m3_saturates() {
             assert_eq!(ours, 0x7f);
             continue;
         }
-        let limit = if value > 448.0 {
-            448.0
-        } else if value < -448.0 {
-            -448.0
-        } else {
-            value
-        };
+        let limit = value.clamp(-448.0, 448.0);
         let expected: Float8E4M3FN =
             Single::from_bits(u128::from(limit.to_bits())).convert_r(Oracle::NearestTiesToEven, &mut false).value;
         assert_eq!(u128::from(ours), expected.to_bits(), "{value}");
@@ -386,8 +380,10 @@ fn flushing_and_saturation() {
 #[test]
 fn perturbed_results_stay_within_their_bounds_and_move() {
     use super::approx::{Approx, approx};
+    /// Function, its value, log2 of the bound, whether the bound is absolute.
+    type Case = (Approx, fn(f64) -> f64, f64, bool);
     let mode = FloatMode::plain(FloatType::F32);
-    let cases: [(Approx, fn(f64) -> f64, f64, bool); 6] = [
+    let cases: [Case; 6] = [
         (Approx::Rcp, |x| 1.0 / x, -23.0, false),
         (Approx::Rsqrt, |x| 1.0 / x.sqrt(), -22.9, false),
         (Approx::Sqrt, f64::sqrt, -23.0, false),
