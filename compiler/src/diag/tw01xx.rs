@@ -98,10 +98,10 @@ pub enum NameUse {
     TensorWithoutIndices(usize),
     /// Something that is no tensor, with brackets.
     Indexed,
-    /// An axis where a value is needed.
-    AxisAsValue,
-    /// A size where a value is needed.
-    SizeAsValue,
+    /// An axis where a value of this type may be meant.
+    AxisAsValue(ElementType),
+    /// A size where a value of this type may be meant.
+    SizeAsValue(ElementType),
     /// An index cast to a type that is no number.
     IndexCast(ElementType),
 }
@@ -130,10 +130,10 @@ impl IntoDiagnostic for WrongUse {
             NameUse::TensorWithoutIndices(rank) => new(format!("`{name}` is a tensor and is read with brackets"))
                 .help(format!("give {}: `{name}[…]`", count(rank, "index", "indices"))),
             NameUse::Indexed => new(format!("`{name}` is not a tensor and takes no indices")),
-            NameUse::AxisAsValue => new(format!("the axis `{name}` is an index, not a value with a type"))
-                .help(format!("convert it: `{name} as f32`")),
-            NameUse::SizeAsValue => new(format!("the size `{name}` is not a value with a type"))
-                .help(format!("convert it: `{name} as f32`")),
+            NameUse::AxisAsValue(element) => new(format!("the axis `{name}` is an index, not a value with a type"))
+                .help(format!("convert it: `{name} as {element}`")),
+            NameUse::SizeAsValue(element) => new(format!("the size `{name}` is not a value with a type"))
+                .help(format!("convert it: `{name} as {element}`")),
             NameUse::IndexCast(ElementType::Bool) => {
                 new("an index cannot be converted to `bool`".to_owned()).help("compare it: `i != 0`")
             }
@@ -536,10 +536,10 @@ impl IntoDiagnostic for NotAffine {
         };
         let mut diagnostic = Diagnostic::new(Code::TW0116, self.span, title);
         if self.product {
-            diagnostic = diagnostic.label(self.first, "varies with an axis");
+            diagnostic = diagnostic.label(self.first, "this varies");
         }
         diagnostic
-            .label(self.second, "varies with an axis")
+            .label(self.second, "this varies")
             .note("indices are quasi-affine: one factor of a product, and every divisor, is made of literals and sizes")
     }
 }
@@ -727,6 +727,29 @@ impl IntoDiagnostic for WrongOperand {
     fn into_diagnostic(self) -> Diagnostic {
         let title = format!("`{}` needs {}, and this is `{}`", self.op, self.needs, self.found);
         Diagnostic::new(Code::TW0121, self.span, title)
+    }
+}
+
+/// TW0121: a conversion that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongCast {
+    /// The type of the operand.
+    pub from: ElementType,
+    /// The type asked for.
+    pub to: ElementType,
+    /// The cast.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for WrongCast {
+    fn into_diagnostic(self) -> Diagnostic {
+        let WrongCast { from, to, span } = self;
+        let diagnostic = Diagnostic::new(Code::TW0121, span, format!("`{from}` is not converted to `{to}`"));
+        if to == ElementType::Bool {
+            diagnostic.help("compare it: `… != 0`")
+        } else {
+            diagnostic.help("choose a number for each: `if … { 1.0 } else { 0.0 }`")
+        }
     }
 }
 

@@ -223,15 +223,17 @@ impl<'a> Context<'a> {
         ids
     }
 
-    /// Enters a local name; one that is taken already is an error and stays what it was.
+    /// Enters a local name; one that is taken already is an error and means nothing.
     pub fn declare(&mut self, name: &str, local: Local, span: Span) {
-        let global = self.signature.globals.get(name).map(|&global| match global {
-            Global::Dim(dim) => self.signature.dim_spans[usize::from(dim)],
-            Global::Scalar(parameter) => self.signature.parameter_spans[usize::from(parameter)],
+        let global = self.signature.globals.get(name).and_then(|&global| match global {
+            Global::Dim(dim) => Some(self.signature.dim_spans[usize::from(dim)]),
+            Global::Scalar(parameter) => Some(self.signature.parameter_spans[usize::from(parameter)]),
+            Global::Poison => None,
         });
         let first = global.or(self.scope.get(name).map(|(_, span)| span));
         if let Some(first) = first {
             self.diags.report(DuplicateName { name: name.to_owned(), first, second: span });
+            self.scope.push(name, Local::Poison, span);
             return;
         }
         self.scope.push(name, local, span);

@@ -58,7 +58,7 @@ impl Context<'_> {
                 let text = plain(name);
                 match (self.scope.get(text), self.signature.globals.get(text)) {
                     (Some((Local::Axis(axis), _)), _) => Some(self.nodes.index(Index::Axis(axis), span)),
-                    (Some((Local::Poison, _)), _) => None,
+                    (Some((Local::Poison, _)), _) | (None, Some(Global::Poison)) => None,
                     (None, Some(&Global::Dim(dim))) => Some(self.nodes.index(Index::Dim(dim), span)),
                     (Some((Local::Variable(..), _)), _) | (None, Some(Global::Scalar(_))) => self.gather(expr),
                     (None, None) => {

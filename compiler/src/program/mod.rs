@@ -208,6 +208,9 @@ pub fn build(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> {
     let mut found = Diagnostics::new();
     let program = build_into(kernel, &mut found);
     let clean = !found.has_errors();
+    if clean {
+        order::warn_unused(kernel, &mut found);
+    }
     diags.append(found);
     program.filter(|_| clean)
 }
@@ -220,12 +223,12 @@ fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> 
         cx.equation(position);
     }
     let equations::Built { mut nodes, sites } = cx.finish();
+    let stages = stages::build(kernel, &signature, &plan, diags);
     if diags.has_errors() {
         return None;
     }
     range::infer(&signature, &plan, &mut nodes, &sites, diags);
     in_place::check(&signature, &plan, &nodes, &sites, diags);
-    let stages = stages::build(kernel, &signature, &plan, diags);
     Some(Program {
         name: kernel.name.clone(),
         attributes: kernel.attributes.clone(),

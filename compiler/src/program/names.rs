@@ -13,6 +13,8 @@ use crate::syntax::{Span, ast};
 pub(super) enum Global {
     Dim(u16),
     Scalar(u16),
+    /// A name that is defined twice.
+    Poison,
 }
 
 /// What a local name means.

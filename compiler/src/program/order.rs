@@ -45,7 +45,7 @@ pub(super) fn plan<'a>(kernel: &'a ast::Kernel, signature: &Signature, diags: &m
                 let position = usize::from(signature.tensors[name]);
                 let declared = signature.parameter_spans[position];
                 diags.report(AssignedInput { name: name.to_owned(), declared, span: target.span });
-            } else if signature.parameters.iter().any(|p| p.name == name && p.kind == ParameterKind::Scalar) {
+            } else if signature.is_scalar_input(name) {
                 let position = signature.parameters.iter().position(|p| p.name == name).unwrap_or(0);
                 let first = signature.parameter_spans[position];
                 diags.report(DuplicateName { name: name.to_owned(), first, second: target.span });
@@ -57,7 +57,7 @@ pub(super) fn plan<'a>(kernel: &'a ast::Kernel, signature: &Signature, diags: &m
         }
     }
     let reads: Vec<BTreeSet<&str>> = written.iter().map(|e| tensors_read(e)).collect();
-    report_unused(kernel, signature, &written, &definer, &reads, diags);
+    report_unused(signature, &written, &definer, &reads, diags);
     let order = sort(&written, signature, &definer, &reads, diags)?;
 
     let mut targets = BTreeMap::new();
@@ -73,8 +73,25 @@ pub(super) fn plan<'a>(kernel: &'a ast::Kernel, signature: &Signature, diags: &m
     Some(Plan { equations, targets })
 }
 
+/// Warns of inputs that nothing reads; for kernels that are right otherwise.
+pub(super) fn warn_unused(kernel: &ast::Kernel, diags: &mut Diagnostics) {
+    for param in &kernel.inputs {
+        let (name, is_scalar) = (plain(&param.name), param.ty.shape.is_none());
+        let equations =
+            kernel.items.iter().filter_map(|item| if let ast::Item::Equation(e) = item { Some(e) } else { None });
+        let mut used = param.inout.is_some();
+        for equation in equations {
+            used =
+                used || if is_scalar { mentions(&equation.value, name) } else { tensors_read(equation).contains(name) };
+        }
+        if !used {
+            diags.report(UnusedInput { name: name.to_owned(), span: param.name.span });
+        }
+    }
+}
+
+/// Reports outputs without an equation, and equations for nobody.
 fn report_unused(
-    kernel: &ast::Kernel,
     signature: &Signature,
     written: &[&ast::Equation],
     definer: &BTreeMap<&str, (usize, Span)>,
@@ -88,23 +105,13 @@ fn report_unused(
         if tensor.role.is_written() && !definer.contains_key(name) {
             diags.report(NeverDefined { name: name.to_owned(), rank: tensor.shape.len(), span });
         }
-        if tensor.role == Role::Input && !reads.iter().any(|r| r.contains(name)) {
-            diags.report(UnusedInput { name: name.to_owned(), span });
-        }
-    }
-    let scalars = signature.parameters.iter().zip(&signature.parameter_spans);
-    for (parameter, &span) in scalars.filter(|(p, _)| p.kind == ParameterKind::Scalar) {
-        let used = written.iter().any(|e| mentions(&e.value, &parameter.name));
-        let is_input = kernel.inputs.iter().any(|p| p.inout.is_none() && p.name.span == span);
-        if is_input && !used {
-            diags.report(UnusedInput { name: parameter.name.to_string(), span });
-        }
     }
     for (name, (position, span)) in definer {
         let siblings = &written[*position].targets;
         // A component of a fold may be there only for the others' sake.
-        let needed =
-            |t: &ast::Name| signature.tensors.contains_key(plain(t)) || reads.iter().any(|r| r.contains(plain(t)));
+        let needed = |t: &ast::Name| {
+            signature.parameters.iter().any(|p| p.name == plain(t)) || reads.iter().any(|r| r.contains(plain(t)))
+        };
         if !siblings.iter().any(needed) {
             diags.report(NeverRead { name: (*name).to_owned(), span: *span });
         }
@@ -153,7 +160,7 @@ fn sort(
         return Some(order);
     }
     let cycle = find_cycle(&needs, &missing);
-    let names = cycle.iter().map(|&e| plain(&written[e].targets[0]).to_owned()).collect();
+    let names = cycle.iter().map(|&e| written[e].targets.first().map_or("", plain).to_owned()).collect();
     let spans = cycle.iter().map(|&e| written[e].head).collect();
     diags.report(CyclicEquations { names, spans });
     None

@@ -47,6 +47,8 @@ enum Stop {
     NotYet,
     /// It has no simple form.
     Never,
+    /// It depends on a range that is wrong.
+    Poison,
 }
 
 /// A dimension of a tensor that an axis indexes bare.
@@ -281,6 +283,10 @@ impl Infer<'_> {
             let demand = match self.demand(index, &site) {
                 Ok(demand) => demand,
                 Err(Stop::NotYet) => return false,
+                Err(Stop::Poison) => {
+                    self.states[axis] = State::Poison;
+                    return true;
+                }
                 Err(Stop::Never) => {
                     self.unknown(axis, RangeReason::NotSimple(span));
                     return true;
@@ -303,9 +309,10 @@ impl Infer<'_> {
         true
     }
 
-    /// Gives the first intermediate axis that its readers do not decide the size of what it indexes itself.
+    /// Gives an intermediate axis that its readers do not decide the size of what it indexes itself; readers first, since
+    /// what they get decides for what they read.
     fn take_own_reads(&mut self) -> bool {
-        for axis in 0..self.states.len() {
+        for axis in (0..self.states.len()).rev() {
             if self.states[axis] != State::Unknown || self.owner[axis].is_none() {
                 continue;
             }
@@ -475,7 +482,7 @@ impl Infer<'_> {
         match &self.states[axis as usize] {
             State::Known(range) => Ok(range.clone()),
             State::Unknown => Err(Stop::NotYet),
-            State::Poison => Err(Stop::NotYet),
+            State::Poison => Err(Stop::Poison),
         }
     }
 

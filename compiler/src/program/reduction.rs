@@ -166,6 +166,10 @@ impl Context<'_> {
     /// A fold and the types of its state.
     pub fn fold(&mut self, fold: &ast::Fold, hints: &[Hint], span: Span) -> Option<(ValueId, Vec<ElementType>)> {
         let init = parts(&fold.init);
+        if init.is_empty() {
+            self.diags.report(WrongTuple { what: TupleUse::Value, expected: 1, found: 0, span: fold.init.span });
+            return None;
+        }
         let hint = |n: usize| if init.len() == hints.len() { hints[n] } else { Hint::None };
         let init: Vec<Option<ValueId>> = init.iter().enumerate().map(|(n, e)| self.value(e, hint(n))).collect();
         let types: Vec<Option<ElementType>> = init.iter().map(|v| v.map(|v| self.nodes.element(v))).collect();

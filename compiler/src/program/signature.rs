@@ -50,6 +50,12 @@ impl Signature {
         self.dims.get(usize::from(dim)).map_or("?", |d| &d.name)
     }
 
+    /// Whether this is a scalar that is passed in (one that is declared as an output was reported).
+    pub fn is_scalar_input(&self, name: &str) -> bool {
+        let mut named = self.parameters.iter().zip(&self.broken).filter(|(p, _)| p.name == name);
+        named.any(|(p, broken)| p.kind == ParameterKind::Scalar && !broken)
+    }
+
     /// A size as text.
     pub fn show(&self, size: &Size) -> String {
         size.display(&|d| self.dim_name(d)).to_string()
@@ -135,7 +141,8 @@ impl Builder<'_> {
             let second = self.out.parameter_spans[position];
             if let Some(Global::Dim(dim)) = self.out.globals.get(&name) {
                 let first = self.out.dim_spans[usize::from(*dim)];
-                self.diags.report(DuplicateName { name, first, second });
+                self.diags.report(DuplicateName { name: name.clone(), first, second });
+                self.out.globals.insert(name, Global::Poison);
                 continue;
             }
             let position = u16::try_from(position).expect("checked against the limit");
@@ -232,6 +239,7 @@ impl Builder<'_> {
                 self.diags.report(BadSize { problem: SizeProblem::Scalar(text.to_owned()), span: name.span });
                 return None;
             }
+            Some(Global::Poison) => return None,
             None => {}
         }
         let kind = match (is_size_name(text), place) {

@@ -13,7 +13,8 @@ use super::index::Class;
 use super::names::{Global, Local, plain};
 use super::{function, literal, signature};
 use crate::diag::tw01xx::{
-    NameUse, TupleUse, TypeMismatch, TypeMismatchAt, UntypedLiteral, WrongLiteral, WrongOperand, WrongTuple, WrongUse,
+    NameUse, TupleUse, TypeMismatch, TypeMismatchAt, UntypedLiteral, WrongCast, WrongLiteral, WrongOperand, WrongTuple,
+    WrongUse,
 };
 use crate::diag::tw10xx::{DivisionByZero, StorageOnly};
 use crate::syntax::{Span, ast};
@@ -29,7 +30,7 @@ impl Context<'_> {
             ast::ExprKind::Bool(value) => {
                 Some(self.nodes.value(Value::Literal(u64::from(*value)), ElementType::Bool, span))
             }
-            ast::ExprKind::Name(name) => self.name(name, span),
+            ast::ExprKind::Name(name) => self.name(name, hint, span),
             ast::ExprKind::Read(read) => self.read(read, span),
             ast::ExprKind::Unary(ast::UnaryOp::Neg, inner) => self.negation(inner, hint, span),
             ast::ExprKind::Unary(ast::UnaryOp::Not, inner) => {
@@ -128,10 +129,11 @@ impl Context<'_> {
         }
     }
 
-    fn name(&mut self, name: &ast::Name, span: Span) -> Option<ValueId> {
+    fn name(&mut self, name: &ast::Name, hint: Hint, span: Span) -> Option<ValueId> {
         let text = plain(name);
+        let wanted = if let Hint::Of(element) = hint { element } else { ElementType::F32 };
         let used = match (self.scope.get(text), self.signature.globals.get(text)) {
-            (Some((Local::Poison, _)), _) => return None,
+            (Some((Local::Poison, _)), _) | (None, Some(Global::Poison)) => return None,
             (Some((Local::Variable(variable, element), _)), _) => {
                 return Some(self.nodes.value(Value::Variable(variable), element, span));
             }
@@ -142,8 +144,8 @@ impl Context<'_> {
                 let element = self.signature.parameters[usize::from(parameter)].element;
                 return Some(self.nodes.value(Value::Scalar(parameter), element, span));
             }
-            (Some((Local::Axis(_), _)), _) => NameUse::AxisAsValue,
-            (None, Some(Global::Dim(_))) => NameUse::SizeAsValue,
+            (Some((Local::Axis(_), _)), _) => NameUse::AxisAsValue(wanted),
+            (None, Some(Global::Dim(_))) => NameUse::SizeAsValue(wanted),
             (None, None) => {
                 self.unknown_name(name);
                 return None;
@@ -260,13 +262,8 @@ impl Context<'_> {
 
     fn logical(&mut self, a: &ast::Expr, op: ast::BinaryOp, b: &ast::Expr, span: Span) -> Option<ValueId> {
         let left = self.condition(a, op.as_str());
-        // `a && b` is `if a { b } else { false }`: b is read only where a holds.
-        let outer = self.guard;
-        if let Some(condition) = left {
-            self.enter(condition, op == ast::BinaryOp::And);
-        }
+        // Both sides are evaluated: one does not guard what the other reads.
         let right = self.condition(b, op.as_str());
-        self.guard = outer;
         let node = if op == ast::BinaryOp::And { Binary::And } else { Binary::Or };
         Some(self.nodes.value(Value::Binary(node, left?, right?), ElementType::Bool, span))
     }
@@ -351,7 +348,8 @@ impl Context<'_> {
                     return Some(value);
                 }
                 if from == ElementType::Bool && !to.is_integer() {
-                    return self.wrong_operand("as", from, "a number; write `if c { 1.0 } else { 0.0 }`", span);
+                    self.diags.report(WrongCast { from, to, span });
+                    return None;
                 }
                 if (function::is_storage_only(from) && !to.is_float())
                     || (function::is_storage_only(to) && !from.is_float())
@@ -365,7 +363,8 @@ impl Context<'_> {
                 }
                 if to == ElementType::Bool {
                     // As in Rust: a truth value is a comparison, not a conversion.
-                    return self.wrong_operand("as bool", from, "a comparison, such as `!= 0`", span);
+                    self.diags.report(WrongCast { from, to, span });
+                    return None;
                 }
                 Some(self.nodes.value(Value::Cast(value), to, span))
             }

@@ -6,7 +6,7 @@ mod refuse;
 
 use super::{Obligation, Program, build};
 use crate::diag::{Diagnostics, Renderer};
-use crate::syntax::{TokenBuffer, TokenMap, locate, parse};
+use crate::syntax::{Position, TokenBuffer, TokenMap, locate, parse};
 
 /// Parses one kernel and builds it; the findings in words.
 fn run(source: &str) -> (Option<Program>, String) {
@@ -19,6 +19,7 @@ fn run(source: &str) -> (Option<Program>, String) {
     let errors = found.has_errors();
     assert_eq!(built.is_none(), errors, "a refused kernel has an error and an accepted one has none");
     let report = found.finish();
+    let locate = |span| locate(span).map(|position| Position { file: "kernel.rs".to_owned(), ..position });
     let map = TokenMap { tokens: &tokens, spans: &spans, locate };
     (built, Renderer::new(&map).report(&report))
 }

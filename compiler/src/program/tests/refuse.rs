@@ -15,20 +15,13 @@ fn unknown_names_are_suggested() {
         "y[i] = weigth[i];",
         expect![[r#"
             error[TW0101]: there is no tensor `weigth`
-             --> <parsed string 1>:1:50
+             --> kernel.rs:1:50
               |
             1 | kernel K(weight: f32[N]) -> (y: f32[N]) { y[i] = weigth[i]; }
               |                                                  ^^^^^^
               = note: known here: `weight`, `y`
               = help: did you mean `weight`?
               = explain: TW0101
-
-            warning[TW0112]: nothing reads the input `weight`
-             --> <parsed string 1>:1:10
-              |
-            1 | kernel K(weight: f32[N]) -> (y: f32[N]) { y[i] = weigth[i]; }
-              |          ^^^^^^
-              = explain: TW0112
 
         "#]],
     );
@@ -37,7 +30,7 @@ fn unknown_names_are_suggested() {
         "y[i] = x[j];",
         expect![[r#"
             error[TW0101]: there is no size, axis or scalar `j`
-             --> <parsed string 5>:1:47
+             --> kernel.rs:1:47
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[j]; }
               |                                               ^
@@ -51,7 +44,7 @@ fn unknown_names_are_suggested() {
         "y[i] = x[i] * n as f32;",
         expect![[r#"
             error[TW0101]: there is no size, axis or scalar `n`
-             --> <parsed string 9>:1:52
+             --> kernel.rs:1:52
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] * n as f32; }
               |                                                    ^
@@ -66,7 +59,7 @@ fn unknown_names_are_suggested() {
         "y[i] = exb(x[i]);",
         expect![[r#"
             error[TW0101]: there is no function `exb`
-             --> <parsed string 13>:1:45
+             --> kernel.rs:1:45
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = exb(x[i]); }
               |                                             ^^^
@@ -80,7 +73,7 @@ fn unknown_names_are_suggested() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0101]: there is no size or stride `ld`
-             --> <parsed string 17>:1:42
+             --> kernel.rs:1:42
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) where ld % 4 == 0 { y[i] = x[i]; }
               |                                          ^^
@@ -94,7 +87,7 @@ fn unknown_names_are_suggested() {
         "y[i] = x[i]; schedule z {}",
         expect![[r#"
             error[TW0101]: there is no equation `z`
-             --> <parsed string 21>:1:60
+             --> kernel.rs:1:60
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; schedule z {} }
               |                                                            ^
@@ -108,7 +101,7 @@ fn unknown_names_are_suggested() {
         "y[i] = x[i]; stage xs[i] = w in shared at y.i;",
         expect![[r#"
             error[TW0101]: there is no tensor `w`
-             --> <parsed string 25>:1:65
+             --> kernel.rs:1:65
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; stage xs[i] = w in shared at y.i; }
               |                                                                 ^
@@ -126,7 +119,7 @@ fn names_mean_one_thing() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0102]: the name `x` is taken
-             --> <parsed string 1>:1:21
+             --> kernel.rs:1:21
               |
             1 | kernel K(x: f32[N], x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; }
               |          - `x` is defined here
@@ -142,7 +135,7 @@ fn names_mean_one_thing() {
         "y[i] = x[i] * N;",
         expect![[r#"
             error[TW0102]: the name `N` is taken
-             --> <parsed string 6>:1:21
+             --> kernel.rs:1:21
               |
             1 | kernel K(x: f32[N], N: f32) -> (y: f32[N]) { y[i] = x[i] * N; }
               |                 - `N` is defined here
@@ -151,14 +144,6 @@ fn names_mean_one_thing() {
               = help: choose another name
               = explain: TW0102
 
-            error[TW0103]: the size `N` is not a value with a type
-             --> <parsed string 6>:1:60
-              |
-            1 | kernel K(x: f32[N], N: f32) -> (y: f32[N]) { y[i] = x[i] * N; }
-              |                                                            ^
-              = help: convert it: `N as f32`
-              = explain: TW0103
-
         "#]],
     );
     check(
@@ -166,7 +151,7 @@ fn names_mean_one_thing() {
         "y[i] = sum(|i| x[i, i]);",
         expect![[r#"
             error[TW0102]: the name `i` is taken
-             --> <parsed string 11>:1:53
+             --> kernel.rs:1:53
               |
             1 | kernel K(x: f32[N, N]) -> (y: f32[N]) { y[i] = sum(|i| x[i, i]); }
               |                                           - `i` is defined here
@@ -182,7 +167,7 @@ fn names_mean_one_thing() {
         "y[i, i] = x[i, i];",
         expect![[r#"
             error[TW0102]: the name `i` is taken
-             --> <parsed string 15>:1:49
+             --> kernel.rs:1:49
               |
             1 | kernel K(x: f32[N, N]) -> (y: f32[N, N]) { y[i, i] = x[i, i]; }
               |                                              - `i` is defined here
@@ -198,7 +183,7 @@ fn names_mean_one_thing() {
         "y[a] = x[a];",
         expect![[r#"
             error[TW0102]: the name `a` is taken
-             --> <parsed string 19>:1:48
+             --> kernel.rs:1:48
               |
             1 | kernel K(a: f32, x: f32[N]) -> (y: f32[N]) { y[a] = x[a]; }
               |          - `a` is defined here
@@ -207,14 +192,6 @@ fn names_mean_one_thing() {
               = help: choose another name
               = explain: TW0102
 
-            error[TW0118]: an index is an integer, and this is `f32`
-             --> <parsed string 19>:1:55
-              |
-            1 | kernel K(a: f32, x: f32[N]) -> (y: f32[N]) { y[a] = x[a]; }
-              |                                                       ^
-              = help: convert it: `(…) as i32`
-              = explain: TW0118
-
         "#]],
     );
     check(
@@ -222,7 +199,7 @@ fn names_mean_one_thing() {
         "y[i] = x[i]; stage x[i] = x in shared at y.i;",
         expect![[r#"
             error[TW0102]: the name `x` is taken
-             --> <parsed string 24>:1:57
+             --> kernel.rs:1:57
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; stage x[i] = x in shared at y.i; }
               |          - `x` is defined here
@@ -238,19 +215,12 @@ fn names_mean_one_thing() {
         "y[i] = x;",
         expect![[r#"
             error[TW0103]: `x` is a tensor and is read with brackets
-             --> <parsed string 28>:1:45
+             --> kernel.rs:1:45
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x; }
               |                                             ^
               = help: give 1 index: `x[…]`
               = explain: TW0103
-
-            warning[TW0112]: nothing reads the input `x`
-             --> <parsed string 28>:1:10
-              |
-            1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x; }
-              |          ^
-              = explain: TW0112
 
         "#]],
     );
@@ -259,19 +229,12 @@ fn names_mean_one_thing() {
         "y[i] = s;",
         expect![[r#"
             error[TW0103]: `s` is a tensor and is read with brackets
-             --> <parsed string 32>:1:44
+             --> kernel.rs:1:44
               |
             1 | kernel K(s: f32[]) -> (y: f32[N]) { y[i] = s; }
               |                                            ^
               = help: write `s[]`
               = explain: TW0103
-
-            warning[TW0112]: nothing reads the input `s`
-             --> <parsed string 32>:1:10
-              |
-            1 | kernel K(s: f32[]) -> (y: f32[N]) { y[i] = s; }
-              |          ^
-              = explain: TW0112
 
         "#]],
     );
@@ -280,18 +243,11 @@ fn names_mean_one_thing() {
         "y[i] = a[i];",
         expect![[r#"
             error[TW0103]: `a` is not a tensor and takes no indices
-             --> <parsed string 36>:1:42
+             --> kernel.rs:1:42
               |
             1 | kernel K(a: f32) -> (y: f32[N]) { y[i] = a[i]; }
               |                                          ^
               = explain: TW0103
-
-            warning[TW0112]: nothing reads the input `a`
-             --> <parsed string 36>:1:10
-              |
-            1 | kernel K(a: f32) -> (y: f32[N]) { y[i] = a[i]; }
-              |          ^
-              = explain: TW0112
 
         "#]],
     );
@@ -300,7 +256,7 @@ fn names_mean_one_thing() {
         "y[i] = x[i] * i;",
         expect![[r#"
             error[TW0103]: the axis `i` is an index, not a value with a type
-             --> <parsed string 40>:1:52
+             --> kernel.rs:1:52
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] * i; }
               |                                                    ^
@@ -314,7 +270,7 @@ fn names_mean_one_thing() {
         "y[i] = x[i] / N;",
         expect![[r#"
             error[TW0103]: the size `N` is not a value with a type
-             --> <parsed string 44>:1:52
+             --> kernel.rs:1:52
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] / N; }
               |                                                    ^
@@ -328,19 +284,12 @@ fn names_mean_one_thing() {
         "y[i] = i as bool; ",
         expect![[r#"
             error[TW0103]: an index cannot be converted to `bool`
-             --> <parsed string 48>:1:46
+             --> kernel.rs:1:46
               |
             1 | kernel K(x: f32[N]) -> (y: bool[N]) { y[i] = i as bool;  }
               |                                              ^^^^^^^^^
               = help: compare it: `i != 0`
               = explain: TW0103
-
-            warning[TW0112]: nothing reads the input `x`
-             --> <parsed string 48>:1:10
-              |
-            1 | kernel K(x: f32[N]) -> (y: bool[N]) { y[i] = i as bool;  }
-              |          ^
-              = explain: TW0112
 
         "#]],
     );
@@ -353,7 +302,7 @@ fn sizes_are_told_at_launch() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0104]: no argument tells the size `N`
-             --> <parsed string 1>:1:21
+             --> kernel.rs:1:21
               |
             1 | kernel K(x: f32[2 * N]) -> (y: f32[2 * N]) { y[i] = x[i]; }
               |                     ^
@@ -368,7 +317,7 @@ fn sizes_are_told_at_launch() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0104]: no argument tells the size `Q`
-             --> <parsed string 5>:1:42
+             --> kernel.rs:1:42
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) where Q >= 1 { y[i] = x[i]; }
               |                                          ^
@@ -383,7 +332,7 @@ fn sizes_are_told_at_launch() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0105]: `n` is not a size
-             --> <parsed string 9>:1:17
+             --> kernel.rs:1:17
               |
             1 | kernel K(x: f32[n]) -> (y: f32[4]) { y[i] = x[i]; }
               |                 ^
@@ -398,7 +347,7 @@ fn sizes_are_told_at_launch() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0105]: a size has no element type
-             --> <parsed string 13>:1:17
+             --> kernel.rs:1:17
               |
             1 | kernel K(x: f32[4u32]) -> (y: f32[4]) { y[i] = x[i]; }
               |                 ^^^^
@@ -412,7 +361,7 @@ fn sizes_are_told_at_launch() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0105]: a size is divided by 0
-             --> <parsed string 17>:1:21
+             --> kernel.rs:1:21
               |
             1 | kernel K(x: f32[N / 0]) -> (y: f32[N]) { y[i] = x[i]; }
               |                     ^
@@ -426,20 +375,13 @@ fn sizes_are_told_at_launch() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0105]: `a` is not a size
-             --> <parsed string 21>:1:29
+             --> kernel.rs:1:29
               |
             1 | kernel K(a: f32, x: f32[N * a]) -> (y: f32[N]) { y[i] = x[i]; }
               |                             ^
               = note: sizes are UPPERCASE; a lower-case name is a stride, after `;`
               = help: write `A`
               = explain: TW0105
-
-            warning[TW0112]: nothing reads the input `a`
-             --> <parsed string 21>:1:10
-              |
-            1 | kernel K(a: f32, x: f32[N * a]) -> (y: f32[N]) { y[i] = x[i]; }
-              |          ^
-              = explain: TW0112
 
         "#]],
     );
@@ -448,7 +390,7 @@ fn sizes_are_told_at_launch() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0105]: this is not a size
-             --> <parsed string 26>:1:17
+             --> kernel.rs:1:17
               |
             1 | kernel K(x: f32[max(N, 4)]) -> (y: f32[N]) { y[i] = x[i]; }
               |                 ^^^^^^^^^
@@ -462,7 +404,7 @@ fn sizes_are_told_at_launch() {
         "y[i, j] = x[i, j];",
         expect![[r#"
             error[TW0105]: 1 stride for 2 sizes
-             --> <parsed string 30>:1:23
+             --> kernel.rs:1:23
               |
             1 | kernel K(x: f32[M, N; ld]) -> (y: f32[M, N]) { y[i, j] = x[i, j]; }
               |                       ^^
@@ -476,7 +418,7 @@ fn sizes_are_told_at_launch() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0005]: `?` is not supported yet
-             --> <parsed string 34>:1:18
+             --> kernel.rs:1:18
               |
             1 | kernel K(x: f32[N?]) -> (y: f32[N]) { y[i] = x[i]; }
               |                  ^
@@ -494,19 +436,12 @@ fn every_tensor_is_defined_once_and_used() {
         "",
         expect![[r#"
             error[TW0107]: no equation defines the output `y`
-             --> <parsed string 1>:1:28
+             --> kernel.rs:1:28
               |
             1 | kernel K(x: f32[M, N]) -> (y: f32[M, N]) {  }
               |                            ^
               = help: add `y[i, j] = …;`
               = explain: TW0107
-
-            warning[TW0112]: nothing reads the input `x`
-             --> <parsed string 1>:1:10
-              |
-            1 | kernel K(x: f32[M, N]) -> (y: f32[M, N]) {  }
-              |          ^
-              = explain: TW0112
 
         "#]],
     );
@@ -515,7 +450,7 @@ fn every_tensor_is_defined_once_and_used() {
         "y[i] = x[i]; y[i] = 2.0 * x[i];",
         expect![[r#"
             error[TW0108]: `y` is defined twice
-             --> <parsed string 5>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; y[i] = 2.0 * x[i]; }
               |                                      - `y` is defined here
@@ -531,7 +466,7 @@ fn every_tensor_is_defined_once_and_used() {
         "y[i] = x[i]; x[i] = 0.0;",
         expect![[r#"
             error[TW0109]: `x` is an input and cannot be defined
-             --> <parsed string 9>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; x[i] = 0.0; }
               |          - `x` is declared as an input
@@ -546,7 +481,7 @@ fn every_tensor_is_defined_once_and_used() {
         "y[i] = x[i]; b[i] = x[i];",
         expect![[r#"
             error[TW0111]: `b` is no output and nothing reads it
-             --> <parsed string 13>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; b[i] = x[i]; }
               |                                                   ^
@@ -560,7 +495,7 @@ fn every_tensor_is_defined_once_and_used() {
         "a[i] = b[i]; b[i] = a[i]; y[i] = a[i] + x[i];",
         expect![[r#"
             error[TW0110]: equations need each other: `a` reads `b` reads `a`
-             --> <parsed string 17>:1:38
+             --> kernel.rs:1:38
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { a[i] = b[i]; b[i] = a[i]; y[i] = a[i] + x[i]; }
               |                                      ^^^^
@@ -574,7 +509,7 @@ fn every_tensor_is_defined_once_and_used() {
         "y[i] = y[i] + x[i];",
         expect![[r#"
             error[TW0110]: `y` is defined by itself
-             --> <parsed string 21>:1:38
+             --> kernel.rs:1:38
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = y[i] + x[i]; }
               |                                      ^^^^
@@ -588,36 +523,26 @@ fn every_tensor_is_defined_once_and_used() {
         "y[] = sum(|i| x[i]);",
         expect![[r#"
             error[TW0130]: `y` is written and is passed by value
-             --> <parsed string 25>:1:28
+             --> kernel.rs:1:28
               |
             1 | kernel K(x: f32[N]) -> (y: f32) { y[] = sum(|i| x[i]); }
               |                            ^^^
               = help: a single element in memory is `f32[]`
               = explain: TW0130
 
-            error[TW0102]: the name `y` is taken
-             --> <parsed string 25>:1:35
-              |
-            1 | kernel K(x: f32[N]) -> (y: f32) { y[] = sum(|i| x[i]); }
-              |                         - `y` is defined here
-              |                                   ^
-              = note: no name hides another one: what a name means never depends on the line it is read on
-              = help: choose another name
-              = explain: TW0102
-
         "#]],
     );
     let (_, warnings) = run(&kernel("(a: f32, x: f32[N], w: f32[N]) -> (y: f32[N])", "y[i] = x[i];"));
     expect![[r#"
         warning[TW0112]: nothing reads the input `a`
-         --> <parsed string 29>:1:10
+         --> kernel.rs:1:10
           |
         1 | kernel K(a: f32, x: f32[N], w: f32[N]) -> (y: f32[N]) { y[i] = x[i]; }
           |          ^
           = explain: TW0112
 
         warning[TW0112]: nothing reads the input `w`
-         --> <parsed string 29>:1:29
+         --> kernel.rs:1:29
           |
         1 | kernel K(a: f32, x: f32[N], w: f32[N]) -> (y: f32[N]) { y[i] = x[i]; }
           |                             ^
@@ -634,7 +559,7 @@ fn ranks_match() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0106]: `x` has 2 dimensions and is given 1 index
-             --> <parsed string 1>:1:48
+             --> kernel.rs:1:48
               |
             1 | kernel K(x: f32[M, N]) -> (y: f32[M]) { y[i] = x[i]; }
               |          - `x` has 2 dimensions
@@ -648,7 +573,7 @@ fn ranks_match() {
         "y[i] = x[i, 0];",
         expect![[r#"
             error[TW0106]: `y` has 2 dimensions and is given 1 index
-             --> <parsed string 5>:1:44
+             --> kernel.rs:1:44
               |
             1 | kernel K(x: f32[M, N]) -> (y: f32[M, N]) { y[i] = x[i, 0]; }
               |                            - `y` has 2 dimensions
@@ -662,7 +587,7 @@ fn ranks_match() {
         "b[i, j] = x[i, j]; y[i] = b[i];",
         expect![[r#"
             error[TW0106]: `b` has 2 dimensions and is given 1 index
-             --> <parsed string 9>:1:67
+             --> kernel.rs:1:67
               |
             1 | kernel K(x: f32[M, N]) -> (y: f32[M]) { b[i, j] = x[i, j]; y[i] = b[i]; }
               |                                         ------- `b` has 2 dimensions
@@ -680,7 +605,7 @@ fn ranges_are_inferred_or_asked_for() {
         "y[i] = sum(|r| x[i + r]);",
         expect![[r#"
             error[TW0113]: the range of `r` cannot be inferred
-             --> <parsed string 1>:1:50
+             --> kernel.rs:1:50
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = sum(|r| x[i + r]); }
               |                                                  ^
@@ -695,7 +620,7 @@ fn ranges_are_inferred_or_asked_for() {
         "c[m, n] = sum(|k| a[m, k] * b[k, n]);",
         expect![[r#"
             error[TW0114]: `k` would range over 0..K and over 0..L
-             --> <parsed string 5>:1:73
+             --> kernel.rs:1:73
               |
             1 | kernel K(a: f32[M, K], b: f32[L, N]) -> (c: f32[M, N]) { c[m, n] = sum(|k| a[m, k] * b[k, n]); }
               |                                                                         ^
@@ -711,7 +636,7 @@ fn ranges_are_inferred_or_asked_for() {
         "y[i in 0..N - 1] = x[i];",
         expect![[r#"
             error[TW0115]: `i` ranges over 0..N - 1, but `y` has 0..N there
-             --> <parsed string 10>:1:40
+             --> kernel.rs:1:40
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i in 0..N - 1] = x[i]; }
               |                         - the shape of `y`
@@ -727,7 +652,7 @@ fn ranges_are_inferred_or_asked_for() {
         "b[k] = x[k]; y[i] = b[i]; z[i] = b[i];",
         expect![[r#"
             error[TW0113]: the range of `k` cannot be inferred
-             --> <parsed string 14>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N], z: f32[M]) { b[k] = x[k]; y[i] = b[i]; z[i] = b[i]; }
               |                                                   ^
@@ -744,7 +669,7 @@ fn ranges_are_inferred_or_asked_for() {
         "b[k] = 1.0f32; y[i] = b[p[i]] or x[i];",
         expect![[r#"
             error[TW0113]: the range of `k` cannot be inferred
-             --> <parsed string 19>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) { b[k] = 1.0f32; y[i] = b[p[i]] or x[i]; }
               |                                                   ^
@@ -759,7 +684,7 @@ fn ranges_are_inferred_or_asked_for() {
         "y[i] = sum(|k in 0..p[i]| x[k]);",
         expect![[r#"
             error[TW0118]: the bound of a range is read from memory
-             --> <parsed string 24>:1:69
+             --> kernel.rs:1:69
               |
             1 | kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) { y[i] = sum(|k in 0..p[i]| x[k]); }
               |                                                                     ^^^^
@@ -777,12 +702,12 @@ fn indices_are_quasi_affine() {
         "y[i, j] = x[i * j];",
         expect![[r#"
             error[TW0116]: an index multiplies two things that vary
-             --> <parsed string 1>:1:53
+             --> kernel.rs:1:53
               |
             1 | kernel K(x: f32[N]) -> (y: f32[M, M]) { y[i, j] = x[i * j]; }
               |                                                     ^^^^^
-              |                                                     - varies with an axis
-              |                                                         - varies with an axis
+              |                                                     - this varies
+              |                                                         - this varies
               = note: indices are quasi-affine: one factor of a product, and every divisor, is made of literals and sizes
               = explain: TW0116
 
@@ -793,11 +718,11 @@ fn indices_are_quasi_affine() {
         "y[i, j] = x[i / j];",
         expect![[r#"
             error[TW0116]: an index is divided by something that varies
-             --> <parsed string 5>:1:53
+             --> kernel.rs:1:53
               |
             1 | kernel K(x: f32[N]) -> (y: f32[M, M]) { y[i, j] = x[i / j]; }
               |                                                     ^^^^^
-              |                                                         - varies with an axis
+              |                                                         - this varies
               = note: indices are quasi-affine: one factor of a product, and every divisor, is made of literals and sizes
               = explain: TW0116
 
@@ -808,7 +733,7 @@ fn indices_are_quasi_affine() {
         "y[i] = x[i / 0];",
         expect![[r#"
             error[TW0118]: an index is divided by 0
-             --> <parsed string 9>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i / 0]; }
               |                                                   ^
@@ -822,7 +747,7 @@ fn indices_are_quasi_affine() {
         "y[i] = x[1.0];",
         expect![[r#"
             error[TW0118]: an index is an integer
-             --> <parsed string 13>:1:47
+             --> kernel.rs:1:47
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[1.0]; }
               |                                               ^^^
@@ -836,7 +761,7 @@ fn indices_are_quasi_affine() {
         "y[i] = x[i + 1u32];",
         expect![[r#"
             error[TW0118]: an index has no element type
-             --> <parsed string 17>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i + 1u32]; }
               |                                                   ^^^^
@@ -850,7 +775,7 @@ fn indices_are_quasi_affine() {
         "y[i] = x[t[i]] or 0.0;",
         expect![[r#"
             error[TW0118]: an index is an integer, and this is `f32`
-             --> <parsed string 21>:1:58
+             --> kernel.rs:1:58
               |
             1 | kernel K(x: f32[N], t: f32[N]) -> (y: f32[N]) { y[i] = x[t[i]] or 0.0; }
               |                                                          ^^^^
@@ -864,7 +789,7 @@ fn indices_are_quasi_affine() {
         "y[i] = x[p[i]];",
         expect![[r#"
             error[TW0117]: `x` is read at an index that only the data knows
-             --> <parsed string 26>:1:56
+             --> kernel.rs:1:56
               |
             1 | kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) { y[i] = x[p[i]]; }
               |                                                        ^^^^^^^
@@ -883,7 +808,7 @@ fn types_agree() {
         "y[i] = x[i] * w[i];",
         expect![[r#"
             error[TW0119]: the operands of `*` are `f32` and `f16`
-             --> <parsed string 1>:1:56
+             --> kernel.rs:1:56
               |
             1 | kernel K(x: f32[N], w: f16[N]) -> (y: f32[N]) { y[i] = x[i] * w[i]; }
               |                                                        ^^^^^^^^^^^
@@ -900,7 +825,7 @@ fn types_agree() {
         "y[i] = x[i];",
         expect![[r#"
             error[TW0119]: `y` is `f16` and its definition is `f32`
-             --> <parsed string 6>:1:45
+             --> kernel.rs:1:45
               |
             1 | kernel K(x: f32[N]) -> (y: f16[N]) { y[i] = x[i]; }
               |                                             ^^^^
@@ -915,7 +840,7 @@ fn types_agree() {
         "y[i] = if x[i] > 0.0 { x[i] } else { w[i] };",
         expect![[r#"
             error[TW0119]: the branches of `if` are `f32` and `f16`
-             --> <parsed string 10>:1:86
+             --> kernel.rs:1:86
               |
             1 | kernel K(x: f32[N], w: f16[N]) -> (y: f32[N]) { y[i] = if x[i] > 0.0 { x[i] } else { w[i] }; }
               |                                                                        ---- this is `f32`
@@ -931,7 +856,7 @@ fn types_agree() {
         "y[i] = max(x[i], w[i]);",
         expect![[r#"
             error[TW0119]: the arguments of `max` are `f32` and `f16`
-             --> <parsed string 15>:1:66
+             --> kernel.rs:1:66
               |
             1 | kernel K(x: f32[N], w: f16[N]) -> (y: f32[N]) { y[i] = max(x[i], w[i]); }
               |                                                            ---- this is `f32`
@@ -947,7 +872,7 @@ fn types_agree() {
         "y[i] = x[i] or w[i];",
         expect![[r#"
             error[TW0119]: `x` is `f32` and its value outside is `f16`
-             --> <parsed string 20>:1:64
+             --> kernel.rs:1:64
               |
             1 | kernel K(x: f32[N], w: f16[N]) -> (y: f32[N]) { y[i] = x[i] or w[i]; }
               |                                                                ^^^^
@@ -962,7 +887,7 @@ fn types_agree() {
         "y[] = fold(|j| init 0.0f64, step s => x[j]) as f32;",
         expect![[r#"
             error[TW0119]: a state that starts as `f64` becomes `f32`
-             --> <parsed string 25>:1:75
+             --> kernel.rs:1:75
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = fold(|j| init 0.0f64, step s => x[j]) as f32; }
               |                                                                           ^^^^
@@ -977,7 +902,7 @@ fn types_agree() {
         "y[i] = if x[i] { 1.0 } else { 0.0 };",
         expect![[r#"
             error[TW0121]: `if` needs `bool`, and this is `f32`
-             --> <parsed string 29>:1:48
+             --> kernel.rs:1:48
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = if x[i] { 1.0 } else { 0.0 }; }
               |                                                ^^^^
@@ -990,7 +915,7 @@ fn types_agree() {
         "y[i] = x[i] + x[i];",
         expect![[r#"
             error[TW0121]: `+` needs numbers, and this is `bool`
-             --> <parsed string 33>:1:47
+             --> kernel.rs:1:47
               |
             1 | kernel K(x: bool[N]) -> (y: bool[N]) { y[i] = x[i] + x[i]; }
               |                                               ^^^^^^^^^^^
@@ -1003,7 +928,7 @@ fn types_agree() {
         "y[i] = x[i] % 2.0;",
         expect![[r#"
             error[TW0121]: `%` needs integers, and this is `f32`
-             --> <parsed string 37>:1:45
+             --> kernel.rs:1:45
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] % 2.0; }
               |                                             ^^^^^^^^^^
@@ -1016,7 +941,7 @@ fn types_agree() {
         "y[i] = -x[i];",
         expect![[r#"
             error[TW0121]: `-` needs a float or a signed integer, and this is `u32`
-             --> <parsed string 41>:1:46
+             --> kernel.rs:1:46
               |
             1 | kernel K(x: u32[N]) -> (y: u32[N]) { y[i] = -x[i]; }
               |                                              ^^^^
@@ -1029,7 +954,7 @@ fn types_agree() {
         "y[i] = exp(x[i]);",
         expect![[r#"
             error[TW0121]: `exp` needs a float, and this is `u32`
-             --> <parsed string 45>:1:45
+             --> kernel.rs:1:45
               |
             1 | kernel K(x: u32[N]) -> (y: u32[N]) { y[i] = exp(x[i]); }
               |                                             ^^^^^^^^^
@@ -1042,7 +967,7 @@ fn types_agree() {
         "y[i] = !x[i];",
         expect![[r#"
             error[TW0121]: `!` needs `bool` or an integer, and this is `f32`
-             --> <parsed string 49>:1:46
+             --> kernel.rs:1:46
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = !x[i]; }
               |                                              ^^^^
@@ -1055,7 +980,7 @@ fn types_agree() {
         "y[] = all(|i| x[i]);",
         expect![[r#"
             error[TW0121]: `all` needs `bool`, and this is `f32`
-             --> <parsed string 53>:1:52
+             --> kernel.rs:1:52
               |
             1 | kernel K(x: f32[N]) -> (y: bool[]) { y[] = all(|i| x[i]); }
               |                                                    ^^^^
@@ -1067,11 +992,12 @@ fn types_agree() {
         "(x: bool[N]) -> (y: f32[N])",
         "y[i] = x[i] as f32;",
         expect![[r#"
-            error[TW0121]: `as` needs a number; write `if c { 1.0 } else { 0.0 }`, and this is `bool`
-             --> <parsed string 57>:1:46
+            error[TW0121]: `bool` is not converted to `f32`
+             --> kernel.rs:1:46
               |
             1 | kernel K(x: bool[N]) -> (y: f32[N]) { y[i] = x[i] as f32; }
               |                                              ^^^^^^^^^^^
+              = help: choose a number for each: `if … { 1.0 } else { 0.0 }`
               = explain: TW0121
 
         "#]],
@@ -1080,11 +1006,12 @@ fn types_agree() {
         "(x: i32[N]) -> (y: bool[N])",
         "y[i] = x[i] as bool;",
         expect![[r#"
-            error[TW0121]: `as bool` needs a comparison, such as `!= 0`, and this is `i32`
-             --> <parsed string 61>:1:46
+            error[TW0121]: `i32` is not converted to `bool`
+             --> kernel.rs:1:46
               |
             1 | kernel K(x: i32[N]) -> (y: bool[N]) { y[i] = x[i] as bool; }
               |                                              ^^^^^^^^^^^^
+              = help: compare it: `… != 0`
               = explain: TW0121
 
         "#]],
@@ -1094,7 +1021,7 @@ fn types_agree() {
         "y[i] = fma(x[i], 2.0);",
         expect![[r#"
             error[TW0123]: `fma` takes 3 arguments and is given 2
-             --> <parsed string 65>:1:45
+             --> kernel.rs:1:45
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = fma(x[i], 2.0); }
               |                                             ^^^^^^^^^^^^^^
@@ -1111,7 +1038,7 @@ fn literals_fit_their_place() {
         "b[i] = 1.0; y[i] = x[i] + b[i];",
         expect![[r#"
             error[TW0120]: nothing here says which type this literal has
-             --> <parsed string 1>:1:45
+             --> kernel.rs:1:45
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { b[i] = 1.0; y[i] = x[i] + b[i]; }
               |                                             ^^^
@@ -1125,7 +1052,7 @@ fn literals_fit_their_place() {
         "y[i] = 2 * x[i];",
         expect![[r#"
             error[TW0122]: 2 is an integer, and its place needs `f32`
-             --> <parsed string 5>:1:45
+             --> kernel.rs:1:45
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i]; }
               |                                             ^
@@ -1139,7 +1066,7 @@ fn literals_fit_their_place() {
         "y[i] = x[i] + 256;",
         expect![[r#"
             error[TW0122]: 256 is no `u8`
-             --> <parsed string 9>:1:50
+             --> kernel.rs:1:50
               |
             1 | kernel K(x: u8[N]) -> (y: u8[N]) { y[i] = x[i] + 256; }
               |                                                  ^^^
@@ -1153,7 +1080,7 @@ fn literals_fit_their_place() {
         "y[i] = x[i] + 0.5;",
         expect![[r#"
             error[TW0122]: 0.5 is no `i32`, which its place needs
-             --> <parsed string 13>:1:52
+             --> kernel.rs:1:52
               |
             1 | kernel K(x: i32[N]) -> (y: i32[N]) { y[i] = x[i] + 0.5; }
               |                                                    ^^^
@@ -1166,7 +1093,7 @@ fn literals_fit_their_place() {
         "y[i] = x[i] + 1e6;",
         expect![[r#"
             error[TW0122]: 1e6 is larger than every finite `f16`
-             --> <parsed string 17>:1:52
+             --> kernel.rs:1:52
               |
             1 | kernel K(x: f16[N]) -> (y: f16[N]) { y[i] = x[i] + 1e6; }
               |                                                    ^^^
@@ -1179,7 +1106,7 @@ fn literals_fit_their_place() {
         "y[i] = x[i - 1] or 1.1;",
         expect![[r#"
             error[TW0122]: `e4m3` does not have the value 1.1
-             --> <parsed string 21>:1:59
+             --> kernel.rs:1:59
               |
             1 | kernel K(x: e4m3[N]) -> (y: e4m3[N]) { y[i] = x[i - 1] or 1.1; }
               |                                                           ^^^
@@ -1194,7 +1121,7 @@ fn literals_fit_their_place() {
         "y[i] = x[i - 1] or inf;",
         expect![[r#"
             error[TW0122]: `e4m3` has no infinity
-             --> <parsed string 25>:1:59
+             --> kernel.rs:1:59
               |
             1 | kernel K(x: e4m3[N]) -> (y: e4m3[N]) { y[i] = x[i - 1] or inf; }
               |                                                           ^^^
@@ -1211,7 +1138,7 @@ fn reductions_are_what_they_say() {
         "y[] = argmax(|i, j| x[i, j]);",
         expect![[r#"
             error[TW0127]: `argmax` searches one axis, and this has 2
-             --> <parsed string 1>:1:57
+             --> kernel.rs:1:57
               |
             1 | kernel K(x: f32[M, N]) -> (y: u32[]) { y[] = argmax(|i, j| x[i, j]); }
               |                                                         ^
@@ -1225,7 +1152,7 @@ fn reductions_are_what_they_say() {
         "y[] = dot(|i| x[i]);",
         expect![[r#"
             error[TW0126]: the body of `dot` is a product of two factors
-             --> <parsed string 5>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = dot(|i| x[i]); }
               |                                                   ^^^^
@@ -1240,7 +1167,7 @@ fn reductions_are_what_they_say() {
         "y[] = dot(|i| x[i] * x[i]);",
         expect![[r#"
             error[TW1005]: there is no `dot` of `i64`
-             --> <parsed string 9>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: i64[N]) -> (y: i64[]) { y[] = dot(|i| x[i] * x[i]); }
               |                                                   ^^^^^^^^^^^
@@ -1255,7 +1182,7 @@ fn reductions_are_what_they_say() {
         "y[] = ordered max(|i| x[i]);",
         expect![[r#"
             error[TW1006]: `max` cannot be `ordered`
-             --> <parsed string 13>:1:43
+             --> kernel.rs:1:43
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = ordered max(|i| x[i]); }
               |                                           ^^^^^^^
@@ -1269,7 +1196,7 @@ fn reductions_are_what_they_say() {
         "y[] = ordered dot(|i| x[i] * x[i]);",
         expect![[r#"
             error[TW1006]: `dot` cannot be `ordered`
-             --> <parsed string 17>:1:43
+             --> kernel.rs:1:43
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = ordered dot(|i| x[i] * x[i]); }
               |                                           ^^^^^^^
@@ -1284,7 +1211,7 @@ fn reductions_are_what_they_say() {
         "y[] = dot(|i| x[i] * x[i], promote 128);",
         expect![[r#"
             error[TW1007]: a `dot` of `f32` has no promotion interval
-             --> <parsed string 21>:1:72
+             --> kernel.rs:1:72
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = dot(|i| x[i] * x[i], promote 128); }
               |                                                                        ^^^
@@ -1298,7 +1225,7 @@ fn reductions_are_what_they_say() {
         "y[] = dot(|i| x[i] * x[i], promote 0);",
         expect![[r#"
             error[TW1007]: the promotion interval is a positive literal
-             --> <parsed string 25>:1:73
+             --> kernel.rs:1:73
               |
             1 | kernel K(x: e4m3[N]) -> (y: f32[]) { y[] = dot(|i| x[i] * x[i], promote 0); }
               |                                                                         ^
@@ -1311,7 +1238,7 @@ fn reductions_are_what_they_say() {
         "y[] = scan(|i| x[i]);",
         expect![[r#"
             error[TW0005]: `scan` is not supported yet
-             --> <parsed string 29>:1:43
+             --> kernel.rs:1:43
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = scan(|i| x[i]); }
               |                                           ^^^^^^^^^^^^^^
@@ -1325,7 +1252,7 @@ fn reductions_are_what_they_say() {
         "(a, b)[] = sum(|i| x[i]); y[] = a[] + b[];",
         expect![[r#"
             error[TW0125]: the left-hand side names 2 tensors, and the right-hand side has 1
-             --> <parsed string 33>:1:48
+             --> kernel.rs:1:48
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { (a, b)[] = sum(|i| x[i]); y[] = a[] + b[]; }
               |                                                ^^^^^^^^^^^^^
@@ -1339,7 +1266,7 @@ fn reductions_are_what_they_say() {
         "y[] = 1.0 + fold(|i| init (0.0f32, 0.0f32), step (a, b) => (a, x[i]));",
         expect![[r#"
             error[TW0125]: 2 values where one is needed
-             --> <parsed string 37>:1:49
+             --> kernel.rs:1:49
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = 1.0 + fold(|i| init (0.0f32, 0.0f32), step (a, b) => (a, x[i])); }
               |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
@@ -1353,18 +1280,11 @@ fn reductions_are_what_they_say() {
         "y[] = fold(|i| init 0.0, step (a, b) => a);",
         expect![[r#"
             error[TW0125]: the state has 1 value, and 2 are named
-             --> <parsed string 41>:1:67
+             --> kernel.rs:1:67
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = fold(|i| init 0.0, step (a, b) => a); }
               |                                                                   ^^^^^^
               = explain: TW0125
-
-            warning[TW0112]: nothing reads the input `x`
-             --> <parsed string 41>:1:10
-              |
-            1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = fold(|i| init 0.0, step (a, b) => a); }
-              |          ^
-              = explain: TW0112
 
         "#]],
     );
@@ -1373,7 +1293,7 @@ fn reductions_are_what_they_say() {
         "y[] = fold(|i| init 0.0, step a => (a, x[i]));",
         expect![[r#"
             error[TW0125]: the state has 1 value, and the next one has 2
-             --> <parsed string 45>:1:72
+             --> kernel.rs:1:72
               |
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = fold(|i| init 0.0, step a => (a, x[i])); }
               |                                                                        ^^^^^^^^^
@@ -1390,7 +1310,7 @@ fn numerics_are_static() {
         "y[i] = x[i] * x[i];",
         expect![[r#"
             error[TW1003]: `e4m3` has no arithmetic, and this is `*`
-             --> <parsed string 1>:1:47
+             --> kernel.rs:1:47
               |
             1 | kernel K(x: e4m3[N]) -> (y: e4m3[N]) { y[i] = x[i] * x[i]; }
               |                                               ^^^^^^^^^^^
@@ -1405,7 +1325,7 @@ fn numerics_are_static() {
         "y[] = sum(|i| x[i]);",
         expect![[r#"
             error[TW1003]: `tf32` has no arithmetic, and this is `sum`
-             --> <parsed string 5>:1:53
+             --> kernel.rs:1:53
               |
             1 | kernel K(x: tf32[N]) -> (y: tf32[]) { y[] = sum(|i| x[i]); }
               |                                                     ^^^^
@@ -1420,7 +1340,7 @@ fn numerics_are_static() {
         "y[i] = x[i] as i32;",
         expect![[r#"
             error[TW1003]: `e4m3` is converted from and to floats only
-             --> <parsed string 9>:1:46
+             --> kernel.rs:1:46
               |
             1 | kernel K(x: e4m3[N]) -> (y: i32[N]) { y[i] = x[i] as i32; }
               |                                              ^^^^^^^^^^^
@@ -1435,7 +1355,7 @@ fn numerics_are_static() {
         "y[i] = exp(x[i]);",
         expect![[r#"
             error[TW1004]: `exp` is not supported for `f64` yet
-             --> <parsed string 13>:1:45
+             --> kernel.rs:1:45
               |
             1 | kernel K(x: f64[N]) -> (y: f64[N]) { y[i] = exp(x[i]); }
               |                                             ^^^^^^^^^
@@ -1450,7 +1370,7 @@ fn numerics_are_static() {
         "y[i] = x[i] / 0;",
         expect![[r#"
             error[TW1002]: an integer is divided by zero
-             --> <parsed string 17>:1:52
+             --> kernel.rs:1:52
               |
             1 | kernel K(x: i32[N]) -> (y: i32[N]) { y[i] = x[i] / 0; }
               |                                             -------- the division
@@ -1468,7 +1388,7 @@ fn in_place_updates_read_nothing_else() {
         "x[i] = 2.0 * x[i + 1] or 0.0;",
         expect![[r#"
             error[TW0124]: `x` is updated in place, and this read may see the new value
-             --> <parsed string 1>:1:42
+             --> kernel.rs:1:42
               |
             1 | kernel K(inout x: f32[N]) { x[i] = 2.0 * x[i + 1] or 0.0; }
               |                             ---- `x` is written here
@@ -1485,7 +1405,7 @@ fn in_place_updates_read_nothing_else() {
         "x[i, j] = x[j, i];",
         expect![[r#"
             error[TW0124]: `x` is updated in place, and this read may see the new value
-             --> <parsed string 4>:1:42
+             --> kernel.rs:1:42
               |
             1 | kernel K(inout x: f32[M, N]) { x[i, j] = x[j, i]; }
               |                                ------- `x` is written here
@@ -1502,7 +1422,7 @@ fn in_place_updates_read_nothing_else() {
         "s[i] = sum(|j| x[i, j]); x[i, j] = x[i, j] / s[i];",
         expect![[r#"
             error[TW0124]: `x` is updated in place, and this read may see the new value
-             --> <parsed string 7>:1:47
+             --> kernel.rs:1:47
               |
             1 | kernel K(inout x: f32[M, N]) { s[i] = sum(|j| x[i, j]); x[i, j] = x[i, j] / s[i]; }
               |                                               ^^^^^^^
@@ -1518,7 +1438,7 @@ fn in_place_updates_read_nothing_else() {
         "x[i, j] = x[i, j] / sum(|k| x[i, k]);",
         expect![[r#"
             error[TW0124]: `x` is updated in place, and this read may see the new value
-             --> <parsed string 10>:1:60
+             --> kernel.rs:1:60
               |
             1 | kernel K(inout x: f32[M, N]) { x[i, j] = x[i, j] / sum(|k| x[i, k]); }
               |                                ------- `x` is written here
@@ -1538,7 +1458,7 @@ fn schedules_name_equations_once() {
         "y[i] = x[i]; schedule x {}",
         expect![[r#"
             error[TW0128]: `x` is an input: nothing computes it
-             --> <parsed string 1>:1:60
+             --> kernel.rs:1:60
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; schedule x {} }
               |                                                            ^
@@ -1552,7 +1472,7 @@ fn schedules_name_equations_once() {
         "y[i] = x[i]; inline y;",
         expect![[r#"
             error[TW0128]: `y` is an output and must be written
-             --> <parsed string 5>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; inline y; }
               |                                                   ^^^^^^^^^
@@ -1566,7 +1486,7 @@ fn schedules_name_equations_once() {
         "y[i] = x[i]; schedule y {} schedule y {}",
         expect![[r#"
             error[TW0129]: there is a second statement on how `y` is computed
-             --> <parsed string 9>:1:65
+             --> kernel.rs:1:65
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; schedule y {} schedule y {} }
               |                                                   ---------- the first one is here
@@ -1581,7 +1501,7 @@ fn schedules_name_equations_once() {
         "y[i] = x[i]; launch threads(32); launch threads(64);",
         expect![[r#"
             error[TW0129]: a second `launch`
-             --> <parsed string 13>:1:71
+             --> kernel.rs:1:71
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; launch threads(32); launch threads(64); }
               |                                                   ------------------- the first one is here
@@ -1596,7 +1516,7 @@ fn schedules_name_equations_once() {
         "y[i] = x[i]; tune T in [1, 2];",
         expect![[r#"
             error[TW0005]: `tune` is not supported yet
-             --> <parsed string 17>:1:51
+             --> kernel.rs:1:51
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; tune T in [1, 2]; }
               |                                                   ^^^^^^^^^^^^^^^^^
