@@ -28,3 +28,15 @@ pub use launch::{Graph, Prepared};
 pub use reference::{Admissible, Agreement, Interval, Reference, ReferenceOutput};
 pub use tensor::{Input, Output, Tensor, TensorMut, TensorRef};
 pub use tilewright_kernel as kernel;
+
+#[doc(hidden)]
+pub use tilewright_macros::__schedule;
+
+/// Compiles kernels: tensor equations with an explicit schedule, checked while this crate compiles.
+///
+/// The language is described in the repository's `docs/language.md`. Each kernel becomes a struct with one field a parameter,
+/// and the methods `launch`, `prepare` and `reference`.
+#[macro_export]
+macro_rules! schedule {
+    ($($tokens:tt)*) => { $crate::__schedule! { ($crate) $($tokens)* } };
+}

@@ -160,3 +160,31 @@ impl IntoDiagnostic for Promotion {
         diagnostic.note("tensor cores keep short sums only for `e4m3` and `e5m2`")
     }
 }
+
+/// TW1008: a schedule that changes the order of an `ordered` reduction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReorderedTerms {
+    /// The loop that is outside.
+    pub outer: String,
+    /// The loop that is inside, and whose iterations lie further apart.
+    pub inner: String,
+    /// Where the inner axis was introduced.
+    pub span: Span,
+    /// The reduction.
+    pub reduction: Span,
+}
+
+impl IntoDiagnostic for ReorderedTerms {
+    fn into_diagnostic(self) -> Diagnostic {
+        let ReorderedTerms { outer, inner, span, reduction } = self;
+        Diagnostic::new(
+            Code::TW1008,
+            span,
+            format!("the loop over `{inner}` inside the loop over `{outer}` takes the terms out of order"),
+        )
+        .label(reduction, "this reduction is `ordered`")
+        .note("`ordered` fixes the result bit for bit: terms are taken in ascending order")
+        .help(format!("put `{inner}` outside `{outer}`: `reorder {inner}, {outer};`"))
+        .help("or drop `ordered`: then any order is an admissible result")
+    }
+}

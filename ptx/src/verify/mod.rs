@@ -1,4 +1,5 @@
-//! The verifier: what a module must be before anybody executes or assembles it. It reports everything that it finds.
+//! The verifier: what a module must be before anybody executes or assembles it. It reports what it finds, up to a
+//! thousand violations.
 //!
 //! Verified:
 //! - names are PTX identifiers and unique in their scope; ids belong to their tables; what an instruction mentions is declared
@@ -25,6 +26,9 @@ use crate::check::SelectFault;
 use crate::module::{Directive, Function, Module};
 use crate::types::StateSpace;
 use crate::version::{PtxVersion, Requirement, Target};
+
+/// Most violations that are reported.
+const MAX_ERRORS: usize = 1000;
 
 /// A violation.
 #[derive(Clone, PartialEq, Debug)]
@@ -202,7 +206,7 @@ pub fn requirement(module: &Module) -> Requirement {
     need
 }
 
-/// Checks a module; returns every violation.
+/// Checks a module; returns its violations, at most a thousand.
 pub fn verify(module: &Module) -> Result<(), Vec<VerifyError>> {
     let mut verifier = Verifier { module, function: None, errors: Vec::new() };
     let introduced = Requirement { version: module.target.introduced(), target: Target { sm: 0, specific: false } };
@@ -228,6 +232,9 @@ struct Verifier<'m> {
 
 impl Verifier<'_> {
     fn report(&mut self, line: u32, inst: String, kind: VerifyErrorKind) {
+        if self.errors.len() == MAX_ERRORS {
+            return;
+        }
         let function = self.function.map(|function| function.name.clone()).unwrap_or_default();
         self.errors.push(VerifyError { function, line, inst, kind });
     }
