@@ -192,7 +192,10 @@ mod tests {
                 let ulp = Format::F32.ulp(y);
                 let most = if op == Unary::Tanh { 1.0 } else { f64::INFINITY };
                 // The neighbours two ulps away are admissible, those three away are not.
-                assert!(set.contains((Format::F32.round(y) + ulp).min(most)) && set.contains(y - 2.0 * ulp), "{op:?} {x} {set}");
+                assert!(
+                    set.contains((Format::F32.round(y) + ulp).min(most)) && set.contains(y - 2.0 * ulp),
+                    "{op:?} {x} {set}"
+                );
                 assert!(!set.contains(y + 3.0 * ulp) && !set.contains(y - 3.0 * ulp), "{op:?} {x} {set}");
             }
         }
