@@ -153,9 +153,9 @@ fn bits_shifts_and_high_products() {
         let found = run(&inputs, &[element], |builder, v| vec![builder.mul_high(v[0], v[1])]);
         check("mul_high", element, &[&a, &b], &found[0], |n| {
             let product = if element == U64 {
-                (u128::from(a[n]) * u128::from(b[n]) >> 64) as i128
+                ((u128::from(a[n]) * u128::from(b[n])) >> 64) as i128
             } else {
-                signed(a[n]) * signed(b[n]) >> width
+                (signed(a[n]) * signed(b[n])) >> width
             };
             Some(product as u64 & oracle::mask(element))
         });
@@ -166,11 +166,12 @@ fn bits_shifts_and_high_products() {
 #[test]
 fn index_arithmetic() {
     type Build = fn(&mut Builder, ValueId, ValueId) -> ValueId;
+    type Host = fn(i64, i64) -> i64;
     let dividends: Vec<i64> = (-20..21).chain([-1000, 1000, 2047, 2048, -2048, -2049, 1 << 20]).collect();
     let divisors = [1_i64, 2, 3, 7, 8, 64, 1000];
     let (a, b): (Vec<_>, Vec<_>) =
         pairs(&dividends.iter().map(|v| *v as u64).collect::<Vec<_>>(), &divisors.map(|v| v as u64));
-    let ops: [(Build, fn(i64, i64) -> i64); 9] = [
+    let ops: [(Build, Host); 9] = [
         (Builder::index_add, |x, y| x + y),
         (Builder::index_sub, |x, y| x - y),
         (Builder::index_mul, |x, y| x * y),
