@@ -9,6 +9,9 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 use super::super::{IndexOp, Op, Range, Type, Value, ValueId};
 use super::Builder;
 
+/// How deep into a sum a multiple of the divisor is looked for.
+const SPLIT_DEPTH: u32 = 8;
+
 /// What an index type holds.
 const fn width(ty: Type) -> Range {
     match ty {
@@ -155,7 +158,7 @@ impl Builder {
             if range.low == range.high {
                 return self.index_literal(ty, range.low);
             }
-            if let Some((multiple, rest)) = self.split_multiple(a, divisor) {
+            if let Some((multiple, rest)) = self.split_multiple(a, divisor, SPLIT_DEPTH) {
                 // ⌊(x·d + r) / d⌋ = x + ⌊r / d⌋
                 let rest = rest.map(|rest| self.index_div(rest, b));
                 return rest.map_or(multiple, |rest| self.index_add(multiple, rest));
@@ -178,7 +181,7 @@ impl Builder {
             if range.low >= 0 && range.high < divisor {
                 return a;
             }
-            if let Some((_, rest)) = self.split_multiple(a, divisor) {
+            if let Some((_, rest)) = self.split_multiple(a, divisor, SPLIT_DEPTH) {
                 return match rest {
                     Some(rest) => self.index_mod(rest, b),
                     None => self.index_literal(ty, 0),
@@ -309,7 +312,7 @@ impl Builder {
 
     /// x and r of a value x·d + r; no r if it is 0. The parts are read on their own, so both must fit the width: for 32 bits that
     /// is known only of terms that are not negative.
-    fn split_multiple(&mut self, value: ValueId, divisor: i64) -> Option<(ValueId, Option<ValueId>)> {
+    fn split_multiple(&mut self, value: ValueId, divisor: i64, depth: u32) -> Option<(ValueId, Option<ValueId>)> {
         if let Some((x, c)) = self.times_literal(value) {
             if c % divisor != 0 {
                 return None;
@@ -323,11 +326,11 @@ impl Builder {
         {
             return None;
         }
-        // A sum is flattened at most as deep as it was written, so the recursion ends.
-        if let Some((multiple, rest)) = self.split_multiple(a, divisor) {
+        let depth = depth.checked_sub(1)?;
+        if let Some((multiple, rest)) = self.split_multiple(a, divisor, depth) {
             return Some((multiple, Some(rest.map_or(b, |rest| self.index_add(rest, b)))));
         }
-        let (multiple, rest) = self.split_multiple(b, divisor)?;
+        let (multiple, rest) = self.split_multiple(b, divisor, depth)?;
         Some((multiple, Some(rest.map_or(a, |rest| self.index_add(a, rest)))))
     }
 }
