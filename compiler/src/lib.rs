@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod assemble;
+pub mod bounds;
 pub mod diag;
 pub mod domain;
 pub mod explain;
