@@ -11,6 +11,8 @@ use super::Builder;
 
 /// How deep into a sum a multiple of the divisor is looked for.
 const SPLIT_DEPTH: u32 = 8;
+/// How many such multiples are taken out of one sum.
+const SPLIT_TERMS: u32 = 8;
 
 /// What an index type holds.
 const fn width(ty: Type) -> Range {
@@ -146,6 +148,11 @@ impl Builder {
 
     /// ⌊a / b⌋ for b > 0
     pub fn index_div(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.divided(a, b, SPLIT_TERMS)
+    }
+
+    /// The quotient, without up to `terms` multiples of the divisor that the dividend is a sum of.
+    fn divided(&mut self, a: ValueId, b: ValueId, terms: u32) -> ValueId {
         let ty = self.ty(a);
         if let Some(divisor) = self.kernel.index_literal(b).filter(|d| *d > 0) {
             if divisor == 1 {
@@ -158,9 +165,11 @@ impl Builder {
             if range.low == range.high {
                 return self.index_literal(ty, range.low);
             }
-            if let Some((multiple, rest)) = self.split_multiple(a, divisor, SPLIT_DEPTH) {
+            if terms > 0
+                && let Some((multiple, rest)) = self.split_multiple(a, divisor, SPLIT_DEPTH)
+            {
                 // ⌊(x·d + r) / d⌋ = x + ⌊r / d⌋
-                let rest = rest.map(|rest| self.index_div(rest, b));
+                let rest = rest.map(|rest| self.divided(rest, b, terms - 1));
                 return rest.map_or(multiple, |rest| self.index_add(multiple, rest));
             }
         }
@@ -169,6 +178,11 @@ impl Builder {
 
     /// a − b·⌊a / b⌋ for b > 0
     pub fn index_mod(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.remaining(a, b, SPLIT_TERMS)
+    }
+
+    /// The remainder, as [`divided`](Self::divided) finds the quotient.
+    fn remaining(&mut self, a: ValueId, b: ValueId, terms: u32) -> ValueId {
         let ty = self.ty(a);
         if let Some(divisor) = self.kernel.index_literal(b).filter(|d| *d > 0) {
             if divisor == 1 {
@@ -181,9 +195,11 @@ impl Builder {
             if range.low >= 0 && range.high < divisor {
                 return a;
             }
-            if let Some((_, rest)) = self.split_multiple(a, divisor, SPLIT_DEPTH) {
+            if terms > 0
+                && let Some((_, rest)) = self.split_multiple(a, divisor, SPLIT_DEPTH)
+            {
                 return match rest {
-                    Some(rest) => self.index_mod(rest, b),
+                    Some(rest) => self.remaining(rest, b, terms - 1),
                     None => self.index_literal(ty, 0),
                 };
             }
