@@ -76,7 +76,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     let stages = analyse(&program, &facts, plan.stages, diags)?;
     reads?;
     let Some(entries) = lower::lower(&program, &facts, &stages, plan.threads) else {
-        return bug(diags, &program, "lower", "loops and branches do not pair up".to_owned());
+        return bug(diags, &program, "lower", "what the earlier rooms accepted cannot be built".to_owned());
     };
     let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
     let module = match lower::emit::emit(&kernels, &program.name.text) {
@@ -109,8 +109,10 @@ fn facts(program: &Program, diags: &mut Diagnostics) -> Option<Facts> {
             let fact = &program.facts[contradiction.fact];
             let alone = Facts::new(&program.dims, std::slice::from_ref(&fact.constraint)).is_err();
             let dims = fact.constraint.dims();
-            let related = |f: &&program::Fact| f.span != fact.span && f.constraint.dims().iter().any(|d| dims.contains(d));
-            let earlier = if alone { Vec::new() } else { program.facts.iter().filter(related).map(|f| f.span).collect() };
+            let related =
+                |f: &&program::Fact| f.span != fact.span && f.constraint.dims().iter().any(|d| dims.contains(d));
+            let earlier =
+                if alone { Vec::new() } else { program.facts.iter().filter(related).map(|f| f.span).collect() };
             diags.report(tw02xx::Contradiction { span: fact.span, earlier, alone });
             None
         }
@@ -127,7 +129,12 @@ fn bounds_proved(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> O
 }
 
 /// Holes, predicates, accesses and vectors of every stage.
-fn analyse(program: &Program, facts: &Facts, stages: Vec<schedule::Stage>, diags: &mut Diagnostics) -> Option<Vec<Analysed>> {
+fn analyse(
+    program: &Program,
+    facts: &Facts,
+    stages: Vec<schedule::Stage>,
+    diags: &mut Diagnostics,
+) -> Option<Vec<Analysed>> {
     let mut analysed = Vec::new();
     let mut found = Diagnostics::new();
     for stage in stages {
@@ -141,7 +148,8 @@ fn analyse(program: &Program, facts: &Facts, stages: Vec<schedule::Stage>, diags
         };
         let vector = Vector::of(&stage, facts);
         if let Some(vector) = &vector {
-            Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }.run(vector, &accesses, &mut found);
+            Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }
+                .run(vector, &accesses, &mut found);
         }
         analysed.push(Analysed { stage, symbolic, holes, vector, accesses });
     }

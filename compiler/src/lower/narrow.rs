@@ -41,9 +41,10 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
     for parameter in 0..program.parameters.len() {
         let Some(tensor) = access::tensor(program, parameter as u16) else { continue };
         let one = Expr::constant(1);
-        let offset = tensor.shape.iter().zip(access::strides(tensor, facts)).fold(Expr::constant(0), |sum, (size, stride)| {
-            sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(&stride))
-        });
+        let offset =
+            tensor.shape.iter().zip(access::strides(tensor, facts)).fold(Expr::constant(0), |sum, (size, stride)| {
+                sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(&stride))
+            });
         bounded.push(offset);
     }
     let mut needed: Vec<Expr> = Vec::new();
@@ -78,7 +79,8 @@ fn dominates(a: &Expr, b: &Expr) -> bool {
                 })
         })
     }
-    grows(&a.sub(b))
+    let difference = a.sub(b);
+    !difference.is_unknown() && grows(&difference)
 }
 
 fn domain_product(domain: &Domain, axes: &[usize]) -> Expr {
