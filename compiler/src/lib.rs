@@ -1,11 +1,139 @@
 //! From the tokens of `schedule!` to checked PTX. A pure function of its input: no files, no environment, no clocks, no GPU.
+//!
+//! [`compile`] is the whole road on one screen. Each room takes what the rooms before it found out, reports what it refuses, and
+//! hands on facts; errors flush at the end of a room, so that one mistake gives one message.
 #![forbid(unsafe_code)]
 
+mod assemble;
+pub mod bounds;
 pub mod diag;
 pub mod domain;
+pub mod explain;
 pub mod extent;
 pub mod holes;
 pub mod kernel_ir;
 pub mod lower;
+pub mod memory;
 pub mod program;
+pub mod schedule;
 pub mod syntax;
+
+use tilewright_kernel::info::KernelInfo;
+use tilewright_kernel::size::Constraint;
+
+use crate::diag::Diagnostics;
+use crate::diag::tw02xx;
+use crate::diag::tw90xx::Internal;
+use crate::domain::Symbolic;
+use crate::extent::Facts;
+use crate::lower::Analysed;
+use crate::memory::vector::{Check, Vector};
+use crate::program::Program;
+use crate::syntax::TokenBuffer;
+use crate::syntax::ast;
+
+/// What became of one `schedule! { … }`.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Every kernel that could be parsed, in source order.
+    pub kernels: Vec<Compiled>,
+    /// Errors and warnings.
+    pub diagnostics: Diagnostics,
+}
+
+/// A kernel, and what it was compiled to.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// What was written.
+    pub ast: ast::Kernel,
+    /// The finished kernel; none after an error in it.
+    pub info: Option<KernelInfo>,
+    /// What was found out about each stage, for tools; empty after an error.
+    pub stages: Vec<Analysed>,
+}
+
+/// Compiles everything in one invocation.
+pub fn compile(tokens: &TokenBuffer) -> Outcome {
+    let (parsed, mut diagnostics) = syntax::parse(tokens);
+    let clean = !diagnostics.has_errors();
+    let mut kernels = Vec::new();
+    for ast in parsed.kernels {
+        // After a syntax error the rest of the kernel may be missing; what is missing is not reported again.
+        let compiled = if clean { kernel(&ast, tokens, &mut diagnostics) } else { None };
+        let (info, stages) = compiled.map_or((None, Vec::new()), |(info, stages)| (Some(info), stages));
+        kernels.push(Compiled { ast, info, stages });
+    }
+    Outcome { kernels, diagnostics }
+}
+
+/// One kernel, room by room.
+fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> Option<(KernelInfo, Vec<Analysed>)> {
+    let program = program::build(ast, diags)?;
+    let facts = facts(&program, diags)?;
+    let plan = schedule::build(&program, &facts, diags)?;
+    let stages = analyse(&program, &facts, plan.stages, diags)?;
+    let Some(entries) = lower::lower(&program, &facts, &stages, plan.threads) else {
+        return bug(diags, &program, "lower", "loops and branches do not pair up".to_owned());
+    };
+    let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
+    let module = match lower::emit::emit(&kernels, &program.name.text) {
+        Ok(module) => module,
+        Err(lower::emit::EmitError::Unsupported { line, from, to }) => {
+            let span = program.statements.get((line as usize).saturating_sub(1)).copied().unwrap_or(ast.span);
+            let construct = format!("conversion from {from} to {to}");
+            diags.report(diag::tw00xx::NotSupportedYet { construct, span, instead: None });
+            return None;
+        }
+        Err(error) => return bug(diags, &program, "emit", error.to_string()),
+    };
+    match assemble::assemble(&program, tokens, &facts, &stages, &entries, plan.threads, &module) {
+        Some(info) => Some((info, stages)),
+        None => bug(diags, &program, "assemble", "a size could not be written down".to_owned()),
+    }
+}
+
+fn bug<T>(diags: &mut Diagnostics, program: &Program, room: &'static str, what: String) -> Option<T> {
+    diags.report(Internal { room, what, span: program.name.span });
+    None
+}
+
+/// The facts of the `where` clause, unless they contradict each other.
+fn facts(program: &Program, diags: &mut Diagnostics) -> Option<Facts> {
+    let constraints: Vec<Constraint> = program.facts.iter().map(|f| f.constraint.clone()).collect();
+    match Facts::new(&program.dims, &constraints) {
+        Ok(facts) => Some(facts),
+        Err(contradiction) => {
+            let fact = &program.facts[contradiction.fact];
+            let alone = Facts::new(&program.dims, std::slice::from_ref(&fact.constraint)).is_err();
+            let dims = fact.constraint.dims();
+            let related = |f: &&program::Fact| f.span != fact.span && f.constraint.dims().iter().any(|d| dims.contains(d));
+            let earlier = if alone { Vec::new() } else { program.facts.iter().filter(related).map(|f| f.span).collect() };
+            diags.report(tw02xx::Contradiction { span: fact.span, earlier, alone });
+            None
+        }
+    }
+}
+
+/// Holes, predicates, accesses and vectors of every stage.
+fn analyse(program: &Program, facts: &Facts, stages: Vec<schedule::Stage>, diags: &mut Diagnostics) -> Option<Vec<Analysed>> {
+    let mut analysed = Vec::new();
+    let mut found = Diagnostics::new();
+    for stage in stages {
+        let symbolic = Symbolic::new(&stage.domain, facts);
+        let holes = holes::analyse(&stage.domain, facts);
+        schedule::check_loops(program, facts, &stage, &mut found);
+        let Some(accesses) = memory::access::collect(program, facts, &stage, &symbolic) else {
+            let limit = memory::access::INLINE_LIMIT;
+            found.report(tw02xx::InlinedTooFar { stage: stage.name.clone(), limit, span: stage.span });
+            continue;
+        };
+        let vector = Vector::of(&stage, facts);
+        if let Some(vector) = &vector {
+            Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }.run(vector, &accesses, &mut found);
+        }
+        analysed.push(Analysed { stage, symbolic, holes, vector, accesses });
+    }
+    let clean = !found.has_errors();
+    diags.append(found);
+    clean.then_some(analysed)
+}

@@ -92,6 +92,11 @@ impl Size {
         }
     }
 
+    /// The dimensions that it mentions, in order of appearance, repetitions included.
+    pub fn dims(&self) -> impl Iterator<Item = u16> + '_ {
+        self.ops.iter().filter_map(|op| if let SizeOp::Dim(d) = op { Some(*d) } else { None })
+    }
+
     /// The literal that this size is, if it is nothing more than one.
     pub fn as_constant(&self) -> Option<i64> {
         match *self.ops {
@@ -269,9 +274,7 @@ impl Constraint {
 
     /// The dimensions that the condition mentions, ascending, each once.
     pub fn dims(&self) -> Vec<u16> {
-        let mut dims: Vec<u16> = (self.lhs.ops.iter().chain(self.rhs.ops.iter()))
-            .filter_map(|op| if let SizeOp::Dim(d) = op { Some(*d) } else { None })
-            .collect();
+        let mut dims: Vec<u16> = self.lhs.dims().chain(self.rhs.dims()).collect();
         dims.sort_unstable();
         dims.dedup();
         dims

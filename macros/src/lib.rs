@@ -1,1 +1,69 @@
-//! The `schedule!` macro.
+//! `schedule!`: tokens in, tokens out. The compiler decides; this crate resolves spans, renders findings and expands kernels.
+//!
+//! Users reach the macro through the crate `tilewright`, whose `schedule!` puts `($crate)` in front of the tokens, so that
+//! the expansion names that crate whatever it is called in the user's manifest.
+#![forbid(unsafe_code)]
+
+mod constant;
+mod expand;
+mod report;
+
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{quote, quote_spanned};
+use tilewright_compiler::compile;
+use tilewright_compiler::syntax::{Position, TokenBuffer, TokenMap};
+
+/// Compiles the kernels inside. Call it as `tilewright::schedule!`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn __schedule(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let (krate, body) = split_crate(input.into());
+    // The compiler has no state that a panic could leave broken: its input is only read.
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| schedule(&krate, body)));
+    result.unwrap_or_else(|payload| panicked(&payload)).into()
+}
+
+/// The path of the crate `tilewright` in front, and the rest.
+fn split_crate(input: TokenStream) -> (TokenStream, TokenStream) {
+    let mut tokens = input.into_iter();
+    match tokens.next() {
+        Some(TokenTree::Group(group)) => (group.stream(), tokens.collect()),
+        first => (quote!(::tilewright), first.into_iter().chain(tokens).collect()),
+    }
+}
+
+fn schedule(krate: &TokenStream, body: TokenStream) -> TokenStream {
+    let (tokens, spans) = TokenBuffer::new(body);
+    let outcome = compile(&tokens);
+    let map = TokenMap { tokens: &tokens, spans: &spans, locate };
+    let mut output = report::messages(&outcome.diagnostics, &map, &spans);
+    for kernel in &outcome.kernels {
+        output.extend(expand::kernel(krate, kernel, &tokens, &spans));
+    }
+    output
+}
+
+/// The place of a token, as rustc knows it.
+fn locate(span: Span) -> Option<Position> {
+    let span = span.unwrap();
+    let (start, end) = (span.start(), span.end());
+    Some(Position {
+        file: span.file(),
+        line: start.line(),
+        column: start.column(),
+        end_line: end.line(),
+        end_column: end.column(),
+    })
+}
+
+fn panicked(payload: &(dyn std::any::Any + Send)) -> TokenStream {
+    let what = (payload.downcast_ref::<&str>().copied())
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    let text = format!(
+        "[TW9001] the compiler panicked: {what}\n= note: this is a defect of the compiler, not of your kernel\n= help: please \
+         report it with the kernel; tilewright {}",
+        env!("CARGO_PKG_VERSION")
+    );
+    quote_spanned!(Span::call_site()=> ::core::compile_error! { #text })
+}

@@ -2,8 +2,7 @@
 //! builder and the parser to choose between forms, and by the verifier.
 
 use crate::isa::{Count, Form, ImmRule, OperandKind, OperandSpec, forms_of};
-use crate::modifier::FlagView as _;
-use crate::modifier::{Modifier, TensorRank};
+use crate::modifier::{FlagView as _, Modifier, TensorRank};
 use crate::module::RegTable;
 use crate::operand::{AddressBase, Immediate, Operand, RegId};
 use crate::types::{ScalarType, TypeClass};

@@ -171,8 +171,10 @@ proptest! {
 
 fn pool() -> &'static [String] {
     static POOL: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+    let (version, target) = (PtxVersion::new(8, 6), Target::sm_a(90));
     POOL.get_or_init(|| {
-        instances().into_iter().filter(|instance| instance.alone).map(|instance| instance.text).collect()
+        let usable = instances().into_iter().filter(|instance| instance.alone && instance.need.met_by(version, target));
+        usable.map(|instance| instance.text).collect()
     })
 }
 

@@ -2,45 +2,71 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use common::{instances, module_text};
-use tilewright_ptx::{PtxVersion, Requirement, Target, load, parse};
+use common::{CHUNK, Instance, instances, module_of};
+use tilewright_ptx::{PtxVersion, Requirement, Target, parse, verify};
 
 /// Oldest version and target that current assemblers take.
 const OLDEST: Requirement = Requirement { version: PtxVersion::new(6, 3), target: Target::sm(75) };
 
+/// Instances by the oldest header that will do.
+fn by_header() -> BTreeMap<(PtxVersion, Target), Vec<Instance>> {
+    let mut groups: BTreeMap<(PtxVersion, Target), Vec<Instance>> = BTreeMap::new();
+    for instance in instances().into_iter().filter(|instance| instance.alone) {
+        let need = instance.need.and(OLDEST);
+        let version = need.version.max(need.target.introduced());
+        groups.entry((version, need.target)).or_default().push(instance);
+    }
+    groups
+}
+
 #[test]
 fn every_form_round_trips() {
-    for instance in instances() {
-        let text = module_text("9.0", "sm_90a", &instance.text);
-        let module = parse(&text).unwrap_or_else(|error| panic!("`{}`: {error}", instance.text));
-        let printed = module.to_string();
-        assert!(printed.contains(&instance.text), "`{}` is not in\n{printed}", instance.text);
-        let again = parse(&printed).unwrap_or_else(|error| panic!("printed `{}`: {error}", instance.text));
-        assert_eq!(again.to_string(), printed, "printing `{}` is no fixed point", instance.text);
+    for chunk in instances().chunks(CHUNK) {
+        let lines: Vec<&str> = chunk.iter().map(|instance| instance.text.as_str()).collect();
+        let (text, _) = module_of("9.0", "sm_90a", &lines);
+        let printed = parse(&text).unwrap().to_string();
+        let body: Vec<&str> = printed.lines().map(str::trim_start).collect();
+        let first = body.iter().position(|line| *line == lines[0]).unwrap();
+        assert_eq!(&body[first..first + lines.len()], &lines[..]);
+        assert_eq!(parse(&printed).unwrap().to_string(), printed);
     }
 }
 
 #[test]
 fn every_form_verifies_where_its_needs_are_met_and_nowhere_below() {
-    for instance in instances().iter().filter(|instance| instance.alone) {
-        let need = instance.need.and(OLDEST);
-        let version = need.version.max(need.target.introduced());
-        let at = |version: PtxVersion, target: Target| {
-            load(&module_text(&version.to_string(), &target.to_string(), &instance.text))
-        };
-        at(version, need.target).unwrap_or_else(|error| panic!("`{}`: {error}", instance.text));
-        if instance.need.version.minor > 0 && instance.need.version > OLDEST.version {
-            let below = PtxVersion::new(version.major, instance.need.version.minor - 1);
-            let below = PtxVersion { major: instance.need.version.major, ..below };
-            assert!(at(below, need.target).is_err(), "`{}` passes at PTX {below}", instance.text);
-        }
-        if instance.need.target > OLDEST.target {
-            assert!(at(version, Target::sm(75)).is_err(), "`{}` passes on sm_75", instance.text);
+    for ((version, target), group) in by_header() {
+        for chunk in group.chunks(CHUNK) {
+            let lines: Vec<&str> = chunk.iter().map(|instance| instance.text.as_str()).collect();
+            // Lines with a mistake under this header.
+            let refused = |version: PtxVersion, target: Target| -> BTreeSet<usize> {
+                let (text, first) = module_of(&version.to_string(), &target.to_string(), &lines);
+                let errors = verify(&parse(&text).unwrap()).err().unwrap_or_default();
+                errors.iter().filter_map(|error| (error.line as usize).checked_sub(first)).collect()
+            };
+            let wrong = refused(version, target);
+            assert!(
+                wrong.is_empty(),
+                "refused at {version} {target}: {:?}",
+                wrong.iter().map(|at| lines[*at]).collect::<Vec<_>>()
+            );
+            let older = refused(PtxVersion::new(6, 2), target);
+            let smaller = refused(version, Target::sm(74));
+            for (at, instance) in chunk.iter().enumerate() {
+                assert_eq!(older.contains(&at), instance.need.version > PtxVersion::new(6, 2), "{}", instance.text);
+                assert_eq!(smaller.contains(&at), instance.need.target > Target::sm(74), "{}", instance.text);
+            }
         }
     }
+}
+
+/// Whether a message of the assembler is about the text. C7600 is not: an allocator that cannot hold the accumulators of many
+/// unrelated products at once has read them all.
+fn is_refusal(message: &str) -> bool {
+    let about_text = message.contains("error   :") || message.contains("fatal");
+    about_text && !message.contains("aborted due to errors") && !message.contains("(C7600)")
 }
 
 /// Assembles every instance at exactly the version and target that the table gives, with the ptxas named by `PTXAS`.
@@ -50,22 +76,16 @@ fn assembler_accepts_every_form() {
         println!("skipped: set PTXAS to the path of ptxas");
         return;
     };
-    let mut groups: BTreeMap<(PtxVersion, Target), Vec<String>> = BTreeMap::new();
-    for instance in instances().into_iter().filter(|instance| instance.alone) {
-        let need = instance.need.and(OLDEST);
-        let version = need.version.max(need.target.introduced());
-        groups.entry((version, need.target)).or_default().push(instance.text);
-    }
     let folder = std::env::temp_dir().join(format!("tilewright-ptx-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut refused = Vec::new();
-    for ((version, target), lines) in &groups {
-        // Every instruction in a branch of its own would be kinder to the assembler's optimiser; we only want its front end.
-        for chunk in lines.chunks(1000) {
-            let head = module_text(&version.to_string(), &target.to_string(), &chunk.join("\n"));
-            let first = head.lines().position(|line| line == chunk[0]).unwrap() + 1;
+    for ((version, target), group) in by_header() {
+        let lines: Vec<&str> = group.iter().map(|instance| instance.text.as_str()).collect();
+        // Few at a time: the back end takes more than linear time for many matrix products.
+        for chunk in lines.chunks(100) {
+            let (text, first) = module_of(&version.to_string(), &target.to_string(), chunk);
             let path = folder.join("forms.ptx");
-            std::fs::write(&path, head).unwrap();
+            std::fs::write(&path, text).unwrap();
             let run = Command::new(&ptxas)
                 .args(["-O0", "--opt-level", "0", "-arch", &target.to_string(), "-o"])
                 .arg(folder.join("forms.cubin"))
@@ -73,7 +93,7 @@ fn assembler_accepts_every_form() {
                 .output()
                 .unwrap();
             let stderr = String::from_utf8_lossy(&run.stderr).into_owned();
-            for message in stderr.lines().filter(|line| line.contains("error") || line.contains("fatal")) {
+            for message in stderr.lines().filter(|line| is_refusal(line)) {
                 let line = message
                     .split_once("line ")
                     .and_then(|(_, rest)| rest.split(';').next())

@@ -93,6 +93,12 @@ fn versions_and_targets() {
 }
 
 #[test]
+fn addresses_have_64_bits() {
+    let text = kernel("").replace(".address_size 64\n", "");
+    assert!(load(&text).unwrap_err().to_string().contains("`.address_size` is 32; only 64 is supported"));
+}
+
+#[test]
 fn declarations() {
     let declared = |line: &str| load(&format!(".version 8.0\n.target sm_80\n.address_size 64\n{line}\n"));
     let refused = |line: &str, message: &str| match declared(line) {

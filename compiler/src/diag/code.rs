@@ -88,27 +88,52 @@ codes! {
     TW0129 "repeated-statement" Error "a second statement on the same thing";
     TW0130 "scalar-output" Error "an output passed by value";
     TW0131 "too-many" Error "more of something than a kernel can have";
+    TW0150 "unknown-axis" Error "an op on an axis that its stage does not have";
+    TW0151 "axis-named-twice" Error "two axes of a stage with one name";
+    TW0152 "bound-twice" Error "an axis given to two parts of the machine";
 
     // TW02: sizes, divisibility, holes.
     TW0201 "not-divisible" Error "a size that is not known to be a multiple of what an op needs";
+    TW0202 "bad-factor" Error "a factor or count that is not a literal in range";
+    TW0203 "contradictory-facts" Error "facts that no size satisfies together";
+    TW0204 "cut-elements" Error "a resize that cuts away elements of the stage";
+    TW0205 "mixed-merge" Error "an axis of the result merged with one of the reduction";
+    TW0206 "not-a-swizzle" Error "a swizzle of axes that do not form a square";
+    TW0207 "not-static" Error "an extent that an op needs at compile time and nothing bounds";
+    TW0208 "too-large" Error "an extent beyond exact arithmetic";
+    TW0209 "inlined-too-far" Error "a stage that grows too large once its intermediates are inlined";
 
     // TW03: the tensor memory accelerator.
     TW0301 "strided-hole" Error "a strided tile whose holes cannot be made zero";
 
     // TW04: layout and alignment.
     TW0401 "misaligned-vector" Error "a vector access that is not known to be aligned";
+    TW0402 "straddling-vector" Error "a vector that runs from one row into the next";
+    TW0403 "vector-width" Error "an extent that no vector has";
+    TW0404 "scattered-vector" Error "a vectorised axis along which the output is not contiguous";
+    TW0405 "loop-inside-vector" Error "a loop inside a vectorised axis";
+    TW0406 "accumulators" Error "a loop over the result inside one over the terms that needs too many accumulators";
 
     // TW05: memory and resource budgets.
     TW0501 "shared-memory" Error "more shared memory than the target has";
 
     // TW06: collectives.
-    TW0601 "wrong-collective" Error "an operation run by other threads than it needs";
+    TW0601 "same-element" Error "an element written by several threads";
+    TW0602 "too-many-threads" Error "more bound iterations than units";
+    TW0603 "partial-warp" Error "a block that is not made of whole warps";
+    TW0604 "bind-order" Error "a unit bound inside a smaller one";
+    TW0690 "idle-threads" Warning "threads of the block without work";
 
     // TW07: dependences, ownership, synchronisation.
-    TW0701 "not-the-owner" Error "a register element read by a thread that does not hold it";
+    TW0702 "unscheduled-reduction" Error "an intermediate reduction without a schedule";
+    TW0703 "bound-reduction" Error "a reduction axis given to several threads";
 
     // TW09: bounds.
     TW0901 "out-of-bounds" Error "a read outside its tensor";
+    TW0902 "bounds-undecided" Error "a read that cannot be shown to stay inside its tensor";
+    TW0903 "zero-divisor" Error "an integer divisor that may be 0";
+    TW0904 "index-divisor" Error "the divisor of an index that may be 0 or negative";
+    TW0905 "too-large-to-inline" Error "too many reads through intermediates to be checked";
 
     // TW10: numerics.
     TW1001 "empty-argmax" Error "an argmax or argmin over a range that may be empty";
@@ -118,6 +143,7 @@ codes! {
     TW1005 "dot-type" Error "a `dot` of a type that it does not exist for";
     TW1006 "order-without-effect" Error "an order for a reduction that has none";
     TW1007 "promotion" Error "a promotion interval where there is none";
+    TW1008 "reordered-terms" Error "a schedule that changes the order of an ordered reduction";
 
     // TW90: our own bug.
     TW9001 "internal" Error "a defect of the compiler";

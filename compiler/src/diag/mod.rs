@@ -8,11 +8,13 @@ mod code;
 mod render;
 mod sink;
 mod snippet;
-pub mod suggest;
 #[cfg(test)]
 mod tests;
+
+pub mod suggest;
 pub mod tw00xx;
 pub mod tw01xx;
+pub mod tw01xx_schedule;
 pub mod tw02xx;
 pub mod tw03xx;
 pub mod tw04xx;
@@ -130,4 +132,9 @@ impl Diagnostic {
         self.help.push(Suggestion { text: text.into(), replacement: Some((span, replacement.into())) });
         self
     }
+}
+
+/// `N = 5, M = 2`: sizes or indices of a witness.
+pub(crate) fn assignment(values: &[(String, i128)]) -> String {
+    values.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }

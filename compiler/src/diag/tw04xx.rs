@@ -1,37 +1,194 @@
 //! TW04: layout and alignment.
 
+use super::tw02xx::prefix;
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
-/// TW0401: a vector access that is not known to be aligned.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// TW0401: a vector access whose address is not known to be aligned.
+#[derive(Clone, Debug)]
 pub struct MisalignedVector {
-    /// The element at which a vector starts: `x[1, 0, 0]`.
-    pub element: String,
-    /// Its offset in elements, in the user's names: `sb`.
-    pub offset: String,
-    /// Elements per vector.
-    pub vector: u64,
-    /// The op that makes the vectors.
+    /// The vectorised axis.
+    pub axis: String,
+    /// Lanes of the access.
+    pub lanes: i128,
+    /// The tensor.
+    pub tensor: String,
+    /// The read, or the left-hand side.
+    pub access: Span,
+    /// The `vectorize` op.
     pub span: Span,
-    /// The access.
-    pub access: Option<Span>,
-    /// The fact that would decide it: `sb % 4 == 0`.
-    pub fact: Option<String>,
+    /// Sizes, the indices of the element accessed first, and its offset.
+    #[allow(clippy::type_complexity, reason = "three parts of one witness")]
+    pub witness: Option<(Vec<(String, i128)>, Vec<i128>, i128)>,
+    /// Facts that make it right, proved to suffice.
+    pub facts: Vec<String>,
 }
 
 impl IntoDiagnostic for MisalignedVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let MisalignedVector { element, offset, vector, span, access, fact } = self;
-        let title = format!("{element} is at element {offset}, not known to be a multiple of {vector}");
+        let Self { axis, lanes, tensor, access, span, witness, facts } = self;
+        let title = format!("cannot vectorise `{axis}`: the accesses of `{tensor}` are not known to be aligned to {lanes} elements");
         let mut diagnostic = Diagnostic::new(Code::TW0401, span, title)
-            .note(format!("a vector of {vector} elements must start at a multiple of {vector} elements"));
-        if let Some(access) = access {
-            diagnostic = diagnostic.label(access, "accessed here");
+            .label(access, "this access is a vector")
+            .note(format!("a vector of {lanes} elements starts at a multiple of {lanes} elements from an aligned base"));
+        if let Some((dims, indices, offset)) = witness {
+            let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
+            diagnostic = diagnostic.counterexample(format!(
+                "{}a vector starts at {tensor}[{indices}], which is element {offset}; {offset} is not a multiple of {lanes}",
+                prefix(&dims)
+            ));
         }
-        match fact {
-            Some(fact) => diagnostic.help(format!("state it, and launches will check it: `where {fact}`")),
-            None => diagnostic,
+        if !facts.is_empty() {
+            diagnostic = diagnostic.help(format!("state the fact: `where {}`", facts.join(", ")));
         }
+        diagnostic.help(format!("or remove `vectorize {axis}`"))
     }
 }
+
+/// TW0402: a vector that would run from one row into the next of axes that are not contiguous.
+#[derive(Clone, Debug)]
+pub struct StraddlingVector {
+    /// The vectorised axis.
+    pub axis: String,
+    /// Its extent.
+    pub lanes: i128,
+    /// The tensor.
+    pub tensor: String,
+    /// The read, or the left-hand side.
+    pub access: Span,
+    /// The `vectorize` op.
+    pub span: Span,
+    /// Sizes, and the indices of the two neighbouring lanes that are not neighbours in memory, with their offsets.
+    #[allow(clippy::type_complexity, reason = "three parts of one witness")]
+    pub witness: Option<(Vec<(String, i128)>, [(Vec<i128>, i128); 2])>,
+    /// The largest extent that works, if one does.
+    pub instead: Option<i128>,
+}
+
+impl IntoDiagnostic for StraddlingVector {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, lanes, tensor, access, span, witness, instead } = self;
+        let title = match witness {
+            Some(_) => format!("cannot vectorise `{axis}`: {lanes} elements of `{tensor}` along it do not stay in one row"),
+            None => format!("could not prove that {lanes} elements of `{tensor}` along `{axis}` stay in one row"),
+        };
+        let mut diagnostic = Diagnostic::new(Code::TW0402, span, title)
+            .label(access, "this access is a vector")
+            .note("axes that are not contiguous were merged: a run of the merged axis is contiguous only inside one row");
+        if let Some((dims, [a, b])) = witness {
+            let show = |(indices, offset): &(Vec<i128>, i128)| {
+                let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
+                format!("{tensor}[{indices}] at element {offset}")
+            };
+            diagnostic = diagnostic
+                .counterexample(format!("{}one vector holds {} and {}", prefix(&dims), show(&a), show(&b)));
+        }
+        if let Some(instead) = instead {
+            diagnostic = diagnostic.help(format!("split by {instead} and vectorise that: it divides the row"));
+        }
+        diagnostic.help(format!("or remove `vectorize {axis}`"))
+    }
+}
+
+/// TW0403: an extent that no vector has.
+#[derive(Clone, Debug)]
+pub struct VectorWidth {
+    /// The axis.
+    pub axis: String,
+    /// Its extent.
+    pub lanes: i128,
+    /// Where.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for VectorWidth {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, lanes, span } = self;
+        Diagnostic::new(Code::TW0403, span, format!("a vector has 1, 2, 4, 8, 16, 32 or 64 lanes; `{axis}` has {lanes}"))
+            .note("an access instruction moves a power of two of elements, up to 16 bytes; longer vectors use several")
+            .help("split by a power of two and vectorise the inner part")
+    }
+}
+
+/// TW0404: the elements written along a vectorised axis are not neighbours.
+#[derive(Clone, Debug)]
+pub struct ScatteredVector {
+    /// The vectorised axis.
+    pub axis: String,
+    /// The output.
+    pub tensor: String,
+    /// Distance of neighbouring lanes in elements, if it is the same everywhere.
+    pub step: Option<String>,
+    /// The left-hand side.
+    pub access: Span,
+    /// The `vectorize` op.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for ScatteredVector {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, tensor, step, access, span } = self;
+        let title = match step {
+            Some(step) => {
+                format!("cannot vectorise `{axis}`: neighbours along it lie {step} elements apart in `{tensor}`")
+            }
+            None => format!("cannot vectorise `{axis}`: neighbours along it are not neighbours in `{tensor}`"),
+        };
+        Diagnostic::new(Code::TW0404, span, title)
+            .label(access, "the elements written")
+            .help(format!("vectorise the axis along which `{tensor}` is contiguous: its last one"))
+    }
+}
+
+/// TW0405: a loop inside a vector.
+#[derive(Clone, Debug)]
+pub struct LoopInsideVector {
+    /// The vectorised axis.
+    pub axis: String,
+    /// The axis inside it.
+    pub inside: String,
+    /// The `vectorize` op.
+    pub span: Span,
+    /// All sequential axes, in an order that works.
+    pub order: Vec<String>,
+}
+
+impl IntoDiagnostic for LoopInsideVector {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, inside, span, order } = self;
+        Diagnostic::new(Code::TW0405, span, format!("`{axis}` is vectorised, and the loop over `{inside}` is inside it"))
+            .note("the lanes of a vector are the innermost loop")
+            .help(format!("add `reorder {};`", order.join(", ")))
+    }
+}
+
+/// TW0406: a loop over the result inside a loop over the terms whose extent is not known.
+#[derive(Clone, Debug)]
+pub struct AccumulatorExtent {
+    /// The axis of the result.
+    pub axis: String,
+    /// Its extent.
+    pub extent: String,
+    /// Number of accumulators, if it is known and too large.
+    pub count: Option<i128>,
+    /// The reduction axis around it.
+    pub around: String,
+    /// Where the axis was introduced.
+    pub span: Span,
+    /// All sequential axes with those of the reduction innermost.
+    pub order: Vec<String>,
+}
+
+impl IntoDiagnostic for AccumulatorExtent {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, extent, count, around, span, order } = self;
+        let title = match count {
+            Some(count) => format!("the loop over `{axis}` inside the loop over `{around}` needs {count} accumulators"),
+            None => format!("the loop over `{axis}` is inside the loop over `{around}`, and its extent {extent} is not known"),
+        };
+        Diagnostic::new(Code::TW0406, span, title)
+            .note("each element of the inner loop keeps an accumulator in registers; at most 256 fit")
+            .help(format!("put the reduction innermost: `reorder {};`", order.join(", ")))
+    }
+}
+

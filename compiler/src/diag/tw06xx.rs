@@ -1,31 +1,140 @@
-//! TW06: collectives.
+//! TW06: collectives: which threads run what.
 
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
-/// TW0601: an operation run by other threads than it needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrongCollective {
-    /// The operation: "a plain store", "`wgmma`".
-    pub operation: String,
-    /// Where it is.
-    pub span: Span,
-    /// The threads it needs: "exactly one thread per element".
-    pub needs: String,
-    /// The threads that would run it: "32 threads".
-    pub has: String,
-    /// One case: the threads and the element.
-    pub witness: Option<String>,
-    /// Complete edits, in words with their code between backticks.
-    pub edits: Vec<String>,
+fn product(axes: &[(String, i128)]) -> String {
+    axes.iter().map(|(name, n)| format!("`{name}` {n}")).collect::<Vec<_>>().join(" × ")
 }
 
-impl IntoDiagnostic for WrongCollective {
+/// TW0601: several threads run the same iteration.
+#[derive(Clone, Debug)]
+pub struct SameElement {
+    /// The stage.
+    pub stage: String,
+    /// Threads that run each iteration.
+    pub group: i128,
+    /// Threads of the block.
+    pub threads: i128,
+    /// Whether warps are bound.
+    pub warps: bool,
+    /// Where.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for SameElement {
     fn into_diagnostic(self) -> Diagnostic {
-        let WrongCollective { operation, span, needs, has, witness, edits } = self;
-        let title = format!("{operation} needs {needs}, and {has} would run it");
-        let mut diagnostic = Diagnostic::new(Code::TW0601, span, title);
-        diagnostic.counterexample = witness;
-        edits.into_iter().fold(diagnostic, Diagnostic::help)
+        let Self { stage, group, threads, warps, span } = self;
+        let diagnostic = Diagnostic::new(Code::TW0601, span, format!("{group} threads would each write the same element of `{stage}`"))
+            .note("a plain store is run by exactly one thread for each element");
+        if warps {
+            diagnostic
+                .note("a bound warp has 32 lanes, and no axis is bound to them")
+                .help("bind an axis inside the warp: `bind …: thread;`")
+        } else {
+            diagnostic
+                .note(format!("the block has {threads} threads, and no axis is bound to them"))
+                .help("bind an axis: `bind …: thread;`")
+                .help("or launch one thread: `launch threads(1);`")
+        }
+    }
+}
+
+/// TW0602: more iterations than units.
+#[derive(Clone, Debug)]
+pub struct TooManyThreads {
+    /// `thread`, `warp` or `lane`.
+    pub unit: &'static str,
+    /// The bound axes with their extents.
+    pub axes: Vec<(String, i128)>,
+    /// Product of the extents.
+    pub count: i128,
+    /// Units there are.
+    pub room: i128,
+    /// Threads of the block.
+    pub threads: i128,
+    /// The last `bind`.
+    pub span: Span,
+    /// The `launch` item.
+    pub launch: Option<Span>,
+}
+
+impl IntoDiagnostic for TooManyThreads {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { unit, axes, count, room, threads, span, launch } = self;
+        let mut diagnostic = Diagnostic::new(Code::TW0602, span, format!("{count} {unit}s are needed and there are {room}"))
+            .note(format!("bound to {unit}s: {}", product(&axes)));
+        if let Some(launch) = launch {
+            diagnostic = diagnostic.label(launch, format!("the block has {threads} threads"));
+        }
+        match unit {
+            "lane" => diagnostic.help("split the axis by 32 and bind the inner part"),
+            _ if count <= 1024 && unit == "thread" => diagnostic.help(format!("write `launch threads({count});`, or split by at most {room}")),
+            _ => diagnostic.help(format!("split the axis so that at most {room} iterations are bound")),
+        }
+    }
+}
+
+/// TW0603: warps in a block whose threads are not a multiple of 32.
+#[derive(Clone, Debug)]
+pub struct ThreadsOfWarps {
+    /// Threads of the block.
+    pub threads: i128,
+    /// The `launch` item, or the schedule.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for ThreadsOfWarps {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { threads, span } = self;
+        let next = (threads + 31) / 32 * 32;
+        Diagnostic::new(Code::TW0603, span, format!("a block of {threads} threads is not made of whole warps"))
+            .note("an axis is bound to warps, and a warp has 32 threads")
+            .help(format!("write `launch threads({next});`"))
+    }
+}
+
+/// TW0604: a warp inside a thread.
+#[derive(Clone, Debug)]
+pub struct BindOrder {
+    /// The axis bound to warps.
+    pub outer: String,
+    /// The axis bound to threads.
+    pub inner: String,
+    /// The `bind` to threads.
+    pub span: Span,
+    /// The `bind` to warps.
+    pub other: Span,
+}
+
+impl IntoDiagnostic for BindOrder {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { outer, inner, span, other } = self;
+        Diagnostic::new(Code::TW0604, span, format!("`{inner}` is bound to threads outside `{outer}`, which is bound to warps"))
+            .label(other, "a thread has no warps to give out")
+            .note("binds nest by the order of the loops: each unit is a part of the one around it")
+            .help(format!("add `reorder {outer}, {inner};` before the binds"))
+    }
+}
+
+/// TW0690: threads without work.
+#[derive(Clone, Debug)]
+pub struct IdleThreads {
+    /// The stage.
+    pub stage: String,
+    /// Threads with work.
+    pub busy: i128,
+    /// Threads of the block.
+    pub threads: i128,
+    /// The `launch` item.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for IdleThreads {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, busy, threads, span } = self;
+        let idle = threads - busy;
+        Diagnostic::new(Code::TW0690, span, format!("{idle} of {threads} threads of each block are idle in `{stage}`"))
+            .help(format!("bind as many iterations as there are threads, or write `launch threads({busy});`"))
     }
 }

@@ -3,36 +3,41 @@
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
-/// TW0701: a register element read by a thread that does not hold it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotTheOwner {
-    /// The stage in registers.
-    pub stage: String,
-    /// The stage that reads it.
-    pub reader: String,
-    /// The deciding op or statement of `stage`.
+/// TW0702: a reduction that nobody scheduled and that its readers would repeat.
+#[derive(Clone, Debug)]
+pub struct UnscheduledReduction {
+    /// The intermediate.
+    pub name: String,
+    /// The reduction.
     pub span: Span,
-    /// The read.
-    pub read: Option<Span>,
-    /// The element: `e[0, 4]`.
-    pub element: String,
-    /// The thread that holds it.
-    pub holder: u64,
-    /// The thread that reads it.
-    pub wanted_by: u64,
+    /// The left-hand side.
+    pub head: Span,
 }
 
-impl IntoDiagnostic for NotTheOwner {
+impl IntoDiagnostic for UnscheduledReduction {
     fn into_diagnostic(self) -> Diagnostic {
-        let NotTheOwner { stage, reader, span, read, element, holder, wanted_by } = self;
-        let title = format!("`{reader}` reads elements of `{stage}` that other threads hold");
-        let mut diagnostic = Diagnostic::new(Code::TW0701, span, title)
-            .counterexample(format!("{element} is held by thread {holder} and read by thread {wanted_by}"))
-            .help(format!("distribute it like its reader: `like {reader};`"))
-            .help(format!("or share it: `schedule {stage} in shared …`"));
-        if let Some(read) = read {
-            diagnostic = diagnostic.label(read, "read here");
-        }
-        diagnostic
+        let Self { name, span, head } = self;
+        Diagnostic::new(Code::TW0702, span, format!("the reduction of `{name}` has no schedule"))
+            .label(head, format!("`{name}` is not an output"))
+            .note(format!("an intermediate without a schedule is computed at every read, and `{name}` would be reduced again for each"))
+            .help(format!("write `inline {name};` if that is what you want, or make `{name}` an output"))
+    }
+}
+
+/// TW0703: terms of a reduction given to different threads.
+#[derive(Clone, Debug)]
+pub struct BoundReduction {
+    /// The reduction axis.
+    pub axis: String,
+    /// The `bind`.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for BoundReduction {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, span } = self;
+        Diagnostic::new(Code::TW0703, span, format!("`{axis}` is reduced over, and each thread would hold only a part of the result"))
+            .note("combining parts of different threads is `reduce`, which is not supported yet")
+            .help(format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"))
     }
 }

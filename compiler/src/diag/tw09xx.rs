@@ -1,35 +1,200 @@
-//! TW09: bounds.
+//! TW09: bounds. What is reported about reads outside their tensors and about divisors, and how it is said.
 
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
-/// TW0901: a read outside its tensor.
+/// The smallest failing case, in the user's names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Witness {
+    /// The sizes that matter and their values.
+    pub sizes: Vec<(String, i64)>,
+    /// The element that is computed: `y[0, 0]`.
+    pub element: String,
+    /// Axes of reductions and their values.
+    pub axes: Vec<(String, i128)>,
+    /// Elements of intermediates on the way: `t[1]`.
+    pub through: Vec<String>,
+    /// Conditions that depend on data, as they are when it happens.
+    pub conditions: Vec<String>,
+}
+
+impl Witness {
+    /// `N = 3: y[0] with k = 1 reads t[2], which`, what it does, and where.
+    pub(super) fn sentence(&self, deed: &str) -> String {
+        let sizes: Vec<String> = self.sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let mut text = if sizes.is_empty() { String::new() } else { format!("{}: ", sizes.join(", ")) };
+        text += &self.element;
+        if !self.axes.is_empty() {
+            let axes: Vec<String> = self.axes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            text += &format!(" with {}", axes.join(", "));
+        }
+        for element in &self.through {
+            text += &format!(" reads {element}, which");
+        }
+        text += &format!(" {deed}");
+        if !self.conditions.is_empty() {
+            let list: Vec<String> = self.conditions.iter().map(|c| format!("`{c}`")).collect();
+            text += &format!(", where {}", list.join(" and "));
+        }
+        text
+    }
+}
+
+/// TW0901 and TW0902: a read outside its tensor, or one that could not be shown to be inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfBounds {
-    /// The tensor.
-    pub tensor: String,
-    /// The read.
-    pub span: Span,
-    /// Which of its axes, from 0.
-    pub axis: usize,
-    /// The index there, in the user's names: `W`.
-    pub index: String,
-    /// The size of the axis: `W`.
-    pub size: String,
-    /// The smallest failing case: `W = 3, i = 0, j = 0: x[0, 3]`.
-    pub witness: Option<String>,
     /// The read as written: `x[i, j + 3]`.
     pub read: String,
-    /// What a read outside gives when the author does not care: `0.0`, `0`.
+    /// The tensor.
+    pub tensor: String,
+    /// The read's tokens.
+    pub span: Span,
+    /// Where the tensor gets its shape: the parameter, or the equation of an intermediate.
+    pub declared: Span,
+    /// Whether it is an intermediate, which ends with its domain.
+    pub is_intermediate: bool,
+    /// Which dimension, from 0.
+    pub dimension: usize,
+    /// The index there, in the user's names: `j + 3`.
+    pub index: String,
+    /// First index inside and first one outside: `0` and `W`.
+    pub extent: (String, String),
+    /// The extreme that the index reaches, where it has a simple form: `W + 2`, and whether it is the largest value.
+    pub reach: Option<(String, bool)>,
+    /// The smallest failing case and the element that it reads, `x[0, 3]`; without one, the read is undecided.
+    pub witness: Option<(Witness, String)>,
+    /// Facts that make the read right, proved to.
+    pub facts: Vec<String>,
+    /// What a read outside gives when the author does not care: `0.0`, `0`, `false`.
     pub zero: &'static str,
 }
 
 impl IntoDiagnostic for OutOfBounds {
     fn into_diagnostic(self) -> Diagnostic {
-        let OutOfBounds { tensor, span, axis, index, size, witness, read, zero } = self;
-        let title = format!("`{tensor}` is read at {index} on axis {axis}, outside [0, {size})");
-        let mut diagnostic = Diagnostic::new(Code::TW0901, span, title);
-        diagnostic.counterexample = witness;
-        diagnostic.replace(span, format!("{read} or {zero}"), format!("say what is outside: `{read} or {zero}`"))
+        let Self { read, tensor, dimension, index, extent: (first, end), reach, witness, facts, zero, .. } = self;
+        let refuted = witness.is_some();
+        let range = format!("[{first}, {end})");
+        let title = match (&reach, refuted) {
+            (Some((value, up)), true) => {
+                let direction = if *up { "up" } else { "down" };
+                format!(
+                    "`{read}` reads outside `{tensor}`: dimension {dimension} is {range}, `{index}` goes {direction} to {value}"
+                )
+            }
+            (None, true) => {
+                format!(
+                    "`{read}` reads outside `{tensor}`: dimension {dimension} is {range}, `{index}` is not always in it"
+                )
+            }
+            (_, false) => format!("`{read}` cannot be shown to stay inside `{tensor}`: `{index}` in {range}"),
+        };
+        let code = if refuted { Code::TW0901 } else { Code::TW0902 };
+        let what = if self.is_intermediate { "it ends with this domain" } else { "its shape" };
+        let mut diagnostic = Diagnostic::new(code, self.span, title).label(self.declared, what);
+        if let Some((witness, element)) = witness {
+            diagnostic = diagnostic.counterexample(witness.sentence(&format!("reads {element}")));
+        } else {
+            diagnostic = diagnostic.note("neither a proof nor a failing size was found");
+        }
+        if !facts.is_empty() {
+            diagnostic = diagnostic.help(state(&facts));
+        }
+        diagnostic.replace(
+            self.span,
+            format!("{read} or {zero}"),
+            format!("say what is read outside: `{read} or {zero}`"),
+        )
     }
+}
+
+/// TW0903: an integer divisor that may be 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZeroDivisor {
+    /// The divisor as written.
+    pub divisor: String,
+    /// The quotient or remainder as written.
+    pub quotient: String,
+    /// Its tokens.
+    pub span: Span,
+    /// The smallest case in which it is 0.
+    pub witness: Option<Witness>,
+    /// Whether it depends on data, so that only a condition can rule 0 out.
+    pub depends_on_data: bool,
+    /// Facts that rule it out, proved to.
+    pub facts: Vec<String>,
+}
+
+impl IntoDiagnostic for ZeroDivisor {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { divisor, quotient, span, witness, depends_on_data, facts } = self;
+        let title = if witness.is_some() || depends_on_data {
+            format!("the divisor `{divisor}` may be 0")
+        } else {
+            format!("the divisor `{divisor}` cannot be shown not to be 0")
+        };
+        let mut diagnostic = Diagnostic::new(Code::TW0903, span, title);
+        if let Some(witness) = witness {
+            diagnostic = diagnostic.counterexample(witness.sentence("divides by 0"));
+        } else if depends_on_data {
+            diagnostic = diagnostic.note("it comes from memory or an argument, and nothing around it excludes 0");
+        }
+        if !facts.is_empty() {
+            diagnostic = diagnostic.help(state(&facts));
+        }
+        let guarded = format!("if {divisor} != 0 {{ {quotient} }} else {{ 0 }}");
+        let text = format!("say what the result is then: `{guarded}`");
+        diagnostic.replace(span, guarded, text)
+    }
+}
+
+/// TW0904: the divisor of an index that may be 0 or negative.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexDivisor {
+    /// The divisor as written.
+    pub divisor: String,
+    /// The quotient or remainder.
+    pub span: Span,
+    /// The smallest sizes for which it is not positive, and its value there.
+    pub witness: Option<(Vec<(String, i64)>, i128)>,
+    /// The fact that makes it positive.
+    pub facts: Vec<String>,
+}
+
+impl IntoDiagnostic for IndexDivisor {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { divisor, span, witness, facts } = self;
+        let known = if witness.is_some() { "is not always positive" } else { "cannot be shown to be positive" };
+        let title = format!("an index is divided by `{divisor}`, which {known}");
+        let mut diagnostic = Diagnostic::new(Code::TW0904, span, title);
+        if let Some((sizes, value)) = witness {
+            let sizes: Vec<String> = sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            diagnostic = diagnostic.counterexample(format!("{}: `{divisor}` is {value}", sizes.join(", ")));
+        }
+        if facts.is_empty() { diagnostic } else { diagnostic.help(state(&facts)) }
+    }
+}
+
+/// TW0905: an output that reads so much through intermediates that its reads cannot all be looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLargeToInline {
+    /// The output.
+    pub output: String,
+    /// Its equation.
+    pub span: Span,
+    /// How many values were looked at.
+    pub limit: usize,
+}
+
+impl IntoDiagnostic for TooLargeToInline {
+    fn into_diagnostic(self) -> Diagnostic {
+        let title = format!("`{}` reads too much through intermediates to be checked", self.output);
+        Diagnostic::new(Code::TW0905, self.span, title)
+            .note(format!("after {} values, reads of intermediates followed, some were still open", self.limit))
+            .help("write the domain of an intermediate so that its own reads are inside for all of it")
+    }
+}
+
+/// The help that proposes facts.
+pub(super) fn state(facts: &[String]) -> String {
+    format!("state it, and launches will check it: `where {}`", facts.join(", "))
 }

@@ -2,6 +2,7 @@
 
 use tilewright_kernel::ElementType;
 
+use super::tw09xx::{Witness, state};
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
@@ -12,24 +13,22 @@ pub struct EmptyArgmax {
     pub reduction: &'static str,
     /// The reduction.
     pub span: Span,
-    /// The extent of its range, in the user's names.
-    pub extent: String,
-    /// Sizes for which it is empty.
-    pub witness: Option<String>,
-    /// The fact that rules it out: `N >= 1`.
-    pub fact: Option<String>,
+    /// Its range, in the user's names: `0..N`.
+    pub range: String,
+    /// The smallest case in which it is empty.
+    pub witness: Option<Witness>,
+    /// Facts that rule it out, proved to: `N >= 1`.
+    pub facts: Vec<String>,
 }
 
 impl IntoDiagnostic for EmptyArgmax {
     fn into_diagnostic(self) -> Diagnostic {
-        let EmptyArgmax { reduction, span, extent, witness, fact } = self;
-        let title = format!("`{reduction}` over {extent} elements may have nothing to choose from");
+        let EmptyArgmax { reduction, span, range, witness, facts } = self;
+        let known = if witness.is_some() { "may have" } else { "cannot be shown not to have" };
+        let title = format!("`{reduction}` over {range} {known} nothing to choose from");
         let mut diagnostic = Diagnostic::new(Code::TW1001, span, title);
-        diagnostic.counterexample = witness;
-        match fact {
-            Some(fact) => diagnostic.help(format!("state it, and launches will check it: `where {fact}`")),
-            None => diagnostic,
-        }
+        diagnostic.counterexample = witness.map(|w| w.sentence(&format!("takes the `{reduction}` of nothing")));
+        if facts.is_empty() { diagnostic } else { diagnostic.help(state(&facts)) }
     }
 }
 
@@ -158,5 +157,33 @@ impl IntoDiagnostic for Promotion {
             PromotionProblem::NotPositive => return new("the promotion interval is a positive literal".to_owned()),
         };
         diagnostic.note("tensor cores keep short sums only for `e4m3` and `e5m2`")
+    }
+}
+
+/// TW1008: a schedule that changes the order of an `ordered` reduction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReorderedTerms {
+    /// The loop that is outside.
+    pub outer: String,
+    /// The loop that is inside, and whose iterations lie further apart.
+    pub inner: String,
+    /// Where the inner axis was introduced.
+    pub span: Span,
+    /// The reduction.
+    pub reduction: Span,
+}
+
+impl IntoDiagnostic for ReorderedTerms {
+    fn into_diagnostic(self) -> Diagnostic {
+        let ReorderedTerms { outer, inner, span, reduction } = self;
+        Diagnostic::new(
+            Code::TW1008,
+            span,
+            format!("the loop over `{inner}` inside the loop over `{outer}` takes the terms out of order"),
+        )
+        .label(reduction, "this reduction is `ordered`")
+        .note("`ordered` fixes the result bit for bit: terms are taken in ascending order")
+        .help(format!("put `{inner}` outside `{outer}`: `reorder {inner}, {outer};`"))
+        .help("or drop `ordered`: then any order is an admissible result")
     }
 }

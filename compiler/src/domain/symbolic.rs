@@ -22,14 +22,14 @@ pub struct Symbolic {
     pub values: Vec<Expr>,
     /// The leaves, in the order of the domain's, then the results of swizzles.
     pub variables: Vec<Leaf>,
-    /// For each swizzle result: its variable, and the variables that it depends on.
-    pub opaque: Vec<(Var, Vec<Var>)>,
+    /// For each swizzle result: its variable, and the two expressions whose exclusive or it is.
+    pub opaque: Vec<(Var, Expr, Expr)>,
 }
 
 struct Algebra<'a> {
     facts: &'a Facts,
     variables: Vec<Leaf>,
-    opaque: Vec<(Var, Vec<Var>)>,
+    opaque: Vec<(Var, Expr, Expr)>,
 }
 
 impl Arithmetic for Algebra<'_> {
@@ -53,9 +53,7 @@ impl Arithmetic for Algebra<'_> {
     fn xor(&mut self, a: &Expr, b: &Expr, bound: &Expr) -> Expr {
         let var = (self.facts.dims() + self.variables.len()) as Var;
         self.variables.push(Leaf { var, extent: self.facts.normal(bound) });
-        let mut parts = a.vars();
-        parts.extend(b.vars());
-        self.opaque.push((var, parts));
+        self.opaque.push((var, a.clone(), b.clone()));
         Expr::var(var)
     }
 }
@@ -80,15 +78,22 @@ impl Symbolic {
 
     /// Whether an expression depends on a variable, directly or through a swizzle.
     pub fn depends_on(&self, e: &Expr, var: Var) -> bool {
-        e.vars()
-            .iter()
-            .any(|v| *v == var || self.opaque.iter().any(|(o, parts)| o == v && self.any_depends(parts, var)))
+        e.vars().into_iter().any(|v| {
+            // A swizzle's operands mention only variables made before its result.
+            v == var
+                || (self.opaque.iter()).any(|(o, a, b)| *o == v && (self.depends_on(a, var) || self.depends_on(b, var)))
+        })
     }
 
-    fn any_depends(&self, parts: &[Var], var: Var) -> bool {
-        parts
-            .iter()
-            .any(|p| *p == var || self.opaque.iter().any(|(o, inner)| o == p && o > p && self.any_depends(inner, var)))
+    /// The value of every variable at a point: dimensions, leaves, then the results of swizzles.
+    pub fn assign(&self, dims: &[i64], leaves: &[i128]) -> Vec<i128> {
+        let mut values: Vec<i128> = dims.iter().map(|d| i128::from(*d)).collect();
+        values.extend_from_slice(leaves);
+        for (_, a, b) in &self.opaque {
+            let result = a.eval(&values).unwrap_or(0) ^ b.eval(&values).unwrap_or(0);
+            values.push(result);
+        }
+        values
     }
 
     /// All that is known: facts about dimensions, ranges of the variables. Expressions asked about must go through

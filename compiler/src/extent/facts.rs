@@ -63,6 +63,7 @@ impl Facts {
         for (at, constraint) in equalities.into_iter().chain(others) {
             facts.learn(constraint).ok_or(Contradiction { fact: at })?;
         }
+        facts.propagate().ok_or(Contradiction { fact: constraints.len().saturating_sub(1) })?;
         // Ranges and inequalities together may still exclude everything.
         if facts.system().is_infeasible() {
             return Err(Contradiction { fact: constraints.len().saturating_sub(1) });
@@ -176,6 +177,33 @@ impl Facts {
             return self.settle(v);
         }
         self.inequalities.push(e.clone());
+        Some(())
+    }
+
+    /// Carries upper bounds through inequalities: `M <= N` and `N <= 5` bound M.
+    fn propagate(&mut self) -> Option<()> {
+        // Each round passes bounds on by one fact; chains of facts are short.
+        for _ in 0..4 {
+            let mut learned = Vec::new();
+            for e in &self.inequalities {
+                for term in e.terms().iter().filter(|t| t.coefficient < 0) {
+                    let [Atom::Var(v)] = term.atoms[..] else { continue };
+                    // c·v ≤ rest, for the largest rest.
+                    let rest = e.sub(&Expr::var(v).scale(term.coefficient));
+                    let Some(most) = self.upper_bound(&rest) else { continue };
+                    let bound = most.div_euclid(-term.coefficient);
+                    if self.ranges.get(v as usize).is_some_and(|r| r.upper.is_none_or(|u| bound < u)) {
+                        learned.push(Expr::constant(bound).sub(&Expr::var(v)));
+                    }
+                }
+            }
+            if learned.is_empty() {
+                break;
+            }
+            for e in learned {
+                self.learn_nonnegative(&self.normal(&e))?;
+            }
+        }
         Some(())
     }
 

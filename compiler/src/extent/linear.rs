@@ -132,6 +132,9 @@ impl System {
             }
         }
         prune(&mut rows);
+        if !substitute_equalities(&mut rows) {
+            return true;
+        }
         loop {
             // Eliminate the unknown that makes the fewest new rows.
             let mut unknowns: Vec<usize> = rows.iter().flat_map(|r| r.coefficients.iter().map(|c| c.0)).collect();
@@ -187,6 +190,44 @@ fn tighten(mut row: Inequality) -> Row {
     }
     row.constant = row.constant.div_euclid(g);
     Row::Inequality(row)
+}
+
+/// Solves pairs of rows that together are an equality with an unknown of coefficient ±1, which keeps all integer
+/// solutions and loses none of their divisibility; false if there is no solution.
+fn substitute_equalities(rows: &mut Vec<Inequality>) -> bool {
+    let opposite = |a: &Inequality, b: &Inequality| {
+        a.constant == -b.constant
+            && a.coefficients.len() == b.coefficients.len()
+            && a.coefficients.iter().zip(&b.coefficients).all(|(x, y)| x.0 == y.0 && x.1 == -y.1)
+    };
+    loop {
+        let unit = |row: &Inequality| row.coefficients.iter().find(|c| c.1.abs() == 1).copied();
+        let pair = (0..rows.len()).find_map(|a| {
+            let (u, c) = unit(&rows[a])?;
+            let b = (a + 1..rows.len()).find(|b| opposite(&rows[a], &rows[*b]))?;
+            Some((a, b, u, c))
+        });
+        let Some((a, b, u, c)) = pair else { return true };
+        let (up, down) = if c > 0 { (rows[a].clone(), rows[b].clone()) } else { (rows[b].clone(), rows[a].clone()) };
+        let mut next = Vec::with_capacity(rows.len());
+        for (at, row) in rows.drain(..).enumerate() {
+            if at == a || at == b {
+                continue;
+            }
+            let row = match coefficient(&row, u) {
+                0 => Some(row),
+                c if c > 0 => combine(&row, &down, u),
+                _ => combine(&up, &row, u),
+            };
+            match row.map(tighten) {
+                Some(Row::Never) => return false,
+                Some(Row::Inequality(row)) => next.push(row),
+                Some(Row::Always) | None => {}
+            }
+        }
+        prune(&mut next);
+        *rows = next;
+    }
 }
 
 /// Keeps the strongest of rows with equal coefficients.
@@ -257,6 +298,17 @@ mod tests {
         system.at_least(0, 1);
         system.at_least(1, 1);
         system.require(&v(0).sub(&v(0).mul(&v(1))).sub(&Expr::constant(1)));
+        assert!(system.is_infeasible());
+    }
+
+    #[test]
+    fn equalities_keep_divisibility() {
+        // i = 2·⌊i / 2⌋, i < 2·n, i + 1 >= 2·n.
+        let mut system = System::new();
+        let (i, n) = (v(0), v(1));
+        system.require_zero(&i.modulo(&Expr::constant(2)));
+        system.require(&n.scale(2).sub(&i).sub(&Expr::constant(1)));
+        system.require(&i.add(&Expr::constant(1)).sub(&n.scale(2)));
         assert!(system.is_infeasible());
     }
 

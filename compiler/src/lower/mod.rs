@@ -1,3 +1,103 @@
-//! From the analysed program to PTX.
+//! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
 pub mod emit;
+mod function;
+pub mod math;
+mod narrow;
+mod stage;
+mod value;
+
+use tilewright_kernel::info::{Argument, ParameterKind};
+use tilewright_kernel::size::Constraint;
+
+use crate::domain::Symbolic;
+use crate::extent::{Expr, Facts};
+use crate::holes::Holes;
+use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
+use crate::memory::vector::{Access, Vector};
+use crate::program::Program;
+use crate::schedule::Stage;
+
+/// A stage with everything that was found out about it.
+#[derive(Clone, Debug)]
+pub struct Analysed {
+    /// The stage.
+    pub stage: Stage,
+    /// Its index maps.
+    pub symbolic: Symbolic,
+    /// Its predicates.
+    pub holes: Holes,
+    /// Its vectorised leaf.
+    pub vector: Option<Vector>,
+    /// Its accesses of tensors.
+    pub accesses: Vec<Access>,
+}
+
+/// An entry point and when it is correct.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The program.
+    pub kernel: Kernel,
+    /// Its conditions; none for the last entry point.
+    pub conditions: Vec<Constraint>,
+}
+
+/// What each `.param` receives, the same for every entry point.
+pub fn arguments(program: &Program) -> Vec<Argument> {
+    let parameters = program.parameters.iter().enumerate().map(|(p, parameter)| match parameter.kind {
+        ParameterKind::Scalar => Argument::Scalar(p as u16),
+        ParameterKind::Tensor(_) => Argument::Address(p as u16),
+    });
+    parameters.chain((0..program.dims.len()).map(|d| Argument::Dim(d as u16))).collect()
+}
+
+/// Number of blocks of a stage.
+pub fn blocks(stage: &Stage, facts: &Facts) -> Expr {
+    let extents = stage.distribution.grid.iter().map(|a| stage.domain.axes[*a].extent.clone());
+    facts.normal(&extents.fold(Expr::constant(1), |p, e| p.mul(&e)))
+}
+
+/// The entry points of a kernel, narrowest first; none if `kernel_ir` was left unbalanced, which is a defect of this room.
+pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32) -> Option<Vec<Entry>> {
+    let name = &program.name.text;
+    let mut entries = Vec::new();
+    let narrow = narrow::conditions(program, facts, stages);
+    if let Some(conditions) = &narrow {
+        let kernel = entry(program, facts, stages, threads, name.clone(), Type::I32)?;
+        entries.push(Entry { kernel, conditions: conditions.clone() });
+    }
+    if narrow.is_none_or(|c| !c.is_empty()) {
+        let kernel = entry(program, facts, stages, threads, format!("{name}_64"), Type::I64)?;
+        entries.push(Entry { kernel, conditions: Vec::new() });
+    }
+    Some(entries)
+}
+
+fn entry(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32, name: String, index: Type) -> Option<Kernel> {
+    let parameters = program.parameters.iter().map(|p| kernel_ir::Parameter {
+        name: p.name.to_string(),
+        element: p.element,
+        kind: match &p.kind {
+            ParameterKind::Scalar => kernel_ir::ParameterKind::Scalar,
+            ParameterKind::Tensor(tensor) => kernel_ir::ParameterKind::Tensor { written: tensor.role.is_written() },
+        },
+    });
+    let dims = program.dims.iter().enumerate().map(|(d, dim)| {
+        let e = Expr::var(d as u32);
+        let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+        // Zero extents reach the kernel too, whatever the facts say of sizes of at least 1.
+        let low = facts.lower_bound(&e).map_or(0, clamp).min(0);
+        let most = if index == Type::I32 { narrow::LIMIT } else { i64::MAX };
+        let high = facts.upper_bound(&e).map_or(most, clamp).min(most);
+        kernel_ir::Dimension { name: dim.name.to_string(), range: Range::new(low, high.max(low)) }
+    });
+    let signature =
+        Signature { name, parameters: parameters.collect(), dims: dims.collect(), arguments: arguments(program), threads };
+    let mut builder = Builder::new(signature);
+    for analysed in stages {
+        let own = blocks(&analysed.stage, facts);
+        let guard = (stages.len() > 1).then_some(&own);
+        stage::lower(&mut builder, program, facts, analysed, threads, guard, index);
+    }
+    builder.finish().ok()
+}

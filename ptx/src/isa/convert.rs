@@ -51,8 +51,8 @@ family! {
         ];
         /// Generic address of an address in a space, or back with `.to`.
         Cvta: "9.7.9.20", None, None, [
-            "cvta.<const|global|local|shared|shared::cta|shared::cluster|param@7.7>.<u32|u64> d, a:T0&",
-            "cvta.to.<const|global|local|shared|shared::cta|shared::cluster|param@7.7>.<u32|u64> d, a:T0!",
+            "cvta.<const|global|local|shared|shared::cta|shared::cluster|param@7.7>.u64 d, a:T0&",
+            "cvta.to.<const|global|local|shared|shared::cta|shared::cluster|param@7.7>.u64 d, a:T0!",
         ];
         /// Whether a generic address lies in a space.
         Isspacep: "9.7.9.19", None, None, [

@@ -1,4 +1,5 @@
-//! The verifier: what a module must be before anybody executes or assembles it. It reports everything that it finds.
+//! The verifier: what a module must be before anybody executes or assembles it. It reports what it finds, up to a
+//! thousand violations.
 //!
 //! Verified:
 //! - names are PTX identifiers and unique in their scope; ids belong to their tables; what an instruction mentions is declared
@@ -9,7 +10,7 @@
 //!   used with `.local` only; branches go to labels, `brx.idx` to a table, calls to functions with as many arguments;
 //! - variables: sizes and alignments, initial values fit, unsized arrays are external or initialised; launch directives are on
 //!   kernels, positive, within the limits of the machine, and not contradictory;
-//! - version and target provide every instruction, modifier, operand, special register and directive that is used, and the
+//! - addresses have 64 bits; version and target provide every instruction, modifier, operand, special register and directive that is used, and the
 //!   version knows the target.
 //!
 //! Not verified: types of call arguments beyond their number; initial values of nested arrays element by element; whether
@@ -25,6 +26,9 @@ use crate::check::SelectFault;
 use crate::module::{Directive, Function, Module};
 use crate::types::StateSpace;
 use crate::version::{PtxVersion, Requirement, Target};
+
+/// Most violations that are reported.
+const MAX_ERRORS: usize = 1000;
 
 /// A violation.
 #[derive(Clone, PartialEq, Debug)]
@@ -53,6 +57,8 @@ pub enum VerifyErrorKind {
         /// What the module says.
         have: Requirement,
     },
+    /// `.address_size` is not 64: assemblers have dropped 32-bit addresses.
+    AddressSize(u8),
     /// A name is used twice in a scope.
     DuplicateName(String),
     /// A name is no PTX identifier.
@@ -147,6 +153,7 @@ impl fmt::Display for VerifyError {
             VerifyErrorKind::Form(fault) => write_select_fault(fault, f),
             VerifyErrorKind::Guard => f.write_str("the guard is no predicate register of this function"),
             VerifyErrorKind::Requirement { need, have } => write!(f, "needs {need}; the module has {have}"),
+            VerifyErrorKind::AddressSize(bits) => write!(f, "`.address_size` is {bits}; only 64 is supported"),
             VerifyErrorKind::DuplicateName(name) => write!(f, "`{name}` is declared twice"),
             VerifyErrorKind::Identifier(name) => write!(f, "`{name}` is no PTX identifier"),
             VerifyErrorKind::Undeclared(name) => write!(f, "`{name}` is not declared here"),
@@ -199,11 +206,14 @@ pub fn requirement(module: &Module) -> Requirement {
     need
 }
 
-/// Checks a module; returns every violation.
+/// Checks a module; returns its violations, at most a thousand.
 pub fn verify(module: &Module) -> Result<(), Vec<VerifyError>> {
     let mut verifier = Verifier { module, function: None, errors: Vec::new() };
     let introduced = Requirement { version: module.target.introduced(), target: Target { sm: 0, specific: false } };
     verifier.require(introduced, 0, &|| format!(".target {}", module.target));
+    if module.address_size != 64 {
+        verifier.report(0, String::new(), VerifyErrorKind::AddressSize(module.address_size));
+    }
     verifier.declarations();
     for function in &module.functions {
         verifier.function = Some(function);
@@ -222,6 +232,9 @@ struct Verifier<'m> {
 
 impl Verifier<'_> {
     fn report(&mut self, line: u32, inst: String, kind: VerifyErrorKind) {
+        if self.errors.len() == MAX_ERRORS {
+            return;
+        }
         let function = self.function.map(|function| function.name.clone()).unwrap_or_default();
         self.errors.push(VerifyError { function, line, inst, kind });
     }

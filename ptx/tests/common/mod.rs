@@ -47,6 +47,23 @@ pub fn instances() -> Vec<Instance> {
             }
         }
     }
+    // Parse the instructions in their surroundings, many at a time, to learn what they need.
+    for chunk in all.chunks_mut(CHUNK) {
+        let lines: Vec<&str> = chunk.iter().map(|instance| instance.text.as_str()).collect();
+        let (text, first) = module_of("8.8", "sm_90a", &lines);
+        let module = tilewright_ptx::parse(&text).unwrap_or_else(|error| {
+            panic!("{error}: {:?}", (error.line as usize).checked_sub(first).and_then(|line| lines.get(line)))
+        });
+        let mut needs = vec![None; chunk.len()];
+        module.functions.last().unwrap().for_each_inst(&mut |inst| {
+            if let Some(need) = (inst.line as usize).checked_sub(first).and_then(|line| needs.get_mut(line)) {
+                *need = Some(inst.requirement());
+            }
+        });
+        for (instance, need) in chunk.iter_mut().zip(needs) {
+            instance.need = need.unwrap_or_else(|| panic!("`{}` was not found again", instance.text));
+        }
+    }
     all
 }
 
@@ -100,21 +117,11 @@ fn instance(form: &'static Form, modifiers: &[Modifier], specs: &[&OperandSpec],
     }
     let head: String = modifiers.iter().map(|modifier| format!(".{modifier}")).collect();
     let text = format!("{}{head} {};", form.mnemonic, operands.join(", ")).replace(" ;", ";");
-    // Parse the instruction in its surroundings to learn what it needs.
-    let module = module_text("8.8", "sm_90a", &format!("{}\n", text));
-    let module = tilewright_ptx::parse(&module).unwrap_or_else(|error| panic!("{}: `{text}`: {error}", form.syntax));
-    let mut found = None;
-    module.functions.last()?.for_each_inst(&mut |inst| {
-        if inst.line != 0 && found.is_none() {
-            found = Some(inst);
-        }
-    });
-    let need = found?.requirement();
     let first_space = modifiers.iter().find_map(space_of);
     let param = first_space.is_some_and(|space| space.base() == StateSpace::Param);
     let control = matches!(form.mnemonic, "call" | "ret" | "exit" | "trap");
     let stores_param = param && (form.mnemonic == "st" || first_space == Some(StateSpace::ParamFunc));
-    Some(Instance { text, need, alone: !control && !stores_param })
+    Some(Instance { text, need: Requirement::ANCIENT, alone: !control && !stores_param })
 }
 
 fn space_of(modifier: &Modifier) -> Option<StateSpace> {
@@ -190,6 +197,16 @@ fn operand(form: &Form, modifiers: &[Modifier], spec: &OperandSpec, index: usize
     })
 }
 
+/// Instances in one module.
+pub const CHUNK: usize = 500;
+
+/// A module around these lines, and the number of the first line, from 1.
+pub fn module_of(version: &str, target: &str, lines: &[&str]) -> (String, usize) {
+    let text = module_text(version, target, &lines.join("\n"));
+    let first = text.lines().position(|line| line == lines[0]).expect("the first line stands alone") + 1;
+    (text, first)
+}
+
 /// A module whose kernel declares every register and name that instances mention, around these statements.
 pub fn module_text(version: &str, target: &str, statements: &str) -> String {
     format!(
@@ -200,8 +217,7 @@ pub fn module_text(version: &str, target: &str, statements: &str) -> String {
          .reg .pred %p<64>;\n.reg .b16 %h<64>;\n.reg .b32 %r<256>;\n.reg .b64 %rd<64>;\n.reg .f32 %f<512>;\n.reg .f64 %fd<64>;\n{quads}\
          .local .align 16 .b8 lvar[64];\n.shared .align 128 .b8 svar[4096];\n\
          .param .b32 larg;\n.param .b32 lret;\n\
-         proto: .callprototype (.param .b32 _) _ (.param .b32 _);\ntable: .branchtargets L;\n\
-         {statements}\nL:\nret;\n}}\n",
+         proto: .callprototype (.param .b32 _) _ (.param .b32 _);\ntable: .branchtargets L;\n{statements}\nL:\nret;\n}}\n",
         quads = if statements.contains("%rq") { ".reg .b128 %rq<64>;\n" } else { "" },
     )
 }

@@ -1,10 +1,12 @@
 //! One entry point: registers, regions, control flow, the line table.
 
+use std::collections::BTreeMap;
+
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
 use tilewright_ptx::{
-    Address, Block, Directive, Function, FunctionBuilder, Immediate, LabelId, Operand, RegId, ScalarType, SpecialReg,
-    Symbol,
+    Address, Block, BuildError, Directive, Function, FunctionBuilder, Guard, Immediate, Inst, LabelId, Operand, RegId,
+    ScalarType, SpecialReg, Symbol,
 };
 
 use super::EmitError;
@@ -28,6 +30,10 @@ pub(super) struct Entry<'a> {
     pub(super) addresses: Vec<(ValueId, u16, Option<RegId>)>,
     /// Base address of each tensor parameter that is accessed.
     pub(super) bases: Vec<Option<RegId>>,
+    /// An instruction of each mnemonic so far, without operands.
+    mnemonics: BTreeMap<String, Inst>,
+    /// The first instruction that the table does not take.
+    error: Option<BuildError>,
     /// What effects are subject to, in a branch that is predicated.
     pub(super) guard: Option<RegId>,
     /// Whether all threads of the block run the current region together.
@@ -51,6 +57,8 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32) -> Result<Function, EmitErr
         symbols,
         addresses: Vec::new(),
         bases: vec![None; kernel.signature.parameters.len()],
+        mnemonics: BTreeMap::new(),
+        error: None,
         guard: None,
         converged: true,
         file,
@@ -60,6 +68,9 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32) -> Result<Function, EmitErr
     entry.load_bases();
     entry.region(Kernel::BODY)?;
     entry.emit("ret", []);
+    if let Some(error) = entry.error {
+        return Err(EmitError::Build(error));
+    }
     entry.f.finish(entry.block).map_err(EmitError::Build)
 }
 
@@ -108,14 +119,31 @@ pub(super) const fn register_type(ty: Type) -> ScalarType {
 
 impl Entry<'_> {
     pub(super) fn emit(&mut self, mnemonic: &str, operands: impl IntoIterator<Item = Operand>) {
-        self.block.emit(mnemonic, operands);
+        self.add(mnemonic, operands.into_iter().collect(), None);
     }
 
     /// An instruction with an effect: subject to the guard of a predicated branch.
     pub(super) fn effect(&mut self, mnemonic: &str, operands: impl IntoIterator<Item = Operand>) {
-        match self.guard {
-            Some(guard) => self.block.emit_if(guard, false, mnemonic, operands),
-            None => self.block.emit(mnemonic, operands),
+        let guard = self.guard.map(|reg| Guard { reg, negated: false });
+        self.add(mnemonic, operands.into_iter().collect(), guard);
+    }
+
+    /// Adds an instruction. A mnemonic is looked up once: the function's builder chooses forms again, and checks every operand, when
+    /// the types of all registers are known.
+    pub(super) fn add(&mut self, mnemonic: &str, operands: Vec<Operand>, guard: Option<Guard>) {
+        if let Some(known) = self.mnemonics.get(mnemonic) {
+            let Inst { op, form, ref modifiers, .. } = *known;
+            self.block.push(Inst { guard, op, form, modifiers: modifiers.clone(), operands, line: 0 });
+            return;
+        }
+        match tilewright_ptx::inst(mnemonic, operands) {
+            Ok(inst) => {
+                self.mnemonics.insert(mnemonic.to_owned(), Inst { operands: Vec::new(), ..inst.clone() });
+                self.block.push(Inst { guard, ..inst });
+            }
+            Err(error) => {
+                self.error.get_or_insert(error);
+            }
         }
     }
 
@@ -284,7 +312,7 @@ impl Entry<'_> {
     }
 
     fn jump(&mut self, predicate: RegId, negated: bool, bra: &str, target: LabelId) {
-        self.block.emit_if(predicate, negated, bra, [target.into()]);
+        self.add(bra, vec![target.into()], Some(Guard { reg: predicate, negated }));
     }
 
     /// Whether a region is short and has nothing but bindings, stores and assignments.

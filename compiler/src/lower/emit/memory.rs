@@ -6,7 +6,7 @@
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
-use tilewright_ptx::{Address, Immediate, Operand, RegId, ScalarType};
+use tilewright_ptx::{Address, Guard, Immediate, Operand, RegId, ScalarType};
 
 use super::entry::{Entry, memory_type, register_type};
 use crate::kernel_ir::{IndexOp, Load, Op, ParameterKind, Region, StatementKind, Store, Type, Value, ValueId};
@@ -135,10 +135,8 @@ impl Entry<'_> {
             let from = address.offset(address.offset + i64::from(VECTOR_BYTES) * n as i64);
             let mnemonic = format!("{space}{}.{}", vector(parts.count), parts.memory);
             let operands = [group(registers.iter().map(Operand::from)), from.into()];
-            match predicate {
-                Some(predicate) => self.block.emit_if(predicate, false, &mnemonic, operands),
-                None => self.emit(&mnemonic, operands),
-            }
+            let guard = predicate.map(|reg| Guard { reg, negated: false });
+            self.add(&mnemonic, operands.into(), guard);
             self.unpack(element, &parts, &registers, lanes);
         }
     }

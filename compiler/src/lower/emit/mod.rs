@@ -13,11 +13,12 @@
 //!
 //! | room | holds |
 //! | --- | --- |
-//! | [`entry`] | registers, regions, control flow, the line table |
+//! | `entry` | registers, regions, control flow, the line table |
 //! | `memory` | addresses, loads, stores, packing of narrow lanes |
 //! | `index` | index arithmetic |
 //! | `element` | element arithmetic, comparison, selection |
 //! | `cast` | conversions |
+//! | [`functions`] | math functions, over the builder: before emission |
 //!
 //! No float operation is contracted or flushes subnormals, and every one names its rounding. Registers are numbered in the order of
 //! the program, so that the same kernel always gives the same text.
@@ -25,6 +26,7 @@
 mod cast;
 mod element;
 mod entry;
+pub mod functions;
 mod index;
 mod memory;
 

@@ -1,0 +1,77 @@
+//! The finished kernel as data: everything that the launcher needs.
+
+use tilewright_kernel::info::{self, KernelInfo, ParameterKind};
+use tilewright_kernel::{Size, SizeOp};
+
+use crate::explain;
+use crate::extent::Facts;
+use crate::lower::{self, Analysed};
+use crate::memory::vector::Class;
+use crate::program::Program;
+use crate::syntax::TokenBuffer;
+
+/// The kernel; none if a size exceeds 64 bits.
+pub(crate) fn assemble(
+    program: &Program,
+    tokens: &TokenBuffer,
+    facts: &Facts,
+    stages: &[Analysed],
+    entries: &[lower::Entry],
+    threads: u32,
+    module: &tilewright_ptx::Module,
+) -> Option<KernelInfo> {
+    let mut parameters = program.parameters.clone();
+    for (p, parameter) in parameters.iter_mut().enumerate() {
+        if let ParameterKind::Tensor(tensor) = &mut parameter.kind {
+            tensor.alignment = alignment(p, parameter.element.bytes(), facts, stages);
+        }
+    }
+    let blocks =
+        stages.iter().map(|s| lower::blocks(&s.stage, facts).to_size(facts.dims())).collect::<Option<Vec<_>>>()?;
+    let blocks = blocks.into_iter().reduce(|a, b| Size::binary(SizeOp::Max, &a, &b))?;
+    let target = module.target;
+    let entry = |e: &lower::Entry| info::Entry {
+        name: e.kernel.signature.name.clone().into(),
+        conditions: e.conditions.clone().into(),
+    };
+    let mut info = KernelInfo {
+        name: program.name.text.clone().into(),
+        dims: program.dims.clone().into(),
+        parameters: parameters.into(),
+        solved: program.solved.iter().map(|s| info::Solved { dim: s.dim, value: s.value.clone() }).collect(),
+        facts: program.facts.iter().map(|f| f.constraint.clone()).collect(),
+        requirements: Vec::new().into(),
+        entries: entries.iter().map(entry).collect(),
+        arguments: lower::arguments(program).into(),
+        launch: info::Launch { blocks, threads, cluster: 1, shared_bytes: 0 },
+        ptx: info::Ptx {
+            text: module.to_string().into(),
+            version: (module.version.major, module.version.minor),
+            target: target.to_string().into(),
+            capability: (u8::try_from(target.sm / 10).ok()?, u8::try_from(target.sm % 10).ok()?),
+            exact_capability: target.specific,
+            driver: module.version.cuda_release()?,
+        },
+        algorithm: program.algorithm.clone(),
+        statements: program.statements.iter().map(|s| tokens.span_text(*s).into()).collect(),
+        explanation: String::new().into(),
+    };
+    info.explanation = explain::text(program, facts, stages, &info).into();
+    Some(info)
+}
+
+/// What the base address of a parameter must be a multiple of: its element, or its longest vector up to 16 bytes.
+fn alignment(parameter: usize, element: u32, facts: &Facts, stages: &[Analysed]) -> u32 {
+    let mut bytes = element;
+    for analysed in stages {
+        let Some(vector) = &analysed.vector else { continue };
+        let own = analysed.accesses.iter().filter(|a| usize::from(a.parameter) == parameter && !a.is_guarded);
+        for access in own {
+            if vector.classify(&access.offset, &analysed.symbolic, facts) == Class::Vector {
+                let whole = u32::try_from(vector.lanes).unwrap_or(16).saturating_mul(element);
+                bytes = bytes.max(whole.min(16));
+            }
+        }
+    }
+    bytes
+}

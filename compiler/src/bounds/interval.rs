@@ -1,0 +1,293 @@
+//! The nodes of an algorithm evaluated over intervals: exact on single numbers, an enclosure otherwise.
+//!
+//! This is the evaluator that replays a witness, so it reads the nodes as they are and shares nothing with the normal form
+//! that proofs use. Integer values wrap to their type; what comes from memory, a scalar or floating point may be anything
+//! that its type admits.
+
+use kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Unary, Value, ValueId};
+use kernel::{Algorithm, ElementType};
+use tilewright_kernel as kernel;
+
+/// All integers from `low` to `high`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub low: i128,
+    pub high: i128,
+}
+
+/// Far beyond every size, and far from overflow.
+const FAR: i128 = 1 << 100;
+
+impl Interval {
+    pub const ANYTHING: Interval = Interval { low: -FAR, high: FAR };
+    const BOTH: Interval = Interval { low: 0, high: 1 };
+
+    pub fn point(value: i128) -> Interval {
+        Interval { low: value, high: value }
+    }
+
+    pub fn as_point(self) -> Option<i128> {
+        (self.low == self.high).then_some(self.low)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.low > self.high
+    }
+
+    pub fn intersect(self, other: Interval) -> Interval {
+        Interval { low: self.low.max(other.low), high: self.high.min(other.high) }
+    }
+
+    pub fn contains(self, value: i128) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    fn hull(self, other: Interval) -> Interval {
+        Interval { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// The hull of `op` over the corners; anything if one is lost.
+    fn corners(self, other: Interval, op: impl Fn(i128, i128) -> Option<i128>) -> Interval {
+        let mut hull: Option<Interval> = None;
+        for a in [self.low, self.high] {
+            for b in [other.low, other.high] {
+                match op(a, b) {
+                    Some(value) if (-FAR..=FAR).contains(&value) => {
+                        let value = Interval::point(value);
+                        hull = Some(hull.map_or(value, |h| h.hull(value)));
+                    }
+                    _ => return Interval::ANYTHING,
+                }
+            }
+        }
+        hull.unwrap_or(Interval::ANYTHING)
+    }
+
+    pub fn add(self, other: Interval) -> Interval {
+        self.corners(other, i128::checked_add)
+    }
+
+    pub fn sub(self, other: Interval) -> Interval {
+        self.corners(other, i128::checked_sub)
+    }
+
+    pub fn mul(self, other: Interval) -> Interval {
+        self.corners(other, i128::checked_mul)
+    }
+
+    /// ⌊self / by⌋
+    pub fn floor_div(self, by: Interval) -> Interval {
+        if by.low <= 0 { Interval::ANYTHING } else { self.corners(by, i128::checked_div_euclid) }
+    }
+
+    /// self − by·⌊self / by⌋
+    pub fn modulo(self, by: Interval) -> Interval {
+        if by.low <= 0 {
+            return Interval::ANYTHING;
+        }
+        match (by.as_point(), self.floor_div(by).as_point()) {
+            // One period: the remainder is a shift.
+            (Some(d), Some(_)) => Interval { low: self.low.rem_euclid(d), high: self.high.rem_euclid(d) },
+            _ => Interval { low: 0, high: by.high - 1 },
+        }
+    }
+}
+
+/// The integers of an element type, `bool` included.
+pub(super) fn range_of(element: ElementType) -> Option<Interval> {
+    if element == ElementType::Bool {
+        return Some(Interval::BOTH);
+    }
+    if !element.is_integer() {
+        return None;
+    }
+    let bits = element.bytes() * 8;
+    Some(if element.is_signed_integer() {
+        Interval { low: -(1_i128 << (bits - 1)), high: (1_i128 << (bits - 1)) - 1 }
+    } else {
+        Interval { low: 0, high: (1_i128 << bits) - 1 }
+    })
+}
+
+/// The values that an exact result takes once it is wrapped to `element`.
+fn wrap(value: Interval, element: ElementType) -> Interval {
+    let Some(range) = range_of(element) else { return Interval::ANYTHING };
+    if range.contains(value.low) && range.contains(value.high) {
+        return value;
+    }
+    match value.as_point() {
+        Some(v) if v.abs() < FAR => {
+            let period = range.high - range.low + 1;
+            Interval::point((v - range.low).rem_euclid(period) + range.low)
+        }
+        _ => range,
+    }
+}
+
+fn compare(op: Compare, a: Interval, b: Interval) -> Interval {
+    let (always, never) = match op {
+        Compare::Eq => (a.as_point().is_some() && a == b, a.intersect(b).is_empty()),
+        Compare::Ne => (a.intersect(b).is_empty(), a.as_point().is_some() && a == b),
+        Compare::Lt => (a.high < b.low, a.low >= b.high),
+        Compare::Le => (a.high <= b.low, a.low > b.high),
+        Compare::Gt => (a.low > b.high, a.high <= b.low),
+        Compare::Ge => (a.low >= b.high, a.high < b.low),
+    };
+    match (always, never) {
+        (true, _) => Interval::point(1),
+        (_, true) => Interval::point(0),
+        _ => Interval::BOTH,
+    }
+}
+
+/// What dimensions and axes are.
+pub(super) struct Scene<'a> {
+    pub algorithm: &'a Algorithm,
+    /// One entry a dimension.
+    pub dims: Vec<Interval>,
+    /// One entry an axis; only those in scope mean something.
+    pub axes: Vec<Interval>,
+}
+
+impl<'a> Scene<'a> {
+    pub fn new(algorithm: &'a Algorithm, dims: Vec<Interval>) -> Scene<'a> {
+        Scene { algorithm, dims, axes: vec![Interval::ANYTHING; algorithm.axes.len()] }
+    }
+
+    pub fn index(&self, id: IndexId) -> Interval {
+        let Some(&node) = self.algorithm.indices.get(id as usize) else { return Interval::ANYTHING };
+        match node {
+            Index::Literal(c) => Interval::point(i128::from(c)),
+            Index::Dim(d) => self.dims.get(usize::from(d)).copied().unwrap_or(Interval::ANYTHING),
+            Index::Axis(a) => self.axes.get(a as usize).copied().unwrap_or(Interval::ANYTHING),
+            Index::Add(a, b) => self.index(a).add(self.index(b)),
+            Index::Sub(a, b) => self.index(a).sub(self.index(b)),
+            Index::Mul(a, b) => self.index(a).mul(self.index(b)),
+            Index::Div(a, b) => self.index(a).floor_div(self.index(b)),
+            Index::Mod(a, b) => self.index(a).modulo(self.index(b)),
+            Index::Value(v) => self.value(v),
+        }
+    }
+
+    /// First and last value of an axis's range; empty if it has none.
+    pub fn range(&self, axis: AxisId) -> Interval {
+        let Some(axis) = self.algorithm.axes.get(axis as usize) else { return Interval::ANYTHING };
+        Interval { low: self.index(axis.lower).low, high: self.index(axis.upper).high.saturating_sub(1) }
+    }
+
+    /// An integer or `bool` value; anything for a float.
+    pub fn value(&self, id: ValueId) -> Interval {
+        let (Some(&node), Some(&element)) =
+            (self.algorithm.values.get(id as usize), self.algorithm.types.get(id as usize))
+        else {
+            return Interval::ANYTHING;
+        };
+        let Some(full) = range_of(element) else { return Interval::ANYTHING };
+        let exact = match node {
+            Value::Literal(bits) => {
+                // Sign-extended from the width of the type.
+                wrap(Interval::point(i128::from(bits)), element)
+            }
+            Value::FromIndex(i) => self.index(i),
+            Value::CompareIndex(op, a, b) => compare(op, self.index(a), self.index(b)),
+            Value::Compare(op, a, b) => {
+                let operand = self.algorithm.types.get(a as usize).copied().unwrap_or(ElementType::F32);
+                if range_of(operand).is_none() {
+                    return full;
+                }
+                compare(op, self.value(a), self.value(b))
+            }
+            Value::Unary(op, a) => {
+                let a = self.value(a);
+                match op {
+                    Unary::Neg => Interval::point(0).sub(a),
+                    Unary::Not if element == ElementType::Bool => Interval::point(1).sub(a),
+                    Unary::Not => Interval::point(if full.low < 0 { -1 } else { full.high }).sub(a),
+                    Unary::Abs if a.low >= 0 => a,
+                    Unary::Abs => Interval { low: if a.high < 0 { -a.high } else { 0 }, high: (-a.low).max(a.high) },
+                    _ => return full,
+                }
+            }
+            Value::Binary(op, a, b) => match self.binary(op, self.value(a), self.value(b)) {
+                Some(result) => result,
+                None => return full,
+            },
+            Value::Select(c, a, b) => match self.value(c).as_point() {
+                Some(0) => self.value(b),
+                Some(_) => self.value(a),
+                None => self.value(a).hull(self.value(b)),
+            },
+            Value::Cast(a) => {
+                let from = self.algorithm.types.get(a as usize).copied().unwrap_or(ElementType::F32);
+                if range_of(from).is_none() {
+                    return full;
+                }
+                self.value(a)
+            }
+            _ => return full,
+        };
+        wrap(exact, element)
+    }
+
+    fn binary(&self, op: Binary, a: Interval, b: Interval) -> Option<Interval> {
+        let points = a.as_point().zip(b.as_point());
+        Some(match op {
+            Binary::Add => a.add(b),
+            Binary::Sub => a.sub(b),
+            Binary::Mul => a.mul(b),
+            Binary::Max | Binary::MaxNum => Interval { low: a.low.max(b.low), high: a.high.max(b.high) },
+            Binary::Min | Binary::MinNum => Interval { low: a.low.min(b.low), high: a.high.min(b.high) },
+            // Truncated division; of non-negative numbers it is the floored one.
+            Binary::Div => match points {
+                Some((a, b)) => Interval::point(a.checked_div(b)?),
+                None if a.low >= 0 && b.low > 0 => a.floor_div(b),
+                None => return None,
+            },
+            Binary::Rem => match points {
+                Some((a, b)) => Interval::point(a.checked_rem(b)?),
+                None if a.low >= 0 && b.low > 0 => a.modulo(b),
+                None => return None,
+            },
+            // Two's complement on single numbers; of `bool`s, either operand may decide.
+            Binary::And if a == Interval::point(0) || b == Interval::point(0) => Interval::point(0),
+            Binary::And => Interval::point(points.map(|(a, b)| a & b)?),
+            Binary::Or if is_bool(a) && is_bool(b) && (a == Interval::point(1) || b == Interval::point(1)) => {
+                Interval::point(1)
+            }
+            Binary::Or => Interval::point(points.map(|(a, b)| a | b)?),
+            Binary::Xor => Interval::point(points.map(|(a, b)| a ^ b)?),
+        })
+    }
+
+    /// Whether the value may differ between two launches with equal sizes at one place: it reads memory or a scalar.
+    pub fn depends_on_data(&self, id: ValueId) -> bool {
+        match self.algorithm.values.get(id as usize) {
+            None | Some(Value::Literal(_)) => false,
+            Some(Value::Scalar(_) | Value::Variable(_) | Value::Read { .. } | Value::Reduce { .. }) => true,
+            Some(Value::Fold { .. } | Value::Component { .. }) => true,
+            Some(Value::FromIndex(i)) => self.index_depends_on_data(*i),
+            Some(Value::CompareIndex(_, a, b)) => self.index_depends_on_data(*a) || self.index_depends_on_data(*b),
+            Some(Value::Unary(_, a) | Value::Cast(a)) => self.depends_on_data(*a),
+            Some(Value::Binary(_, a, b) | Value::Compare(_, a, b)) => {
+                self.depends_on_data(*a) || self.depends_on_data(*b)
+            }
+            Some(Value::Fma(a, b, c) | Value::Select(a, b, c)) => {
+                [a, b, c].into_iter().any(|v| self.depends_on_data(*v))
+            }
+        }
+    }
+
+    fn index_depends_on_data(&self, id: IndexId) -> bool {
+        match self.algorithm.indices.get(id as usize) {
+            None | Some(Index::Literal(_) | Index::Dim(_) | Index::Axis(_)) => false,
+            Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b)) => {
+                self.index_depends_on_data(*a) || self.index_depends_on_data(*b)
+            }
+            Some(Index::Value(v)) => self.depends_on_data(*v),
+        }
+    }
+}
+
+fn is_bool(a: Interval) -> bool {
+    a.low >= 0 && a.high <= 1
+}

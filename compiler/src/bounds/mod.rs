@@ -1,0 +1,118 @@
+//! In-bounds proof of every read, and the other obligations of the algorithm: `argmax` of something, divisors not 0.
+//!
+//! Property: if nothing is reported, then for every admissible size (at least 1) every read without `or` that is executed
+//! for some output element is inside its tensor, however intermediates are inlined or computed over their domains where
+//! [`ReadBounds`] says so. A refusal carries the smallest failing case, replayed on concrete numbers by an evaluator that
+//! shares nothing with the proofs. What is approximated: some true obligations are neither proved nor refuted (undecided).
+//! Source: language.md §3 (reads, `or`, domains), theory.md §1 (verdicts) and §2 (sizes).
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | [`walk`] | every obligation with its place: over each domain, then through reads of intermediates |
+//! | [`context`] | what is known at a place, and proofs from it |
+//! | [`divisor`] | proofs that a divisor is not 0 |
+//! | [`interval`] | the nodes evaluated over intervals |
+//! | [`witness`] | the smallest failing case |
+//! | [`remedy`] | facts that would make an obligation provable |
+//! | [`report`] | from an obligation to a finding |
+
+mod context;
+mod divisor;
+mod interval;
+mod remedy;
+mod report;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod witness;
+
+use std::collections::BTreeMap;
+
+use kernel::Constraint;
+use kernel::algorithm::ValueId;
+use kernel::info::{Dim, DimKind};
+use tilewright_kernel as kernel;
+
+use crate::diag::Diagnostics;
+use crate::diag::tw09xx::TooLargeToInline;
+use crate::extent::Facts;
+use crate::program::{Obligation, Program};
+
+/// What was found out about the reads, for the rooms that place and lower them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// By the position of the read in [`Algorithm::values`](kernel::Algorithm::values).
+    pub reads: BTreeMap<ValueId, ReadBounds>,
+}
+
+/// What was found out about one read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadBounds {
+    /// The equation that it stands in.
+    pub equation: u16,
+    /// For each dimension: where its index provably is, for every element of the equation's domain and wherever the
+    /// conditions around the read hold.
+    pub inside: Vec<Inside>,
+    /// For each dimension: whether its index is a sum of axes times constants of the launch, without `/`, `%` and gathers
+    /// of axes.
+    pub affine: Vec<bool>,
+}
+
+/// On which sides an index cannot leave its dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// It is at least the first element.
+    pub not_below: bool,
+    /// It is at most the last element.
+    pub not_above: bool,
+}
+
+impl ReadBounds {
+    /// Whether no element of the equation's domain reads outside, so that `or` is never taken and no test is needed.
+    pub fn is_inside(&self) -> bool {
+        self.inside.iter().all(|i| i.not_below && i.not_above)
+    }
+}
+
+/// Checks every read and the other obligations; `facts` are those of the program, and sizes are at least 1.
+pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Bounds {
+    let divisors = program.obligations.iter().filter_map(|o| match *o {
+        Obligation::DivisorPositive { index } => Some(index),
+        _ => None,
+    });
+    let mut sound = true;
+    for index in divisors {
+        sound &= report::index_divisor(program, facts, index, diags);
+    }
+    if !sound {
+        // Indices that have no value say nothing about reads.
+        return Bounds::default();
+    }
+    let with_empty = admitting_empty(program, &[]).unwrap_or_else(|| facts.clone());
+    let given = walk::Given { facts, with_empty: &with_empty };
+    let found = walk::walk(program, given);
+    report::report(program, given, &found.failures, diags);
+    for equation in found.too_large {
+        let run = program.algorithm.equations[usize::from(equation)].components;
+        let output = program.algorithm.components[run.range()].first().map_or("?", |c| &c.name).to_owned();
+        let span = program.equation_spans[usize::from(equation)];
+        diags.report(TooLargeToInline { output, span, limit: walk::INLINED_NODES });
+    }
+    Bounds { reads: found.reads }
+}
+
+/// The facts of the program and more; none if they exclude every size.
+fn with_facts(program: &Program, more: &[Constraint]) -> Option<Facts> {
+    Facts::new(&program.dims, &constraints(program, more)).ok()
+}
+
+/// The same facts for sizes that may be 0.
+fn admitting_empty(program: &Program, more: &[Constraint]) -> Option<Facts> {
+    // Strides are what may be 0.
+    let dims: Vec<Dim> = program.dims.iter().map(|d| Dim { name: d.name.clone(), kind: DimKind::Stride }).collect();
+    Facts::new(&dims, &constraints(program, more)).ok()
+}
+
+fn constraints(program: &Program, more: &[Constraint]) -> Vec<Constraint> {
+    program.facts.iter().map(|f| f.constraint.clone()).chain(more.iter().cloned()).collect()
+}

@@ -1,0 +1,57 @@
+//! Tests of the room: what is accepted, what is refused and in which words, and verdicts against enumeration.
+
+mod accept;
+mod brute;
+mod refuse;
+
+use super::{Bounds, check};
+use crate::diag::Renderer;
+use crate::extent::Facts;
+use crate::program::{Program, build};
+use crate::syntax::{TokenBuffer, TokenMap, locate, parse};
+
+/// What the room says about a kernel.
+struct Said {
+    program: Program,
+    bounds: Bounds,
+    codes: Vec<&'static str>,
+    text: String,
+}
+
+/// Parses, builds and checks one kernel.
+fn run(source: &str) -> Said {
+    let stream = source.parse().expect("the test source has balanced brackets and Rust's tokens");
+    let (tokens, spans) = TokenBuffer::new(stream);
+    let map = TokenMap { tokens: &tokens, spans: &spans, locate };
+    let (parsed, mut found) = parse(&tokens);
+    let program = build(&parsed.kernels[0], &mut found);
+    let Some(program) = program else {
+        panic!("the kernel must build:\n{}\n{source}", Renderer::new(&map).report(&found.finish()));
+    };
+    assert!(found.is_empty(), "{}\n{source}", Renderer::new(&map).report(&found.finish()));
+    let constraints: Vec<_> = program.facts.iter().map(|f| f.constraint.clone()).collect();
+    let facts = Facts::new(&program.dims, &constraints).expect("the facts of a test are consistent");
+    let bounds = check(&program, &facts, &mut found);
+    let codes = found.found().iter().map(|d| d.code.row().code).collect();
+    let text = Renderer::new(&map).report(&found.finish());
+    Said { program, bounds, codes, text }
+}
+
+/// A kernel from its head and body.
+fn kernel(head: &str, body: &str) -> String {
+    format!("kernel K{head} {{ {body} }}")
+}
+
+/// What an accepted kernel's reads are known to be.
+fn accepted(head: &str, body: &str) -> Said {
+    let said = run(&kernel(head, body));
+    assert!(said.codes.is_empty(), "refused:\n{}\n{head} {body}", said.text);
+    said
+}
+
+/// What a refused kernel is told.
+fn refused(head: &str, body: &str) -> String {
+    let said = run(&kernel(head, body));
+    assert!(!said.codes.is_empty(), "accepted: {head} {body}");
+    said.text
+}

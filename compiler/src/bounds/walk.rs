@@ -1,0 +1,417 @@
+//! The walk over the values of an equation that meets every obligation with what is known there.
+//!
+//! Each equation is walked once over its whole domain. What cannot be proved there, and belongs to an intermediate, is
+//! left to a second walk from the outputs that follows reads into the equations concerned, with the axes replaced by the
+//! index expressions: conditions and ranges at the reader then count too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kernel::algorithm::{Binary, Run};
+use kernel::algorithm::{Index, IndexId, Reduction, Source, Value, ValueId};
+use tilewright_kernel as kernel;
+
+use super::context::Context;
+use super::divisor;
+use super::witness::{Goal, Step, equation_axes, limits};
+use super::{Inside, ReadBounds};
+use crate::extent::{Expr, Facts};
+use crate::program::Program;
+
+/// Nodes that the second walk visits at most.
+pub(super) const INLINED_NODES: usize = 20_000;
+
+/// Obligations of the second walk that are tried at most.
+const INLINED_PROOFS: usize = 2_000;
+
+/// Failing places that are kept for one obligation.
+const PLACES: usize = 4;
+
+/// An obligation that could not be proved, and what is known where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    /// The equation that the path starts from.
+    pub root: u16,
+    pub goal: Goal,
+    pub context: Context,
+}
+
+/// The facts that proofs use.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    /// Sizes are at least 1.
+    pub facts: &'a Facts,
+    /// The same facts for sizes that may be 0.
+    pub with_empty: &'a Facts,
+}
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Findings {
+    pub reads: BTreeMap<ValueId, ReadBounds>,
+    /// By the node that the obligation belongs to.
+    pub failures: BTreeMap<ValueId, Vec<Failure>>,
+    /// Outputs that read too much through intermediates.
+    pub too_large: Vec<u16>,
+}
+
+struct Walker<'a> {
+    program: &'a Program,
+    given: Given<'a>,
+    context: Context,
+    root: u16,
+    equation: u16,
+    /// Whether this is the second walk.
+    inlining: bool,
+    /// Obligations of intermediates that the first walk could not prove.
+    pending: BTreeSet<ValueId>,
+    /// Equations that hold, or lead to, pending obligations.
+    wanted: Vec<bool>,
+    entered: BTreeSet<(u16, Vec<Expr>, u64)>,
+    folds: BTreeSet<ValueId>,
+    nodes_left: usize,
+    proofs_left: usize,
+    out: Findings,
+}
+
+/// Walks all equations.
+pub(super) fn walk(program: &Program, given: Given<'_>) -> Findings {
+    let algorithm = &program.algorithm;
+    let equations = u16::try_from(algorithm.equations.len()).unwrap_or(u16::MAX);
+    let mut walker = Walker {
+        program,
+        given,
+        context: Context::new(program),
+        root: 0,
+        equation: 0,
+        inlining: false,
+        pending: BTreeSet::new(),
+        wanted: vec![false; algorithm.equations.len()],
+        entered: BTreeSet::new(),
+        folds: BTreeSet::new(),
+        nodes_left: usize::MAX,
+        proofs_left: usize::MAX,
+        out: Findings::default(),
+    };
+    let reads = reads_of_equations(program);
+    let read: BTreeSet<u16> = reads.iter().flatten().copied().collect();
+    let is_root = |equation: u16| {
+        let components = &algorithm.components[algorithm.equations[usize::from(equation)].components.range()];
+        components.iter().any(|c| c.parameter.is_some()) || !read.contains(&equation)
+    };
+    for equation in 0..equations {
+        walker.domain(equation);
+        if !is_root(equation) {
+            // Whether it fails where it is read is for the second walk to say.
+            let open = std::mem::take(&mut walker.out.failures);
+            for (value, failures) in open {
+                if failures.iter().any(|f| f.root == equation) {
+                    walker.pending.insert(value);
+                    walker.wanted[usize::from(equation)] = true;
+                } else {
+                    walker.out.failures.insert(value, failures);
+                }
+            }
+        }
+        let leads = reads[usize::from(equation)].iter().any(|e| walker.wanted[usize::from(*e)]);
+        walker.wanted[usize::from(equation)] |= leads;
+    }
+    walker.inlining = true;
+    for equation in (0..equations).filter(|e| is_root(*e)) {
+        if walker.wanted[usize::from(equation)] {
+            walker.nodes_left = INLINED_NODES;
+            walker.proofs_left = INLINED_PROOFS;
+            walker.domain(equation);
+            if walker.nodes_left == 0 || walker.proofs_left == 0 {
+                walker.out.too_large.push(equation);
+            }
+        }
+    }
+    walker.out
+}
+
+/// The equations that each equation reads.
+fn reads_of_equations(program: &Program) -> Vec<Vec<u16>> {
+    // Nodes of an equation come before its component's value and after those of the equation before.
+    let mut walk = Reads { program, found: Vec::new() };
+    let components = |e: &kernel::algorithm::Equation| program.algorithm.components[e.components.range()].to_vec();
+    let collect = |e| {
+        components(e).iter().for_each(|c| walk.value(c.value));
+        walk.found.sort_unstable();
+        walk.found.dedup();
+        std::mem::take(&mut walk.found)
+    };
+    program.algorithm.equations.iter().map(collect).collect()
+}
+
+struct Reads<'a> {
+    program: &'a Program,
+    found: Vec<u16>,
+}
+
+impl Reads<'_> {
+    fn value(&mut self, id: ValueId) {
+        if let Some(Value::Read { source: Source::Equation { equation, .. }, .. }) =
+            self.program.algorithm.values.get(id as usize)
+        {
+            self.found.push(*equation);
+        }
+        let (values, indices) = children(self.program, id);
+        values.into_iter().for_each(|v| self.value(v));
+        indices.into_iter().flat_map(|i| index_values(self.program, i)).for_each(|v| self.value(v));
+    }
+}
+
+/// The values and indices that a value is made of.
+fn children(program: &Program, id: ValueId) -> (Vec<ValueId>, Vec<IndexId>) {
+    let algorithm = &program.algorithm;
+    match algorithm.values.get(id as usize).copied() {
+        None | Some(Value::Literal(_) | Value::Scalar(_) | Value::Variable(_)) => (vec![], vec![]),
+        Some(Value::FromIndex(i)) => (vec![], vec![i]),
+        Some(Value::CompareIndex(_, a, b)) => (vec![], vec![a, b]),
+        Some(Value::Unary(_, a) | Value::Cast(a)) => (vec![a], vec![]),
+        Some(Value::Binary(_, a, b) | Value::Compare(_, a, b)) => (vec![a, b], vec![]),
+        Some(Value::Fma(a, b, c) | Value::Select(a, b, c)) => (vec![a, b, c], vec![]),
+        Some(Value::Read { indices, or, .. }) => {
+            (or.into_iter().collect(), algorithm.index_lists[indices.range()].to_vec())
+        }
+        Some(Value::Reduce { body, .. }) => (vec![body], vec![]),
+        Some(Value::Fold { states, .. }) => {
+            let states = &algorithm.folds[states.range()];
+            (states.iter().flat_map(|s| [s.init, s.step].into_iter().chain(s.merge)).collect(), vec![])
+        }
+        Some(Value::Component { fold, .. }) => (vec![fold], vec![]),
+    }
+}
+
+/// The values that an index is computed from.
+pub(super) fn index_values(program: &Program, id: IndexId) -> Vec<ValueId> {
+    match program.algorithm.indices.get(id as usize).copied() {
+        None | Some(Index::Literal(_) | Index::Dim(_) | Index::Axis(_)) => Vec::new(),
+        Some(Index::Value(v)) => vec![v],
+        Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b)) => {
+            [index_values(program, a), index_values(program, b)].concat()
+        }
+    }
+}
+
+impl Walker<'_> {
+    /// Walks an equation over its whole domain.
+    fn domain(&mut self, equation: u16) {
+        let mark = self.context.mark();
+        (self.root, self.equation) = (equation, equation);
+        for axis in equation_axes(self.program, equation).to_vec() {
+            self.context.enter_axis(self.program, axis);
+        }
+        self.components(equation);
+        self.context.reset(mark);
+    }
+
+    fn components(&mut self, equation: u16) {
+        let run = self.program.algorithm.equations[usize::from(equation)].components;
+        let folds = std::mem::take(&mut self.folds);
+        for component in &self.program.algorithm.components[run.range()] {
+            self.value(component.value);
+        }
+        self.folds = folds;
+    }
+
+    fn index(&mut self, id: IndexId) {
+        for value in index_values(self.program, id) {
+            self.value(value);
+        }
+    }
+
+    /// Walks a value where a condition holds, or fails.
+    fn value_if(&mut self, condition: ValueId, holds: bool, id: ValueId) {
+        let mark = self.context.mark();
+        self.context.assume(self.program, condition, holds);
+        self.value(id);
+        self.context.reset(mark);
+    }
+
+    fn value(&mut self, id: ValueId) {
+        self.nodes_left = self.nodes_left.saturating_sub(1);
+        if self.nodes_left == 0 || self.proofs_left == 0 {
+            return;
+        }
+        let program = self.program;
+        let algorithm = &program.algorithm;
+        let Some(&node) = algorithm.values.get(id as usize) else { return };
+        let is_bool = algorithm.types.get(id as usize) == Some(&kernel::ElementType::Bool);
+        match node {
+            // `a && b` is `if a { b } else { false }`.
+            Value::Binary(op @ (Binary::And | Binary::Or), a, b) if is_bool => {
+                self.value(a);
+                self.value_if(a, op == Binary::And, b);
+            }
+            Value::Binary(op, a, b) => {
+                self.value(a);
+                self.value(b);
+                if matches!(op, Binary::Div | Binary::Rem) && algorithm.types[id as usize].is_integer() {
+                    self.require(Goal::NonZero { value: id, divisor: b });
+                }
+            }
+            Value::Select(c, a, b) => {
+                self.value(c);
+                self.value_if(c, true, a);
+                self.value_if(c, false, b);
+            }
+            Value::Read { source, indices, or } => self.read(id, source, indices, or),
+            Value::Reduce { op, axes, body, .. } => {
+                let mark = self.context.mark();
+                let axes = algorithm.axis_lists[axes.range()].to_vec();
+                if matches!(op, Reduction::ArgMax | Reduction::ArgMin) {
+                    for &axis in &axes {
+                        self.require(Goal::NonEmpty { value: id, axis });
+                    }
+                }
+                for axis in axes {
+                    self.context.enter_axis(self.program, axis);
+                }
+                self.value(body);
+                self.context.reset(mark);
+            }
+            Value::Fold { axes, states } => {
+                if !self.folds.insert(id) {
+                    return;
+                }
+                let states = algorithm.folds[states.range()].to_vec();
+                for state in &states {
+                    self.value(state.init);
+                    state.merge.into_iter().for_each(|merge| self.value(merge));
+                }
+                let mark = self.context.mark();
+                for &axis in &algorithm.axis_lists[axes.range()] {
+                    self.context.enter_axis(self.program, axis);
+                }
+                states.iter().for_each(|state| self.value(state.step));
+                self.context.reset(mark);
+            }
+            _ => {
+                let (values, indices) = children(self.program, id);
+                indices.into_iter().for_each(|i| self.index(i));
+                values.into_iter().for_each(|v| self.value(v));
+            }
+        }
+    }
+
+    fn read(&mut self, id: ValueId, source: Source, indices: Run, or: Option<ValueId>) {
+        let list = self.program.algorithm.index_lists[indices.range()].to_vec();
+        list.iter().for_each(|&i| self.index(i));
+        or.into_iter().for_each(|v| self.value(v));
+        let dimensions: Vec<_> = list.iter().copied().zip(limits(self.program, source)).collect();
+        if !self.inlining {
+            let inside = dimensions.iter().map(|(index, limit)| self.inside(*index, limit)).collect::<Vec<_>>();
+            let affine = list.iter().map(|&i| self.is_affine(i)).collect();
+            let proved = inside.iter().all(|i| i.not_below && i.not_above);
+            self.out.reads.insert(id, ReadBounds { equation: self.equation, inside, affine });
+            if !proved && or.is_none() {
+                self.fail(Goal::Inside { read: id, dimensions });
+            }
+        } else if or.is_none() {
+            self.require(Goal::Inside { read: id, dimensions });
+        }
+        let Source::Equation { equation, .. } = source else { return };
+        if self.inlining && self.wanted[usize::from(equation)] {
+            self.enter(id, equation, &list, or.is_some());
+        }
+    }
+
+    /// Follows a read into the equation that it reads.
+    fn enter(&mut self, read: ValueId, equation: u16, indices: &[IndexId], guarded: bool) {
+        let values: Vec<Expr> = indices.iter().map(|&i| self.context.index(self.program, i)).collect();
+        if !values.iter().any(Expr::is_unknown)
+            && !guarded
+            && !self.entered.insert((equation, values.clone(), self.context.scope))
+        {
+            return;
+        }
+        let mark = self.context.mark();
+        self.context.path.push(Step::Enter(read));
+        let axes = equation_axes(self.program, equation).to_vec();
+        for ((axis, &index), value) in axes.into_iter().zip(indices).zip(values) {
+            if index_values(self.program, index).is_empty() {
+                self.context.assign(self.program, axis, index, value, guarded);
+            } else {
+                // An index from memory, guarded: any element of the domain.
+                self.context.enter_axis(self.program, axis);
+            }
+        }
+        let outer = std::mem::replace(&mut self.equation, equation);
+        self.components(equation);
+        self.equation = outer;
+        self.context.reset(mark);
+    }
+
+    fn inside(&self, index: IndexId, limit: &super::witness::Limit) -> Inside {
+        let (not_below, not_above) = sides(self.program, &self.context, self.given.facts, index, limit);
+        Inside { not_below, not_above }
+    }
+
+    /// Whether an index is a sum of axes times constants of the launch.
+    fn is_affine(&self, id: IndexId) -> bool {
+        match self.program.algorithm.indices.get(id as usize).copied() {
+            None | Some(Index::Value(_)) => false,
+            Some(Index::Literal(_) | Index::Dim(_) | Index::Axis(_)) => true,
+            Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b)) => self.is_affine(a) && self.is_affine(b),
+            Some(Index::Div(a, b) | Index::Mod(a, b)) => !self.varies(a) && !self.varies(b),
+        }
+    }
+
+    fn varies(&self, id: IndexId) -> bool {
+        match self.program.algorithm.indices.get(id as usize).copied() {
+            None | Some(Index::Literal(_) | Index::Dim(_)) => false,
+            Some(Index::Axis(_) | Index::Value(_)) => true,
+            Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b)) => {
+                self.varies(a) || self.varies(b)
+            }
+        }
+    }
+
+    fn require(&mut self, goal: Goal) {
+        if self.inlining {
+            if !self.pending.contains(&goal.value()) {
+                return;
+            }
+            self.proofs_left = self.proofs_left.saturating_sub(1);
+        }
+        if !holds(self.program, &self.context, self.given, &goal) {
+            self.fail(goal);
+        }
+    }
+
+    fn fail(&mut self, goal: Goal) {
+        let places = self.out.failures.entry(goal.value()).or_default();
+        if places.len() < PLACES {
+            places.push(Failure { root: self.root, goal, context: self.context.clone() });
+        }
+    }
+}
+
+/// Whether an index is provably at least the first and below the end of what it indexes.
+fn sides(
+    program: &Program,
+    context: &Context,
+    facts: &Facts,
+    index: IndexId,
+    limit: &super::witness::Limit,
+) -> (bool, bool) {
+    let index = context.index(program, index);
+    let (lower, upper) = context.limit(program, limit);
+    let above = upper.sub(&index).sub(&Expr::constant(1));
+    (context.proves(facts, &index.sub(&lower)), context.proves(facts, &above))
+}
+
+/// Whether a goal provably holds.
+pub(super) fn holds(program: &Program, context: &Context, given: Given<'_>, goal: &Goal) -> bool {
+    match goal {
+        Goal::Inside { dimensions, .. } => {
+            dimensions.iter().all(|(index, limit)| sides(program, context, given.facts, *index, limit) == (true, true))
+        }
+        Goal::NonEmpty { axis, .. } => {
+            let (lower, upper) = context.range(program, *axis);
+            context.proves(given.with_empty, &upper.sub(&lower).sub(&Expr::constant(1)))
+        }
+        Goal::NonZero { divisor, .. } => divisor::is_not_zero(program, context, given.facts, *divisor),
+    }
+}

@@ -1,0 +1,83 @@
+//! TW015x: the names of axes in schedules.
+
+use super::suggest::closest;
+use super::{Code, Diagnostic, IntoDiagnostic};
+use crate::syntax::Span;
+
+/// TW0150: an op names an axis that its stage does not have at that point.
+#[derive(Clone, Debug)]
+pub struct UnknownAxis {
+    /// The name.
+    pub axis: String,
+    /// Where it is used.
+    pub span: Span,
+    /// The stage.
+    pub stage: String,
+    /// The axes there are, outermost first.
+    pub leaves: Vec<String>,
+    /// The earlier op that consumed an axis of that name.
+    pub consumed: Option<Span>,
+}
+
+impl IntoDiagnostic for UnknownAxis {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, span, stage, leaves, consumed } = self;
+        let list = leaves.iter().filter(|l| !l.is_empty()).map(|l| format!("`{l}`")).collect::<Vec<_>>().join(", ");
+        let here = match leaves.len() {
+            0 => format!("`{stage}` has no axes"),
+            1 => format!("the axis of `{stage}` is {list} here"),
+            _ => format!("the axes of `{stage}` are {list} here"),
+        };
+        let mut diagnostic = Diagnostic::new(Code::TW0150, span, format!("there is no axis `{axis}` in the schedule of `{stage}`"))
+            .note(here);
+        if let Some(op) = consumed {
+            diagnostic = diagnostic.label(op, format!("this op replaced `{axis}`"));
+        } else if let Some(near) = closest(&axis, leaves.iter().map(String::as_str)) {
+            diagnostic = diagnostic.replace(span, near, format!("did you mean `{near}`?"));
+        }
+        diagnostic
+    }
+}
+
+/// TW0151: a new axis has the name of another one of its stage.
+#[derive(Clone, Debug)]
+pub struct NameTaken {
+    /// The name.
+    pub axis: String,
+    /// Where it is introduced again.
+    pub span: Span,
+    /// Where it was introduced first.
+    pub first: Span,
+    /// The stage.
+    pub stage: String,
+}
+
+impl IntoDiagnostic for NameTaken {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, span, first, stage } = self;
+        Diagnostic::new(Code::TW0151, span, format!("`{axis}` is named twice in the schedule of `{stage}`"))
+            .label(first, format!("`{axis}` is named here first"))
+            .note("each axis of a stage has a name of its own, also after an op replaced it")
+            .help(format!("choose another name, such as `{axis}2`"))
+    }
+}
+
+/// TW0152: an axis is given to two parts of the machine.
+#[derive(Clone, Debug)]
+pub struct AxisBoundTwice {
+    /// The axis.
+    pub axis: String,
+    /// The second op.
+    pub span: Span,
+    /// The first op.
+    pub first: Span,
+}
+
+impl IntoDiagnostic for AxisBoundTwice {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, span, first } = self;
+        Diagnostic::new(Code::TW0152, span, format!("`{axis}` is already bound, unrolled or vectorised"))
+            .label(first, "by this op")
+            .help(format!("split `{axis}` and give each part its own op"))
+    }
+}

@@ -1,0 +1,115 @@
+//! What was derived and proved, for a reader: `KERNEL.explanation`.
+
+use std::fmt::Write as _;
+
+use tilewright_kernel::info::{KernelInfo, ParameterKind};
+
+use crate::domain::Binding;
+use crate::extent::{Expr, Facts};
+use crate::holes::{Predicate, Reason, Side};
+use crate::lower::Analysed;
+use crate::memory::vector::Class;
+use crate::program::Program;
+
+/// The explanation of a kernel. The same kernel always gives the same text.
+pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &KernelInfo) -> String {
+    let mut out = String::new();
+    let names = |d: u16| program.dim_name(d);
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "kernel {}", program.name.text);
+    let printed = program.printed().to_string();
+    for line in printed.lines() {
+        let _ = writeln!(out, "    {line}");
+    }
+    let _ = writeln!(
+        out,
+        "launch: {} blocks of {} threads; {} PTX {}.{}",
+        info.launch.blocks.display(&names),
+        info.launch.threads,
+        info.ptx.target,
+        info.ptx.version.0,
+        info.ptx.version.1
+    );
+    for entry in info.entries.iter() {
+        let conditions: Vec<&str> = entry.conditions.iter().map(|c| &*c.text).collect();
+        let when = if conditions.is_empty() { "always".to_owned() } else { conditions.join(", ") };
+        let _ = writeln!(out, "entry {}: {when}", entry.name);
+    }
+    for analysed in stages {
+        stage(&mut out, program, facts, analysed, info);
+    }
+    out
+}
+
+fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed, info: &KernelInfo) {
+    let stage = &analysed.stage;
+    let domain = &stage.domain;
+    let show = |e: &Expr| facts.normal(e).show(&|v| program.dim_name(v as u16).to_owned());
+    let _ = writeln!(out, "stage {} in global memory, run by all threads", stage.name);
+    for leaf in &domain.leaves {
+        let axis = &domain.axes[*leaf];
+        let binding = match axis.binding {
+            Binding::Serial => "loop".to_owned(),
+            Binding::Unroll(None) => "unrolled".to_owned(),
+            Binding::Unroll(Some(n)) => format!("loop, {n} at a time"),
+            Binding::Vector => "vector".to_owned(),
+            Binding::Grid => "grid".to_owned(),
+            Binding::Warp => "warp".to_owned(),
+            Binding::Thread => "thread".to_owned(),
+        };
+        let _ = writeln!(out, "    axis {}: {}, {binding}", axis.name, show(&axis.extent));
+    }
+    let busy = if stage.distribution.warps.is_empty() {
+        stage.distribution.thread_count()
+    } else {
+        stage.distribution.warp_count() * stage.distribution.thread_count()
+    };
+    if busy < i128::from(info.launch.threads) {
+        let _ = writeln!(out, "    threads: {busy} of {} have work, the others are idle", info.launch.threads);
+    }
+    for at in &analysed.holes.divisible {
+        if let crate::domain::Op::Split { input, factor, .. } = &domain.ops[*at].0 {
+            let axis = &domain.axes[*input];
+            let _ = writeln!(out, "    no holes: {} divides {} of {}", show(factor), show(&axis.extent), axis.name);
+        }
+    }
+    let predicate = |p: &Predicate| {
+        let axis = &domain.axes[p.axis];
+        match p.side {
+            Side::Lower => format!("{} >= 0", axis.name),
+            Side::Upper => format!("{} < {}", axis.name, show(&axis.extent)),
+        }
+    };
+    for p in &analysed.holes.kept {
+        let _ = writeln!(out, "    predicate {}", predicate(p));
+    }
+    for (p, reason) in &analysed.holes.dropped {
+        let why = match reason {
+            Reason::Theorem(0) => "it is checked already".to_owned(),
+            Reason::Theorem(n) => format!("Theorem {n}"),
+            Reason::Enumeration => "every point was visited".to_owned(),
+            Reason::Arithmetic => "linear arithmetic".to_owned(),
+        };
+        let _ = writeln!(out, "    no predicate {}: {why}", predicate(p));
+    }
+    if let Some(vector) = &analysed.vector {
+        for access in &analysed.accesses {
+            let tensor = &program.parameters[usize::from(access.parameter)];
+            if !matches!(tensor.kind, ParameterKind::Tensor(_)) {
+                continue;
+            }
+            let what = if access.is_write { "write" } else { "read" };
+            let class = if access.is_guarded {
+                Class::PerLane
+            } else {
+                vector.classify(&access.offset, &analysed.symbolic, facts)
+            };
+            let how = match class {
+                Class::Uniform => "one element for all lanes".to_owned(),
+                Class::Vector => format!("vector of {} {}", vector.lanes, tensor.element),
+                Class::PerLane => "each lane its own element".to_owned(),
+            };
+            let _ = writeln!(out, "    {what} of {}: {how}", tensor.name);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Runs kernels on the emulator.
+
+use tilewright_emulator::{Arg, Extent, Launch, Memory, Options, Program};
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::Compare;
+use tilewright_kernel::info::Argument;
+
+use super::{THREADS, build, global_index, tensor, text};
+use crate::kernel_ir::{Builder, Kernel, ParameterKind, Type, ValueId};
+
+/// Runs a kernel over these bytes of each tensor (and of each scalar), and returns the bytes of all of them afterwards. The bytes of
+/// tensors that it writes count as uninitialised where `fresh`. The launch must have no findings.
+pub(super) fn execute(kernel: &Kernel, n: i64, blocks: u32, buffers: &[Vec<u8>], fresh: bool) -> Vec<Vec<u8>> {
+    let text = text(kernel);
+    let program = Program::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let memory = Memory::new(1 << 26);
+    let mut launch = Launch {
+        entry: kernel.signature.name.clone(),
+        grid: [blocks, 1, 1],
+        block: [kernel.signature.threads, 1, 1],
+        ..Launch::default()
+    };
+    let mut bases = Vec::new();
+    for (parameter, buffer) in kernel.signature.parameters.iter().zip(buffers) {
+        let base = memory.alloc(buffer.len() as u64, &parameter.name).expect("it fits");
+        let written = parameter.kind == ParameterKind::Tensor { written: true };
+        if !(fresh && written) {
+            memory.write(base, buffer).expect("just allocated");
+        }
+        launch.extents.push(Extent {
+            base,
+            bytes: buffer.len() as u64,
+            label: parameter.name.clone(),
+            element: parameter.element.bytes(),
+            read_only: !written,
+        });
+        bases.push(base);
+    }
+    for argument in &kernel.signature.arguments {
+        launch.args.push(match argument {
+            Argument::Address(p) => bases[usize::from(*p)].into(),
+            Argument::Scalar(p) => Arg(buffers[usize::from(*p)].clone()),
+            Argument::Dim(_) => n.into(),
+        });
+    }
+    let report =
+        program.launch(&launch, &memory, &Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(report.is_clean(), "{report:?}\n{kernel}\n{text}");
+    (bases.iter().zip(buffers))
+        .map(|(base, buffer)| {
+            let mut bytes = buffer.clone();
+            memory.read(*base, &mut bytes).expect("just written");
+            bytes
+        })
+        .collect()
+}
+
+/// The elements as bytes.
+pub(super) fn to_bytes(element: ElementType, values: &[u64]) -> Vec<u8> {
+    let size = element.bytes() as usize;
+    values.iter().flat_map(|value| value.to_le_bytes()[..size].to_vec()).collect()
+}
+
+/// The bytes as elements.
+pub(super) fn from_bytes(element: ElementType, bytes: &[u8]) -> Vec<u64> {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    bytes.chunks(element.bytes() as usize).map(word).collect()
+}
+
+/// Each row of the input columns through a kernel that `body` makes of one value a column; the columns of its results.
+pub(super) fn run(
+    inputs: &[(ElementType, &[u64])],
+    results: &[ElementType],
+    body: impl FnOnce(&mut Builder, &[ValueId]) -> Vec<ValueId>,
+) -> Vec<Vec<u64>> {
+    let parameters = (inputs.iter().map(|(element, _)| tensor("x", *element, false)))
+        .chain(results.iter().map(|element| tensor("y", *element, true)))
+        .collect();
+    let kernel = build(parameters, |b| {
+        let (i, n) = (global_index(b), b.dim(0, Type::I32));
+        let inside = b.index_compare(Compare::Lt, i, n);
+        b.begin_if(inside);
+        let values: Vec<_> = (0..inputs.len() as u16).map(|p| b.load(p, i, 1, None)[0]).collect();
+        let found = body(b, &values);
+        assert_eq!(found.len(), results.len());
+        for (p, value) in (inputs.len() as u16..).zip(found) {
+            b.store(p, i, &[value]);
+        }
+        b.end_if();
+    });
+    let rows = inputs.first().map_or(0, |(_, column)| column.len());
+    let buffers: Vec<_> = (inputs.iter().map(|(element, column)| to_bytes(*element, column)))
+        .chain(results.iter().map(|element| vec![0; rows * element.bytes() as usize]))
+        .collect();
+    let blocks = (rows as u32).div_ceil(THREADS);
+    let bytes = execute(&kernel, rows as i64, blocks, &buffers, true);
+    results.iter().zip(&bytes[inputs.len()..]).map(|(element, bytes)| from_bytes(*element, bytes)).collect()
+}

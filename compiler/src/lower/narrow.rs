@@ -1,0 +1,135 @@
+//! When 32-bit index arithmetic is enough.
+//!
+//! Every kernel has an entry point with 32-bit indices, which are several times cheaper to divide, and, unless the facts make it
+//! needless, one with 64-bit indices. The launcher takes the first whose conditions hold, so that offsets beyond 32 bits are
+//! computed, never truncated. The conditions bound, by 2³¹ − 1: every size; every axis's largest index, holes included; the
+//! dividends inside extents; every index expression; every element offset of a tensor.
+
+use tilewright_kernel::algorithm::{Index, IndexId};
+use tilewright_kernel::size::{Constraint, Relation, Size};
+
+use crate::domain::{Domain, Op};
+use crate::extent::{Atom, Expr, Facts};
+use crate::memory::access;
+use crate::program::Program;
+
+use super::Analysed;
+
+/// Largest value of a 32-bit index.
+pub const LIMIT: i64 = i32::MAX as i64;
+
+/// The conditions that are not already known to hold.
+pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
+    let mut bounded: Vec<Expr> = Vec::new();
+    for dim in 0..program.dims.len() {
+        bounded.push(Expr::var(dim as u32));
+    }
+    for analysed in stages {
+        let domain = &analysed.stage.domain;
+        let padded = padded(domain);
+        bounded.extend(padded.iter().cloned());
+        for axis in &domain.axes {
+            dividends(&facts.normal(&axis.extent), &mut bounded);
+        }
+        let grid = domain_product(domain, &analysed.stage.distribution.grid);
+        bounded.push(grid);
+        // Index expressions are bounded by the extents of the axes that they are made of.
+        for id in 0..program.algorithm.indices.len() {
+            bounded.push(magnitude(program, analysed, &padded, id as IndexId));
+        }
+    }
+    for parameter in 0..program.parameters.len() {
+        let Some(tensor) = access::tensor(program, parameter as u16) else { continue };
+        let one = Expr::constant(1);
+        let offset = tensor.shape.iter().zip(access::strides(tensor, facts)).fold(Expr::constant(0), |sum, (size, stride)| {
+            sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(&stride))
+        });
+        bounded.push(offset);
+    }
+    let mut conditions: Vec<Constraint> = Vec::new();
+    let mut seen: Vec<Expr> = Vec::new();
+    for e in bounded {
+        let e = facts.normal(&e);
+        if e.is_unknown() {
+            return None; // too large to bound: only the wide entry point
+        }
+        if facts.upper_bound(&e).is_some_and(|bound| bound <= i128::from(LIMIT)) || seen.contains(&e) {
+            continue;
+        }
+        let size = e.to_size(facts.dims())?;
+        let text = format!("{} <= {LIMIT}", e.show(&|v| program.dim_name(v as u16).to_owned()));
+        conditions.push(Constraint { lhs: size, relation: Relation::Le, rhs: Size::constant(LIMIT), text: text.into() });
+        seen.push(e);
+    }
+    Some(conditions)
+}
+
+fn domain_product(domain: &Domain, axes: &[usize]) -> Expr {
+    axes.iter().fold(Expr::constant(1), |p, a| p.mul(&domain.axes[*a].extent))
+}
+
+/// The dividends of quotients in an expression.
+fn dividends(e: &Expr, list: &mut Vec<Expr>) {
+    for atom in e.terms().iter().flat_map(|t| &t.atoms) {
+        if let Atom::Quotient { of, by } = atom {
+            list.push((**of).clone());
+            dividends(of, list);
+            dividends(by, list);
+        }
+    }
+}
+
+/// For each axis, a bound that its index stays below at every leaf point, holes included.
+fn padded(domain: &Domain) -> Vec<Expr> {
+    let mut padded: Vec<Expr> = domain.axes.iter().map(|a| a.extent.clone()).collect();
+    for (op, _) in domain.ops.iter().rev() {
+        match op {
+            Op::Split { input, outer, inner, factor, .. } => {
+                padded[*input] = padded[*outer].mul(factor).add(&padded[*inner]);
+            }
+            Op::Merge { outer, inner, output } => {
+                // ⌊c / B⌋ ≤ c; tighter bounds need the structure of c
+                padded[*outer] = padded[*output].floor_div(&domain.axes[*inner].extent).add(&Expr::constant(1));
+            }
+            Op::Resize { input, left, output, .. } => {
+                padded[*input] = padded[*output].add(&Expr::constant(left.abs()));
+            }
+            Op::Swizzle { x, y, x_output, y_output } => {
+                padded[*x] = padded[*x_output].clone();
+                padded[*y] = padded[*y_output].clone();
+            }
+        }
+    }
+    padded
+}
+
+/// A bound of the absolute value of an index expression, for the axes that this stage gives values; others are bounded by
+/// their own range.
+fn magnitude(program: &Program, analysed: &Analysed, padded: &[Expr], id: IndexId) -> Expr {
+    let go = |i| magnitude(program, analysed, padded, i);
+    match program.algorithm.indices[id as usize] {
+        Index::Literal(c) => Expr::constant(i128::from(c).abs()),
+        Index::Dim(d) => Expr::var(u32::from(d)),
+        Index::Axis(axis) => {
+            let own = analysed.stage.roots.iter().position(|(a, _)| *a == axis);
+            match own {
+                Some(at) => {
+                    let root = analysed.stage.domain.roots[at];
+                    let lower = &analysed.stage.roots[at].1;
+                    padded[root].add(&lower.as_constant().map_or_else(|| lower.clone(), |c| Expr::constant(c.abs())))
+                }
+                None => {
+                    // An axis of an inner reduction or of an inlined intermediate.
+                    let declared = &program.algorithm.axes[axis as usize];
+                    go(declared.lower).add(&go(declared.upper))
+                }
+            }
+        }
+        // Values read from memory are computed with in 64 bits and compared there.
+        Index::Value(_) => Expr::constant(0),
+        Index::Add(a, b) | Index::Sub(a, b) => go(a).add(&go(b)),
+        Index::Mul(a, b) => go(a).mul(&go(b)),
+        Index::Div(a, _) => go(a),
+        Index::Mod(_, b) => go(b),
+    }
+}

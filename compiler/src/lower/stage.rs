@@ -1,0 +1,460 @@
+//! One stage as a loop nest: bound leaves from the block and thread index, sequential leaves as loops, predicates as branches at the
+//! outermost point where they are decided, the result stored once per element.
+//!
+//! A reduction whose axes are in the nest keeps one accumulator for every element of the data loops inside it: those are
+//! written out, first around the terms, then again around the stores.
+
+use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
+
+use super::value::{Accumulator, Bound, Lane, Scope, Values, size};
+use crate::domain::{Arithmetic, AxisId, AxisKind, Binding};
+use crate::extent::{Expr, Facts};
+use crate::holes::{Holes, Predicate, Side};
+use crate::kernel_ir::{Builder, Type, ValueId};
+use crate::memory::access;
+use crate::memory::vector::Vector;
+use crate::program::Program;
+use crate::schedule::Stage;
+
+use super::Analysed;
+
+/// Index arithmetic as instructions.
+struct Emit<'a> {
+    b: &'a mut Builder,
+    index: Type,
+}
+
+impl Arithmetic for Emit<'_> {
+    type Value = ValueId;
+    fn size(&mut self, e: &Expr) -> ValueId {
+        size(self.b, e, self.index)
+    }
+    fn add(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        self.b.index_add(*a, *b)
+    }
+    fn mul(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        self.b.index_mul(*a, *b)
+    }
+    fn div(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        self.b.index_div(*a, *b)
+    }
+    fn modulo(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        self.b.index_mod(*a, *b)
+    }
+    fn xor(&mut self, a: &ValueId, b: &ValueId, _bound: &Expr) -> ValueId {
+        self.b.index_xor(*a, *b)
+    }
+}
+
+/// The state of one descent into the nest.
+#[derive(Clone)]
+struct Point {
+    /// Values of axes, as far as their leaves are set.
+    values: Vec<Option<ValueId>>,
+    /// Predicates that were emitted.
+    done: Vec<bool>,
+    /// Which accumulator: position among the written-out data iterations.
+    accumulator: usize,
+}
+
+/// What happens at the innermost point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// Take in a term.
+    Accumulate,
+    /// Store the element.
+    Store,
+}
+
+struct Nest<'a, 'b> {
+    b: &'b mut Builder,
+    program: &'a Program,
+    facts: &'a Facts,
+    stage: &'a Stage,
+    holes: &'a Holes,
+    values: Values<'a>,
+    vector: Option<Vector>,
+    /// Sequential leaves, outermost first.
+    sequence: Vec<AxisId>,
+    /// Position in `sequence` where the reduction starts: its first axis, or the end.
+    split: usize,
+    accumulators: Vec<Accumulator>,
+    index: Type,
+}
+
+/// Emits one stage. `blocks` is the number of blocks it uses, if the launch may have more.
+pub(super) fn lower(b: &mut Builder, program: &Program, facts: &Facts, analysed: &Analysed, threads: u32, blocks: Option<&Expr>, index: Type) {
+    let stage = &analysed.stage;
+    let sequence: Vec<AxisId> =
+        stage.domain.leaves.iter().copied().filter(|a| stage.domain.axes[*a].binding.is_sequential()).collect();
+    let reduces = |a: &AxisId| stage.domain.axes[*a].kind == AxisKind::Reduction;
+    let split = match stage.reduction {
+        Some(_) => sequence.iter().position(reduces).unwrap_or(sequence.len()),
+        None => sequence.len(),
+    };
+    b.line(stage.statement as u32 + 1);
+    let values = Values {
+        program,
+        facts,
+        symbolic: &analysed.symbolic,
+        index,
+        lane: None,
+        reduced: None,
+        next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
+    };
+    let mut nest = Nest {
+        b,
+        program,
+        facts,
+        stage,
+        holes: &analysed.holes,
+        values,
+        vector: analysed.vector.clone(),
+        sequence,
+        split,
+        accumulators: Vec::new(),
+        index,
+    };
+    let mut point = Point {
+        values: vec![None; stage.domain.axes.len()],
+        done: vec![false; analysed.holes.kept.len()],
+        accumulator: 0,
+    };
+    let mut guards = nest.bind(&mut point, threads);
+    if let Some(blocks) = blocks {
+        let (at, count) = (nest.block(), nest.size(blocks));
+        guards.push(nest.b.index_compare(Compare::Lt, at, count));
+    }
+    let opened = nest.advance(&mut point, guards);
+    let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
+    nest.descend(&point, 0, goal);
+    nest.close(opened);
+}
+
+impl Nest<'_, '_> {
+    fn size(&mut self, e: &Expr) -> ValueId {
+        size(self.b, e, self.index)
+    }
+
+    fn block(&mut self) -> ValueId {
+        let at = self.b.block_index();
+        self.b.index_convert(at, self.index)
+    }
+
+    /// Gives bound leaves their values; the predicates that keep idle units out.
+    fn bind(&mut self, point: &mut Point, threads: u32) -> Vec<ValueId> {
+        let stage = self.stage;
+        let mut guards = Vec::new();
+        let extent = |a: AxisId| stage.domain.axes[a].extent.clone();
+        let grid: Vec<(AxisId, Expr)> = stage.distribution.grid.iter().map(|a| (*a, extent(*a))).collect();
+        if !grid.is_empty() {
+            let at = self.block();
+            self.unpack(at, &grid, point);
+        }
+        let literal = |list: &[(AxisId, i128)]| -> Vec<(AxisId, Expr)> {
+            list.iter().map(|(a, n)| (*a, Expr::constant(*n))).collect()
+        };
+        let thread = self.b.thread_index();
+        let thread = self.b.index_convert(thread, self.index);
+        let warp_size = self.b.index_literal(self.index, 32);
+        let distribution = &stage.distribution;
+        let mut room = i128::from(threads);
+        let mut lane = thread;
+        if !distribution.warps.is_empty() {
+            let warp = self.b.index_div(thread, warp_size);
+            lane = self.b.index_mod(thread, warp_size);
+            self.unpack(warp, &literal(&distribution.warps), point);
+            if distribution.warp_count() < room / 32 {
+                let count = self.b.index_literal(self.index, distribution.warp_count() as i64);
+                guards.push(self.b.index_compare(Compare::Lt, warp, count));
+            }
+            room = 32;
+        }
+        if !distribution.threads.is_empty() {
+            self.unpack(lane, &literal(&distribution.threads), point);
+            if distribution.thread_count() < room {
+                let count = self.b.index_literal(self.index, distribution.thread_count() as i64);
+                guards.push(self.b.index_compare(Compare::Lt, lane, count));
+            }
+        }
+        // A bound that only the facts give is larger than some extents.
+        for (axis, _) in distribution.warps.iter().chain(&distribution.threads) {
+            let e = extent(*axis);
+            if e.as_constant().is_none()
+                && let Some(value) = point.values[*axis]
+            {
+                let count = self.size(&e);
+                guards.push(self.b.index_compare(Compare::Lt, value, count));
+            }
+        }
+        guards
+    }
+
+    /// Splits a unit's number over its axes, the last one fastest.
+    fn unpack(&mut self, number: ValueId, axes: &[(AxisId, Expr)], point: &mut Point) {
+        let mut rest = number;
+        for (at, (axis, extent)) in axes.iter().enumerate().rev() {
+            if at == 0 {
+                point.values[*axis] = Some(rest);
+                break;
+            }
+            let count = self.size(extent);
+            point.values[*axis] = Some(self.b.index_mod(rest, count));
+            rest = self.b.index_div(rest, count);
+        }
+    }
+
+    /// Computes what the new values decide, and opens one branch for all predicates decided now. Returns what to close.
+    fn advance(&mut self, point: &mut Point, mut conditions: Vec<ValueId>) -> bool {
+        let mut emit = Emit { b: &mut *self.b, index: self.index };
+        self.stage.domain.toward_roots(&mut emit, &mut point.values);
+        for at in 0..self.holes.kept.len() {
+            let predicate = self.holes.kept[at];
+            if point.done[at] {
+                continue;
+            }
+            let Some(value) = point.values[predicate.axis] else { continue };
+            point.done[at] = true;
+            // Both sides of one axis are one comparison.
+            let twin = self.holes.kept.iter().position(|p: &Predicate| p.axis == predicate.axis && p.side != predicate.side);
+            let zero = self.b.index_literal(self.index, 0);
+            let extent = self.stage.domain.axes[predicate.axis].extent.clone();
+            conditions.push(match (predicate.side, twin) {
+                (_, Some(twin)) => {
+                    point.done[twin] = true;
+                    let extent = self.size(&extent);
+                    self.b.in_range(value, extent)
+                }
+                (Side::Lower, None) => self.b.index_compare(Compare::Ge, value, zero),
+                (Side::Upper, None) => {
+                    let extent = self.size(&extent);
+                    self.b.index_compare(Compare::Lt, value, extent)
+                }
+            });
+        }
+        let Some(all) = conditions.into_iter().reduce(|a, c| self.b.and(a, c)) else { return false };
+        if self.b.kernel().pred_literal(all) == Some(true) {
+            return false;
+        }
+        self.b.begin_if(all);
+        true
+    }
+
+    fn close(&mut self, opened: bool) {
+        if opened {
+            self.b.end_if();
+        }
+    }
+
+    /// Runs the loops from position `k` of the sequence.
+    fn descend(&mut self, point: &Point, k: usize, goal: Goal) {
+        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && self.accumulators.is_empty() {
+            return self.reduce(point, k);
+        }
+        let Some(&axis) = self.sequence.get(k) else { return self.innermost(point, goal) };
+        let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
+        if goal == Goal::Store && !is_data {
+            return self.descend(point, k + 1, goal);
+        }
+        let binding = self.stage.domain.axes[axis].binding;
+        let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
+        if binding == Binding::Vector {
+            return self.lanes(point, axis, goal);
+        }
+        // Inside a reduction every data loop is written out: its accumulators are registers.
+        let inside = self.stage.reduction.is_some() && k > self.split && is_data;
+        match binding {
+            Binding::Unroll(None) => self.unrolled(point, k, goal, axis, &extent, is_data && inside),
+            Binding::Unroll(Some(by)) if !inside => self.partly(point, k, goal, axis, &extent, by),
+            _ if inside => self.unrolled(point, k, goal, axis, &extent, true),
+            _ => {
+                let count = self.size(&extent);
+                let at = self.b.begin_loop(count);
+                self.enter(point, k, goal, axis, at, Vec::new());
+                self.b.end_loop();
+            }
+        }
+    }
+
+    /// One iteration: the axis has its value.
+    fn enter(&mut self, point: &Point, k: usize, goal: Goal, axis: AxisId, value: ValueId, conditions: Vec<ValueId>) {
+        let mut inner = point.clone();
+        inner.values[axis] = Some(value);
+        let opened = self.advance(&mut inner, conditions);
+        self.descend(&inner, k + 1, goal);
+        self.close(opened);
+    }
+
+    /// Every iteration written out, up to the bound that the facts give.
+    fn unrolled(&mut self, point: &Point, k: usize, goal: Goal, axis: AxisId, extent: &Expr, accumulators: bool) {
+        let copies = extent.as_constant().or_else(|| self.facts.upper_bound(extent)).unwrap_or(0);
+        for i in 0..copies {
+            let value = self.b.index_literal(self.index, i as i64);
+            let mut inner = point.clone();
+            if accumulators {
+                inner.accumulator = point.accumulator * copies as usize + i as usize;
+            }
+            let mut conditions = Vec::new();
+            if extent.as_constant().is_none() {
+                let count = self.size(extent);
+                conditions.push(self.b.index_compare(Compare::Lt, value, count));
+            }
+            self.enter(&inner, k, goal, axis, value, conditions);
+        }
+    }
+
+    /// `by` iterations written out in a loop; a tail is guarded.
+    fn partly(&mut self, point: &Point, k: usize, goal: Goal, axis: AxisId, extent: &Expr, by: i128) {
+        let step = Expr::constant(by);
+        let trips = self.size(&self.facts.normal(&extent.ceil_div(&step)));
+        let at = self.b.begin_loop(trips);
+        let factor = self.b.index_literal(self.index, by as i64);
+        let first = self.b.index_mul(at, factor);
+        let whole = self.facts.proves_multiple(extent, by);
+        for i in 0..by {
+            let offset = self.b.index_literal(self.index, i as i64);
+            let value = self.b.index_add(first, offset);
+            let mut conditions = Vec::new();
+            if !whole {
+                let count = self.size(extent);
+                conditions.push(self.b.index_compare(Compare::Lt, value, count));
+            }
+            self.enter(point, k, goal, axis, value, conditions);
+        }
+        self.b.end_loop();
+    }
+
+    /// The reduction: accumulators, the terms, then the stores.
+    fn reduce(&mut self, point: &Point, k: usize) {
+        let Some(reduction) = self.stage.reduction else { return };
+        let count: i128 = self.sequence[k..]
+            .iter()
+            .filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data)
+            .map(|a| {
+                let extent = self.facts.normal(&self.stage.domain.axes[*a].extent);
+                extent.as_constant().or_else(|| self.facts.upper_bound(&extent)).unwrap_or(1)
+            })
+            .product::<i128>()
+            .max(1);
+        // Initial values of a fold may depend on axes that are set already, and on no others.
+        let scope = self.scope(&point.values);
+        self.accumulators = (0..count).map(|_| self.values.start(self.b, reduction, &scope)).collect();
+        self.descend(point, k, Goal::Accumulate);
+        self.descend(point, k, Goal::Store);
+        self.accumulators.clear();
+    }
+
+    /// The vectorised axis: all lanes at one point.
+    fn lanes(&mut self, point: &Point, axis: AxisId, goal: Goal) {
+        let Some(vector) = self.vector.clone() else { return };
+        // Guards are uniform over the lanes: lane 0 decides.
+        let zero = self.b.index_literal(self.index, 0);
+        let mut first = point.clone();
+        first.values[axis] = Some(zero);
+        let opened = self.advance(&mut first, Vec::new());
+        self.values.lane = Some(Lane { vector: vector.clone(), number: 0, loaded: Default::default() });
+        let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
+        let mut results: Vec<Vec<ValueId>> = Vec::new();
+        let mut start = first.clone();
+        for lane in 0..vector.lanes {
+            let value = self.b.index_literal(self.index, lane as i64);
+            let mut inner = point.clone();
+            inner.values[axis] = Some(value);
+            let mut emit = Emit { b: &mut *self.b, index: self.index };
+            self.stage.domain.toward_roots(&mut emit, &mut inner.values);
+            if is_data && !self.accumulators.is_empty() {
+                inner.accumulator = point.accumulator * vector.lanes as usize + lane as usize;
+            }
+            if let Some(state) = &mut self.values.lane {
+                state.number = lane as u32;
+            }
+            match goal {
+                Goal::Accumulate => self.accumulate(&inner),
+                Goal::Store => results.push(self.elements(&inner)),
+            }
+            if lane == 0 {
+                start = inner;
+            }
+        }
+        self.values.lane = None;
+        if goal == Goal::Store {
+            let components = results.first().map_or(0, Vec::len);
+            for c in 0..components {
+                let lanes: Vec<ValueId> = results.iter().map(|r| r[c]).collect();
+                self.store(&start, c, &lanes);
+            }
+        }
+        self.close(opened);
+    }
+
+    fn innermost(&mut self, point: &Point, goal: Goal) {
+        match goal {
+            Goal::Accumulate => self.accumulate(point),
+            Goal::Store => {
+                let elements = self.elements(point);
+                for (c, element) in elements.into_iter().enumerate() {
+                    self.store(point, c, &[element]);
+                }
+            }
+        }
+    }
+
+    /// The algorithm's axes at a point.
+    fn scope(&mut self, values: &[Option<ValueId>]) -> Scope {
+        let mut scope = Scope::default();
+        for ((axis, lower), root) in self.stage.roots.iter().zip(&self.stage.domain.roots) {
+            let Some(value) = values[*root] else { continue };
+            let low = self.size(lower);
+            let value = self.b.index_add(value, low);
+            let expr = self.values.symbolic.values[*root].add(lower);
+            scope.axes.insert(*axis, Bound { value, expr });
+        }
+        scope
+    }
+
+    fn accumulate(&mut self, point: &Point) {
+        let Some(reduction) = self.stage.reduction else { return };
+        let scope = self.scope(&point.values);
+        if let Some(accumulator) = self.accumulators.get(point.accumulator).cloned() {
+            self.values.step(self.b, reduction, &accumulator, &scope);
+        }
+    }
+
+    /// The value of every component that is an output.
+    fn elements(&mut self, point: &Point) -> Vec<ValueId> {
+        if let Some(reduction) = self.stage.reduction
+            && let Some(accumulator) = self.accumulators.get(point.accumulator).cloned()
+        {
+            let states = self.values.finish(self.b, &accumulator);
+            self.values.reduced = Some((reduction, states));
+        }
+        let scope = self.scope(&point.values);
+        let components = self.outputs();
+        let values = components.into_iter().map(|(value, _)| self.values.value(self.b, value, &scope)).collect();
+        self.values.reduced = None;
+        values
+    }
+
+    /// Value and parameter of every component that is an output.
+    fn outputs(&self) -> Vec<(AlgorithmValue, u16)> {
+        let equation = &self.program.algorithm.equations[self.stage.equation];
+        let components = &self.program.algorithm.components[equation.components.range()];
+        components.iter().filter_map(|c| c.parameter.map(|p| (c.value, p))).collect()
+    }
+
+    fn store(&mut self, point: &Point, component: usize, lanes: &[ValueId]) {
+        let Some(&(_, parameter)) = self.outputs().get(component) else { return };
+        let Some(tensor) = access::tensor(self.program, parameter) else { return };
+        let scope = self.scope(&point.values);
+        let equation = &self.program.algorithm.equations[self.stage.equation];
+        let strides = access::strides(tensor, self.facts);
+        let mut offset = self.b.index_literal(self.index, 0);
+        for (axis, stride) in self.program.algorithm.axis_lists[equation.axes.range()].iter().zip(&strides) {
+            let Some(bound) = scope.axes.get(axis) else { continue };
+            let stride = self.size(stride);
+            let scaled = self.b.index_mul(bound.value, stride);
+            offset = self.b.index_add(offset, scaled);
+        }
+        self.b.store(parameter, offset, lanes);
+    }
+}

@@ -1,0 +1,466 @@
+//! Values of the algorithm as instructions: expressions, reads, inner reductions, inlined intermediates.
+
+use std::collections::BTreeMap;
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::{
+    AxisId as AlgorithmAxis, Binary, Compare, Index, IndexId, Reduction, Run, Source, Value, ValueId as AlgorithmValue,
+};
+
+use super::function;
+use crate::domain::Symbolic;
+use crate::extent::{Expr, Facts};
+use crate::kernel_ir::{Builder, Guard, Type, ValueId, VariableId};
+use crate::memory::access;
+use crate::memory::vector::{Class, Vector};
+use crate::program::Program;
+
+/// An axis of the algorithm in scope.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// Its value in this thread.
+    pub value: ValueId,
+    /// The same as an expression over dimensions and leaves.
+    pub expr: Expr,
+}
+
+/// What a value may refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Axes by number.
+    pub axes: BTreeMap<AlgorithmAxis, Bound>,
+    /// Variables of folds.
+    pub variables: BTreeMap<u32, ValueId>,
+}
+
+/// Accumulators of a reduction or fold.
+#[derive(Clone, Debug)]
+pub enum Accumulator {
+    /// Everything but argmax and argmin.
+    States(Vec<VariableId>),
+    /// Best value, its index, and whether there is one.
+    Best {
+        /// The best term so far.
+        value: VariableId,
+        /// Its index, `u32`.
+        index: VariableId,
+        /// Whether a term was seen.
+        found: VariableId,
+    },
+}
+
+/// The lane being computed of a vectorised leaf.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// The leaf.
+    pub vector: Vector,
+    /// The lane, 0 first.
+    pub number: u32,
+    /// Vectors loaded at this point, by read and offset of lane 0.
+    pub loaded: BTreeMap<(AlgorithmValue, Expr), Vec<ValueId>>,
+}
+
+/// Lowers values of one stage.
+pub struct Values<'a> {
+    /// The kernel.
+    pub program: &'a Program,
+    /// What is known of its dimensions.
+    pub facts: &'a Facts,
+    /// The stage's index maps.
+    pub symbolic: &'a Symbolic,
+    /// Type of index integers.
+    pub index: Type,
+    /// The lane being computed.
+    pub lane: Option<Lane>,
+    /// The result of the stage's own reduction, once it is known: one value per state.
+    pub reduced: Option<(AlgorithmValue, Vec<ValueId>)>,
+    /// Next free variable of expressions, for axes of inner reductions.
+    pub next_var: u32,
+}
+
+impl Values<'_> {
+    /// A size as an index integer.
+    pub fn size(&self, b: &mut Builder, e: &Expr) -> ValueId {
+        size(b, e, self.index)
+    }
+
+    /// Two index integers in one width: the wider.
+    fn widen(b: &mut Builder, x: ValueId, y: ValueId) -> (ValueId, ValueId) {
+        match (b.ty(x), b.ty(y)) {
+            (Type::I32, Type::I64) => (b.index_convert(x, Type::I64), y),
+            (Type::I64, Type::I32) => (x, b.index_convert(y, Type::I64)),
+            _ => (x, y),
+        }
+    }
+
+    /// An index of the algorithm; in 64 bits if it was read from memory.
+    pub fn index(&mut self, b: &mut Builder, id: IndexId, scope: &Scope) -> ValueId {
+        let index = self.program.algorithm.indices[id as usize];
+        match index {
+            Index::Literal(c) => b.index_literal(self.index, c),
+            Index::Dim(d) => b.dim(d, self.index),
+            Index::Axis(a) => match scope.axes.get(&a) {
+                Some(bound) => bound.value,
+                None => b.index_literal(self.index, 0),
+            },
+            Index::Value(v) => {
+                let value = self.value(b, v, scope);
+                b.to_index(value, Type::I64)
+            }
+            Index::Add(x, y) | Index::Sub(x, y) | Index::Mul(x, y) | Index::Div(x, y) | Index::Mod(x, y) => {
+                let (x, y) = (self.index(b, x, scope), self.index(b, y, scope));
+                let (x, y) = Self::widen(b, x, y);
+                match index {
+                    Index::Add(..) => b.index_add(x, y),
+                    Index::Sub(..) => b.index_sub(x, y),
+                    Index::Mul(..) => b.index_mul(x, y),
+                    Index::Div(..) => b.index_div(x, y),
+                    _ => b.index_mod(x, y),
+                }
+            }
+        }
+    }
+
+    /// A value of the algorithm.
+    pub fn value(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> ValueId {
+        let algorithm = &self.program.algorithm;
+        let ty = algorithm.types[id as usize];
+        match algorithm.values[id as usize] {
+            Value::Literal(bits) => b.literal(ty, bits),
+            Value::Scalar(p) => b.scalar(p),
+            Value::FromIndex(i) => {
+                let index = self.index(b, i, scope);
+                b.from_index(index, ty)
+            }
+            Value::CompareIndex(op, x, y) => {
+                let (x, y) = (self.index(b, x, scope), self.index(b, y, scope));
+                let (x, y) = Self::widen(b, x, y);
+                b.index_compare(op, x, y)
+            }
+            Value::Unary(op, x) => {
+                let x = self.value(b, x, scope);
+                function::unary(b, op, x)
+            }
+            Value::Binary(op, x, y) if ty == ElementType::Bool && matches!(op, Binary::And | Binary::Or) => {
+                self.short_circuit(b, op, x, y, scope)
+            }
+            Value::Binary(op, x, y) => {
+                let (x, y) = (self.value(b, x, scope), self.value(b, y, scope));
+                b.binary(op, x, y)
+            }
+            Value::Compare(op, x, y) => {
+                let (x, y) = (self.value(b, x, scope), self.value(b, y, scope));
+                b.compare(op, x, y)
+            }
+            Value::Fma(x, y, z) => {
+                let (x, y, z) = (self.value(b, x, scope), self.value(b, y, scope), self.value(b, z, scope));
+                b.fma(x, y, z)
+            }
+            Value::Select(c, x, y) => {
+                let condition = self.value(b, c, scope);
+                self.choose(b, condition, Some(x), Some(y), x, scope)
+            }
+            Value::Cast(x) => {
+                let x = self.value(b, x, scope);
+                b.cast(x, ty)
+            }
+            Value::Read { source, indices, or } => self.read(b, id, source, indices, or, scope),
+            Value::Reduce { .. } | Value::Fold { .. } => {
+                let states = self.reduction(b, id, scope);
+                states[0]
+            }
+            Value::Component { fold, component } => {
+                let states = self.reduction(b, fold, scope);
+                states[usize::from(component)]
+            }
+            Value::Variable(v) => match scope.variables.get(&v) {
+                Some(value) => *value,
+                None => b.literal(ty, 0),
+            },
+        }
+    }
+
+    /// Whether evaluating a value where it is not needed could read out of bounds or repeat work: it reads or reduces.
+    fn has_effects(&self, id: AlgorithmValue) -> bool {
+        let algorithm = &self.program.algorithm;
+        matches!(
+            algorithm.values[id as usize],
+            Value::Read { .. } | Value::Reduce { .. } | Value::Fold { .. } | Value::Binary(Binary::Div | Binary::Rem, ..)
+        ) || crate::schedule::operands(algorithm, id).into_iter().any(|v| self.has_effects(v))
+    }
+
+    /// `x && y` or `x || y`; the second operand only where the first does not decide.
+    fn short_circuit(&mut self, b: &mut Builder, op: Binary, x: AlgorithmValue, y: AlgorithmValue, scope: &Scope) -> ValueId {
+        let first = self.value(b, x, scope);
+        if !self.has_effects(y) {
+            let second = self.value(b, y, scope);
+            return b.binary(op, first, second);
+        }
+        if op == Binary::And { self.choose(b, first, Some(y), None, y, scope) } else { self.choose(b, first, None, Some(y), y, scope) }
+    }
+
+    /// One of two values; a side that has effects is evaluated only where it is chosen. No side means the condition itself.
+    fn choose(
+        &mut self,
+        b: &mut Builder,
+        condition: ValueId,
+        then: Option<AlgorithmValue>,
+        otherwise: Option<AlgorithmValue>,
+        typed: AlgorithmValue,
+        scope: &Scope,
+    ) -> ValueId {
+        let side = |this: &mut Self, b: &mut Builder, v: Option<AlgorithmValue>| match v {
+            Some(v) => this.value(b, v, scope),
+            None => condition,
+        };
+        let effects = [then, otherwise].into_iter().flatten().any(|v| self.has_effects(v));
+        if !effects {
+            let (x, y) = (side(self, b, then), side(self, b, otherwise));
+            return b.select(condition, x, y);
+        }
+        let ty = self.program.algorithm.types[typed as usize];
+        let initial = b.literal(ty, 0);
+        let result = b.variable(initial);
+        // What is loaded on one side is not there on the other.
+        let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+        b.begin_if(condition);
+        let x = side(self, b, then);
+        b.set(result, x);
+        self.restore(&outer);
+        b.begin_else();
+        let y = side(self, b, otherwise);
+        b.set(result, y);
+        b.end_if();
+        self.restore(&outer);
+        b.get(result)
+    }
+
+    fn restore(&mut self, loaded: &Option<BTreeMap<(AlgorithmValue, Expr), Vec<ValueId>>>) {
+        if let (Some(lane), Some(loaded)) = (&mut self.lane, loaded) {
+            lane.loaded.clone_from(loaded);
+        }
+    }
+
+    fn read(
+        &mut self,
+        b: &mut Builder,
+        id: AlgorithmValue,
+        source: Source,
+        indices: Run,
+        or: Option<AlgorithmValue>,
+        scope: &Scope,
+    ) -> ValueId {
+        let program = self.program;
+        let list = &program.algorithm.index_lists[indices.range()];
+        let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
+        let exprs_scope: access::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
+        let exprs: Vec<Expr> = list.iter().map(|i| access::index(program, *i, &exprs_scope)).collect();
+        match source {
+            Source::Equation { equation, component } => {
+                let definition = &program.algorithm.equations[usize::from(equation)];
+                let axes = &program.algorithm.axis_lists[definition.axes.range()];
+                let components = &program.algorithm.components[definition.components.range()];
+                let body = components[usize::from(component)].value;
+                let mut inner = Scope::default();
+                let mut inside = b.bool_literal(true);
+                for ((axis, value), expr) in axes.iter().zip(&values).zip(exprs) {
+                    if or.is_some() {
+                        let declared = &program.algorithm.axes[*axis as usize];
+                        let (low, high) = (self.index(b, declared.lower, scope), self.index(b, declared.upper, scope));
+                        let (v, low) = Self::widen(b, *value, low);
+                        let (w, high) = Self::widen(b, *value, high);
+                        let above = b.index_compare(Compare::Ge, v, low);
+                        let below = b.index_compare(Compare::Lt, w, high);
+                        let both = b.and(above, below);
+                        inside = b.and(inside, both);
+                    }
+                    let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
+                    inner.axes.insert(*axis, Bound { value, expr });
+                }
+                let Some(or) = or else { return self.value(b, body, &inner) };
+                let initial = self.value(b, or, scope);
+                let result = b.variable(initial);
+                let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+                b.begin_if(inside);
+                let value = self.value(b, body, &inner);
+                b.set(result, value);
+                b.end_if();
+                self.restore(&outer);
+                b.get(result)
+            }
+            Source::Parameter(parameter) => {
+                let Some(tensor) = access::tensor(program, parameter) else { return b.scalar(parameter) };
+                let guard = or.map(|or| {
+                    let mut inside = b.bool_literal(true);
+                    for (value, size) in values.iter().zip(tensor.shape.iter()) {
+                        let size = self.size(b, &self.facts.normal(&Expr::from_size(size)));
+                        let (value, size) = Self::widen(b, *value, size);
+                        let within = b.in_range(value, size);
+                        inside = b.and(inside, within);
+                    }
+                    (inside, or)
+                });
+                let strides = access::strides(tensor, self.facts);
+                let mut offset = b.index_literal(self.index, 0);
+                for (value, stride) in values.iter().zip(&strides) {
+                    let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
+                    let stride = self.size(b, stride);
+                    let scaled = b.index_mul(value, stride);
+                    offset = b.index_add(offset, scaled);
+                }
+                if let Some((predicate, or)) = guard {
+                    let otherwise = [self.value(b, or, scope)];
+                    return b.load(parameter, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
+                }
+                if let Some(lane) = &self.lane {
+                    let symbolic = access::offset(tensor, &exprs, self.facts);
+                    if lane.vector.classify(&symbolic, self.symbolic, self.facts) == Class::Vector {
+                        let var = lane.vector.var;
+                        let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(0))));
+                        let number = lane.number as usize;
+                        if let Some(known) = lane.loaded.get(&key) {
+                            return known[number];
+                        }
+                        let lanes = lane.vector.lanes as u32;
+                        let back = b.index_literal(self.index, -(number as i64));
+                        let start = b.index_add(offset, back);
+                        let loaded = b.load(parameter, start, lanes, None);
+                        let result = loaded[number];
+                        if let Some(lane) = &mut self.lane {
+                            lane.loaded.insert(key, loaded);
+                        }
+                        return result;
+                    }
+                }
+                b.load(parameter, offset, 1, None)[0]
+            }
+        }
+    }
+
+    /// The states of a reduction or fold: known, or computed here by loops of their own.
+    fn reduction(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> Vec<ValueId> {
+        if let Some((known, states)) = &self.reduced
+            && *known == id
+        {
+            return states.clone();
+        }
+        let algorithm = &self.program.algorithm;
+        let (Value::Reduce { axes, .. } | Value::Fold { axes, .. }) = algorithm.values[id as usize] else {
+            return vec![self.value(b, id, scope)];
+        };
+        let accumulator = self.start(b, id, scope);
+        // A vector loaded inside the loops is not there after them.
+        let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+        let mut inner = scope.clone();
+        let list = &algorithm.axis_lists[axes.range()];
+        for axis in list {
+            let declared = &algorithm.axes[*axis as usize];
+            let (low, high) = (self.index(b, declared.lower, &inner), self.index(b, declared.upper, &inner));
+            let count = b.index_sub(high, low);
+            let at = b.begin_loop(count);
+            let value = b.index_add(low, at);
+            inner.axes.insert(*axis, Bound { value, expr: Expr::var(self.next_var) });
+            self.next_var += 1;
+        }
+        self.restore(&outer.as_ref().map(|_| BTreeMap::new()));
+        self.step(b, id, &accumulator, &inner);
+        for _ in list {
+            b.end_loop();
+        }
+        self.restore(&outer);
+        self.finish(b, &accumulator)
+    }
+
+    /// The accumulators of a reduction, at its identity.
+    pub fn start(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> Accumulator {
+        let algorithm = &self.program.algorithm;
+        match algorithm.values[id as usize] {
+            Value::Reduce { op: Reduction::ArgMax | Reduction::ArgMin, body, .. } => {
+                let ty = algorithm.types[body as usize];
+                let (zero, none, no) = (b.literal(ty, 0), b.literal(ElementType::U32, 0), b.bool_literal(false));
+                Accumulator::Best { value: b.variable(zero), index: b.variable(none), found: b.variable(no) }
+            }
+            Value::Reduce { op, .. } => {
+                let ty = algorithm.types[id as usize];
+                let identity = b.literal(ty, function::identity(op, ty));
+                Accumulator::States(vec![b.variable(identity)])
+            }
+            Value::Fold { states, .. } => {
+                let states = &algorithm.folds[states.range()];
+                let initial: Vec<ValueId> = states.iter().map(|s| self.value(b, s.init, scope)).collect();
+                Accumulator::States(initial.into_iter().map(|v| b.variable(v)).collect())
+            }
+            _ => Accumulator::States(Vec::new()),
+        }
+    }
+
+    /// Takes in the term at the axes in scope.
+    pub fn step(&mut self, b: &mut Builder, id: AlgorithmValue, accumulator: &Accumulator, scope: &Scope) {
+        let algorithm = &self.program.algorithm;
+        match (algorithm.values[id as usize], accumulator) {
+            (Value::Reduce { op, axes, body, .. }, Accumulator::Best { value, index, found }) => {
+                let term = self.value(b, body, scope);
+                let axis = algorithm.axis_lists[axes.range()][0];
+                let at = scope.axes.get(&axis).map_or_else(|| b.index_literal(self.index, 0), |bound| bound.value);
+                let at = b.from_index(at, ElementType::U32);
+                let (best, best_at, seen) = (b.get(*value), b.get(*index), b.get(*found));
+                let better = function::precedes(b, op, (term, at), (best, best_at));
+                let unseen = b.not(seen);
+                let take = b.or(unseen, better);
+                let (next, next_at) = (b.select(take, term, best), b.select(take, at, best_at));
+                b.set(*value, next);
+                b.set(*index, next_at);
+                let yes = b.bool_literal(true);
+                b.set(*found, yes);
+            }
+            (Value::Reduce { op, body, .. }, Accumulator::States(variables)) => {
+                let term = self.value(b, body, scope);
+                let sum = b.get(variables[0]);
+                let next = b.binary(function::combine(op), sum, term);
+                b.set(variables[0], next);
+            }
+            (Value::Fold { states, .. }, Accumulator::States(variables)) => {
+                let states = &algorithm.folds[states.range()];
+                let mut inner = scope.clone();
+                for (state, variable) in states.iter().zip(variables) {
+                    inner.variables.insert(state.variable, b.get(*variable));
+                }
+                let next: Vec<ValueId> = states.iter().map(|s| self.value(b, s.step, &inner)).collect();
+                for (variable, value) in variables.iter().zip(next) {
+                    b.set(*variable, value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The result of a reduction: one value per state.
+    pub fn finish(&mut self, b: &mut Builder, accumulator: &Accumulator) -> Vec<ValueId> {
+        match accumulator {
+            Accumulator::States(variables) => variables.iter().map(|v| b.get(*v)).collect(),
+            Accumulator::Best { index, .. } => vec![b.get(*index)],
+        }
+    }
+}
+
+/// An expression over dimensions as an index integer.
+pub fn size(b: &mut Builder, e: &Expr, ty: Type) -> ValueId {
+    use crate::extent::Atom;
+    let mut sum = b.index_literal(ty, 0);
+    for term in e.terms() {
+        let coefficient = i64::try_from(term.coefficient).unwrap_or(i64::MAX);
+        let mut product = b.index_literal(ty, coefficient);
+        for atom in &term.atoms {
+            let factor = match atom {
+                Atom::Var(v) => b.dim(*v as u16, ty),
+                Atom::Quotient { of, by } => {
+                    let (of, by) = (size(b, of, ty), size(b, by, ty));
+                    b.index_div(of, by)
+                }
+            };
+            product = b.index_mul(product, factor);
+        }
+        sum = b.index_add(sum, product);
+    }
+    sum
+}

@@ -1,0 +1,173 @@
+//! Every access that a stage makes to a tensor parameter, as expressions over dimensions and leaves; intermediates are followed
+//! into their equations, as lowering inlines them.
+
+use std::collections::BTreeMap;
+
+use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Index, IndexId, Source, Value, ValueId};
+use tilewright_kernel::info::{ParameterKind, TensorParameter};
+
+use super::vector::Access;
+use crate::domain::Symbolic;
+use crate::extent::{Expr, Facts, Var};
+use crate::program::Program;
+use crate::schedule::Stage;
+use crate::syntax::Span;
+
+/// Most nodes that one stage may have once its intermediates are inlined.
+pub const INLINE_LIMIT: u32 = 20_000;
+
+/// The value of each axis in scope.
+pub type Scope = BTreeMap<AlgorithmAxis, Expr>;
+
+/// Strides of a tensor parameter in elements, as expressions.
+pub fn strides(tensor: &TensorParameter, facts: &Facts) -> Vec<Expr> {
+    if let Some(strides) = &tensor.strides {
+        return strides.iter().map(|s| facts.normal(&Expr::from_size(s))).collect();
+    }
+    let mut strides = vec![Expr::constant(1); tensor.shape.len()];
+    for d in (0..tensor.shape.len().saturating_sub(1)).rev() {
+        strides[d] = facts.normal(&strides[d + 1].mul(&Expr::from_size(&tensor.shape[d + 1])));
+    }
+    strides
+}
+
+/// The tensor that a parameter is; none for a scalar.
+pub fn tensor(program: &Program, parameter: u16) -> Option<&TensorParameter> {
+    match &program.parameters.get(usize::from(parameter))?.kind {
+        ParameterKind::Tensor(tensor) => Some(tensor),
+        ParameterKind::Scalar => None,
+    }
+}
+
+/// Element offset of an access.
+pub fn offset(tensor: &TensorParameter, indices: &[Expr], facts: &Facts) -> Expr {
+    strides(tensor, facts).iter().zip(indices).fold(Expr::constant(0), |sum, (s, i)| sum.add(&s.mul(i)))
+}
+
+/// An index as an expression; [`Expr::unknown`] for one that is read from memory or whose axis has no expression.
+pub fn index(program: &Program, id: IndexId, scope: &Scope) -> Expr {
+    let pair = |a, b| (index(program, a, scope), index(program, b, scope));
+    match program.algorithm.indices[id as usize] {
+        Index::Literal(c) => Expr::constant(i128::from(c)),
+        Index::Dim(d) => Expr::var(Var::from(d)),
+        Index::Axis(a) => scope.get(&a).cloned().unwrap_or_else(Expr::unknown),
+        Index::Value(_) => Expr::unknown(),
+        Index::Add(a, b) => {
+            let (a, b) = pair(a, b);
+            a.add(&b)
+        }
+        Index::Sub(a, b) => {
+            let (a, b) = pair(a, b);
+            a.sub(&b)
+        }
+        Index::Mul(a, b) => {
+            let (a, b) = pair(a, b);
+            a.mul(&b)
+        }
+        Index::Div(a, b) => {
+            let (a, b) = pair(a, b);
+            a.floor_div(&b)
+        }
+        Index::Mod(a, b) => {
+            let (a, b) = pair(a, b);
+            a.modulo(&b)
+        }
+    }
+}
+
+/// The expressions of a stage's own axes.
+pub fn stage_scope(stage: &Stage, symbolic: &Symbolic) -> Scope {
+    (stage.roots.iter().zip(&stage.domain.roots))
+        .map(|((axis, lower), root)| (*axis, symbolic.values[*root].add(lower)))
+        .collect()
+}
+
+/// The accesses of a stage, writes last; none if inlining passes [`INLINE_LIMIT`].
+pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbolic) -> Option<Vec<Access>> {
+    let mut collector = Collector {
+        program,
+        facts,
+        accesses: Vec::new(),
+        nodes: 0,
+        next: (facts.dims() + symbolic.variables.len()) as Var,
+        exposed: stage.reduction,
+    };
+    let scope = stage_scope(stage, symbolic);
+    let equation = &program.algorithm.equations[stage.equation];
+    let components = equation.components.range();
+    for component in components.clone() {
+        collector.value(program.algorithm.components[component].value, &scope)?;
+    }
+    let indices: Vec<Expr> = program.algorithm.axis_lists[equation.axes.range()].iter().map(|a| scope[a].clone()).collect();
+    for component in components {
+        let Some(parameter) = program.algorithm.components[component].parameter else { continue };
+        collector.push(parameter, indices.clone(), program.component_spans[component], true, false);
+    }
+    Some(collector.accesses)
+}
+
+struct Collector<'a> {
+    program: &'a Program,
+    facts: &'a Facts,
+    accesses: Vec<Access>,
+    nodes: u32,
+    /// Next free variable, for axes of inner reductions.
+    next: Var,
+    exposed: Option<ValueId>,
+}
+
+impl Collector<'_> {
+    fn push(&mut self, parameter: u16, indices: Vec<Expr>, span: Span, is_write: bool, is_guarded: bool) {
+        let Some(tensor) = tensor(self.program, parameter) else { return };
+        let offset = offset(tensor, &indices, self.facts);
+        self.accesses.push(Access { parameter, indices, offset, span, is_write, is_guarded });
+    }
+
+    fn value(&mut self, id: ValueId, scope: &Scope) -> Option<()> {
+        self.nodes += 1;
+        if self.nodes > INLINE_LIMIT {
+            return None;
+        }
+        let algorithm = &self.program.algorithm;
+        match algorithm.values[id as usize] {
+            Value::Read { source, indices, or } => {
+                let list = &algorithm.index_lists[indices.range()];
+                let exprs: Vec<Expr> = list.iter().map(|i| index(self.program, *i, scope)).collect();
+                for operand in crate::schedule::operands(algorithm, id) {
+                    self.value(operand, scope)?;
+                }
+                match source {
+                    Source::Parameter(parameter) => {
+                        let span = self.program.value_spans[id as usize];
+                        self.push(parameter, exprs, span, false, or.is_some());
+                    }
+                    Source::Equation { equation, component } => {
+                        let definition = &algorithm.equations[usize::from(equation)];
+                        let inner: Scope =
+                            algorithm.axis_lists[definition.axes.range()].iter().copied().zip(exprs).collect();
+                        let components = &algorithm.components[definition.components.range()];
+                        self.value(components[usize::from(component)].value, &inner)?;
+                    }
+                }
+            }
+            Value::Reduce { axes, .. } | Value::Fold { axes, .. } => {
+                let mut inner = scope.clone();
+                if self.exposed != Some(id) {
+                    for axis in &algorithm.axis_lists[axes.range()] {
+                        inner.insert(*axis, Expr::var(self.next));
+                        self.next += 1;
+                    }
+                }
+                for operand in crate::schedule::operands(algorithm, id) {
+                    self.value(operand, &inner)?;
+                }
+            }
+            _ => {
+                for operand in crate::schedule::operands(algorithm, id) {
+                    self.value(operand, scope)?;
+                }
+            }
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,4 @@
+//! Memory: what each access looks like to the machine. Today: vectors of global memory.
+
+pub mod access;
+pub mod vector;

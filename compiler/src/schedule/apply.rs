@@ -1,0 +1,383 @@
+//! The ops of one schedule, applied to its domain in order.
+
+use crate::diag::Diagnostics;
+use crate::diag::tw00xx::NotSupportedYet;
+use crate::diag::tw01xx_schedule::{AxisBoundTwice, NameTaken, UnknownAxis};
+use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
+use crate::domain::{AxisId, Binding, Domain, NewAxis};
+use crate::extent::{Expr, Facts, Search};
+use crate::holes;
+use crate::program::Program;
+use crate::syntax::{Span, ast};
+
+/// Largest factor, and most iterations that are written out.
+const FACTOR_LIMIT: i128 = 1 << 31;
+/// Most copies of a body that `unroll` and `vectorize` make.
+const UNROLL_LIMIT: i128 = 1024;
+
+struct Apply<'a> {
+    program: &'a Program,
+    facts: &'a Facts,
+    stage: &'a str,
+    domain: &'a mut Domain,
+    diags: &'a mut Diagnostics,
+}
+
+/// Applies every op of a schedule; a refused one leaves poisoned axes.
+pub(super) fn ops(
+    program: &Program,
+    facts: &Facts,
+    stage: &str,
+    domain: &mut Domain,
+    schedule: &ast::Schedule,
+    diags: &mut Diagnostics,
+) {
+    let mut apply = Apply { program, facts, stage, domain, diags };
+    for op in &schedule.ops {
+        apply.op(op);
+    }
+    if apply.domain.is_poisoned() {
+        return;
+    }
+    for axis in &apply.domain.axes {
+        if axis.extent.is_unknown() {
+            apply.diags.report(TooLarge { axis: axis.name.clone(), span: axis.span });
+            return;
+        }
+    }
+    match holes::uncovered(apply.domain, facts) {
+        Search::None => {}
+        found => {
+            let names = |v: u32| program.dim_name(v as u16).to_owned();
+            let (span, witness) = match found {
+                Search::Found(u) => {
+                    let dims = (0..u.dims.len()).map(|d| (names(d as u32), i128::from(u.dims[d]))).collect();
+                    let roots = (apply.domain.roots.iter().zip(&u.roots))
+                        .map(|(a, v)| (apply.domain.axes[*a].name.clone(), *v))
+                        .collect();
+                    let axis = apply.domain.axes[u.axis].name.clone();
+                    (u.span, Some((dims, roots, axis)))
+                }
+                _ => (schedule.head, None),
+            };
+            apply.diags.report(CutsElements { stage: stage.to_owned(), span, witness });
+        }
+    }
+}
+
+impl Apply<'_> {
+    /// The leaf called `name`, or a report of why there is none.
+    fn leaf(&mut self, name: &ast::Name) -> Option<AxisId> {
+        if let Some(axis) = self.domain.leaf(&name.text) {
+            return Some(axis);
+        }
+        if self.domain.named(&name.text).is_some_and(|a| self.domain.axes[a].poisoned) {
+            return None;
+        }
+        let consumed = self.domain.named(&name.text).and_then(|a| self.domain.consumer(a)).map(|(_, span)| *span);
+        // Names that a refused op would have made may be missing; say nothing about them.
+        if self.domain.is_poisoned() && consumed.is_none() {
+            return None;
+        }
+        self.diags.report(UnknownAxis {
+            axis: name.text.clone(),
+            span: name.span,
+            stage: self.stage.to_owned(),
+            leaves: self.domain.leaves.iter().map(|a| self.domain.axes[*a].name.clone()).collect(),
+            consumed,
+        });
+        None
+    }
+
+    /// A new axis name, unless the stage has it already.
+    fn new_axis(&mut self, name: &ast::Name, taken: &[&ast::Name]) -> Option<NewAxis> {
+        let twice = taken.iter().find(|t| t.text == name.text).map(|t| t.span);
+        let before = self.domain.named(&name.text).map(|a| self.domain.axes[a].span);
+        if let Some(first) = twice.or(before) {
+            self.diags.report(NameTaken { axis: name.text.clone(), span: name.span, first, stage: self.stage.to_owned() });
+            return None;
+        }
+        Some(NewAxis { name: name.text.clone(), span: name.span })
+    }
+
+    /// A literal, after facts such as `K == 4096`.
+    fn literal(&self, e: &ast::Expr) -> Option<i128> {
+        self.facts.normal(&self.size(e)?).as_constant()
+    }
+
+    fn size(&self, e: &ast::Expr) -> Option<Expr> {
+        use ast::{BinaryOp, ExprKind, UnaryOp};
+        Some(match &e.kind {
+            ExprKind::Int(literal) if literal.suffix.is_none() => Expr::constant(i128::from(literal.value)),
+            ExprKind::Name(name) => {
+                let dim = self.program.dims.iter().position(|d| d.name == name.text)?;
+                Expr::var(dim as u32)
+            }
+            ExprKind::Unary(UnaryOp::Neg, a) => self.size(a)?.scale(-1),
+            ExprKind::Binary(a, op, b) => {
+                let (a, b) = (self.size(a)?, self.size(b)?);
+                match op.value {
+                    BinaryOp::Add => a.add(&b),
+                    BinaryOp::Sub => a.sub(&b),
+                    BinaryOp::Mul => a.mul(&b),
+                    BinaryOp::Div => a.floor_div(&b),
+                    BinaryOp::Rem => a.modulo(&b),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// A factor: a literal between `least` and the limit.
+    fn factor(&mut self, e: &ast::Expr, least: i128, what: &'static str) -> Option<i128> {
+        let value = self.literal(e);
+        if let Some(value) = value.filter(|v| (least..=FACTOR_LIMIT).contains(v)) {
+            return Some(value);
+        }
+        self.diags.report(BadFactor { what, value, least, most: FACTOR_LIMIT, span: e.span });
+        None
+    }
+
+    fn op(&mut self, op: &ast::Op) {
+        use ast::OpKind;
+        match &op.kind {
+            OpKind::Split { axis, side, factor, outer, inner } => {
+                let input = self.leaf(axis);
+                let value = self.factor(factor, 1, "a split factor");
+                let names = [self.new_axis(outer, &[]), self.new_axis(inner, &[outer])];
+                match (input, value, names) {
+                    (Some(input), Some(value), [Some(a), Some(b)]) if !self.domain.axes[input].poisoned => match side {
+                        ast::SplitSide::Inner => self.domain.split_by(input, value, self.facts, [a, b], op.span),
+                        ast::SplitSide::Outer => self.domain.split_into(input, value, self.facts, [a, b], op.span),
+                    },
+                    (input, _, _) => self.poison(input.as_slice(), &[outer, inner]),
+                }
+            }
+            OpKind::Merge { axes, into } => self.merge(axes, into, op.span),
+            OpKind::Reorder { axes } => self.reorder(axes),
+            OpKind::Resize { axis, left, right, into } => {
+                let input = self.leaf(axis);
+                let least = -FACTOR_LIMIT;
+                let (l, r) = (self.factor(left, least, "an amount"), self.factor(right, least, "an amount"));
+                match (input, l, r, self.new_axis(into, &[])) {
+                    (Some(input), Some(l), Some(r), Some(name)) if !self.domain.axes[input].poisoned => {
+                        self.domain.resize(input, l, r, self.facts, name, op.span);
+                    }
+                    (input, ..) => self.poison(input.as_slice(), &[into]),
+                }
+            }
+            OpKind::Swizzle { x, y, x_into, y_into, .. } => self.swizzle(op, [x, y], [x_into, y_into]),
+            OpKind::Bind { axes, scale, unit, range, raster, alternate } => {
+                let mut extra: Option<(&str, Span)> = None;
+                if let Some(e) = scale {
+                    extra = Some(("a scaled unit", e.span));
+                }
+                if let Some(r) = range {
+                    extra = Some(("a range of units", r.span));
+                }
+                if let Some((name, _)) = raster.first() {
+                    extra = Some(("raster", name.span));
+                }
+                if let Some(span) = alternate {
+                    extra = Some(("alternate", *span));
+                }
+                if let Some((construct, span)) = extra {
+                    self.unsupported(construct, span, None);
+                    return;
+                }
+                let binding = match unit.text.as_str() {
+                    "grid" => Binding::Grid,
+                    "warp" => Binding::Warp,
+                    "thread" => Binding::Thread,
+                    other => {
+                        let construct = format!("bind … : {other}");
+                        let instead = Some("`grid`, `warp` and `thread` work today".to_owned());
+                        self.diags.report(NotSupportedYet { construct, span: unit.span, instead });
+                        return;
+                    }
+                };
+                for name in axes {
+                    if let Some(axis) = self.leaf(name) {
+                        self.bind(axis, binding, name.span, op.span);
+                    }
+                }
+            }
+            OpKind::Vectorize { axis } => {
+                if let Some(leaf) = self.leaf(axis)
+                    && self.static_extent(leaf, axis.span, "vectorize", false).is_some()
+                {
+                    self.bind(leaf, Binding::Vector, axis.span, op.span);
+                }
+            }
+            OpKind::Unroll { axis, by } => {
+                let Some(leaf) = self.leaf(axis) else { return };
+                let by = match by {
+                    Some(by) => {
+                        let Some(value) = self.factor(by, 1, "an unroll factor") else { return };
+                        Some(value)
+                    }
+                    None if self.static_extent(leaf, axis.span, "unroll", true).is_none() => return,
+                    None => None,
+                };
+                if let Some(by) = by.filter(|by| *by > UNROLL_LIMIT) {
+                    let span = op.span;
+                    self.diags.report(BadFactor { what: "an unroll factor", value: Some(by), least: 1, most: UNROLL_LIMIT, span });
+                    return;
+                }
+                self.bind(leaf, Binding::Unroll(by), axis.span, op.span);
+            }
+            OpKind::Reduce { .. } => {
+                let instead = "each thread reduces its own elements one after the other; leave the reduction axis unbound";
+                self.unsupported("reduce", op.keyword, Some(instead));
+            }
+            OpKind::Like { .. } => self.unsupported("like", op.keyword, None),
+            OpKind::Box { .. } | OpKind::BoxRun { .. } => self.unsupported("box", op.keyword, None),
+            OpKind::Tile { .. } => self.unsupported("tile", op.keyword, None),
+            OpKind::Layout { .. } => self.unsupported("layout", op.keyword, None),
+            OpKind::Multicast { .. } => self.unsupported("multicast", op.keyword, None),
+            OpKind::Mma { .. } => self.unsupported("mma", op.keyword, None),
+            OpKind::Fill { .. } => self.unsupported("fill", op.keyword, None),
+            OpKind::L2 { .. } => self.unsupported("l2", op.keyword, None),
+            OpKind::Online { .. } => self.unsupported("online", op.keyword, None),
+        }
+    }
+
+    fn unsupported(&mut self, construct: &str, span: Span, instead: Option<&str>) {
+        let instead = instead.map(str::to_owned);
+        self.diags.report(NotSupportedYet { construct: construct.to_owned(), span, instead });
+        // Axes that the op would have made are missing from here on.
+        self.domain.poison(&[], [NewAxis { name: String::new(), span }]);
+    }
+
+    fn poison(&mut self, inputs: &[AxisId], names: &[&ast::Name]) {
+        let names = names.iter().map(|n| NewAxis { name: n.text.clone(), span: n.span });
+        self.domain.poison(inputs, names);
+    }
+
+    fn bind(&mut self, axis: AxisId, binding: Binding, span: Span, op: Span) {
+        let first = &self.domain.axes[axis];
+        if first.poisoned {
+            return;
+        }
+        if first.binding != Binding::Serial {
+            let axis = first.name.clone();
+            self.diags.report(AxisBoundTwice { axis, span, first: first.binding_span });
+            return;
+        }
+        let axis = &mut self.domain.axes[axis];
+        axis.binding = binding;
+        axis.binding_span = op;
+    }
+
+    /// The extent of a leaf as a literal, or (with `bounded`) a bound that the facts give.
+    fn static_extent(&mut self, leaf: AxisId, span: Span, op: &'static str, bounded: bool) -> Option<i128> {
+        let axis = &self.domain.axes[leaf];
+        if axis.poisoned {
+            return None;
+        }
+        let extent = axis.extent.as_constant().or_else(|| if bounded { self.facts.upper_bound(&axis.extent) } else { None });
+        if let Some(extent) = extent.filter(|e| *e <= UNROLL_LIMIT) {
+            return Some(extent);
+        }
+        let names = |v: u32| self.program.dim_name(v as u16).to_owned();
+        self.diags.report(NotStatic {
+            axis: axis.name.clone(),
+            extent: axis.extent.show(&names),
+            bound: extent,
+            limit: UNROLL_LIMIT,
+            op,
+            span,
+        });
+        None
+    }
+
+    fn merge(&mut self, axes: &[ast::Name], into: &ast::Name, span: Span) {
+        let inputs: Vec<Option<AxisId>> = axes.iter().map(|a| self.leaf(a)).collect();
+        let known: Vec<AxisId> = inputs.iter().copied().flatten().collect();
+        let name = self.new_axis(into, &[]);
+        let mut distinct = known.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let poisoned = known.iter().any(|a| self.domain.axes[*a].poisoned);
+        if distinct.len() < known.len() {
+            self.diags.report(NameTaken {
+                axis: axes.last().map_or(String::new(), |a| a.text.clone()),
+                span,
+                first: axes[0].span,
+                stage: self.stage.to_owned(),
+            });
+            return self.poison(&distinct, &[into]);
+        }
+        let (Some(mut name), true, false) = (name, known.len() == inputs.len() && !known.is_empty(), poisoned) else {
+            return self.poison(&known, &[into]);
+        };
+        let kind = |d: &Domain, a: AxisId| d.axes[a].kind;
+        if let Some(other) = known.iter().find(|a| kind(self.domain, **a) != kind(self.domain, known[0])) {
+            self.diags.report(MixedMerge {
+                first: self.domain.axes[known[0]].name.clone(),
+                second: self.domain.axes[*other].name.clone(),
+                span,
+            });
+            return self.poison(&known, &[into]);
+        }
+        let mut merged = known[0];
+        for (at, next) in known.iter().enumerate().skip(1) {
+            // The axes between the first and the last of a longer merge have no name of their own.
+            let last = at + 1 == known.len();
+            let step = if last { std::mem::replace(&mut name, NewAxis { name: String::new(), span }) } else {
+                NewAxis { name: format!("{}·{at}", into.text), span: into.span }
+            };
+            merged = self.domain.merge(merged, *next, self.facts, step, span);
+        }
+        if known.len() == 1 {
+            // A merge of one axis only renames it.
+            self.domain.resize(merged, 0, 0, self.facts, name, span);
+        }
+    }
+
+    fn reorder(&mut self, axes: &[ast::Name]) {
+        let mut order = Vec::new();
+        for name in axes {
+            let Some(axis) = self.leaf(name) else { return };
+            if order.contains(&axis) {
+                let first = axes.iter().find(|a| a.text == name.text).map_or(name.span, |a| a.span);
+                self.diags.report(NameTaken { axis: name.text.clone(), span: name.span, first, stage: self.stage.to_owned() });
+                return;
+            }
+            order.push(axis);
+        }
+        // The named axes take the places that they hold together, in the new order.
+        let mut next = order.iter().copied();
+        for slot in &mut self.domain.leaves {
+            if order.contains(slot)
+                && let Some(axis) = next.next()
+            {
+                *slot = axis;
+            }
+        }
+    }
+
+    fn swizzle(&mut self, op: &ast::Op, inputs: [&ast::Name; 2], outputs: [&ast::Name; 2]) {
+        let axes = [self.leaf(inputs[0]), self.leaf(inputs[1])];
+        let names = [self.new_axis(outputs[0], &[]), self.new_axis(outputs[1], &[outputs[0]])];
+        let known: Vec<AxisId> = axes.iter().copied().flatten().collect();
+        let ([Some(x), Some(y)], [Some(a), Some(b)]) = (axes, names) else { return self.poison(&known, &outputs) };
+        if self.domain.axes[x].poisoned || self.domain.axes[y].poisoned {
+            return self.poison(&known, &outputs);
+        }
+        let extent = |axis: AxisId| self.domain.axes[axis].extent.as_constant();
+        let square = x != y
+            && extent(x) == extent(y)
+            && extent(x).is_some_and(|e| e > 0 && e & (e - 1) == 0)
+            && self.domain.axes[x].kind == self.domain.axes[y].kind;
+        if !square {
+            let names = |v: u32| self.program.dim_name(v as u16).to_owned();
+            let show = |axis: AxisId| (self.domain.axes[axis].name.clone(), self.domain.axes[axis].extent.show(&names));
+            self.diags.report(NotASwizzle { x: show(x), y: show(y), span: op.span });
+            return self.poison(&known, &outputs);
+        }
+        self.domain.swizzle(x, y, [a, b], op.span);
+    }
+}
+

@@ -1,0 +1,198 @@
+//! Which thread of which block runs each iteration.
+//!
+//! Axes bound to one unit linearise in loop order, the last one fastest. A block is one-dimensional: thread τ is lane τ mod 32 of
+//! warp ⌊τ / 32⌋. Three shapes exist: threads of the block; warps, with lanes inside; neither, and then a block has one thread,
+//! since several would each write the same elements. Threads that no iteration falls to are idle.
+
+use crate::diag::Diagnostics;
+use crate::diag::tw00xx::NotSupportedYet;
+use crate::diag::tw02xx::{BadFactor, NotStatic};
+use crate::diag::tw06xx::{BindOrder, IdleThreads, SameElement, ThreadsOfWarps, TooManyThreads};
+use crate::diag::tw07xx::BoundReduction;
+use crate::domain::{AxisId, AxisKind, Binding};
+use crate::extent::Facts;
+use crate::program::Program;
+use crate::syntax::{Span, ast};
+
+use super::Stage;
+
+/// Most threads of a block (CUDA programming guide, compute capabilities table).
+pub const BLOCK_LIMIT: i128 = 1024;
+/// Threads of a warp.
+pub const WARP: i128 = 32;
+
+/// The leaves that units run side by side, outermost first, with the number of iterations that the block has room for.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    /// Leaves bound to the grid.
+    pub grid: Vec<AxisId>,
+    /// Leaves bound to warps, each with its extent or a bound of it.
+    pub warps: Vec<(AxisId, i128)>,
+    /// Leaves bound to threads, each with its extent or a bound of it.
+    pub threads: Vec<(AxisId, i128)>,
+}
+
+impl Distribution {
+    /// Warps that have iterations.
+    pub fn warp_count(&self) -> i128 {
+        self.warps.iter().map(|w| w.1).product()
+    }
+
+    /// Threads (of the block, or of a warp if warps are bound) that have iterations.
+    pub fn thread_count(&self) -> i128 {
+        self.threads.iter().map(|t| t.1).product()
+    }
+
+    /// Threads that the block needs.
+    fn needed(&self) -> i128 {
+        if self.warps.is_empty() { self.thread_count() } else { self.warp_count().saturating_mul(WARP) }
+    }
+}
+
+/// The threads that `launch` asks for.
+pub(super) fn launch_threads(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<(i128, Span)> {
+    let mut threads = None;
+    for item in program.launch.iter().flat_map(|l| &l.items) {
+        let (construct, expr) = match &item.kind {
+            ast::LaunchItemKind::Threads(e) => ("threads", Some(e)),
+            ast::LaunchItemKind::Cluster(_) => ("cluster", None),
+            ast::LaunchItemKind::Persistent => ("persistent", None),
+            ast::LaunchItemKind::Dependent => ("dependent", None),
+            ast::LaunchItemKind::Roles(_) => ("roles", None),
+        };
+        let Some(expr) = expr else {
+            diags.report(NotSupportedYet { construct: construct.to_owned(), span: item.span, instead: None });
+            continue;
+        };
+        let value = match &expr.kind {
+            ast::ExprKind::Int(literal) => Some(i128::from(literal.value)),
+            ast::ExprKind::Name(name) => program
+                .dims
+                .iter()
+                .position(|d| d.name == name.text)
+                .and_then(|d| facts.normal(&crate::extent::Expr::var(d as u32)).as_constant()),
+            _ => None,
+        };
+        match value.filter(|v| (1..=BLOCK_LIMIT).contains(v)) {
+            Some(value) => threads = Some((value, item.span)),
+            None => diags.report(BadFactor {
+                what: "the number of threads of a block",
+                value,
+                least: 1,
+                most: BLOCK_LIMIT,
+                span: expr.span,
+            }),
+        }
+    }
+    threads
+}
+
+/// Fills in the distribution of every stage and decides the threads of a block; none after an error.
+pub(super) fn distribute(
+    program: &Program,
+    facts: &Facts,
+    launch: Option<(i128, Span)>,
+    stages: &mut [Stage],
+    diags: &mut Diagnostics,
+) -> Option<u32> {
+    for stage in stages.iter_mut() {
+        collect(program, facts, stage, diags);
+    }
+    if diags.has_errors() || stages.iter().any(|s| s.domain.is_poisoned()) {
+        return None;
+    }
+    let needed = stages.iter().map(|s| s.distribution.needed()).max().unwrap_or(1);
+    let threads = launch.map_or(needed, |(threads, _)| threads);
+    for stage in stages.iter() {
+        check(stage, threads, launch.map(|l| l.1), diags);
+    }
+    (!diags.has_errors()).then(|| u32::try_from(threads).ok()).flatten()
+}
+
+fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diagnostics) {
+    let mut distribution = Distribution::default();
+    for leaf in stage.domain.leaves.clone() {
+        let axis = &stage.domain.axes[leaf];
+        if axis.poisoned || axis.binding.is_sequential() {
+            continue;
+        }
+        if axis.kind == AxisKind::Reduction {
+            diags.report(BoundReduction { axis: axis.name.clone(), span: axis.binding_span });
+            continue;
+        }
+        if axis.binding == Binding::Grid {
+            distribution.grid.push(leaf);
+            continue;
+        }
+        // A block has a fixed number of threads: the extent is a literal, or bounded by the facts and guarded.
+        let Some(extent) = axis.extent.as_constant().or_else(|| facts.upper_bound(&axis.extent)) else {
+            let names = |v: u32| program.dim_name(v as u16).to_owned();
+            diags.report(NotStatic {
+                axis: axis.name.clone(),
+                extent: axis.extent.show(&names),
+                bound: None,
+                limit: BLOCK_LIMIT,
+                op: "bind",
+                span: axis.binding_span,
+            });
+            continue;
+        };
+        if axis.binding == Binding::Warp {
+            distribution.warps.push((leaf, extent));
+        } else {
+            distribution.threads.push((leaf, extent));
+        }
+    }
+    stage.distribution = distribution;
+}
+
+fn check(stage: &Stage, threads: i128, launch: Option<Span>, diags: &mut Diagnostics) {
+    let d = &stage.distribution;
+    let axes = &stage.domain.axes;
+    let place = |axis: AxisId| stage.domain.leaves.iter().position(|l| *l == axis);
+    if let (Some((warp, _)), Some((thread, _))) = (d.warps.last(), d.threads.first())
+        && place(*thread) < place(*warp)
+    {
+        diags.report(BindOrder {
+            outer: axes[*warp].name.clone(),
+            inner: axes[*thread].name.clone(),
+            span: axes[*thread].binding_span,
+            other: axes[*warp].binding_span,
+        });
+        return;
+    }
+    if !d.warps.is_empty() && threads % WARP != 0 {
+        diags.report(ThreadsOfWarps { threads, span: launch.unwrap_or(stage.span) });
+        return;
+    }
+    let last_span = |list: &[(AxisId, i128)]| list.last().map_or(stage.span, |(a, _)| axes[*a].binding_span);
+    let names = |list: &[(AxisId, i128)]| list.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect::<Vec<_>>();
+    // Too many iterations for the units.
+    let (room, list, unit) = if d.warps.is_empty() { (threads, &d.threads, "thread") } else { (threads / WARP, &d.warps, "warp") };
+    let count: i128 = list.iter().map(|l| l.1).product();
+    if count > room {
+        diags.report(TooManyThreads { unit, axes: names(list), count, room, threads, span: last_span(list), launch });
+        return;
+    }
+    if !d.warps.is_empty() && d.thread_count() > WARP {
+        let (count, room) = (d.thread_count(), WARP);
+        diags.report(TooManyThreads { unit: "lane", axes: names(&d.threads), count, room, threads, span: last_span(&d.threads), launch });
+        return;
+    }
+    // Threads without an index of their own would repeat the work of others.
+    if d.threads.is_empty() && threads > 1 {
+        let group = if d.warps.is_empty() { threads } else { WARP };
+        diags.report(SameElement {
+            stage: stage.name.clone(),
+            group,
+            threads,
+            warps: !d.warps.is_empty(),
+            span: if d.warps.is_empty() { launch.unwrap_or(stage.span) } else { last_span(&d.warps) },
+        });
+        return;
+    }
+    let busy = if d.warps.is_empty() { d.thread_count() } else { d.warp_count() * d.thread_count() };
+    if busy < threads && launch.is_some() {
+        diags.report(IdleThreads { stage: stage.name.clone(), busy, threads, span: launch.unwrap_or(stage.span) });
+    }
+}

@@ -1,0 +1,164 @@
+//! One kernel as Rust: a struct with the documented fields, thin methods, and one static of data.
+//!
+//! After an error the same public items are emitted with an empty kernel, so that callers do not cascade and editors keep their
+//! completion.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+use tilewright_compiler::Compiled;
+use tilewright_compiler::syntax::{TokenBuffer, ast};
+use tilewright_kernel::algorithm::Algorithm;
+use tilewright_kernel::info::{KernelInfo, Launch, Ptx};
+use tilewright_kernel::{ElementType, Size};
+
+use crate::constant;
+
+/// The items of one kernel; `krate` is the path of the crate `tilewright`.
+pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, spans: &[Span]) -> TokenStream {
+    let ast = &kernel.ast;
+    let at = |span: tilewright_compiler::syntax::Span| {
+        spans.get(span.first.0 as usize).copied().unwrap_or_else(Span::call_site)
+    };
+    let ident = |name: &ast::Name| match name.text.strip_prefix("r#") {
+        Some(raw) => Ident::new_raw(raw, at(name.span)),
+        None => Ident::new(&name.text, at(name.span)),
+    };
+    let name = ident(&ast.name);
+    let visibility = ast.visibility.as_ref().map(|v| tokens.to_stream(v.span, spans)).unwrap_or_default();
+    let attributes = |list: &[ast::Attribute]| -> TokenStream {
+        list.iter().map(|a| tokens.to_stream(a.span, spans)).collect()
+    };
+    let docs = attributes(&ast.attributes);
+    let mut fields = TokenStream::new();
+    let mut arguments = TokenStream::new();
+    let count = ast.inputs.len() + ast.outputs.len();
+    let both = ast.inputs.iter().map(|p| (p, p.inout.is_some())).chain(ast.outputs.iter().map(|p| (p, true)));
+    for (parameter, written) in both {
+        let field = ident(&parameter.name);
+        let docs = attributes(&parameter.attributes);
+        let element = element(krate, parameter.ty.element.value.as_str());
+        let (ty, argument) = match &parameter.ty.shape {
+            None => (element, quote!(#krate::__private::Arg::scalar(&self.#field))),
+            Some(shape) => {
+                let rank = shape.dims.len();
+                if written {
+                    (quote!(&'a mut (dyn #krate::Output<#element, #rank> + 'm)), quote!(#krate::__private::Arg::output(self.#field)))
+                } else {
+                    (quote!(&'a (dyn #krate::Input<#element, #rank> + 'm)), quote!(#krate::__private::Arg::input(self.#field)))
+                }
+            }
+        };
+        let documented = documented(parameter, tokens);
+        let docs = if docs.is_empty() { quote!(#[doc = #documented]) } else { docs };
+        fields.extend(quote!(#docs #visibility #field: #ty,));
+        arguments.extend(quote!(#argument,));
+    }
+    let failed = kernel.info.is_none();
+    let info = kernel.info.clone().unwrap_or_else(|| empty(&ast.name.text));
+    let constant = constant::kernel_info(krate, &info);
+    let phantom = quote!(::core::marker::PhantomData<(&'a (), &'m ())>);
+    // Lifetimes that no field uses, which only a kernel refused for having no outputs can have.
+    let uses_lifetimes = ast.inputs.iter().chain(&ast.outputs).any(|p| p.ty.shape.is_some());
+    let extra = if uses_lifetimes { quote!() } else { quote!(#[doc(hidden)] pub __lifetimes: #phantom,) };
+    let arguments = if failed { quote!(loop {}) } else { quote!([#arguments]) };
+    let allow = if failed { quote!(#[allow(unused_variables, unreachable_code, dead_code)]) } else { quote!(#[allow(dead_code)]) };
+    let hidden = format_ident!("arguments");
+    quote! {
+        #docs
+        #allow
+        #visibility struct #name<'a, 'm> {
+            #fields
+            #extra
+        }
+
+        #allow
+        impl<'m> #name<'_, 'm> {
+            /// The compiled kernel: PTX, entry points, launch shape, facts, explanation.
+            pub const KERNEL: &'static #krate::kernel::KernelInfo = #constant;
+
+            /// Checks the arguments and launches; nothing is launched if a check fails.
+            ///
+            /// # Errors
+            /// The first check that fails, with the values.
+            pub fn launch(self, on: impl ::core::convert::AsRef<#krate::Stream>) -> #krate::Result<()> {
+                #krate::__private::launch(Self::KERNEL, &self.#hidden(), on.as_ref())
+            }
+
+            /// Checks the arguments once, for many launches.
+            ///
+            /// # Errors
+            /// The first check that fails, with the values.
+            pub fn prepare(self, on: impl ::core::convert::AsRef<#krate::Stream>) -> #krate::Result<#krate::Prepared<'m>> {
+                #krate::__private::prepare(Self::KERNEL, &self.#hidden(), on.as_ref())
+            }
+
+            /// Evaluates the algorithm on the host, without the schedule: the values that any admissible output takes.
+            ///
+            /// # Errors
+            /// As [`launch`](Self::launch).
+            pub fn reference(self) -> #krate::Result<#krate::Reference> {
+                #krate::__private::reference(Self::KERNEL, &self.#hidden())
+            }
+
+            fn #hidden(self) -> [#krate::__private::Arg<'m>; #count] {
+                #arguments
+            }
+        }
+    }
+}
+
+/// The host type of an element.
+fn element(krate: &TokenStream, name: &str) -> TokenStream {
+    match ElementType::from_name(name).unwrap_or(ElementType::F32) {
+        ElementType::F16 => quote!(#krate::f16),
+        ElementType::Bf16 => quote!(#krate::bf16),
+        ElementType::Tf32 => quote!(f32),
+        // Bytes on the host; the program room says what they cannot do yet.
+        ElementType::E4m3 | ElementType::E5m2 => quote!(u8),
+        other => {
+            let name = Ident::new(other.name(), Span::call_site());
+            quote!(::core::primitive::#name)
+        }
+    }
+}
+
+/// What the documentation of a field without a doc comment says: its declaration.
+fn documented(parameter: &ast::Param, tokens: &TokenBuffer) -> String {
+    format!("`{}`", tokens.span_text(parameter.span))
+}
+
+/// A kernel that does nothing, for the skeleton after an error.
+fn empty(name: &str) -> KernelInfo {
+    KernelInfo {
+        name: name.to_owned().into(),
+        dims: Vec::new().into(),
+        parameters: Vec::new().into(),
+        solved: Vec::new().into(),
+        facts: Vec::new().into(),
+        requirements: Vec::new().into(),
+        entries: Vec::new().into(),
+        arguments: Vec::new().into(),
+        launch: Launch { blocks: Size::constant(0), threads: 1, cluster: 1, shared_bytes: 0 },
+        ptx: Ptx {
+            text: String::new().into(),
+            version: (7, 0),
+            target: "sm_80".into(),
+            capability: (8, 0),
+            exact_capability: false,
+            driver: (11, 0),
+        },
+        algorithm: Algorithm {
+            indices: Vec::new().into(),
+            values: Vec::new().into(),
+            types: Vec::new().into(),
+            axes: Vec::new().into(),
+            index_lists: Vec::new().into(),
+            axis_lists: Vec::new().into(),
+            folds: Vec::new().into(),
+            components: Vec::new().into(),
+            equations: Vec::new().into(),
+        },
+        statements: Vec::new().into(),
+        explanation: String::new().into(),
+    }
+}

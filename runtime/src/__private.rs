@@ -1,0 +1,55 @@
+//! What the expansion of `schedule!` calls. Not an API: it may change in any release.
+//!
+//! # The expansion
+//!
+//! For `pub kernel Saxpy(a: f32, x: f32[N], y: f32[N]) -> (z: f32[N])` the macro emits this, with `$crate` for `tilewright`
+//! (`tests/expanded.rs` holds the same by hand and runs it):
+//!
+//! ```ignore
+//! pub struct Saxpy<'a, 'm> {
+//!     pub a: f32,
+//!     pub x: &'a (dyn $crate::Input<f32, 1> + 'm),
+//!     pub y: &'a (dyn $crate::Input<f32, 1> + 'm),
+//!     pub z: &'a mut (dyn $crate::Output<f32, 1> + 'm),
+//! }
+//!
+//! impl<'m> Saxpy<'_, 'm> {
+//!     pub const KERNEL: &'static $crate::kernel::KernelInfo = {
+//!         static KERNEL: $crate::kernel::KernelInfo = …;
+//!         &KERNEL
+//!     };
+//!
+//!     pub fn launch(self, on: impl ::core::convert::AsRef<$crate::Stream>) -> $crate::Result<()> {
+//!         $crate::__private::launch(Self::KERNEL, &self.arguments(), on.as_ref())
+//!     }
+//!
+//!     pub fn prepare(self, on: impl ::core::convert::AsRef<$crate::Stream>) -> $crate::Result<$crate::Prepared<'m>> {
+//!         $crate::__private::prepare(Self::KERNEL, &self.arguments(), on.as_ref())
+//!     }
+//!
+//!     pub fn reference(self) -> $crate::Result<$crate::Reference> {
+//!         $crate::__private::reference(Self::KERNEL, &self.arguments())
+//!     }
+//!
+//!     fn arguments(self) -> [$crate::__private::Arg<'m>; 4] {
+//!         [
+//!             $crate::__private::Arg::scalar(&self.a),
+//!             $crate::__private::Arg::input(self.x),
+//!             $crate::__private::Arg::input(self.y),
+//!             $crate::__private::Arg::output(self.z),
+//!         ]
+//!     }
+//! }
+//! ```
+//!
+//! - Lists in the static are written `List::Borrowed(const { &[…] })`: without the `const` block a list whose elements have
+//!   destructors (sizes, texts) is not promoted to a static by rustc 1.88.
+//! - Arguments come in the order of `KernelInfo::parameters`: one a parameter, inputs first.
+//! - Element types: `f64 f32 i64 … u8 bool` as they are, `f16` and `bf16` as `$crate::f16` and `$crate::bf16`, `tf32` as
+//!   `f32`. `e4m3` and `e5m2` have no host type yet.
+//! - An `inout x` is one field and one argument, `Arg::output`, at the position of its one parameter.
+//! - A kernel without tensor inputs still has `'a` and `'m`: its outputs use them.
+//! - On a compile error emit the same struct and methods with bodies that diverge, so that callers do not cascade.
+
+pub use crate::launch::{Arg, launch, prepare};
+pub use crate::reference::reference;

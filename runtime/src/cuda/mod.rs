@@ -1,0 +1,62 @@
+//! The driver room: everything that talks to the CUDA driver, and one of the two rooms with `unsafe`.
+//!
+//! Contract relied on throughout: handles ([`CUcontext`](sys::CUcontext), streams, events, modules, device pointers) are
+//! created here, never leave except through documented `unsafe` functions, and are used only while their owner lives.
+//! Contexts are the devices' primary contexts, are created once a process, and are never released: nothing can outlive
+//! them.
+//!
+//! Driver functions are looked up when first called, and `cudarc` panics where a library or a symbol is missing;
+//! [`probe`](probe::probe) therefore comes before everything else.
+
+#![allow(unsafe_code, reason = "the driver is a C library")]
+
+mod context;
+mod graph;
+mod interop;
+mod kernel;
+mod memory;
+mod probe;
+mod run;
+
+pub(crate) use context::{Context, Stream};
+pub(crate) use interop::{adopt, release};
+pub(crate) use kernel::Call;
+pub(crate) use memory::Block;
+pub(crate) use run::{Graph, run};
+
+use cudarc::driver::sys;
+
+use crate::error::{Error, Result};
+
+/// The result of driver function `call`.
+fn check(call: &'static str, result: sys::CUresult) -> Result<()> {
+    if result == sys::CUresult::CUDA_SUCCESS { Ok(()) } else { Err(failure(call, result)) }
+}
+
+/// The error for a driver function's unsuccessful result.
+fn failure(call: &'static str, result: sys::CUresult) -> Error {
+    // The derived name is the C name of the constant. The driver's own sentence needs a working driver: it was probed.
+    let code = format!("{result:?}");
+    let message = describe(result);
+    Error::Cuda { call, code, message }
+}
+
+/// The driver's description of a result.
+fn describe(result: sys::CUresult) -> String {
+    let mut text = std::ptr::null();
+    // SAFETY: writes one pointer, to a static string of the driver or null.
+    let status = unsafe { sys::cuGetErrorString(result, &raw mut text) };
+    if status != sys::CUresult::CUDA_SUCCESS || text.is_null() {
+        return "no description".to_owned();
+    }
+    // SAFETY: the driver returned a pointer to a NUL-terminated string that lives as long as the driver.
+    unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// Calls a driver function and turns its result into a [`Result`].
+macro_rules! call {
+    ($name:ident($($argument:expr),* $(,)?)) => {
+        $crate::cuda::check(stringify!($name), cudarc::driver::sys::$name($($argument),*))
+    };
+}
+use call;

@@ -1,0 +1,140 @@
+//! Is there a driver, is it complete, and how new is it? Asked once a process, before any other call.
+
+use std::sync::OnceLock;
+
+use cudarc::driver::sys;
+
+use crate::error::{Error, Result};
+
+/// A driver that was found and initialised.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Driver {
+    /// CUDA version that it supports, such as (12, 4).
+    pub version: (u8, u8),
+    /// Whether it has the extended launch call, which clusters need (CUDA 11.8).
+    pub extended_launch: bool,
+    /// Whether it can build graphs from kernel nodes as this crate does (CUDA 12.0).
+    pub kernel_nodes: bool,
+}
+
+/// Every symbol that this crate calls, but those of the optional groups.
+const REQUIRED: [&str; 36] = [
+    "cuInit",
+    "cuDriverGetVersion",
+    "cuDeviceGet",
+    "cuDeviceGetCount",
+    "cuDeviceGetName",
+    "cuDeviceGetAttribute",
+    "cuDevicePrimaryCtxRetain",
+    "cuCtxSetCurrent",
+    "cuCtxSynchronize",
+    "cuStreamCreate",
+    "cuStreamDestroy_v2",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+    "cuEventCreate",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuEventQuery",
+    "cuEventDestroy_v2",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuMemAllocAsync",
+    "cuMemFreeAsync",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemsetD8Async",
+    "cuModuleLoadDataEx",
+    "cuModuleGetFunction",
+    "cuModuleUnload",
+    "cuFuncSetAttribute",
+    "cuLaunchKernel",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuDeviceTotalMem_v2",
+    "cuDeviceGetUuid_v2",
+    "cuCtxGetCurrent",
+    "cuMemGetInfo_v2",
+];
+
+/// Symbols of the extended launch call.
+const EXTENDED: [&str; 1] = ["cuLaunchKernelEx"];
+
+/// Symbols that building graphs needs.
+const GRAPHS: [&str; 6] = [
+    "cuGraphCreate",
+    "cuGraphAddKernelNode_v2",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphLaunch",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+];
+
+/// The driver, if this machine has a usable one.
+pub(super) fn probe() -> Result<Driver> {
+    static DRIVER: OnceLock<Result<Driver>> = OnceLock::new();
+    DRIVER.get_or_init(find).clone()
+}
+
+fn find() -> Result<Driver> {
+    let none = |reason: String| Error::NoCuda { reason };
+    // SAFETY: loads the driver library if there is one; its initialisers are the vendor's.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(none("the driver library (libcuda) was not found".to_owned()));
+    }
+    if let Some(symbol) = REQUIRED.into_iter().find(|s| !has(s)) {
+        return Err(none(format!(
+            "the driver library has no function {symbol}: the driver is too old (CUDA 11.4 is needed)"
+        )));
+    }
+    // SAFETY: no preconditions; the symbol is there.
+    let status = unsafe { sys::cuInit(0) };
+    if status != sys::CUresult::CUDA_SUCCESS {
+        return Err(none(format!("cuInit: {status:?}")));
+    }
+    let mut version = 0;
+    // SAFETY: writes one integer.
+    let status = unsafe { sys::cuDriverGetVersion(&raw mut version) };
+    if status != sys::CUresult::CUDA_SUCCESS {
+        return Err(none(format!("cuDriverGetVersion: {status:?}")));
+    }
+    Ok(Driver {
+        version: split_version(version),
+        extended_launch: EXTENDED.into_iter().all(has),
+        kernel_nodes: GRAPHS.into_iter().all(has),
+    })
+}
+
+/// Whether the driver library has this symbol.
+fn has(symbol: &str) -> bool {
+    // SAFETY: called only after `is_culib_present`; the library is never unloaded, and the pointer is not called.
+    unsafe { sys::culib().get::<*const ()>(symbol.as_bytes()).is_ok() }
+}
+
+/// 12040 is CUDA 12.4.
+fn split_version(version: i32) -> (u8, u8) {
+    let part = |n: i32| u8::try_from(n).unwrap_or(0);
+    (part(version / 1000), part(version % 1000 / 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_split() {
+        assert_eq!(split_version(12040), (12, 4));
+        assert_eq!(split_version(11080), (11, 8));
+        assert_eq!(split_version(13000), (13, 0));
+        assert_eq!(split_version(-1), (0, 0));
+    }
+
+    #[test]
+    fn probing_answers_and_never_panics() {
+        match probe() {
+            Ok(driver) => assert!(driver.version.0 >= 11, "{driver:?}"),
+            Err(Error::NoCuda { reason }) => assert!(!reason.is_empty()),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Element types of tensors on the host's side, and their bytes in device memory.
+
+use half::{bf16, f16};
+use tilewright_kernel::ElementType;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A type that a tensor can hold: `f64 f32 half::f16 half::bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool`.
+///
+/// Device memory is little-endian; a `bool` is one byte, 0 or 1.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element type of tensors",
+    label = "tensors hold f64, f32, half::f16, half::bf16, bool, or integers of 8 to 64 bits",
+    note = "`usize` and `isize` have no fixed width: use `u64` or `i64`"
+)]
+pub trait Element: Copy + Send + Sync + std::fmt::Debug + 'static + sealed::Sealed {
+    /// The type's name in the language.
+    const TYPE: ElementType;
+
+    /// The bits, zero-extended.
+    fn bits(self) -> u64;
+
+    #[doc(hidden)]
+    fn encode(elements: &[Self]) -> Vec<u8>;
+
+    /// Elements of a byte string; a trailing partial element is ignored.
+    #[doc(hidden)]
+    fn decode(bytes: &[u8]) -> Vec<Self>;
+}
+
+macro_rules! elements {
+    ($($rust:ty, $bits:ty => $name:ident;)*) => { $(
+        impl sealed::Sealed for $rust {}
+
+        impl Element for $rust {
+            const TYPE: ElementType = ElementType::$name;
+
+            fn bits(self) -> u64 {
+                u64::from(<$bits>::from_le_bytes(self.to_le_bytes()))
+            }
+
+            // Not generic: compiled here, with this crate's optimisation, and not in the user's dev build.
+            fn encode(elements: &[Self]) -> Vec<u8> {
+                elements.iter().flat_map(|e| e.to_le_bytes()).collect()
+            }
+
+            fn decode(bytes: &[u8]) -> Vec<Self> {
+                let (whole, _) = bytes.as_chunks::<{ size_of::<$rust>() }>();
+                whole.iter().map(|b| Self::from_le_bytes(*b)).collect()
+            }
+        }
+    )* };
+}
+
+elements! {
+    f64, u64 => F64;
+    f32, u32 => F32;
+    f16, u16 => F16;
+    bf16, u16 => Bf16;
+    i64, u64 => I64;
+    i32, u32 => I32;
+    i16, u16 => I16;
+    i8, u8 => I8;
+    u64, u64 => U64;
+    u32, u32 => U32;
+    u16, u16 => U16;
+    u8, u8 => U8;
+}
+
+impl sealed::Sealed for bool {}
+
+impl Element for bool {
+    const TYPE: ElementType = ElementType::Bool;
+
+    fn bits(self) -> u64 {
+        u64::from(self)
+    }
+
+    fn encode(elements: &[Self]) -> Vec<u8> {
+        elements.iter().map(|&e| u8::from(e)).collect()
+    }
+
+    fn decode(bytes: &[u8]) -> Vec<Self> {
+        bytes.iter().map(|&b| b != 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_survive_the_round_trip_through_bytes() {
+        fn check<T: Element + PartialEq>(xs: &[T]) {
+            let bytes = T::encode(xs);
+            assert_eq!(bytes.len(), size_of_val(xs));
+            assert_eq!(size_of::<T>(), T::TYPE.bytes() as usize);
+            assert_eq!(T::decode(&bytes), xs);
+        }
+        check(&[1.5_f64, -0.0, f64::INFINITY]);
+        check(&[f32::MIN_POSITIVE / 4.0, -3.0]);
+        check(&[f16::from_f32(1.5), f16::MAX]);
+        check(&[bf16::from_f32(-1.5), bf16::EPSILON]);
+        check(&[i64::MIN, -1]);
+        check(&[u16::MAX, 3]);
+        check(&[true, false]);
+        assert_eq!((-1_i16).bits(), 0xffff);
+        assert_eq!(bool::decode(&[0, 1, 2]), [false, true, true]);
+    }
+}

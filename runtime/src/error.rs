@@ -1,0 +1,532 @@
+//! Everything that can go wrong, with its values.
+
+use std::fmt;
+
+use tilewright_kernel::ElementType;
+
+/// The result of every fallible function of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation failed.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no usable CUDA driver on this machine (or this build has none of its support).
+    NoCuda {
+        /// What was looked for and not found.
+        reason: String,
+    },
+    /// The device ordinal does not exist.
+    NoDevice {
+        /// The ordinal asked for.
+        ordinal: usize,
+        /// Number of devices there are.
+        count: usize,
+    },
+    /// A call of the CUDA driver failed.
+    Cuda {
+        /// The driver function.
+        call: &'static str,
+        /// The driver's code, such as `CUDA_ERROR_ILLEGAL_ADDRESS`.
+        code: String,
+        /// The driver's description.
+        message: String,
+    },
+    /// The driver refused the PTX of a kernel.
+    Load {
+        /// The kernel.
+        kernel: String,
+        /// The driver's code.
+        code: String,
+        /// The assembler's log.
+        log: String,
+    },
+    /// Memory could not be allocated.
+    OutOfMemory {
+        /// Size of the request in bytes.
+        bytes: u64,
+        /// Where: the name of a device, or "host".
+        device: String,
+    },
+    /// A shape has more elements than memory can hold.
+    TooLarge {
+        /// The shape.
+        shape: Vec<usize>,
+        /// Bytes of one element.
+        element_bytes: usize,
+    },
+    /// A slice has the wrong number of elements for a shape.
+    Length {
+        /// The shape.
+        shape: Vec<usize>,
+        /// Elements that the shape has.
+        expected: usize,
+        /// Elements of the slice.
+        found: usize,
+    },
+    /// An axis that the tensor does not have.
+    Axis {
+        /// The axis asked for.
+        axis: usize,
+        /// Number of axes.
+        rank: usize,
+    },
+    /// A range that does not lie in its axis.
+    Range {
+        /// The axis.
+        axis: usize,
+        /// Extent of the axis.
+        extent: usize,
+        /// Start of the range.
+        start: usize,
+        /// End of the range.
+        end: usize,
+    },
+    /// Not a permutation of the axes.
+    Permutation {
+        /// What was given.
+        axes: Vec<usize>,
+    },
+    /// A layout that the operation does not support.
+    Layout {
+        /// What was asked for.
+        operation: &'static str,
+        /// What stands in the way.
+        reason: String,
+    },
+    /// A launch was refused; nothing ran.
+    Refused(Box<Refusal>),
+    /// The emulator found a fault, or could not run the kernel.
+    Emulation(Box<Fault>),
+    /// The reference evaluator cannot evaluate the kernel for these arguments.
+    Reference(Box<ReferenceError>),
+    /// A tensor is not admissible: [`Reference::check`](crate::Reference::check).
+    Mismatch(Box<Mismatch>),
+}
+
+/// A launch that was refused before anything ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The kernel.
+    pub kernel: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Which check refused a launch.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The number of arguments differs from the signature.
+    ArgumentCount {
+        /// Parameters of the kernel.
+        expected: usize,
+        /// Arguments given.
+        found: usize,
+    },
+    /// An argument is of another kind (scalar, input, output) than its parameter.
+    ArgumentKind {
+        /// The parameter.
+        parameter: String,
+        /// What the kernel declares.
+        expected: &'static str,
+        /// What was given.
+        found: &'static str,
+    },
+    /// An argument has another element type than its parameter.
+    ArgumentType {
+        /// The parameter.
+        parameter: String,
+        /// What the kernel declares.
+        expected: ElementType,
+        /// What was given.
+        found: ElementType,
+    },
+    /// An argument has another rank than its parameter.
+    Rank {
+        /// The parameter.
+        parameter: String,
+        /// Declared rank.
+        expected: usize,
+        /// Rank of the argument.
+        found: usize,
+    },
+    /// Two arguments give one dimension different values.
+    DimensionConflict {
+        /// The dimension.
+        dimension: String,
+        /// Value found first.
+        first: i64,
+        /// Where, such as `x.shape[0]`.
+        first_at: String,
+        /// The other value.
+        second: i64,
+        /// Where.
+        second_at: String,
+    },
+    /// No argument tells the value of a dimension.
+    DimensionUnknown {
+        /// The dimension.
+        dimension: String,
+    },
+    /// A size or stride of an argument differs from the declaration.
+    Extent {
+        /// Where, such as `x.shape[0]`.
+        at: String,
+        /// The declaration, such as `N + 2`.
+        declared: String,
+        /// Its value.
+        expected: i128,
+        /// What the argument has.
+        found: i64,
+        /// Values of the dimensions.
+        dims: String,
+    },
+    /// A fact of the `where` clause does not hold.
+    Fact {
+        /// The fact as written.
+        fact: String,
+        /// Values of its dimensions and of both sides.
+        values: String,
+    },
+    /// A condition that the compiler left to the launcher does not hold.
+    Requirement {
+        /// The condition.
+        requirement: String,
+        /// Values of its dimensions and of both sides.
+        values: String,
+    },
+    /// A size of the kernel has no value for these dimensions.
+    Size {
+        /// Which size.
+        what: String,
+        /// Why it has no value.
+        error: tilewright_kernel::SizeError,
+        /// Values of the dimensions.
+        dims: String,
+    },
+    /// The base address of a tensor is not aligned.
+    Alignment {
+        /// The parameter.
+        parameter: String,
+        /// The address.
+        address: u64,
+        /// What it must be a multiple of, in bytes.
+        alignment: u32,
+    },
+    /// A tensor must be row-major and contiguous and is not.
+    NotContiguous {
+        /// The parameter.
+        parameter: String,
+        /// Its shape.
+        shape: Vec<i64>,
+        /// Its strides, in elements.
+        strides: Vec<i64>,
+    },
+    /// Two elements of an output share an address.
+    SelfOverlap {
+        /// The parameter.
+        parameter: String,
+        /// Its shape.
+        shape: Vec<i64>,
+        /// Its strides, in elements.
+        strides: Vec<i64>,
+    },
+    /// An output shares memory with another argument.
+    Aliasing {
+        /// The output.
+        output: String,
+        /// Its address range.
+        output_range: (u64, u64),
+        /// The other parameter.
+        other: String,
+        /// Its address range.
+        other_range: (u64, u64),
+    },
+    /// A tensor's last byte lies beyond the address space.
+    AddressOverflow {
+        /// The parameter.
+        parameter: String,
+    },
+    /// More blocks than a launch can have.
+    Grid {
+        /// Number of blocks.
+        blocks: i128,
+        /// Largest number of blocks.
+        limit: i128,
+        /// Values of the dimensions.
+        dims: String,
+    },
+    /// The number of blocks is not a multiple of the cluster size.
+    Cluster {
+        /// Number of blocks.
+        blocks: i128,
+        /// Blocks of a cluster.
+        cluster: u32,
+    },
+    /// More threads or shared memory than the device allows.
+    Resources {
+        /// Which resource.
+        what: &'static str,
+        /// What the kernel needs.
+        needed: u64,
+        /// What the device has.
+        limit: u64,
+    },
+    /// No entry point of the kernel is correct for these dimensions.
+    NoEntry {
+        /// Values of the dimensions.
+        dims: String,
+    },
+    /// The PTX does not contain an entry point that the kernel names: a fault of this project.
+    MissingEntry {
+        /// The symbol.
+        entry: String,
+    },
+    /// A tensor lives on another device than the stream.
+    OtherDevice {
+        /// The parameter.
+        parameter: String,
+        /// Device of the tensor.
+        tensor: String,
+        /// Device of the stream.
+        stream: String,
+    },
+    /// A foreign tensor lives where the stream's device cannot reach it.
+    ForeignMemory {
+        /// The parameter.
+        parameter: String,
+    },
+    /// The device is too old for the kernel, or the kernel is for exactly one architecture and the device is another.
+    Capability {
+        /// The kernel's target, such as `sm_90a`.
+        target: String,
+        /// Whether only that capability will do.
+        exact: bool,
+        /// Compute capability that the kernel needs.
+        needed: (u8, u8),
+        /// Compute capability of the device.
+        found: (u8, u8),
+    },
+    /// The driver is too old for the kernel's PTX.
+    Driver {
+        /// PTX version of the kernel.
+        ptx: (u8, u8),
+        /// CUDA version that the kernel needs.
+        needed: (u8, u8),
+        /// CUDA version of the driver.
+        found: (u8, u8),
+    },
+}
+
+/// What the emulator found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// The kernel.
+    pub kernel: String,
+    /// Kind of fault, such as "out of bounds".
+    pub kind: String,
+    /// The whole finding in one sentence.
+    pub message: String,
+    /// The statement of the schedule that the faulty instruction came from.
+    pub statement: Option<String>,
+    /// Block and thread that did it.
+    pub thread: Option<(u32, u32)>,
+    /// The global address concerned.
+    pub address: Option<u64>,
+    /// The tensor element at that address, such as `x[3, 5]`, or how far it lies from the nearest tensor.
+    pub element: Option<String>,
+}
+
+/// Why the reference evaluator gave up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReferenceError {
+    /// The kernel.
+    pub kernel: String,
+    /// The equation or expression concerned.
+    pub place: String,
+    /// What is wrong, with values.
+    pub message: String,
+}
+
+/// An output that the algorithm does not admit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mismatch {
+    /// The kernel.
+    pub kernel: String,
+    /// The output.
+    pub output: String,
+    /// Index of the first element that is not admissible.
+    pub index: Vec<usize>,
+    /// The value found.
+    pub found: String,
+    /// The values that are admissible.
+    pub admissible: String,
+    /// Number of elements that are not admissible.
+    pub wrong: usize,
+    /// Number of elements.
+    pub elements: usize,
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCuda { reason } => write!(f, "no usable CUDA driver: {reason}"),
+            Self::NoDevice { ordinal, count } => write!(f, "no CUDA device {ordinal}: there are {count}"),
+            Self::Cuda { call, code, message } => write!(f, "{call}: {code} ({message})"),
+            Self::Load { kernel, code, log } => {
+                write!(f, "the driver refused the PTX of kernel {kernel}: {code}")?;
+                if log.is_empty() { Ok(()) } else { write!(f, "\n{log}") }
+            }
+            Self::OutOfMemory { bytes, device } => write!(f, "{bytes} bytes cannot be allocated on {device}"),
+            Self::TooLarge { shape, element_bytes } => {
+                write!(f, "a tensor of shape {shape:?} with {element_bytes} bytes an element does not fit in memory")
+            }
+            Self::Length { shape, expected, found } => {
+                write!(f, "shape {shape:?} has {expected} elements, the slice has {found}")
+            }
+            Self::Axis { axis, rank } => write!(f, "axis {axis} of a tensor of rank {rank}"),
+            Self::Range { axis, extent, start, end } => {
+                write!(f, "{start}..{end} is not a range in axis {axis} of extent {extent}")
+            }
+            Self::Permutation { axes } => write!(f, "{axes:?} does not name each axis once"),
+            Self::Layout { operation, reason } => write!(f, "{operation}: {reason}"),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Emulation(fault) => fault.fmt(f),
+            Self::Reference(error) => error.fmt(f),
+            Self::Mismatch(mismatch) => mismatch.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel {} was not launched: {}", self.kernel, self.reason)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ArgumentCount { expected, found } => write!(f, "it has {expected} parameters, {found} were given"),
+            Self::ArgumentKind { parameter, expected, found } => {
+                write!(f, "`{parameter}` is {expected}, {found} was given")
+            }
+            Self::ArgumentType { parameter, expected, found } => {
+                write!(f, "`{parameter}` has elements of type {expected}, the argument has {found}")
+            }
+            Self::Rank { parameter, expected, found } => {
+                write!(f, "`{parameter}` has rank {expected}, the argument has rank {found}")
+            }
+            Self::DimensionConflict { dimension, first, first_at, second, second_at } => {
+                write!(f, "{dimension} would be {first} ({first_at}) and {second} ({second_at})")
+            }
+            Self::DimensionUnknown { dimension } => write!(f, "no argument tells the value of {dimension}"),
+            Self::Extent { at, declared, expected, found, dims } => {
+                write!(f, "{at} is {found}, but is declared {declared} = {expected}{}", with(dims))
+            }
+            Self::Fact { fact, values } => write!(f, "the fact `{fact}` does not hold{}", with(values)),
+            Self::Requirement { requirement, values } => {
+                write!(f, "the kernel requires `{requirement}`, which does not hold{}", with(values))
+            }
+            Self::Size { what, error, dims } => write!(f, "{what} has no value: {error}{}", with(dims)),
+            Self::Alignment { parameter, address, alignment } => write!(
+                f,
+                "`{parameter}` starts at address {address:#x}, which is not a multiple of {alignment} bytes \
+                 (remainder {})",
+                address % u64::from((*alignment).max(1))
+            ),
+            Self::NotContiguous { parameter, shape, strides } => write!(
+                f,
+                "`{parameter}` must be row-major and contiguous; it has shape {shape:?} and strides {strides:?} \
+                 (declare strides in the kernel, or copy it)"
+            ),
+            Self::SelfOverlap { parameter, shape, strides } => write!(
+                f,
+                "two elements of the output `{parameter}` share an address: shape {shape:?}, strides {strides:?}"
+            ),
+            Self::Aliasing { output, output_range, other, other_range } => write!(
+                f,
+                "the output `{output}` (addresses {:#x}..{:#x}) shares memory with `{other}` ({:#x}..{:#x})",
+                output_range.0, output_range.1, other_range.0, other_range.1
+            ),
+            Self::AddressOverflow { parameter } => write!(f, "`{parameter}` reaches beyond the address space"),
+            Self::Grid { blocks, limit, dims } => {
+                write!(f, "{blocks} blocks; a launch has 1 to {limit}{}", with(dims))
+            }
+            Self::Cluster { blocks, cluster } => {
+                write!(f, "{blocks} blocks are not a multiple of the cluster of {cluster}")
+            }
+            Self::Resources { what, needed, limit } => write!(f, "it needs {needed} {what}, the device has {limit}"),
+            Self::NoEntry { dims } => write!(f, "no entry point is correct for these sizes{}", with(dims)),
+            Self::MissingEntry { entry } => write!(f, "its PTX has no entry point `{entry}`"),
+            Self::OtherDevice { parameter, tensor, stream } => {
+                write!(f, "`{parameter}` lives on {tensor}, the launch is on {stream}")
+            }
+            Self::ForeignMemory { parameter } => {
+                write!(f, "`{parameter}` is foreign CUDA memory, the launch is on the emulator")
+            }
+            Self::Capability { target, exact: true, needed, found } => write!(
+                f,
+                "it is compiled for {target}, which runs on compute capability {}.{} only; the device has {}.{}",
+                needed.0, needed.1, found.0, found.1
+            ),
+            Self::Capability { target, exact: false, needed, found } => write!(
+                f,
+                "it is compiled for {target} and needs compute capability {}.{} or higher; the device has {}.{}",
+                needed.0, needed.1, found.0, found.1
+            ),
+            Self::Driver { ptx, needed, found } => write!(
+                f,
+                "its PTX is version {}.{} and needs a driver for CUDA {}.{} or newer; the driver is for CUDA {}.{}",
+                ptx.0, ptx.1, needed.0, needed.1, found.0, found.1
+            ),
+        }
+    }
+}
+
+/// ` with …`, or nothing.
+fn with(values: &str) -> String {
+    if values.is_empty() { String::new() } else { format!(" with {values}") }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "emulating kernel {}: {}", self.kernel, self.message)?;
+        if let Some((block, thread)) = self.thread {
+            write!(f, "\n  in block {block}, thread {thread}")?;
+        }
+        if let Some(element) = &self.element {
+            write!(f, "\n  at {element}")?;
+        }
+        if let Some(statement) = &self.statement {
+            write!(f, "\n  from `{statement}`")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ReferenceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "reference of kernel {}: {}: {}", self.kernel, self.place, self.message)
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, output, index, found, admissible, wrong, elements } = self;
+        write!(
+            f,
+            "kernel {kernel}: {output}{index:?} is {found}, admissible is {admissible} \
+             ({wrong} of {elements} elements are not admissible)"
+        )
+    }
+}

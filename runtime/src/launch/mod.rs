@@ -1,0 +1,252 @@
+//! Launching: checks, encodes and runs a kernel that is data.
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | [`argument`] | what the generated code passes |
+//! | [`check`] | every check, over plain values |
+//! | [`graph`] | several prepared launches as one |
+
+mod argument;
+mod check;
+mod graph;
+#[cfg(test)]
+mod tests;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+pub use argument::Arg;
+pub(crate) use argument::{Given, GivenTensor};
+pub(crate) use check::check;
+pub use graph::Graph;
+use tilewright_kernel::info::{Parameter, ParameterKind};
+use tilewright_kernel::{KernelInfo, List, Text};
+
+use crate::device::{DeviceInner, Stream};
+use crate::error::{Reason, Refusal, Result};
+use crate::memory::Allocation;
+
+/// A launch that was checked and encoded once, and can be run any number of times.
+///
+/// It keeps the memory of its owned tensors alive and does not borrow them: they may be read, written and passed to other
+/// launches between two runs, and everything happens in the order of the calls. `'m` bounds the foreign memory among its
+/// arguments.
+#[must_use = "a prepared launch does nothing until it is run"]
+pub struct Prepared<'m> {
+    pub(crate) work: Work,
+    stream: Stream,
+    memory: PhantomData<&'m ()>,
+}
+
+/// Everything that a run needs, without borrowing anything.
+pub(crate) struct Work {
+    pub(crate) kernel: Text,
+    /// For messages: source statements by line of the PTX line table.
+    pub(crate) statements: List<Text>,
+    /// For messages: each tensor with its parameter's name.
+    pub(crate) tensors: Vec<(Text, GivenTensor)>,
+    /// Allocations with whether the launch writes them, each once, by address.
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) ptx: Text,
+    pub(crate) entry: Text,
+    pub(crate) blocks: u32,
+    pub(crate) threads: u32,
+    pub(crate) cluster: u32,
+    pub(crate) shared_bytes: u32,
+    /// Value and width in bytes of each `.param`.
+    pub(crate) parameters: Vec<(u64, u32)>,
+    /// Nothing to compute.
+    pub(crate) empty: bool,
+    #[cfg(feature = "cuda")]
+    pub(crate) call: Option<crate::cuda::Call>,
+}
+
+/// One allocation that a launch uses.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) allocation: Arc<Allocation>,
+    pub(crate) write: bool,
+}
+
+impl Access {
+    /// Sorts by address and merges repetitions. Address first, so that all launches lock in one order; the second key tells
+    /// apart two views of the same foreign memory.
+    pub(crate) fn sort(accesses: &mut Vec<Self>) {
+        accesses.sort_by_key(|a| (a.allocation.address(), Arc::as_ptr(&a.allocation).addr()));
+        accesses.dedup_by(|later, first| {
+            let same = Arc::ptr_eq(&later.allocation, &first.allocation);
+            first.write |= same && later.write;
+            same
+        });
+    }
+
+    /// Whether two uses must keep their order.
+    pub(crate) fn conflicts(&self, other: &Self) -> bool {
+        let range = |a: &Self| {
+            (a.allocation.address(), a.allocation.address().saturating_add(a.allocation.bytes().max(1) as u64))
+        };
+        let (a, b) = (range(self), range(other));
+        (self.write || other.write) && a.0 < b.1 && b.0 < a.1
+    }
+}
+
+/// Checks and launches.
+///
+/// # Errors
+/// [`Error::Refused`](crate::Error::Refused) and nothing ran; or the failure of the device.
+pub fn launch(kernel: &KernelInfo, arguments: &[Arg<'_>], on: &Stream) -> Result<()> {
+    Work::new(kernel, arguments, on)?.run(on)
+}
+
+/// Checks and encodes.
+///
+/// # Errors
+/// As [`launch`].
+pub fn prepare<'m>(kernel: &KernelInfo, arguments: &[Arg<'m>], on: &Stream) -> Result<Prepared<'m>> {
+    Ok(Prepared { work: Work::new(kernel, arguments, on)?, stream: on.clone(), memory: PhantomData })
+}
+
+impl Prepared<'_> {
+    /// Runs the launch on the stream that it was prepared for. On a GPU this returns when the launch is enqueued.
+    ///
+    /// # Errors
+    /// The failure of the device, or what the emulator found.
+    pub fn run(&self) -> Result<()> {
+        self.work.run(&self.stream)
+    }
+
+    pub(crate) fn device(&self) -> &Arc<DeviceInner> {
+        &self.stream.inner().device
+    }
+}
+
+impl std::fmt::Debug for Prepared<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Work { kernel, blocks, threads, .. } = &self.work;
+        write!(f, "Prepared({kernel}, {blocks} blocks of {threads} threads, {:?})", self.stream)
+    }
+}
+
+impl Work {
+    fn new(kernel: &KernelInfo, arguments: &[Arg<'_>], on: &Stream) -> Result<Self> {
+        let given: Vec<Given> = arguments.iter().map(|a| a.given.clone()).collect();
+        let refuse = |reason| Refusal { kernel: kernel.name.to_string(), reason };
+        let device = &on.inner().device;
+        check_place(kernel, &given, device).map_err(refuse)?;
+        let plan = check(kernel, &given).map_err(refuse)?;
+        let mut accesses = Vec::new();
+        let mut tensors = Vec::new();
+        for (parameter, given) in kernel.parameters.iter().zip(given) {
+            if let (Parameter { name, kind: ParameterKind::Tensor(declared), .. }, Given::Tensor(tensor)) =
+                (parameter, given)
+            {
+                let allocation = Arc::clone(&tensor.allocation);
+                accesses.push(Access { allocation, write: declared.role.is_written() });
+                tensors.push((name.clone(), tensor));
+            }
+        }
+        Access::sort(&mut accesses);
+        let entry = kernel.entries.get(plan.entry).map(|e| e.name.clone()).unwrap_or_default();
+        #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "set below on a GPU"))]
+        let mut work = Self {
+            kernel: kernel.name.clone(),
+            statements: kernel.statements.clone(),
+            tensors,
+            accesses,
+            ptx: kernel.ptx.text.clone(),
+            entry,
+            blocks: plan.blocks,
+            threads: kernel.launch.threads,
+            cluster: kernel.launch.cluster.max(1),
+            shared_bytes: kernel.launch.shared_bytes,
+            parameters: plan.parameters,
+            empty: plan.empty,
+            #[cfg(feature = "cuda")]
+            call: None,
+        };
+        #[cfg(feature = "cuda")]
+        if let DeviceInner::Cuda(context) = &**device
+            && !work.empty
+        {
+            let function = context.function(&work.kernel, &work.ptx, &work.entry, work.shared_bytes)?;
+            work.call = Some(crate::cuda::Call {
+                function,
+                blocks: work.blocks,
+                threads: work.threads,
+                cluster: work.cluster,
+                shared_bytes: work.shared_bytes,
+                parameters: work.parameters.iter().map(|(value, _)| *value).collect(),
+            });
+        }
+        Ok(work)
+    }
+
+    /// Runs on a stream of the device that it was made for.
+    pub(crate) fn run(&self, on: &Stream) -> Result<()> {
+        if self.empty {
+            return Ok(());
+        }
+        match &*on.inner().device {
+            #[cfg(feature = "cuda")]
+            DeviceInner::Cuda(_) => crate::cuda::run(self, on.inner()),
+            #[cfg(feature = "emulator")]
+            DeviceInner::Emulator(emulator) => emulator.run(self),
+        }
+    }
+}
+
+/// The device can run the kernel, and every tensor lives there.
+fn check_place(kernel: &KernelInfo, given: &[Given], device: &Arc<DeviceInner>) -> Result<(), Reason> {
+    for (parameter, given) in kernel.parameters.iter().zip(given) {
+        let Given::Tensor(tensor) = given else { continue };
+        let place = tensor.allocation.device();
+        let name = || parameter.name.to_string();
+        if !place.is(device) {
+            return Err(Reason::OtherDevice { parameter: name(), tensor: place.name(), stream: device.name() });
+        }
+        if !tensor.allocation.is_reachable() {
+            return Err(Reason::ForeignMemory { parameter: name() });
+        }
+    }
+    match &**device {
+        #[cfg(feature = "cuda")]
+        DeviceInner::Cuda(context) => {
+            check_target(&kernel.ptx, context.capability, context.driver_version())?;
+            check_resources(kernel, context.shared_limit)
+        }
+        #[cfg(feature = "emulator")]
+        DeviceInner::Emulator(_) => Ok(()),
+    }
+}
+
+/// Device and driver are new enough.
+#[cfg(any(feature = "cuda", test))]
+fn check_target(ptx: &tilewright_kernel::info::Ptx, capability: (u8, u8), driver: (u8, u8)) -> Result<(), Reason> {
+    let runs = if ptx.exact_capability { capability == ptx.capability } else { capability >= ptx.capability };
+    if !runs {
+        return Err(Reason::Capability {
+            target: ptx.target.to_string(),
+            exact: ptx.exact_capability,
+            needed: ptx.capability,
+            found: capability,
+        });
+    }
+    if driver < ptx.driver {
+        return Err(Reason::Driver { ptx: ptx.version, needed: ptx.driver, found: driver });
+    }
+    Ok(())
+}
+
+/// A block fits on the device.
+#[cfg(any(feature = "cuda", test))]
+fn check_resources(kernel: &KernelInfo, shared_limit: u32) -> Result<(), Reason> {
+    let launch = &kernel.launch;
+    if launch.threads > 1024 {
+        return Err(Reason::Resources { what: "threads in a block", needed: launch.threads.into(), limit: 1024 });
+    }
+    if launch.shared_bytes > shared_limit {
+        let what = "bytes of dynamic shared memory in a block";
+        return Err(Reason::Resources { what, needed: launch.shared_bytes.into(), limit: shared_limit.into() });
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! Device memory as a cell: bytes that many handles may name, and of which nobody ever holds a `&[T]`.
+//!
+//! An [`Allocation`] is shared by the tensor that owns it, by prepared launches that keep it alive, and by running launches.
+//! Every access goes through its lock; a launch takes the locks of all its allocations in one order.
+
+mod foreign;
+mod host;
+
+use std::sync::Arc;
+
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::device::DeviceInner;
+use crate::error::Result;
+
+pub(crate) use host::Buffer;
+
+/// A range of device memory.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    storage: Storage,
+    device: Arc<DeviceInner>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+enum Storage {
+    /// Of the emulator.
+    Host(Buffer),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Block),
+    /// An address of somebody else's CUDA memory, on an emulator: a launch refuses it.
+    Unreachable(u64),
+}
+
+impl std::fmt::Debug for DeviceInner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+impl Allocation {
+    /// Uninitialised memory of `bytes` bytes.
+    pub(crate) fn new(device: &Arc<DeviceInner>, bytes: usize) -> Result<Self> {
+        let storage = match &**device {
+            #[cfg(feature = "cuda")]
+            DeviceInner::Cuda(context) => Storage::Cuda(cuda::Block::allocate(context, bytes)?),
+            #[cfg(feature = "emulator")]
+            DeviceInner::Emulator(_) => Storage::Host(Buffer::new(bytes)?),
+        };
+        Ok(Self { storage, device: Arc::clone(device), bytes })
+    }
+
+    /// Over a block of CUDA memory.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn over(block: cuda::Block, device: &Arc<DeviceInner>, bytes: usize) -> Self {
+        Self { storage: Storage::Cuda(block), device: Arc::clone(device), bytes }
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        match &self.storage {
+            Storage::Host(buffer) => buffer.address(),
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(block) => block.address(),
+            Storage::Unreachable(address) => *address,
+        }
+    }
+
+    /// Size in bytes; of foreign memory, the range that its view reaches.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn device(&self) -> &Arc<DeviceInner> {
+        &self.device
+    }
+
+    /// Whether launches can reach the memory.
+    pub(crate) fn is_reachable(&self) -> bool {
+        !matches!(self.storage, Storage::Unreachable(_))
+    }
+
+    /// The emulator's bytes, if it is emulated.
+    pub(crate) fn host(&self) -> Option<&Buffer> {
+        match &self.storage {
+            Storage::Host(buffer) => Some(buffer),
+            _ => None,
+        }
+    }
+
+    /// The driver's block, if it is on a GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn cuda(&self) -> Option<&cuda::Block> {
+        match &self.storage {
+            Storage::Cuda(block) => Some(block),
+            _ => None,
+        }
+    }
+
+    /// The driver's block by value.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn into_cuda(self) -> Option<cuda::Block> {
+        match self.storage {
+            Storage::Cuda(block) => Some(block),
+            _ => None,
+        }
+    }
+
+    /// Writes bytes at an offset, after all pending uses, and waits. The range lies in the allocation.
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.check(offset, bytes.len())?;
+        match &self.storage {
+            Storage::Host(buffer) => buffer.write(offset, bytes),
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(block) => block.write(offset, bytes)?,
+            Storage::Unreachable(_) => return Err(unreachable_memory()),
+        }
+        Ok(())
+    }
+
+    /// Fills with zeros.
+    pub(crate) fn zero(&self) -> Result<()> {
+        match &self.storage {
+            Storage::Host(buffer) => buffer.zero(),
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(block) => block.zero(self.bytes)?,
+            Storage::Unreachable(_) => return Err(unreachable_memory()),
+        }
+        Ok(())
+    }
+
+    /// Bytes from an offset, after the last write.
+    pub(crate) fn read(&self, offset: usize, len: usize) -> Result<Vec<u8>> {
+        self.check(offset, len)?;
+        let mut bytes = host::zeroed(len)?;
+        match &self.storage {
+            Storage::Host(buffer) => buffer.read(offset, &mut bytes),
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(block) => block.read(offset, &mut bytes)?,
+            Storage::Unreachable(_) => return Err(unreachable_memory()),
+        }
+        Ok(bytes)
+    }
+
+    /// The ranges come from views, which were checked when they were made; the check here keeps a mistake there from
+    /// becoming a stray copy.
+    fn check(&self, offset: usize, len: usize) -> Result<()> {
+        match offset.checked_add(len) {
+            Some(end) if end <= self.bytes => Ok(()),
+            _ => Err(crate::error::Error::Layout {
+                operation: "copy",
+                reason: format!("bytes {offset}..+{len} of an allocation of {} bytes", self.bytes),
+            }),
+        }
+    }
+}
+
+fn unreachable_memory() -> crate::error::Error {
+    crate::error::Error::Layout {
+        operation: "copy",
+        reason: "foreign CUDA memory cannot be read on the emulator".to_owned(),
+    }
+}

@@ -1,0 +1,265 @@
+//! Math functions as sets of admissible values.
+//!
+//! A function may be off by its stated bound in units in the last place of its type (language reference, numeric contract):
+//!
+//! | function | f64, f32 | f16, bf16 |
+//! | --- | --- | --- |
+//! | `exp log rsqrt tanh erf sin cos` | 2 ulp | the f32 function, rounded once more |
+//! | `sqrt` | correctly rounded | correctly rounded in f32, rounded once more |
+//!
+//! | `approx::` (f32) | bound | from the PTX manual, "Floating Point Instructions" |
+//! | --- | --- | --- |
+//! | `exp` | 2⁻²² + \|x\| · 2⁻²³, relative | `ex2.approx` after a rounded product with log₂ e |
+//! | `log` | 2⁻²² absolute + 2⁻²¹ relative | `lg2.approx`, times ln 2 |
+//! | `sqrt` | 2⁻²³ relative, and a rounding | `sqrt.approx` |
+//! | `rsqrt` | 2⁻²²·⁹ relative, and a rounding | `rsqrt.approx` |
+//! | `tanh` | 2⁻¹¹ relative | `tanh.approx` |
+//! | `sin`, `cos` | 2⁻²⁰·⁵ absolute on [−2π, 2π], anything in [−1, 1] beyond | `sin.approx`, `cos.approx` |
+//!
+//! Approximate functions may flush subnormal operands and results to zero.
+
+use tilewright_kernel::algorithm::Unary;
+
+use super::interval::{Format, Interval, less};
+
+/// A function at one end of an interval.
+pub(super) type Ends<'a> = dyn Fn(f64) -> Interval + 'a;
+
+/// Error of the host's own functions in f64, relative, with a margin: they are good to one or two units in the last place.
+const HOST: f64 = 8.0 * f64::EPSILON;
+
+/// The admissible values of a function over a non-empty interval. `monotone` applies a function to both ends and takes the
+/// hull. `None` for operations that are not functions of this room.
+pub(super) fn function(
+    op: Unary,
+    format: Format,
+    x: Interval,
+    monotone: &dyn Fn(&Ends<'_>) -> Interval,
+) -> Option<Interval> {
+    // f16 and bf16: the f32 function, then one rounding.
+    let inner = if format == Format::F64 { Format::F64 } else { Format::F32 };
+    let two_ulp = |y: f64| around(y, 2.0 * inner.ulp(y) + HOST * y.abs());
+    let result = match op {
+        Unary::Exp => monotone(&|x| two_ulp(x.exp())).clamp(0.0, f64::INFINITY),
+        Unary::Tanh => monotone(&|x| two_ulp(x.tanh())),
+        Unary::Erf => monotone(&|x| two_ulp(erf(x))),
+        Unary::Log => positive(x, &|x| two_ulp(x.ln())),
+        Unary::Rsqrt => decreasing(x, &|x| two_ulp(1.0 / x.sqrt())),
+        Unary::Sin | Unary::ApproxSin => periodic(op, inner, x, std::f64::consts::FRAC_PI_2),
+        Unary::Cos | Unary::ApproxCos => periodic(op, inner, x, 0.0),
+        Unary::ApproxExp => {
+            let one = |x: f64| relative(x.exp(), 2_f64.powi(-22) + x.abs().min(1e4) * 2_f64.powi(-23));
+            monotone(&one).clamp(0.0, f64::INFINITY)
+        }
+        Unary::ApproxTanh => monotone(&|x| relative(x.tanh(), 2_f64.powi(-11))),
+        Unary::ApproxLog => positive(flushed(x), &|x| {
+            let y = x.ln();
+            around(y, 2_f64.powi(-22) + y.abs() * 2_f64.powi(-21))
+        }),
+        Unary::ApproxSqrt => positive(flushed(x), &|x| relative(x.sqrt(), 2_f64.powi(-22))).clamp(-0.0, f64::INFINITY),
+        Unary::ApproxRsqrt => {
+            decreasing(flushed(x), &|x| relative(1.0 / x.sqrt(), 2_f64.powf(-22.9) + 2_f64.powi(-24)))
+        }
+        Unary::Neg | Unary::Not | Unary::Abs | Unary::Floor | Unary::Sqrt => return None,
+    };
+    let result = in_range(inner, result);
+    Some(if format == inner || result.is_empty() {
+        result
+    } else {
+        Interval { lo: format.round(result.lo), hi: format.round(result.hi), nan: result.nan }
+    })
+}
+
+/// Numbers beyond the largest finite one become infinity.
+fn in_range(format: Format, set: Interval) -> Interval {
+    if set.is_empty() {
+        return set;
+    }
+    let max = format.max();
+    let low = |x: f64| if x < -max { f64::NEG_INFINITY } else { x.min(max) };
+    let high = |x: f64| if x > max { f64::INFINITY } else { x.max(-max) };
+    // An end that is infinite without error stays what it is.
+    let lo = if set.lo == f64::INFINITY { set.lo } else { low(set.lo) };
+    let hi = if set.hi == f64::NEG_INFINITY { set.hi } else { high(set.hi) };
+    Interval { lo, hi, nan: set.nan }
+}
+
+/// `y ± error`.
+fn around(y: f64, error: f64) -> Interval {
+    if y.is_nan() {
+        return Interval::NAN;
+    }
+    if y.is_infinite() { Interval::exact(y) } else { Interval::between(y - error, y + error) }
+}
+
+/// `y` with a relative error in f32, and zero where it may be flushed.
+fn relative(y: f64, error: f64) -> Interval {
+    let set = around(y, y.abs() * (error + HOST) + Format::F32.min_positive());
+    if y.abs() < 2.0 * Format::F32.min_normal() { set.hull(Interval::exact(0.0)) } else { set }
+}
+
+/// With zero where a subnormal number may be flushed.
+fn flushed(x: Interval) -> Interval {
+    let tiny = Format::F32.min_normal();
+    if x.lo < tiny && x.hi > -tiny && x.lo != 0.0 { x.hull(Interval::exact(0.0)) } else { x }
+}
+
+/// An increasing function on the numbers from zero; NaN below.
+fn positive(x: Interval, f: &dyn Fn(f64) -> Interval) -> Interval {
+    if x.hi < 0.0 {
+        return Interval::NAN;
+    }
+    let lo = if x.lo < 0.0 { 0.0 } else { x.lo };
+    f(lo).hull(f(x.hi)).or_nan(x.lo < 0.0)
+}
+
+/// A decreasing function on the numbers from zero, where it is infinite with the sign of the zero; NaN below.
+fn decreasing(x: Interval, f: &dyn Fn(f64) -> Interval) -> Interval {
+    if x.hi < 0.0 {
+        return Interval::NAN;
+    }
+    if let Some(zero) = x.single().filter(|z| *z == 0.0) {
+        return Interval::exact(1.0 / zero);
+    }
+    let lo = if x.lo < 0.0 { 0.0 } else { x.lo };
+    let result = f(lo.abs()).hull(f(x.hi.abs())).or_nan(x.lo < 0.0);
+    // A zero in a set is of either sign.
+    if x.has_zero() { result.hull(Interval::exact(f64::NEG_INFINITY)) } else { result }
+}
+
+/// `sin` (peak at π/2) or `cos` (peak at 0).
+fn periodic(op: Unary, format: Format, x: Interval, peak: f64) -> Interval {
+    use std::f64::consts::{PI, TAU};
+    if x.has_infinity() {
+        let all = Interval::between(-1.0, 1.0).or_nan(true);
+        return if x.lo == x.hi { Interval::NAN } else { all };
+    }
+    let approximate = matches!(op, Unary::ApproxSin | Unary::ApproxCos);
+    let value = |x: f64| if peak == 0.0 { x.cos() } else { x.sin() };
+    let error = |y: f64| match approximate {
+        false => 2.0 * format.ulp(y) + HOST,
+        true => 2_f64.powf(-20.5) + HOST,
+    };
+    if approximate && (x.lo < -TAU || x.hi > TAU) {
+        return Interval::between(-1.0, 1.0);
+    }
+    // The host's value of an exact argument is good in relative terms as well.
+    if let (Some(x), false) = (x.single(), approximate) {
+        let y = value(x);
+        return around(y, 2.0 * format.ulp(y) + HOST * y.abs());
+    }
+    let mut set = Interval::exact(value(x.lo)).hull(Interval::exact(value(x.hi)));
+    // A maximum lies at peak + 2πk, a minimum half a turn further. Large arguments lose the turn's fraction: take everything.
+    let holds = |at: f64| ((x.lo - at) / TAU).ceil() * TAU + at <= x.hi + 1e-9;
+    if x.hi - x.lo >= TAU || x.lo.abs().max(x.hi.abs()) > 1e6 {
+        set = Interval::between(-1.0, 1.0);
+    } else {
+        if holds(peak) {
+            set.hi = 1.0;
+        }
+        if holds(peak + PI) {
+            set.lo = -1.0;
+        }
+    }
+    Interval::between(set.lo - error(set.lo), set.hi + error(set.hi))
+}
+
+/// The error function, to a few units in the last place of f64.
+///
+/// erf x = 2/√π · e^(−x²) · Σ 2ⁿ x^(2n+1) / (2n+1)!!, a series of terms of one sign (Abramowitz & Stegun 7.1.6), below 6; from
+/// there 1 − erf x is less than 2.2e-17.
+pub(super) fn erf(x: f64) -> f64 {
+    let a = x.abs();
+    if x.is_nan() || a >= 6.0 {
+        return if x.is_nan() { x } else { 1_f64.copysign(x) };
+    }
+    if a < 1e-10 {
+        return x * std::f64::consts::FRAC_2_SQRT_PI;
+    }
+    let (mut term, mut sum, mut n) = (a, a, 0.0);
+    while term > sum * 1e-18 {
+        n += 1.0;
+        term *= 2.0 * a * a / (2.0 * n + 1.0);
+        sum += term;
+    }
+    less(std::f64::consts::FRAC_2_SQRT_PI * (-a * a).exp() * sum, 1.0).copysign(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(op: Unary, format: Format, lo: f64, hi: f64) -> Interval {
+        let x = Interval::between(lo, hi);
+        function(op, format, x, &|f| f(x.lo).hull(f(x.hi))).unwrap()
+    }
+
+    #[test]
+    fn the_error_function_agrees_with_tables() {
+        // Abramowitz & Stegun, table 7.1, and two further values by continued fractions.
+        for (x, y) in [
+            (0.0, 0.0),
+            (0.1, 0.112_462_916_018_284_9),
+            (0.5, 0.520_499_877_813_046_5),
+            (1.0, 0.842_700_792_949_714_9),
+            (2.0, 0.995_322_265_018_952_7),
+            (3.0, 0.999_977_909_503_001_4),
+            (5.0, 0.999_999_999_998_462_5),
+        ] {
+            assert!((erf(x) - y).abs() <= HOST * y, "erf {x} = {}", erf(x));
+            assert_eq!(erf(-x), -erf(x));
+        }
+        assert_eq!(erf(f64::INFINITY), 1.0);
+        assert!(erf(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn bounds_hold_the_true_value_and_are_tight() {
+        type Host = fn(f64) -> f64;
+        let functions: [(Unary, Host); 5] = [
+            (Unary::Exp, f64::exp),
+            (Unary::Tanh, f64::tanh),
+            (Unary::Sin, f64::sin),
+            (Unary::Cos, f64::cos),
+            (Unary::Log, f64::ln),
+        ];
+        for (op, f) in functions {
+            for i in 1..2000 {
+                let x = f64::from(i as f32 * 0.037_f32);
+                let (set, y) = (at(op, Format::F32, x, x), f(x));
+                let ulp = Format::F32.ulp(y);
+                // The neighbours two ulps away are admissible, those three away are not.
+                assert!(set.contains(Format::F32.round(y) + ulp) && set.contains(y - 2.0 * ulp), "{op:?} {x} {set}");
+                assert!(!set.contains(y + 3.0 * ulp) && !set.contains(y - 3.0 * ulp), "{op:?} {x} {set}");
+            }
+        }
+    }
+
+    #[test]
+    fn extrema_inside_an_interval_are_found() {
+        for (lo, hi) in [(0.0, 4.0), (-3.0, 1.0), (5.0, 9.0), (100.0, 103.0), (1.0, 1.25), (-1.6, -1.5)] {
+            for op in [Unary::Sin, Unary::Cos] {
+                let set = at(op, Format::F32, lo, hi);
+                for k in 0..=1000 {
+                    let x = lo + (hi - lo) * f64::from(k) / 1000.0;
+                    assert!(set.contains(if op == Unary::Sin { x.sin() } else { x.cos() }), "{op:?} [{lo}, {hi}] {x}");
+                }
+            }
+        }
+        assert!(at(Unary::Sin, Format::F32, 1.0, 1.25).hi < 0.96);
+    }
+
+    #[test]
+    fn special_arguments() {
+        assert_eq!(
+            at(Unary::Exp, Format::F32, f64::NEG_INFINITY, f64::NEG_INFINITY).hi,
+            2.0 * Format::F32.min_positive()
+        );
+        assert!(at(Unary::Log, Format::F32, -1.0, -1.0).is_empty());
+        assert_eq!(at(Unary::Log, Format::F32, 0.0, 0.0).single(), Some(f64::NEG_INFINITY));
+        assert_eq!(at(Unary::Rsqrt, Format::F32, 0.0, 0.0).single(), Some(f64::INFINITY));
+        assert_eq!(at(Unary::Rsqrt, Format::F32, -0.0, -0.0).single(), Some(f64::NEG_INFINITY));
+        assert!(at(Unary::Sin, Format::F32, f64::INFINITY, f64::INFINITY).is_empty());
+        assert!(at(Unary::ApproxExp, Format::F32, -90.0, -90.0).contains(0.0), "subnormal results may be flushed");
+    }
+}

@@ -1,0 +1,164 @@
+//! The reference: what a kernel's algorithm admits, evaluated on the host, without its schedule.
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | [`interval`] | sets of admissible floats, rounding |
+//! | [`column`] | values of an expression at a block of points |
+//! | [`arith`] | operations, comparisons, conversions |
+//! | [`math`] | math functions and their stated bounds |
+//! | [`reduce`] | reductions and their error bounds |
+//! | [`fold`] | the general reduction |
+//! | [`scope`] | where expressions are evaluated, and what does not depend on that |
+//! | [`eval`] | expressions |
+//! | [`report`] | the result, and comparing a tensor with it |
+
+mod arith;
+mod column;
+mod eval;
+mod fold;
+mod interval;
+mod math;
+mod reduce;
+mod report;
+mod scope;
+mod tensor;
+#[cfg(test)]
+mod tests;
+
+use column::Column;
+use eval::{BLOCK, Evaluator};
+pub use interval::Interval;
+use rayon::prelude::*;
+pub use report::{Admissible, Agreement, Reference, ReferenceOutput};
+use scope::{Free, Scope};
+use tensor::{Values, decode, scalar};
+use tilewright_kernel::algorithm::Equation;
+use tilewright_kernel::info::{ParameterKind, Role};
+use tilewright_kernel::{KernelInfo, rules};
+
+use crate::error::{Error, ReferenceError, Refusal, Result};
+use crate::launch::{Arg, Given, check};
+
+/// Elements of the largest intermediate that is kept.
+const MOST_ELEMENTS: i128 = 1 << 31;
+/// Blocks that one thread evaluates before it takes more.
+const CHUNK: usize = 16;
+
+/// Evaluates a kernel's algorithm for these arguments. Reads inputs and the old values of in-place tensors; writes nothing.
+///
+/// # Errors
+/// [`Error::Refused`] where a launch with these arguments would be refused for its shapes or facts; [`Error::Reference`] where
+/// the algorithm cannot be evaluated; the failure of a device while the inputs are read.
+pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference> {
+    let given: Vec<Given> = arguments.iter().map(|a| a.given.clone()).collect();
+    let plan = check(kernel, &given).map_err(|reason| Refusal { kernel: kernel.name.to_string(), reason })?;
+    let failed = |place: &str, message: String| {
+        let (kernel, place) = (kernel.name.to_string(), place.to_owned());
+        Error::Reference(Box::new(ReferenceError { kernel, place, message }))
+    };
+    let (mut scalars, mut parameters) = (Vec::new(), Vec::new());
+    for (parameter, given) in kernel.parameters.iter().zip(&given) {
+        let unsupported = || failed(&parameter.name, format!("the host cannot evaluate {}", parameter.element));
+        match (&parameter.kind, given) {
+            (ParameterKind::Tensor(declared), Given::Tensor(tensor)) if declared.role != Role::Output => {
+                let data = decode(parameter.element, &tensor.read()?).ok_or_else(unsupported)?;
+                let lower = vec![0; tensor.shape.len()];
+                parameters.push(Some(Values { lower, shape: tensor.shape.clone(), data }));
+                scalars.push(None);
+            }
+            (ParameterKind::Scalar, Given::Scalar { bits, .. }) => {
+                scalars.push(Some(scalar(parameter.element, *bits).ok_or_else(unsupported)?));
+                parameters.push(None);
+            }
+            _ => {
+                scalars.push(None);
+                parameters.push(None);
+            }
+        }
+    }
+    let mut evaluator = Evaluator {
+        kernel,
+        algorithm: &kernel.algorithm,
+        free: Free::of(&kernel.algorithm),
+        dims: &plan.dims,
+        scalars,
+        parameters,
+        equations: Vec::new(),
+    };
+    let mut outputs = Vec::new();
+    for equation in kernel.algorithm.equations.iter() {
+        let components = kernel.algorithm.components.get(equation.components.range()).unwrap_or_default();
+        let name = components.first().map_or("?", |c| &*c.name);
+        let results = evaluator.equation(equation).map_err(|message| failed(name, message))?;
+        for (component, values) in components.iter().zip(&results) {
+            let parameter = component.parameter.and_then(|p| kernel.parameters.get(usize::from(p)));
+            if let Some(parameter) = parameter {
+                outputs.push((parameter.name.to_string(), parameter.element, values.clone()));
+            }
+        }
+        evaluator.equations.push(results);
+    }
+    Ok(Reference::new(kernel.name.to_string(), outputs))
+}
+
+impl Evaluator<'_> {
+    /// The values of an equation's components.
+    fn equation(&self, equation: &Equation) -> Result<Vec<Values>, String> {
+        let axes = self.axis_list(equation.axes)?;
+        let components = self.algorithm.components.get(equation.components.range()).ok_or("a malformed equation")?;
+        let root = Scope::root(self.algorithm, self.free.variables);
+        let (mut lower, mut shape) = (Vec::new(), Vec::new());
+        for &axis in axes {
+            let axis = &self.algorithm.axes[axis as usize];
+            let (from, to) = (self.uniform(axis.lower, &root)?, self.uniform(axis.upper, &root)?);
+            lower.push(from);
+            shape.push(to.checked_sub(from).ok_or("an axis of absurd extent")?.max(0));
+        }
+        let elements = rules::elements(&shape).ok().filter(|&n| n <= MOST_ELEMENTS);
+        elements.ok_or_else(|| format!("a tensor of shape {shape:?} is too large to be evaluated on the host"))?;
+        let types = components.iter().map(|c| self.algorithm.types.get(c.value as usize).copied());
+        let empty: Vec<Column> =
+            types.map(|t| t.map(Column::empty).ok_or("a malformed equation")).collect::<Result<_, _>>()?;
+
+        // Blocks along the innermost axis; no axes at all is one block of one point.
+        let inner = shape.last().copied().unwrap_or(1) as usize;
+        let rows: usize = shape.iter().rev().skip(1).map(|&n| n as usize).product();
+        let per_row = inner.div_ceil(BLOCK);
+        let evaluate = |root: &Scope<'_>, block: usize, columns: &mut Vec<Column>| -> Result<(), String> {
+            let (mut row, start) = (block / per_row, block % per_row * BLOCK);
+            let points = (inner - start).min(BLOCK);
+            let mut scope = Scope::inside(root, self.free.axis_list(axes));
+            if let Some((&last, outer)) = axes.split_last() {
+                for (i, &axis) in outer.iter().enumerate().rev() {
+                    let extent = shape[i] as usize;
+                    scope.axes[axis as usize] = scope::Place::At(lower[i] + (row % extent) as i64);
+                    row /= extent;
+                }
+                scope.run(last, lower[axes.len() - 1] + start as i64, points);
+            }
+            for (component, column) in components.iter().zip(columns) {
+                column.append(&self.value(component.value, &scope, None)?[0], points);
+            }
+            Ok(())
+        };
+        let blocks = rows * per_row;
+        let parts: Vec<Vec<Column>> = (0..blocks.div_ceil(CHUNK))
+            .into_par_iter()
+            .map(|chunk| {
+                let (root, mut columns) = (Scope::root(self.algorithm, self.free.variables), empty.clone());
+                for block in chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks) {
+                    evaluate(&root, block, &mut columns)?;
+                }
+                Ok(columns)
+            })
+            .collect::<Result<_, String>>()?;
+        let mut columns = empty.clone();
+        for part in &parts {
+            for (column, part) in columns.iter_mut().zip(part) {
+                let points = part.len();
+                column.append(part, points);
+            }
+        }
+        Ok(columns.into_iter().map(|data| Values { lower: lower.clone(), shape: shape.clone(), data }).collect())
+    }
+}

@@ -1,0 +1,272 @@
+//! The result of the reference, and comparing a tensor with it.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use tilewright_kernel::ElementType;
+
+use super::column::Column;
+use super::interval::Interval;
+use super::tensor::{Values, decode};
+use crate::element::Element;
+use crate::error::{Error, Mismatch, Result};
+use crate::launch::GivenTensor;
+use crate::tensor::Input;
+
+/// Every output that a kernel's algorithm admits for some arguments: the oracle of a test.
+///
+/// ```ignore
+/// let admissible = Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.reference()?;
+/// Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.launch(&device)?;
+/// admissible.check("z", &z)?;
+/// ```
+///
+/// An algorithm denotes a set of outputs: float sums may be taken in any order, and math functions may be off by a stated bound.
+/// Where nothing is free the set is one value, and a check compares bit by bit (any NaN equals any other).
+#[derive(Clone, Debug)]
+pub struct Reference {
+    kernel: String,
+    outputs: Vec<(String, ElementType, Values)>,
+}
+
+/// One output of a [`Reference`].
+#[derive(Clone, Copy, Debug)]
+pub struct ReferenceOutput<'a> {
+    kernel: &'a str,
+    name: &'a str,
+    element: ElementType,
+    values: &'a Values,
+}
+
+/// The admissible values of one element.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Admissible {
+    /// Of a float.
+    Float(Interval),
+    /// Of an integer or `bool`: all in the range.
+    Integer(RangeInclusive<i128>),
+    /// Of an integer: one of these, ascending.
+    OneOf(Vec<i128>),
+}
+
+/// How well a tensor agrees with a reference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Agreement {
+    /// Number of elements compared.
+    pub elements: usize,
+    /// Number of elements for which one value only was admissible.
+    pub exact: usize,
+    /// Largest distance from the middle of an admissible interval, as a part of half its width: 0 is the middle, 1 the very end.
+    pub worst: f64,
+}
+
+impl Reference {
+    pub(super) fn new(kernel: String, outputs: Vec<(String, ElementType, Values)>) -> Self {
+        Self { kernel, outputs }
+    }
+
+    /// The outputs, in the order of their equations.
+    pub fn outputs(&self) -> impl Iterator<Item = ReferenceOutput<'_>> {
+        let of = |(name, element, values)| ReferenceOutput { kernel: &self.kernel, name, element, values };
+        self.outputs
+            .iter()
+            .map(move |(name, element, values): &(String, ElementType, Values)| of((&**name, *element, values)))
+    }
+
+    /// The output with this name.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] if the kernel has no such output.
+    pub fn output(&self, name: &str) -> Result<ReferenceOutput<'_>> {
+        self.outputs().find(|o| o.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.outputs().map(|o| o.name).collect();
+            let reason = format!("kernel {} has no output `{name}`; it has {}", self.kernel, known.join(", "));
+            Error::Layout { operation: "Reference::output", reason }
+        })
+    }
+
+    /// Whether every element of a tensor is admissible as the output with this name.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] with the first element that is not; [`Error::Layout`] for an unknown output, another element type or
+    /// another shape; a failure of the device.
+    pub fn check<T: Element, const R: usize>(&self, name: &str, tensor: &dyn Input<T, R>) -> Result<Agreement> {
+        let output = self.output(name)?;
+        let found = GivenTensor::new(&tensor.parts(), false);
+        output.same(T::TYPE, &found.shape)?;
+        output.check_bytes(&found.read()?)
+    }
+}
+
+impl ReferenceOutput<'_> {
+    /// Name of the output.
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
+    /// Its element type.
+    pub fn element(&self) -> ElementType {
+        self.element
+    }
+
+    /// Its shape.
+    pub fn shape(&self) -> &[i64] {
+        &self.values.shape
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.values.data.len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is admissible at a position in row-major order; none beyond the last.
+    pub fn admissible(&self, position: usize) -> Option<Admissible> {
+        if position >= self.len() {
+            return None;
+        }
+        Some(match &self.values.data {
+            Column::Float(_) | Column::FloatSets(_) => Admissible::Float(self.values.data.interval(position)),
+            Column::Int(_) | Column::IntSets(_) => {
+                let range = self.values.data.range(position);
+                match range.only {
+                    Some(only) => Admissible::OneOf(only.to_vec()),
+                    None => Admissible::Integer(range.lo..=range.hi),
+                }
+            }
+        })
+    }
+
+    /// The middle of each admissible set, in row-major order; NaN where only NaN is admissible.
+    pub fn middles(&self) -> Vec<f64> {
+        let middle = |i| match self.values.data.interval(i) {
+            x if x.is_empty() => f64::NAN,
+            x if x.lo == x.hi => x.lo,
+            x => x.lo / 2.0 + x.hi / 2.0,
+        };
+        (0..self.len()).map(middle).collect()
+    }
+
+    /// As [`Reference::check`], of elements in row-major order.
+    ///
+    /// # Errors
+    /// As there; [`Error::Length`] for another number of elements.
+    pub fn check_slice<T: Element>(&self, found: &[T]) -> Result<Agreement> {
+        self.same(T::TYPE, self.shape())?;
+        if found.len() != self.len() {
+            let shape = self.shape().iter().map(|&n| n as usize).collect();
+            return Err(Error::Length { shape, expected: self.len(), found: found.len() });
+        }
+        self.check_bytes(&T::encode(found))
+    }
+
+    fn same(&self, element: ElementType, shape: &[i64]) -> Result<()> {
+        if element == self.element && shape == self.shape() {
+            return Ok(());
+        }
+        let reason =
+            format!("output `{}` is {} {:?}, the tensor is {element} {shape:?}", self.name, self.element, self.shape());
+        Err(Error::Layout { operation: "Reference::check", reason })
+    }
+
+    fn check_bytes(&self, bytes: &[u8]) -> Result<Agreement> {
+        // Every type that the reference has evaluated can be decoded.
+        let found = decode(self.element, bytes).unwrap_or_else(|| Column::empty(self.element));
+        let mut agreement = Agreement { elements: self.len(), exact: 0, worst: 0.0 };
+        let (mut wrong, mut first) = (0, None);
+        for i in 0..self.len().min(found.len()) {
+            let fits = match (&self.values.data, &found) {
+                (Column::Float(expected), Column::Float(found)) => {
+                    agreement.exact += 1;
+                    expected[i].to_bits() == found[i].to_bits() || expected[i].is_nan() && found[i].is_nan()
+                }
+                (Column::FloatSets(expected), Column::Float(found)) => agreement.float(&expected[i], found[i]),
+                (Column::Int(expected), Column::Int(found)) => {
+                    agreement.exact += 1;
+                    expected[i] == found[i]
+                }
+                (Column::IntSets(expected), Column::Int(found)) => {
+                    agreement.exact += usize::from(expected[i].single().is_some());
+                    expected[i].contains(found[i])
+                }
+                _ => false,
+            };
+            if !fits {
+                wrong += 1;
+                first = first.or(Some(i));
+            }
+        }
+        let Some(position) = first else { return Ok(agreement) };
+        Err(Error::Mismatch(Box::new(Mismatch {
+            kernel: self.kernel.to_owned(),
+            output: self.name.to_owned(),
+            index: self.index(position),
+            found: match &found {
+                Column::Float(v) => format!("{:?}", v[position]),
+                other => other.range(position).lo.to_string(),
+            },
+            admissible: self.admissible(position).map(|a| a.to_string()).unwrap_or_default(),
+            wrong,
+            elements: self.len(),
+        })))
+    }
+
+    /// The index at a position.
+    fn index(&self, mut position: usize) -> Vec<usize> {
+        let mut index = vec![0; self.shape().len()];
+        for (i, &extent) in index.iter_mut().zip(self.shape()).rev() {
+            *i = position % extent as usize;
+            position /= extent as usize;
+        }
+        index
+    }
+}
+
+impl Agreement {
+    /// Takes one float into account; whether it is admissible.
+    fn float(&mut self, expected: &Interval, found: f64) -> bool {
+        if let Some(single) = expected.single() {
+            self.exact += 1;
+            return single.to_bits() == found.to_bits() || single.is_nan() && found.is_nan();
+        }
+        if !expected.contains(found) {
+            return false;
+        }
+        let (middle, half) = (expected.lo / 2.0 + expected.hi / 2.0, expected.hi / 2.0 - expected.lo / 2.0);
+        if half > 0.0 && half.is_finite() && found.is_finite() {
+            self.worst = self.worst.max((found - middle).abs() / half);
+        }
+        true
+    }
+}
+
+impl fmt::Display for Admissible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Float(interval) => interval.fmt(f),
+            Self::Integer(range) if range.start() == range.end() => write!(f, "exactly {}", range.start()),
+            Self::Integer(range) => write!(f, "{} to {}", range.start(), range.end()),
+            Self::OneOf(values) => {
+                let shown: Vec<String> = values.iter().take(8).map(i128::to_string).collect();
+                let more = if values.len() > 8 { format!(" or {} more", values.len() - 8) } else { String::new() };
+                write!(f, "one of {}{more}", shown.join(", "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Agreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { elements, exact, worst } = self;
+        write!(
+            f,
+            "{elements} elements admissible, {exact} of them with one choice; {:.0} % of the bound used",
+            worst * 100.0
+        )
+    }
+}

@@ -1,0 +1,727 @@
+//! The reference against brute force: every bracketing of small sums, random members of random sets, plain Rust.
+
+use tilewright_kernel::algorithm::{
+    Axis, AxisId, Binary, Compare, Component, Equation, FoldState, Index, IndexId, Order, Reduction, Run, Source,
+    Unary, Value, ValueId,
+};
+use tilewright_kernel::info::{Dim, DimKind, Launch, Parameter, ParameterKind, Ptx, Role, TensorParameter};
+use tilewright_kernel::{Algorithm, ElementType, KernelInfo, List, Size, Text};
+
+use super::arith;
+use super::column::{Column, Range};
+use super::interval::{Format, Interval};
+use super::reduce::{Accumulator, Along};
+use super::{Admissible, Reference, reference};
+use crate::launch::Arg;
+use crate::{Device, Element, EmulatorOptions, Error, Tensor};
+
+/// xorshift64*: no test here needs more.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        (self.next() >> 11) % n
+    }
+
+    /// A float of a format: ordinary, tiny, huge, integral, zero or special.
+    fn float(&mut self, format: Format, special: bool) -> f64 {
+        let sign = if self.below(2) == 0 { 1.0 } else { -1.0 };
+        let fraction = self.below(1 << 53) as f64 / (1_u64 << 53) as f64;
+        let x = match self.below(if special { 10 } else { 7 }) {
+            0..=3 => fraction,
+            4 => (fraction * 16.0).floor(),
+            5 => fraction * format.min_normal() * 4.0,
+            6 => fraction * 1e3,
+            7 => fraction * format.max(),
+            8 => f64::INFINITY,
+            _ => f64::NAN,
+        };
+        format.round(sign * x)
+    }
+}
+
+const FORMATS: [(Format, ElementType); 4] = [
+    (Format::F32, ElementType::F32),
+    (Format::F16, ElementType::F16),
+    (Format::Bf16, ElementType::Bf16),
+    (Format::F64, ElementType::F64),
+];
+
+/// Every result of combining the terms in any order and bracketing.
+fn all_orders(terms: &[f64], format: Format, product: bool) -> Vec<f64> {
+    let identity = if product { 1.0 } else { 0.0 };
+    let step = |a: f64, b: f64| {
+        if product {
+            format.operate(|| a * b, || a as f32 * b as f32)
+        } else {
+            format.operate(|| a + b, || a as f32 + b as f32)
+        }
+    };
+    let mut results: Vec<Vec<f64>> = vec![Vec::new(); 1 << terms.len()];
+    for set in 1..results.len() {
+        let mut all =
+            if set.count_ones() == 1 { vec![step(identity, terms[set.trailing_zeros() as usize])] } else { Vec::new() };
+        let mut part = (set - 1) & set;
+        while part > 0 {
+            for &a in &results[part] {
+                all.extend(results[set ^ part].iter().map(|&b| step(a, b)));
+            }
+            part = (part - 1) & set;
+        }
+        all.sort_by(f64::total_cmp);
+        all.dedup_by_key(|x| x.to_bits());
+        results[set] = all;
+    }
+    results.pop().unwrap()
+}
+
+fn accumulate(op: Reduction, order: Order, element: ElementType, terms: &Column) -> Column {
+    let mut accumulator = Accumulator::new(op, order, element, 1).unwrap();
+    accumulator.take(terms, Along::Terms, terms.len(), 0, None);
+    accumulator.finish().unwrap()
+}
+
+#[test]
+fn every_order_of_a_small_sum_or_product_is_admissible() {
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let (mut exact, mut tight) = (0, 0);
+    for round in 0..1500 {
+        let (format, element) = FORMATS[round % 4];
+        for product in [false, true] {
+            let n = 1 + random.below(6) as usize;
+            let special = random.below(3) == 0;
+            let terms: Vec<f64> = (0..n).map(|_| random.float(format, special)).collect();
+            let op = if product { Reduction::Prod } else { Reduction::Sum };
+            let set = accumulate(op, Order::Free, element, &Column::Float(terms.clone())).interval(0);
+            let all = all_orders(&terms, format, product);
+            for &result in &all {
+                let fits = match set.single() {
+                    Some(single) => single == result || single.is_nan() && result.is_nan(),
+                    None => set.contains(result),
+                };
+                assert!(fits, "{op:?} of {terms:?} in {format:?}: {result:?} is not in {set}");
+            }
+            exact += usize::from(set.single().is_some());
+            // The set is not everything.
+            tight += usize::from(set.hi - set.lo <= 64.0 * format.ulp(terms.iter().map(|x| x.abs()).sum()));
+        }
+    }
+    assert!(exact > 500 && tight > 1500, "{exact} exact, {tight} tight");
+}
+
+#[test]
+fn sums_of_sets_hold_the_sums_of_their_members() {
+    let mut random = Random(77);
+    for round in 0..3000 {
+        let (format, element) = FORMATS[round % 4];
+        let n = 1 + random.below(5) as usize;
+        let special = random.below(4) == 0;
+        let mut members = Vec::new();
+        let sets = (0..n)
+            .map(|_| {
+                let (a, b) = (random.float(format, special), random.float(format, special));
+                members.push(if random.below(2) == 0 { a } else { b });
+                Interval::exact(a).hull(Interval::exact(b))
+            })
+            .collect();
+        let terms = Column::FloatSets(sets);
+        for (op, product) in [(Reduction::Sum, false), (Reduction::Prod, true)] {
+            let set = accumulate(op, Order::Free, element, &terms).interval(0);
+            for result in all_orders(&members, format, product) {
+                assert!(set.contains(result), "{op:?} of {members:?} from {terms:?}: {result:?} is not in {set}");
+            }
+        }
+        let ordered = accumulate(Reduction::Sum, Order::Ordered, element, &terms).interval(0);
+        let sum = members.iter().fold(0.0, |a: f64, &x| format.operate(|| a + x, || a as f32 + x as f32));
+        assert!(ordered.contains(sum), "{members:?} {terms:?}");
+        for (op, f) in [(Reduction::Max, arith::max as fn(f64, f64) -> f64), (Reduction::Min, arith::min)] {
+            let set = accumulate(op, Order::Free, element, &terms).interval(0);
+            let one = members.iter().copied().reduce(f).unwrap();
+            assert!(set.contains(one), "{op:?} of {members:?} from {terms:?}: {one:?} is not in {set}");
+        }
+    }
+}
+
+#[test]
+fn sums_of_integral_floats_are_exact() {
+    let terms = Column::Float((0..1000).map(|i| f64::from(i % 17) - 8.0).collect());
+    let sum: f64 = (0..1000).map(|i| f64::from(i % 17) - 8.0).sum();
+    assert_eq!(accumulate(Reduction::Sum, Order::Free, ElementType::F32, &terms), Column::Float(vec![sum]));
+    // In bf16 partial sums beyond 256 may need rounding.
+    let halves = Column::Float(vec![1.0; 600]);
+    assert!(accumulate(Reduction::Sum, Order::Free, ElementType::Bf16, &halves).interval(0).single().is_none());
+}
+
+#[test]
+fn operations_on_sets_hold_the_results_of_their_members() {
+    let binaries =
+        [Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Max, Binary::Min, Binary::MaxNum, Binary::MinNum];
+    let unaries = [Unary::Neg, Unary::Abs, Unary::Floor, Unary::Sqrt];
+    let mut random = Random(5);
+    for round in 0..20_000 {
+        let (format, element) = FORMATS[round % 4];
+        let set = |random: &mut Random| {
+            let (x, y, nan) = (random.float(format, true), random.float(format, true), random.below(8) == 0);
+            let set = Interval::exact(x).hull(Interval::exact(y)).or_nan(nan);
+            let member = match random.below(3) {
+                0 => x,
+                1 => y,
+                _ if nan => f64::NAN,
+                _ if x.is_nan() || y.is_nan() => x,
+                _ => format.round(x / 2.0 + y / 2.0),
+            };
+            (set, member)
+        };
+        let ((a, x), (b, y), (c, z)) = (set(&mut random), set(&mut random), set(&mut random));
+        if !a.contains(x) || !b.contains(y) || !c.contains(z) {
+            continue; // the middle of subnormal ends may round outside
+        }
+        let sets = |s: Interval| Column::FloatSets(vec![s]);
+        let exact = |x: f64| Column::Float(vec![x]);
+        for widen in [false, true] {
+            for op in binaries {
+                let Ok(many) = arith::binary(op, element, &sets(a), &sets(b), widen) else { panic!("{op:?}") };
+                let Ok(one) = arith::binary(op, element, &exact(x), &exact(y), false) else { panic!("{op:?}") };
+                let one = one.interval(0).single().unwrap();
+                assert!(
+                    many.interval(0).contains(one),
+                    "{x:?} {op:?} {y:?} = {one:?}, not in {many:?} ({a} {op:?} {b})"
+                );
+            }
+            for op in unaries {
+                let Ok(many) = arith::unary(op, element, &sets(a), widen) else { panic!("{op:?}") };
+                let Ok(one) = arith::unary(op, element, &exact(x), false) else { panic!("{op:?}") };
+                let one = one.interval(0).single().unwrap();
+                assert!(many.interval(0).contains(one), "{op:?} {x:?} = {one:?}, not in {many:?} ({a})");
+            }
+            let Ok(many) = arith::fma(element, &sets(a), &sets(b), &sets(c), widen) else { panic!() };
+            let Ok(one) = arith::fma(element, &exact(x), &exact(y), &exact(z), false) else { panic!() };
+            let one = one.interval(0).single().unwrap();
+            assert!(
+                many.interval(0).contains(one),
+                "fma({x:?}, {y:?}, {z:?}) = {one:?}, not in {many:?} ({a} {b} {c})"
+            );
+            let Ok(many) = arith::square(element, &sets(a), widen) else { panic!() };
+            let Ok(one) = arith::binary(Binary::Mul, element, &exact(x), &exact(x), false) else { panic!() };
+            assert!(many.interval(0).contains(one.interval(0).single().unwrap()), "{x:?}² not in {many:?} ({a})");
+        }
+        for op in [Compare::Eq, Compare::Ne, Compare::Lt, Compare::Le, Compare::Gt, Compare::Ge] {
+            let many = arith::compare(op, &sets(a), &sets(b)).range(0);
+            let one = arith::compare(op, &exact(x), &exact(y)).range(0).single().unwrap();
+            assert!(many.contains(one), "{x:?} {op:?} {y:?} = {one}, not in {many:?} ({a} {b})");
+        }
+        for to in [ElementType::F16, ElementType::F32, ElementType::I32, ElementType::U8, ElementType::I64] {
+            let Ok(many) = arith::cast(element, to, &sets(a), false) else { panic!() };
+            let Ok(one) = arith::cast(element, to, &exact(x), false) else { panic!() };
+            let fits = match one {
+                Column::Float(one) => many.interval(0).contains(one[0]),
+                one => many.range(0).contains(one.range(0).lo),
+            };
+            assert!(fits, "{x:?} as {to}");
+        }
+    }
+}
+
+#[test]
+fn conversions_agree_with_rust() {
+    let one = |from, to, x: Column| arith::cast(from, to, &x, false).unwrap_or_else(|_| panic!());
+    let mut random = Random(9);
+    for _ in 0..2000 {
+        let x = random.float(Format::F64, true) * 1e4;
+        let float = |to| one(ElementType::F64, to, Column::Float(vec![x])).interval(0).single().unwrap();
+        let int = |to| one(ElementType::F64, to, Column::Float(vec![x])).range(0).lo;
+        let narrow = float(ElementType::F32);
+        assert!(narrow.to_bits() == f64::from(x as f32).to_bits() || narrow.is_nan() && x.is_nan());
+        assert_eq!(int(ElementType::I8), i128::from(x as i8));
+        assert_eq!(int(ElementType::U64), i128::from(x as u64));
+        let n = random.next() as i64;
+        let from = |to| one(ElementType::I64, to, Column::Int(vec![n.into()]));
+        assert_eq!(from(ElementType::F32), Column::Float(vec![f64::from(n as f32)]));
+        assert_eq!(from(ElementType::U16), Column::Int(vec![i128::from(n as u16)]));
+        assert_eq!(from(ElementType::I32), Column::Int(vec![i128::from(n as i32)]));
+    }
+    let wrapped =
+        arith::binary(Binary::Mul, ElementType::I32, &Column::Int(vec![1 << 20]), &Column::Int(vec![1 << 13]), false);
+    assert_eq!(wrapped.ok(), Some(Column::Int(vec![i128::from((1_i32 << 20).wrapping_mul(1 << 13))])));
+}
+
+#[test]
+fn argmax_admits_every_index_that_may_win() {
+    let mut random = Random(31);
+    for _ in 0..3000 {
+        let n = 1 + random.below(5) as usize;
+        let grid = |random: &mut Random| random.below(4) as f64;
+        let sets: Vec<Interval> = (0..n)
+            .map(|_| {
+                let (x, y) = (grid(&mut random), grid(&mut random));
+                let nan = random.below(6) == 0;
+                if nan && random.below(2) == 0 {
+                    Interval::NAN
+                } else {
+                    Interval::exact(x).hull(Interval::exact(y)).or_nan(nan)
+                }
+            })
+            .collect();
+        // Every choice of members on the grid.
+        let mut possible = std::collections::BTreeSet::new();
+        for choice in 0..5_usize.pow(n as u32) {
+            let member = |i: usize| {
+                let c = choice / 5_usize.pow(i as u32) % 5;
+                let value = if c == 4 { f64::NAN } else { c as f64 };
+                sets[i].contains(value).then_some(value)
+            };
+            let Some(values) = (0..n).map(member).collect::<Option<Vec<f64>>>() else { continue };
+            let mut best = 0;
+            for i in 1..n {
+                if !values[best].is_nan() && (values[i].is_nan() || values[i] > values[best]) {
+                    best = i;
+                }
+            }
+            possible.insert(best as i128);
+        }
+        let result =
+            accumulate(Reduction::ArgMax, Order::Free, ElementType::F32, &Column::FloatSets(sets.clone())).range(0);
+        let found: Vec<i128> = (0..n as i128).filter(|&i| result.contains(i)).collect();
+        assert_eq!(found, possible.into_iter().collect::<Vec<_>>(), "{sets:?} gave {result:?}");
+    }
+}
+
+/// Builds an algorithm node by node.
+struct Builder {
+    indices: Vec<Index>,
+    values: Vec<Value>,
+    types: Vec<ElementType>,
+    axes: Vec<Axis>,
+    index_lists: Vec<IndexId>,
+    axis_lists: Vec<AxisId>,
+    folds: Vec<FoldState>,
+    components: Vec<Component>,
+    equations: Vec<Equation>,
+    dims: Vec<Dim>,
+    parameters: Vec<Parameter>,
+}
+
+impl Builder {
+    fn new(dims: &[&'static str]) -> Self {
+        let dim = |&name: &&'static str| Dim { name: Text::Borrowed(name), kind: DimKind::Size };
+        Self {
+            indices: Vec::new(),
+            values: Vec::new(),
+            types: Vec::new(),
+            axes: Vec::new(),
+            index_lists: Vec::new(),
+            axis_lists: Vec::new(),
+            folds: Vec::new(),
+            components: Vec::new(),
+            equations: Vec::new(),
+            dims: dims.iter().map(dim).collect(),
+            parameters: Vec::new(),
+        }
+    }
+
+    fn tensor(&mut self, name: &'static str, element: ElementType, role: Role, shape: Vec<Size>) -> u16 {
+        let kind = TensorParameter { role, shape: List::Owned(shape), strides: None, alignment: 1 };
+        self.parameters.push(Parameter { name: name.into(), element, kind: ParameterKind::Tensor(kind) });
+        self.parameters.len() as u16 - 1
+    }
+
+    fn index(&mut self, index: Index) -> IndexId {
+        self.indices.push(index);
+        self.indices.len() as u32 - 1
+    }
+
+    fn axis_to(&mut self, upper: IndexId) -> AxisId {
+        let lower = self.index(Index::Literal(0));
+        self.axes.push(Axis { name: "i".into(), lower, upper });
+        self.axes.len() as u32 - 1
+    }
+
+    fn axis(&mut self, dim: u16) -> AxisId {
+        let upper = self.index(Index::Dim(dim));
+        self.axis_to(upper)
+    }
+
+    fn at(&mut self, axis: AxisId) -> IndexId {
+        self.index(Index::Axis(axis))
+    }
+
+    fn value(&mut self, element: ElementType, value: Value) -> ValueId {
+        self.values.push(value);
+        self.types.push(element);
+        self.values.len() as u32 - 1
+    }
+
+    fn float(&mut self, x: f32) -> ValueId {
+        self.value(ElementType::F32, Value::Literal(x.to_bits().into()))
+    }
+
+    fn read(&mut self, element: ElementType, source: Source, indices: &[IndexId], or: Option<ValueId>) -> ValueId {
+        let start = self.index_lists.len() as u32;
+        self.index_lists.extend(indices);
+        self.value(element, Value::Read { source, indices: Run { start, len: indices.len() as u32 }, or })
+    }
+
+    fn axis_run(&mut self, axes: &[AxisId]) -> Run {
+        let start = self.axis_lists.len() as u32;
+        self.axis_lists.extend(axes);
+        Run { start, len: axes.len() as u32 }
+    }
+
+    fn reduce(&mut self, element: ElementType, op: Reduction, axes: &[AxisId], body: ValueId) -> ValueId {
+        let axes = self.axis_run(axes);
+        self.value(element, Value::Reduce { op, order: Order::Free, axes, body })
+    }
+
+    fn equation(&mut self, axes: &[AxisId], components: &[(ValueId, Option<u16>)]) -> u16 {
+        let axes = self.axis_run(axes);
+        let start = self.components.len() as u32;
+        for &(value, parameter) in components {
+            self.components.push(Component { name: "e".into(), value, parameter });
+        }
+        self.equations.push(Equation { components: Run { start, len: components.len() as u32 }, axes });
+        self.equations.len() as u16 - 1
+    }
+
+    fn kernel(self) -> KernelInfo {
+        let ptx = Ptx {
+            text: "".into(),
+            version: (7, 0),
+            target: "sm_80".into(),
+            capability: (8, 0),
+            exact_capability: false,
+            driver: (11, 0),
+        };
+        KernelInfo {
+            name: "test".into(),
+            dims: List::Owned(self.dims),
+            parameters: List::Owned(self.parameters),
+            solved: List::Owned(Vec::new()),
+            facts: List::Owned(Vec::new()),
+            requirements: List::Owned(Vec::new()),
+            entries: List::Owned(vec![tilewright_kernel::info::Entry {
+                name: "e".into(),
+                conditions: List::Owned(vec![]),
+            }]),
+            arguments: List::Owned(Vec::new()),
+            launch: Launch { blocks: Size::constant(1), threads: 1, cluster: 1, shared_bytes: 0 },
+            ptx,
+            algorithm: Algorithm {
+                indices: List::Owned(self.indices),
+                values: List::Owned(self.values),
+                types: List::Owned(self.types),
+                axes: List::Owned(self.axes),
+                index_lists: List::Owned(self.index_lists),
+                axis_lists: List::Owned(self.axis_lists),
+                folds: List::Owned(self.folds),
+                components: List::Owned(self.components),
+                equations: List::Owned(self.equations),
+            },
+            statements: List::Owned(Vec::new()),
+            explanation: "".into(),
+        }
+    }
+}
+
+fn device() -> Device {
+    Device::emulator(EmulatorOptions::default())
+}
+
+fn evaluate(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Reference {
+    reference(kernel, arguments).unwrap()
+}
+
+fn upload<T: Element, const R: usize>(device: &Device, xs: &[T], shape: [usize; R]) -> Tensor<T, R> {
+    Tensor::from_slice(device, xs, shape).unwrap()
+}
+
+const F32: ElementType = ElementType::F32;
+
+/// m = max, e = exp(x − m), s = sum e, y = e / s.
+#[test]
+fn softmax_in_f32_is_admissible_and_a_wrong_one_is_not() {
+    let mut b = Builder::new(&["M", "N"]);
+    let x = b.tensor("x", F32, Role::Input, vec![Size::dim(0), Size::dim(1)]);
+    let y = b.tensor("y", F32, Role::Output, vec![Size::dim(0), Size::dim(1)]);
+    let (i, j) = (b.axis(0), b.axis(1));
+    let (at_i, at_j) = (b.at(i), b.at(j));
+    let body = b.read(F32, Source::Parameter(x), &[at_i, at_j], None);
+    let max = b.reduce(F32, Reduction::Max, &[j], body);
+    let m = b.equation(&[i], &[(max, None)]);
+    let (i, j) = (b.axis(0), b.axis(1));
+    let (at_i, at_j) = (b.at(i), b.at(j));
+    let here = b.read(F32, Source::Parameter(x), &[at_i, at_j], None);
+    let most = b.read(F32, Source::Equation { equation: m, component: 0 }, &[at_i], None);
+    let difference = b.value(F32, Value::Binary(Binary::Sub, here, most));
+    let exp = b.value(F32, Value::Unary(Unary::Exp, difference));
+    let e = b.equation(&[i, j], &[(exp, None)]);
+    let (i, j) = (b.axis(0), b.axis(1));
+    let (at_i, at_j) = (b.at(i), b.at(j));
+    let term = b.read(F32, Source::Equation { equation: e, component: 0 }, &[at_i, at_j], None);
+    let sum = b.reduce(F32, Reduction::Sum, &[j], term);
+    let s = b.equation(&[i], &[(sum, None)]);
+    let (i, j) = (b.axis(0), b.axis(1));
+    let (at_i, at_j) = (b.at(i), b.at(j));
+    let numerator = b.read(F32, Source::Equation { equation: e, component: 0 }, &[at_i, at_j], None);
+    let denominator = b.read(F32, Source::Equation { equation: s, component: 0 }, &[at_i], None);
+    let quotient = b.value(F32, Value::Binary(Binary::Div, numerator, denominator));
+    b.equation(&[i, j], &[(quotient, Some(y))]);
+    let kernel = b.kernel();
+
+    let device = device();
+    let (m, n) = (5, 700);
+    let xs: Vec<f32> = (0..m * n).map(|i| ((i * 37 % 101) as f32 * 0.13).sin() * 6.0).collect();
+    let x = upload(&device, &xs, [m, n]);
+    let mut y = Tensor::<f32, 2>::zeros(&device, [m, n]).unwrap();
+    let reference = evaluate(&kernel, &[Arg::input::<f32, 2>(&x), Arg::output::<f32, 2>(&mut y)]);
+    let softmax = |reverse: bool| -> Vec<f32> {
+        let mut all = Vec::new();
+        for row in xs.chunks(n) {
+            let m = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let e: Vec<f32> = row.iter().map(|x| (x - m).exp()).collect();
+            let s: f32 = if reverse { e.iter().rev().sum() } else { e.iter().sum() };
+            all.extend(e.iter().map(|e| e / s));
+        }
+        all
+    };
+    for reverse in [false, true] {
+        y.copy_from_slice(&softmax(reverse)).unwrap();
+        let agreement = reference.check("y", &y).unwrap();
+        assert_eq!(agreement.elements, m * n);
+    }
+    let mut wrong = softmax(false);
+    wrong[123] *= 1.001;
+    y.copy_from_slice(&wrong).unwrap();
+    let Err(Error::Mismatch(mismatch)) = reference.check("y", &y) else { panic!("admitted") };
+    assert_eq!((mismatch.index, mismatch.wrong), (vec![0, 123], 1));
+}
+
+/// c[m, n] = Σₖ a[m, k] · b[n, k], against f64, for sizes around a block.
+#[test]
+fn products_of_matrices() {
+    let mut b = Builder::new(&["M", "N", "K"]);
+    let pa = b.tensor("a", F32, Role::Input, vec![Size::dim(0), Size::dim(2)]);
+    let pb = b.tensor("b", F32, Role::Input, vec![Size::dim(1), Size::dim(2)]);
+    let pc = b.tensor("c", F32, Role::Output, vec![Size::dim(0), Size::dim(1)]);
+    let (m, n, k) = (b.axis(0), b.axis(1), b.axis(2));
+    let (at_m, at_n, at_k) = (b.at(m), b.at(n), b.at(k));
+    let left = b.read(F32, Source::Parameter(pa), &[at_m, at_k], None);
+    let right = b.read(F32, Source::Parameter(pb), &[at_n, at_k], None);
+    let product = b.value(F32, Value::Binary(Binary::Mul, left, right));
+    let sum = b.reduce(F32, Reduction::Sum, &[k], product);
+    b.equation(&[m, n], &[(sum, Some(pc))]);
+    let kernel = b.kernel();
+    let device = device();
+    for (m, n, k) in [(3, 5, 7), (2, 300, 40), (7, 3, 600), (1, 1, 1), (4, 9, 0)] {
+        let xs: Vec<f32> = (0..m * k).map(|i| ((i * 7 % 31) as f32 * 0.37).sin()).collect();
+        let ys: Vec<f32> = (0..n * k).map(|i| ((i * 11 % 43) as f32 * 0.91).cos()).collect();
+        let (x, y) = (upload(&device, &xs, [m, k]), upload(&device, &ys, [n, k]));
+        let mut z = Tensor::<f32, 2>::zeros(&device, [m, n]).unwrap();
+        let arguments = [Arg::input::<f32, 2>(&x), Arg::input::<f32, 2>(&y), Arg::output::<f32, 2>(&mut z)];
+        let reference = evaluate(&kernel, &arguments);
+        let zs: Vec<f32> =
+            (0..m * n).map(|i| (0..k).map(|l| xs[i / n * k + l] * ys[i % n * k + l]).sum::<f32>() + 0.0).collect();
+        z.copy_from_slice(&zs).unwrap();
+        reference.check("c", &z).unwrap();
+        let middles = reference.output("c").unwrap().middles();
+        for (i, middle) in middles.iter().enumerate() {
+            let exact: f64 = (0..k).map(|l| f64::from(xs[i / n * k + l] * ys[i % n * k + l])).sum();
+            assert!((middle - exact).abs() < 1e-6, "{middle} {exact}");
+        }
+    }
+}
+
+/// t[i] = Σ over k in 0..=i of x[k]: the range of the inner axis depends on the outer one. And guarded reads.
+#[test]
+fn ragged_reductions_and_guarded_reads() {
+    let mut b = Builder::new(&["N"]);
+    let x = b.tensor("x", ElementType::I32, Role::Input, vec![Size::dim(0)]);
+    let t = b.tensor("t", ElementType::I32, Role::Output, vec![Size::dim(0)]);
+    let d = b.tensor("d", ElementType::I32, Role::Output, vec![Size::dim(0)]);
+    let i = b.axis(0);
+    let (at_i, one) = (b.at(i), b.index(Index::Literal(1)));
+    let upper = b.index(Index::Add(at_i, one));
+    let k = b.axis_to(upper);
+    let at_k = b.at(k);
+    let term = b.read(ElementType::I32, Source::Parameter(x), &[at_k], None);
+    let sum = b.reduce(ElementType::I32, Reduction::Sum, &[k], term);
+    b.equation(&[i], &[(sum, Some(t))]);
+    // d[i] = if i % 3 == 0 { 100 / (i % 3 + 7 · (x[i + 1] or −7)) … } else { x[i − 1] }
+    let i = b.axis(0);
+    let at_i = b.at(i);
+    let (three, zero) = (b.index(Index::Literal(3)), b.index(Index::Literal(0)));
+    let rest = b.index(Index::Mod(at_i, three));
+    let condition = b.value(ElementType::Bool, Value::CompareIndex(Compare::Eq, rest, zero));
+    let next = b.index(Index::Add(at_i, one));
+    let minus_seven = b.value(ElementType::I32, Value::Literal(u64::from((-7_i32).cast_unsigned())));
+    let guarded = b.read(ElementType::I32, Source::Parameter(x), &[next], Some(minus_seven));
+    let hundred = b.value(ElementType::I32, Value::Literal(100));
+    let quotient = b.value(ElementType::I32, Value::Binary(Binary::Div, hundred, guarded));
+    let before = b.index(Index::Sub(at_i, one));
+    let previous = b.read(ElementType::I32, Source::Parameter(x), &[before], None);
+    let select = b.value(ElementType::I32, Value::Select(condition, quotient, previous));
+    b.equation(&[i], &[(select, Some(d))]);
+    let kernel = b.kernel();
+    let device = device();
+    for n in [1, 2, 10, 300, 601] {
+        // Where i % 3 ≠ 1 elements may be zero: nobody divides by them.
+        let xs: Vec<i32> = (0..n).map(|i| if i % 3 == 1 { i as i32 + 1 } else { (i * 37 % 11) as i32 - 5 }).collect();
+        let x = upload(&device, &xs, [n]);
+        let (mut t, mut d) =
+            (Tensor::<i32, 1>::zeros(&device, [n]).unwrap(), Tensor::<i32, 1>::zeros(&device, [n]).unwrap());
+        let arguments = [Arg::input::<i32, 1>(&x), Arg::output::<i32, 1>(&mut t), Arg::output::<i32, 1>(&mut d)];
+        let reference = evaluate(&kernel, &arguments);
+        let ts: Vec<i32> = xs
+            .iter()
+            .scan(0, |s, x| {
+                *s += x;
+                Some(*s)
+            })
+            .collect();
+        let ds: Vec<i32> =
+            (0..n).map(|i| if i % 3 == 0 { 100 / xs.get(i + 1).copied().unwrap_or(-7) } else { xs[i - 1] }).collect();
+        reference.output("t").unwrap().check_slice(&ts).unwrap();
+        let agreement = reference.output("d").unwrap().check_slice(&ds).unwrap();
+        assert_eq!(agreement.exact, n);
+    }
+}
+
+/// g[i] = table[pos[i]] or −1, and the position of the largest element.
+#[test]
+fn gathers_and_argmax() {
+    let mut b = Builder::new(&["N", "T"]);
+    let pos = b.tensor("pos", ElementType::I64, Role::Input, vec![Size::dim(0)]);
+    let table = b.tensor("table", F32, Role::Input, vec![Size::dim(1)]);
+    let g = b.tensor("g", F32, Role::Output, vec![Size::dim(0)]);
+    let best = b.tensor("best", ElementType::U32, Role::Output, vec![]);
+    let i = b.axis(0);
+    let at_i = b.at(i);
+    let position = b.read(ElementType::I64, Source::Parameter(pos), &[at_i], None);
+    let gathered = b.index(Index::Value(position));
+    let minus_one = b.float(-1.0);
+    let read = b.read(F32, Source::Parameter(table), &[gathered], Some(minus_one));
+    let e = b.equation(&[i], &[(read, Some(g))]);
+    let i = b.axis(0);
+    let at_i = b.at(i);
+    let term = b.read(F32, Source::Equation { equation: e, component: 0 }, &[at_i], None);
+    let argmax = b.reduce(ElementType::U32, Reduction::ArgMax, &[i], term);
+    b.equation(&[], &[(argmax, Some(best))]);
+    let kernel = b.kernel();
+    let device = device();
+    let positions = [3_i64, -1, 0, i64::MAX, 2, 1, 2, i64::MIN];
+    let table = [0.5_f32, -3.0, 9.0, 2.0];
+    let (pos, table) = (upload(&device, &positions, [8]), upload(&device, &table, [4]));
+    let (mut g, mut best) =
+        (Tensor::<f32, 1>::zeros(&device, [8]).unwrap(), Tensor::<u32, 0>::zeros(&device, []).unwrap());
+    let arguments = [
+        Arg::input::<i64, 1>(&pos),
+        Arg::input::<f32, 1>(&table),
+        Arg::output::<f32, 1>(&mut g),
+        Arg::output::<u32, 0>(&mut best),
+    ];
+    let reference = evaluate(&kernel, &arguments);
+    reference.output("g").unwrap().check_slice(&[2.0_f32, -1.0, 0.5, -1.0, 9.0, -3.0, 9.0, -1.0]).unwrap();
+    reference.output("best").unwrap().check_slice(&[4_u32]).unwrap();
+    assert_eq!(reference.output("best").unwrap().admissible(0), Some(Admissible::Integer(4..=4)));
+}
+
+/// (mean, m2, count)[i] by Welford's recurrence, with a merge: f32 chains in several orders must be admissible.
+#[test]
+fn folds_with_a_merge_admit_other_orders() {
+    let mut b = Builder::new(&["M", "N"]);
+    let x = b.tensor("x", F32, Role::Input, vec![Size::dim(0), Size::dim(1)]);
+    let out: Vec<u16> = ["m", "s"].iter().map(|n| b.tensor(n, F32, Role::Output, vec![Size::dim(0)])).collect();
+    let (i, j) = (b.axis(0), b.axis(1));
+    let (at_i, at_j) = (b.at(i), b.at(j));
+    // Online softmax: m' = max(m, x), s' = s · exp(m − m') + exp(x − m').
+    let term = b.read(F32, Source::Parameter(x), &[at_i, at_j], None);
+    let variable = |b: &mut Builder, n: u32| b.value(F32, Value::Variable(n));
+    let (m, s) = (variable(&mut b, 0), variable(&mut b, 1));
+    let [ml, sl, mr, sr] = [2, 3, 4, 5].map(|n| variable(&mut b, n));
+    let exp_of = |b: &mut Builder, x: ValueId, y: ValueId| {
+        let d = b.value(F32, Value::Binary(Binary::Sub, x, y));
+        b.value(F32, Value::Unary(Unary::Exp, d))
+    };
+    let most = b.value(F32, Value::Binary(Binary::Max, m, term));
+    let (rescale, weight) = (exp_of(&mut b, m, most), exp_of(&mut b, term, most));
+    let rescaled = b.value(F32, Value::Binary(Binary::Mul, s, rescale));
+    let next = b.value(F32, Value::Binary(Binary::Add, rescaled, weight));
+    let merged_most = b.value(F32, Value::Binary(Binary::Max, ml, mr));
+    let (wl, wr) = (exp_of(&mut b, ml, merged_most), exp_of(&mut b, mr, merged_most));
+    let (pl, pr) = (b.value(F32, Value::Binary(Binary::Mul, sl, wl)), b.value(F32, Value::Binary(Binary::Mul, sr, wr)));
+    let merged = b.value(F32, Value::Binary(Binary::Add, pl, pr));
+    let (least, zero) = (b.float(-1e30), b.float(0.0));
+    b.folds = vec![
+        FoldState { init: least, variable: 0, step: most, left: 2, right: 4, merge: Some(merged_most) },
+        FoldState { init: zero, variable: 1, step: next, left: 3, right: 5, merge: Some(merged) },
+    ];
+    let axes = b.axis_run(&[j]);
+    let fold = b.value(F32, Value::Fold { axes, states: Run { start: 0, len: 2 } });
+    let parts = [0, 1].map(|component| b.value(F32, Value::Component { fold, component }));
+    b.equation(&[i], &[(parts[0], Some(out[0])), (parts[1], Some(out[1]))]);
+    let kernel = b.kernel();
+    let device = device();
+    let (m, n) = (20, 300);
+    let xs: Vec<f32> = (0..m * n).map(|i| ((i * 29 % 173) as f32 * 0.71).sin() * 8.0).collect();
+    let x = upload(&device, &xs, [m, n]);
+    let (mut mo, mut so) =
+        (Tensor::<f32, 1>::zeros(&device, [m]).unwrap(), Tensor::<f32, 1>::zeros(&device, [m]).unwrap());
+    let arguments = [Arg::input::<f32, 2>(&x), Arg::output::<f32, 1>(&mut mo), Arg::output::<f32, 1>(&mut so)];
+    let reference = evaluate(&kernel, &arguments);
+    let step = |(m, s): (f32, f32), x: f32| (m.max(x), s * (m - m.max(x)).exp() + (x - m.max(x)).exp());
+    let merge =
+        |(m, s): (f32, f32), (p, q): (f32, f32)| (m.max(p), s * (m - m.max(p)).exp() + q * (p - m.max(p)).exp());
+    for chains in [1, 3, 64] {
+        let rows = xs.chunks(n).map(|row| {
+            let chain = |c: usize| row.iter().skip(c).step_by(chains).copied().fold((-1e30, 0.0), step);
+            (0..chains).map(chain).reduce(merge).unwrap()
+        });
+        let (ms, ss): (Vec<f32>, Vec<f32>) = rows.unzip();
+        let agreement = reference.output("m").unwrap().check_slice(&ms).unwrap();
+        assert_eq!(agreement.exact, m, "a maximum rounds nothing");
+        reference.output("s").unwrap().check_slice(&ss).unwrap();
+        let wrong: Vec<f32> = ss.iter().map(|s| s * 1.01).collect();
+        assert!(reference.output("s").unwrap().check_slice(&wrong).is_err());
+    }
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_an_error() {
+    // argmax of nothing.
+    let mut b = Builder::new(&["N"]);
+    let x = b.tensor("x", F32, Role::Input, vec![Size::dim(0)]);
+    let y = b.tensor("y", ElementType::U32, Role::Output, vec![]);
+    let i = b.axis(0);
+    let at = b.at(i);
+    let term = b.read(F32, Source::Parameter(x), &[at], None);
+    let argmax = b.reduce(ElementType::U32, Reduction::ArgMax, &[i], term);
+    b.equation(&[], &[(argmax, Some(y))]);
+    let kernel = b.kernel();
+    let device = device();
+    let x = upload::<f32, 1>(&device, &[], [0]);
+    let mut y = Tensor::<u32, 0>::zeros(&device, []).unwrap();
+    let error = reference(&kernel, &[Arg::input::<f32, 1>(&x), Arg::output::<u32, 0>(&mut y)]).unwrap_err();
+    assert_eq!(error.to_string(), "reference of kernel test: e: argmax or argmin of no elements");
+    // A read outside without an alternative.
+    let mut b = Builder::new(&["N"]);
+    let x = b.tensor("x", F32, Role::Input, vec![Size::dim(0)]);
+    let y = b.tensor("y", F32, Role::Output, vec![Size::dim(0)]);
+    let i = b.axis(0);
+    let (at, one) = (b.at(i), b.index(Index::Literal(1)));
+    let next = b.index(Index::Add(at, one));
+    let read = b.read(F32, Source::Parameter(x), &[next], None);
+    b.equation(&[i], &[(read, Some(y))]);
+    let kernel = b.kernel();
+    let x = upload::<f32, 1>(&device, &[1.0, 2.0], [2]);
+    let mut y = Tensor::<f32, 1>::zeros(&device, [2]).unwrap();
+    let error = reference(&kernel, &[Arg::input::<f32, 1>(&x), Arg::output::<f32, 1>(&mut y)]).unwrap_err();
+    assert_eq!(error.to_string(), "reference of kernel test: e: x[2] is outside the tensor of shape [2] (from [0])");
+    // Sets of integers.
+    assert!(Range::between(1, 3).hull(&Range::exact(7)).contains(5));
+}

@@ -1,0 +1,50 @@
+//! What a kernel accepts as a tensor argument.
+
+use std::sync::Arc;
+
+use tilewright_kernel::ElementType;
+
+use super::layout::Layout;
+use crate::memory::Allocation;
+
+/// Where the elements of an argument lie.
+pub struct Parts<'a> {
+    pub(crate) allocation: &'a Arc<Allocation>,
+    pub(crate) offset: usize,
+    pub(crate) shape: &'a [usize],
+    pub(crate) strides: &'a [usize],
+    pub(crate) element: ElementType,
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) fn new<const R: usize>(
+        allocation: &'a Arc<Allocation>,
+        layout: &'a Layout<R>,
+        element: ElementType,
+    ) -> Self {
+        Self { allocation, offset: layout.offset, shape: &layout.shape, strides: &layout.strides, element }
+    }
+}
+
+/// Keeps the traits ours: memory safety rests on what `parts` says.
+pub trait Sealed {
+    /// Where the elements lie.
+    fn parts(&self) -> Parts<'_>;
+}
+
+/// A tensor that a kernel can read: [`Tensor`](crate::Tensor), [`TensorRef`](crate::TensorRef) or
+/// [`TensorMut`](crate::TensorMut) with elements of type `T` and `R` axes.
+#[diagnostic::on_unimplemented(
+    message = "this argument must be a tensor of `{T}` with {R} axes, not `{Self}`",
+    label = "expected a tensor of `{T}` with {R} axes",
+    note = "pass `&tensor`, where `tensor` is a Tensor<{T}, {R}>, or a view of one"
+)]
+pub trait Input<T, const R: usize>: Sealed {}
+
+/// A tensor that a kernel can write: [`Tensor`](crate::Tensor) or [`TensorMut`](crate::TensorMut).
+#[diagnostic::on_unimplemented(
+    message = "this argument must be a writable tensor of `{T}` with {R} axes, not `{Self}`",
+    label = "expected a writable tensor of `{T}` with {R} axes",
+    note = "pass `&mut tensor`, where `tensor` is a Tensor<{T}, {R}>, or a mutable view of one"
+)]
+pub trait Output<T, const R: usize>: Input<T, R> {}

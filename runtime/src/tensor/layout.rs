@@ -1,0 +1,149 @@
+//! Where the elements of a tensor lie: offset, shape and strides, and what slicing and transposing do to them.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+
+/// Offset, shape and strides in elements; strides are never negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout<const R: usize> {
+    pub(crate) offset: usize,
+    pub(crate) shape: [usize; R],
+    pub(crate) strides: [usize; R],
+}
+
+/// Number of elements of a shape whose bytes fit in memory.
+pub(crate) fn elements(shape: &[usize], element_bytes: usize) -> Result<usize> {
+    // A dimension of extent 0 makes the tensor empty, whatever the others are; the others still become strides.
+    let span = shape.iter().try_fold(1_usize, |n, &extent| n.checked_mul(extent.max(1)));
+    let fits = span.and_then(|n| n.checked_mul(element_bytes)).filter(|&bytes| bytes <= isize::MAX as usize);
+    match (fits, span) {
+        (Some(_), Some(span)) => Ok(if shape.contains(&0) { 0 } else { span }),
+        _ => Err(Error::TooLarge { shape: shape.to_vec(), element_bytes }),
+    }
+}
+
+impl<const R: usize> Layout<R> {
+    /// Row-major and contiguous; `elements` has accepted the shape.
+    pub(crate) fn row_major(shape: [usize; R]) -> Self {
+        let mut strides = [1; R];
+        for d in (0..R.saturating_sub(1)).rev() {
+            strides[d] = strides[d + 1] * shape[d + 1].max(1);
+        }
+        Self { offset: 0, shape, strides }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        // Saturating here and below: shapes of foreign memory come as they are. Ours were checked by `elements`.
+        self.shape.iter().fold(1, |n, &extent| n.saturating_mul(extent))
+    }
+
+    /// One past the largest element offset, 0 if there are no elements.
+    pub(crate) fn end(&self) -> usize {
+        if self.shape.contains(&0) {
+            return self.offset;
+        }
+        let reach =
+            |end: usize, (&extent, &stride): (&usize, &usize)| end.saturating_add((extent - 1).saturating_mul(stride));
+        self.shape.iter().zip(&self.strides).fold(self.offset, reach).saturating_add(1)
+    }
+
+    /// The part of an axis.
+    pub(crate) fn slice(mut self, axis: usize, range: Range<usize>) -> Result<Self> {
+        let Some(&extent) = self.shape.get(axis) else { return Err(Error::Axis { axis, rank: R }) };
+        if range.start > range.end || range.end > extent {
+            return Err(Error::Range { axis, extent, start: range.start, end: range.end });
+        }
+        self.shape[axis] = range.end - range.start;
+        // An empty part has no first element: its offset stays where it is inside the allocation.
+        if range.start < range.end {
+            self.offset = self.offset.saturating_add(range.start.saturating_mul(self.strides[axis]));
+        }
+        Ok(self)
+    }
+
+    /// The axes in another order: axis `d` of the result is axis `axes[d]` of this.
+    pub(crate) fn permute(self, axes: [usize; R]) -> Result<Self> {
+        let mut seen = [false; R];
+        for &axis in &axes {
+            match seen.get_mut(axis) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(Error::Permutation { axes: axes.to_vec() }),
+            }
+        }
+        Ok(Self { offset: self.offset, shape: axes.map(|a| self.shape[a]), strides: axes.map(|a| self.strides[a]) })
+    }
+
+    /// The trailing axes that are contiguous: (first of them, elements of a run).
+    pub(crate) fn run(&self) -> (usize, usize) {
+        let mut length = 1;
+        for d in (0..R).rev() {
+            if self.shape[d] != 1 && self.strides[d] != length {
+                return (d + 1, length);
+            }
+            length = length.saturating_mul(self.shape[d]);
+        }
+        (0, length)
+    }
+
+    /// Offsets of the runs, in row-major order of the axes before them.
+    pub(crate) fn run_offsets(&self) -> Vec<usize> {
+        let (axes, length) = self.run();
+        let mut offsets = if length == 0 { Vec::new() } else { vec![self.offset] };
+        for d in 0..axes {
+            let (extent, stride) = (self.shape[d], self.strides[d]);
+            offsets = offsets.iter().flat_map(|&base| (0..extent).map(move |i| base + i * stride)).collect();
+        }
+        offsets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_counted_with_care() {
+        assert_eq!(elements(&[], 8).unwrap(), 1);
+        assert_eq!(elements(&[3, 4], 4).unwrap(), 12);
+        assert_eq!(elements(&[0, 4], 4).unwrap(), 0);
+        assert!(matches!(elements(&[usize::MAX, 2], 1), Err(Error::TooLarge { .. })));
+        assert!(matches!(elements(&[0, usize::MAX, 2], 1), Err(Error::TooLarge { .. })));
+        assert!(matches!(elements(&[isize::MAX as usize], 2), Err(Error::TooLarge { .. })));
+    }
+
+    #[test]
+    fn slices_and_permutations_name_the_right_elements() {
+        let layout = Layout::row_major([4, 5, 6]);
+        let part = layout.slice(1, 1..4).unwrap().slice(2, 2..6).unwrap().permute([2, 0, 1]).unwrap();
+        assert_eq!(part.shape, [4, 4, 3]);
+        let mut expected = Vec::new();
+        for k in 2..6 {
+            for i in 0..4 {
+                for j in 1..4 {
+                    expected.push((i * 5 + j) * 6 + k);
+                }
+            }
+        }
+        assert_eq!(part.run(), (3, 1));
+        assert_eq!(part.run_offsets(), expected);
+        assert_eq!(part.end(), expected.iter().max().unwrap() + 1);
+        let rows = layout.slice(1, 2..4).unwrap();
+        assert_eq!(rows.run(), (1, 12));
+        assert_eq!(rows.run_offsets(), [12, 42, 72, 102]);
+        assert_eq!(layout.run(), (0, 120));
+        assert_eq!(layout.slice(0, 2..2).unwrap().run_offsets(), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn impossible_slices_are_errors() {
+        let layout = Layout::row_major([4, 5]);
+        assert_eq!(layout.slice(2, 0..1), Err(Error::Axis { axis: 2, rank: 2 }));
+        assert_eq!(layout.slice(1, 3..6), Err(Error::Range { axis: 1, extent: 5, start: 3, end: 6 }));
+        #[expect(clippy::reversed_empty_ranges, reason = "what is tested")]
+        let reversed = layout.slice(1, 3..2);
+        assert_eq!(reversed, Err(Error::Range { axis: 1, extent: 5, start: 3, end: 2 }));
+        assert_eq!(layout.permute([1, 1]), Err(Error::Permutation { axes: vec![1, 1] }));
+        assert_eq!(layout.permute([0, 2]), Err(Error::Permutation { axes: vec![0, 2] }));
+    }
+}

@@ -1,0 +1,213 @@
+//! Borrowed tensors, strided ones included.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::argument::{Input, Output, Parts, Sealed};
+use super::layout::Layout;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::memory::Allocation;
+
+/// A tensor to read, borrowed for `'m` from an owner: all of it or a part, with the axes in any order.
+///
+/// ```
+/// # use tilewright::{Device, EmulatorOptions, Tensor};
+/// # fn main() -> tilewright::Result<()> {
+/// let device = Device::emulator(EmulatorOptions::default());
+/// let x = Tensor::from_slice(&device, &[1, 2, 3, 4, 5, 6_i32], [2, 3])?;
+/// let columns = x.view().slice(1, 1..3)?.permute([1, 0])?;
+/// assert_eq!(columns.shape(), [2, 2]);
+/// assert_eq!(columns.to_vec()?, [2, 5, 3, 6]);
+/// # Ok(()) }
+/// ```
+///
+/// A view cannot outlive its owner:
+///
+/// ```compile_fail,E0505
+/// # use tilewright::{Device, EmulatorOptions, Tensor};
+/// let device = Device::emulator(EmulatorOptions::default());
+/// let x = Tensor::<f32, 1>::zeros(&device, [8]).unwrap();
+/// let view = x.view();
+/// drop(x);
+/// view.to_vec().unwrap();
+/// ```
+pub struct TensorRef<'m, T, const R: usize> {
+    allocation: Arc<Allocation>,
+    layout: Layout<R>,
+    owner: PhantomData<&'m ()>,
+    element: PhantomData<fn() -> T>,
+}
+
+/// A tensor to write, borrowed for `'m` from an owner.
+///
+/// Two of them never name the same element:
+///
+/// ```compile_fail,E0499
+/// # use tilewright::{Device, EmulatorOptions, Tensor};
+/// let device = Device::emulator(EmulatorOptions::default());
+/// let mut x = Tensor::<f32, 1>::zeros(&device, [8]).unwrap();
+/// let first = x.view_mut();
+/// let second = x.view_mut();
+/// drop(first);
+/// ```
+pub struct TensorMut<'m, T, const R: usize> {
+    allocation: Arc<Allocation>,
+    layout: Layout<R>,
+    owner: PhantomData<&'m mut ()>,
+    element: PhantomData<fn() -> T>,
+}
+
+macro_rules! shared {
+    ($view:ident) => {
+        impl<T: Element, const R: usize> $view<'_, T, R> {
+            pub(crate) fn new(allocation: Arc<Allocation>, layout: Layout<R>) -> Self {
+                Self { allocation, layout, owner: PhantomData, element: PhantomData }
+            }
+
+            /// Part of an axis.
+            ///
+            /// # Errors
+            /// [`Error::Axis`] or [`Error::Range`].
+            pub fn slice(self, axis: usize, range: Range<usize>) -> Result<Self> {
+                Ok(Self { layout: self.layout.slice(axis, range)?, ..self })
+            }
+
+            /// The axes in another order: axis `d` of the result is axis `axes[d]` of this.
+            ///
+            /// # Errors
+            /// [`Error::Permutation`] unless each axis is named once.
+            pub fn permute(self, axes: [usize; R]) -> Result<Self> {
+                Ok(Self { layout: self.layout.permute(axes)?, ..self })
+            }
+
+            /// The elements in row-major order of the view's axes, after every launch that writes them.
+            ///
+            /// # Errors
+            /// A driver failure, among them the error of an earlier launch.
+            pub fn to_vec(&self) -> Result<Vec<T>> {
+                gather(&Parts::new(&self.allocation, &self.layout, T::TYPE)).map(|bytes| T::decode(&bytes))
+            }
+
+            /// Extent of each axis, outermost first.
+            pub fn shape(&self) -> [usize; R] {
+                self.layout.shape
+            }
+
+            /// Distance between neighbours along each axis, in elements.
+            pub fn strides(&self) -> [usize; R] {
+                self.layout.strides
+            }
+
+            /// Number of elements.
+            pub fn len(&self) -> usize {
+                self.layout.len()
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+        }
+
+        impl<T: Element, const R: usize> fmt::Debug for $view<'_, T, R> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let Layout { shape, strides, .. } = self.layout;
+                write!(f, concat!(stringify!($view), "<{}, {}>{:?} with strides {:?}"), T::TYPE, R, shape, strides)
+            }
+        }
+
+        impl<T: Element, const R: usize> Sealed for $view<'_, T, R> {
+            fn parts(&self) -> Parts<'_> {
+                Parts::new(&self.allocation, &self.layout, T::TYPE)
+            }
+        }
+
+        impl<T: Element, const R: usize> Input<T, R> for $view<'_, T, R> {}
+    };
+}
+
+shared!(TensorRef);
+shared!(TensorMut);
+
+impl<T: Element, const R: usize> Output<T, R> for TensorMut<'_, T, R> {}
+
+impl<T, const R: usize> Clone for TensorRef<'_, T, R> {
+    fn clone(&self) -> Self {
+        Self { allocation: Arc::clone(&self.allocation), layout: self.layout, owner: PhantomData, element: PhantomData }
+    }
+}
+
+impl<'m, T: Element, const R: usize> TensorMut<'m, T, R> {
+    /// The two parts of an axis before and from `at`.
+    ///
+    /// # Errors
+    /// [`Error::Axis`], or [`Error::Range`] if `at` lies beyond the axis.
+    pub fn split_at(self, axis: usize, at: usize) -> Result<(Self, Self)> {
+        let extent = *self.layout.shape.get(axis).ok_or(Error::Axis { axis, rank: R })?;
+        let (first, second) = (self.layout.slice(axis, 0..at)?, self.layout.slice(axis, at..extent)?);
+        Ok((Self::new(Arc::clone(&self.allocation), first), Self::new(self.allocation, second)))
+    }
+
+    /// The same tensor, to read.
+    pub fn as_ref(&self) -> TensorRef<'_, T, R> {
+        TensorRef::new(Arc::clone(&self.allocation), self.layout)
+    }
+
+    /// The same tensor, to write, for a shorter time.
+    pub fn reborrow(&mut self) -> TensorMut<'_, T, R> {
+        TensorMut::new(Arc::clone(&self.allocation), self.layout)
+    }
+
+    /// Replaces all elements; in row-major order of the view's axes. Writes no other byte of the owner.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; a driver failure.
+    pub fn copy_from_slice(&mut self, elements: &[T]) -> Result<()> {
+        super::check_length(&self.layout.shape, elements.len(), size_of::<T>())?;
+        let (_, run) = self.layout.run();
+        for (offset, part) in self.layout.run_offsets().into_iter().zip(elements.chunks_exact(run.max(1))) {
+            self.allocation.write(offset * size_of::<T>(), &T::encode(part))?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a tensor's elements in row-major order.
+pub(crate) fn gather(parts: &Parts<'_>) -> Result<Vec<u8>> {
+    let size = parts.element.bytes() as usize;
+    if parts.shape.contains(&0) {
+        return Ok(Vec::new());
+    }
+    // Saturating: the allocation refuses what does not fit, and what fits does not overflow.
+    let reach =
+        |end: usize, (&extent, &stride): (&usize, &usize)| end.saturating_add((extent - 1).saturating_mul(stride));
+    let end = parts.shape.iter().zip(parts.strides).fold(1, reach).saturating_mul(size);
+    let bytes = parts.allocation.read(parts.offset.saturating_mul(size), end)?;
+    let count: usize = parts.shape.iter().product();
+    let mut contiguous = 1;
+    let in_order = parts.shape.iter().zip(parts.strides).rev().all(|(&extent, &stride)| {
+        let fits = extent == 1 || stride == contiguous;
+        contiguous *= extent;
+        fits
+    });
+    if in_order {
+        return Ok(bytes);
+    }
+    let mut gathered = Vec::with_capacity(count * size);
+    let mut index = vec![0_usize; parts.shape.len()];
+    for _ in 0..count {
+        let at = size * index.iter().zip(parts.strides).map(|(&i, &s)| i * s).sum::<usize>();
+        gathered.extend_from_slice(&bytes[at..at + size]);
+        for (i, &extent) in index.iter_mut().zip(parts.shape).rev() {
+            *i += 1;
+            if *i < extent {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    Ok(gathered)
+}
