@@ -106,8 +106,10 @@ fn facts(program: &Program, diags: &mut Diagnostics) -> Option<Facts> {
             let fact = &program.facts[contradiction.fact];
             let alone = Facts::new(&program.dims, std::slice::from_ref(&fact.constraint)).is_err();
             let dims = fact.constraint.dims();
-            let related = |f: &&program::Fact| f.span != fact.span && f.constraint.dims().iter().any(|d| dims.contains(d));
-            let earlier = if alone { Vec::new() } else { program.facts.iter().filter(related).map(|f| f.span).collect() };
+            let related =
+                |f: &&program::Fact| f.span != fact.span && f.constraint.dims().iter().any(|d| dims.contains(d));
+            let earlier =
+                if alone { Vec::new() } else { program.facts.iter().filter(related).map(|f| f.span).collect() };
             diags.report(tw02xx::Contradiction { span: fact.span, earlier, alone });
             None
         }
@@ -115,7 +117,12 @@ fn facts(program: &Program, diags: &mut Diagnostics) -> Option<Facts> {
 }
 
 /// Holes, predicates, accesses and vectors of every stage.
-fn analyse(program: &Program, facts: &Facts, stages: Vec<schedule::Stage>, diags: &mut Diagnostics) -> Option<Vec<Analysed>> {
+fn analyse(
+    program: &Program,
+    facts: &Facts,
+    stages: Vec<schedule::Stage>,
+    diags: &mut Diagnostics,
+) -> Option<Vec<Analysed>> {
     let mut analysed = Vec::new();
     let mut found = Diagnostics::new();
     for stage in stages {
@@ -129,7 +136,8 @@ fn analyse(program: &Program, facts: &Facts, stages: Vec<schedule::Stage>, diags
         };
         let vector = Vector::of(&stage, facts);
         if let Some(vector) = &vector {
-            Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }.run(vector, &accesses, &mut found);
+            Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }
+                .run(vector, &accesses, &mut found);
         }
         analysed.push(Analysed { stage, symbolic, holes, vector, accesses });
     }

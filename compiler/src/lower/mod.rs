@@ -73,7 +73,14 @@ pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32
     Some(entries)
 }
 
-fn entry(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32, name: String, index: Type) -> Option<Kernel> {
+fn entry(
+    program: &Program,
+    facts: &Facts,
+    stages: &[Analysed],
+    threads: u32,
+    name: String,
+    index: Type,
+) -> Option<Kernel> {
     let parameters = program.parameters.iter().map(|p| kernel_ir::Parameter {
         name: p.name.to_string(),
         element: p.element,
@@ -91,8 +98,13 @@ fn entry(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32, na
         let high = facts.upper_bound(&e).map_or(most, clamp).min(most);
         kernel_ir::Dimension { name: dim.name.to_string(), range: Range::new(low, high.max(low)) }
     });
-    let signature =
-        Signature { name, parameters: parameters.collect(), dims: dims.collect(), arguments: arguments(program), threads };
+    let signature = Signature {
+        name,
+        parameters: parameters.collect(),
+        dims: dims.collect(),
+        arguments: arguments(program),
+        threads,
+    };
     let mut builder = Builder::new(signature);
     for analysed in stages {
         let own = blocks(&analysed.stage, facts);

@@ -41,9 +41,10 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
     for parameter in 0..program.parameters.len() {
         let Some(tensor) = access::tensor(program, parameter as u16) else { continue };
         let one = Expr::constant(1);
-        let offset = tensor.shape.iter().zip(access::strides(tensor, facts)).fold(Expr::constant(0), |sum, (size, stride)| {
-            sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(&stride))
-        });
+        let offset =
+            tensor.shape.iter().zip(access::strides(tensor, facts)).fold(Expr::constant(0), |sum, (size, stride)| {
+                sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(&stride))
+            });
         bounded.push(offset);
     }
     let mut conditions: Vec<Constraint> = Vec::new();
@@ -58,7 +59,12 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
         }
         let size = e.to_size(facts.dims())?;
         let text = format!("{} <= {LIMIT}", e.show(&|v| program.dim_name(v as u16).to_owned()));
-        conditions.push(Constraint { lhs: size, relation: Relation::Le, rhs: Size::constant(LIMIT), text: text.into() });
+        conditions.push(Constraint {
+            lhs: size,
+            relation: Relation::Le,
+            rhs: Size::constant(LIMIT),
+            text: text.into(),
+        });
         seen.push(e);
     }
     Some(conditions)

@@ -185,18 +185,32 @@ impl Values<'_> {
         let algorithm = &self.program.algorithm;
         matches!(
             algorithm.values[id as usize],
-            Value::Read { .. } | Value::Reduce { .. } | Value::Fold { .. } | Value::Binary(Binary::Div | Binary::Rem, ..)
+            Value::Read { .. }
+                | Value::Reduce { .. }
+                | Value::Fold { .. }
+                | Value::Binary(Binary::Div | Binary::Rem, ..)
         ) || crate::schedule::operands(algorithm, id).into_iter().any(|v| self.has_effects(v))
     }
 
     /// `x && y` or `x || y`; the second operand only where the first does not decide.
-    fn short_circuit(&mut self, b: &mut Builder, op: Binary, x: AlgorithmValue, y: AlgorithmValue, scope: &Scope) -> ValueId {
+    fn short_circuit(
+        &mut self,
+        b: &mut Builder,
+        op: Binary,
+        x: AlgorithmValue,
+        y: AlgorithmValue,
+        scope: &Scope,
+    ) -> ValueId {
         let first = self.value(b, x, scope);
         if !self.has_effects(y) {
             let second = self.value(b, y, scope);
             return b.binary(op, first, second);
         }
-        if op == Binary::And { self.choose(b, first, Some(y), None, y, scope) } else { self.choose(b, first, None, Some(y), y, scope) }
+        if op == Binary::And {
+            self.choose(b, first, Some(y), None, y, scope)
+        } else {
+            self.choose(b, first, None, Some(y), y, scope)
+        }
     }
 
     /// One of two values; a side that has effects is evaluated only where it is chosen. No side means the condition itself.

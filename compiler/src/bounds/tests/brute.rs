@@ -12,15 +12,16 @@ use crate::syntax::{TokenBuffer, parse};
 /// Sizes up to this sum are enumerated.
 const SUM: i128 = 14;
 
-struct Random(u64);
+/// A small generator; the same cases on every run.
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 
-    fn between(&mut self, low: i128, high: i128) -> i128 {
+    pub fn between(&mut self, low: i128, high: i128) -> i128 {
         low + i128::from(self.below(u64::try_from(high - low + 1).expect("low <= high")))
     }
 }
