@@ -1,4 +1,8 @@
 //! A vectorised pointwise kernel with a run-time size and one divisibility fact.
+//!
+//! Without the `where` line it does not compile; with a size that breaks the fact, nothing is launched.
+
+mod support;
 
 use tilewright::{Device, Tensor, schedule};
 
@@ -21,17 +25,22 @@ schedule! {
 }
 
 fn main() -> tilewright::Result<()> {
-    let device = Device::best()?;
-    let n = 100_000;
-    let xs: Vec<f32> = (0..n).map(|i| i as f32 * 0.25).collect();
-    let ys: Vec<f32> = (0..n).map(|i| 1.0 - i as f32).collect();
-    let x = Tensor::from_slice(&device, &xs, [n])?;
-    let y = Tensor::from_slice(&device, &ys, [n])?;
-    let mut z = Tensor::zeros(&device, [n])?;
-
-    let reference = Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.reference()?;
-    Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.launch(&device)?;
-    println!("{:?}", reference.check("z", &z));
-    println!("{}", Saxpy::KERNEL.explanation);
+    let device = Device::best()?; // a GPU if there is one, else the emulator
+    support::title(&device, Saxpy::KERNEL);
+    for n in [4, 1000, 1024, 100_000, 1_000_000] {
+        let x = Tensor::from_slice(&device, &support::data(n, 1), [n])?;
+        let y = Tensor::from_slice(&device, &support::data(n, 2), [n])?;
+        let mut z = Tensor::zeros(&device, [n])?;
+        let time = support::time(&device, || Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.launch(&device))?;
+        let reference = Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.reference()?;
+        support::row(&format!("N = {n}"), time, &reference.check("z", &z)?);
+    }
+    // The fact is checked before anything runs.
+    let x = Tensor::from_slice(&device, &support::data(1001, 1), [1001])?;
+    let mut z = Tensor::zeros(&device, [1001])?;
+    match (Saxpy { a: 2.0, x: &x, y: &x, z: &mut z }).launch(&device) {
+        Ok(()) => unreachable!("1001 is not a multiple of 4"),
+        Err(refusal) => println!("{:<28} refused: {refusal}", "N = 1001"),
+    }
     Ok(())
 }

@@ -17,6 +17,7 @@ use crate::program::Program;
 use crate::schedule::Stage;
 
 use super::Analysed;
+use super::emit::functions::NoFunction;
 
 /// Index arithmetic as instructions.
 struct Emit<'a> {
@@ -83,7 +84,18 @@ struct Nest<'a, 'b> {
 }
 
 /// Emits one stage. `blocks` is the number of blocks it uses, if the launch may have more.
-pub(super) fn lower(b: &mut Builder, program: &Program, facts: &Facts, analysed: &Analysed, threads: u32, blocks: Option<&Expr>, index: Type) {
+///
+/// # Errors
+/// A function that its type does not have, which the program room should have refused.
+pub(super) fn lower(
+    b: &mut Builder,
+    program: &Program,
+    facts: &Facts,
+    analysed: &Analysed,
+    threads: u32,
+    blocks: Option<&Expr>,
+    index: Type,
+) -> Result<(), NoFunction> {
     let stage = &analysed.stage;
     let sequence: Vec<AxisId> =
         stage.domain.leaves.iter().copied().filter(|a| stage.domain.axes[*a].binding.is_sequential()).collect();
@@ -101,6 +113,7 @@ pub(super) fn lower(b: &mut Builder, program: &Program, facts: &Facts, analysed:
         lane: None,
         reduced: None,
         next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
+        defect: None,
     };
     let mut nest = Nest {
         b,
@@ -129,6 +142,7 @@ pub(super) fn lower(b: &mut Builder, program: &Program, facts: &Facts, analysed:
     let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
     nest.descend(&point, 0, goal);
     nest.close(opened);
+    nest.values.defect.map_or(Ok(()), Err)
 }
 
 impl Nest<'_, '_> {
@@ -216,7 +230,8 @@ impl Nest<'_, '_> {
             let Some(value) = point.values[predicate.axis] else { continue };
             point.done[at] = true;
             // Both sides of one axis are one comparison.
-            let twin = self.holes.kept.iter().position(|p: &Predicate| p.axis == predicate.axis && p.side != predicate.side);
+            let twin =
+                self.holes.kept.iter().position(|p: &Predicate| p.axis == predicate.axis && p.side != predicate.side);
             let zero = self.b.index_literal(self.index, 0);
             let extent = self.stage.domain.axes[predicate.axis].extent.clone();
             conditions.push(match (predicate.side, twin) {
@@ -248,7 +263,8 @@ impl Nest<'_, '_> {
 
     /// Runs the loops from position `k` of the sequence.
     fn descend(&mut self, point: &Point, k: usize, goal: Goal) {
-        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && self.accumulators.is_empty() {
+        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && self.accumulators.is_empty()
+        {
             return self.reduce(point, k);
         }
         let Some(&axis) = self.sequence.get(k) else { return self.innermost(point, goal) };

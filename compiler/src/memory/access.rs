@@ -98,7 +98,8 @@ pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbo
     for component in components.clone() {
         collector.value(program.algorithm.components[component].value, &scope)?;
     }
-    let indices: Vec<Expr> = program.algorithm.axis_lists[equation.axes.range()].iter().map(|a| scope[a].clone()).collect();
+    let indices: Vec<Expr> =
+        program.algorithm.axis_lists[equation.axes.range()].iter().map(|a| scope[a].clone()).collect();
     for component in components {
         let Some(parameter) = program.algorithm.components[component].parameter else { continue };
         collector.push(parameter, indices.clone(), program.component_spans[component], true, false);

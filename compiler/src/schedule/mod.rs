@@ -12,8 +12,8 @@ mod loops;
 pub use distribution::Distribution;
 pub use loops::check_loops;
 
-use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Index, IndexId, Value, ValueId};
 use tilewright_kernel::Algorithm;
+use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Index, IndexId, Value, ValueId};
 
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
@@ -128,8 +128,7 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
     }
     for schedule in &program.schedules {
         let equation = &program.algorithm.equations[usize::from(schedule.equation)];
-        let is_output =
-            program.algorithm.components[equation.components.range()].iter().any(|c| c.parameter.is_some());
+        let is_output = program.algorithm.components[equation.components.range()].iter().any(|c| c.parameter.is_some());
         let clauses = &schedule.ast.clauses;
         let mut refuse = |construct: &str, span: Span| {
             diags.report(NotSupportedYet { construct: construct.to_owned(), span, instead: None });
@@ -197,7 +196,9 @@ fn outermost_reductions(algorithm: &Algorithm, value: ValueId, found: &mut Vec<V
 /// The values that a value is made of, other than through equations and axis bounds.
 pub fn operands(algorithm: &Algorithm, value: ValueId) -> Vec<ValueId> {
     match algorithm.values[value as usize] {
-        Value::Literal(_) | Value::Scalar(_) | Value::FromIndex(_) | Value::CompareIndex(..) | Value::Variable(_) => vec![],
+        Value::Literal(_) | Value::Scalar(_) | Value::FromIndex(_) | Value::CompareIndex(..) | Value::Variable(_) => {
+            vec![]
+        }
         Value::Unary(_, a) | Value::Cast(a) | Value::Component { fold: a, .. } => vec![a],
         Value::Binary(_, a, b) | Value::Compare(_, a, b) => vec![a, b],
         Value::Fma(a, b, c) | Value::Select(a, b, c) => vec![a, b, c],
@@ -267,7 +268,8 @@ fn stage(program: &Program, facts: &Facts, equation: usize, diags: &mut Diagnost
     }
     let reduction = match reductions[..] {
         [only] => {
-            let (Value::Reduce { axes: run, .. } | Value::Fold { axes: run, .. }) = algorithm.values[only as usize] else {
+            let (Value::Reduce { axes: run, .. } | Value::Fold { axes: run, .. }) = algorithm.values[only as usize]
+            else {
                 return None;
             };
             let list = &algorithm.axis_lists[run.range()];
