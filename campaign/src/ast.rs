@@ -52,6 +52,14 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// The names that it mentions.
+    pub fn dims(&self) -> Vec<&str> {
+        match self {
+            Self::Multiple(d, _) | Self::AtMost(d, _) | Self::AtLeast(d, _) | Self::Equal(d, _) => vec![d],
+            Self::Times(a, _, b) => vec![a, b],
+        }
+    }
+
     /// Whether it holds.
     pub fn holds(&self, dims: &Dims) -> bool {
         let of = |d: &String| dims.get(d).copied().unwrap_or(1);
@@ -305,13 +313,64 @@ impl Kernel {
         self.equations.iter().find(|e| e.targets.iter().any(|t| t == name))
     }
 
+    /// Replaces a dimension by a literal everywhere.
+    pub fn fix(&mut self, dim: &str, value: i64) {
+        let size = |s: &mut Size| {
+            if s.dim.as_deref() == Some(dim) {
+                *s = Size::literal((s.mul * value + s.add).max(1));
+            }
+        };
+        for p in &mut self.parameters {
+            p.shape.iter_mut().flatten().chain(p.strides.iter_mut().flatten()).for_each(size);
+        }
+        for e in &mut self.equations {
+            e.axes.iter_mut().for_each(|(_, s)| size(s));
+            e.value.fix(dim, value);
+        }
+        self.facts.retain(|f| !f.dims().contains(&dim));
+    }
+
     /// Whether sizes satisfy all facts.
     pub fn admits(&self, dims: &Dims) -> bool {
         self.facts.iter().all(|f| f.holds(dims))
     }
 }
 
+impl Index {
+    fn fix(&mut self, dim: &str, value: i64) {
+        match self {
+            Self::Dim(d) if d == dim => *self = Self::Literal(value),
+            Self::Literal(_) | Self::Axis(_) | Self::Dim(_) => {}
+            Self::Add(a, b) | Self::Sub(a, b) => {
+                a.fix(dim, value);
+                b.fix(dim, value);
+            }
+            Self::Mul(_, a) | Self::Div(a, _) | Self::Mod(a, _) => a.fix(dim, value),
+            Self::Gather(v) => v.fix(dim, value),
+        }
+    }
+}
+
 impl Value {
+    fn fix(&mut self, dim: &str, value: i64) {
+        match &mut self.node {
+            Node::FromIndex(i) => i.fix(dim, value),
+            Node::CompareIndex(_, a, b) => {
+                a.fix(dim, value);
+                b.fix(dim, value);
+            }
+            Node::Read { indices, .. } => indices.iter_mut().for_each(|i| i.fix(dim, value)),
+            Node::Reduce { axes, .. } | Node::Fold { axes, .. } => {
+                for bound in axes {
+                    bound.lower.fix(dim, value);
+                    bound.upper.fix(dim, value);
+                }
+            }
+            _ => {}
+        }
+        self.operands_mut().into_iter().for_each(|v| v.fix(dim, value));
+    }
+
     /// The operands, mutably; used by the shrinker.
     pub fn operands_mut(&mut self) -> Vec<&mut Value> {
         match &mut self.node {

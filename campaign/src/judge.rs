@@ -66,7 +66,8 @@ fn case(diagnostic: &Diagnostic) -> Option<Case> {
         Code::TW0402 => Case::Straddles(axis()?, own(quoted(title, "elements of "))?),
         Code::TW0404 => Case::Straddles(axis()?, own(quoted(title, "in "))?),
         Code::TW0204 => Case::Uncovered(own(quoted(title, "elements of ").or_else(|| quoted(title, "element of ")))?),
-        Code::TW0901 => Case::OutOfBounds(own(quoted(title, ""))?),
+        Code::TW0901 => Case::OutOfBounds(own(quoted(title, "outside "))?),
+        Code::TW0902 => Case::OutOfBounds(own(quoted(title, "inside "))?),
         _ => return None,
     })
 }

@@ -134,6 +134,13 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     }
     let mut kernel = Kernel { parameters, facts, pasted: Vec::new(), equations, threads: None, schedules: Vec::new() };
     drop_unused(&mut kernel);
+    // A dimension that no argument tells becomes a number.
+    for dim in &dims {
+        let tells = |p: &Parameter| p.shape.iter().flatten().any(|s| *s == Size::named(dim));
+        if !kernel.parameters.iter().any(tells) && rng.chance(97) {
+            kernel.fix(dim, *rng.pick(&[1, 3, 4, 8, 12]));
+        }
+    }
     schedule::attach(rng, &mut kernel);
     kernel
 }
@@ -149,10 +156,7 @@ pub(crate) fn drop_unused(kernel: &mut Kernel) {
     let word = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == name);
     kernel.parameters.retain(|p| p.role != Role::Input || word(&p.name));
     let dims = kernel.dims();
-    kernel.facts.retain(|f| match f {
-        Fact::Multiple(d, _) | Fact::AtMost(d, _) | Fact::AtLeast(d, _) | Fact::Equal(d, _) => dims.contains(d),
-        Fact::Times(a, _, b) => dims.contains(a) && dims.contains(b),
-    });
+    kernel.facts.retain(|f| f.dims().into_iter().all(|d| dims.iter().any(|o| o == d)));
 }
 
 fn size(rng: &mut Rng, dims: &[String]) -> Size {

@@ -242,18 +242,10 @@ pub fn complete(kernel: &Kernel, dims: &mut Dims) -> Option<()> {
         let ok = |v: i64, dims: &Dims| {
             let mut trial: BTreeMap<String, i64> = dims.clone();
             trial.insert(name.clone(), v);
-            kernel.facts.iter().filter(|f| mentions(f, &name)).all(|f| f.holds(&trial))
+            kernel.facts.iter().filter(|f| f.dims().contains(&&*name)).all(|f| f.holds(&trial))
         };
         let value = (1..=256).find(|v| ok(*v, dims))?;
         dims.insert(name, value);
     }
     kernel.admits(dims).then_some(())
-}
-
-fn mentions(fact: &crate::ast::Fact, name: &str) -> bool {
-    use crate::ast::Fact::{AtLeast, AtMost, Equal, Multiple, Times};
-    match fact {
-        Multiple(d, _) | AtMost(d, _) | AtLeast(d, _) | Equal(d, _) => d == name,
-        Times(a, _, b) => a == name || b == name,
-    }
 }
