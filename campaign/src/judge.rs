@@ -1,11 +1,11 @@
 //! Refusals against the interpreter: the printed witness fails, no smaller sizes do, and the proposed fact helps.
 
-use tilewright_compiler::diag::{Code, Diagnostic};
+use tilewright_compiler::diag::Code;
 
 use crate::ast::{Dims, Kernel};
 use crate::case::Failure;
-use crate::compile::{Outcome, compile};
-use crate::interpret::{self, Case};
+use crate::compile::{Error, Outcome, compile};
+use crate::interpret::{self, Access, Case};
 
 /// How a refusal was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,19 +55,23 @@ fn parse<'a>(kernel: &Kernel, text: &'a str) -> (Dims, &'a str) {
 }
 
 /// What a diagnostic claims, if the interpreter can judge it.
-fn case(diagnostic: &Diagnostic) -> Option<Case> {
-    let title = &diagnostic.title;
+fn case(error: &Error) -> Option<Case> {
+    let title = &error.found.title;
+    let read = |lead: &str, place: usize| {
+        let text = error.places.get(place).filter(|t| t.contains('[')).cloned();
+        Some(Access { tensor: quoted(title, lead)?.to_owned(), text })
+    };
     let axis = quoted(title, "vectorise ").or_else(|| quoted(title, "vectorising ")).or_else(|| quoted(title, "along "));
     let axis = || axis.map(str::to_owned);
     let own = |text: Option<&str>| text.map(str::to_owned);
-    Some(match diagnostic.code {
+    Some(match error.found.code {
         Code::TW0201 => Case::CutVector(axis()?),
-        Code::TW0401 => Case::Misaligned(axis()?, own(quoted(title, "accesses of "))?),
-        Code::TW0402 => Case::Straddles(axis()?, own(quoted(title, "elements of "))?),
-        Code::TW0404 => Case::Straddles(axis()?, own(quoted(title, "in "))?),
+        Code::TW0401 => Case::Misaligned(axis()?, read("accesses of ", 1)?),
+        Code::TW0402 => Case::Straddles(axis()?, read("elements of ", 1)?),
+        Code::TW0404 => Case::Straddles(axis()?, read("in ", 1)?),
         Code::TW0204 => Case::Uncovered(own(quoted(title, "elements of ").or_else(|| quoted(title, "element of ")))?),
-        Code::TW0901 => Case::OutOfBounds(own(quoted(title, "outside "))?),
-        Code::TW0902 => Case::OutOfBounds(own(quoted(title, "inside "))?),
+        Code::TW0901 => Case::OutOfBounds(read("outside ", 0)?),
+        Code::TW0902 => Case::OutOfBounds(read("inside ", 0)?),
         _ => return None,
     })
 }
@@ -79,14 +83,15 @@ const TRIES: u32 = 400;
 ///
 /// # Errors
 /// The witness does not fail, a smaller one does, or the help does not help.
-pub fn judge(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<Verdict, Failure> {
+pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
+    let diagnostic = &error.found;
     let code = diagnostic.code;
     let fail = |class: &str, detail: String, dims: Option<Dims>| {
         let text = format!("{detail}\n  {}\n  {:?}", diagnostic.title, diagnostic.counterexample);
         Failure { class: format!("{class} {code}"), detail: text, dims }
     };
-    help(kernel, diagnostic)?;
-    let Some(case) = case(diagnostic) else {
+    help(kernel, error)?;
+    let Some(case) = case(error) else {
         return Ok(Verdict::Structural);
     };
     let Some(text) = &diagnostic.counterexample else {
@@ -103,6 +108,15 @@ pub fn judge(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<Verdict, Failur
         Ok(Some(_)) | Err(()) => {}
         Ok(None) => return Err(fail("witness-wrong", "nothing fails at the printed sizes".to_owned(), Some(dims))),
     }
+    // Of an intermediate that is read several times, the finding is about one of the reads; the source does not say which.
+    let read = match &case {
+        Case::Misaligned(_, access) | Case::Straddles(_, access) | Case::OutOfBounds(access) => access.text.as_deref(),
+        Case::CutVector(_) | Case::Uncovered(_) => None,
+    };
+    let is_inlined = |e: &&crate::ast::Equation| kernel.parameter(&e.targets[0]).is_none();
+    if read.is_some_and(|r| kernel.equations.iter().filter(is_inlined).any(|e| e.value.to_string().replace(' ', "").contains(r))) {
+        return Ok(Verdict::Confirmed);
+    }
     let names: Vec<String> = printed.keys().cloned().collect();
     let total: i64 = printed.values().sum();
     if let Some((smaller, witness)) = interpret::smallest(kernel, &case, &names, total - 1, TRIES) {
@@ -113,7 +127,8 @@ pub fn judge(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<Verdict, Failur
 }
 
 /// A fact that a message proposes makes that message go away, and is itself understood.
-fn help(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<(), Failure> {
+fn help(kernel: &Kernel, error: &Error) -> Result<(), Failure> {
+    let diagnostic = &error.found;
     for help in &diagnostic.help {
         let Some(facts) = quoted(&help.text, "").and_then(|t| t.strip_prefix("where ")) else { continue };
         if !help.text.contains("state") {
@@ -129,11 +144,11 @@ fn help(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<(), Failure> {
         match compile(&with.to_string()) {
             Outcome::Accepted(_) => {}
             Outcome::Refused(errors, report) => {
-                if errors.iter().any(|e| e.code == diagnostic.code && e.title == diagnostic.title) {
+                if errors.iter().any(|e| e.found.code == diagnostic.code && e.found.title == diagnostic.title && e.places == error.places) {
                     return Err(fail(format!("the error stays\n{report}")));
                 }
-                if let Some(new) = errors.iter().find(|e| matches!(e.code, Code::TW0008 | Code::TW0101 | Code::TW0203)) {
-                    return Err(fail(format!("the fact itself is refused: {}", new.title)));
+                if let Some(new) = errors.iter().find(|e| matches!(e.found.code, Code::TW0008 | Code::TW0101 | Code::TW0203)) {
+                    return Err(fail(format!("the fact itself is refused: {}", new.found.title)));
                 }
             }
             Outcome::Panicked(message) => return Err(fail(format!("the compiler panicked: {message}"))),

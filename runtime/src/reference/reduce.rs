@@ -423,17 +423,20 @@ pub(super) struct Prod {
     bits: Option<i64>,
     /// The product of the first two factors, if each was one value.
     pair: Option<f64>,
+    /// Whether a factor may be infinite. Otherwise the exact product is finite, however large.
+    infinite: bool,
 }
 
 impl Default for Prod {
     fn default() -> Self {
-        Self { count: 0, value: Interval::exact(1.0), most: 0.0, least: 0.0, bits: Some(0), pair: None }
+        Self { count: 0, value: Interval::exact(1.0), most: 0.0, least: 0.0, bits: Some(0), pair: None, infinite: false }
     }
 }
 
 impl Prod {
     fn take(&mut self, x: Interval, format: Format) {
         self.count += 1;
+        self.infinite |= x.has_infinity();
         self.bits = match (self.bits, x.single()) {
             (Some(bits), Some(x)) if x.is_finite() && x != 0.0 => {
                 // A power of two adds no bits.
@@ -455,13 +458,19 @@ impl Prod {
                 (true, true) => x - Format::F64.ulp(x),
                 (true, false) => x + Format::F64.ulp(x),
             };
-            let exact =
-                self.bits.is_some_and(|b| b <= 53) && product.single().is_some_and(|p| p == 0.0 || p.abs() > 1e-290);
+            let is_zero = |x: Interval| x.single() == Some(0.0);
+            let exact = is_zero(product) && (is_zero(self.value) || is_zero(x))
+                || self.bits.is_some_and(|b| b <= 53) && product.single().is_some_and(|p| p.abs() > 1e-290);
             self.value = if product.is_empty() || exact {
                 product
             } else {
                 Interval { lo: outwards(product.lo, true), hi: outwards(product.hi, false), nan: product.nan }
             };
+            // What overflows here is large and not infinite: a later factor may bring it back, or make it 0.
+            if !self.infinite && !self.value.is_empty() {
+                self.value.lo = self.value.lo.min(f64::MAX);
+                self.value.hi = self.value.hi.max(-f64::MAX);
+            }
         }
         if !x.is_empty() {
             let largest = x.lo.abs().max(x.hi.abs());
