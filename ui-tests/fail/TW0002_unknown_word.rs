@@ -1,0 +1,15 @@
+//! A word that the grammar does not know here.
+
+tilewright::schedule! {
+    kernel Scale(x: f32[N]) -> (y: f32[N]) {
+        y[i] = 2.0 * x[i];
+        schedule y {
+            split i by 256 -> b, t;
+            bind b: grid;
+            bind t: thread;
+            vectorise t;
+        }
+    }
+}
+
+fn main() {}

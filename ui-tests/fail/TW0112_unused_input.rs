@@ -1,0 +1,9 @@
+//! An input that nothing reads.
+
+tilewright::schedule! {
+    kernel Scale(a: f32, x: f32[N]) -> (y: f32[N]) {
+        y[i] = 2.0 * x[i];
+    }
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! A vector access that is not known to be aligned.
+
+tilewright::schedule! {
+    kernel Copy(x: f32[M, N]) -> (y: f32[M, N]) {
+        y[i, j] = x[i, j + 1] or 0.0;
+        launch threads(32);
+        schedule y {
+            split j by 128 -> jo, r;
+            split r by 4 -> t, v;
+            bind i, jo: grid;
+            bind t: thread;
+            vectorize v;
+        }
+    }
+}
+
+fn main() {}
