@@ -70,10 +70,13 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
 fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> Option<(KernelInfo, Vec<Analysed>)> {
     let program = program::build(ast, diags)?;
     let facts = facts(&program, diags)?;
+    // What is read and how it is scheduled are judged apart: both may be wrong in one kernel.
+    let reads = bounds_proved(&program, &facts, diags);
     let plan = schedule::build(&program, &facts, diags)?;
     let stages = analyse(&program, &facts, plan.stages, diags)?;
+    reads?;
     let Some(entries) = lower::lower(&program, &facts, &stages, plan.threads) else {
-        return bug(diags, &program, "lower", "loops and branches do not pair up".to_owned());
+        return bug(diags, &program, "lower", "what the earlier rooms accepted cannot be built".to_owned());
     };
     let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
     let module = match lower::emit::emit(&kernels, &program.name.text) {
@@ -114,6 +117,15 @@ fn facts(program: &Program, diags: &mut Diagnostics) -> Option<Facts> {
             None
         }
     }
+}
+
+/// Every read in bounds, every divisor non-zero; none after an error.
+fn bounds_proved(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<()> {
+    let mut found = Diagnostics::new();
+    bounds::check(program, facts, &mut found);
+    let clean = !found.has_errors();
+    diags.append(found);
+    clean.then_some(())
 }
 
 /// Holes, predicates, accesses and vectors of every stage.

@@ -274,6 +274,7 @@ impl Context {
             return true;
         }
         rows.push(goal);
+        self.add_quotient_signs(&mut rows);
         let system = |rows: &[Expr]| {
             let mut system = facts.residue_system();
             for (var, bound) in (self.dims..).zip(&self.bounds) {
@@ -300,6 +301,21 @@ impl Context {
             self.cases.iter().map(|c| c.iter().map(|rows| rows.iter().map(normal).collect()).collect()).collect();
         let mut left = CASES;
         !cases.is_empty() && every_case_infeasible(&refined, &cases, &mut left)
+    }
+
+    /// Quotients of what is known not to be negative are not negative: a cut that elimination finds in some orders only.
+    fn add_quotient_signs(&self, rows: &mut Rows) {
+        let mut quotients: Vec<Atom> = Vec::new();
+        rows.iter().for_each(|row| collect_quotients(row, &mut quotients));
+        quotients.sort();
+        quotients.dedup();
+        for atom in &quotients {
+            if let Atom::Quotient { of, .. } = atom
+                && (self.floor(of).is_some_and(|f| f >= 0) || rows.contains(of))
+            {
+                rows.push(product_of(std::slice::from_ref(atom)));
+            }
+        }
     }
 
     /// Consequences of the rows that are linear in the products that occur: a row times a factor that is not negative.
@@ -406,6 +422,15 @@ fn every_case_infeasible(system: &System, cases: &[Vec<Rows>], left: &mut usize)
         rows.iter().for_each(|r| narrowed.require(r));
         narrowed.is_infeasible() || every_case_infeasible(&narrowed, rest, left)
     }) || every_case_infeasible(system, rest, left)
+}
+
+fn collect_quotients(e: &Expr, out: &mut Vec<Atom>) {
+    for atom in e.terms().iter().flat_map(|t| &t.atoms) {
+        if let Atom::Quotient { of, .. } = atom {
+            collect_quotients(of, out);
+            out.push(atom.clone());
+        }
+    }
 }
 
 fn product_of(atoms: &[Atom]) -> Expr {

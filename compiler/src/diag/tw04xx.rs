@@ -36,7 +36,7 @@ impl IntoDiagnostic for MisalignedVector {
         if let Some((dims, indices, offset)) = witness {
             let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
             diagnostic = diagnostic.counterexample(format!(
-                "{}a vector starts at {tensor}[{indices}], which is element {offset}; {offset} is not a multiple of {lanes}",
+                "{}a vector starts at {tensor}[{indices}], which is element {offset}, not a multiple of {lanes}",
                 prefix(&dims)
             ));
         }

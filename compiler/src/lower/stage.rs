@@ -17,6 +17,7 @@ use crate::program::Program;
 use crate::schedule::Stage;
 
 use super::Analysed;
+use super::emit::functions::NoFunction;
 
 /// Index arithmetic as instructions.
 struct Emit<'a> {
@@ -83,6 +84,9 @@ struct Nest<'a, 'b> {
 }
 
 /// Emits one stage. `blocks` is the number of blocks it uses, if the launch may have more.
+///
+/// # Errors
+/// A function that its type does not have, which the program room should have refused.
 pub(super) fn lower(
     b: &mut Builder,
     program: &Program,
@@ -91,7 +95,7 @@ pub(super) fn lower(
     threads: u32,
     blocks: Option<&Expr>,
     index: Type,
-) {
+) -> Result<(), NoFunction> {
     let stage = &analysed.stage;
     let sequence: Vec<AxisId> =
         stage.domain.leaves.iter().copied().filter(|a| stage.domain.axes[*a].binding.is_sequential()).collect();
@@ -109,6 +113,7 @@ pub(super) fn lower(
         lane: None,
         reduced: None,
         next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
+        defect: None,
     };
     let mut nest = Nest {
         b,
@@ -137,6 +142,7 @@ pub(super) fn lower(
     let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
     nest.descend(&point, 0, goal);
     nest.close(opened);
+    nest.values.defect.map_or(Ok(()), Err)
 }
 
 impl Nest<'_, '_> {

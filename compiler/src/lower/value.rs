@@ -7,7 +7,8 @@ use tilewright_kernel::algorithm::{
     AxisId as AlgorithmAxis, Binary, Compare, Index, IndexId, Reduction, Run, Source, Value, ValueId as AlgorithmValue,
 };
 
-use super::function;
+use super::emit::functions;
+use super::reduction;
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 use crate::kernel_ir::{Builder, Guard, Type, ValueId, VariableId};
@@ -76,6 +77,8 @@ pub struct Values<'a> {
     pub reduced: Option<(AlgorithmValue, Vec<ValueId>)>,
     /// Next free variable of expressions, for axes of inner reductions.
     pub next_var: u32,
+    /// A function that the program room should have refused.
+    pub defect: Option<functions::NoFunction>,
 }
 
 impl Values<'_> {
@@ -139,7 +142,11 @@ impl Values<'_> {
             }
             Value::Unary(op, x) => {
                 let x = self.value(b, x, scope);
-                function::unary(b, op, x)
+                functions::unary(b, op, x).unwrap_or_else(|missing| {
+                    // The program room admits only functions that exist for the type.
+                    self.defect = Some(missing);
+                    x
+                })
             }
             Value::Binary(op, x, y) if ty == ElementType::Bool && matches!(op, Binary::And | Binary::Or) => {
                 self.short_circuit(b, op, x, y, scope)
@@ -396,7 +403,7 @@ impl Values<'_> {
             }
             Value::Reduce { op, .. } => {
                 let ty = algorithm.types[id as usize];
-                let identity = b.literal(ty, function::identity(op, ty));
+                let identity = b.literal(ty, reduction::identity(op, ty));
                 Accumulator::States(vec![b.variable(identity)])
             }
             Value::Fold { states, .. } => {
@@ -418,7 +425,7 @@ impl Values<'_> {
                 let at = scope.axes.get(&axis).map_or_else(|| b.index_literal(self.index, 0), |bound| bound.value);
                 let at = b.from_index(at, ElementType::U32);
                 let (best, best_at, seen) = (b.get(*value), b.get(*index), b.get(*found));
-                let better = function::precedes(b, op, (term, at), (best, best_at));
+                let better = reduction::precedes(b, op, (term, at), (best, best_at));
                 let unseen = b.not(seen);
                 let take = b.or(unseen, better);
                 let (next, next_at) = (b.select(take, term, best), b.select(take, at, best_at));
@@ -430,7 +437,7 @@ impl Values<'_> {
             (Value::Reduce { op, body, .. }, Accumulator::States(variables)) => {
                 let term = self.value(b, body, scope);
                 let sum = b.get(variables[0]);
-                let next = b.binary(function::combine(op), sum, term);
+                let next = b.binary(reduction::combine(op), sum, term);
                 b.set(variables[0], next);
             }
             (Value::Fold { states, .. }, Accumulator::States(variables)) => {
