@@ -1,4 +1,5 @@
-//! An input that nothing reads.
+//! An input that nothing reads. A warning; denied here, so that it is seen.
+#![deny(deprecated)]
 
 tilewright::schedule! {
     kernel Scale(a: f32, x: f32[N]) -> (y: f32[N]) {

@@ -1,8 +1,10 @@
 //! A vector access that is not known to be aligned.
 
 tilewright::schedule! {
-    kernel Copy(x: f32[M, N]) -> (y: f32[M, N]) {
-        y[i, j] = x[i, j + 1] or 0.0;
+    kernel Copy(x: f32[M, N; s, 1]) -> (y: f32[M, N])
+    where N % 4 == 0
+    {
+        y[i, j] = x[i, j];
         launch threads(32);
         schedule y {
             split j by 128 -> jo, r;

@@ -1,4 +1,5 @@
-//! Threads of the block without work.
+//! Threads of the block without work. A warning; denied here, so that it is seen.
+#![deny(deprecated)]
 
 tilewright::schedule! {
     kernel Scale(x: f32[N]) -> (y: f32[N]) {
