@@ -263,6 +263,8 @@ mod tests {
     fn a_machine_without_a_gpu_gets_an_error_and_the_emulator() {
         match Device::cuda(0) {
             Ok(device) => assert!(!device.is_emulator() && device.capability().is_some()),
+            // A GPU with a problem.
+            Err(Error::Cuda { .. }) => assert!(Device::best().is_err()),
             Err(Error::NoCuda { .. } | Error::NoDevice { .. }) => {
                 let best = Device::best().unwrap();
                 assert!(best.is_emulator());
@@ -270,7 +272,7 @@ mod tests {
             }
             Err(other) => panic!("{other}"),
         }
-        assert!(matches!(Device::cuda(usize::MAX), Err(Error::NoCuda { .. } | Error::NoDevice { .. })));
+        assert!(Device::cuda(usize::MAX).is_err());
     }
 
     #[test]

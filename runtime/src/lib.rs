@@ -47,7 +47,10 @@
 //!
 //! # Features
 //!
-//! `cuda` (default): GPUs, by way of `cudarc`. `emulator` (default): the emulator. At least one is needed.
+//! `cuda` (default): GPUs, by way of `cudarc`. `emulator` (default): the emulator. At least one is needed. A program that uses
+//! `cudarc` itself must ask for the same features `dynamic-loading` and `cuda-12080`: `cudarc` cannot be built for two CUDA
+//! versions at once. Drivers from CUDA 11.4 on will do.
+
 #![deny(unsafe_code)]
 
 #[cfg(not(any(feature = "cuda", feature = "emulator")))]

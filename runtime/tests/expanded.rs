@@ -418,3 +418,43 @@ fn what_the_emulator_cannot_run_is_refused() {
     let found = fault(changed("ret;", "bra END;", 8, true, EmulatorOptions::default().budget(10_000)));
     assert_eq!(found.kind, "Livelock", "{found}");
 }
+
+#[test]
+fn threads_that_share_tensors_neither_block_nor_mix() {
+    let device = emulator();
+    let n = 512;
+    let x = Tensor::from_slice(&device, &vec![1.0_f32; n], [n]).unwrap();
+    let y = Tensor::zeros(&device, [n]).unwrap();
+    let tensors: Vec<_> = (0..2).map(|_| Tensor::<f32, 1>::zeros(&device, [n]).unwrap()).collect();
+    let [mut a, mut b] = <[_; 2]>::try_from(tensors).unwrap();
+    // Four threads add into a and b from each other, in opposite orders of the addresses.
+    let forth = Saxpy { a: 1.0, x: &x, y: &a, z: &mut b }.prepare(&device).unwrap();
+    let back = Saxpy { a: 1.0, x: &y, y: &b, z: &mut a }.prepare(&device).unwrap();
+    std::thread::scope(|scope| {
+        for launch in [&forth, &back, &forth, &back] {
+            scope.spawn(move || (0..50).for_each(|_| launch.run().unwrap()));
+        }
+    });
+    // Every launch saw whole tensors: all elements are equal.
+    for found in [a.to_vec().unwrap(), b.to_vec().unwrap()] {
+        assert!(found.iter().all(|&v| v == found[0] && v <= 101.0), "{:?}", &found[..4]);
+    }
+}
+
+#[test]
+#[allow(unsafe_code, reason = "foreign memory is unsafe to name")]
+fn foreign_memory_is_refused_on_the_emulator() {
+    let device = emulator();
+    let owner = [0.0_f32; 8];
+    // SAFETY: nothing reads it: the emulator refuses foreign memory.
+    let foreign = unsafe {
+        tilewright::TensorRef::<f32, 1>::from_raw_parts(device.as_ref(), owner.as_ptr().addr() as u64, [8], [1], &owner)
+    };
+    let y = Tensor::<f32, 1>::zeros(&device, [8]).unwrap();
+    let mut z = Tensor::<f32, 1>::zeros(&device, [8]).unwrap();
+    let Err(Error::Refused(refusal)) = (Saxpy { a: 1.0, x: &foreign, y: &y, z: &mut z }).launch(&device) else {
+        panic!("foreign memory was accepted")
+    };
+    assert_eq!(refusal.reason, Reason::ForeignMemory { parameter: "x".into() });
+    assert!(foreign.to_vec().is_err());
+}

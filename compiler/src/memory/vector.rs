@@ -178,7 +178,7 @@ pub struct Access {
     pub span: Span,
     /// Whether it is the write of the stage's result.
     pub is_write: bool,
-    /// Whether each lane checks its own bounds: a read with `or`, or a gather.
+    /// Whether each lane decides on its own whether it reads: a read with `or`, a gather, or one inside an `if`.
     pub is_guarded: bool,
 }
 
@@ -371,6 +371,8 @@ impl Check<'_> {
                 _ => false,
             },
             Along::Straddles if access.is_guarded => false,
+            // The read itself divides its index: each lane reads its own element.
+            Along::Straddles if !access.is_write && !self.rows_straddle(vector) => false,
             Along::Straddles => {
                 let witness = self.straddling_lanes(vector, access);
                 if witness.is_none() && access.is_write {
@@ -396,6 +398,13 @@ impl Check<'_> {
                 true
             }
         }
+    }
+
+    /// Whether an axis of the stage changes inside the vector other than by counting: a merge of axes that the vector crosses.
+    fn rows_straddle(&self, vector: &Vector) -> bool {
+        let straddles =
+            |root: &AxisId| vector.along(&self.symbolic.values[*root], self.symbolic, self.facts) == Along::Straddles;
+        self.stage.domain.roots.iter().any(straddles)
     }
 
     fn variable(&self, v: Var) -> String {

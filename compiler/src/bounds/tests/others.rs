@@ -32,6 +32,9 @@ fn verdict(source: &str) -> Option<Verdict<Witness>> {
 /// A failing case: sizes and axes.
 type Failure = (Vec<i64>, Vec<i128>);
 
+/// The first failing axes for two sizes.
+type Fails = Box<dyn Fn(i128, i128) -> Option<Vec<i128>>>;
+
 /// The smallest failing case of two sizes from `least` on, by `fails`.
 fn smallest(least: i128, most: i128, fails: impl Fn(i128, i128) -> Option<Vec<i128>>) -> Option<Failure> {
     (2 * least..=2 * most).find_map(|sum| {
@@ -150,7 +153,7 @@ fn products_agree_with_enumeration() {
     for _ in 0..300 {
         let (c, d) = (random.between(-1, 1), random.between(0, 1));
         let wrap = random.below(2) == 1;
-        let (source, fails): (String, Box<dyn Fn(i128, i128) -> Option<Vec<i128>>>) = if wrap {
+        let (source, fails): (String, Fails) = if wrap {
             let source = format!(
                 "kernel K(n: f32[N], m: f32[M], x: f32[N, M]) -> (y: f32[N * M + {d}])
                  {{ y[k] = x[(k + {c}) / M, (k + {c}) % M]; }}"
