@@ -82,7 +82,8 @@ fn code_only(text: &str) -> String {
 /// The end of the comment, string or character that starts here; `at` if none does.
 fn skipped(chars: &[char], at: usize) -> usize {
     let get = |n: usize| chars.get(n).copied().unwrap_or('\0');
-    let find = |from: usize, what: &dyn Fn(usize) -> bool| (from..chars.len()).find(|n| what(*n)).unwrap_or(chars.len());
+    let find =
+        |from: usize, what: &dyn Fn(usize) -> bool| (from..chars.len()).find(|n| what(*n)).unwrap_or(chars.len());
     match (get(at), get(at + 1)) {
         ('/', '/') => find(at, &|n| chars[n] == '\n'),
         ('/', '*') => {
@@ -97,7 +98,9 @@ fn skipped(chars: &[char], at: usize) -> usize {
             n
         }
         ('"', _) => string_end(chars, at),
-        ('r', '"' | '#') if at == 0 || !is_word(get(at - 1)) || (get(at - 1) == 'b' && (at < 2 || !is_word(get(at - 2)))) => {
+        ('r', '"' | '#')
+            if at == 0 || !is_word(get(at - 1)) || (get(at - 1) == 'b' && (at < 2 || !is_word(get(at - 2)))) =>
+        {
             let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
             if get(at + 1 + hashes) != '"' {
                 return at; // a raw identifier
@@ -139,8 +142,10 @@ fn all_codes() -> BTreeSet<String> {
 
 #[test]
 fn code_only_keeps_code() {
-    let text = "a /* b /* c */ d */ e // f\n\"g \\\" h\" i r#\"j\" k\"# l '\\'' m 'n' o<'p> q br\"s\" r#t '\\u{1F600}' u";
-    let kept: Vec<&str> = words(&code_only(text)).collect();
+    let text =
+        "a /* b /* c */ d */ e // f\n\"g \\\" h\" i r#\"j\" k\"# l '\\'' m 'n' o<'p> q br\"s\" r#t '\\u{1F600}' u";
+    let code = code_only(text);
+    let kept: Vec<&str> = words(&code).collect();
     assert_eq!(kept.join(" "), "a e i l m o p q b r t u");
 }
 
@@ -150,7 +155,11 @@ fn every_code_has_a_page_and_the_crate_has_it() {
         .into_iter()
         .map(|f| (f.path.trim_start_matches("runtime/errors/").trim_end_matches(".md").to_owned(), f.text))
         .collect();
-    assert_eq!(pages.keys().cloned().collect::<BTreeSet<_>>(), all_codes(), "files of runtime/errors and the table of codes");
+    assert_eq!(
+        pages.keys().cloned().collect::<BTreeSet<_>>(),
+        all_codes(),
+        "files of runtime/errors and the table of codes"
+    );
     let listed: BTreeSet<String> = tilewright::errors::codes().map(str::to_owned).collect();
     assert_eq!(listed, all_codes(), "the table in runtime/src/errors.rs and the table of codes");
     for (code, text) in &pages {
