@@ -158,6 +158,25 @@ schedule! {
         schedule part { bind i: grid; split j by 32 -> jo, t; bind t: thread; }
     }
 
+    /// Reads and reductions that are only safe on one side of a condition, next to a vector.
+    kernel Guarded(x: f32[N], w: f32[5], z: f32[3, K]) -> (y: f32[N], s: f32[N])
+    where N % 4 == 0
+    {
+        y[i] = (if i < 5 && i < N { w[i] } else { 1.0 }) + x[i] * (if x[i] > 0.0 { x[i] } else { -1.0 });
+        s[i] = if i < 3 { sum(|k| z[i, k]) } else { x[i] };
+        launch threads(32);
+        schedule y { split i by 4 -> io, v; split io by 32 -> b, t; bind b: grid; bind t: thread; vectorize v; }
+        schedule s { split i by 4 -> io, v; split io by 32 -> b, t; bind b: grid; bind t: thread; vectorize v; }
+    }
+
+    /// A fold whose first state depends on the element, with data loops inside the reduction.
+    kernel FoldTile(x: f32[M, K], first: f32[M]) -> (y: f32[M])
+    where M % 4 == 0
+    {
+        y[i] = fold(|k| init first[i] + i as f32, step s => s * 0.5 + x[i, k], merge (a, b) => a + b);
+        schedule y { split i by 4 -> io, ii; split io by 16 -> b, t; reorder b, t, k, ii; bind b: grid; bind t: thread; }
+    }
+
     /// A size that only a fact tells, and one that is another's double.
     kernel Told(x: f32[Q, K]) -> (y: f32[P])
     where P == 2 * Q, K == 6
@@ -228,6 +247,36 @@ fn reductions_keep_their_order() {
             let x = tensor(&device, [m, n], 12, |v| v);
             check!(device: Reduce(x)
                 -> top: u32 = [m], low: u32 = [m], big: bool = [m], total: f32 = [m], part: f32 = [m, n]);
+        }
+    }
+}
+
+#[test]
+fn what_is_read_under_a_condition_stays_there() {
+    for device in devices() {
+        for (n, k) in [(4, 1), (8, 3), (200, 7)] {
+            let (x, w) = (tensor(&device, [n], 17, |v| v), tensor(&device, [5], 18, |v| v));
+            let z = tensor(&device, [3, k], 19, |v| v);
+            check!(device: Guarded(x, w, z) -> y: f32 = [n], s: f32 = [n]);
+        }
+    }
+}
+
+#[test]
+fn folds_start_where_their_element_says() {
+    for device in devices() {
+        for (m, k) in [(4, 1), (12, 5), (100, 3)] {
+            let (x, first) = (tensor(&device, [m, k], 20, |v| v), tensor(&device, [m], 21, |v| v));
+            for info in variants(FoldTile::KERNEL) {
+                let mut y = Tensor::<f32, 1>::uninit(&device, [m]).expect("allocation");
+                launch(&info, &[Arg::input(&x), Arg::input(&first), Arg::output(&mut y)], device.as_ref())
+                    .unwrap_or_else(|e| panic!("{e}\n{}", info.ptx.text));
+                // This merge is not associative with the steps; what the kernel computes is the sequential order.
+                let (xs, firsts) = (x.to_vec().expect("read"), first.to_vec().expect("read"));
+                let right: Vec<f32> =
+                    (0..m).map(|i| (0..k).fold(firsts[i] + i as f32, |s, j| s * 0.5 + xs[i * k + j])).collect();
+                assert_eq!(y.to_vec().expect("read"), right);
+            }
         }
     }
 }

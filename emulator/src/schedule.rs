@@ -123,12 +123,13 @@ impl<'a> Cta<'a> {
             self.env.warp = index as u32;
             warp.wake(self.env.cx.kernel, &wakes);
             match warp.run(&mut self.env, self.slice) {
-                Stop::Slice => {
-                    if !self.charge(index) {
+                Stop::Slice | Stop::Blocked => {
+                    // Warps that wait for each other in a loop never use up a slice.
+                    let due = self.env.time - self.charged >= u64::from(self.slice);
+                    if due && !self.charge(index) {
                         return CtaStop::Halted;
                     }
                 }
-                Stop::Blocked => {}
                 Stop::Done => self.done[index] = true,
                 Stop::Halted => return CtaStop::Halted,
             }

@@ -113,6 +113,7 @@ pub(super) fn lower(
         lane: None,
         reduced: None,
         next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
+        conditional: false,
         defect: None,
     };
     let mut nest = Nest {
@@ -343,18 +344,30 @@ impl Nest<'_, '_> {
     /// The reduction: accumulators, the terms, then the stores.
     fn reduce(&mut self, point: &Point, k: usize) {
         let Some(reduction) = self.stage.reduction else { return };
-        let count: i128 = self.sequence[k..]
-            .iter()
+        // The data loops inside, outermost first, with their iterations: each combination has an accumulator.
+        let inside: Vec<(AxisId, i128)> = (self.sequence[k..].iter())
             .filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data)
             .map(|a| {
                 let extent = self.facts.normal(&self.stage.domain.axes[*a].extent);
-                extent.as_constant().or_else(|| self.facts.upper_bound(&extent)).unwrap_or(1)
+                (*a, extent.as_constant().or_else(|| self.facts.upper_bound(&extent)).unwrap_or(1).max(1))
             })
-            .product::<i128>()
-            .max(1);
-        // Initial values of a fold may depend on axes that are set already, and on no others.
-        let scope = self.scope(&point.values);
-        self.accumulators = (0..count).map(|_| self.values.start(self.b, reduction, &scope)).collect();
+            .collect();
+        let count: i128 = inside.iter().map(|i| i.1).product();
+        self.accumulators = Vec::new();
+        for number in 0..count {
+            // Initial values of a fold may depend on the element.
+            let mut values = point.values.clone();
+            let mut rest = number;
+            for (axis, copies) in inside.iter().rev() {
+                values[*axis] = Some(self.b.index_literal(self.index, (rest % copies) as i64));
+                rest /= copies;
+            }
+            let mut emit = Emit { b: &mut *self.b, index: self.index };
+            self.stage.domain.toward_roots(&mut emit, &mut values);
+            let scope = self.scope(&values);
+            let accumulator = self.values.start(self.b, reduction, &scope);
+            self.accumulators.push(accumulator);
+        }
         self.descend(point, k, Goal::Accumulate);
         self.descend(point, k, Goal::Store);
         self.accumulators.clear();

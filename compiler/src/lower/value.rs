@@ -77,6 +77,8 @@ pub struct Values<'a> {
     pub reduced: Option<(AlgorithmValue, Vec<ValueId>)>,
     /// Next free variable of expressions, for axes of inner reductions.
     pub next_var: u32,
+    /// Whether lanes may disagree on being here: then a read is not a vector.
+    pub conditional: bool,
     /// A function that the program room should have refused.
     pub defect: Option<functions::NoFunction>,
 }
@@ -244,6 +246,7 @@ impl Values<'_> {
         let result = b.variable(initial);
         // What is loaded on one side is not there on the other.
         let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+        let conditional = std::mem::replace(&mut self.conditional, true);
         b.begin_if(condition);
         let x = side(self, b, then);
         b.set(result, x);
@@ -253,6 +256,7 @@ impl Values<'_> {
         b.set(result, y);
         b.end_if();
         self.restore(&outer);
+        self.conditional = conditional;
         b.get(result)
     }
 
@@ -302,11 +306,13 @@ impl Values<'_> {
                 let initial = self.value(b, or, scope);
                 let result = b.variable(initial);
                 let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+                let conditional = std::mem::replace(&mut self.conditional, true);
                 b.begin_if(inside);
                 let value = self.value(b, body, &inner);
                 b.set(result, value);
                 b.end_if();
                 self.restore(&outer);
+                self.conditional = conditional;
                 b.get(result)
             }
             Source::Parameter(parameter) => {
@@ -333,7 +339,7 @@ impl Values<'_> {
                     let otherwise = [self.value(b, or, scope)];
                     return b.load(parameter, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
                 }
-                if let Some(lane) = &self.lane {
+                if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional) {
                     let symbolic = access::offset(tensor, &exprs, self.facts);
                     if lane.vector.classify(&symbolic, self.symbolic, self.facts) == Class::Vector {
                         let var = lane.vector.var;

@@ -14,7 +14,9 @@
 
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::SplitVector;
-use crate::diag::tw04xx::{LoopInsideVector, MisalignedVector, ScatteredVector, StraddlingVector, VectorWidth};
+use crate::diag::tw04xx::{
+    Element, LoopInsideVector, MisalignedVector, ScatteredVector, StraddlingVector, VectorWidth,
+};
 use crate::domain::{AxisId, AxisKind, Binding, Concrete, Symbolic};
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Var};
 use crate::holes::{self, Holes, Side};
@@ -178,7 +180,7 @@ pub struct Access {
     pub span: Span,
     /// Whether it is the write of the stage's result.
     pub is_write: bool,
-    /// Whether each lane checks its own bounds: a read with `or`, or a gather.
+    /// Whether each lane decides on its own whether it reads: a read with `or`, a gather, or one inside an `if`.
     pub is_guarded: bool,
 }
 
@@ -371,6 +373,8 @@ impl Check<'_> {
                 _ => false,
             },
             Along::Straddles if access.is_guarded => false,
+            // The read itself divides its index: each lane reads its own element.
+            Along::Straddles if !access.is_write && !self.rows_straddle(vector) => false,
             Along::Straddles => {
                 let witness = self.straddling_lanes(vector, access);
                 if witness.is_none() && access.is_write {
@@ -396,6 +400,13 @@ impl Check<'_> {
                 true
             }
         }
+    }
+
+    /// Whether an axis of the stage changes inside the vector other than by counting: a merge of axes that the vector crosses.
+    fn rows_straddle(&self, vector: &Vector) -> bool {
+        let straddles =
+            |root: &AxisId| vector.along(&self.symbolic.values[*root], self.symbolic, self.facts) == Along::Straddles;
+        self.stage.domain.roots.iter().any(straddles)
     }
 
     fn variable(&self, v: Var) -> String {
@@ -431,8 +442,7 @@ impl Check<'_> {
     }
 
     /// The smallest pair of neighbouring lanes that are not neighbours in memory.
-    #[allow(clippy::type_complexity, reason = "a witness is its sizes and two elements")]
-    fn straddling_lanes(&self, vector: &Vector, access: &Access) -> Option<(Vec<i64>, [(Vec<i128>, i128); 2])> {
+    fn straddling_lanes(&self, vector: &Vector, access: &Access) -> Option<(Vec<i64>, [Element; 2])> {
         let lane = self.stage.domain.leaves.iter().position(|a| *a == vector.axis)?;
         let all: Vec<usize> = (0..self.stage.domain.leaves.len()).collect();
         self.search(&all, |concrete, dims, point| {

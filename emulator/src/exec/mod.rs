@@ -67,6 +67,8 @@ pub(crate) struct Warp {
     /// Lanes that have not exited.
     pub live: Mask,
     pub fragments: Vec<Fragment>,
+    /// Whether the rows are allocated and hold the constants of the launch.
+    used: bool,
     /// Instructions until another fragment gets a turn.
     turn: u32,
     /// Instructions left of such a turn.
@@ -117,7 +119,7 @@ impl Warp {
         self.turn = TURN;
         self.favour = 0;
         self.carry = 0;
-        let fresh = self.narrow.len() != kernel.narrow || self.preds.len() != kernel.preds;
+        let fresh = !std::mem::replace(&mut self.used, true);
         if fresh {
             self.narrow = vec![[0; LANES]; kernel.narrow];
             self.wide = vec![[0; LANES]; kernel.wide];
