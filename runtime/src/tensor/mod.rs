@@ -1,6 +1,7 @@
 //! Tensors: owned, borrowed, strided, foreign; and what makes them arguments of kernels.
 
 mod argument;
+mod dynamic;
 mod layout;
 mod view;
 
@@ -10,6 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use argument::{Input, Output};
+pub use dynamic::DynamicTensor;
 pub(crate) use argument::{Parts, Sealed};
 pub(crate) use layout::{Layout, elements};
 pub(crate) use view::gather;
