@@ -70,10 +70,13 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
 fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> Option<(KernelInfo, Vec<Analysed>)> {
     let program = program::build(ast, diags)?;
     let facts = facts(&program, diags)?;
+    // What is read and how it is scheduled are judged apart: both may be wrong in one kernel.
+    let reads = bounds_proved(&program, &facts, diags);
     let plan = schedule::build(&program, &facts, diags)?;
     let stages = analyse(&program, &facts, plan.stages, diags)?;
+    reads?;
     let Some(entries) = lower::lower(&program, &facts, &stages, plan.threads) else {
-        return bug(diags, &program, "lower", "loops and branches do not pair up".to_owned());
+        return bug(diags, &program, "lower", "what the earlier rooms accepted cannot be built".to_owned());
     };
     let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
     let module = match lower::emit::emit(&kernels, &program.name.text) {
@@ -106,16 +109,32 @@ fn facts(program: &Program, diags: &mut Diagnostics) -> Option<Facts> {
             let fact = &program.facts[contradiction.fact];
             let alone = Facts::new(&program.dims, std::slice::from_ref(&fact.constraint)).is_err();
             let dims = fact.constraint.dims();
-            let related = |f: &&program::Fact| f.span != fact.span && f.constraint.dims().iter().any(|d| dims.contains(d));
-            let earlier = if alone { Vec::new() } else { program.facts.iter().filter(related).map(|f| f.span).collect() };
+            let related =
+                |f: &&program::Fact| f.span != fact.span && f.constraint.dims().iter().any(|d| dims.contains(d));
+            let earlier =
+                if alone { Vec::new() } else { program.facts.iter().filter(related).map(|f| f.span).collect() };
             diags.report(tw02xx::Contradiction { span: fact.span, earlier, alone });
             None
         }
     }
 }
 
+/// Every read in bounds, every divisor non-zero; none after an error.
+fn bounds_proved(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<()> {
+    let mut found = Diagnostics::new();
+    bounds::check(program, facts, &mut found);
+    let clean = !found.has_errors();
+    diags.append(found);
+    clean.then_some(())
+}
+
 /// Holes, predicates, accesses and vectors of every stage.
-fn analyse(program: &Program, facts: &Facts, stages: Vec<schedule::Stage>, diags: &mut Diagnostics) -> Option<Vec<Analysed>> {
+fn analyse(
+    program: &Program,
+    facts: &Facts,
+    stages: Vec<schedule::Stage>,
+    diags: &mut Diagnostics,
+) -> Option<Vec<Analysed>> {
     let mut analysed = Vec::new();
     let mut found = Diagnostics::new();
     for stage in stages {
@@ -129,7 +148,8 @@ fn analyse(program: &Program, facts: &Facts, stages: Vec<schedule::Stage>, diags
         };
         let vector = Vector::of(&stage, facts);
         if let Some(vector) = &vector {
-            Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }.run(vector, &accesses, &mut found);
+            Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }
+                .run(vector, &accesses, &mut found);
         }
         analysed.push(Analysed { stage, symbolic, holes, vector, accesses });
     }

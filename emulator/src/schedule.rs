@@ -18,6 +18,8 @@ use crate::report::{Finding, Kind, Report, Thread};
 
 /// Instructions a warp executes before another one gets a turn.
 const SLICE: u32 = 1 << 14;
+/// The same in kernels whose CTAs may wait for each other.
+const SHORT_SLICE: u32 = 256;
 /// Threads that a large GPU holds at a time: 132 multiprocessors of 2048 threads.
 const RESIDENT_THREADS: u64 = 132 * 2048;
 /// CTAs that one multiprocessor holds at most, times 132.
@@ -53,6 +55,8 @@ struct Cta<'a> {
     warps: Vec<Warp>,
     done: Vec<bool>,
     random: Random,
+    /// Instructions of a turn.
+    slice: u32,
     /// Instructions charged to the budget so far.
     charged: u64,
 }
@@ -73,6 +77,7 @@ impl<'a> Cta<'a> {
             warps: (0..warps).map(|_| Warp::default()).collect(),
             done: vec![false; warps],
             random: Random(0),
+            slice: if cx.kernel.communicates { SHORT_SLICE } else { SLICE },
             charged: 0,
         }
     }
@@ -117,13 +122,14 @@ impl<'a> Cta<'a> {
             let warp = &mut self.warps[index];
             self.env.warp = index as u32;
             warp.wake(self.env.cx.kernel, &wakes);
-            match warp.run(&mut self.env, SLICE) {
-                Stop::Slice => {
-                    if !self.charge(index) {
+            match warp.run(&mut self.env, self.slice) {
+                Stop::Slice | Stop::Blocked => {
+                    // Warps that wait for each other in a loop never use up a slice.
+                    let due = self.env.time - self.charged >= u64::from(self.slice);
+                    if due && !self.charge(index) {
                         return CtaStop::Halted;
                     }
                 }
-                Stop::Blocked => {}
                 Stop::Done => self.done[index] = true,
                 Stop::Halted => return CtaStop::Halted,
             }
@@ -212,11 +218,11 @@ impl<'a> Cta<'a> {
                         )
                     }
                     Wait::Warp => {
-                        divergent = divergent.or(Some((pc, thread)));
+                        divergent = earlier(divergent, (pc, thread));
                         format!("waits for lanes {:#010x} of its warp", warp.live & !fragment.mask)
                     }
                     Wait::Lanes(need) => {
-                        divergent = divergent.or(Some((pc, thread)));
+                        divergent = earlier(divergent, (pc, thread));
                         format!("waits for lanes {:#010x} of its warp", need & warp.live & !fragment.mask)
                     }
                 };
@@ -236,6 +242,11 @@ impl<'a> Cta<'a> {
             (None, None) => {}
         }
     }
+}
+
+/// The one at the lower instruction.
+fn earlier(known: Option<(u32, Thread)>, new: (u32, Thread)) -> Option<(u32, Thread)> {
+    Some(known.map_or(new, |old| if new.0 < old.0 { new } else { old }))
 }
 
 /// What a worker hands back.
@@ -320,12 +331,14 @@ fn serial(cx: &Cx<'_>) -> Outcome {
     let mut spare: Vec<Cta<'_>> = Vec::new();
     let mut next = 0;
     let mut random = Random::new(cx.options.seed, u64::MAX);
+    // Every warp gets a few turns before the next CTA does.
+    let turns = 4 * cx.warps() as u64;
     'launch: while next < total || !running.is_empty() {
         while next < total && (running.len() as u64) < resident {
             let mut cta = spare.pop().unwrap_or_else(|| Cta::new(cx));
             cta.start(next);
             next += 1;
-            match cta.run(TURNS) {
+            match cta.run(turns) {
                 CtaStop::Done => spare.push(cta),
                 CtaStop::Slice => running.push(cta),
                 CtaStop::Halted => {
@@ -338,7 +351,7 @@ fn serial(cx: &Cx<'_>) -> Outcome {
             continue;
         }
         let index = random.below(running.len());
-        match running[index].run(TURNS) {
+        match running[index].run(turns) {
             CtaStop::Done => spare.push(running.swap_remove(index)),
             CtaStop::Slice => {}
             CtaStop::Halted => break,
@@ -349,9 +362,6 @@ fn serial(cx: &Cx<'_>) -> Outcome {
     }
     outcome
 }
-
-/// Turns of warps that a CTA has before another CTA gets its turn.
-const TURNS: u64 = 64;
 
 fn parallel(cx: &Cx<'_>) -> Outcome {
     let total = ctas(cx);

@@ -25,9 +25,8 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     };
     let name = ident(&ast.name);
     let visibility = ast.visibility.as_ref().map(|v| tokens.to_stream(v.span, spans)).unwrap_or_default();
-    let attributes = |list: &[ast::Attribute]| -> TokenStream {
-        list.iter().map(|a| tokens.to_stream(a.span, spans)).collect()
-    };
+    let attributes =
+        |list: &[ast::Attribute]| -> TokenStream { list.iter().map(|a| tokens.to_stream(a.span, spans)).collect() };
     let docs = attributes(&ast.attributes);
     let mut fields = TokenStream::new();
     let mut arguments = TokenStream::new();
@@ -42,9 +41,15 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
             Some(shape) => {
                 let rank = shape.dims.len();
                 if written {
-                    (quote!(&'a mut (dyn #krate::Output<#element, #rank> + 'm)), quote!(#krate::__private::Arg::output(self.#field)))
+                    (
+                        quote!(&'a mut (dyn #krate::Output<#element, #rank> + 'm)),
+                        quote!(#krate::__private::Arg::output(self.#field)),
+                    )
                 } else {
-                    (quote!(&'a (dyn #krate::Input<#element, #rank> + 'm)), quote!(#krate::__private::Arg::input(self.#field)))
+                    (
+                        quote!(&'a (dyn #krate::Input<#element, #rank> + 'm)),
+                        quote!(#krate::__private::Arg::input(self.#field)),
+                    )
                 }
             }
         };
@@ -61,7 +66,11 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     let uses_lifetimes = ast.inputs.iter().chain(&ast.outputs).any(|p| p.ty.shape.is_some());
     let extra = if uses_lifetimes { quote!() } else { quote!(#[doc(hidden)] pub __lifetimes: #phantom,) };
     let arguments = if failed { quote!(loop {}) } else { quote!([#arguments]) };
-    let allow = if failed { quote!(#[allow(unused_variables, unreachable_code, dead_code)]) } else { quote!(#[allow(dead_code)]) };
+    let allow = if failed {
+        quote!(#[allow(unused_variables, unreachable_code, dead_code)])
+    } else {
+        quote!(#[allow(dead_code)])
+    };
     let hidden = format_ident!("arguments");
     quote! {
         #docs

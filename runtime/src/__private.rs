@@ -5,7 +5,7 @@
 //! For `pub kernel Saxpy(a: f32, x: f32[N], y: f32[N]) -> (z: f32[N])` the macro emits this, with `$crate` for `tilewright`
 //! (`tests/expanded.rs` holds the same by hand and runs it):
 //!
-//! ```ignore
+//! ```text
 //! pub struct Saxpy<'a, 'm> {
 //!     pub a: f32,
 //!     pub x: &'a (dyn $crate::Input<f32, 1> + 'm),
@@ -46,7 +46,7 @@
 //!   destructors (sizes, texts) is not promoted to a static by rustc 1.88.
 //! - Arguments come in the order of `KernelInfo::parameters`: one a parameter, inputs first.
 //! - Element types: `f64 f32 i64 … u8 bool` as they are, `f16` and `bf16` as `$crate::f16` and `$crate::bf16`, `tf32` as
-//!   `f32`. `e4m3` and `e5m2` have no host type yet.
+//!   `f32`, `e4m3` and `e5m2` as `u8`.
 //! - An `inout x` is one field and one argument, `Arg::output`, at the position of its one parameter.
 //! - A kernel without tensor inputs still has `'a` and `'m`: its outputs use them.
 //! - On a compile error emit the same struct and methods with bodies that diverge, so that callers do not cascade.

@@ -294,3 +294,167 @@ fn nothing_is_launched_for_an_empty_output() {
     prepared.run().unwrap();
     assert_eq!(Saxpy { a: 1.0, x: &x, y: &x, z: &mut z }.reference().unwrap().check("z", &z).unwrap().elements, 0);
 }
+
+#[test]
+fn a_launch_computes_what_the_reference_admits() {
+    let device = emulator();
+    for n in [4, 128, 1000, 4096] {
+        let (xs, ys) = inputs(n);
+        let x = Tensor::from_slice(&device, &xs, [n]).unwrap();
+        let y = Tensor::from_slice(&device, &ys, [n]).unwrap();
+        let mut z = Tensor::uninit(&device, [n]).unwrap();
+        let reference = Saxpy { a: -0.75, x: &x, y: &y, z: &mut z }.reference().unwrap();
+        Saxpy { a: -0.75, x: &x, y: &y, z: &mut z }.launch(&device).unwrap();
+        let agreement = reference.check("z", &z).unwrap();
+        assert_eq!(agreement.exact, n, "nothing is free in this kernel");
+        let report = device.emulator_report().unwrap();
+        assert_eq!(report.kernel, "Saxpy");
+        assert_eq!(report.counters.global.bytes_stored, 4 * n as u64);
+        assert!(report.faults.is_empty() && report.warnings.is_empty(), "{report}");
+    }
+}
+
+#[test]
+fn prepared_launches_and_graphs_run_in_order_and_keep_memory_alive() {
+    let device = emulator();
+    let n = 256;
+    let (xs, ys) = inputs(n);
+    let x = Tensor::from_slice(&device, &xs, [n]).unwrap();
+    let mut y = Tensor::from_slice(&device, &ys, [n]).unwrap();
+    let mut z = Tensor::zeros(&device, [n]).unwrap();
+    // z = 2x + y, then y = 3z + x: each uses what the other writes.
+    let stream = device.new_stream().unwrap();
+    let first = Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.prepare(&stream).unwrap();
+    let second = Saxpy { a: 3.0, x: &z, y: &x, z: &mut y }.prepare(&device).unwrap();
+    let (mut y_expected, mut z_expected) = (ys, vec![0.0_f32; n]);
+    let mut step = || {
+        for i in 0..n {
+            z_expected[i] = 2.0 * xs[i] + y_expected[i];
+            y_expected[i] = 3.0 * z_expected[i] + xs[i];
+        }
+        (y_expected.clone(), z_expected.clone())
+    };
+    first.run().unwrap();
+    second.run().unwrap();
+    assert_eq!((y.to_vec().unwrap(), z.to_vec().unwrap()), step());
+    // The tensor may be changed between runs, and dropped before the last.
+    let mut graph = tilewright::Graph::new(&device, [first, second]).unwrap();
+    graph.run(&stream).unwrap();
+    assert_eq!((y.to_vec().unwrap(), z.to_vec().unwrap()), step());
+    drop(x);
+    graph.run(&device).unwrap();
+    assert_eq!((y.to_vec().unwrap(), z.to_vec().unwrap()), step());
+    let other = emulator();
+    assert!(matches!(graph.run(&other), Err(Error::Layout { .. })));
+}
+
+#[test]
+fn views_are_arguments_like_tensors() {
+    let device = emulator();
+    let (xs, ys) = inputs(64);
+    let x = Tensor::from_slice(&device, &xs, [64]).unwrap();
+    let mut y = Tensor::from_slice(&device, &ys, [64]).unwrap();
+    // Output and input are two halves of one tensor.
+    let (old, mut new) = y.split_at_mut(0, 32).unwrap();
+    Saxpy { a: 1.5, x: &x.slice(0, 16..48).unwrap(), y: &old, z: &mut new }.launch(&device).unwrap();
+    let found = y.to_vec().unwrap();
+    for i in 0..32 {
+        assert_eq!(found[i], ys[i]);
+        assert_eq!(found[32 + i], 1.5 * xs[16 + i] + ys[i]);
+    }
+}
+
+/// Saxpy with a change to its PTX, launched as data.
+fn changed(from: &str, to: &str, n: usize, initialised: bool, options: EmulatorOptions) -> tilewright::Result<()> {
+    use tilewright::__private::{Arg, launch};
+    let mut kernel = Saxpy::KERNEL.clone();
+    assert!(PTX.contains(from));
+    kernel.ptx.text = PTX.replace(from, to).into();
+    let device = Device::emulator(options);
+    let x = Tensor::<f32, 1>::zeros(&device, [n])?;
+    let y = if initialised { Tensor::<f32, 1>::zeros(&device, [n])? } else { Tensor::<f32, 1>::uninit(&device, [n])? };
+    let mut z = Tensor::<f32, 1>::zeros(&device, [n])?;
+    let arguments =
+        [Arg::scalar(&1.0_f32), Arg::input::<f32, 1>(&x), Arg::input::<f32, 1>(&y), Arg::output::<f32, 1>(&mut z)];
+    launch(&kernel, &arguments, device.as_ref())
+}
+
+fn fault(result: tilewright::Result<()>) -> tilewright::error::Fault {
+    match result {
+        Err(Error::Emulation(fault)) => *fault,
+        other => panic!("no fault: {other:?}"),
+    }
+}
+
+#[test]
+fn the_emulator_tells_what_went_wrong_in_the_users_terms() {
+    let options = EmulatorOptions::default();
+    // No guard: the last threads read past x.
+    let found = fault(changed("@%p0 bra END;", "", 100, true, options.clone()));
+    assert_eq!((&*found.kind, found.thread), ("OutOfBounds", Some((0, 100))), "{found}");
+    assert_eq!(found.statement.as_deref(), Some("z[i] = a * x[i] + y[i]"));
+    assert_eq!(found.element.as_deref(), Some("4 bytes past the end of x, which has shape [100]"));
+    // The result is stored into an input.
+    let found = fault(changed("st.global.f32 [%d8]", "st.global.f32 [%d6]", 8, true, options.clone()));
+    assert_eq!((&*found.kind, found.element.as_deref()), ("ReadOnlyWrite", Some("x[0]")), "{found}");
+    // An input that nobody wrote.
+    let found = fault(changed("ret;", "ret;", 8, false, options.clone()));
+    assert_eq!((&*found.kind, found.element.as_deref()), ("UninitialisedRead", Some("y[0]")), "{found}");
+    assert!(changed("ret;", "ret;", 8, false, options.clone().sanitize(false)).is_ok());
+    // All threads store their number to one element.
+    let race = "cvt.rn.f32.u32 %f4, %r1; st.global.f32 [%d4], %f4;";
+    let found = fault(changed("st.global.f32 [%d8], %f4;", race, 8, true, options.clone()));
+    assert_eq!((&*found.kind, found.element.as_deref()), ("Race", Some("z[0]")), "{found}");
+    // All threads store the same value: wrong, but harmless.
+    assert!(changed("st.global.f32 [%d8], %f4;", "st.global.f32 [%d4], %f4;", 8, true, options).is_ok());
+}
+
+#[test]
+fn what_the_emulator_cannot_run_is_refused() {
+    let found = fault(changed("mul.rn.f32 %f3, %f0, %f1;", "frobnicate.f32 %f3;", 8, true, EmulatorOptions::default()));
+    assert_eq!(found.kind, "Refused");
+    let found = fault(changed(".visible .entry saxpy", ".visible .entry other", 8, true, EmulatorOptions::default()));
+    assert!(found.message.contains("saxpy") && found.message.contains("other"), "{found}");
+    let found = fault(changed("ret;", "bra END;", 8, true, EmulatorOptions::default().budget(10_000)));
+    assert_eq!(found.kind, "Livelock", "{found}");
+}
+
+#[test]
+fn threads_that_share_tensors_neither_block_nor_mix() {
+    let device = emulator();
+    let n = 512;
+    let x = Tensor::from_slice(&device, &vec![1.0_f32; n], [n]).unwrap();
+    let y = Tensor::zeros(&device, [n]).unwrap();
+    let tensors: Vec<_> = (0..2).map(|_| Tensor::<f32, 1>::zeros(&device, [n]).unwrap()).collect();
+    let [mut a, mut b] = <[_; 2]>::try_from(tensors).unwrap();
+    // Four threads add into a and b from each other, in opposite orders of the addresses.
+    let forth = Saxpy { a: 1.0, x: &x, y: &a, z: &mut b }.prepare(&device).unwrap();
+    let back = Saxpy { a: 1.0, x: &y, y: &b, z: &mut a }.prepare(&device).unwrap();
+    std::thread::scope(|scope| {
+        for launch in [&forth, &back, &forth, &back] {
+            scope.spawn(move || (0..50).for_each(|_| launch.run().unwrap()));
+        }
+    });
+    // Every launch saw whole tensors: all elements are equal.
+    for found in [a.to_vec().unwrap(), b.to_vec().unwrap()] {
+        assert!(found.iter().all(|&v| v == found[0] && v <= 101.0), "{:?}", &found[..4]);
+    }
+}
+
+#[test]
+#[allow(unsafe_code, reason = "foreign memory is unsafe to name")]
+fn foreign_memory_is_refused_on_the_emulator() {
+    let device = emulator();
+    let owner = [0.0_f32; 8];
+    // SAFETY: nothing reads it: the emulator refuses foreign memory.
+    let foreign = unsafe {
+        tilewright::TensorRef::<f32, 1>::from_raw_parts(device.as_ref(), owner.as_ptr().addr() as u64, [8], [1], &owner)
+    };
+    let y = Tensor::<f32, 1>::zeros(&device, [8]).unwrap();
+    let mut z = Tensor::<f32, 1>::zeros(&device, [8]).unwrap();
+    let Err(Error::Refused(refusal)) = (Saxpy { a: 1.0, x: &foreign, y: &y, z: &mut z }).launch(&device) else {
+        panic!("foreign memory was accepted")
+    };
+    assert_eq!(refusal.reason, Reason::ForeignMemory { parameter: "x".into() });
+    assert!(foreign.to_vec().is_err());
+}

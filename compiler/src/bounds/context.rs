@@ -34,8 +34,8 @@ pub(super) struct Context {
     rows: Rows,
     /// Conditions that leave several possibilities.
     cases: Vec<Vec<Rows>>,
-    /// What each axis of the algorithm stands for, where it is in scope.
-    values: Vec<Expr>,
+    /// What each axis in scope stands for.
+    values: Vec<(AxisId, Expr)>,
     /// The way here.
     pub path: Vec<Step>,
     /// A number of what is known here: places with the same number know the same.
@@ -49,6 +49,7 @@ pub(super) struct Mark {
     bounds: usize,
     rows: usize,
     cases: usize,
+    values: usize,
     path: usize,
     scope: u64,
 }
@@ -60,7 +61,7 @@ impl Context {
             bounds: Vec::new(),
             rows: Vec::new(),
             cases: Vec::new(),
-            values: vec![Expr::unknown(); program.algorithm.axes.len()],
+            values: Vec::new(),
             path: Vec::new(),
             scope: 0,
             scopes: 0,
@@ -68,8 +69,9 @@ impl Context {
     }
 
     pub fn mark(&self) -> Mark {
-        let Context { bounds, rows, cases, path, scope, .. } = self;
-        Mark { bounds: bounds.len(), rows: rows.len(), cases: cases.len(), path: path.len(), scope: *scope }
+        let Context { bounds, rows, cases, values, path, scope, .. } = self;
+        let values = values.len();
+        Mark { bounds: bounds.len(), rows: rows.len(), cases: cases.len(), values, path: path.len(), scope: *scope }
     }
 
     /// Forgets everything learned since.
@@ -77,6 +79,7 @@ impl Context {
         self.bounds.truncate(mark.bounds);
         self.rows.truncate(mark.rows);
         self.cases.truncate(mark.cases);
+        self.values.truncate(mark.values);
         self.path.truncate(mark.path);
         self.scope = mark.scope;
     }
@@ -93,7 +96,10 @@ impl Context {
             None | Some(Index::Value(_)) => Expr::unknown(),
             Some(Index::Literal(c)) => Expr::constant(i128::from(c)),
             Some(Index::Dim(d)) => Expr::var(Var::from(d)),
-            Some(Index::Axis(a)) => self.values.get(a as usize).cloned().unwrap_or_else(Expr::unknown),
+            Some(Index::Axis(a)) => {
+                let value = self.values.iter().rfind(|(axis, _)| *axis == a);
+                value.map_or_else(Expr::unknown, |(_, e)| e.clone())
+            }
             Some(Index::Add(a, b)) => {
                 let (a, b) = pair(a, b);
                 a.add(&b)
@@ -141,7 +147,7 @@ impl Context {
         self.rows.push(var.sub(&lower));
         self.rows.push(upper.sub(&var).sub(&Expr::constant(1)));
         self.bounds.push(Bound { lower, upper, floor });
-        self.values[axis as usize] = var;
+        self.values.push((axis, var));
         self.path.push(Step::Axis(axis));
         self.new_scope();
     }
@@ -154,7 +160,7 @@ impl Context {
             self.rows.push(upper.sub(&value).sub(&Expr::constant(1)));
             self.new_scope();
         }
-        self.values[axis as usize] = value;
+        self.values.push((axis, value));
         self.path.push(Step::Assign { axis, index, guarded });
     }
 
@@ -268,6 +274,7 @@ impl Context {
             return true;
         }
         rows.push(goal);
+        self.add_quotient_signs(&mut rows);
         let system = |rows: &[Expr]| {
             let mut system = facts.residue_system();
             for (var, bound) in (self.dims..).zip(&self.bounds) {
@@ -294,6 +301,21 @@ impl Context {
             self.cases.iter().map(|c| c.iter().map(|rows| rows.iter().map(normal).collect()).collect()).collect();
         let mut left = CASES;
         !cases.is_empty() && every_case_infeasible(&refined, &cases, &mut left)
+    }
+
+    /// Quotients of what is known not to be negative are not negative: a cut that elimination finds in some orders only.
+    fn add_quotient_signs(&self, rows: &mut Rows) {
+        let mut quotients: Vec<Atom> = Vec::new();
+        rows.iter().for_each(|row| collect_quotients(row, &mut quotients));
+        quotients.sort();
+        quotients.dedup();
+        for atom in &quotients {
+            if let Atom::Quotient { of, .. } = atom
+                && (self.floor(of).is_some_and(|f| f >= 0) || rows.contains(of))
+            {
+                rows.push(product_of(std::slice::from_ref(atom)));
+            }
+        }
     }
 
     /// Consequences of the rows that are linear in the products that occur: a row times a factor that is not negative.
@@ -400,6 +422,15 @@ fn every_case_infeasible(system: &System, cases: &[Vec<Rows>], left: &mut usize)
         rows.iter().for_each(|r| narrowed.require(r));
         narrowed.is_infeasible() || every_case_infeasible(&narrowed, rest, left)
     }) || every_case_infeasible(system, rest, left)
+}
+
+fn collect_quotients(e: &Expr, out: &mut Vec<Atom>) {
+    for atom in e.terms().iter().flat_map(|t| &t.atoms) {
+        if let Atom::Quotient { of, .. } = atom {
+            collect_quotients(of, out);
+            out.push(atom.clone());
+        }
+    }
 }
 
 fn product_of(atoms: &[Atom]) -> Expr {

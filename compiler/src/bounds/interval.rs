@@ -219,7 +219,8 @@ impl<'a> Scene<'a> {
             },
             Value::Cast(a) => {
                 let from = self.algorithm.types.get(a as usize).copied().unwrap_or(ElementType::F32);
-                if range_of(from).is_none() {
+                // A number as `bool` is whether it is not 0.
+                if range_of(from).is_none() || (element == ElementType::Bool && from != ElementType::Bool) {
                     return full;
                 }
                 self.value(a)

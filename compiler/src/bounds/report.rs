@@ -13,6 +13,7 @@ use super::witness::{self, Goal, Limit, Step, Witness, equation_axes};
 use crate::diag::Diagnostics;
 use crate::diag::tw09xx::{IndexDivisor, OutOfBounds, Witness as Told, ZeroDivisor};
 use crate::diag::tw10xx::EmptyArgmax;
+use crate::diag::tw90xx::Internal;
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Verdict};
 use crate::program::Program;
 
@@ -32,11 +33,16 @@ pub(super) fn report(
     failures: &BTreeMap<ValueId, Vec<Failure>>,
     diags: &mut Diagnostics,
 ) {
-    for (at, places) in failures.values().take(REPORTED).enumerate() {
-        let steps = if at < SEARCHES { SEARCH } else { SEARCH / 20 };
+    let mut reported = 0;
+    for places in failures.values() {
+        let steps = if reported < SEARCHES { SEARCH } else { SEARCH / 20 };
         let verdict = decide(program, given, places, steps);
         if verdict.is_proved() {
             continue;
+        }
+        reported += 1;
+        if reported > REPORTED {
+            return;
         }
         let Some(first) = places.first() else { continue };
         let found = match &verdict {
@@ -52,7 +58,11 @@ pub(super) fn report(
             Goal::Inside { read, dimensions } => {
                 let place = found.map_or(first, |f| f.0);
                 let out = outside(program, given, *read, dimensions, place, found.map(|f| f.1));
-                let Some(mut out) = out else { continue };
+                let Some(mut out) = out else {
+                    let what = format!("the read `{}` has no shape", program.printed().value_text(*read));
+                    diags.report(Internal { room: "bounds", what, span: program.value_spans[*read as usize] });
+                    continue;
+                };
                 out.facts = facts;
                 out.witness =
                     found.zip(told).map(|((_, witness), told)| (told, element(&out.tensor, &witness.indices)));
@@ -212,10 +222,13 @@ fn outside(
     let context = &place.context;
     let dimension = match witness {
         Some(witness) => witness.dimension,
-        None => dimensions.iter().position(|d| {
-            let goal = Goal::Inside { read, dimensions: vec![d.clone()] };
-            !super::walk::holds(program, context, given, &goal)
-        })?,
+        None => dimensions
+            .iter()
+            .position(|d| {
+                let goal = Goal::Inside { read, dimensions: vec![d.clone()] };
+                !super::walk::holds(program, context, given, &goal)
+            })
+            .unwrap_or(0),
     };
     let (index, limit) = dimensions.get(dimension)?;
     let (tensor, declared, is_intermediate) = match source {

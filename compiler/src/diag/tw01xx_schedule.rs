@@ -28,8 +28,9 @@ impl IntoDiagnostic for UnknownAxis {
             1 => format!("the axis of `{stage}` is {list} here"),
             _ => format!("the axes of `{stage}` are {list} here"),
         };
-        let mut diagnostic = Diagnostic::new(Code::TW0150, span, format!("there is no axis `{axis}` in the schedule of `{stage}`"))
-            .note(here);
+        let mut diagnostic =
+            Diagnostic::new(Code::TW0150, span, format!("there is no axis `{axis}` in the schedule of `{stage}`"))
+                .note(here);
         if let Some(op) = consumed {
             diagnostic = diagnostic.label(op, format!("this op replaced `{axis}`"));
         } else if let Some(near) = closest(&axis, leaves.iter().map(String::as_str)) {

@@ -29,7 +29,9 @@ impl IntoDiagnostic for SplitVector {
         let title = match (&witness, literal) {
             (Some(_), true) => format!("cannot vectorise `{axis}`: {extent} is not a multiple of {lanes}"),
             (Some(_), false) => format!("cannot vectorise `{axis}`: {extent} is not known to be a multiple of {lanes}"),
-            (None, _) => format!("could not prove that {extent} is a multiple of {lanes}, which vectorising `{axis}` needs"),
+            (None, _) => {
+                format!("could not prove that {extent} is a multiple of {lanes}, which vectorising `{axis}` needs")
+            }
         };
         let mut diagnostic = Diagnostic::new(Code::TW0201, span, title)
             .label(cause, format!("the last {lanes} values along `{axis}` may pass the end of `{guarded}`"))
@@ -100,7 +102,8 @@ pub struct Contradiction {
 impl IntoDiagnostic for Contradiction {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { span, earlier, alone } = self;
-        let title = if alone { "no size satisfies this fact" } else { "no size satisfies this fact together with the others" };
+        let title =
+            if alone { "no size satisfies this fact" } else { "no size satisfies this fact together with the others" };
         let mut diagnostic = Diagnostic::new(Code::TW0203, span, title);
         for other in earlier.into_iter().take(4) {
             diagnostic = diagnostic.label(other, "together with this");
@@ -156,8 +159,12 @@ pub struct MixedMerge {
 impl IntoDiagnostic for MixedMerge {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { first, second, span } = self;
-        Diagnostic::new(Code::TW0205, span, format!("`{first}` and `{second}` cannot be merged: only one of them is reduced over"))
-            .note("an iteration of the merged axis would belong to an element and to a term of its reduction at once")
+        Diagnostic::new(
+            Code::TW0205,
+            span,
+            format!("`{first}` and `{second}` cannot be merged: only one of them is reduced over"),
+        )
+        .note("an iteration of the merged axis would belong to an element and to a term of its reduction at once")
     }
 }
 
@@ -175,7 +182,10 @@ pub struct NotASwizzle {
 impl IntoDiagnostic for NotASwizzle {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { x, y, span } = self;
-        let title = format!("`swizzle` needs two axes of one extent that is a power of two; `{}` has {} and `{}` has {}", x.0, x.1, y.0, y.1);
+        let title = format!(
+            "`swizzle` needs two axes of one extent that is a power of two; `{}` has {} and `{}` has {}",
+            x.0, x.1, y.0, y.1
+        );
         Diagnostic::new(Code::TW0206, span, title)
             .note("`y xor x` stays inside the extent of `y` only on a square whose side is a power of two")
             .help("split both axes by the same power of two first")
@@ -227,9 +237,13 @@ pub struct TooLarge {
 impl IntoDiagnostic for TooLarge {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { axis, span } = self;
-        Diagnostic::new(Code::TW0208, span, format!("the extent of `{axis}` is too large or too complicated to reason about"))
-            .note("extents are computed exactly in 128 bits, with at most 64 terms")
-            .help("use smaller factors, or fewer merges of split axes")
+        Diagnostic::new(
+            Code::TW0208,
+            span,
+            format!("the extent of `{axis}` is too large or too complicated to reason about"),
+        )
+        .note("extents are computed exactly in 128 bits, with at most 64 terms")
+        .help("use smaller factors, or fewer merges of split axes")
     }
 }
 

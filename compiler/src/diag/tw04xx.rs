@@ -27,10 +27,12 @@ pub struct MisalignedVector {
 impl IntoDiagnostic for MisalignedVector {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { axis, lanes, tensor, access, span, witness, facts } = self;
-        let title = format!("cannot vectorise `{axis}`: the accesses of `{tensor}` are not known to be aligned to {lanes} elements");
-        let mut diagnostic = Diagnostic::new(Code::TW0401, span, title)
-            .label(access, "this access is a vector")
-            .note(format!("a vector of {lanes} elements starts at a multiple of {lanes} elements from an aligned base"));
+        let title = format!(
+            "cannot vectorise `{axis}`: the accesses of `{tensor}` are not known to be aligned to {lanes} elements"
+        );
+        let mut diagnostic = Diagnostic::new(Code::TW0401, span, title).label(access, "this access is a vector").note(
+            format!("a vector of {lanes} elements starts at a multiple of {lanes} elements from an aligned base"),
+        );
         if let Some((dims, indices, offset)) = witness {
             let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
             diagnostic = diagnostic.counterexample(format!(
@@ -69,19 +71,21 @@ impl IntoDiagnostic for StraddlingVector {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { axis, lanes, tensor, access, span, witness, instead } = self;
         let title = match witness {
-            Some(_) => format!("cannot vectorise `{axis}`: {lanes} elements of `{tensor}` along it do not stay in one row"),
+            Some(_) => {
+                format!("cannot vectorise `{axis}`: {lanes} elements of `{tensor}` along it do not stay in one row")
+            }
             None => format!("could not prove that {lanes} elements of `{tensor}` along `{axis}` stay in one row"),
         };
-        let mut diagnostic = Diagnostic::new(Code::TW0402, span, title)
-            .label(access, "this access is a vector")
-            .note("axes that are not contiguous were merged: a run of the merged axis is contiguous only inside one row");
+        let mut diagnostic = Diagnostic::new(Code::TW0402, span, title).label(access, "this access is a vector").note(
+            "axes that are not contiguous were merged: a run of the merged axis is contiguous only inside one row",
+        );
         if let Some((dims, [a, b])) = witness {
             let show = |(indices, offset): &(Vec<i128>, i128)| {
                 let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
                 format!("{tensor}[{indices}] at element {offset}")
             };
-            diagnostic = diagnostic
-                .counterexample(format!("{}one vector holds {} and {}", prefix(&dims), show(&a), show(&b)));
+            diagnostic =
+                diagnostic.counterexample(format!("{}one vector holds {} and {}", prefix(&dims), show(&a), show(&b)));
         }
         if let Some(instead) = instead {
             diagnostic = diagnostic.help(format!("split by {instead} and vectorise that: it divides the row"));
@@ -104,9 +108,13 @@ pub struct VectorWidth {
 impl IntoDiagnostic for VectorWidth {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { axis, lanes, span } = self;
-        Diagnostic::new(Code::TW0403, span, format!("a vector has 1, 2, 4, 8, 16, 32 or 64 lanes; `{axis}` has {lanes}"))
-            .note("an access instruction moves a power of two of elements, up to 16 bytes; longer vectors use several")
-            .help("split by a power of two and vectorise the inner part")
+        Diagnostic::new(
+            Code::TW0403,
+            span,
+            format!("a vector has 1, 2, 4, 8, 16, 32 or 64 lanes; `{axis}` has {lanes}"),
+        )
+        .note("an access instruction moves a power of two of elements, up to 16 bytes; longer vectors use several")
+        .help("split by a power of two and vectorise the inner part")
     }
 }
 
@@ -156,9 +164,13 @@ pub struct LoopInsideVector {
 impl IntoDiagnostic for LoopInsideVector {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { axis, inside, span, order } = self;
-        Diagnostic::new(Code::TW0405, span, format!("`{axis}` is vectorised, and the loop over `{inside}` is inside it"))
-            .note("the lanes of a vector are the innermost loop")
-            .help(format!("add `reorder {};`", order.join(", ")))
+        Diagnostic::new(
+            Code::TW0405,
+            span,
+            format!("`{axis}` is vectorised, and the loop over `{inside}` is inside it"),
+        )
+        .note("the lanes of a vector are the innermost loop")
+        .help(format!("add `reorder {};`", order.join(", ")))
     }
 }
 
@@ -184,11 +196,12 @@ impl IntoDiagnostic for AccumulatorExtent {
         let Self { axis, extent, count, around, span, order } = self;
         let title = match count {
             Some(count) => format!("the loop over `{axis}` inside the loop over `{around}` needs {count} accumulators"),
-            None => format!("the loop over `{axis}` is inside the loop over `{around}`, and its extent {extent} is not known"),
+            None => format!(
+                "the loop over `{axis}` is inside the loop over `{around}`, and its extent {extent} is not known"
+            ),
         };
         Diagnostic::new(Code::TW0406, span, title)
             .note("each element of the inner loop keeps an accumulator in registers; at most 256 fit")
             .help(format!("put the reduction innermost: `reorder {};`", order.join(", ")))
     }
 }
-

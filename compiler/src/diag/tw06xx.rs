@@ -25,8 +25,12 @@ pub struct SameElement {
 impl IntoDiagnostic for SameElement {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { stage, group, threads, warps, span } = self;
-        let diagnostic = Diagnostic::new(Code::TW0601, span, format!("{group} threads would each write the same element of `{stage}`"))
-            .note("a plain store is run by exactly one thread for each element");
+        let diagnostic = Diagnostic::new(
+            Code::TW0601,
+            span,
+            format!("{group} threads would each write the same element of `{stage}`"),
+        )
+        .note("a plain store is run by exactly one thread for each element");
         if warps {
             diagnostic
                 .note("a bound warp has 32 lanes, and no axis is bound to them")
@@ -62,14 +66,17 @@ pub struct TooManyThreads {
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { unit, axes, count, room, threads, span, launch } = self;
-        let mut diagnostic = Diagnostic::new(Code::TW0602, span, format!("{count} {unit}s are needed and there are {room}"))
-            .note(format!("bound to {unit}s: {}", product(&axes)));
+        let mut diagnostic =
+            Diagnostic::new(Code::TW0602, span, format!("{count} {unit}s are needed and there are {room}"))
+                .note(format!("bound to {unit}s: {}", product(&axes)));
         if let Some(launch) = launch {
             diagnostic = diagnostic.label(launch, format!("the block has {threads} threads"));
         }
         match unit {
             "lane" => diagnostic.help("split the axis by 32 and bind the inner part"),
-            _ if count <= 1024 && unit == "thread" => diagnostic.help(format!("write `launch threads({count});`, or split by at most {room}")),
+            _ if count <= 1024 && unit == "thread" => {
+                diagnostic.help(format!("write `launch threads({count});`, or split by at most {room}"))
+            }
             _ => diagnostic.help(format!("split the axis so that at most {room} iterations are bound")),
         }
     }
@@ -110,10 +117,14 @@ pub struct BindOrder {
 impl IntoDiagnostic for BindOrder {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { outer, inner, span, other } = self;
-        Diagnostic::new(Code::TW0604, span, format!("`{inner}` is bound to threads outside `{outer}`, which is bound to warps"))
-            .label(other, "a thread has no warps to give out")
-            .note("binds nest by the order of the loops: each unit is a part of the one around it")
-            .help(format!("add `reorder {outer}, {inner};` before the binds"))
+        Diagnostic::new(
+            Code::TW0604,
+            span,
+            format!("`{inner}` is bound to threads outside `{outer}`, which is bound to warps"),
+        )
+        .label(other, "a thread has no warps to give out")
+        .note("binds nest by the order of the loops: each unit is a part of the one around it")
+        .help(format!("add `reorder {outer}, {inner};` before the binds"))
     }
 }
 

@@ -36,8 +36,12 @@ pub struct BoundReduction {
 impl IntoDiagnostic for BoundReduction {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { axis, span } = self;
-        Diagnostic::new(Code::TW0703, span, format!("`{axis}` is reduced over, and each thread would hold only a part of the result"))
-            .note("combining parts of different threads is `reduce`, which is not supported yet")
-            .help(format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"))
+        Diagnostic::new(
+            Code::TW0703,
+            span,
+            format!("`{axis}` is reduced over, and each thread would hold only a part of the result"),
+        )
+        .note("combining parts of different threads is `reduce`, which is not supported yet")
+        .help(format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"))
     }
 }

@@ -240,6 +240,27 @@ fn folded_division_rounds_down() {
     }
 }
 
+/// Long sums are rewritten within bounds, of time and of the stack.
+#[test]
+fn long_sums_end() {
+    let mut b = Builder::new(signature());
+    let (t, eight) = (b.thread_index(), b.index_literal(Type::I64, 8));
+    let mut sum = b.index_convert(t, Type::I64);
+    for n in 1..20_000 {
+        let factor = b.index_literal(Type::I64, 8 * n);
+        let wide = b.index_convert(t, Type::I64);
+        let term = b.index_mul(wide, factor);
+        let term = b.index_xor(term, factor);
+        let term = b.index_mul(term, eight);
+        sum = b.index_add(sum, term);
+    }
+    let (q, r) = (b.index_div(sum, eight), b.index_mod(sum, eight));
+    b.variable(q);
+    b.variable(r);
+    let kernel = b.finish().expect("balanced");
+    assert_eq!(verify(&kernel), Ok(()));
+}
+
 /// A rewrite must not read a part that may leave its type: −1·2³⁰·4 + r does not fit 32 bits on its own.
 #[test]
 fn parts_of_signed_sums_are_not_read_alone() {

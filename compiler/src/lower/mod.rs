@@ -1,9 +1,9 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
 pub mod emit;
-mod function;
 pub mod math;
 mod narrow;
+mod reduction;
 mod stage;
 mod value;
 
@@ -57,7 +57,8 @@ pub fn blocks(stage: &Stage, facts: &Facts) -> Expr {
     facts.normal(&extents.fold(Expr::constant(1), |p, e| p.mul(&e)))
 }
 
-/// The entry points of a kernel, narrowest first; none if `kernel_ir` was left unbalanced, which is a defect of this room.
+/// The entry points of a kernel, narrowest first; none if an earlier room let something through that cannot be
+/// built, or loops do not pair up: a defect of the compiler.
 pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32) -> Option<Vec<Entry>> {
     let name = &program.name.text;
     let mut entries = Vec::new();
@@ -73,7 +74,14 @@ pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32
     Some(entries)
 }
 
-fn entry(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32, name: String, index: Type) -> Option<Kernel> {
+fn entry(
+    program: &Program,
+    facts: &Facts,
+    stages: &[Analysed],
+    threads: u32,
+    name: String,
+    index: Type,
+) -> Option<Kernel> {
     let parameters = program.parameters.iter().map(|p| kernel_ir::Parameter {
         name: p.name.to_string(),
         element: p.element,
@@ -91,13 +99,18 @@ fn entry(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32, na
         let high = facts.upper_bound(&e).map_or(most, clamp).min(most);
         kernel_ir::Dimension { name: dim.name.to_string(), range: Range::new(low, high.max(low)) }
     });
-    let signature =
-        Signature { name, parameters: parameters.collect(), dims: dims.collect(), arguments: arguments(program), threads };
+    let signature = Signature {
+        name,
+        parameters: parameters.collect(),
+        dims: dims.collect(),
+        arguments: arguments(program),
+        threads,
+    };
     let mut builder = Builder::new(signature);
     for analysed in stages {
         let own = blocks(&analysed.stage, facts);
         let guard = (stages.len() > 1).then_some(&own);
-        stage::lower(&mut builder, program, facts, analysed, threads, guard, index);
+        stage::lower(&mut builder, program, facts, analysed, threads, guard, index).ok()?;
     }
     builder.finish().ok()
 }

@@ -41,27 +41,46 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
     for parameter in 0..program.parameters.len() {
         let Some(tensor) = access::tensor(program, parameter as u16) else { continue };
         let one = Expr::constant(1);
-        let offset = tensor.shape.iter().zip(access::strides(tensor, facts)).fold(Expr::constant(0), |sum, (size, stride)| {
-            sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(&stride))
-        });
+        let offset =
+            tensor.shape.iter().zip(access::strides(tensor, facts)).fold(Expr::constant(0), |sum, (size, stride)| {
+                sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(&stride))
+            });
         bounded.push(offset);
     }
-    let mut conditions: Vec<Constraint> = Vec::new();
-    let mut seen: Vec<Expr> = Vec::new();
+    let mut needed: Vec<Expr> = Vec::new();
     for e in bounded {
         let e = facts.normal(&e);
         if e.is_unknown() {
             return None; // too large to bound: only the wide entry point
         }
-        if facts.upper_bound(&e).is_some_and(|bound| bound <= i128::from(LIMIT)) || seen.contains(&e) {
+        let known = facts.upper_bound(&e).is_some_and(|bound| bound <= i128::from(LIMIT));
+        if known || needed.iter().any(|other| dominates(other, &e)) {
             continue;
         }
-        let size = e.to_size(facts.dims())?;
-        let text = format!("{} <= {LIMIT}", e.show(&|v| program.dim_name(v as u16).to_owned()));
-        conditions.push(Constraint { lhs: size, relation: Relation::Le, rhs: Size::constant(LIMIT), text: text.into() });
-        seen.push(e);
+        needed.retain(|other| !dominates(&e, other));
+        needed.push(e);
     }
-    Some(conditions)
+    let condition = |e: &Expr| {
+        let text = format!("{} <= {LIMIT}", e.show(&|v| program.dim_name(v as u16).to_owned()));
+        let (lhs, rhs) = (e.to_size(facts.dims())?, Size::constant(LIMIT));
+        Some(Constraint { lhs, relation: Relation::Le, rhs, text: text.into() })
+    };
+    needed.iter().map(condition).collect()
+}
+
+/// Whether a ≥ b for all sizes, by comparing coefficients: sizes and strides are never negative.
+fn dominates(a: &Expr, b: &Expr) -> bool {
+    fn grows(e: &Expr) -> bool {
+        e.terms().iter().all(|t| {
+            t.coefficient >= 0
+                && t.atoms.iter().all(|atom| match atom {
+                    Atom::Var(_) => true,
+                    Atom::Quotient { of, by } => grows(of) && grows(by),
+                })
+        })
+    }
+    let difference = a.sub(b);
+    !difference.is_unknown() && grows(&difference)
 }
 
 fn domain_product(domain: &Domain, axes: &[usize]) -> Expr {

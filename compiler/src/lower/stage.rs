@@ -17,6 +17,7 @@ use crate::program::Program;
 use crate::schedule::Stage;
 
 use super::Analysed;
+use super::emit::functions::NoFunction;
 
 /// Index arithmetic as instructions.
 struct Emit<'a> {
@@ -83,7 +84,18 @@ struct Nest<'a, 'b> {
 }
 
 /// Emits one stage. `blocks` is the number of blocks it uses, if the launch may have more.
-pub(super) fn lower(b: &mut Builder, program: &Program, facts: &Facts, analysed: &Analysed, threads: u32, blocks: Option<&Expr>, index: Type) {
+///
+/// # Errors
+/// A function that its type does not have, which the program room should have refused.
+pub(super) fn lower(
+    b: &mut Builder,
+    program: &Program,
+    facts: &Facts,
+    analysed: &Analysed,
+    threads: u32,
+    blocks: Option<&Expr>,
+    index: Type,
+) -> Result<(), NoFunction> {
     let stage = &analysed.stage;
     let sequence: Vec<AxisId> =
         stage.domain.leaves.iter().copied().filter(|a| stage.domain.axes[*a].binding.is_sequential()).collect();
@@ -101,6 +113,8 @@ pub(super) fn lower(b: &mut Builder, program: &Program, facts: &Facts, analysed:
         lane: None,
         reduced: None,
         next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
+        conditional: false,
+        defect: None,
     };
     let mut nest = Nest {
         b,
@@ -129,6 +143,7 @@ pub(super) fn lower(b: &mut Builder, program: &Program, facts: &Facts, analysed:
     let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
     nest.descend(&point, 0, goal);
     nest.close(opened);
+    nest.values.defect.map_or(Ok(()), Err)
 }
 
 impl Nest<'_, '_> {
@@ -216,7 +231,8 @@ impl Nest<'_, '_> {
             let Some(value) = point.values[predicate.axis] else { continue };
             point.done[at] = true;
             // Both sides of one axis are one comparison.
-            let twin = self.holes.kept.iter().position(|p: &Predicate| p.axis == predicate.axis && p.side != predicate.side);
+            let twin =
+                self.holes.kept.iter().position(|p: &Predicate| p.axis == predicate.axis && p.side != predicate.side);
             let zero = self.b.index_literal(self.index, 0);
             let extent = self.stage.domain.axes[predicate.axis].extent.clone();
             conditions.push(match (predicate.side, twin) {
@@ -248,7 +264,8 @@ impl Nest<'_, '_> {
 
     /// Runs the loops from position `k` of the sequence.
     fn descend(&mut self, point: &Point, k: usize, goal: Goal) {
-        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && self.accumulators.is_empty() {
+        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && self.accumulators.is_empty()
+        {
             return self.reduce(point, k);
         }
         let Some(&axis) = self.sequence.get(k) else { return self.innermost(point, goal) };
@@ -327,18 +344,30 @@ impl Nest<'_, '_> {
     /// The reduction: accumulators, the terms, then the stores.
     fn reduce(&mut self, point: &Point, k: usize) {
         let Some(reduction) = self.stage.reduction else { return };
-        let count: i128 = self.sequence[k..]
-            .iter()
+        // The data loops inside, outermost first, with their iterations: each combination has an accumulator.
+        let inside: Vec<(AxisId, i128)> = (self.sequence[k..].iter())
             .filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data)
             .map(|a| {
                 let extent = self.facts.normal(&self.stage.domain.axes[*a].extent);
-                extent.as_constant().or_else(|| self.facts.upper_bound(&extent)).unwrap_or(1)
+                (*a, extent.as_constant().or_else(|| self.facts.upper_bound(&extent)).unwrap_or(1).max(1))
             })
-            .product::<i128>()
-            .max(1);
-        // Initial values of a fold may depend on axes that are set already, and on no others.
-        let scope = self.scope(&point.values);
-        self.accumulators = (0..count).map(|_| self.values.start(self.b, reduction, &scope)).collect();
+            .collect();
+        let count: i128 = inside.iter().map(|i| i.1).product();
+        self.accumulators = Vec::new();
+        for number in 0..count {
+            // Initial values of a fold may depend on the element.
+            let mut values = point.values.clone();
+            let mut rest = number;
+            for (axis, copies) in inside.iter().rev() {
+                values[*axis] = Some(self.b.index_literal(self.index, (rest % copies) as i64));
+                rest /= copies;
+            }
+            let mut emit = Emit { b: &mut *self.b, index: self.index };
+            self.stage.domain.toward_roots(&mut emit, &mut values);
+            let scope = self.scope(&values);
+            let accumulator = self.values.start(self.b, reduction, &scope);
+            self.accumulators.push(accumulator);
+        }
         self.descend(point, k, Goal::Accumulate);
         self.descend(point, k, Goal::Store);
         self.accumulators.clear();

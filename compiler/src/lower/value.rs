@@ -7,7 +7,8 @@ use tilewright_kernel::algorithm::{
     AxisId as AlgorithmAxis, Binary, Compare, Index, IndexId, Reduction, Run, Source, Value, ValueId as AlgorithmValue,
 };
 
-use super::function;
+use super::emit::functions;
+use super::reduction;
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 use crate::kernel_ir::{Builder, Guard, Type, ValueId, VariableId};
@@ -76,6 +77,10 @@ pub struct Values<'a> {
     pub reduced: Option<(AlgorithmValue, Vec<ValueId>)>,
     /// Next free variable of expressions, for axes of inner reductions.
     pub next_var: u32,
+    /// Whether lanes may disagree on being here: then a read is not a vector.
+    pub conditional: bool,
+    /// A function that the program room should have refused.
+    pub defect: Option<functions::NoFunction>,
 }
 
 impl Values<'_> {
@@ -139,7 +144,11 @@ impl Values<'_> {
             }
             Value::Unary(op, x) => {
                 let x = self.value(b, x, scope);
-                function::unary(b, op, x)
+                functions::unary(b, op, x).unwrap_or_else(|missing| {
+                    // The program room admits only functions that exist for the type.
+                    self.defect = Some(missing);
+                    x
+                })
             }
             Value::Binary(op, x, y) if ty == ElementType::Bool && matches!(op, Binary::And | Binary::Or) => {
                 self.short_circuit(b, op, x, y, scope)
@@ -185,18 +194,32 @@ impl Values<'_> {
         let algorithm = &self.program.algorithm;
         matches!(
             algorithm.values[id as usize],
-            Value::Read { .. } | Value::Reduce { .. } | Value::Fold { .. } | Value::Binary(Binary::Div | Binary::Rem, ..)
+            Value::Read { .. }
+                | Value::Reduce { .. }
+                | Value::Fold { .. }
+                | Value::Binary(Binary::Div | Binary::Rem, ..)
         ) || crate::schedule::operands(algorithm, id).into_iter().any(|v| self.has_effects(v))
     }
 
     /// `x && y` or `x || y`; the second operand only where the first does not decide.
-    fn short_circuit(&mut self, b: &mut Builder, op: Binary, x: AlgorithmValue, y: AlgorithmValue, scope: &Scope) -> ValueId {
+    fn short_circuit(
+        &mut self,
+        b: &mut Builder,
+        op: Binary,
+        x: AlgorithmValue,
+        y: AlgorithmValue,
+        scope: &Scope,
+    ) -> ValueId {
         let first = self.value(b, x, scope);
         if !self.has_effects(y) {
             let second = self.value(b, y, scope);
             return b.binary(op, first, second);
         }
-        if op == Binary::And { self.choose(b, first, Some(y), None, y, scope) } else { self.choose(b, first, None, Some(y), y, scope) }
+        if op == Binary::And {
+            self.choose(b, first, Some(y), None, y, scope)
+        } else {
+            self.choose(b, first, None, Some(y), y, scope)
+        }
     }
 
     /// One of two values; a side that has effects is evaluated only where it is chosen. No side means the condition itself.
@@ -223,6 +246,7 @@ impl Values<'_> {
         let result = b.variable(initial);
         // What is loaded on one side is not there on the other.
         let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+        let conditional = std::mem::replace(&mut self.conditional, true);
         b.begin_if(condition);
         let x = side(self, b, then);
         b.set(result, x);
@@ -232,6 +256,7 @@ impl Values<'_> {
         b.set(result, y);
         b.end_if();
         self.restore(&outer);
+        self.conditional = conditional;
         b.get(result)
     }
 
@@ -281,11 +306,13 @@ impl Values<'_> {
                 let initial = self.value(b, or, scope);
                 let result = b.variable(initial);
                 let outer = self.lane.as_ref().map(|l| l.loaded.clone());
+                let conditional = std::mem::replace(&mut self.conditional, true);
                 b.begin_if(inside);
                 let value = self.value(b, body, &inner);
                 b.set(result, value);
                 b.end_if();
                 self.restore(&outer);
+                self.conditional = conditional;
                 b.get(result)
             }
             Source::Parameter(parameter) => {
@@ -312,7 +339,7 @@ impl Values<'_> {
                     let otherwise = [self.value(b, or, scope)];
                     return b.load(parameter, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
                 }
-                if let Some(lane) = &self.lane {
+                if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional) {
                     let symbolic = access::offset(tensor, &exprs, self.facts);
                     if lane.vector.classify(&symbolic, self.symbolic, self.facts) == Class::Vector {
                         let var = lane.vector.var;
@@ -382,7 +409,7 @@ impl Values<'_> {
             }
             Value::Reduce { op, .. } => {
                 let ty = algorithm.types[id as usize];
-                let identity = b.literal(ty, function::identity(op, ty));
+                let identity = b.literal(ty, reduction::identity(op, ty));
                 Accumulator::States(vec![b.variable(identity)])
             }
             Value::Fold { states, .. } => {
@@ -404,7 +431,7 @@ impl Values<'_> {
                 let at = scope.axes.get(&axis).map_or_else(|| b.index_literal(self.index, 0), |bound| bound.value);
                 let at = b.from_index(at, ElementType::U32);
                 let (best, best_at, seen) = (b.get(*value), b.get(*index), b.get(*found));
-                let better = function::precedes(b, op, (term, at), (best, best_at));
+                let better = reduction::precedes(b, op, (term, at), (best, best_at));
                 let unseen = b.not(seen);
                 let take = b.or(unseen, better);
                 let (next, next_at) = (b.select(take, term, best), b.select(take, at, best_at));
@@ -416,7 +443,7 @@ impl Values<'_> {
             (Value::Reduce { op, body, .. }, Accumulator::States(variables)) => {
                 let term = self.value(b, body, scope);
                 let sum = b.get(variables[0]);
-                let next = b.binary(function::combine(op), sum, term);
+                let next = b.binary(reduction::combine(op), sum, term);
                 b.set(variables[0], next);
             }
             (Value::Fold { states, .. }, Accumulator::States(variables)) => {

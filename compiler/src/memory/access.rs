@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Index, IndexId, Source, Value, ValueId};
+use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Binary, Index, IndexId, Source, Value, ValueId};
 use tilewright_kernel::info::{ParameterKind, TensorParameter};
 
 use super::vector::Access;
@@ -91,6 +91,7 @@ pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbo
         nodes: 0,
         next: (facts.dims() + symbolic.variables.len()) as Var,
         exposed: stage.reduction,
+        conditional: false,
     };
     let scope = stage_scope(stage, symbolic);
     let equation = &program.algorithm.equations[stage.equation];
@@ -98,7 +99,8 @@ pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbo
     for component in components.clone() {
         collector.value(program.algorithm.components[component].value, &scope)?;
     }
-    let indices: Vec<Expr> = program.algorithm.axis_lists[equation.axes.range()].iter().map(|a| scope[a].clone()).collect();
+    let indices: Vec<Expr> =
+        program.algorithm.axis_lists[equation.axes.range()].iter().map(|a| scope[a].clone()).collect();
     for component in components {
         let Some(parameter) = program.algorithm.components[component].parameter else { continue };
         collector.push(parameter, indices.clone(), program.component_spans[component], true, false);
@@ -114,6 +116,8 @@ struct Collector<'a> {
     /// Next free variable, for axes of inner reductions.
     next: Var,
     exposed: Option<ValueId>,
+    /// Inside a side of an `if`: lanes may disagree on whether the read happens, and its proof holds only where it does.
+    conditional: bool,
 }
 
 impl Collector<'_> {
@@ -139,14 +143,18 @@ impl Collector<'_> {
                 match source {
                     Source::Parameter(parameter) => {
                         let span = self.program.value_spans[id as usize];
-                        self.push(parameter, exprs, span, false, or.is_some());
+                        self.push(parameter, exprs, span, false, or.is_some() || self.conditional);
                     }
                     Source::Equation { equation, component } => {
                         let definition = &algorithm.equations[usize::from(equation)];
                         let inner: Scope =
                             algorithm.axis_lists[definition.axes.range()].iter().copied().zip(exprs).collect();
                         let components = &algorithm.components[definition.components.range()];
+                        // With `or`, the intermediate is computed only where it has a domain.
+                        let outer = self.conditional;
+                        self.conditional |= or.is_some();
                         self.value(components[usize::from(component)].value, &inner)?;
+                        self.conditional = outer;
                     }
                 }
             }
@@ -161,6 +169,19 @@ impl Collector<'_> {
                 for operand in crate::schedule::operands(algorithm, id) {
                     self.value(operand, &inner)?;
                 }
+            }
+            Value::Select(condition, then, otherwise) => {
+                self.value(condition, scope)?;
+                let outer = std::mem::replace(&mut self.conditional, true);
+                self.value(then, scope)?;
+                self.value(otherwise, scope)?;
+                self.conditional = outer;
+            }
+            Value::Binary(Binary::And | Binary::Or, first, second) => {
+                self.value(first, scope)?;
+                let outer = std::mem::replace(&mut self.conditional, true);
+                self.value(second, scope)?;
+                self.conditional = outer;
             }
             _ => {
                 for operand in crate::schedule::operands(algorithm, id) {

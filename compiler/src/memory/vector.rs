@@ -155,7 +155,9 @@ impl Vector {
     pub fn classify(&self, offset: &Expr, symbolic: &Symbolic, facts: &Facts) -> Class {
         match self.along(offset, symbolic, facts) {
             Along::Affine { step, .. } if step.as_constant() == Some(0) => Class::Uniform,
-            Along::Affine { base, step } if step.as_constant() == Some(1) && facts.proves_multiple(&base, self.lanes) => {
+            Along::Affine { base, step }
+                if step.as_constant() == Some(1) && facts.proves_multiple(&base, self.lanes) =>
+            {
                 Class::Vector
             }
             _ => Class::PerLane,
@@ -176,7 +178,7 @@ pub struct Access {
     pub span: Span,
     /// Whether it is the write of the stage's result.
     pub is_write: bool,
-    /// Whether each lane checks its own bounds: a read with `or`, or a gather.
+    /// Whether each lane decides on its own whether it reads: a read with `or`, a gather, or one inside an `if`.
     pub is_guarded: bool,
 }
 
@@ -236,17 +238,18 @@ impl Check<'_> {
         let domain = &self.stage.domain;
         for predicate in &self.holes.kept {
             let extent = &domain.axes[predicate.axis].extent;
-            let uniform = |facts: &Facts| match vector.along(&self.symbolic.values[predicate.axis], self.symbolic, facts) {
-                Along::Affine { base, step } => match step.as_constant() {
-                    Some(0) => true,
-                    Some(1) => {
-                        facts.proves_multiple(&base, vector.lanes)
-                            && (predicate.side == Side::Lower || facts.proves_multiple(extent, vector.lanes))
-                    }
-                    _ => false,
-                },
-                Along::Straddles => false,
-            };
+            let uniform =
+                |facts: &Facts| match vector.along(&self.symbolic.values[predicate.axis], self.symbolic, facts) {
+                    Along::Affine { base, step } => match step.as_constant() {
+                        Some(0) => true,
+                        Some(1) => {
+                            facts.proves_multiple(&base, vector.lanes)
+                                && (predicate.side == Side::Lower || facts.proves_multiple(extent, vector.lanes))
+                        }
+                        _ => false,
+                    },
+                    Along::Straddles => false,
+                };
             if uniform(self.facts) {
                 continue;
             }
@@ -299,7 +302,9 @@ impl Check<'_> {
     ) -> Option<W> {
         let mut relevant = holes::relevant_dims(&self.stage.domain, self.facts);
         // Strides decide alignment.
-        relevant.extend((0..self.program.dims.len()).filter(|d| self.program.dims[*d].kind == DimKind::Stride).map(|d| d as Var));
+        relevant.extend(
+            (0..self.program.dims.len()).filter(|d| self.program.dims[*d].kind == DimKind::Stride).map(|d| d as Var),
+        );
         let mut budget = Budget::new(SEARCH_STEPS);
         let found = self.facts.smallest(&relevant, &mut budget, |dims, budget| {
             let concrete = Concrete::new(&self.stage.domain, dims)?;
@@ -366,6 +371,8 @@ impl Check<'_> {
                 _ => false,
             },
             Along::Straddles if access.is_guarded => false,
+            // The read itself divides its index: each lane reads its own element.
+            Along::Straddles if !access.is_write && !self.rows_straddle(vector) => false,
             Along::Straddles => {
                 let witness = self.straddling_lanes(vector, access);
                 if witness.is_none() && access.is_write {
@@ -393,10 +400,19 @@ impl Check<'_> {
         }
     }
 
+    /// Whether an axis of the stage changes inside the vector other than by counting: a merge of axes that the vector crosses.
+    fn rows_straddle(&self, vector: &Vector) -> bool {
+        let straddles =
+            |root: &AxisId| vector.along(&self.symbolic.values[*root], self.symbolic, self.facts) == Along::Straddles;
+        self.stage.domain.roots.iter().any(straddles)
+    }
+
     fn variable(&self, v: Var) -> String {
         match (v as usize).checked_sub(self.facts.dims()) {
             None => self.dim(v),
-            Some(k) => self.stage.domain.leaves.get(k).map_or("?".to_owned(), |a| self.stage.domain.axes[*a].name.clone()),
+            Some(k) => {
+                self.stage.domain.leaves.get(k).map_or("?".to_owned(), |a| self.stage.domain.axes[*a].name.clone())
+            }
         }
     }
 

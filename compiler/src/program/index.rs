@@ -42,6 +42,14 @@ impl Context<'_> {
             ast::ExprKind::Call(call) => {
                 call.args.iter().map(|a| self.class(a)).max().unwrap_or(Class::Value).min(Class::Value)
             }
+            // The body's own axes are not in scope here and count as values.
+            ast::ExprKind::Reduction(reduction) => match reduction.kind.value {
+                ast::ReductionKind::Sum
+                | ast::ReductionKind::Prod
+                | ast::ReductionKind::Max
+                | ast::ReductionKind::Min => self.class(&reduction.body).min(Class::Value),
+                _ => Class::Value,
+            },
             _ => Class::Value,
         }
     }

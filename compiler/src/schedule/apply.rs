@@ -94,7 +94,12 @@ impl Apply<'_> {
         let twice = taken.iter().find(|t| t.text == name.text).map(|t| t.span);
         let before = self.domain.named(&name.text).map(|a| self.domain.axes[a].span);
         if let Some(first) = twice.or(before) {
-            self.diags.report(NameTaken { axis: name.text.clone(), span: name.span, first, stage: self.stage.to_owned() });
+            self.diags.report(NameTaken {
+                axis: name.text.clone(),
+                span: name.span,
+                first,
+                stage: self.stage.to_owned(),
+            });
             return None;
         }
         Some(NewAxis { name: name.text.clone(), span: name.span })
@@ -222,13 +227,20 @@ impl Apply<'_> {
                 };
                 if let Some(by) = by.filter(|by| *by > UNROLL_LIMIT) {
                     let span = op.span;
-                    self.diags.report(BadFactor { what: "an unroll factor", value: Some(by), least: 1, most: UNROLL_LIMIT, span });
+                    self.diags.report(BadFactor {
+                        what: "an unroll factor",
+                        value: Some(by),
+                        least: 1,
+                        most: UNROLL_LIMIT,
+                        span,
+                    });
                     return;
                 }
                 self.bind(leaf, Binding::Unroll(by), axis.span, op.span);
             }
             OpKind::Reduce { .. } => {
-                let instead = "each thread reduces its own elements one after the other; leave the reduction axis unbound";
+                let instead =
+                    "each thread reduces its own elements one after the other; leave the reduction axis unbound";
                 self.unsupported("reduce", op.keyword, Some(instead));
             }
             OpKind::Like { .. } => self.unsupported("like", op.keyword, None),
@@ -276,7 +288,8 @@ impl Apply<'_> {
         if axis.poisoned {
             return None;
         }
-        let extent = axis.extent.as_constant().or_else(|| if bounded { self.facts.upper_bound(&axis.extent) } else { None });
+        let extent =
+            axis.extent.as_constant().or_else(|| if bounded { self.facts.upper_bound(&axis.extent) } else { None });
         if let Some(extent) = extent.filter(|e| *e <= UNROLL_LIMIT) {
             return Some(extent);
         }
@@ -325,7 +338,9 @@ impl Apply<'_> {
         for (at, next) in known.iter().enumerate().skip(1) {
             // The axes between the first and the last of a longer merge have no name of their own.
             let last = at + 1 == known.len();
-            let step = if last { std::mem::replace(&mut name, NewAxis { name: String::new(), span }) } else {
+            let step = if last {
+                std::mem::replace(&mut name, NewAxis { name: String::new(), span })
+            } else {
                 NewAxis { name: format!("{}·{at}", into.text), span: into.span }
             };
             merged = self.domain.merge(merged, *next, self.facts, step, span);
@@ -342,7 +357,12 @@ impl Apply<'_> {
             let Some(axis) = self.leaf(name) else { return };
             if order.contains(&axis) {
                 let first = axes.iter().find(|a| a.text == name.text).map_or(name.span, |a| a.span);
-                self.diags.report(NameTaken { axis: name.text.clone(), span: name.span, first, stage: self.stage.to_owned() });
+                self.diags.report(NameTaken {
+                    axis: name.text.clone(),
+                    span: name.span,
+                    first,
+                    stage: self.stage.to_owned(),
+                });
                 return;
             }
             order.push(axis);
@@ -380,4 +400,3 @@ impl Apply<'_> {
         self.domain.swizzle(x, y, [a, b], op.span);
     }
 }
-

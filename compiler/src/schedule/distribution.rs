@@ -168,7 +168,8 @@ fn check(stage: &Stage, threads: i128, launch: Option<Span>, diags: &mut Diagnos
     let last_span = |list: &[(AxisId, i128)]| list.last().map_or(stage.span, |(a, _)| axes[*a].binding_span);
     let names = |list: &[(AxisId, i128)]| list.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect::<Vec<_>>();
     // Too many iterations for the units.
-    let (room, list, unit) = if d.warps.is_empty() { (threads, &d.threads, "thread") } else { (threads / WARP, &d.warps, "warp") };
+    let (room, list, unit) =
+        if d.warps.is_empty() { (threads, &d.threads, "thread") } else { (threads / WARP, &d.warps, "warp") };
     let count: i128 = list.iter().map(|l| l.1).product();
     if count > room {
         diags.report(TooManyThreads { unit, axes: names(list), count, room, threads, span: last_span(list), launch });
@@ -176,7 +177,15 @@ fn check(stage: &Stage, threads: i128, launch: Option<Span>, diags: &mut Diagnos
     }
     if !d.warps.is_empty() && d.thread_count() > WARP {
         let (count, room) = (d.thread_count(), WARP);
-        diags.report(TooManyThreads { unit: "lane", axes: names(&d.threads), count, room, threads, span: last_span(&d.threads), launch });
+        diags.report(TooManyThreads {
+            unit: "lane",
+            axes: names(&d.threads),
+            count,
+            room,
+            threads,
+            span: last_span(&d.threads),
+            launch,
+        });
         return;
     }
     // Threads without an index of their own would repeat the work of others.

@@ -12,8 +12,8 @@ mod loops;
 pub use distribution::Distribution;
 pub use loops::check_loops;
 
-use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Index, IndexId, Value, ValueId};
 use tilewright_kernel::Algorithm;
+use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, Index, IndexId, Value, ValueId};
 
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
@@ -123,13 +123,19 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
         let instead = Some("without it, each thread reads the tensor from device memory".to_owned());
         diags.report(NotSupportedYet { construct, span: stage.ast.head, instead });
     }
+    for (at, index) in program.algorithm.indices.iter().enumerate() {
+        if wide_arithmetic(&program.algorithm, *index) {
+            let construct = "arithmetic on a 64-bit index read from memory".to_owned();
+            let instead = Some("cast it to `i32` first, or use it alone".to_owned());
+            diags.report(NotSupportedYet { construct, span: program.index_spans[at], instead });
+        }
+    }
     for unit in &program.units {
         diags.report(NotSupportedYet { construct: "unit".to_owned(), span: unit.span, instead: None });
     }
     for schedule in &program.schedules {
         let equation = &program.algorithm.equations[usize::from(schedule.equation)];
-        let is_output =
-            program.algorithm.components[equation.components.range()].iter().any(|c| c.parameter.is_some());
+        let is_output = program.algorithm.components[equation.components.range()].iter().any(|c| c.parameter.is_some());
         let clauses = &schedule.ast.clauses;
         let mut refuse = |construct: &str, span: Span| {
             diags.report(NotSupportedYet { construct: construct.to_owned(), span, instead: None });
@@ -158,6 +164,20 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
             refuse("by", by.span);
         }
     }
+}
+
+/// Whether an index does arithmetic on something read from memory that might not fit 64 bits.
+fn wide_arithmetic(algorithm: &Algorithm, index: Index) -> bool {
+    let (Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b)) = index else { return false };
+    let mut read = Vec::new();
+    index_values(algorithm, a, &mut read);
+    index_values(algorithm, b, &mut read);
+    let literal = |i: IndexId| match algorithm.indices[i as usize] {
+        Index::Literal(c) => c.unsigned_abs() > 1 << 24,
+        _ => false,
+    };
+    let wide = |v: &ValueId| algorithm.types[*v as usize].bytes() == 8;
+    read.iter().any(wide) || (!read.is_empty() && (literal(a) || literal(b)))
 }
 
 /// An intermediate without a schedule is computed where it is read; a reduction would be repeated for every reader.
@@ -194,10 +214,31 @@ fn outermost_reductions(algorithm: &Algorithm, value: ValueId, found: &mut Vec<V
     }
 }
 
+/// Whether `sought` is computed only on one side of an `if`, or of `&&` and `||`, within `value`: then its reads are proved
+/// in bounds only there, and its loops must stay there.
+fn is_conditional(algorithm: &Algorithm, value: ValueId, sought: ValueId, inside: bool) -> bool {
+    if value == sought {
+        return inside;
+    }
+    match algorithm.values[value as usize] {
+        Value::Select(condition, then, otherwise) => {
+            is_conditional(algorithm, condition, sought, inside)
+                || is_conditional(algorithm, then, sought, true)
+                || is_conditional(algorithm, otherwise, sought, true)
+        }
+        Value::Binary(Binary::And | Binary::Or, first, second) => {
+            is_conditional(algorithm, first, sought, inside) || is_conditional(algorithm, second, sought, true)
+        }
+        _ => operands(algorithm, value).into_iter().any(|v| is_conditional(algorithm, v, sought, inside)),
+    }
+}
+
 /// The values that a value is made of, other than through equations and axis bounds.
 pub fn operands(algorithm: &Algorithm, value: ValueId) -> Vec<ValueId> {
     match algorithm.values[value as usize] {
-        Value::Literal(_) | Value::Scalar(_) | Value::FromIndex(_) | Value::CompareIndex(..) | Value::Variable(_) => vec![],
+        Value::Literal(_) | Value::Scalar(_) | Value::FromIndex(_) | Value::CompareIndex(..) | Value::Variable(_) => {
+            vec![]
+        }
         Value::Unary(_, a) | Value::Cast(a) | Value::Component { fold: a, .. } => vec![a],
         Value::Binary(_, a, b) | Value::Compare(_, a, b) => vec![a, b],
         Value::Fma(a, b, c) | Value::Select(a, b, c) => vec![a, b, c],
@@ -265,9 +306,14 @@ fn stage(program: &Program, facts: &Facts, equation: usize, diags: &mut Diagnost
     for component in definition.components.range() {
         outermost_reductions(algorithm, algorithm.components[component].value, &mut reductions);
     }
+    let unconditional = |value: &ValueId| {
+        let components = &algorithm.components[definition.components.range()];
+        !components.iter().any(|c| is_conditional(algorithm, c.value, *value, false))
+    };
     let reduction = match reductions[..] {
-        [only] => {
-            let (Value::Reduce { axes: run, .. } | Value::Fold { axes: run, .. }) = algorithm.values[only as usize] else {
+        [only] if unconditional(&only) => {
+            let (Value::Reduce { axes: run, .. } | Value::Fold { axes: run, .. }) = algorithm.values[only as usize]
+            else {
                 return None;
             };
             let list = &algorithm.axis_lists[run.range()];

@@ -199,6 +199,10 @@ impl Parser<'_> {
                 }
                 if p.eat_operator(",").is_none() && !p.at_end() {
                     p.unexpected(Expected::Token(","));
+                    // A brace in these parentheses is no body: nothing else would step over it.
+                    if p.is_open(Delimiter::Brace) {
+                        p.skip_tree();
+                    }
                     p.skip_to_comma();
                     p.eat_operator(",");
                 }

@@ -58,6 +58,8 @@ pub(crate) struct Kernel {
     pub preds: usize,
     pub constants: Vec<(Slot, u64)>,
     pub specials: Vec<(SpecialReg, u32)>,
+    /// Slots that hold a parameter: its offset, bytes, and whether it is sign-extended.
+    pub param_slots: Vec<(Slot, u32, u8, bool)>,
     pub tracked: Vec<Tracked>,
     pub param_variables: Vec<Named>,
     pub param_bytes: u32,

@@ -15,6 +15,7 @@ pub(crate) struct Slots<'a> {
     registers: Vec<Option<Slot>>,
     constants: BTreeMap<(u8, u64), Slot>,
     specials: BTreeMap<SpecialReg, u32>,
+    params: BTreeMap<(u32, u8, bool, bool), Slot>,
     narrow: u32,
     wide: u32,
     preds: u32,
@@ -50,6 +51,7 @@ impl<'a> Slots<'a> {
             registers: vec![None; function.regs.len()],
             constants: BTreeMap::new(),
             specials: BTreeMap::new(),
+            params: BTreeMap::new(),
             narrow: 0,
             wide: 0,
             preds: 0,
@@ -106,6 +108,17 @@ impl<'a> Slots<'a> {
         }))
     }
 
+    /// The slot of a parameter's value, for registers like `like`.
+    pub fn param(&mut self, offset: u32, bytes: u8, signed: bool, like: Slot) -> Option<Slot> {
+        let wide = matches!(like, Slot::Wide(_));
+        if let Some(slot) = self.params.get(&(offset, bytes, signed, wide)) {
+            return Some(*slot);
+        }
+        let slot = self.fresh(if wide { 64 } else { 32 })?;
+        self.params.insert((offset, bytes, signed, wide), slot);
+        Some(slot)
+    }
+
     /// A slot for a value that no register of the program holds.
     pub fn temporary(&mut self, bits: u32) -> Option<Slot> {
         self.fresh(bits)
@@ -117,6 +130,8 @@ impl<'a> Slots<'a> {
         kernel.wide = self.wide as usize;
         kernel.preds = self.preds as usize;
         kernel.constants = self.constants.into_iter().map(|((_, value), slot)| (slot, value)).collect();
+        kernel.param_slots =
+            self.params.into_iter().map(|((offset, bytes, signed, _), slot)| (slot, offset, bytes, signed)).collect();
         kernel.specials = self.specials.into_iter().collect();
     }
 }

@@ -172,10 +172,19 @@ impl Warp {
         run: Mask,
     ) -> Result<(), Halt> {
         let total = shape.total();
+        // Sizes are powers of two.
+        let (mut bits, mut greatest) = (0, 0);
+        for lane in lanes(run) {
+            bits |= addresses[lane];
+            greatest = greatest.max(addresses[lane]);
+        }
+        if bits & (total - 1) == 0 && greatest <= size && size - greatest >= total {
+            return Ok(());
+        }
         for lane in lanes(run) {
             let address = addresses[lane];
             let outside = address > size || size - address < total;
-            if !outside && address.is_multiple_of(total) {
+            if !outside && address & (total - 1) == 0 {
                 continue;
             }
             let kind = if outside { Kind::OutOfBounds } else { Kind::Misaligned };
@@ -434,13 +443,23 @@ impl Warp {
     }
 }
 
+/// A parameter's value as a register holds it.
+pub(super) fn param(words: &[u32], at: usize, bytes: u8, signed: bool, slot: Slot) -> u64 {
+    sign_extend(get(words, at, bytes), bytes, signed, slot)
+}
+
 /// A loaded value as its register holds it.
 #[inline(always)]
 fn extend(value: u64, access: &Access, slot: Slot) -> u64 {
-    if !access.signed {
+    sign_extend(value, access.bytes, access.signed, slot)
+}
+
+#[inline(always)]
+fn sign_extend(value: u64, bytes: u8, signed: bool, slot: Slot) -> u64 {
+    if !signed {
         return value;
     }
-    let shift = 64 - 8 * u32::from(access.bytes);
+    let shift = 64 - 8 * u32::from(bytes);
     let extended = ((value << shift) as i64 >> shift) as u64;
     match slot {
         Slot::Wide(_) => extended,

@@ -147,6 +147,12 @@ impl<'a> Env<'a> {
         self.synchronises = false;
     }
 
+    /// Whether a special register differs between CTAs; such a one is equal in all lanes.
+    pub fn depends_on_cta(special: SpecialReg) -> bool {
+        use SpecialReg::*;
+        matches!(special, CtaidX | CtaidY | CtaidZ | ClusteridX | ClusteridY | ClusteridZ | Smid)
+    }
+
     /// A special register that does not change while the warp runs.
     pub fn special(&self, special: SpecialReg, warp: u32, lane: u32) -> u32 {
         use SpecialReg::*;

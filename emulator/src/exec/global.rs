@@ -263,7 +263,7 @@ impl Warp {
         let total = shape.total();
         let hint = env.hints[shape.pc as usize] as usize;
         let found = cx.regions.find(address, total, shape.touch != Touch::Load, hint);
-        if let (Ok(index), true) = (found, address.is_multiple_of(total)) {
+        if let (Ok(index), true) = (found, address & (total - 1) == 0) {
             env.hints[shape.pc as usize] = index as u32;
             return Ok(cx.regions.get(index));
         }
@@ -371,7 +371,7 @@ impl Warp {
 /// The region that contains a whole contiguous, aligned request.
 #[inline(always)]
 fn whole<'a>(env: &mut Env<'a>, shape: Shape, pattern: Pattern, write: bool) -> Option<&'a Region> {
-    if !pattern.contiguous || !pattern.least.is_multiple_of(shape.total()) {
+    if !pattern.contiguous || pattern.least & (shape.total() - 1) != 0 {
         return None;
     }
     let cx = env.cx;

@@ -21,8 +21,11 @@ use crate::report::Kind;
 use crate::sync::Wake;
 use env::{Env, Facts, Halt};
 
-/// Instructions that a divergent warp executes before another fragment gets a turn, so that spinning lanes cannot starve the others.
-const TURN: u32 = 2048;
+/// Instructions that a divergent warp executes before a fragment at a higher instruction gets a turn, so that spinning lanes cannot starve
+/// the others.
+const TURN: u32 = 1024;
+/// Length of such a turn in instructions.
+const FAVOUR: u32 = 256;
 
 /// What a fragment waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +67,12 @@ pub(crate) struct Warp {
     /// Lanes that have not exited.
     pub live: Mask,
     pub fragments: Vec<Fragment>,
+    /// Whether the rows are allocated and hold the constants of the launch.
+    used: bool,
     /// Instructions until another fragment gets a turn.
     turn: u32,
+    /// Instructions left of such a turn.
+    favour: u32,
 }
 
 /// Why a warp stopped running.
@@ -110,8 +117,10 @@ impl Warp {
         self.fragments.clear();
         self.fragments.push(Fragment { pc: 0, mask: self.exist, wait: Wait::None });
         self.turn = TURN;
+        self.favour = 0;
         self.carry = 0;
-        if self.narrow.len() != kernel.narrow {
+        let fresh = !std::mem::replace(&mut self.used, true);
+        if fresh {
             self.narrow = vec![[0; LANES]; kernel.narrow];
             self.wide = vec![[0; LANES]; kernel.wide];
             self.preds = vec![0; kernel.preds];
@@ -121,6 +130,10 @@ impl Warp {
                     Slot::Narrow(s) => self.narrow[*s as usize] = [*value as u32; LANES],
                     Slot::Wide(s) => self.wide[*s as usize] = [*value; LANES],
                 }
+            }
+            for (slot, offset, bytes, signed) in &kernel.param_slots {
+                let value = access::param(&env.cx.params, *offset as usize, *bytes, *signed, *slot);
+                self.set_row(*slot, &[value; LANES], Mask::MAX);
             }
         }
         // Registers that are proved to be written first keep what an earlier warp left; the others start out the same everywhere.
@@ -139,8 +152,16 @@ impl Warp {
         self.local_initialised.clear();
         self.local_initialised.resize(words, [0; LANES]);
         for (special, slot) in &kernel.specials {
-            let row: Row = std::array::from_fn(|lane| env.special(*special, warp, lane as u32));
-            self.narrow[*slot as usize] = row;
+            // Most special registers are the same in every CTA, and warps are used again with the same number.
+            if fresh || Env::depends_on_cta(*special) {
+                let value = |lane| env.special(*special, warp, lane);
+                let row = &mut self.narrow[*slot as usize];
+                if Env::depends_on_cta(*special) {
+                    *row = [value(0); LANES];
+                } else {
+                    *row = std::array::from_fn(|lane| value(lane as u32));
+                }
+            }
         }
     }
 
@@ -214,9 +235,12 @@ impl Warp {
 
     /// The fragment to run: the ready one with the lowest instruction, or after a turn the next higher one.
     fn choose(&mut self, code: &[Inst]) -> Option<usize> {
-        let after =
-            if self.turn == 0 { self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc).min() } else { None };
-        self.turn = TURN;
+        let mut after = None;
+        if self.turn == 0 {
+            after = self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc).min();
+            self.turn = TURN;
+            self.favour = FAVOUR;
+        }
         loop {
             let ready = self.fragments.iter().enumerate().filter(|(_, f)| self.ready(f));
             let lowest = ready.clone().min_by_key(|(_, f)| f.pc).map(|(i, _)| i);
@@ -307,7 +331,8 @@ impl Warp {
                     mask = self.fragments[index].mask;
                     alone = self.fragments.len() == 1;
                 }
-                let lower = self.fragments.iter().any(|f| f.pc < pc && self.ready(f));
+                self.favour = self.favour.saturating_sub(1);
+                let lower = self.favour == 0 && self.fragments.iter().any(|f| f.pc < pc && self.ready(f));
                 if lower || self.turn == 0 {
                     continue 'fragments;
                 }

@@ -45,3 +45,6 @@ pub fn blend<T: Copy>(to: &mut [T; LANES], from: &[T; LANES], mask: Mask) {
         to[lane] = if mask >> lane & 1 == 1 { from[lane] } else { to[lane] };
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,3 +6,6 @@ pub mod cvt;
 pub mod exact;
 pub mod float;
 pub mod format;
+
+#[cfg(test)]
+pub(crate) mod tests;

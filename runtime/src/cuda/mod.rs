@@ -5,6 +5,9 @@
 //! Contexts are the devices' primary contexts, are created once a process, and are never released: nothing can outlive
 //! them.
 //!
+//! `cudarc` declares the driver's result as a Rust enum of the codes of its CUDA version; that a driver returns no code that a
+//! program of that version does not know is the driver's own promise of compatibility, and is relied on.
+//!
 //! Driver functions are looked up when first called, and `cudarc` panics where a library or a symbol is missing;
 //! [`probe`](probe::probe) therefore comes before everything else.
 

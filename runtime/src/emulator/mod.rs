@@ -1,25 +1,199 @@
-//! Running launches on the emulator.
+//! Running launches on the emulator, and telling its findings in the user's own terms.
 
 mod options;
 
-pub use options::{EmulatorOptions, EmulatorReport};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::device::Emulator;
+pub use options::{EmulatorOptions, EmulatorReport};
+use tilewright_emulator::{self as emulator, Extent, Finding, Launch, Location, Memory, Program, Sanitizers};
+use tilewright_kernel::Text;
+
 use crate::error::{Error, Fault, Result};
-use crate::launch::Work;
+use crate::launch::{GivenTensor, Work};
+
+/// Decoded programs that are kept.
+const PROGRAMS: usize = 256;
+/// Launches that take longer may print the hint.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// An emulator device.
+pub(crate) struct Emulator {
+    options: EmulatorOptions,
+    memory: Arc<Memory>,
+    /// The most recent programs, oldest first.
+    programs: Mutex<Vec<(Text, Program)>>,
+    report: Mutex<Option<EmulatorReport>>,
+}
 
 impl Emulator {
+    pub(crate) fn new(options: EmulatorOptions) -> Self {
+        let memory = Arc::new(Memory::new(options.memory));
+        Self { options, memory, programs: Mutex::default(), report: Mutex::default() }
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// What the last launch did.
+    pub(crate) fn report(&self) -> Option<EmulatorReport> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Runs a launch; returns when it is done.
     pub(crate) fn run(&self, work: &Work) -> Result<()> {
-        let fault = Fault {
-            kernel: work.kernel.to_string(),
-            kind: "missing".to_owned(),
-            message: "the emulator is not wired in yet".to_owned(),
-            statement: None,
-            thread: None,
-            address: None,
-            element: None,
+        if work.cluster > 1 {
+            return Err(refused(work, "the emulator does not run clusters yet".to_owned()));
+        }
+        let program = self.program(&work.ptx).map_err(|e| refused(work, e.to_string()))?;
+        let launch = launch(work);
+        let options = emulator::Options {
+            seed: self.options.seed,
+            sanitizers: if self.options.sanitize { Sanitizers::ALL } else { Sanitizers::NONE },
+            perturb: self.options.perturb.then_some(self.options.seed),
+            budget: self.options.budget,
+            ..emulator::Options::default()
         };
-        Err(Error::Emulation(Box::new(fault)))
+        // Sorted and each once: two launches never wait for each other.
+        let guards: Vec<_> = work.accesses.iter().filter_map(|a| a.allocation.host()).map(|b| b.lock()).collect();
+        let start = Instant::now();
+        let report = program.launch(&launch, &self.memory, &options).map_err(|e| refused(work, e.to_string()))?;
+        drop(guards);
+        let elapsed = start.elapsed();
+        hint(elapsed);
+        let (failures, warnings): (Vec<&Finding>, Vec<&Finding>) =
+            report.findings.iter().partition(|f| f.kind.is_failure());
+        let error = failures.first().map(|first| {
+            let mut fault = fault(work, first);
+            let more = failures.len() as u64 - 1 + report.dropped;
+            if more > 0 {
+                fault.message.push_str(&format!("\n  and {more} more findings"));
+            }
+            Error::Emulation(Box::new(fault))
+        });
+        let told = EmulatorReport {
+            kernel: work.kernel.to_string(),
+            faults: failures.iter().map(|f| fault(work, f)).collect(),
+            warnings: warnings.iter().map(|f| fault(work, f)).collect(),
+            counters: report.counters.clone(),
+            elapsed,
+        };
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        error.map_or(Ok(()), Err)
     }
+
+    /// The decoded program of some PTX.
+    fn program(&self, ptx: &Text) -> std::result::Result<Program, emulator::Error> {
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |known: &Text| match (known, ptx) {
+            // One static is one text; others are compared.
+            (Text::Borrowed(a), Text::Borrowed(b)) if std::ptr::eq(*a, *b) => true,
+            (a, b) => a == b,
+        };
+        if let Some((_, program)) = programs.iter().find(|(known, _)| same(known)) {
+            return Ok(program.clone());
+        }
+        let program = Program::parse(ptx)?;
+        if programs.len() == PROGRAMS {
+            programs.remove(0);
+        }
+        programs.push((ptx.clone(), program.clone()));
+        Ok(program)
+    }
+}
+
+/// The launch in the emulator's terms. The kernel may access what the tensors span, and nothing else.
+fn launch(work: &Work) -> Launch {
+    let argument =
+        |&(value, width): &(u64, u32)| emulator::Arg(value.to_le_bytes()[..(width as usize).min(8)].to_vec());
+    let extent = |(name, tensor): &(Text, GivenTensor)| {
+        let (base, end) = crate::launch::byte_range(tensor)?;
+        let read_only = !tensor.writable;
+        (end > base).then(|| Extent {
+            base,
+            bytes: end - base,
+            label: name.to_string(),
+            element: tensor.element.bytes(),
+            read_only,
+        })
+    };
+    Launch {
+        entry: work.entry.to_string(),
+        grid: [work.blocks, 1, 1],
+        block: [work.threads, 1, 1],
+        dynamic_shared: work.shared_bytes,
+        args: work.parameters.iter().map(argument).collect(),
+        extents: work.tensors.iter().filter_map(extent).collect(),
+    }
+}
+
+/// The emulator cannot run the launch at all.
+fn refused(work: &Work, message: String) -> Error {
+    Error::Emulation(Box::new(Fault {
+        kernel: work.kernel.to_string(),
+        kind: "Refused".to_owned(),
+        message,
+        statement: None,
+        thread: None,
+        address: None,
+        element: None,
+    }))
+}
+
+/// A finding in the user's own terms.
+fn fault(work: &Work, finding: &Finding) -> Fault {
+    let line = finding.place.source.as_ref().map(|(_, line, _)| *line as usize);
+    let statement = line.and_then(|line| work.statements.get(line.checked_sub(1)?));
+    let thread = finding.thread;
+    Fault {
+        kernel: work.kernel.to_string(),
+        kind: format!("{:?}", finding.kind),
+        message: finding.to_string(),
+        statement: statement.map(ToString::to_string),
+        thread: Some((thread.cta[0], thread.warp * 32 + thread.lane)),
+        address: finding.location.as_ref().map(|l| l.address),
+        element: finding.location.as_ref().and_then(|l| element(work, l)),
+    }
+}
+
+/// The tensor element at a location, such as `x[3, 5]`; for a location outside, how far it is from which tensor.
+fn element(work: &Work, location: &Location) -> Option<String> {
+    let near = location.near.as_ref()?;
+    let (name, tensor) = work.tensors.iter().find(|(name, _)| **name == *near.label)?;
+    let size = i128::from(tensor.element.bytes());
+    let (bytes, end) = (i128::from(near.bytes), near.offset + i128::from(location.bytes));
+    if near.offset < 0 {
+        return Some(format!("{} bytes before {name}", -near.offset));
+    }
+    if end > bytes {
+        return Some(format!("{} bytes past the end of {name}, which has shape {:?}", end - bytes, tensor.shape));
+    }
+    // Largest stride first; what is left over lies in a gap between rows.
+    let mut axes: Vec<usize> = (0..tensor.shape.len()).filter(|&d| tensor.strides[d] > 0).collect();
+    axes.sort_by_key(|&d| std::cmp::Reverse((tensor.strides[d], tensor.shape[d] > 1, std::cmp::Reverse(d))));
+    let mut index = vec![0; tensor.shape.len()];
+    let mut rest = near.offset / size;
+    for d in axes {
+        let (stride, extent) = (i128::from(tensor.strides[d]), i128::from(tensor.shape[d]));
+        index[d] = (rest / stride).min(extent - 1).max(0);
+        rest -= index[d] * stride;
+    }
+    let gap = if rest == 0 { String::new() } else { format!(" + {rest} elements, which {name} does not have") };
+    let index: Vec<String> = index.iter().map(i128::to_string).collect();
+    Some(format!("{name}[{}]{gap}", index.join(", ")))
+}
+
+/// Tells once, in an unoptimised build, how to make a slow emulator fast.
+fn hint(elapsed: Duration) {
+    static ONCE: Once = Once::new();
+    if elapsed < SLOW || env!("TILEWRIGHT_OPT_LEVEL") != "0" {
+        return;
+    }
+    ONCE.call_once(|| {
+        eprintln!(
+            "note: the emulator is not optimised in this build; add this to Cargo.toml, it is many times faster:\n\n\
+             [profile.dev.package.tilewright-emulator]\nopt-level = 3\n[profile.dev.package.tilewright]\nopt-level = 3\n"
+        );
+    });
 }

@@ -72,7 +72,7 @@ fn tensors<'a>(
 }
 
 /// Numbers, kinds, element types and ranks. The generated struct makes these hold; the command line may not.
-pub(crate) fn check_kinds(kernel: &KernelInfo, given: &[Given]) -> Result<(), Reason> {
+fn check_kinds(kernel: &KernelInfo, given: &[Given]) -> Result<(), Reason> {
     if given.len() != kernel.parameters.len() {
         return Err(Reason::ArgumentCount { expected: kernel.parameters.len(), found: given.len() });
     }
@@ -94,8 +94,7 @@ pub(crate) fn check_kinds(kernel: &KernelInfo, given: &[Given]) -> Result<(), Re
                 tensor.element
             }
         };
-        // On the host a tf32 is an f32.
-        let expected = if parameter.element == ElementType::Tf32 { ElementType::F32 } else { parameter.element };
+        let expected = host_element(parameter.element);
         if found != expected {
             return Err(Reason::ArgumentType { parameter: name(), expected, found });
         }
@@ -103,8 +102,17 @@ pub(crate) fn check_kinds(kernel: &KernelInfo, given: &[Given]) -> Result<(), Re
     Ok(())
 }
 
+/// The element type that stands for one on the host.
+fn host_element(element: ElementType) -> ElementType {
+    match element {
+        ElementType::Tf32 => ElementType::F32,
+        ElementType::E4m3 | ElementType::E5m2 => ElementType::U8,
+        other => other,
+    }
+}
+
 /// The value of every dimension.
-pub(crate) fn bind(kernel: &KernelInfo, given: &[Given]) -> Result<Vec<i64>, Reason> {
+fn bind(kernel: &KernelInfo, given: &[Given]) -> Result<Vec<i64>, Reason> {
     let views: Vec<Option<View<'_>>> = (given.iter())
         .map(|given| match given {
             Given::Tensor(t) => Some(View { shape: &t.shape, strides: &t.strides }),
@@ -147,9 +155,9 @@ pub(crate) fn bind(kernel: &KernelInfo, given: &[Given]) -> Result<Vec<i64>, Rea
 }
 
 /// Checks against the values of the dimensions.
-pub(crate) struct Checker<'a> {
-    pub(crate) kernel: &'a KernelInfo,
-    pub(crate) dims: &'a [i64],
+struct Checker<'a> {
+    kernel: &'a KernelInfo,
+    dims: &'a [i64],
 }
 
 impl Checker<'_> {

@@ -3,7 +3,9 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::{Access, Prepared, Work};
+#[cfg(any(feature = "cuda", test))]
+use super::Access;
+use super::{Prepared, Work};
 use crate::device::{Device, DeviceInner, Stream};
 use crate::error::{Error, Result};
 

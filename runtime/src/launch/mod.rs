@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 pub use argument::Arg;
 pub(crate) use argument::{Given, GivenTensor};
+#[cfg(feature = "emulator")]
+pub(crate) use check::byte_range;
 pub(crate) use check::check;
 pub use graph::Graph;
 use tilewright_kernel::info::{Parameter, ParameterKind};
@@ -41,8 +43,10 @@ pub struct Prepared<'m> {
 /// Everything that a run needs, without borrowing anything.
 pub(crate) struct Work {
     pub(crate) kernel: Text,
+    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "what the emulator says in messages"))]
     /// For messages: source statements by line of the PTX line table.
     pub(crate) statements: List<Text>,
+    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "what the emulator says in messages"))]
     /// For messages: each tensor with its parameter's name.
     pub(crate) tensors: Vec<(Text, GivenTensor)>,
     /// Allocations with whether the launch writes them, each once, by address.
@@ -81,6 +85,7 @@ impl Access {
     }
 
     /// Whether two uses must keep their order.
+    #[cfg(any(feature = "cuda", test))]
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
         let range = |a: &Self| {
             (a.allocation.address(), a.allocation.address().saturating_add(a.allocation.bytes().max(1) as u64))
@@ -137,11 +142,12 @@ impl Work {
         let mut accesses = Vec::new();
         let mut tensors = Vec::new();
         for (parameter, given) in kernel.parameters.iter().zip(given) {
-            if let (Parameter { name, kind: ParameterKind::Tensor(declared), .. }, Given::Tensor(tensor)) =
+            if let (Parameter { name, kind: ParameterKind::Tensor(declared), .. }, Given::Tensor(mut tensor)) =
                 (parameter, given)
             {
                 let allocation = Arc::clone(&tensor.allocation);
                 accesses.push(Access { allocation, write: declared.role.is_written() });
+                tensor.writable = declared.role.is_written();
                 tensors.push((name.clone(), tensor));
             }
         }

@@ -31,6 +31,17 @@ impl<'m, T: Element, const R: usize> TensorRef<'m, T, R> {
     /// Launches on other streams than `stream` wait for it first, and `stream` waits for them afterwards: to its owner the
     /// memory is used in the order of `stream`. A launch refuses foreign memory on the emulator.
     ///
+    /// A prepared launch cannot outlive the owner of its foreign memory:
+    ///
+    /// ```compile_fail,E0597
+    /// # use tilewright::{Device, EmulatorOptions, TensorRef, __private::{Arg, prepare}, kernel::KernelInfo};
+    /// # fn escape<'m>(kernel: &KernelInfo, device: &Device) -> tilewright::Result<tilewright::Prepared<'m>> {
+    /// let owner = [0.0_f32; 8];
+    /// let view = unsafe { TensorRef::<f32, 1>::from_raw_parts(device.as_ref(), 0x1000, [8], [1], &owner) };
+    /// prepare(kernel, &[Arg::input::<f32, 1>(&view)], device.as_ref())
+    /// # }
+    /// ```
+    ///
     /// # Safety
     /// - For `'m`, every element of the view is memory of the stream's device; the memory stays allocated until the work
     ///   that was enqueued on `stream` by then is done (freeing it in stream order is enough).

@@ -1,68 +1,64 @@
-//! Memory of the emulator: bytes on the host, with an address that kernels see.
+//! Memory of the emulator: an allocation in its address space, freed with its last owner.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tilewright_emulator::Memory;
 
 use crate::error::{Error, Result};
 
-/// Bytes with an emulated address.
+/// An allocation of an emulator.
 #[derive(Debug)]
 pub(crate) struct Buffer {
+    memory: Arc<Memory>,
     address: u64,
-    bytes: Mutex<Vec<u8>>,
+    bytes: u64,
+    /// Orders host copies and launches; what is ordered lies in the emulator.
+    uses: Mutex<()>,
 }
 
-/// What addresses are multiples of, as on a GPU.
-const ALIGNMENT: u64 = 512;
-/// Addresses between two buffers that belong to neither, so that a stray access is seen.
-const GAP: u64 = 1 << 20;
-
 impl Buffer {
-    /// Zeroed memory at an address of its own; addresses are never reused.
-    pub(crate) fn new(bytes: usize) -> Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1 << 40);
-        let contents = zeroed(bytes)?;
-        let space = (bytes as u64).checked_next_multiple_of(ALIGNMENT).and_then(|b| b.checked_add(GAP));
-        let space = space.filter(|s| *s < 1 << 48);
-        let Some(space) = space else { return Err(no_memory(bytes)) };
-        let address = NEXT
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(space))
-            .map_err(|_| no_memory(bytes))?;
-        Ok(Self { address, bytes: Mutex::new(contents) })
+    /// Uninitialised memory at an address of its own.
+    pub(super) fn new(memory: &Arc<Memory>, bytes: usize) -> Result<Self> {
+        let bytes = bytes as u64;
+        let address =
+            memory.alloc(bytes, "tensor").map_err(|_| Error::OutOfMemory { bytes, device: "the emulator".into() })?;
+        Ok(Self { memory: Arc::clone(memory), address, bytes, uses: Mutex::new(()) })
     }
 
-    pub(crate) fn address(&self) -> u64 {
+    pub(super) fn address(&self) -> u64 {
         self.address
     }
 
-    /// The bytes, for as long as the guard lives.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Keeps other uses away for as long as the guard lives.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn write(&self, offset: usize, bytes: &[u8]) {
-        self.lock()[offset..offset + bytes.len()].copy_from_slice(bytes);
+    pub(super) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        let _guard = self.lock();
+        self.memory.write(self.address + offset as u64, bytes).map_err(failed)
     }
 
-    pub(super) fn zero(&self) {
-        self.lock().fill(0);
+    pub(super) fn zero(&self) -> Result<()> {
+        let _guard = self.lock();
+        self.memory.fill(self.address, self.bytes, 0).map_err(failed)
     }
 
-    pub(super) fn read(&self, offset: usize, bytes: &mut [u8]) {
-        bytes.copy_from_slice(&self.lock()[offset..offset + bytes.len()]);
+    pub(super) fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        let _guard = self.lock();
+        self.memory.read(self.address + offset as u64, bytes).map_err(failed)
     }
 }
 
-/// Zero bytes, or an error where the host has not that many.
-pub(super) fn zeroed(bytes: usize) -> Result<Vec<u8>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(bytes).map_err(|_| no_memory(bytes))?;
-    all.resize(bytes, 0);
-    Ok(all)
+fn failed(error: tilewright_emulator::Error) -> Error {
+    Error::Layout { operation: "copy", reason: error.to_string() }
 }
 
-fn no_memory(bytes: usize) -> Error {
-    Error::OutOfMemory { bytes: bytes as u64, device: "host".to_owned() }
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // It was allocated there, and is freed once.
+        let _ = self.memory.free(self.address);
+    }
 }
 
 #[cfg(test)]
@@ -70,17 +66,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_aligned_and_apart() {
-        let (a, b, empty) = (Buffer::new(1000).unwrap(), Buffer::new(8).unwrap(), Buffer::new(0).unwrap());
-        let mut addresses = [a.address(), b.address(), empty.address()];
-        addresses.sort_unstable();
-        assert!(addresses.iter().all(|x| x % ALIGNMENT == 0));
-        assert!(addresses.windows(2).all(|w| w[1] - w[0] >= GAP));
-    }
-
-    #[test]
-    fn absurd_sizes_are_errors() {
-        assert!(matches!(Buffer::new(usize::MAX), Err(Error::OutOfMemory { .. })));
-        assert!(matches!(Buffer::new(isize::MAX as usize), Err(Error::OutOfMemory { .. })));
+    fn buffers_are_freed_and_absurd_sizes_are_errors() {
+        let memory = Arc::new(Memory::new(1 << 20));
+        let (a, b) = (Buffer::new(&memory, 1000).unwrap(), Buffer::new(&memory, 0).unwrap());
+        assert_ne!(a.address(), b.address());
+        assert_eq!((a.address() % 256, memory.used()), (0, 1000));
+        assert!(matches!(Buffer::new(&memory, 1 << 21), Err(Error::OutOfMemory { bytes: 0x20_0000, .. })));
+        assert!(matches!(Buffer::new(&memory, usize::MAX), Err(Error::OutOfMemory { .. })));
+        drop((a, b));
+        assert_eq!(memory.used(), 0);
     }
 }

@@ -4,6 +4,7 @@
 //! Every access goes through its lock; a launch takes the locks of all its allocations in one order.
 
 mod foreign;
+#[cfg(feature = "emulator")]
 mod host;
 
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use crate::cuda;
 use crate::device::DeviceInner;
 use crate::error::Result;
 
-pub(crate) use host::Buffer;
+#[cfg(feature = "emulator")]
+use host::Buffer;
 
 /// A range of device memory.
 #[derive(Debug)]
@@ -26,10 +28,12 @@ pub(crate) struct Allocation {
 #[derive(Debug)]
 enum Storage {
     /// Of the emulator.
+    #[cfg(feature = "emulator")]
     Host(Buffer),
     #[cfg(feature = "cuda")]
     Cuda(cuda::Block),
     /// An address of somebody else's CUDA memory, on an emulator: a launch refuses it.
+    #[cfg(feature = "emulator")]
     Unreachable(u64),
 }
 
@@ -46,7 +50,7 @@ impl Allocation {
             #[cfg(feature = "cuda")]
             DeviceInner::Cuda(context) => Storage::Cuda(cuda::Block::allocate(context, bytes)?),
             #[cfg(feature = "emulator")]
-            DeviceInner::Emulator(_) => Storage::Host(Buffer::new(bytes)?),
+            DeviceInner::Emulator(emulator) => Storage::Host(Buffer::new(emulator.memory(), bytes)?),
         };
         Ok(Self { storage, device: Arc::clone(device), bytes })
     }
@@ -59,14 +63,17 @@ impl Allocation {
 
     pub(crate) fn address(&self) -> u64 {
         match &self.storage {
+            #[cfg(feature = "emulator")]
             Storage::Host(buffer) => buffer.address(),
             #[cfg(feature = "cuda")]
             Storage::Cuda(block) => block.address(),
+            #[cfg(feature = "emulator")]
             Storage::Unreachable(address) => *address,
         }
     }
 
     /// Size in bytes; of foreign memory, the range that its view reaches.
+    #[cfg(any(feature = "cuda", test))]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -77,14 +84,25 @@ impl Allocation {
 
     /// Whether launches can reach the memory.
     pub(crate) fn is_reachable(&self) -> bool {
-        !matches!(self.storage, Storage::Unreachable(_))
+        match &self.storage {
+            #[cfg(feature = "emulator")]
+            Storage::Unreachable(_) => false,
+            #[cfg(feature = "emulator")]
+            Storage::Host(_) => true,
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(_) => true,
+        }
     }
 
-    /// The emulator's bytes, if it is emulated.
+    /// The emulator's buffer, if it is emulated.
+    #[cfg(feature = "emulator")]
     pub(crate) fn host(&self) -> Option<&Buffer> {
         match &self.storage {
+            #[cfg(feature = "emulator")]
             Storage::Host(buffer) => Some(buffer),
-            _ => None,
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(_) => None,
+            Storage::Unreachable(_) => None,
         }
     }
 
@@ -93,7 +111,8 @@ impl Allocation {
     pub(crate) fn cuda(&self) -> Option<&cuda::Block> {
         match &self.storage {
             Storage::Cuda(block) => Some(block),
-            _ => None,
+            #[cfg(feature = "emulator")]
+            Storage::Host(_) | Storage::Unreachable(_) => None,
         }
     }
 
@@ -102,7 +121,8 @@ impl Allocation {
     pub(crate) fn into_cuda(self) -> Option<cuda::Block> {
         match self.storage {
             Storage::Cuda(block) => Some(block),
-            _ => None,
+            #[cfg(feature = "emulator")]
+            Storage::Host(_) | Storage::Unreachable(_) => None,
         }
     }
 
@@ -110,9 +130,11 @@ impl Allocation {
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check(offset, bytes.len())?;
         match &self.storage {
-            Storage::Host(buffer) => buffer.write(offset, bytes),
+            #[cfg(feature = "emulator")]
+            Storage::Host(buffer) => buffer.write(offset, bytes)?,
             #[cfg(feature = "cuda")]
             Storage::Cuda(block) => block.write(offset, bytes)?,
+            #[cfg(feature = "emulator")]
             Storage::Unreachable(_) => return Err(unreachable_memory()),
         }
         Ok(())
@@ -121,9 +143,11 @@ impl Allocation {
     /// Fills with zeros.
     pub(crate) fn zero(&self) -> Result<()> {
         match &self.storage {
-            Storage::Host(buffer) => buffer.zero(),
+            #[cfg(feature = "emulator")]
+            Storage::Host(buffer) => buffer.zero()?,
             #[cfg(feature = "cuda")]
             Storage::Cuda(block) => block.zero(self.bytes)?,
+            #[cfg(feature = "emulator")]
             Storage::Unreachable(_) => return Err(unreachable_memory()),
         }
         Ok(())
@@ -132,11 +156,13 @@ impl Allocation {
     /// Bytes from an offset, after the last write.
     pub(crate) fn read(&self, offset: usize, len: usize) -> Result<Vec<u8>> {
         self.check(offset, len)?;
-        let mut bytes = host::zeroed(len)?;
+        let mut bytes = zeroed(len)?;
         match &self.storage {
-            Storage::Host(buffer) => buffer.read(offset, &mut bytes),
+            #[cfg(feature = "emulator")]
+            Storage::Host(buffer) => buffer.read(offset, &mut bytes)?,
             #[cfg(feature = "cuda")]
             Storage::Cuda(block) => block.read(offset, &mut bytes)?,
+            #[cfg(feature = "emulator")]
             Storage::Unreachable(_) => return Err(unreachable_memory()),
         }
         Ok(bytes)
@@ -155,6 +181,16 @@ impl Allocation {
     }
 }
 
+/// Zero bytes on the host, or an error where it has not that many.
+fn zeroed(bytes: usize) -> Result<Vec<u8>> {
+    let mut all = Vec::new();
+    let failed = |_| crate::error::Error::OutOfMemory { bytes: bytes as u64, device: "the host".to_owned() };
+    all.try_reserve_exact(bytes).map_err(failed)?;
+    all.resize(bytes, 0);
+    Ok(all)
+}
+
+#[cfg(feature = "emulator")]
 fn unreachable_memory() -> crate::error::Error {
     crate::error::Error::Layout {
         operation: "copy",

@@ -19,6 +19,8 @@ use super::tensor::{Values, scalar};
 pub(super) const BLOCK: usize = 256;
 /// Reductions run over fewer points than this one point at a time.
 const FEW: usize = 8;
+/// Terms of a reduction that is worth running over at every point anew.
+const LONG: i64 = 32;
 
 /// What is wrong, with values.
 pub(super) type Fail = String;
@@ -410,7 +412,7 @@ impl Evaluator<'_> {
         let bound = self.free.axis_list(axes);
         let lane = scope.lane.map_or(0, |a| self.free.axis(a));
         let varies = scope.points > 1 && (self.free.value(id) & lane != 0 || self.varies(scope));
-        if varies && scope.points >= FEW && !self.ragged(axes, scope) {
+        if varies && scope.points >= FEW && !self.ragged(axes, scope) && !self.runs_along(axes, body, scope) {
             let mut inside = Scope::inside(scope, bound);
             let mut accumulator = accumulator(scope.points)?;
             self.walk(axes, &mut inside, &mut |inside, axis, lower, upper| {
@@ -426,6 +428,7 @@ impl Evaluator<'_> {
         // One point at a time, with the terms side by side.
         let mut results = Column::empty(self.element(id));
         let points = if varies { scope.points } else { 1 };
+        let mut inside = Scope::at_point(scope, 0, bound, &self.free);
         for point in 0..points {
             if active.is_some_and(|a| if points == 1 { !a.contains(&true) } else { !a[point] }) {
                 // Nobody looks.
@@ -433,7 +436,7 @@ impl Evaluator<'_> {
                 results.append(&nothing, 1);
                 continue;
             }
-            let mut inside = Scope::at_point(scope, point, bound, &self.free);
+            inside.move_to(point);
             let mut accumulator = accumulator(1)?;
             self.walk(axes, &mut inside, &mut |inside, axis, lower, upper| {
                 let mut start = lower;
@@ -453,6 +456,36 @@ impl Evaluator<'_> {
             results.append(&accumulator.finish()?, 1);
         }
         Ok(results)
+    }
+
+    /// Whether a long reduction reads memory in order along its innermost axis, and not along the axis of the points.
+    fn runs_along(&self, axes: &[AxisId], body: ValueId, scope: &Scope<'_>) -> bool {
+        let (Some(&last), Some(lane)) = (axes.last(), scope.lane) else { return false };
+        let axis = &self.algorithm.axes[last as usize];
+        let bounds = self.uniform(axis.lower, scope).ok().zip(self.uniform(axis.upper, scope).ok());
+        if bounds.is_none_or(|(lower, upper)| upper.saturating_sub(lower) < LONG) {
+            return false;
+        }
+        let (term, point) = (self.free.axis(last), self.free.axis(lane));
+        let (mut along_terms, mut along_points) = (0, 0);
+        let mut open = vec![body];
+        // A few nodes tell: the choice changes speed only.
+        for _ in 0..64 {
+            let Some(node) = open.pop().and_then(|id| self.algorithm.values.get(id as usize)) else { break };
+            match *node {
+                Value::Read { indices, .. } => {
+                    let last = self.algorithm.index_lists.get(indices.range()).and_then(|list| list.last());
+                    let free = last.map_or(0, |&i| self.free.index(i));
+                    along_terms += usize::from(free & term != 0);
+                    along_points += usize::from(free & point != 0);
+                }
+                Value::Unary(_, a) | Value::Cast(a) => open.push(a),
+                Value::Binary(_, a, b) | Value::Compare(_, a, b) => open.extend([a, b]),
+                Value::Fma(a, b, c) | Value::Select(a, b, c) => open.extend([a, b, c]),
+                _ => {}
+            }
+        }
+        along_terms > along_points
     }
 
     /// Whether fold variables in scope differ from point to point.

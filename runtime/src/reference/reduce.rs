@@ -25,7 +25,7 @@ use super::interval::{Format, Interval, lowest_bit, power_of_two};
 
 /// The running results of one reduction at a number of points.
 pub(super) enum Accumulator {
-    Sum(Vec<Sum>, Format),
+    Sum(Sums),
     Prod(Vec<Prod>, Format),
     /// Terms one after the other.
     Ordered {
@@ -69,7 +69,7 @@ impl Accumulator {
                 let product = op == Reduction::Prod;
                 Self::Ordered { product, element, value: Column::Float(vec![if product { 1.0 } else { 0.0 }; points]) }
             }
-            (Reduction::Sum, Some(format)) => Self::Sum(vec![Sum::default(); points], format),
+            (Reduction::Sum, Some(format)) => Self::Sum(Sums::new(points, format)),
             (Reduction::Prod, Some(format)) => Self::Prod(vec![Prod::default(); points], format),
             (Reduction::Max, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::NEG_INFINITY; points])),
             (Reduction::Min, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::INFINITY; points])),
@@ -96,21 +96,7 @@ impl Accumulator {
     pub(super) fn take(&mut self, terms: &Column, along: Along, count: usize, position: i64, active: Option<&[bool]>) {
         let is_active = |i: usize| active.is_none_or(|a| a[i]);
         match self {
-            Self::Sum(sums, format) => match (terms, along, active) {
-                (Column::Float(values), Along::Terms, None) if values.len() == count => {
-                    sums[0].take_all(values, *format)
-                }
-                (Column::Float(values), Along::Points, None) => {
-                    for (i, sum) in sums.iter_mut().enumerate() {
-                        sum.take(pick(values, i), *format);
-                    }
-                }
-                _ => {
-                    for i in (0..count).filter(|&i| is_active(i)) {
-                        sums[if along == Along::Points { i } else { 0 }].take_set(terms.interval(i), *format);
-                    }
-                }
-            },
+            Self::Sum(sums) => sums.take(terms, along, count, active),
             Self::Prod(products, format) => {
                 for i in (0..count).filter(|&i| is_active(i)) {
                     products[if along == Along::Points { i } else { 0 }].take(terms.interval(i), *format);
@@ -165,7 +151,7 @@ impl Accumulator {
     /// The admissible results; an error message where there is none.
     pub(super) fn finish(self) -> Result<Column, String> {
         Ok(match self {
-            Self::Sum(sums, format) => Column::from_intervals(sums.iter().map(|s| s.finish(format)).collect()),
+            Self::Sum(sums) => sums.finish(),
             Self::Prod(products, format) => Column::from_intervals(products.iter().map(|p| p.finish(format)).collect()),
             Self::Ordered { value, .. } | Self::Exact { value, .. } => value,
             Self::Arg { points, .. } => {
@@ -176,7 +162,86 @@ impl Accumulator {
     }
 }
 
-/// The terms of a float sum so far.
+/// Float sums at a number of points.
+///
+/// Once no sum can be exact any more, and while all terms are finite single values, two numbers a point are enough; they are
+/// kept apart from the rest, so that the loop over the points is a vector loop.
+pub(super) struct Sums {
+    each: Vec<Sum>,
+    format: Format,
+    /// Sum of the terms, and of their magnitudes, that are not in `each` yet.
+    sums: Vec<f64>,
+    magnitudes: Vec<f64>,
+    count: u64,
+    /// Whether two numbers a point are enough.
+    plain: bool,
+    /// Columns taken.
+    taken: u64,
+}
+
+impl Sums {
+    fn new(points: usize, format: Format) -> Self {
+        let zeros = vec![0.0; points];
+        let each = vec![Sum::default(); points];
+        Self { each, format, sums: zeros.clone(), magnitudes: zeros, count: 0, plain: false, taken: 0 }
+    }
+
+    fn take(&mut self, terms: &Column, along: Along, count: usize, active: Option<&[bool]>) {
+        self.taken += 1;
+        // Looked at now and then: the answer changes once.
+        if !self.plain && along == Along::Points && self.taken % 8 == 0 {
+            self.plain = self.format != Format::F64 && self.each.iter().all(|s| s.exact && s.quantum.is_none());
+        }
+        match (terms, along, active) {
+            (Column::Float(values), Along::Points, None) if self.plain && values.iter().all(|x| x.is_finite()) => {
+                self.count += 1;
+                if let &[x] = &values[..] {
+                    self.sums.iter_mut().for_each(|s| *s += x);
+                    self.magnitudes.iter_mut().for_each(|m| *m += x.abs());
+                    return;
+                }
+                for ((sum, magnitude), &x) in self.sums.iter_mut().zip(&mut self.magnitudes).zip(values) {
+                    *sum += x;
+                    *magnitude += x.abs();
+                }
+            }
+            (Column::Float(values), Along::Points, None) if !self.plain => {
+                for (i, sum) in self.each.iter_mut().enumerate() {
+                    sum.take(pick(values, i), self.format);
+                }
+            }
+            (Column::Float(values), Along::Terms, None) if values.len() == count => {
+                self.each[0].take_all(values, self.format);
+            }
+            _ => {
+                self.settle();
+                for i in (0..count).filter(|&i| active.is_none_or(|a| a[i])) {
+                    self.each[if along == Along::Points { i } else { 0 }].take_set(terms.interval(i), self.format);
+                }
+            }
+        }
+    }
+
+    /// Moves everything into `each`.
+    fn settle(&mut self) {
+        for (i, sum) in self.each.iter_mut().enumerate() {
+            sum.lo += self.sums[i];
+            sum.hi += self.sums[i];
+            sum.magnitude += self.magnitudes[i];
+            sum.count += self.count;
+        }
+        self.sums.fill(0.0);
+        self.magnitudes.fill(0.0);
+        (self.count, self.plain) = (0, false);
+    }
+
+    fn finish(mut self) -> Column {
+        self.settle();
+        Column::from_intervals(self.each.iter().map(|s| s.finish(self.format)).collect())
+    }
+}
+
+/// The terms of one float sum so far.
 #[derive(Clone, Debug)]
 pub(super) struct Sum {
     count: u64,
@@ -223,7 +288,7 @@ impl Sum {
     /// Many terms at once: the loop that products spend their time in.
     fn take_all(&mut self, values: &[f64], format: Format) {
         let tracked = self.quantum.is_some() || format == Format::F64 || !self.exact;
-        if tracked || !values.iter().all(|x| x.is_finite()) {
+        if tracked {
             return values.iter().for_each(|&x| self.take(x, format));
         }
         // Four partial sums, so that the additions need not wait for each other.
@@ -236,8 +301,13 @@ impl Sum {
                 magnitudes[i] += four[i].abs();
             }
         }
+        let magnitude = magnitudes.iter().sum::<f64>() + rest.iter().map(|x| x.abs()).sum::<f64>();
+        if !magnitude.is_finite() {
+            // Some term is not finite (finite f32 do not overflow here).
+            return values.iter().for_each(|&x| self.take(x, format));
+        }
         self.lo += sums.iter().chain(rest).sum::<f64>();
-        self.magnitude += magnitudes.iter().sum::<f64>() + rest.iter().map(|x| x.abs()).sum::<f64>();
+        self.magnitude += magnitude;
         self.count += values.len() as u64;
     }
 

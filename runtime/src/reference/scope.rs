@@ -89,6 +89,24 @@ impl<'s> Scope<'s> {
         scope
     }
 
+    /// Moves a scope made by [`at_point`](Self::at_point) to another point of its parent.
+    pub(super) fn move_to(&mut self, point: usize) {
+        let Some(parent) = self.parent else { return };
+        if let Some(lane) = parent.lane
+            && let Place::From(start) = parent.axes[lane as usize]
+        {
+            self.axes[lane as usize] = Place::At(start + point as i64);
+        }
+        for (variable, column) in self.variables.iter_mut().zip(&parent.variables) {
+            if let Some(column) = column
+                && column.len() > 1
+            {
+                *variable = Some(Rc::new(column.only(point)));
+            }
+        }
+        self.forget();
+    }
+
     /// Moves an axis; what was known here no longer is.
     pub(super) fn place(&mut self, axis: AxisId, place: Place) {
         self.axes[axis as usize] = place;

@@ -34,6 +34,20 @@ pub trait Sealed {
 
 /// A tensor that a kernel can read: [`Tensor`](crate::Tensor), [`TensorRef`](crate::TensorRef) or
 /// [`TensorMut`](crate::TensorMut) with elements of type `T` and `R` axes.
+///
+/// ```compile_fail,E0277
+/// # use tilewright::{Device, EmulatorOptions, Input, Tensor};
+/// # let device = Device::emulator(EmulatorOptions::default());
+/// let doubles = Tensor::<f64, 1>::zeros(&device, [8]).unwrap();
+/// let x: &dyn Input<f32, 1> = &doubles; // another element type
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use tilewright::{Device, EmulatorOptions, Input, Tensor};
+/// # let device = Device::emulator(EmulatorOptions::default());
+/// let matrix = Tensor::<f32, 2>::zeros(&device, [8, 8]).unwrap();
+/// let x: &dyn Input<f32, 1> = &matrix; // another rank
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this argument must be a tensor of `{T}` with {R} axes, not `{Self}`",
     label = "expected a tensor of `{T}` with {R} axes",
@@ -42,6 +56,13 @@ pub trait Sealed {
 pub trait Input<T, const R: usize>: Sealed {}
 
 /// A tensor that a kernel can write: [`Tensor`](crate::Tensor) or [`TensorMut`](crate::TensorMut).
+///
+/// ```compile_fail,E0277
+/// # use tilewright::{Device, EmulatorOptions, Output, Tensor};
+/// # let device = Device::emulator(EmulatorOptions::default());
+/// let x = Tensor::<f32, 1>::zeros(&device, [8]).unwrap();
+/// let z: &mut dyn Output<f32, 1> = &mut x.view(); // a view to read
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this argument must be a writable tensor of `{T}` with {R} axes, not `{Self}`",
     label = "expected a writable tensor of `{T}` with {R} axes",

@@ -182,3 +182,48 @@ impl<T: Element, const R: usize> Sealed for Tensor<T, R> {
 
 impl<T: Element, const R: usize> Input<T, R> for Tensor<T, R> {}
 impl<T: Element, const R: usize> Output<T, R> for Tensor<T, R> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EmulatorOptions, Graph, Prepared, Stream};
+
+    #[test]
+    fn handles_cross_threads() {
+        fn check<T: Send + Sync>() {}
+        check::<Tensor<f32, 2>>();
+        check::<TensorRef<'_, f32, 2>>();
+        check::<TensorMut<'_, f32, 2>>();
+        check::<(Device, Stream)>();
+        check::<(Prepared<'_>, Graph<'_>)>();
+    }
+
+    #[test]
+    fn elements_survive_the_device() {
+        let device = Device::emulator(EmulatorOptions::default());
+        let mut x = Tensor::from_slice(&device, &[1_u16, 2, 3, 4, 5, 6], [3, 2]).unwrap();
+        assert_eq!(x.to_vec().unwrap(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(x.view().permute([1, 0]).unwrap().to_vec().unwrap(), [1, 3, 5, 2, 4, 6]);
+        let (left, mut right) = x.split_at_mut(1, 1).unwrap();
+        right.copy_from_slice(&[20, 40, 60]).unwrap();
+        assert_eq!(left.to_vec().unwrap(), [1, 3, 5]);
+        assert_eq!(x.to_vec().unwrap(), [1, 20, 3, 40, 5, 60]);
+        let scalar = Tensor::from_slice(&device, &[true], []).unwrap();
+        assert_eq!(scalar.to_vec().unwrap(), [true]);
+        assert_eq!(Tensor::<i64, 2>::zeros(&device, [2, 1]).unwrap().to_vec().unwrap(), [0, 0]);
+        assert!(Tensor::<f64, 3>::uninit(&device, [2, 0, 7]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn wrong_lengths_and_absurd_shapes_are_errors() {
+        let device = Device::emulator(EmulatorOptions::default());
+        let wrong = Tensor::from_slice(&device, &[1.0_f32; 5], [2, 3]);
+        assert_eq!(wrong.unwrap_err(), Error::Length { shape: vec![2, 3], expected: 6, found: 5 });
+        let mut x = Tensor::<f32, 1>::zeros(&device, [4]).unwrap();
+        assert!(matches!(x.copy_from_slice(&[0.0; 3]), Err(Error::Length { .. })));
+        assert!(matches!(x.split_at_mut(0, 5), Err(Error::Range { .. })));
+        assert!(matches!(x.split_at_mut(1, 0), Err(Error::Axis { .. })));
+        assert!(matches!(Tensor::<f32, 2>::zeros(&device, [usize::MAX, 2]), Err(Error::TooLarge { .. })));
+        assert!(matches!(Tensor::<f32, 1>::zeros(&device, [1 << 40]), Err(Error::OutOfMemory { .. })));
+    }
+}

@@ -147,3 +147,42 @@ fn many_paths_are_walked_once_each() {
     body += "y[i] = if i >= 30 && i < N - 30 { t19[i] } else { 0.0 };";
     accepted("(x: f32[N]) -> (y: f32[N])", &body);
 }
+
+/// Kernels of the kind that people write, and what checking them costs.
+#[test]
+fn whole_kernels_are_checked_in_little_time() {
+    let kernels = [
+        (
+            "(q: f32[H, S, 128], k: f32[H, S, 128], v: f32[H, S, 128], scale: f32) -> (o: f32[H, S, 128])",
+            "s[h, i, j] = scale * dot(|d| q[h, i, d] * k[h, j, d]);
+             m[h, i] = max(|j| s[h, i, j]);
+             p[h, i, j] = exp(s[h, i, j] - m[h, i]);
+             l[h, i] = sum(|j| p[h, i, j]);
+             a[h, i, d] = sum(|j| p[h, i, j] * v[h, j, d]);
+             o[h, i, d] = a[h, i, d] / l[h, i];",
+        ),
+        (
+            "(x: f32[B, C, H, W], w: f32[O, C, 3, 3]) -> (y: f32[B, O, H, W])",
+            "y[b, o, i, j] = sum(|c, r, s| (x[b, c, i + r - 1, j + s - 1] or 0.0) * w[o, c, r, s]);",
+        ),
+        (
+            "(x: f32[H, W]) -> (y: f32[H - 2, W - 2])",
+            "bx[i, j] = x[i, j] + x[i, j + 1] + x[i, j + 2]; y[i, j] = bx[i, j] + bx[i + 1, j] + bx[i + 2, j];",
+        ),
+        (
+            "(x: f32[M, N]) -> (mean: f32[M], m2: f32[M]) where N >= 1",
+            "(mean, m2)[i] = fold(|j| init (0.0, 0.0), step (m, s) => (m + x[i, j], s + x[i, j] * x[i, j]),
+                                  merge ((a, b), (c, d)) => (a + c, b + d));",
+        ),
+        (
+            "(x: f32[B, S, D], table: f32[V, D], pos: i32[B, S]) -> (y: f32[B, S, D])",
+            "y[b, t, d] = x[b, t, d] + (table[pos[b, t], d] or 0.0);",
+        ),
+    ];
+    for (head, body) in kernels {
+        let said = accepted(head, body);
+        // Unoptimised and on a busy machine; a hang is what this is about.
+        assert!(said.time.as_millis() < 500, "{:?} {body}", said.time);
+        println!("{:?} {head}", said.time);
+    }
+}

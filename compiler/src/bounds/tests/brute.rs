@@ -12,15 +12,16 @@ use crate::syntax::{TokenBuffer, parse};
 /// Sizes up to this sum are enumerated.
 const SUM: i128 = 14;
 
-struct Random(u64);
+/// A small generator; the same cases on every run.
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 
-    fn between(&mut self, low: i128, high: i128) -> i128 {
+    pub fn between(&mut self, low: i128, high: i128) -> i128 {
         low + i128::from(self.below(u64::try_from(high - low + 1).expect("low <= high")))
     }
 }
@@ -144,8 +145,8 @@ struct Case {
     condition: Option<Cond>,
     /// The index of `x`, over `i` and `k`; through an intermediate, over its axis, which is called `i` too.
     index: E,
-    /// An intermediate with this extent, read at this index, `or 0.0`.
-    through: Option<(E, E)>,
+    /// An intermediate, read at this index: with this extent and `or 0.0`, or with an inferred domain.
+    through: Option<(Option<E>, E)>,
 }
 
 const FACTS: [Fact; 6] = [
@@ -176,7 +177,10 @@ impl Case {
                 facts.push(fact);
             }
         }
-        let through = (random.below(4) == 0).then(|| (size(random), E::random(random, &[2])));
+        let through = (random.below(3) == 0).then(|| {
+            let extent = (random.below(2) == 0).then(|| size(random));
+            (extent, E::random(random, &[2]))
+        });
         let range = (through.is_none() && random.below(2) == 0).then(|| {
             let low = if random.below(3) == 0 { E::Var(2) } else { E::Lit(random.between(0, 1)) };
             let high = if random.below(3) == 0 {
@@ -202,8 +206,10 @@ impl Case {
         let mut read = format!("x[{}]", self.index.text());
         out += " { ";
         if let Some((extent, index)) = &self.through {
-            write!(out, "t[i in 0..{}] = {read}; ", extent.text()).expect("strings take everything");
-            read = format!("t[{}] or 0.0", index.text());
+            let domain = extent.as_ref().map_or(String::new(), |e| format!(" in 0..{}", e.text()));
+            write!(out, "t[i{domain}] = {read}; ").expect("strings take everything");
+            let or = if extent.is_some() { " or 0.0" } else { "" };
+            read = format!("t[{}]{or}", index.text());
         }
         if let Some(condition) = &self.condition {
             read = format!("if {} {{ {read} }} else {{ 0.0 }}", condition.text());
@@ -229,7 +235,7 @@ impl Case {
                 let index = match &self.through {
                     Some((extent, index)) => {
                         let t = index.eval(&env);
-                        if !(0..extent.eval(&env)).contains(&t) {
+                        if extent.as_ref().is_some_and(|e| !(0..e.eval(&env)).contains(&t)) {
                             continue;
                         }
                         self.index.eval(&[n, m, t, 0])
@@ -263,9 +269,9 @@ impl Case {
 
 #[test]
 fn verdicts_agree_with_enumeration() {
-    let mut random = Random(11);
+    let mut random = Random(1);
     let (mut proved, mut refuted, mut undecided_right, mut undecided_wrong) = (0, 0, 0, 0);
-    for _ in 0..1500 {
+    for _ in 0..4500 {
         let case = Case::random(&mut random);
         let source = case.text();
         let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
@@ -277,10 +283,9 @@ fn verdicts_agree_with_enumeration() {
         let with_empty = admitting_empty(&program, &[]).expect("more sizes are admitted");
         let given = Given { facts: &facts, with_empty: &with_empty };
         let found = walk(&program, given);
-        let verdict = match found.failures.values().next() {
-            Some(places) => report::decide(&program, given, places, 20_000),
-            None => Verdict::Proved,
-        };
+        // Reads of an intermediate are never outside an inferred domain: what is left is the read of `x`.
+        let verdicts = found.failures.values().map(|places| report::decide(&program, given, places, 20_000));
+        let verdict = verdicts.into_iter().find(|v| !v.is_proved()).unwrap_or(Verdict::Proved);
         match (verdict, case.oracle()) {
             (Verdict::Proved, None) => proved += 1,
             (Verdict::Proved, Some(failure)) => panic!("accepted {source}, which fails at {failure:?}"),
@@ -311,7 +316,7 @@ fn verdicts_agree_with_enumeration() {
         }
     }
     println!("{proved} proved, {refuted} refuted, {undecided_right} undecided, {undecided_wrong} failures not found");
-    assert!(proved > 100 && refuted > 300, "{proved} proved, {refuted} refuted");
+    assert!(proved > 1500 && refuted > 1500, "{proved} proved, {refuted} refuted");
     assert_eq!(undecided_wrong, 0, "a failure within a sum of {SUM} is always found");
-    assert!(undecided_right <= 2, "{undecided_right} undecided");
+    assert!(undecided_right <= 8, "{undecided_right} undecided: this number may only fall");
 }

@@ -2,6 +2,7 @@
 
 mod accept;
 mod brute;
+mod others;
 mod refuse;
 
 use super::{Bounds, check};
@@ -16,6 +17,8 @@ struct Said {
     bounds: Bounds,
     codes: Vec<&'static str>,
     text: String,
+    /// What the checks took.
+    time: std::time::Duration,
 }
 
 /// Parses, builds and checks one kernel.
@@ -31,10 +34,12 @@ fn run(source: &str) -> Said {
     assert!(found.is_empty(), "{}\n{source}", Renderer::new(&map).report(&found.finish()));
     let constraints: Vec<_> = program.facts.iter().map(|f| f.constraint.clone()).collect();
     let facts = Facts::new(&program.dims, &constraints).expect("the facts of a test are consistent");
+    let start = std::time::Instant::now();
     let bounds = check(&program, &facts, &mut found);
+    let time = start.elapsed();
     let codes = found.found().iter().map(|d| d.code.row().code).collect();
     let text = Renderer::new(&map).report(&found.finish());
-    Said { program, bounds, codes, text }
+    Said { program, bounds, codes, text, time }
 }
 
 /// A kernel from its head and body.

@@ -9,6 +9,11 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 use super::super::{IndexOp, Op, Range, Type, Value, ValueId};
 use super::Builder;
 
+/// How deep into a sum a multiple of the divisor is looked for.
+const SPLIT_DEPTH: u32 = 8;
+/// How many such multiples are taken out of one sum.
+const SPLIT_TERMS: u32 = 8;
+
 /// What an index type holds.
 const fn width(ty: Type) -> Range {
     match ty {
@@ -143,6 +148,11 @@ impl Builder {
 
     /// ⌊a / b⌋ for b > 0
     pub fn index_div(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.divided(a, b, SPLIT_TERMS)
+    }
+
+    /// The quotient, without up to `terms` multiples of the divisor that the dividend is a sum of.
+    fn divided(&mut self, a: ValueId, b: ValueId, terms: u32) -> ValueId {
         let ty = self.ty(a);
         if let Some(divisor) = self.kernel.index_literal(b).filter(|d| *d > 0) {
             if divisor == 1 {
@@ -155,9 +165,11 @@ impl Builder {
             if range.low == range.high {
                 return self.index_literal(ty, range.low);
             }
-            if let Some((multiple, rest)) = self.split_multiple(a, divisor) {
+            if terms > 0
+                && let Some((multiple, rest)) = self.split_multiple(a, divisor, SPLIT_DEPTH)
+            {
                 // ⌊(x·d + r) / d⌋ = x + ⌊r / d⌋
-                let rest = rest.map(|rest| self.index_div(rest, b));
+                let rest = rest.map(|rest| self.divided(rest, b, terms - 1));
                 return rest.map_or(multiple, |rest| self.index_add(multiple, rest));
             }
         }
@@ -166,6 +178,11 @@ impl Builder {
 
     /// a − b·⌊a / b⌋ for b > 0
     pub fn index_mod(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.remaining(a, b, SPLIT_TERMS)
+    }
+
+    /// The remainder, as [`divided`](Self::divided) finds the quotient.
+    fn remaining(&mut self, a: ValueId, b: ValueId, terms: u32) -> ValueId {
         let ty = self.ty(a);
         if let Some(divisor) = self.kernel.index_literal(b).filter(|d| *d > 0) {
             if divisor == 1 {
@@ -178,9 +195,11 @@ impl Builder {
             if range.low >= 0 && range.high < divisor {
                 return a;
             }
-            if let Some((_, rest)) = self.split_multiple(a, divisor) {
+            if terms > 0
+                && let Some((_, rest)) = self.split_multiple(a, divisor, SPLIT_DEPTH)
+            {
                 return match rest {
-                    Some(rest) => self.index_mod(rest, b),
+                    Some(rest) => self.remaining(rest, b, terms - 1),
                     None => self.index_literal(ty, 0),
                 };
             }
@@ -309,7 +328,7 @@ impl Builder {
 
     /// x and r of a value x·d + r; no r if it is 0. The parts are read on their own, so both must fit the width: for 32 bits that
     /// is known only of terms that are not negative.
-    fn split_multiple(&mut self, value: ValueId, divisor: i64) -> Option<(ValueId, Option<ValueId>)> {
+    fn split_multiple(&mut self, value: ValueId, divisor: i64, depth: u32) -> Option<(ValueId, Option<ValueId>)> {
         if let Some((x, c)) = self.times_literal(value) {
             if c % divisor != 0 {
                 return None;
@@ -323,11 +342,11 @@ impl Builder {
         {
             return None;
         }
-        // A sum is flattened at most as deep as it was written, so the recursion ends.
-        if let Some((multiple, rest)) = self.split_multiple(a, divisor) {
+        let depth = depth.checked_sub(1)?;
+        if let Some((multiple, rest)) = self.split_multiple(a, divisor, depth) {
             return Some((multiple, Some(rest.map_or(b, |rest| self.index_add(rest, b)))));
         }
-        let (multiple, rest) = self.split_multiple(b, divisor)?;
+        let (multiple, rest) = self.split_multiple(b, divisor, depth)?;
         Some((multiple, Some(rest.map_or(a, |rest| self.index_add(a, rest)))))
     }
 }

@@ -127,6 +127,11 @@ fn deep_expressions_are_survived() {
 }
 
 #[test]
+fn braces_between_parameters_are_stepped_over() {
+    survive("kernel K(x: f32[N] {} {}, {} y: f32[N] {}) -> ({} z: f32[N]) { z[i] = x[i]; }");
+}
+
+#[test]
 fn extreme_numbers_are_survived() {
     for body in [
         "y[i] = x[i + 9223372036854775807] or 0.0;",

@@ -2,6 +2,7 @@
 
 mod accept;
 mod hostile;
+mod ranges;
 mod refuse;
 
 use super::{Obligation, Program, build};

@@ -158,6 +158,22 @@ impl Lowering<'_> {
                 }
             }
         }
+        // A parameter at a fixed address is a constant of the launch.
+        if let (Space::Param, None, [Some(d)], Ok(offset)) =
+            (space, address.base, &slots[..], u32::try_from(address.offset))
+        {
+            let bytes = ty.bytes();
+            let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.kernel.param_bytes);
+            if fits && offset % bytes == 0 {
+                match (*d, self.slots.param(offset, bytes as u8, ty.is_signed(), *d)) {
+                    (Slot::Narrow(d), Some(Slot::Narrow(a))) => self.emit(Op::Mov { d, a }),
+                    (Slot::Wide(d), Some(Slot::Wide(a))) => self.emit(Op::MovWide { d, a }),
+                    _ => return refuse("no room for a register"),
+                }
+                self.trim(&narrow);
+                return Ok(());
+            }
+        }
         let data = self.push(slots);
         self.emit(Op::Load(Access {
             space,
@@ -168,11 +184,16 @@ impl Lowering<'_> {
             strength,
             data,
         }));
-        for slot in narrow {
-            let (Slot::Narrow(d), Some(Slot::Narrow(b))) = (slot, self.slots.constant(32, 0xffff)) else { continue };
+        self.trim(&narrow);
+        Ok(())
+    }
+
+    /// Cuts sign-extended values down to their 16-bit registers.
+    fn trim(&mut self, slots: &[Slot]) {
+        for slot in slots {
+            let (Slot::Narrow(d), Some(Slot::Narrow(b))) = (*slot, self.slots.constant(32, 0xffff)) else { continue };
             self.emit(Op::Int2 { op: crate::lanes::int::Int2::And, width: crate::lanes::int::Width::W32, d, a: d, b });
         }
-        Ok(())
     }
 
     pub(super) fn atomic(&mut self, atomic: Atomic, inst: &Source) -> Lowered<()> {

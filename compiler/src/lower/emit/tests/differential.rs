@@ -12,6 +12,19 @@ fn computed() -> impl Iterator<Item = ElementType> {
     ElementType::ALL.into_iter().filter(|element| !matches!(element, Tf32 | E4m3 | E5m2))
 }
 
+/// Results as they are, and for integers also extended to 64 bits: a register that was not wrapped would show there.
+fn extended(builder: &mut Builder, results: Vec<ValueId>) -> Vec<ValueId> {
+    let integer = |v: &ValueId| builder.ty(*v).element().is_some_and(|element| element.is_integer() && element != I64);
+    let narrow: Vec<_> = results.iter().copied().filter(integer).collect();
+    results.into_iter().chain(narrow.into_iter().map(|v| builder.cast(v, I64))).collect()
+}
+
+/// The types of what [`extended`] gives for `count` results.
+fn extended_types(element: ElementType, count: usize) -> Vec<ElementType> {
+    let narrow = if element.is_integer() && element != I64 { count } else { 0 };
+    [vec![element; count], vec![I64; narrow]].concat()
+}
+
 /// All pairs of two lists.
 fn pairs(a: &[u64], b: &[u64]) -> (Vec<u64>, Vec<u64>) {
     a.iter().flat_map(|x| b.iter().map(move |y| (*x, *y))).unzip()
@@ -37,10 +50,17 @@ fn unary_operations() {
     for element in computed() {
         let a = oracle::edges(element);
         let ops: Vec<_> = ops.into_iter().filter(|op| oracle::unary(*op, element, a[0]).is_some()).collect();
-        let results = vec![element; ops.len()];
-        let found = run(&[(element, &a)], &results, |b, v| ops.iter().map(|op| b.unary(*op, v[0])).collect());
-        for (op, found) in ops.iter().zip(found) {
-            check(&format!("{op:?}"), element, &[&a], &found, |n| oracle::unary(*op, element, a[n]));
+        let results = extended_types(element, ops.len());
+        let found = run(&[(element, &a)], &results, |b, v| {
+            let found = ops.iter().map(|op| b.unary(*op, v[0])).collect();
+            extended(b, found)
+        });
+        for (n, found) in found.iter().enumerate() {
+            let (op, ty) = (ops[n % ops.len()], results[n]);
+            check(&format!("{op:?}"), ty, &[&a], found, |n| {
+                oracle::unary(op, element, a[n])
+                    .map(|bits| if ty == element { bits } else { oracle::cast(element, ty, bits) })
+            });
         }
     }
 }
@@ -56,11 +76,18 @@ fn binary_operations() {
             .into_iter()
             .filter(|op| oracle::binary(*op, element, one, one).is_some())
             .collect();
-        let results = vec![element; ops.len()];
+        let results = extended_types(element, ops.len());
         let inputs = [(element, a.as_slice()), (element, b.as_slice())];
-        let found = run(&inputs, &results, |builder, v| ops.iter().map(|op| builder.binary(*op, v[0], v[1])).collect());
-        for (op, found) in ops.iter().zip(found) {
-            check(&format!("{op:?}"), element, &[&a, &b], &found, |n| oracle::binary(*op, element, a[n], b[n]));
+        let found = run(&inputs, &results, |builder, v| {
+            let found = ops.iter().map(|op| builder.binary(*op, v[0], v[1])).collect();
+            extended(builder, found)
+        });
+        for (n, found) in found.iter().enumerate() {
+            let (op, ty) = (ops[n % ops.len()], results[n]);
+            check(&format!("{op:?}"), ty, &[&a, &b], found, |n| {
+                let bits = oracle::binary(op, element, a[n], b[n]);
+                bits.map(|bits| if ty == element { bits } else { oracle::cast(element, ty, bits) })
+            });
         }
     }
 }
@@ -153,9 +180,9 @@ fn bits_shifts_and_high_products() {
         let found = run(&inputs, &[element], |builder, v| vec![builder.mul_high(v[0], v[1])]);
         check("mul_high", element, &[&a, &b], &found[0], |n| {
             let product = if element == U64 {
-                (u128::from(a[n]) * u128::from(b[n]) >> 64) as i128
+                ((u128::from(a[n]) * u128::from(b[n])) >> 64) as i128
             } else {
-                signed(a[n]) * signed(b[n]) >> width
+                (signed(a[n]) * signed(b[n])) >> width
             };
             Some(product as u64 & oracle::mask(element))
         });
@@ -166,11 +193,12 @@ fn bits_shifts_and_high_products() {
 #[test]
 fn index_arithmetic() {
     type Build = fn(&mut Builder, ValueId, ValueId) -> ValueId;
+    type Host = fn(i64, i64) -> i64;
     let dividends: Vec<i64> = (-20..21).chain([-1000, 1000, 2047, 2048, -2048, -2049, 1 << 20]).collect();
     let divisors = [1_i64, 2, 3, 7, 8, 64, 1000];
     let (a, b): (Vec<_>, Vec<_>) =
         pairs(&dividends.iter().map(|v| *v as u64).collect::<Vec<_>>(), &divisors.map(|v| v as u64));
-    let ops: [(Build, fn(i64, i64) -> i64); 9] = [
+    let ops: [(Build, Host); 9] = [
         (Builder::index_add, |x, y| x + y),
         (Builder::index_sub, |x, y| x - y),
         (Builder::index_mul, |x, y| x * y),

@@ -9,8 +9,9 @@ use crate::kernel_ir::{Builder, Guard, Kernel, Type, ValueId};
 
 /// `count` elements that are all different where the type allows it, and never NaN.
 fn pattern(element: ElementType, count: usize) -> Vec<u64> {
-    let bits =
-        |n: usize| if element == Bool { (n % 3 == 0) as u64 } else { (n as u64).wrapping_mul(0x0101_0101_0101_0163) };
+    let bits = |n: usize| {
+        if element == Bool { u64::from(n.is_multiple_of(3)) } else { (n as u64).wrapping_mul(0x0101_0101_0101_0163) }
+    };
     // Clear an exponent bit of floats: whether NaN payloads survive is not asked here.
     let finite = if element.is_float() { !(1 << (8 * element.bytes() - 2)) } else { u64::MAX };
     (0..count).map(|n| bits(n) & oracle::mask(element) & finite).collect()

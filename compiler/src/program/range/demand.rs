@@ -1,0 +1,342 @@
+//! What one read demands: indices in normal form, their extreme values over the ranges of their axes, and the conditions
+//! around a read that narrow those ranges.
+
+use tilewright_kernel::Size;
+use tilewright_kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Unary, Value, ValueId};
+
+use super::super::equations::ReadSite;
+use super::{Infer, Range, State};
+use crate::extent::{Atom, Expr, Term, Var};
+use crate::syntax::Span;
+
+/// Why a demand has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It depends on a range that is not known yet.
+    NotYet,
+    /// It has no simple form.
+    Never,
+    /// It depends on a range that is wrong.
+    Poison,
+}
+
+impl Infer<'_> {
+    /// Whether a ≥ b; `None` if it is not known.
+    pub(super) fn at_least(&self, a: &Expr, b: &Expr) -> Option<bool> {
+        self.sign(&a.sub(b)).ok()
+    }
+
+    pub(super) fn same(&self, a: &Range, b: &Range) -> bool {
+        let equal = |a: &Expr, b: &Expr| self.facts.normal(&a.sub(b)).as_constant() == Some(0);
+        equal(&a.lower, &b.lower) && equal(&a.upper, &b.upper)
+    }
+
+    /// The variable that stands for an axis.
+    fn var(&self, axis: AxisId) -> Var {
+        Var::try_from(self.signature.dims.len()).unwrap_or(Var::MAX).saturating_add(axis)
+    }
+
+    pub(super) fn size(&self, size: &Size) -> Expr {
+        self.facts.normal(&Expr::from_size(size))
+    }
+
+    /// The normal form of an index; unknown if it is read from memory.
+    pub(super) fn expr(&self, id: IndexId) -> Expr {
+        self.facts.normal(
+            &self
+                .raw_expr(id, &mut |_, a, b, is_quotient| Ok(if is_quotient { a.floor_div(b) } else { a.modulo(b) }))
+                .unwrap_or_else(|_| Expr::unknown()),
+        )
+    }
+
+    /// The normal form of an index, with `divide(divides an axis, a, b, is a quotient)` for `/` and `%`.
+    fn raw_expr(&self, id: IndexId, divide: &mut Divide<'_>) -> Result<Expr, Stop> {
+        let mut pair = |a, b| Ok((self.raw_expr(a, divide)?, self.raw_expr(b, divide)?));
+        Ok(match self.nodes.indices[id as usize] {
+            Index::Literal(c) => Expr::constant(i128::from(c)),
+            Index::Dim(d) => Expr::var(Var::from(d)),
+            Index::Axis(a) => Expr::var(self.var(a)),
+            Index::Value(_) => Expr::unknown(),
+            Index::Add(a, b) => {
+                let (a, b) = pair(a, b)?;
+                a.add(&b)
+            }
+            Index::Sub(a, b) => {
+                let (a, b) = pair(a, b)?;
+                a.sub(&b)
+            }
+            Index::Mul(a, b) => {
+                let (a, b) = pair(a, b)?;
+                a.mul(&b)
+            }
+            Index::Div(a, b) | Index::Mod(a, b) => {
+                let is_quotient = matches!(self.nodes.indices[id as usize], Index::Div(..));
+                let varies = self.nodes.varies[a as usize];
+                let (a, b) = pair(a, b)?;
+                divide(varies, &a, &b, is_quotient)?
+            }
+        })
+    }
+
+    /// The values that an index takes at a read. Exact for axes that occur linearly; a quotient or remainder of axes is
+    /// bounded apart from other occurrences of the same axes.
+    pub(super) fn demand(&self, index: IndexId, site: &ReadSite) -> Result<Range, Stop> {
+        let narrowed = self.narrowed(site);
+        let first_fresh = self.var(AxisId::try_from(self.states.len()).unwrap_or(AxisId::MAX));
+        // Quotients and remainders become variables of their own, with ranges.
+        let mut fresh: Vec<Range> = Vec::new();
+        let form = self.raw_expr(index, &mut |varies, a, b, is_quotient| {
+            if !varies {
+                return Ok(if is_quotient { a.floor_div(b) } else { a.modulo(b) });
+            }
+            let range = if is_quotient {
+                let (low, high) =
+                    (self.extreme(a, false, &narrowed, &fresh)?, self.extreme(a, true, &narrowed, &fresh)?);
+                Range { lower: low.floor_div(b), upper: high.floor_div(b).add(&Expr::constant(1)) }
+            } else {
+                Range { lower: Expr::constant(0), upper: b.clone() }
+            };
+            fresh.push(range);
+            Ok(Expr::var(first_fresh + Var::try_from(fresh.len() - 1).map_err(|_| Stop::Never)?))
+        })?;
+        let lower = self.extreme(&form, false, &narrowed, &fresh)?;
+        let upper = self.extreme(&form, true, &narrowed, &fresh)?.add(&Expr::constant(1));
+        Ok(Range { lower, upper })
+    }
+
+    /// The greatest value of `form` over the ranges of its variables, or the least.
+    fn extreme(
+        &self,
+        form: &Expr,
+        greatest: bool,
+        narrowed: &[(AxisId, Range)],
+        fresh: &[Range],
+    ) -> Result<Expr, Stop> {
+        let dims = self.var(0);
+        let first_fresh = self.states.len();
+        let mut form = self.facts.normal(form);
+        // Each step removes the innermost axis: the bounds of an axis mention outer axes only.
+        while let Some(var) = form.vars().into_iter().filter(|&v| v >= dims).max() {
+            let atom = Atom::Var(var);
+            let (with, without): (Vec<&Term>, Vec<&Term>) = form.terms().iter().partition(|t| t.atoms.contains(&atom));
+            let mut coefficient = Expr::constant(0);
+            for term in with {
+                let mut rest = Expr::constant(term.coefficient);
+                let mut seen = false;
+                for factor in &term.atoms {
+                    if *factor == atom && !seen {
+                        seen = true;
+                    } else {
+                        rest = rest.mul(&factor_expr(factor));
+                    }
+                }
+                coefficient = coefficient.add(&rest);
+            }
+            // Inside a quotient, or multiplied by another axis.
+            if coefficient.vars().iter().any(|&v| v >= dims)
+                || without.iter().any(|t| term_expr(t).vars().contains(&var))
+            {
+                return Err(Stop::Never);
+            }
+            let axis = var - dims;
+            let range = match narrowed.iter().find(|(a, _)| *a == axis) {
+                Some((_, range)) => range.clone(),
+                None => match (axis as usize).checked_sub(first_fresh) {
+                    Some(position) => fresh.get(position).cloned().ok_or(Stop::Never)?,
+                    None => self.known(axis)?,
+                },
+            };
+            let up = self.sign(&coefficient)? == greatest;
+            let bound = if up { range.upper.sub(&Expr::constant(1)) } else { range.lower };
+            let rest = without.iter().fold(Expr::constant(0), |sum, t| sum.add(&term_expr(t)));
+            form = self.facts.normal(&rest.add(&coefficient.mul(&bound)));
+        }
+        if form.is_unknown() { Err(Stop::Never) } else { Ok(form) }
+    }
+
+    /// Whether an expression of sizes is at least 0, or at most 0.
+    fn sign(&self, form: &Expr) -> Result<bool, Stop> {
+        let form = self.facts.normal(form);
+        match form.as_constant() {
+            Some(value) => Ok(value >= 0),
+            None if form.is_unknown() => Err(Stop::Never),
+            None if self.facts.proves_nonnegative(&form) => Ok(true),
+            None if self.facts.proves_nonnegative(&form.scale(-1)) => Ok(false),
+            None => Err(Stop::Never),
+        }
+    }
+
+    fn known(&self, axis: AxisId) -> Result<Range, Stop> {
+        match &self.states[axis as usize] {
+            State::Known(range) => Ok(range.clone()),
+            State::Unknown => Err(Stop::NotYet),
+            State::Poison => Err(Stop::Poison),
+        }
+    }
+
+    /// Ranges of axes as the conditions around a read narrow them.
+    fn narrowed(&self, site: &ReadSite) -> Vec<(AxisId, Range)> {
+        let mut at_least_zero = Vec::new();
+        let mut guard = site.guard;
+        while let Some(position) = guard {
+            let entry = self.sites.guards[position as usize];
+            self.constraints(entry.condition, entry.holds, &mut at_least_zero);
+            guard = entry.outer;
+        }
+        let mut ranges: Vec<(AxisId, Range)> = Vec::new();
+        for form in at_least_zero {
+            self.narrow(&form, &mut ranges);
+        }
+        ranges
+    }
+
+    /// Exprs that are at least 0 where `condition` holds (or fails).
+    fn constraints(&self, condition: ValueId, holds: bool, out: &mut Vec<Expr>) {
+        match self.nodes.values[condition as usize] {
+            Value::Unary(Unary::Not, inner) => self.constraints(inner, !holds, out),
+            Value::Binary(Binary::And, a, b) if holds => {
+                self.constraints(a, true, out);
+                self.constraints(b, true, out);
+            }
+            Value::Binary(Binary::Or, a, b) if !holds => {
+                self.constraints(a, false, out);
+                self.constraints(b, false, out);
+            }
+            Value::CompareIndex(op, a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                let op = if holds { op } else { negated(op) };
+                let (ge, le) = (a.sub(&b), b.sub(&a));
+                let less_one = |form: Expr| form.sub(&Expr::constant(1));
+                match op {
+                    Compare::Ge => out.push(ge),
+                    Compare::Gt => out.push(less_one(ge)),
+                    Compare::Le => out.push(le),
+                    Compare::Lt => out.push(less_one(le)),
+                    Compare::Eq => out.extend([ge, le]),
+                    Compare::Ne => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Narrows the innermost axis of `form`, if it occurs with coefficient ±1, knowing that the form is at least 0.
+    fn narrow(&self, form: &Expr, ranges: &mut Vec<(AxisId, Range)>) {
+        let dims = self.var(0);
+        let Some(var) = form.vars().into_iter().max().filter(|&v| v >= dims && !form.is_unknown()) else { return };
+        let axis = var - dims;
+        let alone = form.terms().iter().find(|t| t.atoms == [Atom::Var(var)]);
+        let Some(coefficient) = alone.map(|t| t.coefficient).filter(|c| c.abs() == 1) else { return };
+        let rest = form.sub(&Expr::var(var).scale(coefficient));
+        if rest.vars().contains(&var) {
+            return;
+        }
+        let known = ranges.iter().position(|(a, _)| *a == axis);
+        let mut range = match known {
+            Some(at) => ranges[at].1.clone(),
+            None => match self.known(axis) {
+                Ok(range) => range,
+                Err(_) => return,
+            },
+        };
+        if coefficient > 0 {
+            // axis ≥ −rest
+            let lower = rest.scale(-1);
+            if self.at_least(&range.lower, &lower) != Some(true) {
+                range.lower = lower;
+            }
+        } else {
+            // axis ≤ rest
+            let upper = rest.add(&Expr::constant(1));
+            if self.at_least(&upper, &range.upper) != Some(true) {
+                range.upper = upper;
+            }
+        }
+        match known {
+            Some(at) => ranges[at].1 = range,
+            None => ranges.push((axis, range)),
+        }
+    }
+
+    /// An index with the value of `form`; `None` if it has none.
+    pub(super) fn index_of(&mut self, form: &Expr, span: Span) -> Option<IndexId> {
+        if form.is_unknown() {
+            return None;
+        }
+        // Positive terms first and the constant last, as people write them.
+        let mut terms: Vec<&Term> = form.terms().iter().collect();
+        terms.sort_by_key(|t| (t.atoms.is_empty(), t.coefficient < 0));
+        let mut sum: Option<IndexId> = None;
+        for term in terms {
+            let magnitude = i64::try_from(term.coefficient.checked_abs()?).ok()?;
+            let negative = term.coefficient < 0;
+            let mut product: Option<IndexId> = None;
+            if magnitude != 1 || term.atoms.is_empty() {
+                let value = if negative && sum.is_none() { -magnitude } else { magnitude };
+                product = Some(self.nodes.index(Index::Literal(value), span));
+            } else if negative && sum.is_none() {
+                product = Some(self.nodes.index(Index::Literal(-1), span));
+            }
+            for atom in &term.atoms {
+                let factor = self.index_of_atom(atom, span)?;
+                product = Some(match product {
+                    Some(product) => self.nodes.index(Index::Mul(product, factor), span),
+                    None => factor,
+                });
+            }
+            let product = product?;
+            sum = Some(match sum {
+                None => product,
+                Some(sum) if negative => self.nodes.index(Index::Sub(sum, product), span),
+                Some(sum) => self.nodes.index(Index::Add(sum, product), span),
+            });
+        }
+        Some(sum.unwrap_or_else(|| self.nodes.index(Index::Literal(0), span)))
+    }
+
+    fn index_of_atom(&mut self, atom: &Atom, span: Span) -> Option<IndexId> {
+        let dims = self.var(0);
+        match atom {
+            Atom::Var(var) if *var < dims => Some(self.nodes.index(Index::Dim(u16::try_from(*var).ok()?), span)),
+            Atom::Var(var) => Some(self.nodes.index(Index::Axis(var - dims), span)),
+            Atom::Quotient { of, by } => {
+                let (of, by) = (self.index_of(of, span)?, self.index_of(by, span)?);
+                Some(self.nodes.index(Index::Div(of, by), span))
+            }
+        }
+    }
+
+    pub(super) fn show(&self, range: &Range) -> String {
+        let dims = self.var(0);
+        let names = |var: Var| match var.checked_sub(dims) {
+            Some(axis) => self.nodes.axes.get(axis as usize).map_or("?".to_owned(), |a| a.name.to_string()),
+            None => self.signature.dims.get(var as usize).map_or("?".to_owned(), |d| d.name.to_string()),
+        };
+        format!("{}..{}", range.lower.show(&names), range.upper.show(&names))
+    }
+}
+
+/// What becomes of `/` and `%`: see [`Infer::raw_expr`].
+type Divide<'d> = dyn FnMut(bool, &Expr, &Expr, bool) -> Result<Expr, Stop> + 'd;
+
+fn factor_expr(atom: &Atom) -> Expr {
+    match atom {
+        Atom::Var(var) => Expr::var(*var),
+        Atom::Quotient { of, by } => of.floor_div(by),
+    }
+}
+
+fn term_expr(term: &Term) -> Expr {
+    term.atoms.iter().fold(Expr::constant(term.coefficient), |product, atom| product.mul(&factor_expr(atom)))
+}
+
+fn negated(op: Compare) -> Compare {
+    match op {
+        Compare::Eq => Compare::Ne,
+        Compare::Ne => Compare::Eq,
+        Compare::Lt => Compare::Ge,
+        Compare::Ge => Compare::Lt,
+        Compare::Gt => Compare::Le,
+        Compare::Le => Compare::Gt,
+    }
+}

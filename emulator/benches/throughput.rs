@@ -1,0 +1,165 @@
+//! Thread instructions per second, with and without sanitizers, on one host thread. `cargo bench -p tilewright-emulator`; a dev build is
+//! measured with `cargo bench --profile dev`.
+
+use divan::counter::ItemsCount;
+use tilewright_emulator::{Launch, Memory, Options, Program, Sanitizers};
+
+fn main() {
+    divan::main();
+}
+
+const HEAD: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
+
+const SAXPY: &str = ".visible .entry k(.param .u64 x, .param .u64 y, .param .u32 n) {
+.reg .pred %p; .reg .b32 %r<8>; .reg .f32 %f<4>; .reg .b64 %rd<8>;
+ld.param.u64 %rd0, [x];
+ld.param.u64 %rd1, [y];
+ld.param.u32 %r0, [n];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %ntid.x;
+mov.u32 %r3, %tid.x;
+mad.lo.u32 %r4, %r1, %r2, %r3;
+setp.ge.u32 %p, %r4, %r0;
+@%p bra DONE;
+mul.wide.u32 %rd2, %r4, 4;
+add.u64 %rd3, %rd0, %rd2;
+add.u64 %rd4, %rd1, %rd2;
+ld.global.f32 %f1, [%rd3];
+ld.global.f32 %f2, [%rd4];
+fma.rn.f32 %f2, %f1, 0f40000000, %f2;
+st.global.f32 [%rd4], %f2;
+DONE:
+ret;
+}";
+
+const INTEGER_LOOP: &str = ".visible .entry k(.param .u64 x, .param .u64 y, .param .u32 n) {
+.reg .pred %p; .reg .b32 %r<8>; .reg .b64 %rd<8>;
+ld.param.u64 %rd0, [x];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, 0;
+mov.u32 %r3, %r1;
+L:
+mad.lo.u32 %r3, %r3, 1664525, 1013904223;
+xor.b32 %r3, %r3, %r2;
+shr.u32 %r4, %r3, 3;
+add.u32 %r3, %r3, %r4;
+add.u32 %r2, %r2, 1;
+setp.lt.u32 %p, %r2, 256;
+@%p bra L;
+mul.wide.u32 %rd2, %r1, 4;
+add.u64 %rd3, %rd0, %rd2;
+st.global.u32 [%rd3], %r3;
+ret;
+}";
+
+const FMA_LOOP: &str = ".visible .entry k(.param .u64 x, .param .u64 y, .param .u32 n) {
+.reg .pred %p; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 %rd<8>;
+ld.param.u64 %rd0, [x];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, 0;
+cvt.rn.f32.u32 %f0, %r1;
+mov.f32 %f1, 0f3F800000;
+mov.f32 %f2, 0f3F800000;
+L:
+fma.rn.f32 %f1, %f1, 0f3F000000, %f0;
+fma.rn.f32 %f2, %f2, 0f3F000000, %f1;
+fma.rn.f32 %f1, %f1, 0f3F000000, %f2;
+fma.rn.f32 %f2, %f2, 0f3F000000, %f0;
+add.u32 %r2, %r2, 1;
+setp.lt.u32 %p, %r2, 256;
+@%p bra L;
+add.f32 %f1, %f1, %f2;
+mul.wide.u32 %rd2, %r1, 4;
+add.u64 %rd3, %rd0, %rd2;
+st.global.f32 [%rd3], %f1;
+ret;
+}";
+
+const REDUCTION: &str = ".visible .entry k(.param .u64 x, .param .u64 y, .param .u32 n) {
+.reg .pred %p; .reg .b32 %r<12>; .reg .f32 %f<4>; .reg .b64 %rd<8>;
+.shared .align 4 .b8 buf[1024];
+ld.param.u64 %rd0, [x];
+ld.param.u64 %rd1, [y];
+mov.u32 %r1, %tid.x;
+mov.u32 %r5, %ctaid.x;
+shl.b32 %r2, %r1, 2;
+mov.u32 %r3, buf;
+add.u32 %r2, %r2, %r3;
+mad.lo.u32 %r6, %r5, 256, %r1;
+mul.wide.u32 %rd2, %r6, 4;
+add.u64 %rd2, %rd0, %rd2;
+ld.global.f32 %f1, [%rd2];
+st.shared.f32 [%r2], %f1;
+mov.u32 %r4, 128;
+L:
+bar.sync 0;
+setp.ge.u32 %p, %r1, %r4;
+@%p bra SKIP;
+shl.b32 %r7, %r4, 2;
+add.u32 %r7, %r7, %r2;
+ld.shared.f32 %f1, [%r2];
+ld.shared.f32 %f2, [%r7];
+add.f32 %f1, %f1, %f2;
+st.shared.f32 [%r2], %f1;
+SKIP:
+shr.u32 %r4, %r4, 1;
+setp.ne.u32 %p, %r4, 0;
+@%p bra L;
+setp.ne.u32 %p, %r1, 0;
+@%p bra DONE;
+mul.wide.u32 %rd3, %r5, 4;
+add.u64 %rd3, %rd1, %rd3;
+st.global.f32 [%rd3], %f1;
+DONE:
+ret;
+}";
+
+fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, sanitizers: Sanitizers) {
+    let program = Program::parse(&format!("{HEAD}{kernel}")).expect("the kernels of this file are well formed");
+    let memory = Memory::new(1 << 28);
+    let words = u64::from(grid) * 256;
+    let x = memory.alloc(words * 4, "x").expect("the capacity suffices");
+    let y = memory.alloc(words * 4, "y").expect("the capacity suffices");
+    memory.fill(x, words * 4, 0).expect("the range is allocated");
+    memory.fill(y, words * 4, 0).expect("the range is allocated");
+    let launch = Launch {
+        entry: "k".into(),
+        grid: [grid, 1, 1],
+        block: [256, 1, 1],
+        args: vec![x.into(), y.into(), ((words) as u32).into()],
+        ..Launch::default()
+    };
+    let options = Options { sanitizers, threads: Some(1), ..Options::default() };
+    let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
+    // Every block of the loops stores the same words: races that these measurements do not mind.
+    assert!(report.trap().is_none(), "{report}");
+    bencher
+        .counter(ItemsCount::new(report.counters.total()))
+        .bench_local(|| program.launch(&launch, &memory, &options));
+}
+
+const MODES: [&str; 2] = ["plain", "sanitised"];
+
+fn mode(name: &str) -> Sanitizers {
+    if name == "plain" { Sanitizers::NONE } else { Sanitizers::ALL }
+}
+
+#[divan::bench(args = MODES)]
+fn saxpy(bencher: divan::Bencher<'_, '_>, name: &str) {
+    run(bencher, SAXPY, 1024, mode(name));
+}
+
+#[divan::bench(args = MODES)]
+fn integer_loop(bencher: divan::Bencher<'_, '_>, name: &str) {
+    run(bencher, INTEGER_LOOP, 1, mode(name));
+}
+
+#[divan::bench(args = MODES)]
+fn fma_loop(bencher: divan::Bencher<'_, '_>, name: &str) {
+    run(bencher, FMA_LOOP, 1, mode(name));
+}
+
+#[divan::bench(args = MODES)]
+fn reduction(bencher: divan::Bencher<'_, '_>, name: &str) {
+    run(bencher, REDUCTION, 256, mode(name));
+}
