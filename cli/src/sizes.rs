@@ -69,13 +69,12 @@ impl fmt::Display for SizesError {
                 write!(f, "`{}` is no size: write --dims N=1000,M=7", text.escape_debug())
             }
             Self::Repeated { name } => write!(f, "{name} is given twice"),
-            Self::Unknown { name, known } => write!(
-                f,
-                "the kernel has no dimension `{}`; it has {}",
-                name.escape_debug(),
-                listed(known, "none")
-            ),
-            Self::Missing { names } => write!(f, "no value for {}: add --dims {}=…", listed(names, ""), names.join("=…,")),
+            Self::Unknown { name, known } => {
+                write!(f, "the kernel has no dimension `{}`; it has {}", name.escape_debug(), listed(known, "none"))
+            }
+            Self::Missing { names } => {
+                write!(f, "no value for {}: add --dims {}=…", listed(names, ""), names.join("=…,"))
+            }
             Self::Negative { what, value } => write!(f, "{what} = {value} is negative"),
             Self::Determined { name, given, value } => {
                 write!(f, "{name} = {given} is given, but a fact makes it {value}")
@@ -142,7 +141,9 @@ pub fn complete(kernel: &KernelInfo, given: &Given) -> Result<Vec<i64>, SizesErr
 fn solve(kernel: &KernelInfo, values: &mut [Option<i64>]) -> Result<bool, SizesError> {
     let mut progress = false;
     for solved in kernel.solved.iter() {
-        let Some(value) = eval(kernel, &solved.value, values, || kernel.dim_name(solved.dim).to_owned())? else { continue };
+        let Some(value) = eval(kernel, &solved.value, values, || kernel.dim_name(solved.dim).to_owned())? else {
+            continue;
+        };
         let name = || kernel.dim_name(solved.dim).to_owned();
         let slot = &mut values[usize::from(solved.dim)];
         match *slot {
@@ -288,7 +289,7 @@ mod tests {
     fn strided() -> KernelInfo {
         kernel(
             "K(x: f32[M, N; ld, 1]) -> (y: f32[N, M; s, t]) where M % 4 == 0 {
-                y[j, i] = x[i, j]; schedule y { bind j: grid; bind i: thread; } }",
+                y[j, i] = x[i, j]; schedule y { split i by 32 -> b, u; bind j, b: grid; bind u: thread; } }",
         )
     }
 

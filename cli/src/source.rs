@@ -98,7 +98,9 @@ impl fmt::Display for SourceError {
         match self {
             Self::Read { path, error } => write!(f, "{path}: {error}"),
             Self::TooLarge { path, bytes } => write!(f, "{path}: {bytes} bytes; files have at most {LARGEST_FILE}"),
-            Self::Parse { path, line, column, message } => write!(f, "{path}:{line}:{column}: not valid Rust: {message}"),
+            Self::Parse { path, line, column, message } => {
+                write!(f, "{path}:{line}:{column}: not valid Rust: {message}")
+            }
         }
     }
 }

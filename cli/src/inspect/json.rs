@@ -105,9 +105,7 @@ fn stage(stage: &StageView) -> Value {
         let unroll = unroll.map(|n| n.to_string());
         json!({ "name": name, "extent": extent, "kind": kind, "binding": binding, "unroll": unroll, "index": index })
     };
-    let op = |OpView { op, inputs, outputs, divisible }: &OpView| {
-        json!({ "op": op, "inputs": inputs, "outputs": outputs, "divisible": divisible })
-    };
+    let op = |OpView { op, inputs, outputs, divisible }: &OpView| json!({ "op": op, "inputs": inputs, "outputs": outputs, "divisible": divisible });
     let predicate = |PredicateView { condition, removed }: &PredicateView| {
         let by = removed.as_ref().map(|r| r.by);
         let theorem = removed.as_ref().and_then(|r| r.theorem);

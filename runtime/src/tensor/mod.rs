@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use argument::{Input, Output};
-pub use dynamic::DynamicTensor;
 pub(crate) use argument::{Parts, Sealed};
+pub use dynamic::DynamicTensor;
 pub(crate) use layout::{Layout, elements};
 pub(crate) use view::gather;
 pub use view::{TensorMut, TensorRef};
