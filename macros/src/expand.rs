@@ -35,7 +35,7 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     for (parameter, written) in both {
         let field = ident(&parameter.name);
         let docs = attributes(&parameter.attributes);
-        let element = element(krate, parameter.ty.element.value.as_str());
+        let element = element(krate, parameter.ty.element.value);
         let (ty, argument) = match &parameter.ty.shape {
             None => (element, quote!(#krate::__private::Arg::scalar(&self.#field))),
             Some(shape) => {
@@ -117,8 +117,8 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
 }
 
 /// The host type of an element.
-fn element(krate: &TokenStream, name: &str) -> TokenStream {
-    match ElementType::from_name(name).unwrap_or(ElementType::F32) {
+fn element(krate: &TokenStream, element: ElementType) -> TokenStream {
+    match element {
         ElementType::F16 => quote!(#krate::f16),
         ElementType::Bf16 => quote!(#krate::bf16),
         ElementType::Tf32 => quote!(f32),

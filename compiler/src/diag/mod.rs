@@ -134,7 +134,10 @@ impl Diagnostic {
     }
 }
 
-/// `N = 5, M = 2`: sizes or indices of a witness.
+/// Named numbers of a witness: sizes, or indices.
+pub type Assignment = Vec<(String, i128)>;
+
+/// `N = 5, M = 2`.
 pub(crate) fn assignment(values: &[(String, i128)]) -> String {
     values.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }

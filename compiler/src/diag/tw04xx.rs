@@ -1,7 +1,7 @@
 //! TW04: layout and alignment.
 
 use super::tw02xx::prefix;
-use super::{Code, Diagnostic, IntoDiagnostic};
+use super::{Assignment, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
 /// TW0401: a vector access whose address is not known to be aligned.
@@ -18,8 +18,7 @@ pub struct MisalignedVector {
     /// The `vectorize` op.
     pub span: Span,
     /// Sizes, the indices of the element accessed first, and its offset.
-    #[allow(clippy::type_complexity, reason = "three parts of one witness")]
-    pub witness: Option<(Vec<(String, i128)>, Vec<i128>, i128)>,
+    pub witness: Option<(Assignment, Vec<i128>, i128)>,
     /// Facts that make it right, proved to suffice.
     pub facts: Vec<String>,
 }
@@ -47,6 +46,9 @@ impl IntoDiagnostic for MisalignedVector {
     }
 }
 
+/// Indices of an element and its offset from the tensor's base, in elements.
+pub type Element = (Vec<i128>, i128);
+
 /// TW0402: a vector that would run from one row into the next of axes that are not contiguous.
 #[derive(Clone, Debug)]
 pub struct StraddlingVector {
@@ -61,8 +63,7 @@ pub struct StraddlingVector {
     /// The `vectorize` op.
     pub span: Span,
     /// Sizes, and the indices of the two neighbouring lanes that are not neighbours in memory, with their offsets.
-    #[allow(clippy::type_complexity, reason = "three parts of one witness")]
-    pub witness: Option<(Vec<(String, i128)>, [(Vec<i128>, i128); 2])>,
+    pub witness: Option<(Assignment, [Element; 2])>,
     /// The largest extent that works, if one does.
     pub instead: Option<i128>,
 }
@@ -80,7 +81,7 @@ impl IntoDiagnostic for StraddlingVector {
             "axes that are not contiguous were merged: a run of the merged axis is contiguous only inside one row",
         );
         if let Some((dims, [a, b])) = witness {
-            let show = |(indices, offset): &(Vec<i128>, i128)| {
+            let show = |(indices, offset): &Element| {
                 let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
                 format!("{tensor}[{indices}] at element {offset}")
             };

@@ -1,6 +1,6 @@
 //! TW06: collectives: which threads run what.
 
-use super::{Code, Diagnostic, IntoDiagnostic};
+use super::{Assignment, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
 fn product(axes: &[(String, i128)]) -> String {
@@ -50,7 +50,7 @@ pub struct TooManyThreads {
     /// `thread`, `warp` or `lane`.
     pub unit: &'static str,
     /// The bound axes with their extents.
-    pub axes: Vec<(String, i128)>,
+    pub axes: Assignment,
     /// Product of the extents.
     pub count: i128,
     /// Units there are.

@@ -6,10 +6,12 @@
 //! | [`column`] | values of an expression at a block of points |
 //! | [`arith`] | operations, comparisons, conversions |
 //! | [`math`] | math functions and their stated bounds |
-//! | [`reduce`] | reductions and their error bounds |
+//! | [`reduce`] | reductions |
+//! | [`sum`], [`prod`] | float sums and products of free order, and their error bounds |
+//! | [`winner`] | `argmax` and `argmin` |
 //! | [`fold`] | the general reduction |
 //! | [`scope`] | where expressions are evaluated, and what does not depend on that |
-//! | [`eval`] | expressions |
+//! | [`eval`], [`steps`] | expressions, and how reductions run |
 //! | [`report`] | the result, and comparing a tensor with it |
 
 mod arith;
@@ -18,12 +20,16 @@ mod eval;
 mod fold;
 mod interval;
 mod math;
+mod prod;
 mod reduce;
 mod report;
 mod scope;
+mod steps;
+mod sum;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod winner;
 
 use column::Column;
 use eval::{BLOCK, Evaluator};
