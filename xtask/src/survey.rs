@@ -16,7 +16,7 @@ use crate::{Failure, ops};
 /// Sizes of the comparisons: small, odd ones among them.
 const SMALL: [i64; 12] = [1, 2, 3, 7, 16, 31, 32, 33, 64, 96, 100, 256];
 /// Assignments of sizes that each kernel is compared at.
-const ASSIGNMENTS: u64 = 3;
+const ASSIGNMENTS: u64 = 5;
 /// Bytes of the tensors of a timed launch: far beyond any cache.
 const TIMED_BYTES: std::ops::RangeInclusive<u64> = 200_000_000..=2_000_000_000;
 /// Samples of which the median is told.
@@ -211,7 +211,11 @@ fn one(
             return Ok(comparison);
         }
     };
-    comparison.take("emulator", &emulated.run(emulator));
+    let outcome = emulated.run(emulator);
+    if let Some(error @ Error::Reference(_)) = &outcome.failure {
+        return Err(error.to_string());
+    }
+    comparison.take("emulator", &outcome);
     let Some(gpu) = gpu else { return Ok(comparison) };
     let result = Trial::new(info, &dims, seed, gpu).map_err(|e| e.to_string()).and_then(|real| {
         comparison.take("GPU", &real.run(gpu));

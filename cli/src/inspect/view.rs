@@ -110,7 +110,7 @@ impl Viewer<'_> {
                     AxisKind::Data => "data",
                     AxisKind::Reduction => "reduction",
                 },
-                binding: is_leaf.then(|| match axis.binding {
+                binding: is_leaf.then_some(match axis.binding {
                     Binding::Serial => "loop",
                     Binding::Unroll(_) => "unroll",
                     Binding::Vector => "vector",

@@ -4,10 +4,10 @@ use super::Warp;
 use super::access::{Shape, Touch, small_location};
 use super::env::{Env, Facts, Halt};
 use super::small::{get, nibble, put};
-use crate::decode::op::{Access, Space};
+use crate::decode::op::{Access, Slot, Space};
 use crate::lanes::{LANES, Mask, Wide, lanes};
 use crate::report::Kind;
-use crate::shadow::cell::{AccessKind, Who};
+use crate::shadow::cell::{AccessKind, Conflict, Who};
 
 impl Warp {
     pub(super) fn load_shared(
@@ -22,6 +22,16 @@ impl Warp {
         env.counters.shared.load_requests += 1;
         env.counters.shared.bytes_loaded += shape.total() * u64::from(run.count_ones());
         count_wavefronts(env, addresses, shape.total(), run);
+        if let (4, 1, Some(Slot::Narrow(d))) = (shape.bytes, shape.count, env.cx.kernel.data[access.data as usize]) {
+            // One word a lane, with the checks compiled for it.
+            let shape = Shape { bytes: 4, count: 1, ..shape };
+            for lane in lanes(run) {
+                let at = addresses[lane] as usize;
+                self.check_shared(env, shape, lane, at, None);
+                self.narrow[d as usize][lane] = env.shared[at / 4];
+            }
+            return Ok(());
+        }
         for lane in lanes(run) {
             for n in 0..usize::from(shape.count) {
                 let at = addresses[lane] as usize + n * usize::from(shape.bytes);
@@ -45,6 +55,16 @@ impl Warp {
         env.counters.shared.store_requests += 1;
         env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
         count_wavefronts(env, addresses, shape.total(), run);
+        if let (4, 1, Some(Slot::Narrow(b))) = (shape.bytes, shape.count, env.cx.kernel.data[access.data as usize]) {
+            let shape = Shape { bytes: 4, count: 1, ..shape };
+            for lane in lanes(run) {
+                let at = addresses[lane] as usize;
+                let value = self.narrow[b as usize][lane];
+                self.check_shared(env, shape, lane, at, Some(u64::from(value)));
+                env.shared[at / 4] = value;
+            }
+            return Ok(());
+        }
         for lane in lanes(run) {
             for n in 0..usize::from(shape.count) {
                 let at = addresses[lane] as usize + n * usize::from(shape.bytes);
@@ -67,12 +87,7 @@ impl Warp {
                 && env.cx.options.sanitizers.initialisation
                 && env.shared_initialised[word] & need != need
             {
-                let location = small_location(env, Space::Shared, at as u64, u64::from(bytes));
-                env.report(
-                    Kind::UninitialisedRead,
-                    shape.pc,
-                    Facts { lane: lane as u32, location: Some(location), ..Facts::default() },
-                );
+                uninitialised(env, shape, lane, at);
                 // One report is enough for these bytes.
                 env.shared_initialised[word] |= need;
             }
@@ -83,14 +98,26 @@ impl Warp {
                 let who =
                     Who { warp: env.warp, lane: lane as u32, epoch: env.clocks.epoch(env.warp as usize), pc: shape.pc };
                 if let Some(conflict) = env.cells.access(&env.clocks, word, need, shape.kind(), who) {
-                    let writes = shape.kind() == AccessKind::Write && conflict.kind == AccessKind::Write;
-                    let same = writes && value == Some(get(&env.shared, at, bytes));
-                    let location = small_location(env, Space::Shared, at as u64, u64::from(bytes));
-                    env.report_race(shape.pc, lane as u32, location, same, conflict);
+                    race(env, shape, lane, at, value, conflict);
                 }
             }
         }
     }
+}
+
+#[cold]
+fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
+    let location = small_location(env, Space::Shared, at as u64, u64::from(shape.bytes));
+    let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
+    env.report(Kind::UninitialisedRead, shape.pc, facts);
+}
+
+#[cold]
+fn race(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize, value: Option<u64>, conflict: Conflict) {
+    let writes = shape.kind() == AccessKind::Write && conflict.kind == AccessKind::Write;
+    let same = writes && value == Some(get(&env.shared, at, shape.bytes));
+    let location = small_location(env, Space::Shared, at as u64, u64::from(shape.bytes));
+    env.report_race(shape.pc, lane as u32, location, same, conflict);
 }
 
 /// Wavefronts of a shared-memory request: 32 banks of 4 bytes; accesses of 8 (16) bytes go by halves (quarters) of the warp; lanes that read
