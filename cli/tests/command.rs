@@ -143,6 +143,7 @@ fn inspect_text() {
                 read  x[256 * b + 4 * t + v]: offset 256 * b + 4 * t + v, vector
                 read  y[256 * b + 4 * t + v]: offset 256 * b + 4 * t + v, vector
                 write z[256 * b + 4 * t + v]: offset 256 * b + 4 * t + v, vector
+
             …
         "#]],
     );
@@ -184,7 +185,7 @@ fn run_compares_with_the_reference() {
             z: right: 1000 elements admissible, 1000 of them with one choice; 0 % of the bound used
             sanitizers: no findings
             4 blocks, 8 warps
-            8132…
+            …
         "#]],
     );
     for arguments in [
