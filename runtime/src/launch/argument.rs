@@ -8,7 +8,7 @@ use tilewright_kernel::ElementType;
 use crate::element::Element;
 use crate::error::Result;
 use crate::memory::Allocation;
-use crate::tensor::{Input, Output, Parts, gather};
+use crate::tensor::{DynamicTensor, Input, Output, Parts, Sealed, gather};
 
 /// One argument of a launch. `'m` bounds foreign memory; owned memory is kept alive by the argument.
 pub struct Arg<'m> {
@@ -30,6 +30,16 @@ impl<'m> Arg<'m> {
     /// A tensor that the kernel writes.
     pub fn output<T, const R: usize>(tensor: &mut (dyn Output<T, R> + 'm)) -> Self {
         Self::tensor(&tensor.parts(), true)
+    }
+
+    /// A scalar whose type is known at run time only: its bits, zero-extended.
+    pub fn bits(element: ElementType, bits: u64) -> Self {
+        Self { given: Given::Scalar { element, bits }, memory: PhantomData }
+    }
+
+    /// A tensor whose rank and type are known at run time only.
+    pub fn dynamic(tensor: &DynamicTensor, writable: bool) -> Self {
+        Self::tensor(&tensor.parts(), writable)
     }
 
     fn tensor(parts: &Parts<'_>, writable: bool) -> Self {
