@@ -131,7 +131,16 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
         let bytes = lead + span + TAIL;
         let error = |e: tilewright_emulator::Error| fail("emulator-memory", e.to_string());
         let allocation = memory.alloc(bytes, &declared.name).map_err(error)?;
-        placed.push(Some(Placed { allocation, bytes, lead, span, offsets, before: before.clone(), width, role: parameter.role }));
+        placed.push(Some(Placed {
+            allocation,
+            bytes,
+            lead,
+            span,
+            offsets,
+            before: before.clone(),
+            width,
+            role: parameter.role,
+        }));
         scalars.push(Vec::new());
         let writable = parameter.role != Role::Input;
         let argument = HostArg::dynamic(&device, declared.element, &shape, &strides, &before, writable);
@@ -180,7 +189,8 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
         if let Some(finding) = report.findings.iter().find(|f| f.kind.is_failure() || f.kind == Kind::SameValueRace) {
             return Err(fail(&format!("finding {:?}", finding.kind), report.to_string()));
         }
-        compare(&memory, &placed, info, &expected).map_err(|(class, detail)| fail(class, format!("entry {}: {detail}", entry.name)))?;
+        compare(&memory, &placed, info, &expected)
+            .map_err(|(class, detail)| fail(class, format!("entry {}: {detail}", entry.name)))?;
     }
     Ok(true)
 }
@@ -244,7 +254,10 @@ fn compare(
             elements.extend_from_slice(&after[bytes]);
         }
         if let Some(at) = (0..after.len()).find(|at| !is_element[*at] && after[*at] != PATTERN) {
-            return Err(("stray-write", format!("byte {} outside the elements of `{name}` changed", at as i64 - tensor.lead as i64)));
+            return Err((
+                "stray-write",
+                format!("byte {} outside the elements of `{name}` changed", at as i64 - tensor.lead as i64),
+            ));
         }
         let output = expected.output(name).map_err(|e| ("reference", e.to_string()))?;
         check_output(&output, &elements).map_err(|e| ("mismatch", e))?;

@@ -57,7 +57,8 @@ fn parse<'a>(kernel: &Kernel, text: &'a str) -> (Dims, &'a str) {
 /// What a diagnostic claims, if the interpreter can judge it.
 fn case(diagnostic: &Diagnostic) -> Option<Case> {
     let title = &diagnostic.title;
-    let axis = quoted(title, "vectorise ").or_else(|| quoted(title, "vectorising ")).or_else(|| quoted(title, "along "));
+    let axis =
+        quoted(title, "vectorise ").or_else(|| quoted(title, "vectorising ")).or_else(|| quoted(title, "along "));
     let axis = || axis.map(str::to_owned);
     let own = |text: Option<&str>| text.map(str::to_owned);
     Some(match diagnostic.code {
@@ -132,7 +133,8 @@ fn help(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<(), Failure> {
                 if errors.iter().any(|e| e.code == diagnostic.code && e.title == diagnostic.title) {
                     return Err(fail(format!("the error stays\n{report}")));
                 }
-                if let Some(new) = errors.iter().find(|e| matches!(e.code, Code::TW0008 | Code::TW0101 | Code::TW0203)) {
+                if let Some(new) = errors.iter().find(|e| matches!(e.code, Code::TW0008 | Code::TW0101 | Code::TW0203))
+                {
                     return Err(fail(format!("the fact itself is refused: {}", new.title)));
                 }
             }

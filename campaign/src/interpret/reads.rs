@@ -77,8 +77,10 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
             }
             let at: Vec<Option<i64>> = indices.iter().map(|i| index(i, scope, dims)).collect();
             if let Some(equation) = kernel.equation(tensor).filter(|_| kernel.parameter(tensor).is_none()) {
-                let inner: Option<Scope> = equation.axes.iter().zip(&at).map(|((a, _), v)| Some((a.clone(), (*v)?))).collect();
-                let outside = equation.axes.iter().zip(&at).any(|((_, s), v)| v.is_none_or(|v| v < 0 || v >= s.value(dims)));
+                let inner: Option<Scope> =
+                    equation.axes.iter().zip(&at).map(|((a, _), v)| Some((a.clone(), (*v)?))).collect();
+                let outside =
+                    equation.axes.iter().zip(&at).any(|((_, s), v)| v.is_none_or(|v| v < 0 || v >= s.value(dims)));
                 return match inner {
                     Some(inner) if !(outside && or.is_some()) => visit(kernel, &equation.value, &inner, dims, f),
                     _ => true,
@@ -102,12 +104,21 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
     }
 }
 
-fn terms(kernel: &Kernel, axes: &[Bound], body: &[&Value], scope: &Scope, dims: &Dims, f: &mut dyn FnMut(&Read<'_>) -> bool) -> bool {
+fn terms(
+    kernel: &Kernel,
+    axes: &[Bound],
+    body: &[&Value],
+    scope: &Scope,
+    dims: &Dims,
+    f: &mut dyn FnMut(&Read<'_>) -> bool,
+) -> bool {
     let Some((first, rest)) = axes.split_first() else { return body.iter().all(|v| visit(kernel, v, scope, dims, f)) };
     if scope.contains_key(&first.axis) {
         return terms(kernel, rest, body, scope, dims, f);
     }
-    let (Some(lower), Some(upper)) = (index(&first.lower, scope, dims), index(&first.upper, scope, dims)) else { return true };
+    let (Some(lower), Some(upper)) = (index(&first.lower, scope, dims), index(&first.upper, scope, dims)) else {
+        return true;
+    };
     let mut inner = scope.clone();
     (lower..upper).all(|v| {
         inner.insert(first.axis.clone(), v);
