@@ -467,3 +467,32 @@ fn speed_of_a_product() {
     let per = start.elapsed().as_secs_f64() * 1e9 / (n * n * n) as f64;
     eprintln!("{per:.2} ns a multiply-add on {} threads", rayon::current_num_threads());
 }
+
+#[test]
+fn deep_expressions_are_evaluated_or_refused() {
+    for (terms, fits) in [(2000, true), (4000, true), (5000, false)] {
+        let mut b = Builder::new(&["N"]);
+        let x = b.tensor("x", ElementType::I32, Role::Input, vec![Size::dim(0)]);
+        let y = b.tensor("y", ElementType::I32, Role::Output, vec![Size::dim(0)]);
+        let i = b.axis(0);
+        let at = b.at(i);
+        let term = b.read(ElementType::I32, Source::Parameter(x), &[at], None);
+        let mut sum = term;
+        for _ in 1..terms {
+            sum = b.value(ElementType::I32, Value::Binary(Binary::Add, sum, term));
+        }
+        b.equation(&[i], &[(sum, Some(y))]);
+        let kernel = b.kernel();
+        let device = device();
+        let x = upload::<i32, 1>(&device, &[1, -2, 3], [3]);
+        let mut y = Tensor::<i32, 1>::zeros(&device, [3]).unwrap();
+        let result = reference(&kernel, &[Arg::input::<i32, 1>(&x), Arg::output::<i32, 1>(&mut y)]);
+        match result {
+            Ok(reference) if fits => {
+                reference.output("y").unwrap().check_slice(&[terms, -2 * terms, 3 * terms]).unwrap();
+            }
+            Err(Error::Reference(error)) if !fits => assert!(error.message.contains("nested"), "{error}"),
+            other => panic!("{terms}: {other:?}"),
+        }
+    }
+}
