@@ -145,7 +145,7 @@ impl Evaluator<'_> {
             }
             Value::Read { source, indices, or } => self.read(source, indices, or, scope, active)?,
             Value::Reduce { op, order, axes, body } => self.reduce(id, (op, order), axes, body, scope, active)?,
-            Value::Fold { axes, states } => return self.fold(id, axes, states, scope, active),
+            Value::Fold { axes, states } => return self.fold(axes, states, scope, active),
             Value::Component { fold, component } => {
                 let all = self.value(fold, scope, active)?;
                 all.get(usize::from(component)).cloned().ok_or("a fold has no such component")?

@@ -179,6 +179,20 @@ impl ReferenceOutput<'_> {
         self.check_bytes(&T::encode(found))
     }
 
+    /// As [`Reference::check`], of bytes of this output's elements in row-major order.
+    ///
+    /// # Errors
+    /// As there; [`Error::Length`] for another number of elements.
+    #[doc(hidden)]
+    pub fn check_raw(&self, bytes: &[u8]) -> Result<Agreement> {
+        let size = self.element.bytes() as usize;
+        if bytes.len() != self.len() * size {
+            let shape = self.shape().iter().map(|&n| n as usize).collect();
+            return Err(Error::Length { shape, expected: self.len(), found: bytes.len() / size });
+        }
+        self.check_bytes(bytes)
+    }
+
     fn same(&self, element: ElementType, shape: &[i64]) -> Result<()> {
         if element == self.element && shape == self.shape() {
             return Ok(());
