@@ -4,7 +4,7 @@
 //! it, and the gaps between its rows, must not be read and must not change; every element of an output must be written.
 
 use half::{bf16, f16};
-use tilewright::__private::{Arg as HostArg, reference};
+use tilewright::__private::{Arg as HostArg, DynamicTensor, reference};
 use tilewright::{Device, EmulatorOptions, ReferenceOutput};
 use tilewright_emulator::{Arg, Extent, Kind, Launch, Memory, Options, Program, Sanitizers};
 use tilewright_kernel::info::{Argument, ParameterKind};
@@ -113,7 +113,7 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
             let bytes = random_element(declared.element, wild, rng);
             let mut bits = [0_u8; 8];
             bits[..bytes.len()].copy_from_slice(&bytes);
-            host.push(HostArg::scalar_bits(declared.element, u64::from_le_bytes(bits)));
+            host.push(HostArg::bits(declared.element, u64::from_le_bytes(bits)));
             scalars.push(bytes);
             placed.push(None);
             continue;
@@ -131,11 +131,25 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
         let bytes = lead + span + TAIL;
         let error = |e: tilewright_emulator::Error| fail("emulator-memory", e.to_string());
         let allocation = memory.alloc(bytes, &declared.name).map_err(error)?;
-        placed.push(Some(Placed { allocation, bytes, lead, span, offsets, before: before.clone(), width, role: parameter.role }));
+        let placed_offsets = offsets.clone();
+        placed.push(Some(Placed {
+            allocation,
+            bytes,
+            lead,
+            span,
+            offsets,
+            before: before.clone(),
+            width,
+            role: parameter.role,
+        }));
         scalars.push(Vec::new());
         let writable = parameter.role != Role::Input;
-        let argument = HostArg::dynamic(&device, declared.element, &shape, &strides, &before, writable);
-        host.push(argument.map_err(|e| fail("host-memory", e.to_string()))?);
+        let size = |n: &i64| usize::try_from(*n).unwrap_or(0);
+        let layout: (Vec<usize>, Vec<usize>) = (shape.iter().map(size).collect(), strides.iter().map(size).collect());
+        let elements: Vec<u8> =
+            placed_offsets.iter().flat_map(|at| before[*at as usize..][..width as usize].iter().copied()).collect();
+        let tensor = DynamicTensor::new(&device, declared.element, (&layout.0, &layout.1), &elements, PATTERN);
+        host.push(HostArg::dynamic(&tensor.map_err(|e| fail("host-memory", e.to_string()))?, writable));
     }
     let expected = reference(info, &host).map_err(|e| fail("reference", e.to_string()))?;
     if sizes::is_empty(kernel, dims) {
@@ -255,7 +269,10 @@ fn compare(
             elements.extend_from_slice(&after[bytes]);
         }
         if let Some(at) = (0..after.len()).find(|at| !is_element[*at] && after[*at] != PATTERN) {
-            return Err(("stray-write", format!("byte {} outside the elements of `{name}` changed", at as i64 - tensor.lead as i64)));
+            return Err((
+                "stray-write",
+                format!("byte {} outside the elements of `{name}` changed", at as i64 - tensor.lead as i64),
+            ));
         }
         let output = expected.output(name).map_err(|e| ("reference", e.to_string()))?;
         check_output(&output, &elements).map_err(|e| ("mismatch", e))?;

@@ -15,9 +15,46 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// Words that are put in the place of others.
 const WORDS: [&str; 40] = [
-    "kernel", "where", "schedule", "split", "merge", "by", "into", "->", "-", ",", ";", "0", "1", "18446744073709551615",
-    "9223372036854775807", "2147483648", "N", "i", "sum", "fold", "init", "or", "if", "bind", "grid", "thread", "vectorize",
-    "stage", "at", "resize", "(", ")", "[", "]", "{", "}", "%", "== 0", "1e400f32", "launch",
+    "kernel",
+    "where",
+    "schedule",
+    "split",
+    "merge",
+    "by",
+    "into",
+    "->",
+    "-",
+    ",",
+    ";",
+    "0",
+    "1",
+    "18446744073709551615",
+    "9223372036854775807",
+    "2147483648",
+    "N",
+    "i",
+    "sum",
+    "fold",
+    "init",
+    "or",
+    "if",
+    "bind",
+    "grid",
+    "thread",
+    "vectorize",
+    "stage",
+    "at",
+    "resize",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "%",
+    "== 0",
+    "1e400f32",
+    "launch",
 ];
 
 /// Splits text into words, numbers and single signs.
@@ -83,7 +120,11 @@ pub fn run(seed: u64, first: u64, count: u64) -> Summary {
             Outcome::Panicked(message) => fail("panic", message, &text),
             Outcome::Accepted(info) => {
                 summary.accepted += 1;
-                let ptx = broken(&info.ptx.text, &["ld", "st", "b32", "b64", "%rd1", "0", "@p", ";", ":", "{", "}", "bra", "ret"], &mut rng);
+                let ptx = broken(
+                    &info.ptx.text,
+                    &["ld", "st", "b32", "b64", "%rd1", "0", "@p", ";", ":", "{", "}", "bra", "ret"],
+                    &mut rng,
+                );
                 let start = Instant::now();
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| emulate(&ptx, info.launch.threads))) {
                     fail("emulator-panic", message(&*payload), &ptx);
@@ -111,7 +152,8 @@ fn emulate(ptx: &str, threads: u32) {
     let budget = Options { budget: 1 << 16, threads: Some(1), ..Options::default() };
     for count in 0..12_usize {
         let args = (0..count).map(|k| (k as u64 * 3).into()).collect();
-        let launch = Launch { entry: entry.clone(), grid: [2, 1, 1], block: [threads.max(1), 1, 1], args, ..Launch::default() };
+        let launch =
+            Launch { entry: entry.clone(), grid: [2, 1, 1], block: [threads.max(1), 1, 1], args, ..Launch::default() };
         if program.launch(&launch, &memory, &budget).is_ok() {
             return;
         }

@@ -94,12 +94,15 @@ impl fmt::Display for Value {
             Node::Cast(a) => write!(f, "({a} as {})", self.ty),
             Node::Reduce { op, axes, body } => write!(f, "{op}(|{}| {body})", Joined(axes)),
             Node::Fold { axes, states } => {
-                let tuple = |parts: Vec<String>| if parts.len() == 1 { parts[0].clone() } else { format!("({})", parts.join(", ")) };
+                let tuple = |parts: Vec<String>| {
+                    if parts.len() == 1 { parts[0].clone() } else { format!("({})", parts.join(", ")) }
+                };
                 let init = tuple(states.iter().map(|s| s.init.to_string()).collect());
                 let name = |k: usize| tuple(states.iter().map(|s| s.names[k].clone()).collect());
                 let step = tuple(states.iter().map(|s| s.step.to_string()).collect());
                 write!(f, "fold(|{}| init {init}, step {} => {step}", Joined(axes), name(0))?;
-                let merge: Option<Vec<String>> = states.iter().map(|s| s.merge.as_ref().map(Value::to_string)).collect();
+                let merge: Option<Vec<String>> =
+                    states.iter().map(|s| s.merge.as_ref().map(Value::to_string)).collect();
                 if let Some(merge) = merge {
                     write!(f, ", merge ({}, {}) => {}", name(1), name(2), tuple(merge))?;
                 }

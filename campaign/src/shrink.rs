@@ -106,7 +106,9 @@ fn remove_op(ops: &mut Vec<Op>, at: usize) {
     };
     for op in ops.iter_mut() {
         match op {
-            Op::Split { input, .. } | Op::Resize(input, ..) | Op::Vectorize(input) | Op::Unroll(input, _) => rename(input),
+            Op::Split { input, .. } | Op::Resize(input, ..) | Op::Vectorize(input) | Op::Unroll(input, _) => {
+                rename(input)
+            }
             Op::Merge(list, _) | Op::Reorder(list) | Op::Bind(list, _) => {
                 list.iter_mut().for_each(rename);
                 list.retain(|n| !n.is_empty());
@@ -115,7 +117,9 @@ fn remove_op(ops: &mut Vec<Op>, at: usize) {
         }
     }
     ops.retain(|op| match op {
-        Op::Split { input, .. } | Op::Resize(input, ..) | Op::Vectorize(input) | Op::Unroll(input, _) => !input.is_empty(),
+        Op::Split { input, .. } | Op::Resize(input, ..) | Op::Vectorize(input) | Op::Unroll(input, _) => {
+            !input.is_empty()
+        }
         Op::Merge(list, _) | Op::Reorder(list) | Op::Bind(list, _) => !list.is_empty(),
         Op::Swizzle(inputs, _) => inputs.iter().all(|i| !i.is_empty()),
     });

@@ -95,8 +95,9 @@ fn is_small(kernel: &Kernel, dims: &Dims) -> bool {
     let elements = |p: &crate::ast::Parameter| {
         p.sizes(dims).iter().zip(p.pitch(dims)).fold(1_i64, |n, (s, t)| n.saturating_add(s.saturating_mul(t)))
     };
-    let points: Option<i64> = interpret::domains(kernel, dims)
-        .map(|list| list.iter().map(|d| d.points().saturating_mul(inner_terms(kernel, d, dims))).fold(0, i64::saturating_add));
+    let points: Option<i64> = interpret::domains(kernel, dims).map(|list| {
+        list.iter().map(|d| d.points().saturating_mul(inner_terms(kernel, d, dims))).fold(0, i64::saturating_add)
+    });
     points.is_some_and(|p| p <= MOST_POINTS) && kernel.parameters.iter().all(|p| elements(p) <= MOST_ELEMENTS)
 }
 

@@ -1,11 +1,12 @@
-//! The whole road from source text to PTX, on small kernels.
+//! The whole road from source text to PTX: the remarks of the target programs, and what must never happen to a user.
 
 use tilewright_compiler::compile;
 use tilewright_compiler::diag::Renderer;
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap};
+use tilewright_kernel::KernelInfo;
 
 /// Compiles source text: what every kernel became, or the report.
-fn run(source: &str) -> Result<Vec<tilewright_kernel::KernelInfo>, String> {
+fn run(source: &str) -> Result<Vec<KernelInfo>, String> {
     let stream = source.parse().expect("Rust tokens");
     let (tokens, spans) = TokenBuffer::new(stream);
     let outcome = compile(&tokens);
@@ -16,50 +17,145 @@ fn run(source: &str) -> Result<Vec<tilewright_kernel::KernelInfo>, String> {
     Ok(outcome.kernels.into_iter().map(|k| k.info.expect("no error, so a kernel")).collect())
 }
 
-const SAXPY: &str = "
-    pub kernel Saxpy(a: f32, x: f32[N], y: f32[N]) -> (z: f32[N])
-    where N % 4 == 0
-    {
-        z[i] = a * x[i] + y[i];
-        launch threads(256);
-        schedule z {
-            split i by 4 -> io, v;
-            split io by 256 -> b, t;
-            bind b: grid;
-            bind t: thread;
-            vectorize v;
-        }
-    }";
-
-#[test]
-fn saxpy_compiles() {
-    let kernels = run(SAXPY).unwrap_or_else(|report| panic!("{report}"));
-    println!("{}\n{}", kernels[0].explanation, kernels[0].ptx.text);
+fn accepted(source: &str) -> KernelInfo {
+    run(source).unwrap_or_else(|report| panic!("{source}\n{report}")).remove(0)
 }
 
+/// The report of a refused kernel, which names exactly these codes.
+fn refused(source: &str, codes: &[&str]) -> String {
+    let report = match run(source) {
+        Ok(_) => panic!("accepted: {source}"),
+        Err(report) => report,
+    };
+    let found: Vec<&str> = report.lines().filter_map(|l| l.strip_prefix("error[")).map(|l| &l[..6]).collect();
+    assert_eq!(found, codes, "{report}");
+    report
+}
+
+fn saxpy(facts: &str, vectorize: &str) -> String {
+    format!(
+        "pub kernel Saxpy(a: f32, x: f32[N], y: f32[N]) -> (z: f32[N]) {facts} {{
+            z[i] = a * x[i] + y[i];
+            launch threads(256);
+            schedule z {{
+                split i by 4 -> io, v; split io by 256 -> b, t;
+                bind b: grid; bind t: thread; {vectorize}
+            }}
+        }}"
+    )
+}
+
+/// Program 01 and its remarks.
 #[test]
-fn others() {
-    for source in [
-        "kernel Scale(x: f32[B, M, 64; sb, sm, 1]) -> (y: f32[B, M, 64]) where sm % 4 == 0, sb % 4 == 0 {
+fn saxpy_needs_its_fact_only_for_vectors() {
+    let kernel = accepted(&saxpy("where N % 4 == 0", "vectorize v;"));
+    assert!(kernel.ptx.text.contains("ld.global.nc.v4.f32") && kernel.ptx.text.contains("st.global.v4.f32"));
+    assert_eq!(kernel.ptx.capability, (8, 0));
+    let names = |d: u16| kernel.dim_name(d);
+    assert_eq!(kernel.launch.blocks.display(&names).to_string(), "ceil(N / 1024)");
+    let report = refused(&saxpy("", "vectorize v;"), &["TW0201"]);
+    assert!(
+        report.contains("N is not known to be a multiple of 4") && report.contains("`where N % 4 == 0`"),
+        "{report}"
+    );
+    assert!(report.contains("counterexample: N = 1"), "{report}");
+    let kernel = accepted(&saxpy("", ""));
+    assert!(kernel.explanation.contains("predicate i < N"), "{}", kernel.explanation);
+}
+
+fn scale(facts: &str, ops: &str) -> String {
+    format!(
+        "kernel Scale(x: f32[B, M, 64; sb, sm, 1]) -> (y: f32[B, M, 64]) where {facts} {{
             y[b, m, n] = 2.0 * x[b, m, n];
             launch threads(128);
-            schedule y { merge m, n -> mn; split mn by 4 -> q, v; merge b, q -> r; split r by 128 -> g, t; bind g: grid; bind t: thread; vectorize v; } }",
-        "kernel Scale(x: f32[B, M, 64; sb, sm, 1]) -> (y: f32[B, M, 64]) where sm % 4 == 0 {
-            y[b, m, n] = 2.0 * x[b, m, n];
-            launch threads(128);
-            schedule y { merge m, n -> mn; split mn by 4 -> q, v; merge b, q -> r; split r by 128 -> g, t; bind g: grid; bind t: thread; vectorize v; } }",
-        "kernel Scale(x: f32[B, M, 64; sb, sm, 1]) -> (y: f32[B, M, 64]) where sm % 4 == 0, sb % 4 == 0 {
-            y[b, m, n] = 2.0 * x[b, m, n];
-            launch threads(128);
-            schedule y { merge m, n -> mn; split mn by 24 -> q, v; merge b, q -> r; split r by 128 -> g, t; bind g: grid; bind t: thread; vectorize v; } }",
-        "kernel RowSum(x: f32[M, N]) -> (y: f32[M]) { y[i] = sum(|j| x[i, j]); schedule y { split i by 128 -> b, t; bind b: grid; bind t: thread; split j by 4 -> jo, ji; unroll ji; } }",
-        "kernel Saxpy(a: f32, x: f32[N], y: f32[N]) -> (z: f32[N]) { z[i] = a * x[i] + y[i]; launch threads(256);
-            schedule z { split i by 4 -> io, v; split io by 256 -> b, t; bind b: grid; bind t: thread; vectorize v; } }",
-        "kernel Blur(x: f32[H, W]) -> (y: f32[H, W]) { y[i, j] = (x[i - 1, j] or 0.0) + (x[i + 1, j] or 0.0) + exp(x[i, j]); launch threads(32); schedule y { split j by 32 -> jo, t; bind i, jo: grid; bind t: thread; } }",
+            schedule y {{ merge m, n -> mn; {ops} merge b, q -> r; split r by 128 -> g, t; bind g: grid; bind t: thread; }}
+        }}"
+    )
+}
+
+/// Program 04 and its remarks: the vectorised axis decides, not each split on the way.
+#[test]
+fn discontiguous_merges_are_decided_at_the_vector() {
+    let both = "sm % 4 == 0, sb % 4 == 0";
+    let kernel =
+        accepted(&scale(both, "split mn by 4 -> q, v; vectorize v;").replace("bind t: thread;", "bind t: thread;"));
+    assert!(kernel.explanation.contains("read of x: vector of 4 f32"), "{}", kernel.explanation);
+    // 4 divides 24 and 64.
+    accepted(&scale(both, "split mn by 24 -> q, u; split u by 4 -> w, v; vectorize v;"));
+    // 48..72 crosses a row at 64; so does 63..66.
+    let report = refused(&scale(both, "split mn by 24 -> q, v; vectorize v;"), &["TW0201", "TW0401", "TW0402"]);
+    assert!(report.contains("x[0, 0, 63]") && report.contains("x[0, 1, 0]"), "{report}");
+    refused(&scale(both, "split mn by 3 -> q, v; vectorize v;"), &["TW0201", "TW0401", "TW0402"]);
+    let report = refused(&scale("sm % 4 == 0", "split mn by 4 -> q, v; vectorize v;"), &["TW0401"]);
+    assert!(report.contains("x[1, 0, 0]") && report.contains("`where sb % 4 == 0`"), "{report}");
+}
+
+/// The remark of program 08: without a bound thread, each of them would write the same element.
+#[test]
+fn threads_must_have_work_of_their_own() {
+    let kernel =
+        |launch: &str| format!("kernel K(x: f32[N]) -> (y: f32[N]) {{ y[i] = x[i]; {launch} schedule y {{ }} }}");
+    accepted(&kernel("launch threads(1);"));
+    accepted(&kernel(""));
+    let report = refused(&kernel("launch threads(32);"), &["TW0601"]);
+    assert!(report.contains("32 threads would each write the same element of `y`"), "{report}");
+}
+
+/// The remark of program 07.
+#[test]
+fn reads_outside_are_refused_with_the_way_to_pad() {
+    let kernel = |read: &str| format!("kernel K(x: f32[H, W]) -> (y: f32[H, W]) where W >= 4 {{ y[i, j] = {read}; }}");
+    let report = refused(&kernel("x[i, j + 3]"), &["TW0901"]);
+    assert!(report.contains("`x[i, j + 3] or 0.0`") && report.contains("H = 1, W = 4"), "{report}");
+    accepted(&kernel("x[i, j + 3] or 0.0"));
+    accepted(&kernel("if j < W - 3 { x[i, j + 3] } else { 0.0 }"));
+}
+
+/// What later versions bring is parsed and answered.
+#[test]
+fn planned_constructs_say_so() {
+    let kernel = |ops: &str, items: &str| {
+        format!("kernel K(x: f32[64, 64]) -> (y: f32[64, 64]) {{ y[i, j] = x[i, j]; {items} schedule y {{ {ops} }} }}")
+    };
+    for ops in [
+        "box i by 64 -> ic, ib;",
+        "tile i by 3 -> it, is;",
+        "layout [i, j] swizzle 128;",
+        "mma (i, j, i) by wgmma;",
+        "reduce i by warp;",
+        "like y;",
+        "bind i: warpgroup;",
+        "bind i: cta;",
+        "bind i: grid raster(i: 8);",
+        "l2 evict_first;",
+        "fill zero;",
     ] {
-        match run(source) {
-            Ok(kernels) => println!("{}\n{}", kernels[0].explanation, kernels[0].ptx.text),
-            Err(report) => println!("{report}"),
-        }
+        refused(&kernel(ops, ""), &["TW0005"]);
     }
+    for items in [
+        "stage xs[i, j] = x in shared at y.i via tma { }",
+        "unit pair { domain: [2, 128], box: [1, 128] }",
+        "launch cluster(2);",
+        "launch persistent;",
+    ] {
+        refused(&kernel("", items), &["TW0005"]);
+    }
+}
+
+/// The same tokens give the same kernel and the same messages.
+#[test]
+fn compilation_is_deterministic() {
+    let good = saxpy("where N % 4 == 0", "vectorize v;");
+    assert_eq!(run(&good), run(&good));
+    let bad = scale("sm % 4 == 0", "split mn by 24 -> q, v; vectorize v;");
+    assert_eq!(run(&bad), run(&bad));
+}
+
+/// A refused op gives one message, not one for everything that would have followed.
+#[test]
+fn one_mistake_gives_one_message() {
+    let report = refused(&saxpy("where N % 4 == 0", "vectorize v;").replace("by 256", "by 0"), &["TW0202"]);
+    assert!(report.contains("between 1 and"), "{report}");
+    let report = refused(&saxpy("", "").replace("split io by", "split ioo by"), &["TW0150"]);
+    assert!(report.contains("did you mean `io`"), "{report}");
 }

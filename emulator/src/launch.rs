@@ -80,7 +80,7 @@ pub struct Options {
     pub sanitizers: Sanitizers,
     /// Move the results of approximate instructions within the bounds that the manual gives, depending on this number and the operands.
     pub perturb: Option<u64>,
-    /// Warp instructions that the whole launch may execute.
+    /// Warp instructions that the whole launch may execute. The default is some ten minutes of one core.
     pub budget: u64,
     /// Host threads; `None` uses rayon's current pool. The result does not depend on it.
     pub threads: Option<usize>,
@@ -88,6 +88,6 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { seed: 0, sanitizers: Sanitizers::ALL, perturb: None, budget: 1 << 40, threads: None }
+        Options { seed: 0, sanitizers: Sanitizers::ALL, perturb: None, budget: 1 << 35, threads: None }
     }
 }

@@ -190,10 +190,11 @@ fn regions(launch: &Launch, allocations: &[Arc<Allocation>]) -> Result<Regions, 
             label: allocation.label.clone(),
             element: 0,
             read_only: false,
+            constant: false,
             allocation: allocation.clone(),
             index,
         };
-        return Ok(Regions::new(allocations.iter().enumerate().map(whole).collect()));
+        return Ok(Regions::of_allocations(allocations.iter().enumerate().map(whole).collect()));
     }
     let mut list = Vec::new();
     for extent in &launch.extents {
@@ -211,6 +212,7 @@ fn regions(launch: &Launch, allocations: &[Arc<Allocation>]) -> Result<Regions, 
             label: extent.label.clone(),
             element: extent.element,
             read_only: extent.read_only,
+            constant: false,
             allocation: allocation.clone(),
             index: at,
         });

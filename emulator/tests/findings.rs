@@ -68,6 +68,20 @@ fn views_are_checked_as_views() {
 }
 
 #[test]
+fn views_of_one_tensor_race() {
+    // The same memory as a read-only and as a writable view: reads of the one race with writes to the other.
+    let bench = bench(1, 64);
+    let mut launch = bench.launch();
+    let x = u64::from_le_bytes(bench.args[0].0[..].try_into().unwrap());
+    let extent = |label: &str, read_only| Extent { base: x, bytes: 256, label: label.into(), element: 4, read_only };
+    launch.args[1] = x.into();
+    let body = "xor.b32 %r6, %r0, 32;\nmul.wide.u32 %rd5, %r6, 4;\nadd.u64 %rd5, %rd0, %rd5;\nld.global.u32 %r7, [%rd5];\nst.global.u32 [%rd3], %r7;";
+    launch.extents = vec![extent("in", true), extent("out", false)];
+    let report = Program::parse(&kernel(body)).unwrap().launch(&launch, &bench.memory, &bench.options).unwrap();
+    assert!(report.findings.iter().any(|f| f.kind == Kind::Race), "{report}");
+}
+
+#[test]
 fn freed_memory() {
     let mut bench = bench(1, 32);
     let gone = bench.memory.alloc(64, "gone").unwrap();

@@ -398,3 +398,31 @@ mov.u32 %r9, %ctaid.y; st.global.u32 [%rd1+512], %r9; ret;";
         assert_eq!((words[64 + t as usize], words[128 + t as usize]), (t, 0));
     }
 }
+
+#[test]
+fn bank_conflicts_and_sectors() {
+    // Wavefronts of a load with a stride of so many words, and of vectors.
+    let run = |stride: u32, vector: &str, bytes: u32| {
+        let mut bench = Bench::new(1, 32);
+        bench.buffer("x", &[0; 2048]);
+        let zero = (0..64).map(|i| format!("st.shared.u32 [%r2+{}], 0;", i * 128)).collect::<String>();
+        let load = format!("mul.lo.u32 %r3, %r1, {}; add.u32 %r3, %r3, %r5; ld.shared{vector} [%r3];", stride * bytes);
+        let body = format!(
+            ".shared .align 16 .b8 buf[8192];\nld.param.u64 %rd0, [x];\nmov.u32 %r1, %tid.x;\nmov.u32 %r5, buf;\nmad.lo.u32 %r2, %r1, 4, %r5;\n{zero}\nbar.warp.sync 0xffffffff;\n{load}\nmul.wide.u32 %rd1, %r1, {};\nadd.u64 %rd1, %rd0, %rd1;\nld.global.u32 %r9, [%rd1];\nret;",
+            stride * 4
+        );
+        let report = bench.clean(&module(".param .u64 x", &body));
+        (
+            report.counters.shared.transactions - 64,
+            report.counters.bank_conflicts(),
+            report.counters.global.transactions,
+        )
+    };
+    assert_eq!(run(1, ".u32 %r4,", 4), (1, 0, 4));
+    assert_eq!(run(0, ".u32 %r4,", 4), (1, 0, 1));
+    assert_eq!(run(2, ".u32 %r4,", 4), (2, 1, 8));
+    assert_eq!(run(32, ".u32 %r4,", 4), (32, 31, 32));
+    assert_eq!(run(33, ".u32 %r4,", 4), (1, 0, 32));
+    assert_eq!(run(1, ".v4.u32 {%r4, %r6, %r7, %r8},", 16), (4, 0, 4));
+    assert_eq!(run(1, ".v2.u32 {%r4, %r6},", 8), (2, 0, 4));
+}

@@ -43,6 +43,17 @@ impl ElementType {
     /// Every element type, widest floats first, as the language document lists them.
     pub const ALL: [Self; 16] = [F64, F32, Tf32, F16, Bf16, E4m3, E5m2, I64, I32, I16, I8, U64, U32, U16, U8, Bool];
 
+    /// The spelling of every element type, in the order of [`ALL`](Self::ALL).
+    pub const NAMES: [&'static str; 16] = {
+        let mut names = [""; 16];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Self::ALL[at].name();
+            at += 1;
+        }
+        names
+    };
+
     /// The spelling in the language.
     pub const fn name(self) -> &'static str {
         match self {

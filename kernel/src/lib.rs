@@ -11,7 +11,7 @@
 //! | [`algorithm`] | what a kernel computes: typed equations without a schedule |
 //! | [`math`] | error bounds of the math functions |
 //! | [`info`] | the kernel: parameters, facts, launch shape, PTX, explanation |
-//! | [`print`] | an algorithm as text |
+//! | [`mod@print`] | an algorithm as text |
 //! | [`rules`] | rules over concrete values: strides, overlap, extents in bytes, binding of dimensions |
 //!
 //! Every list is a `Cow<'static, [_]>`: the macro emits statics, the command line passes owned values to the same launcher.

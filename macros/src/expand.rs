@@ -6,7 +6,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use tilewright_compiler::Compiled;
-use tilewright_compiler::syntax::{TokenBuffer, ast};
+use tilewright_compiler::syntax::{TokenBuffer, ast, is_rust_name};
 use tilewright_kernel::algorithm::Algorithm;
 use tilewright_kernel::info::{KernelInfo, Launch, Ptx};
 use tilewright_kernel::{ElementType, Size};
@@ -21,6 +21,8 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     };
     let ident = |name: &ast::Name| match name.text.strip_prefix("r#") {
         Some(raw) => Ident::new_raw(raw, at(name.span)),
+        // Refused already: the skeleton stays Rust, so that nothing more is said about it.
+        None if !is_rust_name(&name.text) => Ident::new(&format!("{}_", name.text), at(name.span)),
         None => Ident::new(&name.text, at(name.span)),
     };
     let name = ident(&ast.name);
@@ -35,7 +37,7 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     for (parameter, written) in both {
         let field = ident(&parameter.name);
         let docs = attributes(&parameter.attributes);
-        let element = element(krate, parameter.ty.element.value.as_str());
+        let element = element(krate, parameter.ty.element.value);
         let (ty, argument) = match &parameter.ty.shape {
             None => (element, quote!(#krate::__private::Arg::scalar(&self.#field))),
             Some(shape) => {
@@ -117,8 +119,8 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
 }
 
 /// The host type of an element.
-fn element(krate: &TokenStream, name: &str) -> TokenStream {
-    match ElementType::from_name(name).unwrap_or(ElementType::F32) {
+fn element(krate: &TokenStream, element: ElementType) -> TokenStream {
+    match element {
         ElementType::F16 => quote!(#krate::f16),
         ElementType::Bf16 => quote!(#krate::bf16),
         ElementType::Tf32 => quote!(f32),

@@ -53,3 +53,4 @@
 
 pub use crate::launch::{Arg, launch, prepare};
 pub use crate::reference::reference;
+pub use crate::tensor::DynamicTensor;

@@ -4,23 +4,48 @@
 //! how). It is checked while the crate compiles and becomes PTX text; this crate runs it, on a GPU or on an emulator of one.
 //!
 //! ```
-//! use tilewright::{Device, Tensor};
+//! use tilewright::{Device, Tensor, schedule};
+//!
+//! schedule! {
+//!     /// z = a·x + y
+//!     pub kernel Saxpy(a: f32, x: f32[N], y: f32[N]) -> (z: f32[N])
+//!     where N % 4 == 0
+//!     {
+//!         z[i] = a * x[i] + y[i];
+//!
+//!         launch threads(256);
+//!         schedule z {
+//!             split i by 4 -> io, v;        // 16-byte vectors
+//!             split io by 256 -> b, t;
+//!             bind b: grid;
+//!             bind t: thread;
+//!             vectorize v;
+//!         }
+//!     }
+//! }
 //!
 //! # fn main() -> tilewright::Result<()> {
+//! let n = 1000;
 //! let device = Device::best()?; // a GPU if there is one, else the emulator
-//! let x = Tensor::from_slice(&device, &[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])?;
-//! let column = x.slice(1, 1..2)?; // a view: no copy
-//! assert_eq!(column.to_vec()?, [2.0, 5.0]);
-//! # Ok(()) }
-//! ```
+//! let x = Tensor::from_slice(&device, &vec![1.5_f32; n], [n])?;
+//! let y = Tensor::from_slice(&device, &vec![0.25_f32; n], [n])?;
+//! let mut z = Tensor::zeros(&device, [n])?;
+//! Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.launch(&device)?; // checks, then runs
+//! assert_eq!(z.to_vec()?, vec![3.25; n]);
 //!
-//! For `kernel Saxpy(a: f32, x: f32[N], y: f32[N]) -> (z: f32[N])` the macro makes a struct with those fields and three methods:
+//! // Checked once, run often.
+//! let again = Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.prepare(&device)?;
+//! again.run()?;
 //!
-//! ```ignore
-//! Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.launch(&device)?;                 // checks, then runs
-//! let again = Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.prepare(&device)?;    // checks once, runs often
-//! let admissible = Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.reference()?;    // what the algorithm admits, on the host
+//! // What the algorithm admits, evaluated on the host without the schedule: the oracle of a test.
+//! let admissible = Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.reference()?;
 //! admissible.check("z", &z)?;
+//!
+//! // Nothing runs when a check fails.
+//! let short = x.slice(0, 0..10)?;
+//! let error = Saxpy { a: 2.0, x: &short, y: &y, z: &mut z }.launch(&device).unwrap_err();
+//! assert_eq!(error.to_string(), "kernel Saxpy was not launched: N would be 10 (x.shape[0]) and 1000 (y.shape[0])");
+//! # Ok(()) }
 //! ```
 //!
 //! A launch is safe: before anything runs, shapes, strides, facts, alignment, aliasing, sizes of the grid and the device are
@@ -65,6 +90,7 @@ mod element;
 #[cfg(feature = "emulator")]
 mod emulator;
 pub mod error;
+pub mod errors;
 mod launch;
 mod memory;
 mod reference;

@@ -1,2 +1,41 @@
-//! See the package description.
-fn main() {}
+//! `cargo xtask TASK`: the development tasks, listed by [`USAGE`].
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use xtask::{assemble, bless, device};
+
+const USAGE: &str = "\
+cargo xtask TASK
+
+  assemble   assembles the PTX of every kernel with $PTXAS for sm_80 and sm_90; fails on errors and spills
+  bless      refreshes tests/golden, the expected compiler messages of ui-tests, and inline snapshots
+  tidy       runs the tests of the repository's own order
+  device     bundles release binaries into dist/device, to be run on a machine with a GPU
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        ["assemble"] => assemble::assemble(),
+        ["bless"] => bless::bless(),
+        ["tidy"] => bless::tidy(),
+        ["device"] => device::bundle(),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("error: no task `{}`\n\n{USAGE}", words.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -102,7 +102,8 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     if context.rng.chance(25) {
         let equation = context.equation(&["t".to_owned()], &shape, element);
         let ty = equation.value.ty;
-        let tensor = Parameter { name: "t".to_owned(), ty, shape: Some(shape.clone()), strides: None, role: Role::Input };
+        let tensor =
+            Parameter { name: "t".to_owned(), ty, shape: Some(shape.clone()), strides: None, role: Role::Input };
         context.tensors.push(tensor);
         equations.push(Equation { domain_written: context.rng.chance(60), inline: context.rng.chance(70), ..equation });
     }
@@ -199,7 +200,8 @@ impl Context<'_> {
     fn equation(&mut self, targets: &[String], shape: &[Size], pick: fn(&mut Rng) -> ElementType) -> Equation {
         let names = ["i", "j", "k"];
         let prefix = if targets[0] == "t" { "t" } else { "" };
-        let axes: Vec<Axis> = shape.iter().enumerate().map(|(d, s)| (format!("{prefix}{}", names[d % 3]), s.clone())).collect();
+        let axes: Vec<Axis> =
+            shape.iter().enumerate().map(|(d, s)| (format!("{prefix}{}", names[d % 3]), s.clone())).collect();
         let ty = pick(self.rng);
         let value = if targets.len() > 1 {
             self.fold(&axes, targets.len())

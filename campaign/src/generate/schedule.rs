@@ -28,15 +28,19 @@ struct Builder<'r> {
 /// Gives every output a schedule, or most of them.
 pub(super) fn attach(rng: &mut Rng, kernel: &mut Kernel) {
     let mut needed: i64 = 1;
-    let fixed: Vec<(String, i64)> =
-        kernel.facts.iter().filter_map(|f| if let Fact::Equal(d, v) = f { Some((d.clone(), *v)) } else { None }).collect();
+    let fixed: Vec<(String, i64)> = kernel
+        .facts
+        .iter()
+        .filter_map(|f| if let Fact::Equal(d, v) = f { Some((d.clone(), *v)) } else { None })
+        .collect();
     for equation in kernel.equations.clone() {
         let is_output = kernel.parameter(&equation.targets[0]).is_some_and(|p| p.role != Role::Input);
         if !is_output || rng.chance(4) {
             continue;
         }
         let leaves = leaves(&equation, &fixed);
-        let mut builder = Builder { rng, leaves, ops: Vec::new(), fresh: 100 * kernel.schedules.len(), threads: 1, warps: 0 };
+        let mut builder =
+            Builder { rng, leaves, ops: Vec::new(), fresh: 100 * kernel.schedules.len(), threads: 1, warps: 0 };
         builder.build();
         let here = if builder.warps > 0 { builder.warps.saturating_mul(32) } else { builder.threads };
         needed = needed.max(here);
@@ -179,7 +183,8 @@ impl Builder<'_> {
             }
         }
         let is_vector = |l: &Leaf, v: &Option<String>| v.as_ref() == Some(&l.name);
-        let candidates: Vec<usize> = self.free(true).into_iter().filter(|k| !is_vector(&self.leaves[*k], &vector)).collect();
+        let candidates: Vec<usize> =
+            self.free(true).into_iter().filter(|k| !is_vector(&self.leaves[*k], &vector)).collect();
         if !candidates.is_empty() && self.rng.chance(85) {
             let at = if self.rng.chance(60) { candidates[candidates.len() - 1] } else { *self.rng.pick(&candidates) };
             self.threads_of(at);

@@ -194,7 +194,8 @@ impl Context<'_> {
         }
         if axes.is_empty() || self.rng.chance(10) {
             let literal = self.rng.range(0, 3);
-            let inside = size.dim.is_none() && literal < size.add || size.dim.is_some() && literal == 0 && size.add >= 0;
+            let inside =
+                size.dim.is_none() && literal < size.add || size.dim.is_some() && literal == 0 && size.add >= 0;
             return (Index::Literal(literal), inside, false);
         }
         let (name, extent) = self.rng.pick(axes).clone();

@@ -16,7 +16,8 @@ pub const BUDGET: u64 = 400_000;
 
 /// The iteration domains of all outputs; none if an op does not apply to these sizes.
 pub fn domains(kernel: &Kernel, dims: &Dims) -> Option<Vec<Domain>> {
-    let outputs = kernel.equations.iter().filter(|e| kernel.parameter(&e.targets[0]).is_some_and(|p| p.role != Role::Input));
+    let outputs =
+        kernel.equations.iter().filter(|e| kernel.parameter(&e.targets[0]).is_some_and(|p| p.role != Role::Input));
     outputs.map(|e| Domain::new(kernel, e, dims)).collect()
 }
 
@@ -32,7 +33,8 @@ pub fn exactly_once(kernel: &Kernel, dims: &Dims) -> Result<(), String> {
             continue;
         }
         let mut times = vec![0_u32; terms.max(0) as usize];
-        let elements: i64 = domain.roots.iter().filter(|r| domain.axes[**r].data).map(|r| domain.axes[*r].extent).product();
+        let elements: i64 =
+            domain.roots.iter().filter(|r| domain.axes[**r].data).map(|r| domain.axes[*r].extent).product();
         let mut owners: Vec<Option<(i64, i64)>> = vec![None; elements.max(0) as usize];
         let mut problem = None;
         domain.visit(|leaves| {

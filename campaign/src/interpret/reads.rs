@@ -107,12 +107,21 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
     }
 }
 
-fn terms(kernel: &Kernel, axes: &[Bound], body: &[&Value], scope: &Scope, dims: &Dims, f: &mut dyn FnMut(&Read<'_>) -> bool) -> bool {
+fn terms(
+    kernel: &Kernel,
+    axes: &[Bound],
+    body: &[&Value],
+    scope: &Scope,
+    dims: &Dims,
+    f: &mut dyn FnMut(&Read<'_>) -> bool,
+) -> bool {
     let Some((first, rest)) = axes.split_first() else { return body.iter().all(|v| visit(kernel, v, scope, dims, f)) };
     if scope.contains_key(&first.axis) {
         return terms(kernel, rest, body, scope, dims, f);
     }
-    let (Some(lower), Some(upper)) = (index(&first.lower, scope, dims), index(&first.upper, scope, dims)) else { return true };
+    let (Some(lower), Some(upper)) = (index(&first.lower, scope, dims), index(&first.upper, scope, dims)) else {
+        return true;
+    };
     let mut inner = scope.clone();
     (lower..upper).all(|v| {
         inner.insert(first.axis.clone(), v);

@@ -115,7 +115,8 @@ fn offsets(kernel: &Kernel, domain: &Domain, roots: &[i64], access: &Access, dim
         .collect();
     let Some(parameter) = kernel.parameter(&access.tensor) else { return Vec::new() };
     let pitch = parameter.pitch(dims);
-    let offset = |indices: &[Option<i64>]| indices.iter().zip(&pitch).map(|(i, s)| Some((*i)? * s)).sum::<Option<i64>>();
+    let offset =
+        |indices: &[Option<i64>]| indices.iter().zip(&pitch).map(|(i, s)| Some((*i)? * s)).sum::<Option<i64>>();
     let mut list = Vec::new();
     visit(kernel, &equation.value, &scope, dims, &mut |read| {
         if access.is(read) && !read.guarded {
@@ -143,7 +144,9 @@ fn lanes(kernel: &Kernel, domain: &Domain, access: &Access, dims: &Dims, alignme
         } else {
             for k in 1..lanes.len() {
                 let (Some(a), Some(b)) = (at(k - 1), at(k)) else { continue };
-                if let Some((Some(x), Some(y))) = a.iter().zip(&b).find(|(x, y)| x.zip(**y).is_some_and(|(x, y)| y != x + 1)) {
+                if let Some((Some(x), Some(y))) =
+                    a.iter().zip(&b).find(|(x, y)| x.zip(**y).is_some_and(|(x, y)| y != x + 1))
+                {
                     found = Some(format!("{:?}: neighbouring lanes at elements {x} and {y}", lanes[k - 1]));
                 }
             }

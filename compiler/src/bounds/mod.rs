@@ -8,13 +8,14 @@
 //!
 //! | room | holds |
 //! | --- | --- |
-//! | [`walk`] | every obligation with its place: over each domain, then through reads of intermediates |
-//! | [`context`] | what is known at a place, and proofs from it |
-//! | [`divisor`] | proofs that a divisor is not 0 |
-//! | [`interval`] | the nodes evaluated over intervals |
-//! | [`witness`] | the smallest failing case |
-//! | [`remedy`] | facts that would make an obligation provable |
-//! | [`report`] | from an obligation to a finding |
+//! | `walk` | every obligation with its place: over each domain, then through reads of intermediates |
+//! | `context` | what is known at a place, and proofs from it |
+//! | `divisor` | proofs that a divisor is not 0 |
+//! | `interval` | the nodes evaluated over intervals |
+//! | `zeros` | which sizes the launcher must not let be 0 |
+//! | `witness` | the smallest failing case |
+//! | `remedy` | facts that would make an obligation provable |
+//! | `report` | from an obligation to a finding |
 
 mod context;
 mod divisor;
@@ -25,6 +26,9 @@ mod report;
 mod tests;
 mod walk;
 mod witness;
+mod zeros;
+
+pub use zeros::requirements;
 
 use std::collections::BTreeMap;
 

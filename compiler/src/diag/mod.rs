@@ -16,9 +16,7 @@ pub mod tw00xx;
 pub mod tw01xx;
 pub mod tw01xx_schedule;
 pub mod tw02xx;
-pub mod tw03xx;
 pub mod tw04xx;
-pub mod tw05xx;
 pub mod tw06xx;
 pub mod tw07xx;
 pub mod tw09xx;
@@ -134,7 +132,10 @@ impl Diagnostic {
     }
 }
 
-/// `N = 5, M = 2`: sizes or indices of a witness.
+/// Named numbers of a witness: sizes, or indices.
+pub type Assignment = Vec<(String, i128)>;
+
+/// `N = 5, M = 2`.
 pub(crate) fn assignment(values: &[(String, i128)]) -> String {
     values.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }

@@ -305,7 +305,7 @@ impl IntoDiagnostic for BadLiteral {
                 new(format!("`{text}` does not fit into 64 bits")).note("the largest integer is 18446744073709551615")
             }
             LiteralProblem::Suffix(suffix) => {
-                let known = crate::syntax::ast::ElementType::WORDS;
+                let known = tilewright_kernel::ElementType::NAMES;
                 let diagnostic = new(format!("`{}` is not an element type", shorten(&suffix)));
                 match closest(&suffix, known.iter().copied()) {
                     Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")),

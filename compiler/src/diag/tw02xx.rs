@@ -1,6 +1,6 @@
 //! TW02: sizes, divisibility, holes.
 
-use super::{Code, Diagnostic, IntoDiagnostic, assignment};
+use super::{Assignment, Code, Diagnostic, IntoDiagnostic, assignment};
 use crate::syntax::Span;
 
 /// TW0201: a guard cuts through a vector.
@@ -17,7 +17,7 @@ pub struct SplitVector {
     /// The op that makes the guard necessary.
     pub cause: Span,
     /// Sizes, leaf indices of lane 0, and how many lanes are inside.
-    pub witness: Option<(Vec<(String, i128)>, Vec<(String, i128)>, i128)>,
+    pub witness: Option<(Assignment, Assignment, i128)>,
     /// A fact that makes it right, proved to suffice.
     pub fact: Option<String>,
 }
@@ -34,7 +34,7 @@ impl IntoDiagnostic for SplitVector {
             }
         };
         let mut diagnostic = Diagnostic::new(Code::TW0201, span, title)
-            .label(cause, format!("the last {lanes} values along `{axis}` may pass the end of `{guarded}`"))
+            .label(cause, format!("the last vector along `{axis}` may pass the end of `{guarded}`"))
             .note(format!("a vector is accessed whole: all {lanes} lanes lie inside `{guarded}` or none does"));
         if let Some((dims, leaves, inside)) = witness {
             let at = assignment(&leaves);
@@ -120,8 +120,7 @@ pub struct CutsElements {
     /// The op, or the schedule.
     pub span: Span,
     /// Sizes, the element's indices, and the axis that no longer reaches it.
-    #[allow(clippy::type_complexity, reason = "three lists of one witness")]
-    pub witness: Option<(Vec<(String, i128)>, Vec<(String, i128)>, String)>,
+    pub witness: Option<(Assignment, Assignment, String)>,
 }
 
 impl IntoDiagnostic for CutsElements {

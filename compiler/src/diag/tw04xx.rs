@@ -1,7 +1,7 @@
 //! TW04: layout and alignment.
 
 use super::tw02xx::prefix;
-use super::{Code, Diagnostic, IntoDiagnostic};
+use super::{Assignment, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
 /// TW0401: a vector access whose address is not known to be aligned.
@@ -18,8 +18,7 @@ pub struct MisalignedVector {
     /// The `vectorize` op.
     pub span: Span,
     /// Sizes, the indices of the element accessed first, and its offset.
-    #[allow(clippy::type_complexity, reason = "three parts of one witness")]
-    pub witness: Option<(Vec<(String, i128)>, Vec<i128>, i128)>,
+    pub witness: Option<(Assignment, Vec<i128>, i128)>,
     /// Facts that make it right, proved to suffice.
     pub facts: Vec<String>,
 }
@@ -36,7 +35,7 @@ impl IntoDiagnostic for MisalignedVector {
         if let Some((dims, indices, offset)) = witness {
             let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
             diagnostic = diagnostic.counterexample(format!(
-                "{}a vector starts at {tensor}[{indices}], which is element {offset}; {offset} is not a multiple of {lanes}",
+                "{}a vector starts at {tensor}[{indices}], which is element {offset}, not a multiple of {lanes}",
                 prefix(&dims)
             ));
         }
@@ -45,6 +44,18 @@ impl IntoDiagnostic for MisalignedVector {
         }
         diagnostic.help(format!("or remove `vectorize {axis}`"))
     }
+}
+
+/// Indices of an element and its offset from the tensor's base, in elements.
+pub type Element = (Vec<i128>, i128);
+
+/// Two elements that would be neighbours in a vector and are not in memory.
+fn one_vector(tensor: &str, dims: &Assignment, lanes: &[Element; 2]) -> String {
+    let show = |(indices, offset): &Element| {
+        let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
+        format!("{tensor}[{indices}] at element {offset}")
+    };
+    format!("{}one vector holds {} and {}", prefix(dims), show(&lanes[0]), show(&lanes[1]))
 }
 
 /// TW0402: a vector that would run from one row into the next of axes that are not contiguous.
@@ -61,8 +72,7 @@ pub struct StraddlingVector {
     /// The `vectorize` op.
     pub span: Span,
     /// Sizes, and the indices of the two neighbouring lanes that are not neighbours in memory, with their offsets.
-    #[allow(clippy::type_complexity, reason = "three parts of one witness")]
-    pub witness: Option<(Vec<(String, i128)>, [(Vec<i128>, i128); 2])>,
+    pub witness: Option<(Assignment, [Element; 2])>,
     /// The largest extent that works, if one does.
     pub instead: Option<i128>,
 }
@@ -72,20 +82,15 @@ impl IntoDiagnostic for StraddlingVector {
         let Self { axis, lanes, tensor, access, span, witness, instead } = self;
         let title = match witness {
             Some(_) => {
-                format!("cannot vectorise `{axis}`: {lanes} elements of `{tensor}` along it do not stay in one row")
+                format!("cannot vectorise `{axis}`: {lanes} neighbours along it are not in one row of `{tensor}`")
             }
-            None => format!("could not prove that {lanes} elements of `{tensor}` along `{axis}` stay in one row"),
+            None => format!("could not prove that {lanes} neighbours along `{axis}` are in one row of `{tensor}`"),
         };
         let mut diagnostic = Diagnostic::new(Code::TW0402, span, title).label(access, "this access is a vector").note(
             "axes that are not contiguous were merged: a run of the merged axis is contiguous only inside one row",
         );
-        if let Some((dims, [a, b])) = witness {
-            let show = |(indices, offset): &(Vec<i128>, i128)| {
-                let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
-                format!("{tensor}[{indices}] at element {offset}")
-            };
-            diagnostic =
-                diagnostic.counterexample(format!("{}one vector holds {} and {}", prefix(&dims), show(&a), show(&b)));
+        if let Some((dims, lanes)) = witness {
+            diagnostic = diagnostic.counterexample(one_vector(&tensor, &dims, &lanes));
         }
         if let Some(instead) = instead {
             diagnostic = diagnostic.help(format!("split by {instead} and vectorise that: it divides the row"));
@@ -127,6 +132,8 @@ pub struct ScatteredVector {
     pub tensor: String,
     /// Distance of neighbouring lanes in elements, if it is the same everywhere.
     pub step: Option<String>,
+    /// Sizes, and two neighbouring lanes that are not neighbours in memory.
+    pub witness: Option<(Assignment, [Element; 2])>,
     /// The left-hand side.
     pub access: Span,
     /// The `vectorize` op.
@@ -135,16 +142,18 @@ pub struct ScatteredVector {
 
 impl IntoDiagnostic for ScatteredVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, tensor, step, access, span } = self;
+        let Self { axis, tensor, step, witness, access, span } = self;
         let title = match step {
             Some(step) => {
                 format!("cannot vectorise `{axis}`: neighbours along it lie {step} elements apart in `{tensor}`")
             }
             None => format!("cannot vectorise `{axis}`: neighbours along it are not neighbours in `{tensor}`"),
         };
-        Diagnostic::new(Code::TW0404, span, title)
-            .label(access, "the elements written")
-            .help(format!("vectorise the axis along which `{tensor}` is contiguous: its last one"))
+        let mut diagnostic = Diagnostic::new(Code::TW0404, span, title).label(access, "the elements written");
+        if let Some((dims, lanes)) = witness {
+            diagnostic = diagnostic.counterexample(one_vector(&tensor, &dims, &lanes));
+        }
+        diagnostic.help(format!("vectorise the axis along which `{tensor}` is contiguous: its last one"))
     }
 }
 

@@ -316,7 +316,7 @@ pub enum StatementKind {
 /// Reads `lanes` neighbouring elements of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Position in [`Kernel::parameters`].
+    /// Position in [`Signature::parameters`].
     pub parameter: u16,
     /// Element offset of the first lane from the tensor's base; `I32` or `I64`.
     pub offset: ValueId,
@@ -341,7 +341,7 @@ impl Load {
 /// Writes neighbouring elements of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
-    /// Position in [`Kernel::parameters`].
+    /// Position in [`Signature::parameters`].
     pub parameter: u16,
     /// Element offset of the first lane from the tensor's base; `I32` or `I64`.
     pub offset: ValueId,

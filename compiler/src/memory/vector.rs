@@ -14,7 +14,9 @@
 
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::SplitVector;
-use crate::diag::tw04xx::{LoopInsideVector, MisalignedVector, ScatteredVector, StraddlingVector, VectorWidth};
+use crate::diag::tw04xx::{
+    Element, LoopInsideVector, MisalignedVector, ScatteredVector, StraddlingVector, VectorWidth,
+};
 use crate::domain::{AxisId, AxisKind, Binding, Concrete, Symbolic};
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Var};
 use crate::holes::{self, Holes, Side};
@@ -337,6 +339,7 @@ impl Check<'_> {
             axis: axis.clone(),
             tensor: tensor.clone(),
             step,
+            witness: self.straddling_lanes(vector, access).map(|(dims, lanes)| (self.dims(&dims), lanes)),
             access: access.span,
             span: vector.span,
         };
@@ -440,8 +443,7 @@ impl Check<'_> {
     }
 
     /// The smallest pair of neighbouring lanes that are not neighbours in memory.
-    #[allow(clippy::type_complexity, reason = "a witness is its sizes and two elements")]
-    fn straddling_lanes(&self, vector: &Vector, access: &Access) -> Option<(Vec<i64>, [(Vec<i128>, i128); 2])> {
+    fn straddling_lanes(&self, vector: &Vector, access: &Access) -> Option<(Vec<i64>, [Element; 2])> {
         let lane = self.stage.domain.leaves.iter().position(|a| *a == vector.axis)?;
         let all: Vec<usize> = (0..self.stage.domain.leaves.len()).collect();
         self.search(&all, |concrete, dims, point| {

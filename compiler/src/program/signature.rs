@@ -62,11 +62,6 @@ impl Signature {
     }
 }
 
-/// The kernel's element type for the syntax tree's.
-pub(super) fn element(ty: ast::ElementType) -> ElementType {
-    ElementType::from_name(ty.as_str()).expect("both tables list the same sixteen types")
-}
-
 /// Where a size stands, which decides the names that it may introduce.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -104,7 +99,7 @@ impl Builder<'_> {
             }
             seen.insert(name, param.name.span);
             let position = u16::try_from(self.out.parameters.len()).expect("checked against the limit");
-            let element = element(param.ty.element.value);
+            let element = param.ty.element.value;
             let written = is_output || param.inout.is_some();
             let (kind, broken) = match &param.ty.shape {
                 None => {

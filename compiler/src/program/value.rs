@@ -11,7 +11,7 @@ use super::Obligation;
 use super::equations::{Context, Guard, Hint};
 use super::index::Class;
 use super::names::{Global, Local, plain};
-use super::{function, literal, signature};
+use super::{function, literal};
 use crate::diag::tw01xx::{
     NameUse, TupleUse, TypeMismatch, TypeMismatchAt, UntypedLiteral, WrongCast, WrongLiteral, WrongOperand, WrongTuple,
     WrongUse,
@@ -46,7 +46,7 @@ impl Context<'_> {
                 3 => self.comparison(a, op.value, b, span),
                 _ => self.arithmetic(a, op.value, b, hint, span),
             },
-            ast::ExprKind::Cast(inner, to) => self.cast(inner, signature::element(to.value), span),
+            ast::ExprKind::Cast(inner, to) => self.cast(inner, to.value, span),
             ast::ExprKind::If(parts) => self.select(parts, hint, span),
             ast::ExprKind::Call(call) => self.call(call, hint, span),
             ast::ExprKind::Reduction(reduction) => self.reduction(reduction, hint, span),
@@ -104,7 +104,7 @@ impl Context<'_> {
             ast::ExprKind::Float(literal) => literal.suffix,
             _ => None,
         };
-        let element = match (suffix.map(signature::element), hint) {
+        let element = match (suffix, hint) {
             (Some(element), _) | (None, Hint::Of(element)) => element,
             (None, Hint::Poison) => return None,
             (None, Hint::None) => {

@@ -166,7 +166,7 @@ impl Parser<'_> {
 
     /// The name of an element type.
     pub(super) fn element_type(&mut self) -> Parse<Spanned<ElementType>> {
-        self.one_of(WordSet::ElementType, ElementType::WORDS, ElementType::from_word)
+        self.one_of(WordSet::ElementType, &ElementType::NAMES, ElementType::from_name)
     }
 
     /// One word of a set.

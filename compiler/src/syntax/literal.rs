@@ -21,7 +21,7 @@ pub(super) fn parse_number(text: &str) -> Result<ExprKind, LiteralProblem> {
     let fraction = digits.contains(['.', 'e', 'E']);
     if fraction || suffix.is_some_and(ElementType::is_float) {
         if let Some(ty) = suffix.filter(|ty| !ty.is_float()) {
-            return Err(LiteralProblem::Fraction(ty.as_str()));
+            return Err(LiteralProblem::Fraction(ty.name()));
         }
         if digits.parse::<f64>().is_err() {
             return Err(LiteralProblem::Digits);
@@ -39,7 +39,7 @@ pub(super) fn parse_number(text: &str) -> Result<ExprKind, LiteralProblem> {
 fn split_decimal(text: &str) -> Result<(&str, Option<ElementType>), LiteralProblem> {
     // The types that look like an exponent, and then whatever follows the number.
     for ty in [ElementType::E4m3, ElementType::E5m2] {
-        if let Some(digits) = text.strip_suffix(ty.as_str()) {
+        if let Some(digits) = text.strip_suffix(ty.name()) {
             return Ok((digits, Some(ty)));
         }
     }
@@ -62,7 +62,7 @@ fn split_decimal(text: &str) -> Result<(&str, Option<ElementType>), LiteralProbl
     if suffix.is_empty() {
         return Ok((digits, None));
     }
-    match ElementType::from_word(suffix) {
+    match ElementType::from_name(suffix) {
         Some(ty) => Ok((digits, Some(ty))),
         None => Err(LiteralProblem::Suffix(suffix.to_owned())),
     }
@@ -74,7 +74,7 @@ fn parse_based(text: &str, radix: u32) -> Result<ExprKind, LiteralProblem> {
     let (digits, suffix) = text.split_at(end);
     let suffix = match suffix {
         "" => None,
-        _ => match ElementType::from_word(suffix) {
+        _ => match ElementType::from_name(suffix) {
             Some(ty) if ty.is_integer() => Some(ty),
             Some(_) => return Err(LiteralProblem::Digits),
             None if suffix.starts_with(|c: char| c.is_ascii_digit()) => return Err(LiteralProblem::Digits),

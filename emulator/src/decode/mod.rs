@@ -1,8 +1,9 @@
 //! PTX text to decoded programs: the parsed module is lowered once, instruction by instruction (`lower`), with registers numbered by class,
-//! immediates and special registers given slots of their own (`slots`), and reads that are not provably after writes marked (`written`).
+//! immediates and special registers given slots of their own (`slots`), variables placed (`layout`), and reads that are not provably after writes marked (`written`).
 
 pub mod op;
 
+mod layout;
 mod lower;
 mod slots;
 mod written;
@@ -88,4 +89,5 @@ impl Kernel {
     }
 }
 
-pub(crate) use lower::{Decoded, MOST_SHARED, decode};
+pub(crate) use layout::MOST_SHARED;
+pub(crate) use lower::{Decoded, decode};

@@ -1,15 +1,14 @@
-//! Loads, stores and atomics: addresses, alignment, the state space of generic addresses, and the small state spaces. Global memory is in
-//! `global`.
+//! Loads and stores: addresses, alignment, the state space of generic addresses; local memory, constants and parameters. Global memory is in
+//! `global`, shared memory in `shared`, atomic operations in `atomic`.
 
 use super::Warp;
 use super::env::{Env, Facts, Halt};
 use super::small::{get, nibble, put};
-use crate::decode::op::{Access, Address, Atomic, AtomicFn, Slot, Space, Strength};
+use crate::decode::op::{Access, Address, Slot, Space, Strength};
 use crate::lanes::{LANES, Mask, Wide, lanes};
 use crate::memory::region::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
-use crate::num::float::{self, Float2};
 use crate::report::{Kind, Location, Near};
-use crate::shadow::cell::{AccessKind, Who};
+use crate::shadow::cell::AccessKind;
 
 /// Where a state space appears in the generic address space.
 pub(super) fn window(space: Space) -> u64 {
@@ -67,7 +66,7 @@ impl Shape {
 }
 
 impl Warp {
-    fn addresses(&self, address: &Address) -> Wide {
+    pub(super) fn addresses(&self, address: &Address) -> Wide {
         let offset = address.offset as u64;
         match address.base {
             None | Some(Slot::Pred(_)) => [offset; LANES],
@@ -83,7 +82,7 @@ impl Warp {
     }
 
     /// Calls `each` for every state space that the lanes address, with addresses inside it.
-    fn by_space(
+    pub(super) fn by_space(
         &mut self,
         env: &mut Env<'_>,
         space: Space,
@@ -162,7 +161,7 @@ impl Warp {
     }
 
     /// Checks bounds and alignment of the lanes in a small memory of `size` bytes.
-    fn check_small(
+    pub(super) fn check_small(
         &self,
         env: &mut Env<'_>,
         shape: Shape,
@@ -198,88 +197,6 @@ impl Warp {
             return Err(Halt);
         }
         Ok(())
-    }
-
-    fn load_shared(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
-        env.counters.shared.load_requests += 1;
-        env.counters.shared.bytes_loaded += shape.total() * u64::from(run.count_ones());
-        count_wavefronts(env, addresses, shape.total(), run);
-        for lane in lanes(run) {
-            for n in 0..usize::from(shape.count) {
-                let at = addresses[lane] as usize + n * usize::from(shape.bytes);
-                self.check_shared(env, shape, lane, at, None);
-                let value = get(&env.shared, at, shape.bytes);
-                self.put_loaded(env, access, n, lane, value);
-            }
-        }
-        Ok(())
-    }
-
-    fn store_shared(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
-        env.counters.shared.store_requests += 1;
-        env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
-        count_wavefronts(env, addresses, shape.total(), run);
-        for lane in lanes(run) {
-            for n in 0..usize::from(shape.count) {
-                let at = addresses[lane] as usize + n * usize::from(shape.bytes);
-                let value = self.stored(env, access, n, lane);
-                self.check_shared(env, shape, lane, at, Some(value));
-                put(&mut env.shared, at, shape.bytes, value);
-            }
-        }
-        Ok(())
-    }
-
-    /// Race and initialisation checks of one element of shared memory; `value` is what a store writes.
-    #[inline(always)]
-    fn check_shared(&self, env: &mut Env<'_>, shape: Shape, lane: usize, at: usize, value: Option<u64>) {
-        let bytes = shape.bytes;
-        let need = nibble(at, bytes);
-        let words = if bytes == 8 { 2 } else { 1 };
-        for word in at / 4..at / 4 + words {
-            if value.is_none()
-                && env.cx.options.sanitizers.initialisation
-                && env.shared_initialised[word] & need != need
-            {
-                let location = small_location(env, Space::Shared, at as u64, u64::from(bytes));
-                env.report(
-                    Kind::UninitialisedRead,
-                    shape.pc,
-                    Facts { lane: lane as u32, location: Some(location), ..Facts::default() },
-                );
-                // One report is enough for these bytes.
-                env.shared_initialised[word] |= need;
-            }
-            if shape.touch != Touch::Load {
-                env.shared_initialised[word] |= need;
-            }
-            if env.cx.options.sanitizers.races {
-                let who =
-                    Who { warp: env.warp, lane: lane as u32, epoch: env.clocks.epoch(env.warp as usize), pc: shape.pc };
-                if let Some(conflict) = env.cells.access(&env.clocks, word, need, shape.kind(), who) {
-                    let writes = shape.kind() == AccessKind::Write && conflict.kind == AccessKind::Write;
-                    let same = writes && value == Some(get(&env.shared, at, bytes));
-                    let location = small_location(env, Space::Shared, at as u64, u64::from(bytes));
-                    env.report_race(shape.pc, lane as u32, location, same, conflict);
-                }
-            }
-        }
     }
 
     fn load_local(
@@ -376,71 +293,6 @@ impl Warp {
         }
         Ok(())
     }
-
-    pub(super) fn atomic(&mut self, env: &mut Env<'_>, pc: u32, atomic: &Atomic, run: Mask) -> Result<(), Halt> {
-        let addresses = self.addresses(&atomic.address);
-        let shape =
-            Shape { pc, bytes: atomic.bytes, count: atomic.count, touch: Touch::Atomic, strength: Strength::Strong };
-        env.synchronises |= atomic.orders;
-        env.counters.atomics += u64::from(run.count_ones());
-        self.by_space(env, atomic.space, addresses, run, |warp, env, space, addresses, run| match space {
-            Space::Global | Space::Generic => warp.atomic_global(env, shape, atomic, addresses, run),
-            Space::Shared => {
-                warp.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
-                env.counters.shared.store_requests += 1;
-                env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
-                count_wavefronts(env, addresses, shape.total(), run);
-                for lane in lanes(run) {
-                    for n in 0..usize::from(shape.count) {
-                        let at = addresses[lane] as usize + n * usize::from(shape.bytes);
-                        let need = nibble(at, shape.bytes);
-                        if env.cx.options.sanitizers.initialisation
-                            && env.shared_initialised[at / 4] & need != need
-                            && atomic.op != AtomicFn::Exch
-                        {
-                            let location = small_location(env, Space::Shared, at as u64, u64::from(shape.bytes));
-                            let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
-                            env.report(Kind::UninitialisedRead, pc, facts);
-                        }
-                        warp.check_shared(env, shape, lane, at, Some(0));
-                        let old = get(&env.shared, at, shape.bytes);
-                        let new = warp.atomic_value(env, atomic, n, lane, old);
-                        put(&mut env.shared, at, shape.bytes, new);
-                    }
-                }
-                Ok(())
-            }
-            Space::Local | Space::Const | Space::Param => {
-                let lane = run.trailing_zeros();
-                let location = small_location(env, space, addresses[lane as usize], shape.total());
-                let detail = "atomic operations exist in global and shared memory only".to_owned();
-                env.report(
-                    Kind::OutOfBounds,
-                    pc,
-                    Facts { lane, location: Some(location), detail, fatal: true, ..Facts::default() },
-                );
-                Err(Halt)
-            }
-        })
-    }
-
-    /// The new value of element `n`; the old one goes to the result register.
-    pub(super) fn atomic_value(&mut self, env: &Env<'_>, atomic: &Atomic, n: usize, lane: usize, old: u64) -> u64 {
-        let count = usize::from(atomic.count);
-        let data = atomic.data as usize;
-        let slot = |group: usize| env.cx.kernel.data[data + group * count + n];
-        let value = |warp: &Self, group: usize| {
-            slot(group).map_or(0, |s| warp.get(s, lane)) & (u64::MAX >> (64 - 8 * u32::from(atomic.bytes)))
-        };
-        let operands = usize::from(atomic.returns);
-        let new = apply(atomic.op, atomic.bytes, old, value(self, operands), || value(self, operands + 1));
-        if atomic.returns
-            && let Some(d) = slot(0)
-        {
-            self.put(d, lane, old);
-        }
-        new
-    }
 }
 
 /// A parameter's value as a register holds it.
@@ -464,71 +316,6 @@ fn sign_extend(value: u64, bytes: u8, signed: bool, slot: Slot) -> u64 {
     match slot {
         Slot::Wide(_) => extended,
         _ => extended & 0xffff_ffff,
-    }
-}
-
-/// The result of an atomic operation on a word.
-fn apply(op: AtomicFn, bytes: u8, old: u64, b: u64, c: impl FnOnce() -> u64) -> u64 {
-    let mask = u64::MAX >> (64 - 8 * u32::from(bytes));
-    let signed = |v: u64| {
-        let shift = 64 - 8 * u32::from(bytes);
-        (v << shift) as i64 >> shift
-    };
-    let halves =
-        |f: &dyn Fn(u64, u64) -> u64| f(old & 0xffff, b & 0xffff) | f(old >> 16 & 0xffff, b >> 16 & 0xffff) << 16;
-    match op {
-        AtomicFn::And => old & b,
-        AtomicFn::Or => old | b,
-        AtomicFn::Xor => old ^ b,
-        AtomicFn::Add => old.wrapping_add(b) & mask,
-        AtomicFn::AddFloat(mode) => float::float2(Float2::Add, mode, old, b),
-        AtomicFn::AddPacked(mode) => halves(&|x, y| float::float2(Float2::Add, mode, x, y)),
-        AtomicFn::Min { signed: true } => {
-            if signed(old) <= signed(b) {
-                old
-            } else {
-                b
-            }
-        }
-        AtomicFn::Max { signed: true } => {
-            if signed(old) >= signed(b) {
-                old
-            } else {
-                b
-            }
-        }
-        AtomicFn::Min { signed: false } => old.min(b),
-        AtomicFn::Max { signed: false } => old.max(b),
-        AtomicFn::ExtremumPacked(mode, max) => {
-            let op = if max {
-                Float2::Max { nan: false, xorsign: false }
-            } else {
-                Float2::Min { nan: false, xorsign: false }
-            };
-            halves(&|x, y| float::float2(op, mode, x, y))
-        }
-        AtomicFn::Inc => {
-            if old >= b {
-                0
-            } else {
-                old + 1
-            }
-        }
-        AtomicFn::Dec => {
-            if old == 0 || old > b {
-                b
-            } else {
-                old - 1
-            }
-        }
-        AtomicFn::Exch => b,
-        AtomicFn::Cas => {
-            if old == b {
-                c()
-            } else {
-                old
-            }
-        }
     }
 }
 
@@ -568,50 +355,4 @@ fn count_local(env: &mut Env<'_>, shape: Shape, run: Mask) {
     // Hardware interleaves local memory by lane, so a warp's access at one address fills whole sectors.
     local.transactions += bytes.div_ceil(32);
     local.ideal_transactions += bytes.div_ceil(32);
-}
-
-/// Wavefronts of a shared-memory request: 32 banks of 4 bytes; accesses of 8 (16) bytes go by halves (quarters) of the warp; lanes that read
-/// the same word share it.
-fn count_wavefronts(env: &mut Env<'_>, addresses: &Wide, bytes: u64, run: Mask) {
-    let groups = (bytes.max(4) / 4) as usize;
-    let size = LANES / groups;
-    let shared = &mut env.counters.shared;
-    for group in 0..groups {
-        let mask = run >> (group * size) & (u32::MAX >> (32 - size));
-        if mask == 0 {
-            continue;
-        }
-        shared.ideal_transactions += 1;
-        shared.transactions += conflict_degree(&addresses[group * size..][..size], mask, groups);
-    }
-}
-
-/// The most distinct words that one bank must deliver.
-fn conflict_degree(addresses: &[u64], mask: Mask, words: usize) -> u64 {
-    // First the two patterns that have no conflicts: all in one word, or all in different banks.
-    let mut banks: u32 = 0;
-    let mut clash = false;
-    let first = addresses[mask.trailing_zeros() as usize] / 4;
-    let mut same = true;
-    for lane in lanes(mask) {
-        let word = addresses[lane] / 4;
-        same &= word == first;
-        for part in 0..words as u64 {
-            let bit = 1u32 << ((word + part) % 32);
-            clash |= banks & bit != 0;
-            banks |= bit;
-        }
-    }
-    if same || !clash {
-        return 1;
-    }
-    let mut distinct: Vec<u64> =
-        lanes(mask).flat_map(|lane| (0..words as u64).map(move |part| addresses[lane] / 4 + part)).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let mut loads = [0u64; 32];
-    for word in distinct {
-        loads[(word % 32) as usize] += 1;
-    }
-    loads.into_iter().max().unwrap_or(1)
 }

@@ -293,7 +293,7 @@ impl Warp {
                 uninitialised(env, shape, addresses[lane], lane);
             }
         }
-        if !sanitizers.races || region.read_only {
+        if !sanitizers.races || region.constant {
             return None;
         }
         let lanes = run.count_ones();
@@ -338,7 +338,7 @@ impl Warp {
             }
             let taken = ((1u64 << count) - 1) as u32;
             rest &= !(taken << first);
-            if region.read_only {
+            if region.constant {
                 continue;
             }
             let part = Run { address: start, lane: first, lanes: count, shift: total.trailing_zeros() };

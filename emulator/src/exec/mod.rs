@@ -7,9 +7,11 @@
 
 mod access;
 mod alu;
+mod atomic;
 mod collective;
 pub(crate) mod env;
 mod global;
+mod shared;
 mod small;
 
 pub(crate) use global::report_cross;

@@ -29,6 +29,8 @@ pub struct Region {
     pub element: u32,
     /// Whether stores are an error.
     pub read_only: bool,
+    /// Whether no region through which the kernel may store overlaps this one: reads of it cannot race.
+    pub constant: bool,
     /// The allocation it lies in.
     pub allocation: Arc<Allocation>,
     /// That allocation's index in the launch's list.
@@ -53,8 +55,21 @@ pub enum Denied {
 }
 
 impl Regions {
+    /// One writable region for each allocation, which never overlap.
+    pub fn of_allocations(list: Vec<Region>) -> Self {
+        let reach = list.iter().map(|region| region.end).collect();
+        Regions { list, reach }
+    }
+
     /// Sorts the regions.
     pub fn new(mut list: Vec<Region>) -> Self {
+        // Extents are the arguments of a kernel: few. Of very many, none is taken to be constant.
+        let few = list.len() <= 1024;
+        for index in 0..list.len() {
+            let overlaps = |other: &Region| other.base < list[index].end && list[index].base < other.end;
+            let constant = few && !list.iter().any(|other| !other.read_only && overlaps(other));
+            list[index].constant = constant;
+        }
         list.sort_by(|a, b| (a.base, a.end, &a.label).cmp(&(b.base, b.end, &b.label)));
         let mut greatest = 0;
         let reach = list

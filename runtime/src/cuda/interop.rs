@@ -37,12 +37,15 @@ pub(crate) fn release<T>(mut block: Block, len: usize) -> Result<CudaSlice<T>> {
         }
         Owner::Foreign(_) => return Err(failed("the memory is not ours to give".to_owned())),
     };
-    let uses = std::mem::take(&mut *block.lock());
     block.context.bind()?;
-    if uses.is_lost() {
-        return Err(failed("an earlier launch on it could not be recorded".to_owned()));
+    {
+        // After an error the block is dropped with its uses, and waits for them itself.
+        let uses = block.lock();
+        if uses.is_lost() {
+            return Err(failed("an earlier launch on it could not be recorded".to_owned()));
+        }
+        uses.drain_into(stream.cu_stream())?;
     }
-    uses.drain_into(stream.cu_stream())?;
     let pointer = std::mem::replace(&mut block.pointer, 0);
     drop(block);
     // SAFETY: the block is ours, `pointer` is its start, it has room for `len` elements of `T`, and dropping the block no

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use tilewright_kernel::ElementType;
 
-use crate::device::Device;
 use crate::element::Element;
 use crate::error::Result;
 use crate::memory::Allocation;
-use crate::tensor::{Input, Output, Parts, gather};
+use crate::tensor::{DynamicTensor, Input, Output, Parts, Sealed, gather};
 
 /// One argument of a launch. `'m` bounds foreign memory; owned memory is kept alive by the argument.
 pub struct Arg<'m> {
@@ -33,30 +32,14 @@ impl<'m> Arg<'m> {
         Self::tensor(&tensor.parts(), true)
     }
 
-    /// A scalar of a type that is known at run time only: its bits, zero-extended.
-    pub fn scalar_bits(element: ElementType, bits: u64) -> Self {
+    /// A scalar whose type is known at run time only: its bits, zero-extended.
+    pub fn bits(element: ElementType, bits: u64) -> Self {
         Self { given: Given::Scalar { element, bits }, memory: PhantomData }
     }
 
-    /// A tensor of a rank and type that are known at run time only, with memory of its own: `bytes` is what lies from its first
-    /// element to its last, gaps included; strides are in elements.
-    ///
-    /// # Errors
-    /// Too little memory; a driver failure.
-    pub fn dynamic(
-        device: &Device,
-        element: ElementType,
-        shape: &[i64],
-        strides: &[i64],
-        bytes: &[u8],
-        writable: bool,
-    ) -> Result<Self> {
-        let allocation = Arc::new(Allocation::new(device.inner(), bytes.len())?);
-        allocation.write(0, bytes)?;
-        let address = allocation.address();
-        let (shape, strides) = (shape.to_vec(), strides.to_vec());
-        let tensor = GivenTensor { allocation, address, offset: 0, element, shape, strides, writable };
-        Ok(Self { given: Given::Tensor(tensor), memory: PhantomData })
+    /// A tensor whose rank and type are known at run time only.
+    pub fn dynamic(tensor: &DynamicTensor, writable: bool) -> Self {
+        Self::tensor(&tensor.parts(), writable)
     }
 
     fn tensor(parts: &Parts<'_>, writable: bool) -> Self {

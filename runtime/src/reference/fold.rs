@@ -34,7 +34,6 @@ impl Evaluator<'_> {
     /// The final states, one column each.
     pub(super) fn fold(
         &self,
-        id: ValueId,
         axes: Run,
         states: Run,
         scope: &Scope<'_>,
@@ -64,7 +63,6 @@ impl Evaluator<'_> {
                 result.append(value, 1);
             }
         }
-        let _ = id;
         Ok(Rc::from(results))
     }
 

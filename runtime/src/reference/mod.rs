@@ -6,10 +6,12 @@
 //! | [`column`] | values of an expression at a block of points |
 //! | [`arith`] | operations, comparisons, conversions |
 //! | [`math`] | math functions and their stated bounds |
-//! | [`reduce`] | reductions and their error bounds |
+//! | [`reduce`] | reductions |
+//! | [`sum`], [`prod`] | float sums and products of free order, and their error bounds |
+//! | [`winner`] | `argmax` and `argmin` |
 //! | [`fold`] | the general reduction |
 //! | [`scope`] | where expressions are evaluated, and what does not depend on that |
-//! | [`eval`] | expressions |
+//! | [`eval`], [`steps`] | expressions, and how reductions run |
 //! | [`report`] | the result, and comparing a tensor with it |
 
 mod arith;
@@ -18,12 +20,18 @@ mod eval;
 mod fold;
 mod interval;
 mod math;
+mod prod;
 mod reduce;
 mod report;
 mod scope;
+mod steps;
+mod sum;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod winner;
+
+use std::sync::OnceLock;
 
 use column::Column;
 use eval::{BLOCK, Evaluator};
@@ -41,6 +49,10 @@ use crate::launch::{Arg, Given, check};
 
 /// Elements of the largest intermediate that is kept.
 const MOST_ELEMENTS: i128 = 1 << 31;
+/// Deepest nesting of expressions that is evaluated.
+const DEEPEST: usize = 4096;
+/// Stack of a thread that evaluates them, in bytes; only what is used becomes memory.
+const STACK: usize = 256 << 20;
 /// Blocks that one thread evaluates before it takes more.
 const CHUNK: usize = 16;
 
@@ -85,11 +97,16 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
         parameters,
         equations: Vec::new(),
     };
+    let depth = scope::depth(&kernel.algorithm);
+    if depth > DEEPEST {
+        return Err(failed("the algorithm", format!("expressions are nested {depth} deep; {DEEPEST} are evaluated")));
+    }
+    let pool = pool().map_err(|message| failed("the host", message))?;
     let mut outputs = Vec::new();
     for equation in kernel.algorithm.equations.iter() {
         let components = kernel.algorithm.components.get(equation.components.range()).unwrap_or_default();
         let name = components.first().map_or("?", |c| &*c.name);
-        let results = evaluator.equation(equation).map_err(|message| failed(name, message))?;
+        let results = pool.install(|| evaluator.equation(equation)).map_err(|message| failed(name, message))?;
         for (component, values) in components.iter().zip(&results) {
             let parameter = component.parameter.and_then(|p| kernel.parameters.get(usize::from(p)));
             if let Some(parameter) = parameter {
@@ -99,6 +116,16 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
         evaluator.equations.push(results);
     }
     Ok(Reference::new(kernel.name.to_string(), outputs))
+}
+
+/// The threads that evaluate, with stacks for deep expressions. As many as rayon's own.
+fn pool() -> Result<&'static rayon::ThreadPool, String> {
+    static POOL: OnceLock<Result<rayon::ThreadPool, String>> = OnceLock::new();
+    let build = || {
+        let builder = rayon::ThreadPoolBuilder::new().stack_size(STACK).thread_name(|i| format!("tilewright-{i}"));
+        builder.build().map_err(|e| e.to_string())
+    };
+    POOL.get_or_init(build).as_ref().map_err(Clone::clone)
 }
 
 impl Evaluator<'_> {
@@ -119,6 +146,11 @@ impl Evaluator<'_> {
         let types = components.iter().map(|c| self.algorithm.types.get(c.value as usize).copied());
         let empty: Vec<Column> =
             types.map(|t| t.map(Column::empty).ok_or("a malformed equation")).collect::<Result<_, _>>()?;
+        if shape.contains(&0) {
+            // Nothing is evaluated: what the value reads may not exist either.
+            let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data };
+            return Ok(empty.into_iter().map(values).collect());
+        }
 
         // Blocks along the innermost axis; no axes at all is one block of one point.
         let inner = shape.last().copied().unwrap_or(1) as usize;

@@ -1,27 +1,16 @@
 //! Reductions: an accumulator takes the terms in ascending order and gives the set of admissible results.
 //!
-//! # Free order
-//!
-//! A float `sum` may add its n terms in any order and bracketing, each step rounded to nearest. For every order
-//!
-//! > |computed − exact| ≤ (n − 1) · u · Σ|xᵢ|
-//!
-//! with u half a unit in the last place of 1 (Jeannerod and Rump, "Improved error bounds for inner products in floating-point
-//! arithmetic", 2013; sums are exact where they underflow). The exact value is accumulated in f64, for f64 terms in two of them,
-//! with its own error added. Where no rounding can happen the result is exact: fewer than three terms, or terms that are
-//! multiples of one power of two so large that every partial sum is representable. A partial sum that may overflow makes
-//! infinity admissible, and NaN where overflow in both directions is possible.
-//!
-//! A `prod` of n factors has relative error at most (n − 1)u / (1 − (n − 1)u) unless a partial product leaves the normal range.
-
-use std::sync::Arc;
+//! Float sums and products of free order have rooms of their own: `sum`, `prod`; `argmax` and `argmin` are in `winner`.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Order, Reduction};
 
-use super::arith::{self, limits, wrap};
-use super::column::{Column, Range, pick};
-use super::interval::{Format, Interval, lowest_bit, power_of_two};
+use super::arith::{self, limits};
+use super::column::{Column, Range};
+use super::interval::Format;
+use super::prod::Prod;
+use super::sum::Sums;
+use super::winner::Arg;
 
 /// The running results of one reduction at a number of points.
 pub(super) enum Accumulator {

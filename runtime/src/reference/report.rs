@@ -15,10 +15,24 @@ use crate::tensor::Input;
 
 /// Every output that a kernel's algorithm admits for some arguments: the oracle of a test.
 ///
-/// ```ignore
-/// let admissible = Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.reference()?;
-/// Saxpy { a: 2.0, x: &x, y: &y, z: &mut z }.launch(&device)?;
-/// admissible.check("z", &z)?;
+/// ```
+/// # use tilewright::{Device, EmulatorOptions, Tensor, schedule};
+/// schedule! {
+///     kernel RowSum(x: f32[M, N]) -> (s: f32[M]) {
+///         s[i] = sum(|j| x[i, j]);
+///         launch threads(64);
+///         schedule s { split i by 64 -> b, t; bind b: grid; bind t: thread; }
+///     }
+/// }
+/// # fn main() -> tilewright::Result<()> {
+/// # let device = Device::emulator(EmulatorOptions::default());
+/// let x = Tensor::from_slice(&device, &[0.1_f32; 600], [2, 300])?;
+/// let mut s = Tensor::zeros(&device, [2])?;
+/// let admissible = RowSum { x: &x, s: &mut s }.reference()?;
+/// RowSum { x: &x, s: &mut s }.launch(&device)?;
+/// let agreement = admissible.check("s", &s)?;
+/// assert!(agreement.worst <= 1.0);
+/// # Ok(()) }
 /// ```
 ///
 /// An algorithm denotes a set of outputs: float sums may be taken in any order, and math functions may be off by a stated bound.
@@ -163,6 +177,20 @@ impl ReferenceOutput<'_> {
             return Err(Error::Length { shape, expected: self.len(), found: found.len() });
         }
         self.check_bytes(&T::encode(found))
+    }
+
+    /// As [`Reference::check`], of bytes of this output's elements in row-major order.
+    ///
+    /// # Errors
+    /// As there; [`Error::Length`] for another number of elements.
+    #[doc(hidden)]
+    pub fn check_raw(&self, bytes: &[u8]) -> Result<Agreement> {
+        let size = self.element.bytes() as usize;
+        if bytes.len() != self.len() * size {
+            let shape = self.shape().iter().map(|&n| n as usize).collect();
+            return Err(Error::Length { shape, expected: self.len(), found: bytes.len() / size });
+        }
+        self.check_bytes(bytes)
     }
 
     fn same(&self, element: ElementType, shape: &[i64]) -> Result<()> {

@@ -254,6 +254,61 @@ impl Free {
     }
 }
 
+/// Length of the longest chain of expressions that contain each other: how deep evaluation recurses.
+pub(super) fn depth(algorithm: &Algorithm) -> usize {
+    let mut values = vec![1_usize; algorithm.values.len()];
+    let mut indices = vec![1_usize; algorithm.indices.len()];
+    let most = values.len() + indices.len();
+    let at = |all: &[usize], id: u32| all.get(id as usize).copied().unwrap_or(0);
+    // As in `Free::of`: one round, and one more for each gather inside a gather.
+    loop {
+        let mut changed = false;
+        for i in 0..indices.len() {
+            let inner = match algorithm.indices[i] {
+                Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => 0,
+                Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
+                    at(&indices, a).max(at(&indices, b))
+                }
+                Index::Value(value) => at(&values, value),
+            };
+            changed |= std::mem::replace(&mut indices[i], inner + 1) != inner + 1;
+        }
+        for i in 0..values.len() {
+            let range = |axes: &[AxisId]| {
+                let axes = axes.iter().filter_map(|&a| algorithm.axes.get(a as usize));
+                axes.map(|a| at(&indices, a.lower).max(at(&indices, a.upper))).max().unwrap_or(0)
+            };
+            let list =
+                |run: tilewright_kernel::algorithm::Run| algorithm.axis_lists.get(run.range()).unwrap_or_default();
+            let inner = match algorithm.values[i] {
+                Value::Literal(_) | Value::Scalar(_) | Value::Variable(_) => 0,
+                Value::FromIndex(a) => at(&indices, a),
+                Value::CompareIndex(_, a, b) => at(&indices, a).max(at(&indices, b)),
+                Value::Unary(_, a) | Value::Cast(a) | Value::Component { fold: a, .. } => at(&values, a),
+                Value::Binary(_, a, b) | Value::Compare(_, a, b) => at(&values, a).max(at(&values, b)),
+                Value::Fma(a, b, c) | Value::Select(a, b, c) => at(&values, a).max(at(&values, b)).max(at(&values, c)),
+                Value::Read { indices: run, or, .. } => {
+                    let read = algorithm.index_lists.get(run.range()).unwrap_or_default();
+                    let deepest = read.iter().map(|&i| at(&indices, i)).max().unwrap_or(0);
+                    deepest.max(or.map_or(0, |o| at(&values, o)))
+                }
+                Value::Reduce { axes, body, .. } => at(&values, body).max(range(list(axes))),
+                Value::Fold { axes, states } => {
+                    let states = algorithm.folds.get(states.range()).unwrap_or_default();
+                    let parts = states.iter().flat_map(|s| [Some(s.init), Some(s.step), s.merge]).flatten();
+                    parts.map(|v| at(&values, v)).max().unwrap_or(0).max(range(list(axes)))
+                }
+            };
+            changed |= std::mem::replace(&mut values[i], inner + 1) != inner + 1;
+        }
+        let deepest = values.iter().chain(&indices).copied().max().unwrap_or(0);
+        // Deeper than there are nodes: they contain each other, which is malformed.
+        if !changed || deepest > most {
+            return deepest;
+        }
+    }
+}
+
 const LAST: usize = 127;
 
 fn bit(number: usize) -> Variables {

@@ -1,6 +1,7 @@
 //! Tensors: owned, borrowed, strided, foreign; and what makes them arguments of kernels.
 
 mod argument;
+mod dynamic;
 mod layout;
 mod view;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 pub use argument::{Input, Output};
 pub(crate) use argument::{Parts, Sealed};
+pub use dynamic::DynamicTensor;
 pub(crate) use layout::{Layout, elements};
 pub(crate) use view::gather;
 pub use view::{TensorMut, TensorRef};

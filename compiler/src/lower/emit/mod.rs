@@ -18,7 +18,7 @@
 //! | `index` | index arithmetic |
 //! | `element` | element arithmetic, comparison, selection |
 //! | `cast` | conversions |
-//! | [`functions`] | math functions, over the builder: before emission |
+//! | `functions` | math functions, over the builder: before emission |
 //!
 //! No float operation is contracted or flushes subnormals, and every one names its rounding. Registers are numbered in the order of
 //! the program, so that the same kernel always gives the same text.

@@ -13,9 +13,9 @@ pub use expr::{
     Reduction,
 };
 pub use op::{L2Hint, LayoutAxis, Op, OpKind, SplitSide};
+pub use tilewright_kernel::ElementType;
 pub use words::{
-    BinaryOp, ElementType, Engine, FillModel, MmaEngine, Place, ReduceBy, ReductionKind, ReductionOrder,
-    SwizzleFunction, UnaryOp,
+    BinaryOp, Engine, FillModel, MmaEngine, Place, ReduceBy, ReductionKind, ReductionOrder, SwizzleFunction, UnaryOp,
 };
 
 use super::Span;

@@ -36,59 +36,6 @@ macro_rules! words {
 }
 
 words! {
-    /// Element types.
-    ElementType {
-        /// IEEE binary64.
-        F64 = "f64",
-        /// IEEE binary32.
-        F32 = "f32",
-        /// binary32 storage, 10 bits of mantissa used by tensor cores.
-        Tf32 = "tf32",
-        /// IEEE binary16.
-        F16 = "f16",
-        /// The upper half of a binary32.
-        Bf16 = "bf16",
-        /// 8-bit float, 4 exponent bits, no infinity.
-        E4m3 = "e4m3",
-        /// 8-bit float, 5 exponent bits.
-        E5m2 = "e5m2",
-        /// Signed 64-bit integer.
-        I64 = "i64",
-        /// Signed 32-bit integer.
-        I32 = "i32",
-        /// Signed 16-bit integer.
-        I16 = "i16",
-        /// Signed 8-bit integer.
-        I8 = "i8",
-        /// Unsigned 64-bit integer.
-        U64 = "u64",
-        /// Unsigned 32-bit integer.
-        U32 = "u32",
-        /// Unsigned 16-bit integer.
-        U16 = "u16",
-        /// Unsigned 8-bit integer.
-        U8 = "u8",
-        /// One byte, 0 or 1.
-        Bool = "bool",
-    }
-}
-
-impl ElementType {
-    /// Whether it is a floating type.
-    #[must_use]
-    pub const fn is_float(self) -> bool {
-        use ElementType::{Bf16, E4m3, E5m2, F16, F32, F64, Tf32};
-        matches!(self, F64 | F32 | Tf32 | F16 | Bf16 | E4m3 | E5m2)
-    }
-
-    /// Whether it is an integer type; `bool` is not.
-    #[must_use]
-    pub const fn is_integer(self) -> bool {
-        !self.is_float() && !matches!(self, ElementType::Bool)
-    }
-}
-
-words! {
     /// Prefix operators.
     UnaryOp {
         /// Arithmetic negation.

@@ -28,7 +28,7 @@ impl Printer {
             ExprKind::Int(literal) => {
                 self.text(&literal.value.to_string());
                 if let Some(suffix) = literal.suffix {
-                    self.text(suffix.as_str());
+                    self.text(suffix.name());
                 }
             }
             ExprKind::Float(literal) => {
@@ -41,7 +41,7 @@ impl Printer {
                     } else if !digits.contains(['.', 'e', 'E']) {
                         self.text(".0");
                     }
-                    self.text(suffix.as_str());
+                    self.text(suffix.name());
                 }
             }
             ExprKind::Bool(value) => self.text(if *value { "true" } else { "false" }),
@@ -77,7 +77,7 @@ impl Printer {
             ExprKind::Cast(value, ty) => {
                 self.expr(value, CAST);
                 self.text(" as ");
-                self.text(ty.value.as_str());
+                self.text(ty.value.name());
             }
             ExprKind::If(parts) => {
                 self.text("if ");

@@ -173,7 +173,7 @@ impl Printer {
     }
 
     fn ty(&mut self, ty: &Type) {
-        self.text(ty.element.value.as_str());
+        self.text(ty.element.value.name());
         if let Some(shape) = &ty.shape {
             self.shape(shape);
         }

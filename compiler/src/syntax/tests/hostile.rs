@@ -252,7 +252,7 @@ fn expr() -> impl Strategy<Value = Expr> {
                 .prop_map(move |(lhs, value, rhs)| ExprKind::Binary(lhs, Spanned { value, span }, rhs)),
             (proptest::sample::select(UnaryOp::ALL), boxed.clone())
                 .prop_map(|(op, operand)| ExprKind::Unary(op, operand)),
-            (boxed.clone(), proptest::sample::select(ElementType::ALL))
+            (boxed.clone(), proptest::sample::select(ElementType::ALL.to_vec()))
                 .prop_map(move |(value, ty)| ExprKind::Cast(value, Spanned { value: ty, span })),
             (proptest::collection::vec(inner.clone(), 0..3), proptest::option::of(boxed.clone()))
                 .prop_map(move |(indices, otherwise)| ExprKind::Read(Read { tensor: name("t"), indices, otherwise })),

@@ -1,26 +1,24 @@
-//! Arithmetic, logic, comparisons, functions.
+//! Arithmetic and functions of one argument.
 
-use tilewright_ptx::isa::{Arith, Compare, Logic, Math};
-use tilewright_ptx::{
-    BoolOp, Comparison as Test, Flag, Inst as Source, MulPart, NumberClass as Tested, Operand, PrmtMode, ScalarType,
-};
+use tilewright_ptx::isa::{Arith, Math};
+use tilewright_ptx::{Flag, Inst as Source, MulPart, ScalarType};
 
 use super::{Lowered, Lowering, refuse};
-use crate::decode::op::{self, Comparison, LaneFn, Op, PredRef, Slot};
-use crate::lanes::int::{Int1, Int2, IntCompare, Prmt, Width};
+use crate::decode::op::{LaneFn, Op, Slot};
+use crate::lanes::int::{Int1, Int2, Width};
 use crate::num::approx::Approx;
-use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, NumberClass};
+use crate::num::float::{Float1, Float2, FloatMode, FloatType};
 
 /// How the emulator sees a type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Shape {
+pub(super) enum Shape {
     Int(Width, bool),
     Float(FloatType, bool),
     Halves(bool),
     Pred,
 }
 
-fn shape(ty: ScalarType) -> Lowered<Shape> {
+pub(super) fn shape(ty: ScalarType) -> Lowered<Shape> {
     use ScalarType::*;
     Ok(match ty {
         Pred => Shape::Pred,
@@ -50,7 +48,7 @@ impl Lowering<'_> {
     }
 
     /// All operands as values of the first type.
-    fn values<const N: usize>(&mut self, inst: &Source, ty: ScalarType) -> Lowered<[Slot; N]> {
+    pub(super) fn values<const N: usize>(&mut self, inst: &Source, ty: ScalarType) -> Lowered<[Slot; N]> {
         let mut slots = [Slot::Narrow(0); N];
         for (index, slot) in slots.iter_mut().enumerate() {
             *slot = self.value(self.operand(inst, index)?, ty)?;
@@ -58,7 +56,7 @@ impl Lowering<'_> {
         Ok(slots)
     }
 
-    fn int2(&mut self, op: Int2, width: Width, slots: [Slot; 3]) -> Lowered<()> {
+    pub(super) fn int2(&mut self, op: Int2, width: Width, slots: [Slot; 3]) -> Lowered<()> {
         match slots {
             [Slot::Narrow(d), Slot::Narrow(a), Slot::Narrow(b)] => self.emit(Op::Int2 { op, width, d, a, b }),
             [Slot::Wide(d), Slot::Wide(a), Slot::Wide(b)] => self.emit(Op::Int2Wide { op, d, a, b }),
@@ -68,7 +66,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn int1(&mut self, op: Int1, width: Width, slots: [Slot; 2]) -> Lowered<()> {
+    pub(super) fn int1(&mut self, op: Int1, width: Width, slots: [Slot; 2]) -> Lowered<()> {
         match slots {
             [Slot::Narrow(d), Slot::Narrow(a)] => self.emit(Op::Int1 { op, width, d, a }),
             [Slot::Wide(d), Slot::Wide(a)] => self.emit(Op::Int1Wide { op, d, a }),
@@ -107,7 +105,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn lane(&mut self, f: LaneFn, slots: &[Slot]) {
+    pub(super) fn lane(&mut self, f: LaneFn, slots: &[Slot]) {
         let at = |index: usize| slots.get(index).copied().unwrap_or(slots[1]);
         self.emit(Op::Lane { f, d: slots[0], a: at(1), b: at(2), c: at(3), e: at(4) });
     }
@@ -297,265 +295,6 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    pub(super) fn logic(&mut self, logic: Logic, inst: &Source) -> Lowered<()> {
-        let ty = self.ty(inst, 0)?;
-        let width = match shape(ty)? {
-            Shape::Int(width, _) => width,
-            Shape::Pred => return self.pred_logic(logic, inst),
-            _ => return refuse(format!("type {ty} is not supported here")),
-        };
-        let signed = ty.is_signed();
-        let bits = width.bits();
-        match logic {
-            Logic::And | Logic::Or | Logic::Xor => {
-                let op = match logic {
-                    Logic::And => Int2::And,
-                    Logic::Or => Int2::Or,
-                    _ => Int2::Xor,
-                };
-                let slots = self.values(inst, ty)?;
-                self.int2(op, width, slots)
-            }
-            Logic::Not | Logic::Cnot | Logic::Brev => {
-                let op = match logic {
-                    Logic::Not => Int1::Not,
-                    Logic::Cnot => Int1::Cnot,
-                    _ => Int1::Brev,
-                };
-                let slots = self.values(inst, ty)?;
-                self.int1(op, width, slots)
-            }
-            Logic::Popc | Logic::Clz | Logic::Bfind => {
-                let op = match logic {
-                    Logic::Popc => Int1::Popc,
-                    Logic::Clz => Int1::Clz,
-                    _ => Int1::Bfind { signed, shift: inst.has(Flag::Shiftamt) },
-                };
-                let d = self.value(self.operand(inst, 0)?, ScalarType::U32)?;
-                let a = self.value(self.operand(inst, 1)?, ty)?;
-                self.int1(op, width, [d, a])
-            }
-            Logic::Shl | Logic::Shr => {
-                let d = self.value(self.operand(inst, 0)?, ty)?;
-                let a = self.value(self.operand(inst, 1)?, ty)?;
-                let b = self.value(self.operand(inst, 2)?, ScalarType::U32)?;
-                let op = match (logic, signed) {
-                    (Logic::Shl, _) => Int2::Shl,
-                    (_, false) => Int2::ShrU,
-                    (_, true) => Int2::ShrS,
-                };
-                self.int2(op, width, [d, a, b])
-            }
-            Logic::Lop3 => {
-                let Operand::Imm(table) = self.operand(inst, 4)? else {
-                    return refuse("the truth table must be an immediate");
-                };
-                let table = table.int_bits().unwrap_or(0) as u8;
-                let (first, flag) = match self.operand(inst, 0)? {
-                    Operand::Pair(d, p) => ((**d).clone(), Some((**p).clone())),
-                    other => (other.clone(), None),
-                };
-                let d = if first == Operand::Sink { self.temporary()? } else { self.narrow(&first, ty)? };
-                let mut row = [0; 3];
-                for (index, slot) in row.iter_mut().enumerate() {
-                    *slot = self.narrow(self.operand(inst, index + 1)?, ty)?;
-                }
-                let [a, b, c] = row;
-                self.emit(Op::Lop3 { table, d, a, b, c });
-                let Some(flag) = flag else { return Ok(()) };
-                // p = (d ≠ 0) op q.
-                let q = self.pred(self.operand(inst, 5)?)?;
-                let Some(Slot::Narrow(zero)) = self.slots.constant(32, 0) else {
-                    return refuse("no room for a constant");
-                };
-                let logic = if inst.has(Flag::Or) { op::Logic::Or } else { op::Logic::And };
-                let test = Comparison::Int(IntCompare::Ne, Width::W32);
-                let p = self.pred_result(&flag)?;
-                self.emit(Op::Setp { test, d: p, p: None, a: d, b: zero, combine: Some((logic, q)) });
-                Ok(())
-            }
-            Logic::Shf => self.lanes3(
-                inst,
-                [ty, ty, ty, ScalarType::U32],
-                LaneFn::Shf { left: inst.has(Flag::L), wrap: inst.has(Flag::Wrap) },
-            ),
-            Logic::Fns => self.lanes3(inst, [ty, ty, ty, ScalarType::S32], LaneFn::Fns),
-            Logic::Bfe => self.lanes3(inst, [ty, ty, ScalarType::U32, ScalarType::U32], LaneFn::Bfe { signed, bits }),
-            Logic::Prmt => {
-                let mode = match inst.find::<PrmtMode>() {
-                    None => Prmt::Default,
-                    Some(PrmtMode::F4e) => Prmt::F4e,
-                    Some(PrmtMode::B4e) => Prmt::B4e,
-                    Some(PrmtMode::Rc8) => Prmt::Rc8,
-                    Some(PrmtMode::Ecl) => Prmt::Ecl,
-                    Some(PrmtMode::Ecr) => Prmt::Ecr,
-                    Some(PrmtMode::Rc16) => Prmt::Rc16,
-                };
-                self.lanes3(inst, [ty; 4], LaneFn::Prmt(mode))
-            }
-            Logic::Bfi => {
-                let types = [ty, ty, ty, ScalarType::U32, ScalarType::U32];
-                let mut slots = [Slot::Narrow(0); 5];
-                for (index, slot) in slots.iter_mut().enumerate() {
-                    *slot = self.value(self.operand(inst, index)?, types[index])?;
-                }
-                self.lane(LaneFn::Bfi { bits }, &slots);
-                Ok(())
-            }
-            Logic::Szext => self.lanes2(inst, ty, LaneFn::Szext { signed, wrap: inst.has(Flag::Wrap) }),
-            Logic::Bmsk => self.lanes2(inst, ty, LaneFn::Bmsk { wrap: inst.has(Flag::Wrap) }),
-        }
-    }
-
-    fn lanes3(&mut self, inst: &Source, types: [ScalarType; 4], f: LaneFn) -> Lowered<()> {
-        let mut slots = [Slot::Narrow(0); 4];
-        for (index, slot) in slots.iter_mut().enumerate() {
-            *slot = self.value(self.operand(inst, index)?, types[index])?;
-        }
-        self.lane(f, &slots);
-        Ok(())
-    }
-
-    fn lanes2(&mut self, inst: &Source, ty: ScalarType, f: LaneFn) -> Lowered<()> {
-        let d = self.value(self.operand(inst, 0)?, ty)?;
-        let a = self.value(self.operand(inst, 1)?, ty)?;
-        let b = self.value(self.operand(inst, 2)?, ScalarType::U32)?;
-        self.lane(f, &[d, a, b]);
-        Ok(())
-    }
-
-    fn temporary(&mut self) -> Lowered<u32> {
-        match self.slots.temporary(32) {
-            Some(Slot::Narrow(slot)) => Ok(slot),
-            _ => refuse("no room for a register"),
-        }
-    }
-
-    fn pred_logic(&mut self, logic: Logic, inst: &Source) -> Lowered<()> {
-        let Some(d) = self.pred_result(self.operand(inst, 0)?)? else { return Ok(()) };
-        let a = self.pred(self.operand(inst, 1)?)?;
-        if logic == Logic::Not {
-            let b = PredRef { slot: a.slot, negated: !a.negated };
-            self.emit(Op::PredLogic { op: op::Logic::And, d, a: b, b });
-            return Ok(());
-        }
-        let b = self.pred(self.operand(inst, 2)?)?;
-        let op = match logic {
-            Logic::And => op::Logic::And,
-            Logic::Or => op::Logic::Or,
-            Logic::Xor => op::Logic::Xor,
-            _ => return refuse("predicates have no such operation"),
-        };
-        self.emit(Op::PredLogic { op, d, a, b });
-        Ok(())
-    }
-
-    /// The test, its operands and the predicate it is combined with; `types` is the number of the operands' type.
-    #[allow(clippy::type_complexity, reason = "the three parts of one comparison, taken apart at once by both callers")]
-    fn test(&mut self, inst: &Source, types: usize) -> Lowered<(Comparison, u32, u32, Option<(op::Logic, PredRef)>)> {
-        let ty = self.ty(inst, types)?;
-        let Some(test) = inst.find::<Test>() else { return refuse("the comparison is missing") };
-        let (a, b) = (self.value(self.operand(inst, 1)?, ty)?, self.value(self.operand(inst, 2)?, ty)?);
-        let combine = match inst.find::<BoolOp>() {
-            None => None,
-            Some(logic) => {
-                let logic = match logic {
-                    BoolOp::And => op::Logic::And,
-                    BoolOp::Or => op::Logic::Or,
-                    BoolOp::Xor => op::Logic::Xor,
-                };
-                Some((logic, self.pred(self.operand(inst, 3)?)?))
-            }
-        };
-        let comparison = match shape(ty)? {
-            Shape::Int(Width::W64, signed) => Comparison::WideInt(int_compare(test, signed)?),
-            Shape::Int(width, signed) => Comparison::Int(int_compare(test, signed)?, width),
-            Shape::Float(FloatType::F64, _) => Comparison::WideFloat(float_compare(test)?),
-            Shape::Float(float, _) => Comparison::Float(float_compare(test)?, float, inst.has(Flag::Ftz)),
-            Shape::Halves(_) | Shape::Pred => return refuse(format!("type {ty} is not supported here")),
-        };
-        match (a, b) {
-            (Slot::Narrow(a), Slot::Narrow(b)) | (Slot::Wide(a), Slot::Wide(b)) => Ok((comparison, a, b, combine)),
-            _ => refuse("operands of different sizes"),
-        }
-    }
-
-    pub(super) fn compare(&mut self, compare: Compare, inst: &Source) -> Lowered<()> {
-        match compare {
-            Compare::Setp => {
-                let (d, p) = match self.operand(inst, 0)? {
-                    Operand::Pair(d, p) => (self.pred_result(d)?, self.pred_result(p)?),
-                    other => (self.pred_result(other)?, None),
-                };
-                let packed = matches!(self.ty(inst, 0)?, ScalarType::F16x2 | ScalarType::Bf16x2);
-                let (test, a, b, combine) = self.test(inst, 0)?;
-                match (packed, test) {
-                    (true, Comparison::Float(op, ty, ftz)) => {
-                        self.emit(Op::SetpPacked { op, ty, ftz, d, p, a, b, combine })
-                    }
-                    _ => self.emit(Op::Setp { test, d, p, a, b, combine }),
-                }
-                Ok(())
-            }
-            Compare::Set => {
-                let ty = self.ty(inst, 0)?;
-                if ty == ScalarType::F16x2 {
-                    return refuse("packed results are not supported");
-                }
-                let yes = match ty {
-                    ScalarType::F32 => 1f32.to_bits(),
-                    ScalarType::F16 => 0x3c00,
-                    _ if ty.bits() == 16 => 0xffff,
-                    _ => u32::MAX,
-                };
-                let d = self.narrow(self.operand(inst, 0)?, ty)?;
-                let (test, a, b, combine) = self.test(inst, 1)?;
-                self.emit(Op::Set { test, yes, d, a, b, combine });
-                Ok(())
-            }
-            Compare::Selp => {
-                let ty = self.ty(inst, 0)?;
-                let [d, a, b] = self.values(inst, ty)?;
-                let c = self.pred(self.operand(inst, 3)?)?;
-                match [d, a, b] {
-                    [Slot::Narrow(d), Slot::Narrow(a), Slot::Narrow(b)] => self.emit(Op::Selp { d, a, b, c }),
-                    [Slot::Wide(d), Slot::Wide(a), Slot::Wide(b)] => self.emit(Op::SelpWide { d, a, b, c }),
-                    _ => return refuse("operands of different sizes"),
-                }
-                Ok(())
-            }
-            Compare::Slct => {
-                let (ty, by) = (self.ty(inst, 0)?, self.ty(inst, 1)?);
-                let [d, a, b] = self.values(inst, ty)?;
-                let c = self.value(self.operand(inst, 3)?, by)?;
-                let f = if by == ScalarType::F32 {
-                    LaneFn::SlctFloat { ftz: inst.has(Flag::Ftz) }
-                } else {
-                    LaneFn::SlctInt
-                };
-                self.lane(f, &[d, a, b, c]);
-                Ok(())
-            }
-            Compare::Testp => {
-                let ty = self.ty(inst, 0)?;
-                let Shape::Float(float, _) = shape(ty)? else { return refuse("a floating-point type is expected") };
-                let class = match inst.find::<Tested>() {
-                    Some(Tested::Finite) => NumberClass::Finite,
-                    Some(Tested::Infinite) => NumberClass::Infinite,
-                    Some(Tested::Number) => NumberClass::Number,
-                    Some(Tested::NotANumber) => NumberClass::NotANumber,
-                    Some(Tested::Normal) => NumberClass::Normal,
-                    Some(Tested::Subnormal) => NumberClass::Subnormal,
-                    None => return refuse("the class is missing"),
-                };
-                let Some(d) = self.pred_result(self.operand(inst, 0)?)? else { return Ok(()) };
-                let a = self.value(self.operand(inst, 1)?, ty)?;
-                self.emit(Op::Testp { class, ty: float, d, a });
-                Ok(())
-            }
-        }
-    }
-
     pub(super) fn math(&mut self, math: Math, inst: &Source) -> Lowered<()> {
         let ty = self.ty(inst, 0)?;
         let Shape::Float(float, packed) = shape(ty)? else { return refuse("a floating-point type is expected") };
@@ -590,40 +329,4 @@ fn extremum(max: bool, signed: bool) -> Int2 {
         (false, true) => Int2::MinS,
         (false, false) => Int2::MinU,
     }
-}
-
-fn int_compare(test: Test, signed: bool) -> Lowered<IntCompare> {
-    Ok(match (test, signed) {
-        (Test::Eq, _) => IntCompare::Eq,
-        (Test::Ne, _) => IntCompare::Ne,
-        (Test::Lt, true) => IntCompare::LtS,
-        (Test::Le, true) => IntCompare::LeS,
-        (Test::Gt, true) => IntCompare::GtS,
-        (Test::Ge, true) => IntCompare::GeS,
-        (Test::Lt | Test::Lo, _) => IntCompare::LtU,
-        (Test::Le | Test::Ls, _) => IntCompare::LeU,
-        (Test::Gt | Test::Hi, _) => IntCompare::GtU,
-        (Test::Ge | Test::Hs, _) => IntCompare::GeU,
-        _ => return refuse("integers have no such comparison"),
-    })
-}
-
-fn float_compare(test: Test) -> Lowered<FloatCompare> {
-    Ok(match test {
-        Test::Eq => FloatCompare::Eq,
-        Test::Ne => FloatCompare::Ne,
-        Test::Lt => FloatCompare::Lt,
-        Test::Le => FloatCompare::Le,
-        Test::Gt => FloatCompare::Gt,
-        Test::Ge => FloatCompare::Ge,
-        Test::Equ => FloatCompare::Equ,
-        Test::Neu => FloatCompare::Neu,
-        Test::Ltu => FloatCompare::Ltu,
-        Test::Leu => FloatCompare::Leu,
-        Test::Gtu => FloatCompare::Gtu,
-        Test::Geu => FloatCompare::Geu,
-        Test::Num => FloatCompare::Num,
-        Test::NanTest => FloatCompare::Nan,
-        Test::Lo | Test::Ls | Test::Hi | Test::Hs => return refuse("floats have no unsigned comparison"),
-    })
 }

@@ -2,36 +2,33 @@
 //! line and the manual's section; the matches on families have no wildcard, so a new table entry must be decided on.
 
 mod arith;
+mod compare;
 mod control;
 mod convert;
+mod logic;
 mod memory;
 
 use std::collections::BTreeMap;
 
 use tilewright_ptx::isa::Op as Family;
 use tilewright_ptx::{
-    Directive, Flag, Function, FunctionKind, Initializer, Inst as Source, Item as ModuleItem, LabelId, Module, Operand,
-    RegId, Rounding, ScalarType, SpecialReg, StateSpace, Statement, Symbol, Variable,
+    Directive, Flag, Function, FunctionKind, Inst as Source, Item as ModuleItem, LabelId, Module, Operand, RegId,
+    Rounding, ScalarType, SpecialReg, StateSpace, Statement, Symbol,
 };
 
+use super::layout::{
+    Layout, MOST_CONSTANTS, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, initialise, is_dynamic, unsupported,
+};
 use super::op::{self, Inst, Op, PredRef, Slot};
 use super::slots::{Slots, immediate};
 use super::written::{Item, unproved};
-use super::{Kernel, Named, Origin, Tracked};
+use super::{Kernel, Origin, Tracked};
 use crate::counters::Class;
 use crate::error::Error;
 use crate::num::format::Round;
 
 /// Most decoded instructions of a kernel: the race detector packs their numbers.
 const MOST_CODE: usize = 1 << 22;
-/// Most bytes of local memory a thread can have (PTX manual, compute capabilities).
-const MOST_LOCAL: u64 = 512 * 1024;
-/// Most bytes of constants in a module.
-const MOST_CONSTANTS: u64 = 64 * 1024;
-/// Most bytes of parameters.
-const MOST_PARAMS: u64 = 32_764;
-/// Most bytes of shared memory that a CTA of any target can have; the launch checks the sum with dynamic memory.
-pub(crate) const MOST_SHARED: u64 = 227 * 1024;
 
 /// A decoded module.
 #[derive(Clone, Debug, Default)]
@@ -89,84 +86,6 @@ pub(crate) fn decode(module: &Module) -> Result<Decoded, Error> {
         }
     }
     Ok(decoded)
-}
-
-/// Whether the variable's size is given by the launch.
-fn is_dynamic(variable: &Variable) -> bool {
-    variable.dims.first() == Some(&0)
-}
-
-fn unsupported(line: u32, what: impl Into<String>, section: &'static str, why: impl Into<String>) -> Error {
-    Error::Unsupported { line, what: what.into(), section, why: why.into() }
-}
-
-/// Variables of one state space, one after the other.
-#[derive(Clone, Default)]
-struct Layout {
-    next: u64,
-    limit: u64,
-    named: Vec<Named>,
-}
-
-impl Layout {
-    fn new(limit: u64) -> Self {
-        Layout { limit, ..Layout::default() }
-    }
-
-    fn add(&mut self, variable: &Variable) -> Result<u64, Error> {
-        let too_large = || {
-            unsupported(
-                variable.line,
-                format!("variable `{}`", variable.name),
-                "",
-                format!("its state space has {} bytes", self.limit),
-            )
-        };
-        let bytes = variable.bytes().ok_or_else(too_large)?;
-        let align = u64::from(variable.align.max(1));
-        let offset = self.next.checked_next_multiple_of(align).ok_or_else(too_large)?;
-        let end = offset.checked_add(bytes).filter(|end| *end <= self.limit).ok_or_else(too_large)?;
-        self.next = end;
-        self.named.push(Named { name: variable.name.clone(), offset, bytes, element: variable.ty.bytes() });
-        Ok(offset)
-    }
-}
-
-/// Writes a constant's initial value.
-fn initialise(words: &mut Vec<u32>, variable: &Variable, offset: u64) -> Result<(), Error> {
-    fn flatten<'a>(init: &'a Initializer, out: &mut Vec<&'a Initializer>) {
-        match init {
-            Initializer::List(list) => list.iter().for_each(|item| flatten(item, out)),
-            other => out.push(other),
-        }
-    }
-    let bytes = variable.bytes().unwrap_or(0);
-    let end = (offset + bytes).div_ceil(4) as usize;
-    if words.len() < end {
-        words.resize(end, 0);
-    }
-    let Some(init) = &variable.init else { return Ok(()) };
-    let mut flat = Vec::new();
-    flatten(init, &mut flat);
-    let size = u64::from(variable.ty.bytes());
-    for (n, item) in flat.into_iter().enumerate() {
-        let Initializer::Imm(value) = item else {
-            return Err(unsupported(
-                variable.line,
-                format!("variable `{}`", variable.name),
-                "",
-                "it is initialised with an address",
-            ));
-        };
-        let value = immediate(*value, variable.ty).unwrap_or(0);
-        for byte in 0..size {
-            let at = offset + n as u64 * size + byte;
-            if at < offset + bytes {
-                words[(at / 4) as usize] |= ((value >> (8 * byte) & 0xff) as u32) << (8 * (at % 4));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// One kernel while it is lowered.

@@ -1,4 +1,4 @@
-//! The reference against brute force: every bracketing of small sums, random members of random sets, plain Rust.
+//! Whole kernels, built node by node.
 
 use tilewright_kernel::algorithm::{
     Axis, AxisId, Binary, Compare, Component, Equation, FoldState, Index, IndexId, Order, Reduction, Run, Source,
@@ -7,291 +7,9 @@ use tilewright_kernel::algorithm::{
 use tilewright_kernel::info::{Dim, DimKind, Launch, Parameter, ParameterKind, Ptx, Role, TensorParameter};
 use tilewright_kernel::{Algorithm, ElementType, KernelInfo, List, Size, Text};
 
-use super::arith;
-use super::column::{Column, Range};
-use super::interval::{Format, Interval};
-use super::reduce::{Accumulator, Along};
-use super::{Admissible, Reference, reference};
+use super::super::{Admissible, Reference, reference};
 use crate::launch::Arg;
 use crate::{Device, Element, EmulatorOptions, Error, Tensor};
-
-/// xorshift64*: no test here needs more.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        (self.next() >> 11) % n
-    }
-
-    /// A float of a format: ordinary, tiny, huge, integral, zero or special.
-    fn float(&mut self, format: Format, special: bool) -> f64 {
-        let sign = if self.below(2) == 0 { 1.0 } else { -1.0 };
-        let fraction = self.below(1 << 53) as f64 / (1_u64 << 53) as f64;
-        let x = match self.below(if special { 10 } else { 7 }) {
-            0..=3 => fraction,
-            4 => (fraction * 16.0).floor(),
-            5 => fraction * format.min_normal() * 4.0,
-            6 => fraction * 1e3,
-            7 => fraction * format.max(),
-            8 => f64::INFINITY,
-            _ => f64::NAN,
-        };
-        format.round(sign * x)
-    }
-}
-
-const FORMATS: [(Format, ElementType); 4] = [
-    (Format::F32, ElementType::F32),
-    (Format::F16, ElementType::F16),
-    (Format::Bf16, ElementType::Bf16),
-    (Format::F64, ElementType::F64),
-];
-
-/// Every result of combining the terms in any order and bracketing.
-fn all_orders(terms: &[f64], format: Format, product: bool) -> Vec<f64> {
-    let identity = if product { 1.0 } else { 0.0 };
-    let step = |a: f64, b: f64| {
-        if product {
-            format.operate(|| a * b, || a as f32 * b as f32)
-        } else {
-            format.operate(|| a + b, || a as f32 + b as f32)
-        }
-    };
-    let mut results: Vec<Vec<f64>> = vec![Vec::new(); 1 << terms.len()];
-    for set in 1..results.len() {
-        let mut all =
-            if set.count_ones() == 1 { vec![step(identity, terms[set.trailing_zeros() as usize])] } else { Vec::new() };
-        let mut part = (set - 1) & set;
-        while part > 0 {
-            for &a in &results[part] {
-                all.extend(results[set ^ part].iter().map(|&b| step(a, b)));
-            }
-            part = (part - 1) & set;
-        }
-        all.sort_by(f64::total_cmp);
-        all.dedup_by_key(|x| x.to_bits());
-        results[set] = all;
-    }
-    results.pop().unwrap()
-}
-
-fn accumulate(op: Reduction, order: Order, element: ElementType, terms: &Column) -> Column {
-    let mut accumulator = Accumulator::new(op, order, element, 1).unwrap();
-    accumulator.take(terms, Along::Terms, terms.len(), 0, None);
-    accumulator.finish().unwrap()
-}
-
-#[test]
-fn every_order_of_a_small_sum_or_product_is_admissible() {
-    let mut random = Random(0x1234_5678_9abc_def1);
-    let (mut exact, mut tight) = (0, 0);
-    for round in 0..1500 {
-        let (format, element) = FORMATS[round % 4];
-        for product in [false, true] {
-            let n = 1 + random.below(6) as usize;
-            let special = random.below(3) == 0;
-            let terms: Vec<f64> = (0..n).map(|_| random.float(format, special)).collect();
-            let op = if product { Reduction::Prod } else { Reduction::Sum };
-            let set = accumulate(op, Order::Free, element, &Column::Float(terms.clone())).interval(0);
-            let all = all_orders(&terms, format, product);
-            for &result in &all {
-                let fits = match set.single() {
-                    Some(single) => single == result || single.is_nan() && result.is_nan(),
-                    None => set.contains(result),
-                };
-                assert!(fits, "{op:?} of {terms:?} in {format:?}: {result:?} is not in {set}");
-            }
-            exact += usize::from(set.single().is_some());
-            // The set is not everything.
-            tight += usize::from(set.hi - set.lo <= 64.0 * format.ulp(terms.iter().map(|x| x.abs()).sum()));
-        }
-    }
-    assert!(exact > 500 && tight > 1500, "{exact} exact, {tight} tight");
-}
-
-#[test]
-fn sums_of_sets_hold_the_sums_of_their_members() {
-    let mut random = Random(77);
-    for round in 0..3000 {
-        let (format, element) = FORMATS[round % 4];
-        let n = 1 + random.below(5) as usize;
-        let special = random.below(4) == 0;
-        let mut members = Vec::new();
-        let sets = (0..n)
-            .map(|_| {
-                let (a, b) = (random.float(format, special), random.float(format, special));
-                members.push(if random.below(2) == 0 { a } else { b });
-                Interval::exact(a).hull(Interval::exact(b))
-            })
-            .collect();
-        let terms = Column::FloatSets(sets);
-        for (op, product) in [(Reduction::Sum, false), (Reduction::Prod, true)] {
-            let set = accumulate(op, Order::Free, element, &terms).interval(0);
-            for result in all_orders(&members, format, product) {
-                assert!(set.contains(result), "{op:?} of {members:?} from {terms:?}: {result:?} is not in {set}");
-            }
-        }
-        let ordered = accumulate(Reduction::Sum, Order::Ordered, element, &terms).interval(0);
-        let sum = members.iter().fold(0.0, |a: f64, &x| format.operate(|| a + x, || a as f32 + x as f32));
-        assert!(ordered.contains(sum), "{members:?} {terms:?}");
-        for (op, f) in [(Reduction::Max, arith::max as fn(f64, f64) -> f64), (Reduction::Min, arith::min)] {
-            let set = accumulate(op, Order::Free, element, &terms).interval(0);
-            let one = members.iter().copied().reduce(f).unwrap();
-            assert!(set.contains(one), "{op:?} of {members:?} from {terms:?}: {one:?} is not in {set}");
-        }
-    }
-}
-
-#[test]
-fn sums_of_integral_floats_are_exact() {
-    let terms = Column::Float((0..1000).map(|i| f64::from(i % 17) - 8.0).collect());
-    let sum: f64 = (0..1000).map(|i| f64::from(i % 17) - 8.0).sum();
-    assert_eq!(accumulate(Reduction::Sum, Order::Free, ElementType::F32, &terms), Column::Float(vec![sum]));
-    // In bf16 partial sums beyond 256 may need rounding.
-    let halves = Column::Float(vec![1.0; 600]);
-    assert!(accumulate(Reduction::Sum, Order::Free, ElementType::Bf16, &halves).interval(0).single().is_none());
-}
-
-#[test]
-fn operations_on_sets_hold_the_results_of_their_members() {
-    let binaries =
-        [Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Max, Binary::Min, Binary::MaxNum, Binary::MinNum];
-    let unaries = [Unary::Neg, Unary::Abs, Unary::Floor, Unary::Sqrt];
-    let mut random = Random(5);
-    for round in 0..20_000 {
-        let (format, element) = FORMATS[round % 4];
-        let set = |random: &mut Random| {
-            let (x, y, nan) = (random.float(format, true), random.float(format, true), random.below(8) == 0);
-            let set = Interval::exact(x).hull(Interval::exact(y)).or_nan(nan);
-            let member = match random.below(3) {
-                0 => x,
-                1 => y,
-                _ if nan => f64::NAN,
-                _ if x.is_nan() || y.is_nan() => x,
-                _ => format.round(x / 2.0 + y / 2.0),
-            };
-            (set, member)
-        };
-        let ((a, x), (b, y), (c, z)) = (set(&mut random), set(&mut random), set(&mut random));
-        if !a.contains(x) || !b.contains(y) || !c.contains(z) {
-            continue; // the middle of subnormal ends may round outside
-        }
-        let sets = |s: Interval| Column::FloatSets(vec![s]);
-        let exact = |x: f64| Column::Float(vec![x]);
-        for widen in [false, true] {
-            for op in binaries {
-                let Ok(many) = arith::binary(op, element, &sets(a), &sets(b), widen) else { panic!("{op:?}") };
-                let Ok(one) = arith::binary(op, element, &exact(x), &exact(y), false) else { panic!("{op:?}") };
-                let one = one.interval(0).single().unwrap();
-                assert!(
-                    many.interval(0).contains(one),
-                    "{x:?} {op:?} {y:?} = {one:?}, not in {many:?} ({a} {op:?} {b})"
-                );
-            }
-            for op in unaries {
-                let Ok(many) = arith::unary(op, element, &sets(a), widen) else { panic!("{op:?}") };
-                let Ok(one) = arith::unary(op, element, &exact(x), false) else { panic!("{op:?}") };
-                let one = one.interval(0).single().unwrap();
-                assert!(many.interval(0).contains(one), "{op:?} {x:?} = {one:?}, not in {many:?} ({a})");
-            }
-            let Ok(many) = arith::fma(element, &sets(a), &sets(b), &sets(c), widen) else { panic!() };
-            let Ok(one) = arith::fma(element, &exact(x), &exact(y), &exact(z), false) else { panic!() };
-            let one = one.interval(0).single().unwrap();
-            assert!(
-                many.interval(0).contains(one),
-                "fma({x:?}, {y:?}, {z:?}) = {one:?}, not in {many:?} ({a} {b} {c})"
-            );
-            let Ok(many) = arith::square(element, &sets(a), widen) else { panic!() };
-            let Ok(one) = arith::binary(Binary::Mul, element, &exact(x), &exact(x), false) else { panic!() };
-            assert!(many.interval(0).contains(one.interval(0).single().unwrap()), "{x:?}² not in {many:?} ({a})");
-        }
-        for op in [Compare::Eq, Compare::Ne, Compare::Lt, Compare::Le, Compare::Gt, Compare::Ge] {
-            let many = arith::compare(op, &sets(a), &sets(b)).range(0);
-            let one = arith::compare(op, &exact(x), &exact(y)).range(0).single().unwrap();
-            assert!(many.contains(one), "{x:?} {op:?} {y:?} = {one}, not in {many:?} ({a} {b})");
-        }
-        for to in [ElementType::F16, ElementType::F32, ElementType::I32, ElementType::U8, ElementType::I64] {
-            let Ok(many) = arith::cast(element, to, &sets(a), false) else { panic!() };
-            let Ok(one) = arith::cast(element, to, &exact(x), false) else { panic!() };
-            let fits = match one {
-                Column::Float(one) => many.interval(0).contains(one[0]),
-                one => many.range(0).contains(one.range(0).lo),
-            };
-            assert!(fits, "{x:?} as {to}");
-        }
-    }
-}
-
-#[test]
-fn conversions_agree_with_rust() {
-    let one = |from, to, x: Column| arith::cast(from, to, &x, false).unwrap_or_else(|_| panic!());
-    let mut random = Random(9);
-    for _ in 0..2000 {
-        let x = random.float(Format::F64, true) * 1e4;
-        let float = |to| one(ElementType::F64, to, Column::Float(vec![x])).interval(0).single().unwrap();
-        let int = |to| one(ElementType::F64, to, Column::Float(vec![x])).range(0).lo;
-        let narrow = float(ElementType::F32);
-        assert!(narrow.to_bits() == f64::from(x as f32).to_bits() || narrow.is_nan() && x.is_nan());
-        assert_eq!(int(ElementType::I8), i128::from(x as i8));
-        assert_eq!(int(ElementType::U64), i128::from(x as u64));
-        let n = random.next() as i64;
-        let from = |to| one(ElementType::I64, to, Column::Int(vec![n.into()]));
-        assert_eq!(from(ElementType::F32), Column::Float(vec![f64::from(n as f32)]));
-        assert_eq!(from(ElementType::U16), Column::Int(vec![i128::from(n as u16)]));
-        assert_eq!(from(ElementType::I32), Column::Int(vec![i128::from(n as i32)]));
-    }
-    let wrapped =
-        arith::binary(Binary::Mul, ElementType::I32, &Column::Int(vec![1 << 20]), &Column::Int(vec![1 << 13]), false);
-    assert_eq!(wrapped.ok(), Some(Column::Int(vec![i128::from((1_i32 << 20).wrapping_mul(1 << 13))])));
-}
-
-#[test]
-fn argmax_admits_every_index_that_may_win() {
-    let mut random = Random(31);
-    for _ in 0..3000 {
-        let n = 1 + random.below(5) as usize;
-        let grid = |random: &mut Random| random.below(4) as f64;
-        let sets: Vec<Interval> = (0..n)
-            .map(|_| {
-                let (x, y) = (grid(&mut random), grid(&mut random));
-                let nan = random.below(6) == 0;
-                if nan && random.below(2) == 0 {
-                    Interval::NAN
-                } else {
-                    Interval::exact(x).hull(Interval::exact(y)).or_nan(nan)
-                }
-            })
-            .collect();
-        // Every choice of members on the grid.
-        let mut possible = std::collections::BTreeSet::new();
-        for choice in 0..5_usize.pow(n as u32) {
-            let member = |i: usize| {
-                let c = choice / 5_usize.pow(i as u32) % 5;
-                let value = if c == 4 { f64::NAN } else { c as f64 };
-                sets[i].contains(value).then_some(value)
-            };
-            let Some(values) = (0..n).map(member).collect::<Option<Vec<f64>>>() else { continue };
-            let mut best = 0;
-            for i in 1..n {
-                if !values[best].is_nan() && (values[i].is_nan() || values[i] > values[best]) {
-                    best = i;
-                }
-            }
-            possible.insert(best as i128);
-        }
-        let result =
-            accumulate(Reduction::ArgMax, Order::Free, ElementType::F32, &Column::FloatSets(sets.clone())).range(0);
-        let found: Vec<i128> = (0..n as i128).filter(|&i| result.contains(i)).collect();
-        assert_eq!(found, possible.into_iter().collect::<Vec<_>>(), "{sets:?} gave {result:?}");
-    }
-}
 
 /// Builds an algorithm node by node.
 struct Builder {
@@ -739,8 +457,6 @@ fn what_cannot_be_evaluated_is_an_error() {
     let mut y = Tensor::<f32, 1>::zeros(&device, [2]).unwrap();
     let error = reference(&kernel, &[Arg::input::<f32, 1>(&x), Arg::output::<f32, 1>(&mut y)]).unwrap_err();
     assert_eq!(error.to_string(), "reference of kernel test: e: x[2] is outside the tensor of shape [2] (from [0])");
-    // Sets of integers.
-    assert!(Range::between(1, 3).hull(&Range::exact(7)).contains(5));
 }
 
 #[test]
@@ -767,4 +483,33 @@ fn speed_of_a_product() {
     evaluate(&kernel, &[Arg::input::<f32, 2>(&x), Arg::input::<f32, 2>(&x), Arg::output::<f32, 2>(&mut z)]);
     let per = start.elapsed().as_secs_f64() * 1e9 / (n * n * n) as f64;
     eprintln!("{per:.2} ns a multiply-add on {} threads", rayon::current_num_threads());
+}
+
+#[test]
+fn deep_expressions_are_evaluated_or_refused() {
+    for (terms, fits) in [(2000, true), (4000, true), (5000, false)] {
+        let mut b = Builder::new(&["N"]);
+        let x = b.tensor("x", ElementType::I32, Role::Input, vec![Size::dim(0)]);
+        let y = b.tensor("y", ElementType::I32, Role::Output, vec![Size::dim(0)]);
+        let i = b.axis(0);
+        let at = b.at(i);
+        let term = b.read(ElementType::I32, Source::Parameter(x), &[at], None);
+        let mut sum = term;
+        for _ in 1..terms {
+            sum = b.value(ElementType::I32, Value::Binary(Binary::Add, sum, term));
+        }
+        b.equation(&[i], &[(sum, Some(y))]);
+        let kernel = b.kernel();
+        let device = device();
+        let x = upload::<i32, 1>(&device, &[1, -2, 3], [3]);
+        let mut y = Tensor::<i32, 1>::zeros(&device, [3]).unwrap();
+        let result = reference(&kernel, &[Arg::input::<i32, 1>(&x), Arg::output::<i32, 1>(&mut y)]);
+        match result {
+            Ok(reference) if fits => {
+                reference.output("y").unwrap().check_slice(&[terms, -2 * terms, 3 * terms]).unwrap();
+            }
+            Err(Error::Reference(error)) if !fits => assert!(error.message.contains("nested"), "{error}"),
+            other => panic!("{terms}: {other:?}"),
+        }
+    }
 }

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# What depending on Tilewright costs: packages and seconds of a clean `cargo build` of a crate with one kernel.
+# Fails beyond PACKAGES packages; beyond SECONDS seconds it says so, because that depends on the machine.
+set -euo pipefail
+PACKAGES=${PACKAGES:-26}
+SECONDS_AIM=${SECONDS_AIM:-20}
+root="$(cd "$(dirname "$0")/.." && pwd)"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+
+mkdir "$work/src"
+cat >"$work/Cargo.toml" <<TOML
+[package]
+name = "user"
+version = "0.0.0"
+edition = "2024"
+[dependencies]
+tilewright = { path = "$root/runtime" }
+[workspace]
+TOML
+cat >"$work/src/main.rs" <<'RUST'
+tilewright::schedule! {
+    pub kernel Copy(x: f32[N]) -> (y: f32[N]) {
+        y[i] = x[i];
+        schedule y { split i by 128 -> b, t; bind b: grid; bind t: thread; }
+    }
+}
+fn main() {
+    println!("{}", Copy::KERNEL.ptx.text.len());
+}
+RUST
+cp "$root/Cargo.lock" "$work/Cargo.lock" # the versions that are tested
+
+cd "$work"
+cargo fetch --quiet
+packages=$(cargo tree --quiet --edges normal,build --prefix none --target "$(rustc -vV | sed -n 's/^host: //p')" \
+    | sed 's/ (\*)$//' | sort -u | grep -vc '^user ')
+start=$(date +%s.%N)
+cargo build --quiet --offline
+end=$(date +%s.%N)
+./target/debug/user >/dev/null
+touch src/main.rs
+again=$(date +%s.%N)
+cargo build --quiet --offline
+done=$(date +%s.%N)
+
+awk -v p="$packages" -v a="$start" -v b="$end" -v c="$again" -v d="$done" -v cores="$(nproc)" 'BEGIN {
+    printf "packages: %d\nclean build: %.1f s on %d cores\nbuild after an edit: %.2f s\n", p, b - a, cores, d - c }'
+if cargo tree --quiet --edges normal,no-proc-macro --prefix none | grep -q '^syn '; then
+    echo "FAILED: syn is linked into the user's program"
+    exit 1
+fi
+awk -v a="$start" -v b="$end" -v aim="$SECONDS_AIM" 'BEGIN { if (b - a > aim) print "note: the aim is " aim " s" }'
+if [ "$packages" -gt "$PACKAGES" ]; then
+    echo "FAILED: at most $PACKAGES packages are allowed"
+    exit 1
+fi

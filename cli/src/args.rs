@@ -1,0 +1,72 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::{Output, check, explain, inspect, run};
+
+/// Checks, inspects, runs and explains the kernels of `schedule!`, without a GPU.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "tilewright", version)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Command {
+    /// Compiles all kernels of Rust files and prints what rustc would say.
+    ///
+    /// Exit code 0: no errors; 1: errors; 2: a file cannot be read.
+    Check {
+        /// Rust source files.
+        #[arg(required = true)]
+        files: Vec<String>,
+    },
+    /// Shows what kernels were compiled to: axes, predicates, accesses, launch shape, PTX.
+    Inspect {
+        /// A Rust source file.
+        file: String,
+        /// Only the kernel with this name.
+        #[arg(long)]
+        kernel: Option<String>,
+        /// Print JSON; the format is described in docs/inspect-json.md.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Runs a kernel on the emulator with random inputs and compares it with the reference.
+    ///
+    /// Exit code 0: all outputs are admissible and nothing was found; 1: a mismatch, a finding or a refusal; 2: wrong usage.
+    Run {
+        /// A Rust source file.
+        file: String,
+        /// The kernel to run.
+        #[arg(long)]
+        kernel: String,
+        /// Sizes and strides, such as N=1000,M=7. A stride that is left out is the contiguous one.
+        #[arg(long, value_delimiter = ',')]
+        dims: Vec<String>,
+        /// Seed of the inputs and of the emulator's order of execution.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Print JSON; the format is described in docs/inspect-json.md.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Prints the page of a diagnostic, or lists all of them.
+    Explain {
+        /// A code such as TW0201, or its name such as not-divisible.
+        code: Option<String>,
+    },
+}
+
+impl Args {
+    /// Does what was asked for.
+    pub fn execute(self) -> Output {
+        match self.command {
+            Command::Check { files } => check::check(&files),
+            Command::Inspect { file, kernel, json } => inspect::inspect(&file, kernel.as_deref(), json),
+            Command::Run { file, kernel, dims, seed, json } => run::run(&file, &kernel, &dims, seed, json),
+            Command::Explain { code } => explain::explain(code.as_deref()),
+        }
+    }
+}

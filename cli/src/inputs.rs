@@ -1,0 +1,92 @@
+//! Random tensors and scalars of types that are known at run time only.
+
+use tilewright::kernel::ElementType;
+use tilewright::{bf16, f16};
+
+/// A generator of random numbers (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>): the same on every machine.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`, which is at least 1.
+    pub fn below(&mut self, n: u64) -> u64 {
+        // The bias is at most n / 2^64.
+        ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
+    }
+
+    /// A multiple of 2^-52 in [−2, 2).
+    fn float(&mut self) -> f64 {
+        (self.bits() >> 10) as f64 / (1_u64 << 52) as f64 - 2.0
+    }
+}
+
+/// `count` elements, little-endian: floats in [−2, 2), integers in −8..=8 or 0..=8, `bool` false or true.
+///
+/// None for the types that the host does not compute with.
+pub fn elements(element: ElementType, count: usize, random: &mut Random) -> Option<Vec<u8>> {
+    use ElementType as E;
+    let size = element.bytes() as usize;
+    let mut bytes = Vec::with_capacity(count.saturating_mul(size));
+    for _ in 0..count {
+        let bits = match element {
+            E::F64 => random.float().to_bits(),
+            E::F32 | E::Tf32 => u64::from((random.float() as f32).to_bits()),
+            E::F16 => u64::from(f16::from_f64(random.float()).to_bits()),
+            E::Bf16 => u64::from(bf16::from_f64(random.float()).to_bits()),
+            E::I64 | E::I32 | E::I16 | E::I8 => random.below(17).wrapping_sub(8),
+            E::U64 | E::U32 | E::U16 | E::U8 => random.below(9),
+            E::Bool => random.below(2),
+            E::E4m3 | E::E5m2 => return None,
+        };
+        bytes.extend_from_slice(&bits.to_le_bytes()[..size]);
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_gets_many_different_values_in_its_range() {
+        for element in ElementType::ALL {
+            let Some(bytes) = elements(element, 200, &mut Random::new(3)) else {
+                assert!(matches!(element, ElementType::E4m3 | ElementType::E5m2));
+                continue;
+            };
+            let size = element.bytes() as usize;
+            assert_eq!(bytes.len(), 200 * size);
+            let mut values: Vec<&[u8]> = bytes.chunks(size).collect();
+            values.sort_unstable();
+            values.dedup();
+            let least = if element == ElementType::Bool { 2 } else { 9 };
+            assert!(values.len() >= least, "{element}: {} values", values.len());
+        }
+        let bytes = elements(ElementType::I16, 500, &mut Random::new(1)).unwrap();
+        let all: Vec<i16> = bytes.chunks(2).map(|b| i16::from_le_bytes([b[0], b[1]])).collect();
+        assert_eq!((all.iter().min(), all.iter().max()), (Some(&-8), Some(&8)));
+    }
+
+    #[test]
+    fn a_seed_gives_one_sequence() {
+        let take = |seed| elements(ElementType::F32, 50, &mut Random::new(seed));
+        assert_eq!(take(5), take(5));
+        assert_ne!(take(5), take(6));
+    }
+}

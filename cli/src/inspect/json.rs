@@ -1,0 +1,128 @@
+//! The JSON of `tilewright inspect`, documented in `docs/inspect-json.md`.
+
+use serde_json::{Value, json};
+use tilewright_kernel::info::{Argument, Dim, DimKind, Parameter, ParameterKind, Role};
+use tilewright_kernel::{Constraint, KernelInfo, Size};
+
+use super::view::{self, AccessView, AxisView, OpView, PredicateView, StageView};
+use crate::source::Found;
+
+/// Version of the format; it grows when a field changes its meaning or goes.
+const FORMAT: u32 = 1;
+
+/// The document about some kernels of a file. Keys are sorted; the same input gives the same text.
+pub fn document(path: &str, kernels: &[Found<'_>]) -> Value {
+    let kernels: Vec<Value> = kernels.iter().filter_map(kernel).collect();
+    json!({ "format": FORMAT, "file": path, "kernels": kernels })
+}
+
+fn kernel(found: &Found<'_>) -> Option<Value> {
+    let info = found.kernel.info.as_ref()?;
+    let size = |size: &Size| size.display(&|d| info.dim_name(d)).to_string();
+    let texts = |list: &[Constraint]| -> Vec<String> { list.iter().map(|c| c.text.to_string()).collect() };
+    let solved: Vec<Value> =
+        info.solved.iter().map(|s| json!({ "dim": info.dim_name(s.dim), "value": size(&s.value) })).collect();
+    let entries: Vec<Value> =
+        info.entries.iter().map(|e| json!({ "name": e.name, "conditions": texts(&e.conditions) })).collect();
+    let stages = view::stages(info, &found.kernel.stages)?;
+    Some(json!({
+        "name": info.name,
+        "line": found.line,
+        "dims": info.dims.iter().map(dim).collect::<Vec<_>>(),
+        "parameters": info.parameters.iter().map(|p| parameter(p, &size)).collect::<Vec<_>>(),
+        "facts": texts(&info.facts),
+        "requirements": texts(&info.requirements),
+        "solved": solved,
+        "launch": {
+            "blocks": size(&info.launch.blocks),
+            "threads": info.launch.threads,
+            "cluster": info.launch.cluster,
+            "shared_bytes": info.launch.shared_bytes,
+        },
+        "entries": entries,
+        "arguments": info.arguments.iter().map(|a| argument(info, *a)).collect::<Vec<_>>(),
+        "stages": stages.iter().map(stage).collect::<Vec<_>>(),
+        "statements": info.statements.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "explanation": info.explanation,
+        "ptx": {
+            "version": pair(info.ptx.version),
+            "target": info.ptx.target,
+            "capability": pair(info.ptx.capability),
+            "exact_capability": info.ptx.exact_capability,
+            "driver": pair(info.ptx.driver),
+            "text": info.ptx.text,
+        },
+    }))
+}
+
+fn pair((major, minor): (u8, u8)) -> String {
+    format!("{major}.{minor}")
+}
+
+fn dim(dim: &Dim) -> Value {
+    let kind = match dim.kind {
+        DimKind::Size => "size",
+        DimKind::Stride => "stride",
+    };
+    json!({ "name": dim.name, "kind": kind })
+}
+
+fn parameter(parameter: &Parameter, size: &dyn Fn(&Size) -> String) -> Value {
+    let list = |sizes: &[Size]| sizes.iter().map(size).collect::<Vec<_>>();
+    let (name, element) = (&parameter.name, parameter.element.name());
+    match &parameter.kind {
+        ParameterKind::Scalar => json!({ "name": name, "element": element, "kind": "scalar" }),
+        ParameterKind::Tensor(tensor) => {
+            let kind = match tensor.role {
+                Role::Input => "input",
+                Role::Output => "output",
+                Role::InOut => "inout",
+            };
+            json!({
+                "name": name,
+                "element": element,
+                "kind": kind,
+                "shape": list(&tensor.shape),
+                "strides": tensor.strides.as_ref().map(|s| list(s)),
+                "alignment": tensor.alignment,
+            })
+        }
+    }
+}
+
+fn argument(info: &KernelInfo, argument: Argument) -> Value {
+    let parameter = |p: u16| info.parameters.get(usize::from(p)).map_or("?", |p| &*p.name);
+    let (kind, of) = match argument {
+        Argument::Address(p) => ("address", parameter(p)),
+        Argument::Scalar(p) => ("scalar", parameter(p)),
+        Argument::Dim(d) => ("dim", info.dim_name(d)),
+    };
+    json!({ "kind": kind, "of": of })
+}
+
+fn stage(stage: &StageView) -> Value {
+    let axis = |AxisView { name, extent, kind, binding, unroll, index }: &AxisView| {
+        let unroll = unroll.map(|n| n.to_string());
+        json!({ "name": name, "extent": extent, "kind": kind, "binding": binding, "unroll": unroll, "index": index })
+    };
+    let op = |OpView { op, inputs, outputs, divisible }: &OpView| json!({ "op": op, "inputs": inputs, "outputs": outputs, "divisible": divisible });
+    let predicate = |PredicateView { condition, removed }: &PredicateView| {
+        let by = removed.as_ref().map(|r| r.by);
+        let theorem = removed.as_ref().and_then(|r| r.theorem);
+        json!({ "condition": condition, "emitted": removed.is_none(), "removed_by": by, "theorem": theorem })
+    };
+    let access = |AccessView { tensor, write, guarded, indices, offset, class }: &AccessView| {
+        json!({
+            "tensor": tensor, "write": write, "guarded": guarded, "indices": indices, "offset": offset, "class": class,
+        })
+    };
+    let vector = stage.vector.as_ref().map(|(axis, lanes)| json!({ "axis": axis, "lanes": *lanes as i64 }));
+    json!({
+        "name": stage.name,
+        "axes": stage.axes.iter().map(axis).collect::<Vec<_>>(),
+        "ops": stage.ops.iter().map(op).collect::<Vec<_>>(),
+        "predicates": stage.predicates.iter().map(predicate).collect::<Vec<_>>(),
+        "vector": vector,
+        "accesses": stage.accesses.iter().map(access).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,72 @@
+//! `tilewright inspect`: what kernels were compiled to.
+//!
+//! [`view`] collects the facts; [`text`] and [`json`] write them.
+
+mod json;
+mod text;
+mod view;
+
+pub use json::document;
+use tilewright_kernel::KernelInfo;
+
+use crate::source::{Found, SourceFile};
+use crate::{Output, Status, listed};
+
+/// Inspects one kernel of a file or all of them.
+pub fn inspect(path: &str, wanted: Option<&str>, as_json: bool) -> Output {
+    let file = match SourceFile::read(path) {
+        Ok(file) => file,
+        Err(error) => return Output::usage(error),
+    };
+    let found: Vec<Found<'_>> = match wanted {
+        Some(name) => match named(&file, name) {
+            Ok(found) => found,
+            Err(message) => return Output::usage(message),
+        },
+        None => file.kernels().collect(),
+    };
+    let findings = file.findings();
+    let errors = if findings.errors > 0 { findings.text } else { String::new() };
+    let wrong = findings.errors > 0 && (wanted.is_none() || found.iter().any(|f| f.kernel.info.is_none()));
+    let text = if as_json {
+        let mut text = format!("{:#}", document(path, &found));
+        text.push('\n');
+        text
+    } else {
+        found.iter().filter_map(|f| text::kernel(path, f)).collect()
+    };
+    Output { text, errors, status: if wrong { Status::Bad } else { Status::Good } }
+}
+
+/// The kernels with a name; an error that lists the names there are.
+pub(crate) fn named<'a>(file: &'a SourceFile, name: &str) -> Result<Vec<Found<'a>>, String> {
+    let found: Vec<_> = file.kernels().filter(|f| f.kernel.ast.name.text == name).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let mut names: Vec<String> = file.kernels().map(|f| f.kernel.ast.name.text.to_string()).collect();
+    names.dedup();
+    let known = listed(&names, "none");
+    Err(format!("{} has no kernel `{}`; it has {known}", file.path, name.escape_debug()))
+}
+
+/// The finished kernel with a name, the only one of that name.
+///
+/// # Errors
+/// What to tell the user, and whether the kernel itself is wrong rather than its name.
+pub(crate) fn only<'a>(file: &'a SourceFile, name: &str) -> Result<(usize, &'a KernelInfo), Output> {
+    let found = named(file, name).map_err(Output::usage)?;
+    if let [first, second, ..] = &found[..] {
+        let path = &file.path;
+        return Err(Output::usage(format!(
+            "{path} has {} kernels `{name}`, in the `schedule!` at lines {} and {}",
+            found.len(),
+            first.line,
+            second.line
+        )));
+    }
+    match found[0].kernel.info.as_ref() {
+        Some(info) => Ok((found[0].line, info)),
+        None => Err(Output { text: String::new(), errors: file.findings().text, status: Status::Bad }),
+    }
+}

@@ -1,0 +1,232 @@
+//! One launch of a kernel that is data, with random inputs, compared with the reference.
+
+use std::fmt;
+
+use tilewright::__private::{self, Arg, DynamicTensor};
+use tilewright::kernel::KernelInfo;
+use tilewright::kernel::info::{ParameterKind, Role};
+use tilewright::{Agreement, Device, EmulatorReport, Error, Prepared, Reference, Stream};
+
+use crate::inputs::{Random, elements};
+use crate::sizes::{self, SizesError};
+
+/// Most bytes that the tensors of a trial take.
+pub const MOST_BYTES: u64 = 4 << 30;
+/// What outputs hold before the launch: an element that is never written is seen.
+const FILLER: u8 = 0xa5;
+
+/// Why a trial could not be made.
+#[derive(Debug)]
+pub enum TrialError {
+    /// A tensor has no layout.
+    Sizes(SizesError),
+    /// The tensors are too large.
+    TooLarge {
+        /// Bytes needed.
+        bytes: u128,
+    },
+    /// A parameter has a type that the host has no values of.
+    NoValues {
+        /// The parameter.
+        parameter: String,
+        /// Its type.
+        element: String,
+    },
+    /// The runtime's refusal or failure.
+    Runtime(Error),
+}
+
+impl fmt::Display for TrialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sizes(error) => error.fmt(f),
+            Self::TooLarge { bytes } => write!(f, "the tensors take {bytes} bytes; at most {MOST_BYTES} are tried"),
+            Self::NoValues { parameter, element } => {
+                write!(f, "`{parameter}`: the host has no values of type {element} to try")
+            }
+            Self::Runtime(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TrialError {}
+
+impl From<Error> for TrialError {
+    fn from(error: Error) -> Self {
+        Self::Runtime(error)
+    }
+}
+
+/// A kernel with its arguments on one device.
+#[derive(Debug)]
+pub struct Trial<'k> {
+    kernel: &'k KernelInfo,
+    /// In the order of the parameters.
+    values: Vec<Value>,
+    /// Bytes of all elements: those that are only read or written once, those updated in place twice.
+    pub traffic: u64,
+}
+
+#[derive(Debug)]
+enum Value {
+    Scalar(u64),
+    Tensor(DynamicTensor),
+}
+
+/// An output, compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Its name.
+    pub output: String,
+    /// How it agrees, or the first element that does not.
+    pub result: Result<Agreement, Error>,
+}
+
+/// What a launch gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The refusal of the launch or the finding that stopped it.
+    pub failure: Option<Error>,
+    /// Each output; empty after a failure.
+    pub verdicts: Vec<Verdict>,
+    /// What the emulator found and counted, if it ran.
+    pub report: Option<EmulatorReport>,
+}
+
+impl Outcome {
+    /// Whether everything is as it should be.
+    pub fn is_good(&self) -> bool {
+        self.failure.is_none()
+            && self.verdicts.iter().all(|v| v.result.is_ok())
+            && self.report.as_ref().is_none_or(|r| r.faults.is_empty() && r.warnings.is_empty())
+    }
+}
+
+impl<'k> Trial<'k> {
+    /// Random arguments on a device. The same kernel, sizes and seed give the same values on every device.
+    ///
+    /// # Errors
+    /// As [`TrialError`] says.
+    pub fn new(kernel: &'k KernelInfo, dims: &[i64], seed: u64, device: &Device) -> Result<Self, TrialError> {
+        let layouts = sizes::layouts(kernel, dims).map_err(TrialError::Sizes)?;
+        let reach = |l: &sizes::Layout| {
+            let each = l.shape.iter().zip(&l.strides).map(|(&e, &s)| (e as u128).saturating_mul(s as u128));
+            each.fold(u128::from(l.elements), u128::saturating_add)
+        };
+        let sizes_of = kernel.parameters.iter().zip(&layouts);
+        let bytes = sizes_of.clone().filter_map(|(p, l)| Some(reach(l.as_ref()?) * u128::from(p.element.bytes())));
+        let bytes = bytes.fold(0, u128::saturating_add);
+        if bytes > u128::from(MOST_BYTES) {
+            return Err(TrialError::TooLarge { bytes });
+        }
+        let (mut values, mut traffic) = (Vec::new(), 0);
+        let mut random = Random::new(seed);
+        for (parameter, layout) in sizes_of {
+            let no_values = || TrialError::NoValues {
+                parameter: parameter.name.to_string(),
+                element: parameter.element.to_string(),
+            };
+            match (&parameter.kind, layout) {
+                (ParameterKind::Tensor(tensor), Some(layout)) => {
+                    let count = layout.elements as usize;
+                    let size = parameter.element.bytes() as usize;
+                    let contents = match tensor.role {
+                        Role::Output => vec![FILLER; count * size],
+                        Role::Input | Role::InOut => {
+                            elements(parameter.element, count, &mut random).ok_or_else(no_values)?
+                        }
+                    };
+                    let times = if tensor.role == Role::InOut { 2 } else { 1 };
+                    traffic += layout.elements * size as u64 * times;
+                    let place = (&*layout.shape, &*layout.strides);
+                    let host = host_type(parameter.element);
+                    values.push(Value::Tensor(DynamicTensor::new(device, host, place, &contents, FILLER)?));
+                }
+                _ => {
+                    let bytes = elements(parameter.element, 1, &mut random).ok_or_else(no_values)?;
+                    let mut bits = [0; 8];
+                    bits[..bytes.len()].copy_from_slice(&bytes);
+                    values.push(Value::Scalar(u64::from_le_bytes(bits)));
+                }
+            }
+        }
+        Ok(Self { kernel, values, traffic })
+    }
+
+    fn arguments(&self) -> Vec<Arg<'static>> {
+        let argument = |(parameter, value): (&tilewright::kernel::info::Parameter, &Value)| match value {
+            Value::Scalar(bits) => Arg::bits(host_type(parameter.element), *bits),
+            Value::Tensor(tensor) => {
+                let written = matches!(&parameter.kind, ParameterKind::Tensor(t) if t.role.is_written());
+                Arg::dynamic(tensor, written)
+            }
+        };
+        self.kernel.parameters.iter().zip(&self.values).map(argument).collect()
+    }
+
+    /// What the algorithm admits for the arguments as they are now.
+    ///
+    /// # Errors
+    /// The refusal of the arguments, or what cannot be evaluated.
+    pub fn reference(&self) -> Result<Reference, Error> {
+        __private::reference(self.kernel, &self.arguments())
+    }
+
+    /// Launches and waits.
+    ///
+    /// # Errors
+    /// The refusal of the launch, or the failure of the device.
+    pub fn launch(&self, device: &Device) -> Result<(), Error> {
+        __private::launch(self.kernel, &self.arguments(), device.as_ref())?;
+        device.synchronize()
+    }
+
+    /// A launch to be repeated.
+    ///
+    /// # Errors
+    /// The refusal of the launch.
+    pub fn prepare(&self, on: &Stream) -> Result<Prepared<'static>, Error> {
+        __private::prepare(self.kernel, &self.arguments(), on)
+    }
+
+    /// Compares every output with what is admissible.
+    pub fn compare(&self, reference: &Reference) -> Vec<Verdict> {
+        let verdict = |output: tilewright::ReferenceOutput<'_>| {
+            let result = self.read(output.name()).and_then(|bytes| output.check_raw(&bytes));
+            Verdict { output: output.name().to_owned(), result }
+        };
+        reference.outputs().map(verdict).collect()
+    }
+
+    /// The bytes of a tensor in row-major order.
+    ///
+    /// # Errors
+    /// There is no such tensor; a failure of the device.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let found = self.kernel.parameters.iter().zip(&self.values).find(|(p, _)| p.name == name);
+        match found {
+            Some((_, Value::Tensor(tensor))) => tensor.read(),
+            _ => {
+                let reason = format!("kernel {} has no tensor `{name}`", self.kernel.name);
+                Err(Error::Layout { operation: "Trial::read", reason })
+            }
+        }
+    }
+
+    /// Evaluates the reference, launches, and compares.
+    pub fn run(&self, device: &Device) -> Outcome {
+        // In this order: the reference reads the old values of what is updated in place.
+        let result = self.reference().and_then(|reference| self.launch(device).map(|()| reference));
+        let report = device.emulator_report();
+        match result {
+            Ok(reference) => Outcome { failure: None, verdicts: self.compare(&reference), report },
+            Err(error) => Outcome { failure: Some(error), verdicts: Vec::new(), report },
+        }
+    }
+}
+
+/// On the host a tf32 is an f32.
+fn host_type(element: tilewright::kernel::ElementType) -> tilewright::kernel::ElementType {
+    use tilewright::kernel::ElementType as E;
+    if element == E::Tf32 { E::F32 } else { element }
+}

@@ -1,0 +1,339 @@
+//! The binary as its users meet it: every command, with good and with bad input.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use expect_test::{Expect, expect};
+use serde_json::Value;
+
+/// Runs the command in the folder of the test kernels: exit code, standard output, standard error.
+fn tilewright(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tilewright"))
+        .args(arguments)
+        .current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/kernels"))
+        .output()
+        .expect("the command starts");
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+    (output.status.code().expect("an exit code"), text(&output.stdout), text(&output.stderr))
+}
+
+/// Runs the command and compares what it prints, up to what every change of the compiler changes: PTX, counters.
+fn check(arguments: &[&str], expected: &Expect) {
+    let (code, mut out, err) = tilewright(arguments);
+    for mark in ["\n.version", " thread instructions"] {
+        if let Some(at) = out.find(mark) {
+            out.truncate(out[..=at].rfind('\n').map_or(0, |end| end + 1));
+            out.push_str("…\n");
+        }
+    }
+    let mut all = format!("exit code {code}\n{out}");
+    if !err.is_empty() {
+        all.push_str(&format!("--- errors\n{err}"));
+    }
+    expected.assert_eq(&all);
+}
+
+/// A file with this text, alone in a new folder.
+fn file(name: &str, text: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("kernel.rs");
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+#[test]
+fn check_accepts() {
+    check(
+        &["check", "good.rs"],
+        &expect![[r#"
+        exit code 0
+        3 kernels in 1 file: 0 errors, 0 warnings
+    "#]],
+    );
+}
+
+#[test]
+fn check_refuses_at_the_place_in_the_file() {
+    check(
+        &["check", "wrong.rs", "good.rs"],
+        &expect![[r#"
+        exit code 1
+        error[TW0201]: cannot vectorise `v`: N is not known to be a multiple of 4
+          --> wrong.rs:20:13
+           |
+        16 |             split i by 4 -> io, v;
+           |             --------------------- the last 4 values along `v` may pass the end of `i`
+        ...
+        20 |             vectorize v;
+           |             ^^^^^^^^^^^
+           = note: a vector is accessed whole: all 4 lanes lie inside `i` or none does
+           = counterexample: N = 1: at b = 0, t = 0 the vector has 1 of 4 lanes inside `i`
+           = help: state the fact: `where N % 4 == 0`
+           = help: or remove `vectorize v`: without it, predicates guard the tail
+           = explain: TW0201
+
+        5 kernels in 2 files: 1 error, 0 warnings
+    "#]],
+    );
+}
+
+#[test]
+fn check_without_kernels_or_files() {
+    let (code, out, _) = tilewright(&["check", "../command.rs"]);
+    assert_eq!((code, out.as_str()), (0, "0 kernels in 1 file: 0 errors, 0 warnings\n"));
+    assert_eq!(tilewright(&["check"]).0, 2);
+    assert_eq!(tilewright(&[]).0, 2);
+    assert_eq!(tilewright(&["emulate", "x.ptx"]).0, 2);
+    // One bad file does not hide the findings in the others.
+    let (code, out, err) = tilewright(&["check", "missing.rs", "wrong.rs"]);
+    assert_eq!(code, 2);
+    assert!(out.contains("error[TW0201]") && out.contains("2 kernels in 1 file: 1 error, 0 warnings"), "{out}");
+    assert!(err.starts_with("error: missing.rs: "), "{err}");
+}
+
+#[test]
+fn files_that_are_not_rust() {
+    let path = file("not_rust", "fn f() {\n    let = 3;\n}\n");
+    let (code, _, err) = tilewright(&["check", &path.to_string_lossy()]);
+    assert_eq!(code, 2);
+    assert!(err.contains("kernel.rs:2:9: not valid Rust: "), "{err}");
+    let path = file("not_text", "");
+    std::fs::write(&path, [0xff, 0xfe, 0x00]).expect("a file");
+    let (code, _, err) = tilewright(&["inspect", &path.to_string_lossy()]);
+    assert_eq!(code, 2);
+    assert!(err.contains("UTF-8"), "{err}");
+    // A folder.
+    assert_eq!(tilewright(&["check", "."]).0, 2);
+    let path = file("deep", &format!("const X: u8 = {}1;\n", "!".repeat(20_000)));
+    assert_eq!(tilewright(&["check", &path.to_string_lossy()]).0, 0, "deep expressions have room");
+}
+
+#[test]
+fn findings_without_a_place_name_the_call() {
+    let path = file("empty", "\n  tilewright::schedule! { }\n");
+    let (code, out, _) = tilewright(&["check", &path.to_string_lossy()]);
+    assert_eq!(code, 1);
+    assert!(out.contains("kernel.rs:2:3") && out.contains("error[TW0010]"), "{out}");
+}
+
+#[test]
+fn inspect_text() {
+    check(
+        &["inspect", "good.rs", "--kernel", "Saxpy"],
+        &expect![[r#"
+            exit code 0
+            == Saxpy (good.rs:5)
+
+            kernel Saxpy
+                z[i in 0..N]: f32 = a * x[i] + y[i]
+            launch: ceil(N / 256) blocks of 64 threads; sm_80 PTX 7.0
+            entry Saxpy: 256 * ceil(N / 256) + 260 <= 2147483647, N + 255 <= 2147483647
+            entry Saxpy_64: always
+            stage z in global memory, run by all threads
+                axis b: ceil(N / 256), grid
+                axis t: 64, thread
+                axis v: 4, vector
+                no holes: 4 divides N of i
+                predicate io < ceil(N / 4)
+                read of x: vector of 4 f32
+                read of y: vector of 4 f32
+                write of z: vector of 4 f32
+            accesses of z
+                read  x[256 * b + 4 * t + v]: offset 256 * b + 4 * t + v, vector
+                read  y[256 * b + 4 * t + v]: offset 256 * b + 4 * t + v, vector
+                write z[256 * b + 4 * t + v]: offset 256 * b + 4 * t + v, vector
+
+            …
+        "#]],
+    );
+}
+
+#[test]
+fn inspect_of_something_else() {
+    let (code, out, err) = tilewright(&["inspect", "good.rs", "--kernel", "saxpy"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err, "error: good.rs has no kernel `saxpy`; it has Saxpy, RowSum, Half\n");
+    // A kernel beside a wrong one can be inspected; the wrong one cannot.
+    let (code, out, _) = tilewright(&["inspect", "wrong.rs", "--kernel", "Fine"]);
+    assert!(code == 0 && out.contains(".entry Fine"), "{out}");
+    let (code, out, err) = tilewright(&["inspect", "wrong.rs", "--kernel", "Saxpy"]);
+    assert!(code == 1 && out.is_empty() && err.contains("TW0201"), "{out}{err}");
+    assert_eq!(tilewright(&["inspect", "wrong.rs"]).0, 1);
+}
+
+#[test]
+fn output_is_deterministic() {
+    for arguments in [
+        &["inspect", "good.rs", "--json"][..],
+        &["inspect", "good.rs"],
+        &["run", "good.rs", "--kernel", "RowSum", "--dims", "M=40,N=33", "--seed", "3", "--json"],
+        &["explain"],
+    ] {
+        assert_eq!(tilewright(arguments), tilewright(arguments));
+    }
+}
+
+#[test]
+fn run_compares_with_the_reference() {
+    check(
+        &["run", "good.rs", "--kernel", "Saxpy", "--dims", "N=1000"],
+        &expect![[r#"
+            exit code 0
+            kernel Saxpy (good.rs:5), seed 0
+                N = 1000
+            z: right: 1000 elements admissible, 1000 of them with one choice; 0 % of the bound used
+            sanitizers: no findings
+            4 blocks, 8 warps
+            …
+        "#]],
+    );
+    for arguments in [
+        &["RowSum", "--dims", "M=100,N=33", "--seed", "5"][..],
+        &["RowSum", "--dims", "M=7", "--dims", "N=9,ld=20"],
+        &["RowSum", "--dims", "M=0,N=4"],
+        &["Half", "--dims", "P=100"],
+        &["Half", "--dims", "P=100,Q=50"],
+    ] {
+        let (code, out, err) = tilewright(&[&["run", "good.rs", "--kernel"], arguments].concat());
+        assert_eq!(code, 0, "{arguments:?}: {out}{err}");
+        assert!(out.contains("y: right: "), "{out}");
+    }
+}
+
+#[test]
+fn run_refuses() {
+    check(
+        &["run", "good.rs", "--kernel", "Saxpy", "--dims", "N=1001"],
+        &expect![[r#"
+        exit code 1
+        kernel Saxpy (good.rs:5), seed 0
+            N = 1001
+        failed: kernel Saxpy was not launched: the fact `N % 4 == 0` does not hold with N = 1001, where N % 4 = 1
+    "#]],
+    );
+    let wrong = |arguments: &[&str]| {
+        let (code, out, err) = tilewright(&[&["run", "good.rs", "--kernel"], arguments].concat());
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {err}");
+        err
+    };
+    assert_eq!(wrong(&["Sax"]), "error: good.rs has no kernel `Sax`; it has Saxpy, RowSum, Half\n");
+    assert_eq!(wrong(&["Saxpy"]), "error: no value for N: add --dims N=…\n");
+    assert_eq!(wrong(&["RowSum", "--dims", "ld=5"]), "error: no value for M, N: add --dims M=…,N=…\n");
+    assert_eq!(
+        wrong(&["RowSum", "--dims", "M=1,N=1,K=3"]),
+        "error: the kernel has no dimension `K`; it has M, N, ld\n"
+    );
+    assert_eq!(wrong(&["Half", "--dims", "P=7,Q=4"]), "error: Q = 4 is given, but a fact makes it 3\n");
+    assert!(wrong(&["Saxpy", "--dims", "N=10 00"]).contains("`N=10 00` is no size"));
+    assert!(wrong(&["Saxpy", "--dims", "N=4000000000000"]).contains("bytes; at most 4294967296 are tried"));
+    assert!(wrong(&["Saxpy", "--dims", "N=9223372036854775804"]).contains("bytes; at most"));
+    assert!(wrong(&["Saxpy", "--seed", "x"]).contains("--seed"));
+    // A kernel that does not compile is an error in the kernel.
+    let (code, _, err) = tilewright(&["run", "wrong.rs", "--kernel", "Saxpy", "--dims", "N=8"]);
+    assert!(code == 1 && err.contains("TW0201"), "{err}");
+}
+
+#[test]
+fn kernels_of_one_name_cannot_be_told_apart() {
+    let kernel = "tilewright::schedule! { kernel A(x: f32[N]) -> (y: f32[N]) { y[i] = x[i];\n\
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; } } }\n";
+    let path = file("twice", &format!("mod a {{ {kernel} }}\nmod b {{ {kernel} }}"));
+    let (code, _, err) = tilewright(&["run", &path.to_string_lossy(), "--kernel", "A", "--dims", "N=3"]);
+    assert!(code == 2 && err.contains("has 2 kernels `A`, in the `schedule!` at lines 1 and 4"), "{err}");
+}
+
+#[test]
+fn explain_prints_pages() {
+    let (code, out, _) = tilewright(&["explain", "TW0201"]);
+    assert!(code == 0 && out.contains("TW0201"), "{out}");
+    let (code, out, _) = tilewright(&["explain"]);
+    assert!(code == 0 && out.lines().count() > 80 && out.contains("TW0901 error"), "{out}");
+    check(
+        &["explain", "TW0211"],
+        &expect![[r#"
+        exit code 2
+        --- errors
+        error: there is no diagnostic `TW0211`; there is TW0201, TW0111
+        `tilewright explain` lists all of them
+    "#]],
+    );
+}
+
+/// The fields of a document: `kernels[].name`. Lists of plain values count as one field.
+fn fields(value: &Value, path: &str, into: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            if !path.is_empty() {
+                into.push(path.to_owned());
+            }
+            for (key, value) in object {
+                // The names of dimensions are the user's.
+                if path == "dims" {
+                    continue;
+                }
+                let dot = if path.is_empty() { "" } else { "." };
+                fields(value, &format!("{path}{dot}{key}"), into);
+            }
+        }
+        Value::Array(all) => {
+            into.push(path.to_owned());
+            for value in all.iter().filter(|v| v.is_object()) {
+                fields(value, &format!("{path}[]"), into);
+            }
+        }
+        _ => into.push(path.to_owned()),
+    }
+}
+
+fn sorted(mut fields: Vec<String>) -> Vec<String> {
+    fields.retain(|f| !f.ends_with("[]"));
+    fields.sort();
+    fields.dedup();
+    fields
+}
+
+/// The fields in the tables of a section of `docs/inspect-json.md`.
+fn documented(section: &str) -> Vec<String> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/inspect-json.md");
+    let text = std::fs::read_to_string(path).expect("docs/inspect-json.md");
+    let start = text.find(&format!("\n## {section}\n")).expect("the section") + 1;
+    let end = text[start..].find("\n## ").map_or(text.len(), |at| start + at);
+    let rows = text[start..end].lines().filter_map(|line| line.strip_prefix("| `"));
+    sorted(rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect())
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let (_, out, err) = tilewright(arguments);
+    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"))
+}
+
+#[test]
+fn inspect_json_is_documented() {
+    let document = json(&["inspect", "good.rs", "--json"]);
+    let mut found = Vec::new();
+    fields(&document, "", &mut found);
+    assert_eq!(sorted(found), documented("inspect --json"));
+    assert_eq!(document["kernels"].as_array().map(Vec::len), Some(3));
+    let saxpy = &document["kernels"][0];
+    assert_eq!((&saxpy["name"], &saxpy["line"]), (&Value::from("Saxpy"), &Value::from(5)));
+    assert_eq!(saxpy["stages"][0]["vector"]["lanes"], 4);
+    let accesses = saxpy["stages"][0]["accesses"].as_array().expect("a list");
+    assert!(accesses.iter().all(|a| a["class"] == "vector"), "{accesses:?}");
+}
+
+#[test]
+fn run_json_is_documented() {
+    let right = json(&["run", "good.rs", "--kernel", "Saxpy", "--dims", "N=64", "--json"]);
+    let refused = json(&["run", "good.rs", "--kernel", "Saxpy", "--dims", "N=65", "--json"]);
+    let mut found = Vec::new();
+    fields(&right, "", &mut found);
+    fields(&refused, "", &mut found);
+    let mut documented = documented("run --json");
+    // No kernel of ours makes the sanitizers speak.
+    documented.retain(|f| !f.contains("faults[]") && !f.contains("warnings[]"));
+    assert_eq!(sorted(found), documented);
+    assert_eq!((&right["good"], &right["dims"]["N"]), (&Value::from(true), &Value::from(64)));
+    assert_eq!(refused["good"], false);
+    assert!(refused["error"].as_str().is_some_and(|e| e.contains("N % 4 == 0")));
+}

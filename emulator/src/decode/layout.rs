@@ -1,0 +1,94 @@
+//! Memory layout: where the variables of each state space are, and the initial values of constants.
+
+use tilewright_ptx::{Initializer, Variable};
+
+use super::Named;
+use super::slots::immediate;
+use crate::error::Error;
+
+/// Most bytes of local memory a thread can have (PTX manual, compute capabilities).
+pub(super) const MOST_LOCAL: u64 = 512 * 1024;
+/// Most bytes of constants in a module.
+pub(super) const MOST_CONSTANTS: u64 = 64 * 1024;
+/// Most bytes of parameters.
+pub(super) const MOST_PARAMS: u64 = 32_764;
+/// Most bytes of shared memory that a CTA of any target can have; the launch checks the sum with dynamic memory.
+pub(crate) const MOST_SHARED: u64 = 227 * 1024;
+
+/// Whether the variable's size is given by the launch.
+pub(super) fn is_dynamic(variable: &Variable) -> bool {
+    variable.dims.first() == Some(&0)
+}
+
+pub(super) fn unsupported(line: u32, what: impl Into<String>, section: &'static str, why: impl Into<String>) -> Error {
+    Error::Unsupported { line, what: what.into(), section, why: why.into() }
+}
+
+/// Variables of one state space, one after the other.
+#[derive(Clone, Default)]
+pub(super) struct Layout {
+    pub(super) next: u64,
+    pub(super) limit: u64,
+    pub(super) named: Vec<Named>,
+}
+
+impl Layout {
+    pub(super) fn new(limit: u64) -> Self {
+        Layout { limit, ..Layout::default() }
+    }
+
+    pub(super) fn add(&mut self, variable: &Variable) -> Result<u64, Error> {
+        let too_large = || {
+            unsupported(
+                variable.line,
+                format!("variable `{}`", variable.name),
+                "",
+                format!("its state space has {} bytes", self.limit),
+            )
+        };
+        let bytes = variable.bytes().ok_or_else(too_large)?;
+        let align = u64::from(variable.align.max(1));
+        let offset = self.next.checked_next_multiple_of(align).ok_or_else(too_large)?;
+        let end = offset.checked_add(bytes).filter(|end| *end <= self.limit).ok_or_else(too_large)?;
+        self.next = end;
+        self.named.push(Named { name: variable.name.clone(), offset, bytes, element: variable.ty.bytes() });
+        Ok(offset)
+    }
+}
+
+/// Writes a constant's initial value.
+pub(super) fn initialise(words: &mut Vec<u32>, variable: &Variable, offset: u64) -> Result<(), Error> {
+    fn flatten<'a>(init: &'a Initializer, out: &mut Vec<&'a Initializer>) {
+        match init {
+            Initializer::List(list) => list.iter().for_each(|item| flatten(item, out)),
+            other => out.push(other),
+        }
+    }
+    let bytes = variable.bytes().unwrap_or(0);
+    let end = (offset + bytes).div_ceil(4) as usize;
+    if words.len() < end {
+        words.resize(end, 0);
+    }
+    let Some(init) = &variable.init else { return Ok(()) };
+    let mut flat = Vec::new();
+    flatten(init, &mut flat);
+    let size = u64::from(variable.ty.bytes());
+    for (n, item) in flat.into_iter().enumerate() {
+        let Initializer::Imm(value) = item else {
+            return Err(unsupported(
+                variable.line,
+                format!("variable `{}`", variable.name),
+                "",
+                "it is initialised with an address",
+            ));
+        };
+        let value = immediate(*value, variable.ty).unwrap_or(0);
+        for byte in 0..size {
+            let at = offset + n as u64 * size + byte;
+            if at < offset + bytes {
+                words[(at / 4) as usize] |= ((value >> (8 * byte) & 0xff) as u32) << (8 * (at % 4));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Atomic operations: what they do to a word, in shared memory here and in global memory in `global`.
+
+use super::Warp;
+use super::access::{Shape, Touch, small_location};
+use super::env::{Env, Facts, Halt};
+use super::shared::count_wavefronts;
+use super::small::{get, nibble, put};
+use crate::decode::op::{Atomic, AtomicFn, Space, Strength};
+use crate::lanes::{Mask, lanes};
+use crate::num::float::{self, Float2};
+use crate::report::Kind;
+
+impl Warp {
+    pub(super) fn atomic(&mut self, env: &mut Env<'_>, pc: u32, atomic: &Atomic, run: Mask) -> Result<(), Halt> {
+        let addresses = self.addresses(&atomic.address);
+        let shape =
+            Shape { pc, bytes: atomic.bytes, count: atomic.count, touch: Touch::Atomic, strength: Strength::Strong };
+        env.synchronises |= atomic.orders;
+        env.counters.atomics += u64::from(run.count_ones());
+        self.by_space(env, atomic.space, addresses, run, |warp, env, space, addresses, run| match space {
+            Space::Global | Space::Generic => warp.atomic_global(env, shape, atomic, addresses, run),
+            Space::Shared => {
+                warp.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
+                env.counters.shared.store_requests += 1;
+                env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
+                count_wavefronts(env, addresses, shape.total(), run);
+                for lane in lanes(run) {
+                    for n in 0..usize::from(shape.count) {
+                        let at = addresses[lane] as usize + n * usize::from(shape.bytes);
+                        let need = nibble(at, shape.bytes);
+                        if env.cx.options.sanitizers.initialisation
+                            && env.shared_initialised[at / 4] & need != need
+                            && atomic.op != AtomicFn::Exch
+                        {
+                            let location = small_location(env, Space::Shared, at as u64, u64::from(shape.bytes));
+                            let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
+                            env.report(Kind::UninitialisedRead, pc, facts);
+                        }
+                        warp.check_shared(env, shape, lane, at, Some(0));
+                        let old = get(&env.shared, at, shape.bytes);
+                        let new = warp.atomic_value(env, atomic, n, lane, old);
+                        put(&mut env.shared, at, shape.bytes, new);
+                    }
+                }
+                Ok(())
+            }
+            Space::Local | Space::Const | Space::Param => {
+                let lane = run.trailing_zeros();
+                let location = small_location(env, space, addresses[lane as usize], shape.total());
+                let detail = "atomic operations exist in global and shared memory only".to_owned();
+                env.report(
+                    Kind::OutOfBounds,
+                    pc,
+                    Facts { lane, location: Some(location), detail, fatal: true, ..Facts::default() },
+                );
+                Err(Halt)
+            }
+        })
+    }
+
+    /// The new value of element `n`; the old one goes to the result register.
+    pub(super) fn atomic_value(&mut self, env: &Env<'_>, atomic: &Atomic, n: usize, lane: usize, old: u64) -> u64 {
+        let count = usize::from(atomic.count);
+        let data = atomic.data as usize;
+        let slot = |group: usize| env.cx.kernel.data[data + group * count + n];
+        let value = |warp: &Self, group: usize| {
+            slot(group).map_or(0, |s| warp.get(s, lane)) & (u64::MAX >> (64 - 8 * u32::from(atomic.bytes)))
+        };
+        let operands = usize::from(atomic.returns);
+        let new = apply(atomic.op, atomic.bytes, old, value(self, operands), || value(self, operands + 1));
+        if atomic.returns
+            && let Some(d) = slot(0)
+        {
+            self.put(d, lane, old);
+        }
+        new
+    }
+}
+
+/// The result of an atomic operation on a word.
+fn apply(op: AtomicFn, bytes: u8, old: u64, b: u64, c: impl FnOnce() -> u64) -> u64 {
+    let mask = u64::MAX >> (64 - 8 * u32::from(bytes));
+    let signed = |v: u64| {
+        let shift = 64 - 8 * u32::from(bytes);
+        (v << shift) as i64 >> shift
+    };
+    let halves =
+        |f: &dyn Fn(u64, u64) -> u64| f(old & 0xffff, b & 0xffff) | f(old >> 16 & 0xffff, b >> 16 & 0xffff) << 16;
+    match op {
+        AtomicFn::And => old & b,
+        AtomicFn::Or => old | b,
+        AtomicFn::Xor => old ^ b,
+        AtomicFn::Add => old.wrapping_add(b) & mask,
+        AtomicFn::AddFloat(mode) => float::float2(Float2::Add, mode, old, b),
+        AtomicFn::AddPacked(mode) => halves(&|x, y| float::float2(Float2::Add, mode, x, y)),
+        AtomicFn::Min { signed: true } => {
+            if signed(old) <= signed(b) {
+                old
+            } else {
+                b
+            }
+        }
+        AtomicFn::Max { signed: true } => {
+            if signed(old) >= signed(b) {
+                old
+            } else {
+                b
+            }
+        }
+        AtomicFn::Min { signed: false } => old.min(b),
+        AtomicFn::Max { signed: false } => old.max(b),
+        AtomicFn::ExtremumPacked(mode, max) => {
+            let op = if max {
+                Float2::Max { nan: false, xorsign: false }
+            } else {
+                Float2::Min { nan: false, xorsign: false }
+            };
+            halves(&|x, y| float::float2(op, mode, x, y))
+        }
+        AtomicFn::Inc => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicFn::Dec => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
+        AtomicFn::Exch => b,
+        AtomicFn::Cas => {
+            if old == b {
+                c()
+            } else {
+                old
+            }
+        }
+    }
+}

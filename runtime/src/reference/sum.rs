@@ -1,0 +1,263 @@
+//! Float sums in free order.
+//!
+//! A float `sum` may add its n terms in any order and bracketing, each step rounded to nearest. For every order
+//!
+//! > |computed − exact| ≤ (n − 1) · u · Σ|xᵢ|
+//!
+//! with u half a unit in the last place of 1 (Jeannerod and Rump, "Improved error bounds for inner products in floating-point
+//! arithmetic", 2013; sums are exact where they underflow). The exact value is accumulated in f64, for f64 terms in two of them,
+//! with its own error added. Where no rounding can happen the result is exact: fewer than three terms, or terms that are
+//! multiples of one power of two so large that every partial sum is representable. A partial sum that may overflow makes
+//! infinity admissible, and NaN where overflow in both directions is possible.
+
+use super::column::{Column, pick};
+use super::interval::{Format, Interval, lowest_bit, power_of_two};
+use super::reduce::Along;
+
+/// Float sums at a number of points.
+///
+/// Once no sum can be exact any more, and while all terms are finite single values, two numbers a point are enough; they are
+/// kept apart from the rest, so that the loop over the points is a vector loop.
+pub(super) struct Sums {
+    each: Vec<Sum>,
+    format: Format,
+    /// Sum of the terms, and of their magnitudes, that are not in `each` yet.
+    sums: Vec<f64>,
+    magnitudes: Vec<f64>,
+    count: u64,
+    /// Whether two numbers a point are enough.
+    plain: bool,
+    /// Columns taken.
+    taken: u64,
+}
+
+impl Sums {
+    pub(super) fn new(points: usize, format: Format) -> Self {
+        let zeros = vec![0.0; points];
+        let each = vec![Sum::default(); points];
+        Self { each, format, sums: zeros.clone(), magnitudes: zeros, count: 0, plain: false, taken: 0 }
+    }
+
+    pub(super) fn take(&mut self, terms: &Column, along: Along, count: usize, active: Option<&[bool]>) {
+        self.taken += 1;
+        // Looked at now and then: the answer changes once.
+        if !self.plain && along == Along::Points && self.taken.is_multiple_of(8) {
+            self.plain = self.format != Format::F64 && self.each.iter().all(|s| s.exact && s.quantum.is_none());
+        }
+        match (terms, along, active) {
+            (Column::Float(values), Along::Points, None) if self.plain && values.iter().all(|x| x.is_finite()) => {
+                self.count += 1;
+                if let &[x] = &values[..] {
+                    self.sums.iter_mut().for_each(|s| *s += x);
+                    self.magnitudes.iter_mut().for_each(|m| *m += x.abs());
+                    return;
+                }
+                for ((sum, magnitude), &x) in self.sums.iter_mut().zip(&mut self.magnitudes).zip(values) {
+                    *sum += x;
+                    *magnitude += x.abs();
+                }
+            }
+            (Column::Float(values), Along::Points, None) if !self.plain => {
+                for (i, sum) in self.each.iter_mut().enumerate() {
+                    sum.take(pick(values, i), self.format);
+                }
+            }
+            (Column::Float(values), Along::Terms, None) if values.len() == count => {
+                self.each[0].take_all(values, self.format);
+            }
+            _ => {
+                self.settle();
+                for i in (0..count).filter(|&i| active.is_none_or(|a| a[i])) {
+                    self.each[if along == Along::Points { i } else { 0 }].take_set(terms.interval(i), self.format);
+                }
+            }
+        }
+    }
+
+    /// Moves everything into `each`.
+    fn settle(&mut self) {
+        for (i, sum) in self.each.iter_mut().enumerate() {
+            sum.lo += self.sums[i];
+            sum.hi += self.sums[i];
+            sum.magnitude += self.magnitudes[i];
+            sum.count += self.count;
+        }
+        self.sums.fill(0.0);
+        self.magnitudes.fill(0.0);
+        (self.count, self.plain) = (0, false);
+    }
+
+    pub(super) fn finish(mut self) -> Column {
+        self.settle();
+        Column::from_intervals(self.each.iter().map(|s| s.finish(self.format)).collect())
+    }
+}
+
+/// The terms of one float sum so far.
+#[derive(Clone, Debug)]
+struct Sum {
+    count: u64,
+    /// Sum of the lower and of the upper ends; with `rest`, the part that f64 lost.
+    lo: f64,
+    hi: f64,
+    rest: f64,
+    /// Sum of the largest magnitudes.
+    magnitude: f64,
+    /// Largest power of two that divides all terms, if it may still matter.
+    quantum: Option<f64>,
+    /// Every term was one value.
+    exact: bool,
+    /// What non-finite terms there may be, and whether some are certain.
+    nan: bool,
+    only_nan: bool,
+    positive: bool,
+    negative: bool,
+    certain_positive: bool,
+    certain_negative: bool,
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            lo: 0.0,
+            hi: 0.0,
+            rest: 0.0,
+            magnitude: 0.0,
+            quantum: Some(f64::INFINITY),
+            exact: true,
+            nan: false,
+            only_nan: false,
+            positive: false,
+            negative: false,
+            certain_positive: false,
+            certain_negative: false,
+        }
+    }
+}
+
+impl Sum {
+    /// Many terms at once: the loop that products spend their time in.
+    fn take_all(&mut self, values: &[f64], format: Format) {
+        let tracked = self.quantum.is_some() || format == Format::F64 || !self.exact;
+        if tracked {
+            return values.iter().for_each(|&x| self.take(x, format));
+        }
+        // Four partial sums, so that the additions need not wait for each other.
+        let mut sums = [0.0_f64; 4];
+        let mut magnitudes = [0.0_f64; 4];
+        let (fours, rest) = values.as_chunks::<4>();
+        for four in fours {
+            for i in 0..4 {
+                sums[i] += four[i];
+                magnitudes[i] += four[i].abs();
+            }
+        }
+        let magnitude = magnitudes.iter().sum::<f64>() + rest.iter().map(|x| x.abs()).sum::<f64>();
+        if !magnitude.is_finite() {
+            // Some term is not finite (finite f32 do not overflow here).
+            return values.iter().for_each(|&x| self.take(x, format));
+        }
+        self.lo += sums.iter().chain(rest).sum::<f64>();
+        self.magnitude += magnitude;
+        self.count += values.len() as u64;
+    }
+
+    #[inline]
+    fn take(&mut self, x: f64, format: Format) {
+        if !x.is_finite() || !self.exact {
+            return self.take_set(Interval::exact(x), format);
+        }
+        self.count += 1;
+        self.magnitude += x.abs();
+        if format == Format::F64 {
+            let sum = self.lo + x;
+            // Knuth's two-sum: the part that rounding lost.
+            let virtual_x = sum - self.lo;
+            self.rest += (self.lo - (sum - virtual_x)) + (x - virtual_x);
+            self.lo = sum;
+        } else {
+            self.lo += x;
+        }
+        if let Some(quantum) = self.quantum
+            && x != 0.0
+        {
+            let quantum = quantum.min(lowest_bit(x));
+            // Beyond this some partial sum may not be representable, and more terms do not change that.
+            let representable = self.magnitude <= quantum * power_of_two(format.precision());
+            self.quantum = representable.then_some(quantum);
+        }
+    }
+
+    fn take_set(&mut self, x: Interval, format: Format) {
+        if self.exact && x.single().is_some_and(f64::is_finite) {
+            return self.take(x.lo, format);
+        }
+        if self.exact {
+            self.exact = false;
+            self.hi = self.lo;
+        }
+        self.count += 1;
+        self.quantum = None;
+        self.nan |= x.nan;
+        if x.is_empty() {
+            self.only_nan = true;
+            return;
+        }
+        self.positive |= x.hi == f64::INFINITY;
+        self.negative |= x.lo == f64::NEG_INFINITY;
+        self.certain_positive |= x.lo == f64::INFINITY;
+        self.certain_negative |= x.hi == f64::NEG_INFINITY;
+        // Infinite ends were noted; what is summed is finite.
+        let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
+        self.lo += finite(x.lo);
+        self.hi += finite(x.hi);
+        self.magnitude += finite(x.lo).abs().max(finite(x.hi).abs());
+    }
+
+    fn finish(&self, format: Format) -> Interval {
+        let hi = if self.exact { self.lo } else { self.hi };
+        let nan = self.nan || self.positive && self.negative;
+        if self.only_nan || self.certain_positive && self.certain_negative {
+            return Interval::NAN;
+        }
+        if self.count == 0 {
+            return Interval::exact(0.0);
+        }
+        let n = self.count as f64;
+        let exactly = self.exact && (self.count <= 2 || self.quantum.is_some() && self.magnitude <= format.max());
+        if exactly {
+            // Two terms are rounded once; more of them were found to need no rounding. A sum of zeros is +0.
+            let value = format.operate(|| self.lo, || self.lo as f32);
+            return Interval::exact(if value == 0.0 { 0.0 } else { value });
+        }
+        let roundings = (n - 1.0) * format.unit_roundoff() * self.magnitude;
+        // Our own error: each of the n additions in f64, those of the magnitudes included; for f64 that of the two-part sum.
+        let ours = match format {
+            Format::F64 if self.exact => 2.0 * f64::EPSILON * (self.lo.abs() + n * n * f64::EPSILON * self.magnitude),
+            _ => 2.0 * n * f64::EPSILON * self.magnitude,
+        };
+        // The last summand covers an error that underflows while it is computed.
+        let error = (roundings + ours) * (1.0 + 4.0 * n * f64::EPSILON) + f64::from_bits(1);
+        let mut set = Interval { lo: self.lo + self.rest - error, hi: hi + self.rest + error, nan };
+        // Partial sums reach at most the sum of the positive terms, and at least that of the negative ones.
+        let threshold = format.max() / (1.0 + n * format.unit_roundoff());
+        let over = (self.magnitude + hi + error) / 2.0 > threshold || self.magnitude.is_infinite();
+        let under = (self.magnitude - self.lo + error) / 2.0 > threshold || self.magnitude.is_infinite();
+        let (positive, negative) = (self.positive || over, self.negative || under);
+        set.nan |= positive && negative;
+        if self.certain_positive {
+            set.lo = f64::INFINITY;
+        }
+        if self.certain_negative {
+            set.hi = f64::NEG_INFINITY;
+        }
+        if positive && !self.certain_negative {
+            set.hi = f64::INFINITY;
+        }
+        if negative && !self.certain_positive {
+            set.lo = f64::NEG_INFINITY;
+        }
+        if set.lo.is_nan() || set.hi.is_nan() { Interval::ALL } else { set }
+    }
+}

@@ -1,0 +1,146 @@
+//! `cargo xtask assemble`: what we emit is accepted by NVIDIA's assembler, for every architecture it claims, without spills.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::kernels::{self, Kernel};
+use crate::{Failure, root};
+
+/// Architectures that a kernel for its own or a later one is assembled for.
+const ARCHITECTURES: [(u8, u8); 2] = [(8, 0), (9, 0)];
+
+/// What the assembler says of one kernel for one architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Most registers of a thread, over the entry points.
+    pub registers: u64,
+    /// Bytes spilled, stores and loads of all entry points.
+    pub spills: u64,
+}
+
+/// One run of the assembler.
+struct Job<'a> {
+    kernel: &'a Kernel,
+    file: PathBuf,
+    architecture: String,
+}
+
+/// Assembles every kernel of the repository.
+///
+/// # Errors
+/// A kernel that does not compile, does not assemble, or spills.
+pub fn assemble() -> Result<(), Failure> {
+    let Some(ptxas) = std::env::var_os("PTXAS").filter(|p| !p.is_empty()) else {
+        println!("assemble: skipped: PTXAS is not set (the path of NVIDIA's assembler)");
+        return Ok(());
+    };
+    let folder = root().join("target/assemble");
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let kernels = kernels::all()?;
+    let mut jobs = Vec::new();
+    for (number, kernel) in kernels.iter().enumerate() {
+        let file = folder.join(format!("{number:03}_{}_{}.ptx", kernel.source, kernel.info.name));
+        std::fs::write(&file, kernel.info.ptx.text.as_bytes()).map_err(|e| format!("{}: {e}", file.display()))?;
+        for architecture in architectures(kernel) {
+            jobs.push(Job { kernel, file: file.clone(), architecture });
+        }
+    }
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(vec![None; jobs.len()]));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = jobs.get(at) else { break };
+                    let result = one(Path::new(&ptxas), job);
+                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] = Some(result);
+                }
+            });
+        }
+    });
+    let results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (mut failures, mut registers) = (Vec::new(), 0);
+    for (job, result) in jobs.iter().zip(results) {
+        let place = || format!("{} of {} for {}", job.kernel.info.name, job.kernel.source, job.architecture);
+        match result {
+            Some(Ok(usage)) => {
+                registers = registers.max(usage.registers);
+                if usage.spills > 0 {
+                    failures.push(format!("{}: spills {} bytes ({})", place(), usage.spills, job.file.display()));
+                }
+            }
+            Some(Err(log)) => failures.push(format!("{}: {}\n{log}", place(), job.file.display())),
+            None => failures.push(format!("{}: not assembled", place())),
+        }
+    }
+    println!(
+        "assemble: {} kernels, {} runs of the assembler, at most {registers} registers a thread, {} failures",
+        kernels.len(),
+        jobs.len(),
+        failures.len()
+    );
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// The architectures to assemble a kernel for.
+fn architectures(kernel: &Kernel) -> Vec<String> {
+    let ptx = &kernel.info.ptx;
+    if ptx.exact_capability {
+        return vec![ptx.target.to_string()];
+    }
+    let later = ARCHITECTURES.iter().filter(|a| **a >= ptx.capability);
+    later.map(|(major, minor)| format!("sm_{major}{minor}")).collect()
+}
+
+/// Runs the assembler; its log if it fails.
+fn one(ptxas: &Path, job: &Job<'_>) -> Result<Usage, String> {
+    let mut command = Command::new(ptxas);
+    command.arg(format!("-arch={}", job.architecture)).args(["-v", "-o", "/dev/null"]).arg(&job.file);
+    let output = command.output().map_err(|e| format!("{}: {e}", ptxas.display()))?;
+    let log = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        return Err(log);
+    }
+    usage(&log).ok_or_else(|| format!("the log tells no registers and spills:\n{log}"))
+}
+
+/// Reads the assembler's log: the lines `… bytes spill stores, … bytes spill loads` and `Used … registers`.
+fn usage(log: &str) -> Option<Usage> {
+    let mut usage = Usage { registers: 0, spills: 0 };
+    let (mut spill_lines, mut register_lines) = (0, 0);
+    for line in log.lines() {
+        let words: Vec<&str> = line.split_whitespace().map(|w| w.trim_end_matches(',')).collect();
+        for window in words.windows(4) {
+            if let [n, "bytes", "spill", "stores" | "loads"] = window {
+                usage.spills += n.parse::<u64>().ok()?;
+                spill_lines += 1;
+            }
+        }
+        for window in words.windows(3) {
+            if let ["Used", n, "registers"] = window {
+                usage.registers = usage.registers.max(n.parse().ok()?);
+                register_lines += 1;
+            }
+        }
+    }
+    (spill_lines > 0 && register_lines > 0).then_some(usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_read() {
+        let log = "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function 'A' for 'sm_80'\n\
+            ptxas info    : Function properties for A\n    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads\n\
+            ptxas info    : Used 30 registers, used 0 barriers, 380 bytes cmem[0]\n\
+            ptxas info    : Function properties for A_64\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+            ptxas info    : Used 14 registers, 380 bytes cmem[0]\n";
+        assert_eq!(usage(log), Some(Usage { registers: 30, spills: 16 }));
+        assert_eq!(usage("nothing"), None);
+    }
+}

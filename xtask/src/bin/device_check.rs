@@ -1,0 +1,54 @@
+//! Runs kernels on the emulator and on the GPU of this machine, compares, and times: the program of the device bundle.
+//!
+//! `device-check [--json FILE] [--seed S] [--no-ops] PATH…`, where a path is a Rust file or a folder of them.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use xtask::survey::{Options, survey};
+
+const USAGE: &str = "device-check [--json FILE] [--seed S] [--no-ops] PATH…";
+
+fn main() -> ExitCode {
+    let (mut options, mut json) = (Options { ops: true, ..Options::default() }, None);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--json" => match arguments.next() {
+                Some(file) => json = Some(PathBuf::from(file)),
+                None => return usage("--json needs a file"),
+            },
+            "--seed" => match arguments.next().and_then(|s| s.parse().ok()) {
+                Some(seed) => options.seed = seed,
+                None => return usage("--seed needs a number"),
+            },
+            "--no-ops" => options.ops = false,
+            flag if flag.starts_with('-') => return usage(&format!("there is no option `{flag}`")),
+            path => options.paths.push(PathBuf::from(path)),
+        }
+    }
+    if options.paths.is_empty() && !options.ops {
+        return usage("there is nothing to check");
+    }
+    let result = match survey(&options) {
+        Ok(result) => result,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            return ExitCode::FAILURE;
+        }
+    };
+    print!("{}", result.text);
+    if let Some(file) = json
+        && let Err(error) = std::fs::write(&file, format!("{:#}\n", result.json))
+    {
+        eprintln!("error: {}: {error}", file.display());
+        return ExitCode::FAILURE;
+    }
+    if result.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn usage(message: &str) -> ExitCode {
+    eprintln!("error: {message}\n{USAGE}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,55 @@
+//! `cargo xtask device`: what a machine with a GPU, and without Rust, needs to run everything.
+
+use std::path::Path;
+
+use crate::{Failure, cargo, kernels, root, run};
+
+/// Largest bundle, in bytes.
+const LIMIT: u64 = 60 << 20;
+/// The script that runs everything.
+const SCRIPT: &str = include_str!("device/run.sh");
+
+/// Builds release binaries and puts them into `dist/device`, with the kernels and the script.
+///
+/// # Errors
+/// A build fails, a file cannot be written, or the bundle is too large.
+pub fn bundle() -> Result<(), Failure> {
+    let strip = |command: &mut std::process::Command| run(command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols"));
+    strip(cargo().args(["build", "--release", "-p", "tilewright-workspace", "--examples"]))?;
+    strip(cargo().args(["build", "--release", "-p", "xtask", "--bin", "device-check"]))?;
+    strip(cargo().args(["build", "--release", "-p", "tilewright-cli"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |t| root().join(t));
+    let (built, dist) = (target.join("release"), root().join("dist/device"));
+    if dist.exists() {
+        std::fs::remove_dir_all(&dist).map_err(|e| format!("{}: {e}", dist.display()))?;
+    }
+    let (programs, sources) = (dist.join("bin"), dist.join("kernels"));
+    for folder in [&programs, &sources] {
+        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    let mut bytes = copy(&built.join("device-check"), &programs.join("device-check"))?;
+    bytes += copy(&built.join("tilewright"), &programs.join("tilewright"))?;
+    for file in kernels::files(&root().join("examples"))? {
+        // Files in folders below are parts of the examples.
+        if file.parent() != Some(&root().join("examples")) {
+            continue;
+        }
+        let (Some(stem), Some(name)) = (file.file_stem(), file.file_name()) else { continue };
+        let program = format!("example-{}", stem.to_string_lossy());
+        bytes += copy(&built.join("examples").join(stem), &programs.join(program))?;
+        bytes += copy(&file, &sources.join(name))?;
+    }
+    let script = dist.join("run.sh");
+    std::fs::write(&script, SCRIPT).map_err(|e| format!("{}: {e}", script.display()))?;
+    // A copy keeps the permissions of its source: this one is made executable by the shell that it is for.
+    run(std::process::Command::new("chmod").arg("+x").arg(&script))?;
+    println!("device: {} holds {:.1} MiB", dist.display(), bytes as f64 / f64::from(1 << 20));
+    if bytes > LIMIT {
+        return Err(format!("the bundle has {bytes} bytes; at most {LIMIT} are allowed"));
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<u64, Failure> {
+    std::fs::copy(from, to).map_err(|e| format!("{} to {}: {e}", from.display(), to.display()))
+}

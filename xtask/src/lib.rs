@@ -1,0 +1,48 @@
+//! The development tasks: `cargo xtask TASK`.
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | [`kernels`] | every kernel of the repository, compiled |
+//! | [`ops`] | kernels that cover operations and types, generated |
+//! | [`assemble`] | all their PTX through NVIDIA's assembler |
+//! | [`bless`] | refreshing expected outputs; the tidy test |
+//! | [`device`] | the bundle for a machine with a GPU |
+//! | [`survey`] | what `device-check` does there |
+#![forbid(unsafe_code)]
+
+pub mod assemble;
+pub mod bless;
+pub mod device;
+pub mod kernels;
+pub mod ops;
+pub mod survey;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A task that failed, for its reader.
+pub type Failure = String;
+
+/// The root of the workspace.
+pub fn root() -> PathBuf {
+    let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    root.pop();
+    root
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// It cannot be started, or it fails.
+pub fn run(command: &mut Command) -> Result<(), Failure> {
+    let shown = format!("{command:?}");
+    let status = command.status().map_err(|error| format!("{shown}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{shown}: {status}")) }
+}
+
+/// The cargo that runs this task, in the root of the workspace.
+pub fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
