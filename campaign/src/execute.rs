@@ -205,7 +205,8 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
 /// The first elements of a tensor before the launch, as bytes of each.
 fn shown(tensor: &Placed, parameter: &tilewright_kernel::info::Parameter) -> String {
     let width = tensor.width as usize;
-    let hex = |at: &u64| tensor.before[*at as usize..][..width].iter().rev().map(|b| format!("{b:02x}")).collect::<String>();
+    let hex =
+        |at: &u64| tensor.before[*at as usize..][..width].iter().rev().map(|b| format!("{b:02x}")).collect::<String>();
     let list: Vec<String> = tensor.offsets.iter().take(40).map(hex).collect();
     format!("\n  {} = {}", parameter.name, list.join(" "))
 }

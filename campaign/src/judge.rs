@@ -61,7 +61,8 @@ fn case(error: &Error) -> Option<Case> {
         let text = error.places.get(place).filter(|t| t.contains('[')).cloned();
         Some(Access { tensor: quoted(title, lead)?.to_owned(), text })
     };
-    let axis = quoted(title, "vectorise ").or_else(|| quoted(title, "vectorising ")).or_else(|| quoted(title, "along "));
+    let axis =
+        quoted(title, "vectorise ").or_else(|| quoted(title, "vectorising ")).or_else(|| quoted(title, "along "));
     let axis = || axis.map(str::to_owned);
     let own = |text: Option<&str>| text.map(str::to_owned);
     Some(match error.found.code {
@@ -114,7 +115,9 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
         Case::CutVector(_) | Case::Uncovered(_) => None,
     };
     let is_inlined = |e: &&crate::ast::Equation| kernel.parameter(&e.targets[0]).is_none();
-    if read.is_some_and(|r| kernel.equations.iter().filter(is_inlined).any(|e| e.value.to_string().replace(' ', "").contains(r))) {
+    if read.is_some_and(|r| {
+        kernel.equations.iter().filter(is_inlined).any(|e| e.value.to_string().replace(' ', "").contains(r))
+    }) {
         return Ok(Verdict::Confirmed);
     }
     let names: Vec<String> = printed.keys().cloned().collect();
@@ -144,10 +147,14 @@ fn help(kernel: &Kernel, error: &Error) -> Result<(), Failure> {
         match compile(&with.to_string()) {
             Outcome::Accepted(_) => {}
             Outcome::Refused(errors, report) => {
-                if errors.iter().any(|e| e.found.code == diagnostic.code && e.found.title == diagnostic.title && e.places == error.places) {
+                if errors.iter().any(|e| {
+                    e.found.code == diagnostic.code && e.found.title == diagnostic.title && e.places == error.places
+                }) {
                     return Err(fail(format!("the error stays\n{report}")));
                 }
-                if let Some(new) = errors.iter().find(|e| matches!(e.found.code, Code::TW0008 | Code::TW0101 | Code::TW0203)) {
+                if let Some(new) =
+                    errors.iter().find(|e| matches!(e.found.code, Code::TW0008 | Code::TW0101 | Code::TW0203))
+                {
                     return Err(fail(format!("the fact itself is refused: {}", new.found.title)));
                 }
             }

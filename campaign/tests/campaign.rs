@@ -83,7 +83,10 @@ mod interpreter {
     fn shifted_vectors_and_reads_outside() {
         let kernel = kernel(1, vector(2));
         let access = || Access { tensor: "x".into(), text: Some("x[i,(j+1)]".into()) };
-        assert!(matches!(interpret::fails(&kernel, &Case::Misaligned("v".into(), access()), &sizes(1, 2)), Ok(Some(_))));
+        assert!(matches!(
+            interpret::fails(&kernel, &Case::Misaligned("v".into(), access()), &sizes(1, 2)),
+            Ok(Some(_))
+        ));
         assert!(matches!(interpret::fails(&kernel, &Case::OutOfBounds(access()), &sizes(1, 1)), Ok(Some(_))));
         let write = Access { tensor: "z".into(), text: None };
         assert_eq!(interpret::fails(&kernel, &Case::Misaligned("v".into(), write), &sizes(1, 2)), Ok(None));

@@ -79,9 +79,12 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
             }
             let at: Vec<Option<i64>> = indices.iter().map(|i| index(i, scope, dims)).collect();
             if let Some(equation) = kernel.equation(tensor).filter(|_| kernel.parameter(tensor).is_none()) {
-                let inner: Option<Scope> = equation.axes.iter().zip(&at).map(|((a, _), v)| Some((a.clone(), (*v)?))).collect();
-                let outside = equation.axes.iter().zip(&at).any(|((_, s), v)| v.is_none_or(|v| v < 0 || v >= s.value(dims)));
-                if outside && equation.domain_written && !f(&Read { value, tensor, indices: at, guarded: or.is_some() }) {
+                let inner: Option<Scope> =
+                    equation.axes.iter().zip(&at).map(|((a, _), v)| Some((a.clone(), (*v)?))).collect();
+                let outside =
+                    equation.axes.iter().zip(&at).any(|((_, s), v)| v.is_none_or(|v| v < 0 || v >= s.value(dims)));
+                if outside && equation.domain_written && !f(&Read { value, tensor, indices: at, guarded: or.is_some() })
+                {
                     return false;
                 }
                 return match inner {
