@@ -54,6 +54,10 @@ fn parse<'a>(kernel: &Kernel, text: &'a str) -> (Dims, &'a str) {
     (dims, rest)
 }
 
+/// The codes that say something about sizes.
+const JUDGED: [Code; 7] =
+    [Code::TW0201, Code::TW0204, Code::TW0401, Code::TW0402, Code::TW0404, Code::TW0901, Code::TW0902];
+
 /// What a diagnostic claims, if the interpreter can judge it.
 fn case(error: &Error) -> Option<Case> {
     let title = &error.found.title;
@@ -68,7 +72,7 @@ fn case(error: &Error) -> Option<Case> {
     Some(match error.found.code {
         Code::TW0201 => Case::CutVector(axis()?),
         Code::TW0401 => Case::Misaligned(axis()?, read("accesses of ", 1)?),
-        Code::TW0402 => Case::Straddles(axis()?, read("elements of ", 1)?),
+        Code::TW0402 => Case::Straddles(axis()?, read("row of ", 1)?),
         Code::TW0404 => Case::Straddles(axis()?, read("in ", 1)?),
         Code::TW0204 => Case::Uncovered(own(quoted(title, "elements of ").or_else(|| quoted(title, "element of ")))?),
         Code::TW0901 => Case::OutOfBounds(read("outside ", 0)?),
@@ -93,6 +97,9 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
     };
     help(kernel, error)?;
     let Some(case) = case(error) else {
+        if JUDGED.contains(&code) {
+            return Err(fail("title-not-understood", "the interpreter cannot tell what is claimed".to_owned(), None));
+        }
         return Ok(Verdict::Structural);
     };
     let Some(text) = &diagnostic.counterexample else {
@@ -106,7 +113,7 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
         return Err(fail("witness-inadmissible", "the sizes do not satisfy the facts".to_owned(), Some(dims)));
     }
     match interpret::fails(kernel, &case, &dims) {
-        Ok(Some(_)) | Err(()) => {}
+        Ok(Some(_)) | Err(interpret::TooLarge) => {}
         Ok(None) => return Err(fail("witness-wrong", "nothing fails at the printed sizes".to_owned(), Some(dims))),
     }
     // Of an intermediate that is read several times, the finding is about one of the reads; the source does not say which.

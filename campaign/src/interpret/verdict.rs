@@ -39,12 +39,19 @@ impl Access {
     }
 }
 
+/// The budget does not reach, or an op does not apply to these sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
+
 /// A concrete failure, as text for reports.
 pub type Witness = String;
 
-/// The first failure for these sizes; `Err` if the budget does not reach.
-pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness>, ()> {
-    let domains = domains(kernel, dims).ok_or(())?;
+/// The first failure for these sizes.
+///
+/// # Errors
+/// [`TooLarge`] if that cannot be told.
+pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness>, TooLarge> {
+    let domains = domains(kernel, dims).ok_or(TooLarge)?;
     if let Case::OutOfBounds(access) = case {
         return out_of_bounds(kernel, access, dims);
     }
@@ -60,7 +67,7 @@ pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness
             continue;
         }
         if domain.points() > BUDGET as i64 {
-            return Err(());
+            return Err(TooLarge);
         }
         let found = match case {
             Case::CutVector(_) => cut(domain),
@@ -179,7 +186,7 @@ fn sizes(kernel: &Kernel, tensor: &str, dims: &Dims) -> Vec<i64> {
     }
 }
 
-fn out_of_bounds(kernel: &Kernel, access: &Access, dims: &Dims) -> Result<Option<Witness>, ()> {
+fn out_of_bounds(kernel: &Kernel, access: &Access, dims: &Dims) -> Result<Option<Witness>, TooLarge> {
     let mut left = BUDGET;
     for equation in &kernel.equations {
         if kernel.parameter(&equation.targets[0]).is_none() {
@@ -207,7 +214,7 @@ fn out_of_bounds(kernel: &Kernel, access: &Access, dims: &Dims) -> Result<Option
                 return Ok(found);
             }
             if left == 0 {
-                return Err(());
+                return Err(TooLarge);
             }
         }
     }
