@@ -177,6 +177,13 @@ schedule! {
         schedule y { split i by 4 -> io, ii; split io by 16 -> b, t; reorder b, t, k, ii; bind b: grid; bind t: thread; }
     }
 
+    /// Reads a tensor that may be empty for an output that is not.
+    kernel First(w: f32[M], x: f32[N]) -> (y: f32[N])
+    {
+        y[i] = w[0] + x[i];
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+    }
+
     /// A size that only a fact tells, and one that is another's double.
     kernel Told(x: f32[Q, K]) -> (y: f32[P])
     where P == 2 * Q, K == 6
@@ -316,5 +323,20 @@ fn empty_tensors_launch_nothing_and_empty_reductions_write_their_identity() {
             let (a, b) = (tensor(&device, [m, k], 15, |v| v), tensor(&device, [k, 8], 16, |v| v));
             check!(device: Product(a, b) -> c: f32 = [m, 8]);
         }
+    }
+}
+
+#[test]
+fn an_empty_input_of_a_full_output_is_refused() {
+    for device in devices() {
+        let (none, one) = (tensor(&device, [0], 22, |v| v), tensor(&device, [1], 22, |v| v));
+        let x = tensor(&device, [40], 23, |v| v);
+        check!(device: First(one, x) -> y: f32 = [40]);
+        let mut y = Tensor::<f32, 1>::uninit(&device, [40]).expect("allocation");
+        let refusal = First { w: &none, x: &x, y: &mut y }.launch(&device).expect_err("w[0] does not exist");
+        assert!(refusal.to_string().contains("M >= 1"), "{refusal}");
+        // Nothing is read for an empty output.
+        let (x, mut y) = (tensor(&device, [0], 23, |v| v), tensor(&device, [0], 23, |v| v));
+        First { w: &none, x: &x, y: &mut y }.launch(&device).expect("nothing to do");
     }
 }

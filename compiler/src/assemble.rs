@@ -3,7 +3,6 @@
 use tilewright_kernel::info::{self, KernelInfo, ParameterKind};
 use tilewright_kernel::{Size, SizeOp};
 
-use crate::explain;
 use crate::extent::Facts;
 use crate::lower::{self, Analysed};
 use crate::memory::vector::Class;
@@ -34,7 +33,7 @@ pub(crate) fn assemble(
         name: e.kernel.signature.name.clone().into(),
         conditions: e.conditions.clone().into(),
     };
-    let mut info = KernelInfo {
+    let info = KernelInfo {
         name: program.name.text.clone().into(),
         dims: program.dims.clone().into(),
         parameters: parameters.into(),
@@ -56,7 +55,6 @@ pub(crate) fn assemble(
         statements: program.statements.iter().map(|s| tokens.span_text(*s).into()).collect(),
         explanation: String::new().into(),
     };
-    info.explanation = explain::text(program, facts, stages, &info).into();
     Some(info)
 }
 

@@ -90,7 +90,11 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
         Err(error) => return bug(diags, &program, "emit", error.to_string()),
     };
     match assemble::assemble(&program, tokens, &facts, &stages, &entries, plan.threads, &module) {
-        Some(info) => Some((info, stages)),
+        Some(mut info) => {
+            info.requirements = bounds::requirements(&program, &facts).into();
+            info.explanation = explain::text(&program, &facts, &stages, &info).into();
+            Some((info, stages))
+        }
         None => bug(diags, &program, "assemble", "a size could not be written down".to_owned()),
     }
 }

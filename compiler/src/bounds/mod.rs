@@ -12,6 +12,7 @@
 //! | `context` | what is known at a place, and proofs from it |
 //! | `divisor` | proofs that a divisor is not 0 |
 //! | `interval` | the nodes evaluated over intervals |
+//! | `zeros` | which sizes the launcher must not let be 0 |
 //! | `witness` | the smallest failing case |
 //! | `remedy` | facts that would make an obligation provable |
 //! | `report` | from an obligation to a finding |
@@ -25,6 +26,9 @@ mod report;
 mod tests;
 mod walk;
 mod witness;
+mod zeros;
+
+pub use zeros::requirements;
 
 use std::collections::BTreeMap;
 

@@ -49,6 +49,15 @@ impl IntoDiagnostic for MisalignedVector {
 /// Indices of an element and its offset from the tensor's base, in elements.
 pub type Element = (Vec<i128>, i128);
 
+/// Two elements that would be neighbours in a vector and are not in memory.
+fn one_vector(tensor: &str, dims: &Assignment, lanes: &[Element; 2]) -> String {
+    let show = |(indices, offset): &Element| {
+        let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
+        format!("{tensor}[{indices}] at element {offset}")
+    };
+    format!("{}one vector holds {} and {}", prefix(dims), show(&lanes[0]), show(&lanes[1]))
+}
+
 /// TW0402: a vector that would run from one row into the next of axes that are not contiguous.
 #[derive(Clone, Debug)]
 pub struct StraddlingVector {
@@ -80,13 +89,8 @@ impl IntoDiagnostic for StraddlingVector {
         let mut diagnostic = Diagnostic::new(Code::TW0402, span, title).label(access, "this access is a vector").note(
             "axes that are not contiguous were merged: a run of the merged axis is contiguous only inside one row",
         );
-        if let Some((dims, [a, b])) = witness {
-            let show = |(indices, offset): &Element| {
-                let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
-                format!("{tensor}[{indices}] at element {offset}")
-            };
-            diagnostic =
-                diagnostic.counterexample(format!("{}one vector holds {} and {}", prefix(&dims), show(&a), show(&b)));
+        if let Some((dims, lanes)) = witness {
+            diagnostic = diagnostic.counterexample(one_vector(&tensor, &dims, &lanes));
         }
         if let Some(instead) = instead {
             diagnostic = diagnostic.help(format!("split by {instead} and vectorise that: it divides the row"));
@@ -128,6 +132,8 @@ pub struct ScatteredVector {
     pub tensor: String,
     /// Distance of neighbouring lanes in elements, if it is the same everywhere.
     pub step: Option<String>,
+    /// Sizes, and two neighbouring lanes that are not neighbours in memory.
+    pub witness: Option<(Assignment, [Element; 2])>,
     /// The left-hand side.
     pub access: Span,
     /// The `vectorize` op.
@@ -136,16 +142,18 @@ pub struct ScatteredVector {
 
 impl IntoDiagnostic for ScatteredVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, tensor, step, access, span } = self;
+        let Self { axis, tensor, step, witness, access, span } = self;
         let title = match step {
             Some(step) => {
                 format!("cannot vectorise `{axis}`: neighbours along it lie {step} elements apart in `{tensor}`")
             }
             None => format!("cannot vectorise `{axis}`: neighbours along it are not neighbours in `{tensor}`"),
         };
-        Diagnostic::new(Code::TW0404, span, title)
-            .label(access, "the elements written")
-            .help(format!("vectorise the axis along which `{tensor}` is contiguous: its last one"))
+        let mut diagnostic = Diagnostic::new(Code::TW0404, span, title).label(access, "the elements written");
+        if let Some((dims, lanes)) = witness {
+            diagnostic = diagnostic.counterexample(one_vector(&tensor, &dims, &lanes));
+        }
+        diagnostic.help(format!("vectorise the axis along which `{tensor}` is contiguous: its last one"))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Leaf number `k` is the variable `dims + k`. An exclusive or is not quasi-affine: its result is a variable of its own, of
 //! which only the range is known.
 
-use super::{Arithmetic, Domain};
+use super::{Arithmetic, AxisKind, Domain};
 use crate::extent::{Expr, Facts, System, Var};
 
 /// A variable that ranges over `0..extent`.
@@ -13,6 +13,8 @@ pub struct Leaf {
     pub var: Var,
     /// How many values it takes.
     pub extent: Expr,
+    /// Whether it counts terms of a reduction: it may have no value at all where elements of the result exist.
+    pub is_term: bool,
 }
 
 /// The value of every axis as an expression over dimensions and leaves.
@@ -30,6 +32,14 @@ struct Algebra<'a> {
     facts: &'a Facts,
     variables: Vec<Leaf>,
     opaque: Vec<(Var, Expr, Expr)>,
+}
+
+impl Algebra<'_> {
+    /// Whether an expression mentions a leaf of a reduction.
+    fn is_term(&self, e: &Expr) -> bool {
+        let vars = e.vars();
+        self.variables.iter().any(|leaf| leaf.is_term && vars.contains(&leaf.var))
+    }
 }
 
 impl Arithmetic for Algebra<'_> {
@@ -52,7 +62,8 @@ impl Arithmetic for Algebra<'_> {
     }
     fn xor(&mut self, a: &Expr, b: &Expr, bound: &Expr) -> Expr {
         let var = (self.facts.dims() + self.variables.len()) as Var;
-        self.variables.push(Leaf { var, extent: self.facts.normal(bound) });
+        let (extent, is_term) = (self.facts.normal(bound), self.is_term(a) || self.is_term(b));
+        self.variables.push(Leaf { var, extent, is_term });
         self.opaque.push((var, a.clone(), b.clone()));
         Expr::var(var)
     }
@@ -68,7 +79,7 @@ impl Symbolic {
             let extent = facts.normal(&domain.axes[*axis].extent);
             // A loop of one iteration has the index 0.
             values[*axis] = Some(if extent.as_constant() == Some(1) { Expr::constant(0) } else { Expr::var(var) });
-            variables.push(Leaf { var, extent });
+            variables.push(Leaf { var, extent, is_term: domain.axes[*axis].kind == AxisKind::Reduction });
         }
         let mut algebra = Algebra { facts, variables, opaque: Vec::new() };
         domain.toward_roots(&mut algebra, &mut values);
@@ -96,11 +107,14 @@ impl Symbolic {
         values
     }
 
-    /// All that is known: facts about dimensions, ranges of the variables. Expressions asked about must go through
-    /// [`Facts::with_residues`].
-    pub fn system(&self, facts: &Facts) -> System {
+    /// All that is known where `about` has a value: facts about dimensions, ranges of the variables. Those of a reduction
+    /// count only if `about` mentions one: elsewhere the reduction may be empty, and its ranges would say that it is not.
+    /// Expressions asked about must go through [`Facts::with_residues`].
+    pub fn system(&self, facts: &Facts, about: &Expr) -> System {
         let mut system = facts.residue_system();
-        for leaf in &self.variables {
+        let vars = about.vars();
+        let has_terms = self.variables.iter().any(|leaf| leaf.is_term && vars.contains(&leaf.var));
+        for leaf in self.variables.iter().filter(|leaf| has_terms || !leaf.is_term) {
             system.at_least(leaf.var, 0);
             let last = leaf.extent.sub(&Expr::constant(1)).sub(&Expr::var(leaf.var));
             system.require(&facts.with_residues(&last));
@@ -117,7 +131,7 @@ impl Symbolic {
         if let Some(c) = e.as_constant() {
             return c >= 0;
         }
-        let mut system = self.system(facts);
+        let mut system = self.system(facts, &e);
         system.require(&e.scale(-1).sub(&Expr::constant(1)));
         system.is_infeasible()
     }

@@ -35,6 +35,9 @@ pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &Kernel
         let when = if conditions.is_empty() { "always".to_owned() } else { conditions.join(", ") };
         let _ = writeln!(out, "entry {}: {when}", entry.name);
     }
+    for requirement in info.requirements.iter() {
+        let _ = writeln!(out, "required at launch: {}", requirement.text);
+    }
     for analysed in stages {
         stage(&mut out, program, facts, analysed, info);
     }

@@ -49,9 +49,20 @@ impl Facts {
     /// # Errors
     /// The first fact that contradicts those before it, as far as the four kinds tell.
     pub fn new(dims: &[Dim], constraints: &[Constraint]) -> Result<Self, Contradiction> {
-        let floor = |dim: &Dim| if dim.kind == DimKind::Size { 1 } else { 0 };
+        Self::with_zeros(dims, constraints, &[])
+    }
+
+    /// As [`Facts::new`], but the sizes named in `zeros` may also be 0.
+    ///
+    /// # Errors
+    /// As [`Facts::new`].
+    pub fn with_zeros(dims: &[Dim], constraints: &[Constraint], zeros: &[u16]) -> Result<Self, Contradiction> {
+        let floor = |(at, dim): (usize, &Dim)| {
+            let positive = dim.kind == DimKind::Size && !zeros.iter().any(|z| usize::from(*z) == at);
+            Range { lower: i128::from(positive), upper: None, modulus: 1, residue: 0 }
+        };
         let mut facts = Self {
-            ranges: dims.iter().map(|d| Range { lower: floor(d), upper: None, modulus: 1, residue: 0 }).collect(),
+            ranges: dims.iter().enumerate().map(floor).collect(),
             solved: Vec::new(),
             congruences: Vec::new(),
             inequalities: Vec::new(),

@@ -21,7 +21,7 @@
 //! are literal and all points were visited, dropped if there is none. Approximated: a redundant predicate may stay when
 //! neither a witness nor a proof is within reach; that costs a comparison, never correctness.
 
-use crate::domain::{AxisId, Concrete, Domain, Op, Symbolic};
+use crate::domain::{AxisId, AxisKind, Concrete, Domain, Op, Symbolic};
 use crate::extent::{Budget, Expr, Facts, Search};
 use crate::syntax::Span;
 
@@ -92,10 +92,11 @@ pub fn analyse(domain: &Domain, facts: &Facts) -> Holes {
         at -= 1;
         let candidate = kept[at];
         let others: Vec<Predicate> = kept.iter().copied().filter(|p| *p != candidate).collect();
-        let reason = match search_needed(domain, facts, candidate, &others) {
+        let premises = same_points(domain, candidate, &others);
+        let reason = match search_needed(domain, facts, candidate, &premises) {
             Search::Found(_) => continue,
             Search::None => Reason::Enumeration,
-            Search::GaveUp if implied(domain, facts, candidate, &others) => Reason::Arithmetic,
+            Search::GaveUp if implied(domain, facts, candidate, &premises) => Reason::Arithmetic,
             Search::GaveUp => continue,
         };
         holes.dropped.push((candidate, reason));
@@ -104,6 +105,13 @@ pub fn analyse(domain: &Domain, facts: &Facts) -> Holes {
     }
     holes.kept = kept;
     holes
+}
+
+/// The predicates that hold wherever the candidate matters. An element is written even if its reduction has no terms, so that
+/// predicates on terms say nothing about predicates on elements.
+fn same_points(domain: &Domain, candidate: Predicate, others: &[Predicate]) -> Vec<Predicate> {
+    let is_term = |p: &Predicate| domain.axes[p.axis].kind == AxisKind::Reduction;
+    others.iter().copied().filter(|p| is_term(&candidate) || !is_term(p)).collect()
 }
 
 fn candidates(domain: &Domain, divisible_splits: &mut Vec<usize>) -> Vec<Predicate> {
@@ -337,7 +345,7 @@ fn implied(domain: &Domain, facts: &Facts, candidate: Predicate, others: &[Predi
     if goal.is_unknown() {
         return false;
     }
-    let mut system = symbolic.system(facts);
+    let mut system = symbolic.system(facts, &goal);
     for p in others {
         system.require(&slack(p));
     }

@@ -162,3 +162,14 @@ fn the_documents_figure_one() {
     assert_eq!(holes.dropped.len(), 1);
     assert_eq!(holes.dropped[0].1, Reason::Theorem(1));
 }
+
+/// An element is written even if its reduction is empty: `for i in 0..1 split by 2` needs its guard although no term exists.
+#[test]
+fn an_empty_reduction_proves_nothing_about_elements() {
+    let facts = no_facts();
+    let roots = [(name(), Expr::constant(1), AxisKind::Data), (name(), Expr::constant(0), AxisKind::Reduction)];
+    let mut domain = Domain::new(roots);
+    domain.split_by(domain.leaves[0], 2, &facts, [name(), name()], Span::UNKNOWN);
+    let holes = analyse(&domain, &facts);
+    assert_eq!(holes.kept.iter().map(|p| (p.axis, p.side)).collect::<Vec<_>>(), [(0, Side::Upper)]);
+}

@@ -339,6 +339,7 @@ impl Check<'_> {
             axis: axis.clone(),
             tensor: tensor.clone(),
             step,
+            witness: self.straddling_lanes(vector, access).map(|(dims, lanes)| (self.dims(&dims), lanes)),
             access: access.span,
             span: vector.span,
         };

@@ -146,6 +146,11 @@ impl Evaluator<'_> {
         let types = components.iter().map(|c| self.algorithm.types.get(c.value as usize).copied());
         let empty: Vec<Column> =
             types.map(|t| t.map(Column::empty).ok_or("a malformed equation")).collect::<Result<_, _>>()?;
+        if shape.contains(&0) {
+            // Nothing is evaluated: what the value reads may not exist either.
+            let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data };
+            return Ok(empty.into_iter().map(values).collect());
+        }
 
         // Blocks along the innermost axis; no axes at all is one block of one point.
         let inner = shape.last().copied().unwrap_or(1) as usize;

@@ -18,17 +18,20 @@ pub(super) struct Prod {
     bits: Option<i64>,
     /// The product of the first two factors, if each was one value.
     pair: Option<f64>,
+    /// Whether some factor was certainly NaN.
+    nan: bool,
 }
 
 impl Default for Prod {
     fn default() -> Self {
-        Self { count: 0, value: Interval::exact(1.0), most: 0.0, least: 0.0, bits: Some(0), pair: None }
+        Self { count: 0, value: Interval::exact(1.0), most: 0.0, least: 0.0, bits: Some(0), pair: None, nan: false }
     }
 }
 
 impl Prod {
     pub(super) fn take(&mut self, x: Interval, format: Format) {
         self.count += 1;
+        self.nan |= x.is_empty();
         self.bits = match (self.bits, x.single()) {
             (Some(bits), Some(x)) if x.is_finite() && x != 0.0 => {
                 // A power of two adds no bits.
@@ -70,8 +73,12 @@ impl Prod {
     }
 
     pub(super) fn finish(&self, format: Format) -> Interval {
-        if self.count <= 1 || self.value.is_empty() {
+        if self.count <= 1 || self.nan {
             return self.value;
+        }
+        if self.value.is_empty() {
+            // In this order a partial product overflowed and then met a zero; in another the zero comes first.
+            return Interval::ALL.or_nan(true);
         }
         if let (2, Some(product)) = (self.count, self.pair) {
             return Interval::exact(format.operate(|| product, || product as f32));

@@ -1,0 +1,443 @@
+//! Kernels as the campaign generates, prints, interprets and shrinks them. It shares nothing with the compiler's own tree.
+
+use std::collections::BTreeMap;
+
+use tilewright_kernel::ElementType;
+
+/// Values of dimensions and strides by name.
+pub type Dims = BTreeMap<String, i64>;
+
+/// A size: `mul · dim + add`, or the literal `add`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size {
+    /// Name of the dimension.
+    pub dim: Option<String>,
+    /// Its factor.
+    pub mul: i64,
+    /// What is added.
+    pub add: i64,
+}
+
+impl Size {
+    /// A literal.
+    pub fn literal(value: i64) -> Self {
+        Self { dim: None, mul: 0, add: value }
+    }
+
+    /// A dimension.
+    pub fn named(dim: &str) -> Self {
+        Self { dim: Some(dim.to_owned()), mul: 1, add: 0 }
+    }
+
+    /// The value.
+    pub fn value(&self, dims: &Dims) -> i64 {
+        let dim = self.dim.as_ref().map_or(0, |d| dims.get(d).copied().unwrap_or(1));
+        self.mul * dim + self.add
+    }
+}
+
+/// A fact of the `where` clause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// `dim % by == 0`
+    Multiple(String, i64),
+    /// `dim <= most`
+    AtMost(String, i64),
+    /// `dim >= least`
+    AtLeast(String, i64),
+    /// `dim == value`
+    Equal(String, i64),
+    /// `first == factor * second`
+    Times(String, i64, String),
+}
+
+impl Fact {
+    /// The names that it mentions.
+    pub fn dims(&self) -> Vec<&str> {
+        match self {
+            Self::Multiple(d, _) | Self::AtMost(d, _) | Self::AtLeast(d, _) | Self::Equal(d, _) => vec![d],
+            Self::Times(a, _, b) => vec![a, b],
+        }
+    }
+
+    /// Whether it holds.
+    pub fn holds(&self, dims: &Dims) -> bool {
+        let of = |d: &String| dims.get(d).copied().unwrap_or(1);
+        match self {
+            Self::Multiple(d, by) => of(d) % by == 0,
+            Self::AtMost(d, most) => of(d) <= *most,
+            Self::AtLeast(d, least) => of(d) >= *least,
+            Self::Equal(d, value) => of(d) == *value,
+            Self::Times(a, factor, b) => of(a) == factor * of(b),
+        }
+    }
+}
+
+/// A tensor or scalar parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub ty: ElementType,
+    /// Sizes, outermost first; none for a scalar passed by value.
+    pub shape: Option<Vec<Size>>,
+    /// Strides in elements, if written.
+    pub strides: Option<Vec<Size>>,
+    /// What the kernel does with it.
+    pub role: Role,
+}
+
+/// What a kernel does with a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Reads it.
+    Input,
+    /// Writes it.
+    Output,
+    /// Updates it in place.
+    InOut,
+}
+
+impl Parameter {
+    /// The shape for concrete dimensions; empty for a scalar.
+    pub fn sizes(&self, dims: &Dims) -> Vec<i64> {
+        self.shape.iter().flatten().map(|s| s.value(dims)).collect()
+    }
+
+    /// The strides for concrete dimensions, in elements.
+    pub fn pitch(&self, dims: &Dims) -> Vec<i64> {
+        if let Some(strides) = &self.strides {
+            return strides.iter().map(|s| s.value(dims)).collect();
+        }
+        let sizes = self.sizes(dims);
+        let mut strides = vec![1; sizes.len()];
+        for d in (0..sizes.len().saturating_sub(1)).rev() {
+            strides[d] = strides[d + 1] * sizes[d + 1];
+        }
+        strides
+    }
+}
+
+/// A mathematical integer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Index {
+    /// A literal.
+    Literal(i64),
+    /// A dimension.
+    Dim(String),
+    /// An axis in scope.
+    Axis(String),
+    /// a + b
+    Add(Box<Index>, Box<Index>),
+    /// a − b
+    Sub(Box<Index>, Box<Index>),
+    /// c · a
+    Mul(i64, Box<Index>),
+    /// ⌊a / c⌋
+    Div(Box<Index>, i64),
+    /// a mod c
+    Mod(Box<Index>, i64),
+    /// A value read from memory.
+    Gather(Box<Value>),
+}
+
+/// A typed expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// Its type.
+    pub ty: ElementType,
+    /// What it is.
+    pub node: Node,
+}
+
+/// An axis of a reduction with its range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// Its name.
+    pub axis: String,
+    /// First value.
+    pub lower: Index,
+    /// One past the last value.
+    pub upper: Index,
+    /// Whether the range is printed, or left to be inferred.
+    pub written: bool,
+}
+
+/// A state variable of a fold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// Initial value.
+    pub init: Value,
+    /// Name in the step, and of the left and right part in the merge.
+    pub names: [String; 3],
+    /// Next value.
+    pub step: Value,
+    /// Two parts combined.
+    pub merge: Option<Value>,
+}
+
+/// The forms of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// As printed.
+    Literal(String),
+    /// A scalar parameter or a fold's variable.
+    Name(String),
+    /// An index as a value.
+    FromIndex(Index),
+    /// An element.
+    Read {
+        /// Of this tensor.
+        tensor: String,
+        /// At these indices.
+        indices: Vec<Index>,
+        /// Value outside.
+        or: Option<Box<Value>>,
+    },
+    /// −a or !a
+    Prefix(&'static str, Box<Value>),
+    /// f(a, …)
+    Call(&'static str, Vec<Value>),
+    /// a op b
+    Infix(&'static str, Box<Value>, Box<Value>),
+    /// Comparison of two indices.
+    CompareIndex(&'static str, Index, Index),
+    /// Condition, then, else.
+    Select(Box<Value>, Box<Value>, Box<Value>),
+    /// Conversion to the type of the node.
+    Cast(Box<Value>),
+    /// A reduction.
+    Reduce {
+        /// Its name with its order: `ordered sum`.
+        op: &'static str,
+        /// Its axes.
+        axes: Vec<Bound>,
+        /// Its term.
+        body: Box<Value>,
+    },
+    /// A fold; its type is that of the first state.
+    Fold {
+        /// Its axes.
+        axes: Vec<Bound>,
+        /// Its states.
+        states: Vec<State>,
+    },
+}
+
+/// An equation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Equation {
+    /// The tensors that it defines: one, or as many as its fold has states.
+    pub targets: Vec<String>,
+    /// Its axes with their extents.
+    pub axes: Vec<(String, Size)>,
+    /// Whether the domain is printed.
+    pub domain_written: bool,
+    /// The right-hand side.
+    pub value: Value,
+    /// `inline` is printed for it.
+    pub inline: bool,
+}
+
+/// An op of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// `split input by|into factor -> outer, inner`
+    Split {
+        /// Axis.
+        input: String,
+        /// `into` rather than `by`.
+        into: bool,
+        /// Factor.
+        factor: i64,
+        /// Results.
+        outputs: [String; 2],
+    },
+    /// `merge inputs -> output`
+    Merge(Vec<String>, String),
+    /// `reorder axes`
+    Reorder(Vec<String>),
+    /// `resize input by (left, right) -> output`
+    Resize(String, i64, i64, String),
+    /// `swizzle x, y by xor -> x2, y2`
+    Swizzle([String; 2], [String; 2]),
+    /// `bind axes: unit`
+    Bind(Vec<String>, &'static str),
+    /// `vectorize axis`
+    Vectorize(String),
+    /// `unroll axis [by n]`
+    Unroll(String, Option<i64>),
+}
+
+/// A kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// Parameters in order: inputs (and in-place ones) first.
+    pub parameters: Vec<Parameter>,
+    /// Facts.
+    pub facts: Vec<Fact>,
+    /// Facts as text, added from a message's help; checked by the compiler only.
+    pub pasted: Vec<String>,
+    /// Equations.
+    pub equations: Vec<Equation>,
+    /// `launch threads(n)`
+    pub threads: Option<i64>,
+    /// Ops for the stage of an output.
+    pub schedules: Vec<(String, Vec<Op>)>,
+}
+
+impl Kernel {
+    /// Names of all dimensions and strides that parameters mention, each once, in order of appearance.
+    pub fn dims(&self) -> Vec<String> {
+        let mut list: Vec<String> = Vec::new();
+        for p in &self.parameters {
+            for size in p.shape.iter().flatten().chain(p.strides.iter().flatten()) {
+                if let Some(d) = &size.dim
+                    && !list.contains(d)
+                {
+                    list.push(d.clone());
+                }
+            }
+        }
+        list
+    }
+
+    /// The parameter with this name.
+    pub fn parameter(&self, name: &str) -> Option<&Parameter> {
+        self.parameters.iter().find(|p| p.name == name)
+    }
+
+    /// The equation that defines a tensor.
+    pub fn equation(&self, name: &str) -> Option<&Equation> {
+        self.equations.iter().find(|e| e.targets.iter().any(|t| t == name))
+    }
+
+    /// Replaces a dimension by a literal everywhere.
+    pub fn fix(&mut self, dim: &str, value: i64) {
+        let size = |s: &mut Size| {
+            if s.dim.as_deref() == Some(dim) {
+                *s = Size::literal((s.mul * value + s.add).max(1));
+            }
+        };
+        for p in &mut self.parameters {
+            p.shape.iter_mut().flatten().chain(p.strides.iter_mut().flatten()).for_each(size);
+        }
+        for e in &mut self.equations {
+            e.axes.iter_mut().for_each(|(_, s)| size(s));
+            e.value.fix(dim, value);
+        }
+        self.facts.retain(|f| !f.dims().contains(&dim));
+    }
+
+    /// Whether sizes satisfy all facts.
+    pub fn admits(&self, dims: &Dims) -> bool {
+        self.facts.iter().all(|f| f.holds(dims))
+    }
+}
+
+impl Index {
+    fn fix(&mut self, dim: &str, value: i64) {
+        match self {
+            Self::Dim(d) if d == dim => *self = Self::Literal(value),
+            Self::Literal(_) | Self::Axis(_) | Self::Dim(_) => {}
+            Self::Add(a, b) | Self::Sub(a, b) => {
+                a.fix(dim, value);
+                b.fix(dim, value);
+            }
+            Self::Mul(_, a) | Self::Div(a, _) | Self::Mod(a, _) => a.fix(dim, value),
+            Self::Gather(v) => v.fix(dim, value),
+        }
+    }
+}
+
+impl Value {
+    fn fix(&mut self, dim: &str, value: i64) {
+        match &mut self.node {
+            Node::FromIndex(i) => i.fix(dim, value),
+            Node::CompareIndex(_, a, b) => {
+                a.fix(dim, value);
+                b.fix(dim, value);
+            }
+            Node::Read { indices, .. } => indices.iter_mut().for_each(|i| i.fix(dim, value)),
+            Node::Reduce { axes, .. } | Node::Fold { axes, .. } => {
+                for bound in axes {
+                    bound.lower.fix(dim, value);
+                    bound.upper.fix(dim, value);
+                }
+            }
+            _ => {}
+        }
+        self.operands_mut().into_iter().for_each(|v| v.fix(dim, value));
+    }
+
+    /// The operands, mutably; used by the shrinker.
+    pub fn operands_mut(&mut self) -> Vec<&mut Value> {
+        match &mut self.node {
+            Node::Literal(_) | Node::Name(_) | Node::FromIndex(_) | Node::CompareIndex(..) => vec![],
+            Node::Read { indices, or, .. } => {
+                let mut list: Vec<&mut Value> = Vec::new();
+                for index in indices {
+                    gathered(index, &mut list);
+                }
+                list.extend(or.as_deref_mut());
+                list
+            }
+            Node::Prefix(_, a) | Node::Cast(a) => vec![a],
+            Node::Call(_, list) => list.iter_mut().collect(),
+            Node::Infix(_, a, b) => vec![a, b],
+            Node::Select(a, b, c) => vec![a, b, c],
+            Node::Reduce { body, .. } => vec![body],
+            Node::Fold { states, .. } => {
+                states.iter_mut().flat_map(|s| [&mut s.init, &mut s.step].into_iter().chain(s.merge.as_mut())).collect()
+            }
+        }
+    }
+
+    /// The operands.
+    pub fn operands(&self) -> Vec<&Value> {
+        match &self.node {
+            Node::Literal(_) | Node::Name(_) | Node::FromIndex(_) | Node::CompareIndex(..) => vec![],
+            Node::Read { indices, or, .. } => {
+                let mut list: Vec<&Value> = Vec::new();
+                for index in indices {
+                    gathered_ref(index, &mut list);
+                }
+                list.extend(or.as_deref());
+                list
+            }
+            Node::Prefix(_, a) | Node::Cast(a) => vec![a],
+            Node::Call(_, list) => list.iter().collect(),
+            Node::Infix(_, a, b) => vec![a, b],
+            Node::Select(a, b, c) => vec![a, b, c],
+            Node::Reduce { body, .. } => vec![body],
+            Node::Fold { states, .. } => {
+                states.iter().flat_map(|s| [&s.init, &s.step].into_iter().chain(s.merge.as_ref())).collect()
+            }
+        }
+    }
+}
+
+fn gathered<'a>(index: &'a mut Index, list: &mut Vec<&'a mut Value>) {
+    match index {
+        Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => {}
+        Index::Add(a, b) | Index::Sub(a, b) => {
+            gathered(a, list);
+            gathered(b, list);
+        }
+        Index::Mul(_, a) | Index::Div(a, _) | Index::Mod(a, _) => gathered(a, list),
+        Index::Gather(v) => list.push(v),
+    }
+}
+
+fn gathered_ref<'a>(index: &'a Index, list: &mut Vec<&'a Value>) {
+    match index {
+        Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => {}
+        Index::Add(a, b) | Index::Sub(a, b) => {
+            gathered_ref(a, list);
+            gathered_ref(b, list);
+        }
+        Index::Mul(_, a) | Index::Div(a, _) | Index::Mod(a, _) => gathered_ref(a, list),
+        Index::Gather(v) => list.push(v),
+    }
+}

@@ -1,0 +1,118 @@
+//! Many cases: in parallel, counted, failures shrunk.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use crate::case::{Failure, check};
+use crate::generate;
+use crate::rng::Rng;
+use crate::shrink::shrink;
+
+/// What a campaign found.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Cases run.
+    pub cases: u64,
+    /// Kernels that compiled.
+    pub accepted: u64,
+    /// Launches on the emulator that were compared.
+    pub launches: u64,
+    /// Cases per code and verdict, and other counts.
+    pub counts: BTreeMap<String, u64>,
+    /// Failed cases per class.
+    pub failures: BTreeMap<String, u64>,
+    /// The first failures of each class, shrunk, with all that is needed to repeat them.
+    pub examples: Vec<String>,
+}
+
+/// Longest time that one case may take before the process gives up on it, so that a hang is a failure.
+const CASE_TIME: Duration = Duration::from_secs(120);
+/// Examples kept of each class.
+const EXAMPLES: u64 = 3;
+/// Kernels that one shrinking may try.
+const SHRINK_TRIES: u32 = 400;
+
+/// Runs cases `first..first + count` of a seed.
+pub fn run(seed: u64, first: u64, count: u64) -> Summary {
+    let summary = Mutex::new(Summary::default());
+    let running: Mutex<BTreeMap<u64, Instant>> = Mutex::new(BTreeMap::new());
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+                let hung =
+                    lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
+                if let Some(index) = hung {
+                    let kernel = generate::kernel(&mut Rng::of_case(seed, index));
+                    eprintln!("seed {seed} case {index} does not end:\n{kernel}");
+                    std::process::exit(3);
+                }
+            }
+        });
+        (first..first + count).into_par_iter().for_each(|index| {
+            lock(&running).insert(index, Instant::now());
+            one(seed, index, &summary);
+            lock(&running).remove(&index);
+        });
+        done.store(true, Ordering::Relaxed);
+    });
+    summary.into_inner().unwrap_or_default()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn one(seed: u64, index: u64, summary: &Mutex<Summary>) {
+    let mut rng = Rng::of_case(seed, index);
+    let kernel = generate::kernel(&mut rng);
+    let data = rng.next();
+    let report = check(&kernel, data);
+    let mut fresh: Vec<Failure> = Vec::new();
+    {
+        let mut s = lock(summary);
+        s.cases += 1;
+        s.accepted += u64::from(report.accepted);
+        s.launches += u64::from(report.launches);
+        for count in report.counts {
+            *s.counts.entry(count).or_default() += 1;
+        }
+        for failure in report.failures {
+            let times = s.failures.entry(failure.class.clone()).or_default();
+            *times += 1;
+            if *times <= EXAMPLES {
+                fresh.push(failure);
+            }
+        }
+    }
+    for failure in fresh {
+        let again = |k: &crate::ast::Kernel| check(k, data).failures.into_iter().find(|f| f.class == failure.class);
+        let small = shrink(&kernel, SHRINK_TRIES, &|k| again(k).is_some());
+        let last = again(&small).unwrap_or_else(|| failure.clone());
+        let sizes = last.dims.map_or(String::new(), |d| format!("\nsizes: {d:?}"));
+        let text = format!("=== {} (seed {seed}, case {index})\n{small}{}{sizes}\n", last.class, last.detail);
+        lock(summary).examples.push(text);
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { cases, accepted, launches, counts, failures, examples } = self;
+        for example in examples {
+            writeln!(f, "{example}")?;
+        }
+        writeln!(f, "{cases} cases: {accepted} accepted, {launches} launches compared")?;
+        for (what, n) in counts {
+            writeln!(f, "  {what}: {n}")?;
+        }
+        for (what, n) in failures {
+            writeln!(f, "  FAILED {what}: {n}")?;
+        }
+        Ok(())
+    }
+}

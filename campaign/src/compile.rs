@@ -1,0 +1,47 @@
+//! Source text to an outcome; a panic of the compiler is an outcome too.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tilewright_compiler::diag::{Diagnostic, Level, Renderer};
+use tilewright_compiler::syntax::{TokenBuffer, TokenMap};
+use tilewright_kernel::KernelInfo;
+
+/// What became of a source text with one kernel.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Compiled.
+    Accepted(Box<KernelInfo>),
+    /// Refused, with the errors and the rendered report.
+    Refused(Vec<Diagnostic>, String),
+    /// The compiler panicked.
+    Panicked(String),
+    /// The text is not even Rust tokens.
+    NotTokens,
+}
+
+/// The message of a caught panic.
+pub fn message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("(no message)").to_owned()
+}
+
+/// Compiles a text.
+pub fn compile(source: &str) -> Outcome {
+    let Ok(stream) = source.parse() else { return Outcome::NotTokens };
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let (tokens, spans) = TokenBuffer::new(stream);
+        let mut outcome = tilewright_compiler::compile(&tokens);
+        let map = TokenMap { tokens: &tokens, spans: &spans, locate: |_| None };
+        let report = Renderer::new(&map).report(&outcome.diagnostics.clone().finish());
+        if outcome.diagnostics.has_errors() {
+            let errors: Vec<Diagnostic> =
+                outcome.diagnostics.found().iter().filter(|d| d.level == Level::Error).cloned().collect();
+            return Outcome::Refused(errors, report);
+        }
+        match outcome.kernels.pop().and_then(|k| k.info) {
+            Some(info) => Outcome::Accepted(Box::new(info)),
+            None => Outcome::Panicked("no error and no kernel".to_owned()),
+        }
+    }));
+    result.unwrap_or_else(|payload| Outcome::Panicked(message(&*payload)))
+}

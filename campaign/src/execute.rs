@@ -1,0 +1,271 @@
+//! An accepted kernel on the emulator, with every sanitizer, against the reference.
+//!
+//! Every tensor lies inside a larger allocation, at an address that is aligned as the kernel asks and no better. What is around
+//! it, and the gaps between its rows, must not be read and must not change; every element of an output must be written.
+
+use half::{bf16, f16};
+use tilewright::__private::{Arg as HostArg, DynamicTensor, reference};
+use tilewright::{Device, EmulatorOptions, ReferenceOutput};
+use tilewright_emulator::{Arg, Extent, Kind, Launch, Memory, Options, Program, Sanitizers};
+use tilewright_kernel::info::{Argument, ParameterKind};
+use tilewright_kernel::{ElementType, KernelInfo};
+
+use crate::ast::{Dims, Kernel, Role};
+use crate::case::Failure;
+use crate::rng::Rng;
+use crate::sizes;
+
+/// What surrounds tensors and fills their gaps.
+const PATTERN: u8 = 0xa5;
+/// Bytes after a tensor.
+const TAIL: u64 = 48;
+/// Warp instructions of one launch.
+const INSTRUCTIONS: u64 = 1 << 25;
+
+/// A tensor in the emulator's memory.
+struct Placed {
+    /// First byte of the allocation, its length, and the first byte of the tensor in it.
+    allocation: u64,
+    bytes: u64,
+    lead: u64,
+    /// Bytes from the first to the last element.
+    span: u64,
+    /// Byte offset of each element in row-major order.
+    offsets: Vec<u64>,
+    /// The bytes before the launch, from the first to the last element.
+    before: Vec<u8>,
+    width: u64,
+    role: Role,
+}
+
+fn random_element(ty: ElementType, wild: bool, rng: &mut Rng) -> Vec<u8> {
+    let float = |rng: &mut Rng| -> f64 {
+        match rng.below(20) {
+            0 if wild => *rng.pick(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e-40, 3e38, 65504.0, -7e4]),
+            0..4 => rng.range(-1_000_000, 1_000_000) as f64 / 4096.0,
+            4 => 0.0,
+            _ => rng.range(-16, 16) as f64 / 4.0,
+        }
+    };
+    match ty {
+        ElementType::F64 => float(rng).to_le_bytes().to_vec(),
+        ElementType::F32 | ElementType::Tf32 => (float(rng) as f32).to_le_bytes().to_vec(),
+        ElementType::F16 => f16::from_f64(float(rng)).to_le_bytes().to_vec(),
+        ElementType::Bf16 => bf16::from_f64(float(rng)).to_le_bytes().to_vec(),
+        ElementType::Bool => vec![u8::from(rng.chance(50))],
+        _ => {
+            let value = if wild && rng.chance(20) { rng.next() as i64 } else { rng.range(-3, 12) };
+            value.to_le_bytes()[..ty.bytes() as usize].to_vec()
+        }
+    }
+}
+
+/// Byte offsets of all elements in row-major order.
+fn offsets(shape: &[i64], strides: &[i64], width: i64) -> Vec<u64> {
+    let count: i64 = shape.iter().product();
+    (0..count)
+        .map(|mut n| {
+            let mut offset = 0;
+            for (size, stride) in shape.iter().zip(strides).rev() {
+                offset += n % size * stride;
+                n /= size;
+            }
+            (offset * width) as u64
+        })
+        .collect()
+}
+
+fn check_output(output: &ReferenceOutput<'_>, bytes: &[u8]) -> Result<(), String> {
+    use tilewright::Element;
+    macro_rules! each {
+        ($($name:ident $rust:ty),*) => {
+            match output.element() {
+                $(ElementType::$name => output.check_slice::<$rust>(&<$rust as Element>::decode(bytes)).map(|_| ()),)*
+                other => return Err(format!("no host type for {other}")),
+            }
+        };
+    }
+    let result = each!(F64 f64, F32 f32, F16 f16, Bf16 bf16, I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8, Bool bool);
+    result.map_err(|e| e.to_string())
+}
+
+/// Runs a kernel for some sizes with random data. True if something was launched.
+///
+/// # Errors
+/// What went wrong.
+pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Result<bool, Failure> {
+    let fail = |class: &str, detail: String| Failure { class: class.to_owned(), detail, dims: Some(dims.clone()) };
+    let values: Vec<i64> = info.dims.iter().map(|d| dims.get(&*d.name).copied().unwrap_or(0)).collect();
+    let holds = |c: &tilewright_kernel::Constraint| c.holds(&values).unwrap_or(false);
+    if !info.requirements.iter().all(holds) {
+        return Ok(false);
+    }
+    let wild = rng.chance(25);
+    let device = Device::emulator(EmulatorOptions::default());
+    let memory = Memory::new(1 << 28);
+    let (mut placed, mut host, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
+    for declared in info.parameters.iter() {
+        let Some(parameter) = kernel.parameter(&declared.name) else {
+            return Err(fail("parameters", format!("unknown parameter {}", declared.name)));
+        };
+        let width = u64::from(declared.element.bytes());
+        let ParameterKind::Tensor(tensor) = &declared.kind else {
+            let bytes = random_element(declared.element, wild, rng);
+            let mut bits = [0_u8; 8];
+            bits[..bytes.len()].copy_from_slice(&bytes);
+            host.push(HostArg::bits(declared.element, u64::from_le_bytes(bits)));
+            scalars.push(bytes);
+            placed.push(None);
+            continue;
+        };
+        let (shape, strides) = (parameter.sizes(dims), parameter.pitch(dims));
+        let offsets = offsets(&shape, &strides, width as i64);
+        let span = offsets.iter().max().map_or(0, |last| last + width);
+        let mut before = vec![PATTERN; span as usize];
+        for at in &offsets {
+            let element = random_element(declared.element, wild, rng);
+            before[*at as usize..][..element.len()].copy_from_slice(&element);
+        }
+        let alignment = u64::from(tensor.alignment.max(1));
+        let lead = alignment * (2 * rng.range(0, 3) as u64 + 1);
+        let bytes = lead + span + TAIL;
+        let error = |e: tilewright_emulator::Error| fail("emulator-memory", e.to_string());
+        let allocation = memory.alloc(bytes, &declared.name).map_err(error)?;
+        let placed_offsets = offsets.clone();
+        placed.push(Some(Placed {
+            allocation,
+            bytes,
+            lead,
+            span,
+            offsets,
+            before: before.clone(),
+            width,
+            role: parameter.role,
+        }));
+        scalars.push(Vec::new());
+        let writable = parameter.role != Role::Input;
+        let size = |n: &i64| usize::try_from(*n).unwrap_or(0);
+        let layout: (Vec<usize>, Vec<usize>) = (shape.iter().map(size).collect(), strides.iter().map(size).collect());
+        let elements: Vec<u8> =
+            placed_offsets.iter().flat_map(|at| before[*at as usize..][..width as usize].iter().copied()).collect();
+        let tensor = DynamicTensor::new(&device, declared.element, (&layout.0, &layout.1), &elements, PATTERN);
+        host.push(HostArg::dynamic(&tensor.map_err(|e| fail("host-memory", e.to_string()))?, writable));
+    }
+    let expected = reference(info, &host).map_err(|e| fail("reference", e.to_string()))?;
+    if sizes::is_empty(kernel, dims) {
+        return Ok(false);
+    }
+    let blocks = info.launch.blocks.eval(&values).ok().and_then(|b| u32::try_from(b).ok()).filter(|b| *b > 0);
+    let Some(blocks) = blocks else {
+        return Err(fail("blocks", format!("{:?} blocks", info.launch.blocks.eval(&values))));
+    };
+    let program = Program::parse(&info.ptx.text).map_err(|e| fail("ptx", e.to_string()))?;
+    let args = (info.arguments.iter())
+        .map(|a| match *a {
+            Argument::Address(p) => placed[usize::from(p)].as_ref().map_or(0, |t| t.allocation + t.lead).into(),
+            Argument::Scalar(p) => Arg(scalars[usize::from(p)].clone()),
+            Argument::Dim(d) => values[usize::from(d)].into(),
+        })
+        .collect::<Vec<Arg>>();
+    let extents: Vec<Extent> = (placed.iter().zip(info.parameters.iter()))
+        .filter_map(|(t, p)| t.as_ref().map(|t| (t, p)))
+        .map(|(t, p)| Extent {
+            base: t.allocation + t.lead,
+            bytes: t.span,
+            label: p.name.to_string(),
+            element: t.width as u32,
+            read_only: t.role == Role::Input,
+        })
+        .collect();
+    for (turn, entry) in info.entries.iter().filter(|e| e.conditions.iter().all(holds)).cycle().take(3).enumerate() {
+        prepare(&memory, &placed).map_err(|e| fail("emulator-memory", e.to_string()))?;
+        let launch = Launch {
+            entry: entry.name.to_string(),
+            grid: [blocks, 1, 1],
+            block: [info.launch.threads, 1, 1],
+            dynamic_shared: info.launch.shared_bytes,
+            args: args.clone(),
+            extents: extents.clone(),
+        };
+        let perturb = (turn == 1).then(|| rng.next());
+        let options =
+            Options { seed: rng.next(), sanitizers: Sanitizers::ALL, perturb, budget: INSTRUCTIONS, threads: Some(1) };
+        let report = program.launch(&launch, &memory, &options).map_err(|e| fail("emulator", e.to_string()))?;
+        if let Some(finding) = report.findings.iter().find(|f| f.kind.is_failure() || f.kind == Kind::SameValueRace) {
+            return Err(fail(&format!("finding {:?}", finding.kind), report.to_string()));
+        }
+        compare(&memory, &placed, info, &expected)
+            .map_err(|(class, detail)| fail(class, format!("entry {}: {detail}", entry.name)))?;
+    }
+    Ok(true)
+}
+
+/// Fills inputs, marks what surrounds outputs, and leaves their elements unwritten.
+fn prepare(memory: &Memory, placed: &[Option<Placed>]) -> Result<(), tilewright_emulator::Error> {
+    for tensor in placed.iter().flatten() {
+        let base = tensor.allocation + tensor.lead;
+        if tensor.role == Role::Input {
+            for at in &tensor.offsets {
+                memory.write(base + at, &tensor.before[*at as usize..][..tensor.width as usize])?;
+            }
+            continue;
+        }
+        if tensor.role == Role::InOut {
+            memory.fill(tensor.allocation, tensor.bytes, PATTERN)?;
+            memory.write(base, &tensor.before)?;
+            continue;
+        }
+        // Everything but the elements. (Elements written by an earlier turn keep their old bytes: NaN patterns replace them.)
+        memory.fill(tensor.allocation, tensor.lead, PATTERN)?;
+        memory.fill(base + tensor.span, TAIL, PATTERN)?;
+        let mut is_element = vec![false; tensor.span as usize];
+        for at in &tensor.offsets {
+            is_element[*at as usize..][..tensor.width as usize].fill(true);
+        }
+        for (at, element) in is_element.iter().enumerate() {
+            if !element {
+                memory.fill(base + at as u64, 1, PATTERN)?;
+            } else if memory.is_initialised(base + at as u64, 1)? {
+                memory.fill(base + at as u64, 1, 0x7f)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+type Problem = (&'static str, String);
+
+fn compare(
+    memory: &Memory,
+    placed: &[Option<Placed>],
+    info: &KernelInfo,
+    expected: &tilewright::Reference,
+) -> Result<(), Problem> {
+    for (tensor, parameter) in placed.iter().zip(info.parameters.iter()) {
+        let Some(tensor) = tensor.as_ref().filter(|t| t.role != Role::Input) else { continue };
+        let name = &parameter.name;
+        let bad = |e: tilewright_emulator::Error| ("emulator-memory", e.to_string());
+        let mut after = vec![0; tensor.bytes as usize];
+        memory.read(tensor.allocation, &mut after).map_err(bad)?;
+        let mut is_element = vec![false; after.len()];
+        let mut elements = Vec::new();
+        for at in &tensor.offsets {
+            let from = (tensor.lead + at) as usize;
+            let bytes = from..from + tensor.width as usize;
+            if !memory.is_initialised(tensor.allocation + from as u64, tensor.width).map_err(bad)? {
+                return Err(("unwritten", format!("byte {at} of `{name}` was never written")));
+            }
+            is_element[bytes.clone()].fill(true);
+            elements.extend_from_slice(&after[bytes]);
+        }
+        if let Some(at) = (0..after.len()).find(|at| !is_element[*at] && after[*at] != PATTERN) {
+            return Err((
+                "stray-write",
+                format!("byte {} outside the elements of `{name}` changed", at as i64 - tensor.lead as i64),
+            ));
+        }
+        let output = expected.output(name).map_err(|e| ("reference", e.to_string()))?;
+        check_output(&output, &elements).map_err(|e| ("mismatch", e))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Every element that an expression reads at a point, by evaluation of its indices.
+
+use std::collections::BTreeMap;
+
+use crate::ast::{Bound, Dims, Index, Kernel, Node, Value};
+
+/// Values of the axes in scope.
+pub type Scope = BTreeMap<String, i64>;
+
+/// One read.
+#[derive(Debug)]
+pub struct Read<'a> {
+    /// Of this tensor.
+    pub tensor: &'a str,
+    /// At these indices; none for one that memory decides.
+    pub indices: Vec<Option<i64>>,
+    /// Whether it says what is outside.
+    pub guarded: bool,
+}
+
+/// The value of an index; none if memory decides it.
+pub fn index(index_of: &Index, scope: &Scope, dims: &Dims) -> Option<i64> {
+    let of = |i: &Index| index(i, scope, dims);
+    Some(match index_of {
+        Index::Literal(c) => *c,
+        Index::Dim(d) => *dims.get(d)?,
+        Index::Axis(a) => *scope.get(a)?,
+        Index::Add(a, b) => of(a)? + of(b)?,
+        Index::Sub(a, b) => of(a)? - of(b)?,
+        Index::Mul(c, a) => c * of(a)?,
+        Index::Div(a, c) => of(a)?.div_euclid(*c),
+        Index::Mod(a, c) => of(a)?.rem_euclid(*c),
+        Index::Gather(_) => return None,
+    })
+}
+
+fn compare(op: &str, a: i64, b: i64) -> bool {
+    match op {
+        "<" => a < b,
+        "<=" => a <= b,
+        ">" => a > b,
+        ">=" => a >= b,
+        "==" => a == b,
+        _ => a != b,
+    }
+}
+
+/// What a condition is at a point, if indices alone decide it.
+fn decided(value: &Value, scope: &Scope, dims: &Dims) -> Option<bool> {
+    match &value.node {
+        Node::CompareIndex(op, a, b) => Some(compare(op, index(a, scope, dims)?, index(b, scope, dims)?)),
+        Node::Prefix("!", a) => decided(a, scope, dims).map(|v| !v),
+        Node::Literal(text) => text.parse().ok(),
+        Node::Infix("&&", a, b) => match (decided(a, scope, dims), decided(b, scope, dims)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        },
+        Node::Infix("||", a, b) => match (decided(a, scope, dims), decided(b, scope, dims)) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (Some(false), Some(false)) => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Calls `f` for every read of `value` at a point. Reduction axes that the scope holds are not enumerated again; of an `if`
+/// that indices decide, only the taken side is visited. False if `f` said stop.
+pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut dyn FnMut(&Read<'_>) -> bool) -> bool {
+    match &value.node {
+        Node::Read { tensor, indices, or } => {
+            for operand in value.operands() {
+                if !visit(kernel, operand, scope, dims, f) {
+                    return false;
+                }
+            }
+            let at: Vec<Option<i64>> = indices.iter().map(|i| index(i, scope, dims)).collect();
+            if let Some(equation) = kernel.equation(tensor).filter(|_| kernel.parameter(tensor).is_none()) {
+                let inner: Option<Scope> =
+                    equation.axes.iter().zip(&at).map(|((a, _), v)| Some((a.clone(), (*v)?))).collect();
+                let outside =
+                    equation.axes.iter().zip(&at).any(|((_, s), v)| v.is_none_or(|v| v < 0 || v >= s.value(dims)));
+                return match inner {
+                    Some(inner) if !(outside && or.is_some()) => visit(kernel, &equation.value, &inner, dims, f),
+                    _ => true,
+                };
+            }
+            f(&Read { tensor, indices: at, guarded: or.is_some() })
+        }
+        Node::Select(c, a, b) => {
+            let sides: &[&Value] = match decided(c, scope, dims) {
+                Some(true) => &[a],
+                Some(false) => &[b],
+                None => &[a, b],
+            };
+            visit(kernel, c, scope, dims, f) && sides.iter().all(|v| visit(kernel, v, scope, dims, f))
+        }
+        Node::Reduce { axes, .. } | Node::Fold { axes, .. } => {
+            let body: Vec<&Value> = value.operands();
+            terms(kernel, axes, &body, scope, dims, f)
+        }
+        _ => value.operands().into_iter().all(|v| visit(kernel, v, scope, dims, f)),
+    }
+}
+
+fn terms(
+    kernel: &Kernel,
+    axes: &[Bound],
+    body: &[&Value],
+    scope: &Scope,
+    dims: &Dims,
+    f: &mut dyn FnMut(&Read<'_>) -> bool,
+) -> bool {
+    let Some((first, rest)) = axes.split_first() else { return body.iter().all(|v| visit(kernel, v, scope, dims, f)) };
+    if scope.contains_key(&first.axis) {
+        return terms(kernel, rest, body, scope, dims, f);
+    }
+    let (Some(lower), Some(upper)) = (index(&first.lower, scope, dims), index(&first.upper, scope, dims)) else {
+        return true;
+    };
+    let mut inner = scope.clone();
+    (lower..upper).all(|v| {
+        inner.insert(first.axis.clone(), v);
+        terms(kernel, rest, body, &inner, dims, f)
+    })
+}

@@ -1,0 +1,30 @@
+//! Random kernels and schedules, and everything that must hold for them.
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | [`rng`] | random numbers from a seed |
+//! | [`ast`], [`print`](mod@print) | kernels, and their source text |
+//! | [`generate`] | random kernels with random schedules |
+//! | [`interpret`] | an interpreter by the definitions, that shares no code with the compiler |
+//! | [`compile`] | source text to an outcome, panics caught |
+//! | [`sizes`], [`execute`] | shapes and data; the emulator against the reference |
+//! | [`judge`] | refusals against the interpreter |
+//! | [`case`](mod@case) | one case with all its checks |
+//! | [`shrink`] | the smallest kernel that still fails |
+//! | [`mutate`] | broken source text and broken PTX |
+//! | [`campaign`] | many cases, counted |
+#![forbid(unsafe_code)]
+
+pub mod ast;
+pub mod campaign;
+pub mod case;
+pub mod compile;
+pub mod execute;
+pub mod generate;
+pub mod interpret;
+pub mod judge;
+pub mod mutate;
+pub mod print;
+pub mod rng;
+pub mod shrink;
+pub mod sizes;

@@ -1,0 +1,39 @@
+//! `campaign --seed 1 --count 10000`: random cases; prints what was counted and every failure, shrunk.
+
+use clap::Parser;
+use tilewright_campaign::{campaign, generate, mutate, rng::Rng};
+
+/// Random kernels and schedules against an independent interpreter, the emulator and the reference.
+#[derive(Parser)]
+struct Options {
+    /// Decides all cases.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of the first case.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Number of cases.
+    #[arg(long, default_value_t = 1000)]
+    count: u64,
+    /// Print the source of the cases instead of running them.
+    #[arg(long)]
+    show: bool,
+    /// Broken source text and broken PTX instead.
+    #[arg(long)]
+    mutate: bool,
+}
+
+fn main() -> std::process::ExitCode {
+    let Options { seed, first, count, show, mutate } = Options::parse();
+    if show {
+        for index in first..first + count {
+            println!("{}", generate::kernel(&mut Rng::of_case(seed, index)));
+        }
+        return std::process::ExitCode::SUCCESS;
+    }
+    // A panic of the compiler is caught, counted and shown; its default message would only interleave.
+    std::panic::set_hook(Box::new(|_| {}));
+    let summary = if mutate { mutate::run(seed, first, count) } else { campaign::run(seed, first, count) };
+    println!("{summary}");
+    if summary.failures.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
+}

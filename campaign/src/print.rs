@@ -1,0 +1,176 @@
+//! Kernels as source text, so that the real parser reads them.
+
+use std::fmt;
+
+use crate::ast::{Bound, Equation, Fact, Index, Kernel, Node, Op, Parameter, Role, Size, Value};
+
+struct Joined<'a, T>(&'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Joined<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, item) in self.0.iter().enumerate() {
+            write!(f, "{}{item}", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(dim) = &self.dim else { return write!(f, "{}", self.add) };
+        if self.mul != 1 {
+            write!(f, "{} * ", self.mul)?;
+        }
+        match self.add {
+            0 => write!(f, "{dim}"),
+            add if add < 0 => write!(f, "{dim} - {}", -add),
+            add => write!(f, "{dim} + {add}"),
+        }
+    }
+}
+
+impl fmt::Display for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Multiple(d, by) => write!(f, "{d} % {by} == 0"),
+            Self::AtMost(d, most) => write!(f, "{d} <= {most}"),
+            Self::AtLeast(d, least) => write!(f, "{d} >= {least}"),
+            Self::Equal(d, value) => write!(f, "{d} == {value}"),
+            Self::Times(a, factor, b) => write!(f, "{a} == {factor} * {b}"),
+        }
+    }
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.role == Role::InOut {
+            f.write_str("inout ")?;
+        }
+        write!(f, "{}: {}", self.name, self.ty)?;
+        let Some(shape) = &self.shape else { return Ok(()) };
+        write!(f, "[{}", Joined(shape))?;
+        if let Some(strides) = &self.strides {
+            write!(f, "; {}", Joined(strides))?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl fmt::Display for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Literal(c) if *c < 0 => write!(f, "({c})"),
+            Self::Literal(c) => write!(f, "{c}"),
+            Self::Dim(name) | Self::Axis(name) => f.write_str(name),
+            Self::Add(a, b) => write!(f, "({a} + {b})"),
+            Self::Sub(a, b) => write!(f, "({a} - {b})"),
+            Self::Mul(c, a) => write!(f, "({c} * {a})"),
+            Self::Div(a, c) => write!(f, "({a} / {c})"),
+            Self::Mod(a, c) => write!(f, "({a} % {c})"),
+            Self::Gather(v) => write!(f, "{v}"),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.axis)?;
+        if self.written { write!(f, " in {}..{}", self.lower, self.upper) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node {
+            Node::Literal(text) | Node::Name(text) => f.write_str(text),
+            Node::FromIndex(index) => write!(f, "({index} as {})", self.ty),
+            Node::Read { tensor, indices, or: None } => write!(f, "{tensor}[{}]", Joined(indices)),
+            Node::Read { tensor, indices, or: Some(or) } => write!(f, "({tensor}[{}] or {or})", Joined(indices)),
+            Node::Prefix(op, a) => write!(f, "({op}({a}))"),
+            Node::Call(name, list) => write!(f, "{name}({})", Joined(list)),
+            Node::Infix(op, a, b) => write!(f, "({a} {op} {b})"),
+            Node::CompareIndex(op, a, b) => write!(f, "({a} {op} {b})"),
+            Node::Select(c, a, b) => write!(f, "(if {c} {{ {a} }} else {{ {b} }})"),
+            Node::Cast(a) => write!(f, "({a} as {})", self.ty),
+            Node::Reduce { op, axes, body } => write!(f, "{op}(|{}| {body})", Joined(axes)),
+            Node::Fold { axes, states } => {
+                let tuple = |parts: Vec<String>| {
+                    if parts.len() == 1 { parts[0].clone() } else { format!("({})", parts.join(", ")) }
+                };
+                let init = tuple(states.iter().map(|s| s.init.to_string()).collect());
+                let name = |k: usize| tuple(states.iter().map(|s| s.names[k].clone()).collect());
+                let step = tuple(states.iter().map(|s| s.step.to_string()).collect());
+                write!(f, "fold(|{}| init {init}, step {} => {step}", Joined(axes), name(0))?;
+                let merge: Option<Vec<String>> =
+                    states.iter().map(|s| s.merge.as_ref().map(Value::to_string)).collect();
+                if let Some(merge) = merge {
+                    write!(f, ", merge ({}, {}) => {}", name(1), name(2), tuple(merge))?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Equation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.targets[..] {
+            [one] => f.write_str(one)?,
+            several => write!(f, "({})", Joined(several))?,
+        }
+        let axes: Vec<String> = (self.axes.iter())
+            .map(|(name, size)| if self.domain_written { format!("{name} in 0..{size}") } else { name.clone() })
+            .collect();
+        write!(f, "[{}] = {};", axes.join(", "), self.value)?;
+        if self.inline { write!(f, "\n    inline {};", self.targets[0]) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Split { input, into, factor, outputs: [a, b] } => {
+                write!(f, "split {input} {} {factor} -> {a}, {b};", if *into { "into" } else { "by" })
+            }
+            Self::Merge(inputs, output) => write!(f, "merge {} -> {output};", Joined(inputs)),
+            Self::Reorder(axes) => write!(f, "reorder {};", Joined(axes)),
+            Self::Resize(input, l, r, output) => write!(f, "resize {input} by ({l}, {r}) -> {output};"),
+            Self::Swizzle([x, y], [x2, y2]) => write!(f, "swizzle {x}, {y} by xor -> {x2}, {y2};"),
+            Self::Bind(axes, unit) => write!(f, "bind {}: {unit};", Joined(axes)),
+            Self::Vectorize(axis) => write!(f, "vectorize {axis};"),
+            Self::Unroll(axis, None) => write!(f, "unroll {axis};"),
+            Self::Unroll(axis, Some(by)) => write!(f, "unroll {axis} by {by};"),
+        }
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_output = |p: &&Parameter| p.role == Role::Output;
+        let inputs: Vec<&Parameter> = self.parameters.iter().filter(|p| !is_output(p)).collect();
+        let outputs: Vec<&Parameter> = self.parameters.iter().filter(is_output).collect();
+        write!(f, "kernel K({})", Joined(&inputs))?;
+        if !outputs.is_empty() {
+            write!(f, " -> ({})", Joined(&outputs))?;
+        }
+        let facts: Vec<String> = self.facts.iter().map(Fact::to_string).chain(self.pasted.iter().cloned()).collect();
+        if !facts.is_empty() {
+            write!(f, "\nwhere {}", facts.join(", "))?;
+        }
+        writeln!(f, "\n{{")?;
+        for equation in &self.equations {
+            writeln!(f, "    {equation}")?;
+        }
+        if let Some(threads) = self.threads {
+            writeln!(f, "    launch threads({threads});")?;
+        }
+        for (stage, ops) in &self.schedules {
+            writeln!(f, "    schedule {stage} {{")?;
+            for op in ops {
+                writeln!(f, "        {op}")?;
+            }
+            writeln!(f, "    }}")?;
+        }
+        f.write_str("}\n")
+    }
+}
