@@ -6,7 +6,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use tilewright_compiler::Compiled;
-use tilewright_compiler::syntax::{TokenBuffer, ast};
+use tilewright_compiler::syntax::{TokenBuffer, ast, is_rust_name};
 use tilewright_kernel::algorithm::Algorithm;
 use tilewright_kernel::info::{KernelInfo, Launch, Ptx};
 use tilewright_kernel::{ElementType, Size};
@@ -21,6 +21,8 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     };
     let ident = |name: &ast::Name| match name.text.strip_prefix("r#") {
         Some(raw) => Ident::new_raw(raw, at(name.span)),
+        // Refused already: the skeleton stays Rust, so that nothing more is said about it.
+        None if !is_rust_name(&name.text) => Ident::new(&format!("{}_", name.text), at(name.span)),
         None => Ident::new(&name.text, at(name.span)),
     };
     let name = ident(&ast.name);

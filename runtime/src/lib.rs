@@ -90,6 +90,7 @@ mod element;
 #[cfg(feature = "emulator")]
 mod emulator;
 pub mod error;
+pub mod errors;
 mod launch;
 mod memory;
 mod reference;

@@ -1,1 +1,1 @@
-//! See the package description.
+//! Compile-fail cases of `schedule!`: see `ui.rs`.

@@ -103,9 +103,6 @@ codes! {
     TW0208 "too-large" Error "an extent beyond exact arithmetic";
     TW0209 "inlined-too-far" Error "a stage that grows too large once its intermediates are inlined";
 
-    // TW03: the tensor memory accelerator.
-    TW0301 "strided-hole" Error "a strided tile whose holes cannot be made zero";
-
     // TW04: layout and alignment.
     TW0401 "misaligned-vector" Error "a vector access that is not known to be aligned";
     TW0402 "straddling-vector" Error "a vector that runs from one row into the next";
@@ -113,9 +110,6 @@ codes! {
     TW0404 "scattered-vector" Error "a vectorised axis along which the output is not contiguous";
     TW0405 "loop-inside-vector" Error "a loop inside a vectorised axis";
     TW0406 "accumulators" Error "a loop over the result inside one over the terms that needs too many accumulators";
-
-    // TW05: memory and resource budgets.
-    TW0501 "shared-memory" Error "more shared memory than the target has";
 
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";

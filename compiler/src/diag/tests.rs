@@ -2,8 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::tw03xx::StridedHole;
-use super::{Code, Diagnostic, Diagnostics, IntoDiagnostic, Level, Renderer};
+use super::{Code, Diagnostic, Diagnostics, Level, Renderer};
 use crate::syntax::{Position, Span, SpanId, TokenBuffer, TokenMap, locate};
 
 const SOURCE: &str = "
@@ -52,23 +51,18 @@ impl Case {
     }
 }
 
+/// A finding with one of everything.
 fn strided_hole(case: &Case) -> Diagnostic {
-    StridedHole {
-        span: case.find("tile kb by 4"),
-        stride: 4,
-        box_size: 6,
-        demand: "`y` sums over `k` unpredicated, so holes of `xs` must be 0 (strong correctness)".to_owned(),
-        demand_span: Some(case.find("dot")),
-        witness:
-            "K = 7: box 0, stride phase 2, slot 1 is position 6; it is outside the box [0, 6) but inside the tensor, \
-                  so TMA loads x[6, ..] instead of 0"
-                .to_owned(),
-        edits: vec![
-            "use a stride that divides the box: `tile kb by 3 -> kt, ks`".to_owned(),
-            "state `K <= 6`".to_owned(),
-        ],
-    }
-    .into_diagnostic()
+    let title = "a strided tile cannot be zero-filled: element stride 4 does not divide the box of 6";
+    Diagnostic::new(Code::TW0204, case.find("tile kb by 4"), title)
+        .label(case.find("dot"), "this needs the holes to be zero")
+        .note("`y` sums over `k` unpredicated, so holes of `xs` must be 0 (strong correctness)")
+        .counterexample(
+            "K = 7: box 0, stride phase 2, slot 1 is position 6; it is outside the box [0, 6) but inside the tensor, so TMA \
+             loads x[6, ..] instead of 0",
+        )
+        .help("use a stride that divides the box: `tile kb by 3 -> kt, ks`")
+        .help("state `K <= 6`")
 }
 
 fn check(text: &str, expected: Expect) {
@@ -82,7 +76,7 @@ fn for_rustc_the_other_place_is_drawn() {
     check(
         &text,
         expect![[r#"
-        [TW0301] a strided tile cannot be zero-filled: element stride 4 does not divide the box of 6
+        [TW0204] a strided tile cannot be zero-filled: element stride 4 does not divide the box of 6
          --> src/columns.rs:3:12
           |
         3 |     y[m] = dot(|k| x[k, m] * w[k]);
@@ -92,7 +86,7 @@ fn for_rustc_the_other_place_is_drawn() {
             tensor, so TMA loads x[6, ..] instead of 0
           = help: use a stride that divides the box: `tile kb by 3 -> kt, ks`
           = help: state `K <= 6`
-          = explain: TW0301"#]],
+          = explain: TW0204"#]],
     );
 }
 
@@ -103,7 +97,7 @@ fn for_the_command_line_everything_is_drawn() {
     check(
         &text,
         expect![[r#"
-        error[TW0301]: a strided tile cannot be zero-filled: element stride 4 does not divide the box of 6
+        error[TW0204]: a strided tile cannot be zero-filled: element stride 4 does not divide the box of 6
          --> src/columns.rs:6:9
           |
         3 |     y[m] = dot(|k| x[k, m] * w[k]);
@@ -116,7 +110,7 @@ fn for_the_command_line_everything_is_drawn() {
             tensor, so TMA loads x[6, ..] instead of 0
           = help: use a stride that divides the box: `tile kb by 3 -> kt, ks`
           = help: state `K <= 6`
-          = explain: TW0301
+          = explain: TW0204
     "#]],
     );
 }
@@ -129,16 +123,16 @@ fn without_positions_places_are_named() {
     check(
         &text,
         expect![[r#"
-        [TW0301] a strided tile cannot be zero-filled: element stride 4 does not divide the box of 6
+        [TW0204] a strided tile cannot be zero-filled: element stride 4 does not divide the box of 6
           = note: at `dot`: this needs the holes to be zero
           = note: `y` sums over `k` unpredicated, so holes of `xs` must be 0 (strong correctness)
           = counterexample: K = 7: box 0, stride phase 2, slot 1 is position 6; it is outside the box [0, 6) but inside the
             tensor, so TMA loads x[6, ..] instead of 0
           = help: use a stride that divides the box: `tile kb by 3 -> kt, ks`
           = help: state `K <= 6`
-          = explain: TW0301
+          = explain: TW0204
 
-        error[TW0301]: a strided tile cannot be zero-filled: element stride 4 does not divide the box of 6
+        error[TW0204]: a strided tile cannot be zero-filled: element stride 4 does not divide the box of 6
          --> at `tile kb by 4`
           = note: at `dot`: this needs the holes to be zero
           = note: `y` sums over `k` unpredicated, so holes of `xs` must be 0 (strong correctness)
@@ -146,7 +140,7 @@ fn without_positions_places_are_named() {
             tensor, so TMA loads x[6, ..] instead of 0
           = help: use a stride that divides the box: `tile kb by 3 -> kt, ks`
           = help: state `K <= 6`
-          = explain: TW0301
+          = explain: TW0204
     "#]],
     );
 }
@@ -226,11 +220,11 @@ fn tokens_of_another_file_are_drawn_apart() {
     }
     let map = Map(&case.tokens, places);
     let found =
-        Diagnostic::new(Code::TW0301, case.find("tile kb"), "a stride from a macro").label(case.find("4"), "this");
+        Diagnostic::new(Code::TW0204, case.find("tile kb"), "a stride from a macro").label(case.find("4"), "this");
     check(
         &Renderer::new(&map).text(&found),
         expect![[r#"
-        error[TW0301]: a stride from a macro
+        error[TW0204]: a stride from a macro
          --> src/columns.rs:6:9
           |
         6 |         tile kb by   -> kt, ks;
@@ -239,7 +233,7 @@ fn tokens_of_another_file_are_drawn_apart() {
           |
         6 |                    4
           |                    - this
-          = explain: TW0301
+          = explain: TW0204
     "#]],
     );
 }
@@ -325,8 +319,8 @@ fn warnings_can_be_silenced_and_errors_cannot() {
     for (code, level) in [
         (Code::TW0401, Level::Warning),
         (Code::TW0401, Level::Error),
-        (Code::TW0501, Level::Warning),
-        (Code::TW0501, Level::Error),
+        (Code::TW0601, Level::Warning),
+        (Code::TW0601, Level::Error),
     ] {
         let mut found = Diagnostic::new(code, Span::token(SpanId(0)), "found");
         found.level = level;
@@ -335,7 +329,7 @@ fn warnings_can_be_silenced_and_errors_cannot() {
     let code = Code::from_text("TW0401").expect("a code");
     diagnostics.silence(&[code]);
     let left: Vec<_> = diagnostics.found().iter().map(|found| (found.code, found.level)).collect();
-    assert_eq!(left, [(Code::TW0401, Level::Error), (Code::TW0501, Level::Warning), (Code::TW0501, Level::Error)]);
+    assert_eq!(left, [(Code::TW0401, Level::Error), (Code::TW0601, Level::Warning), (Code::TW0601, Level::Error)]);
     assert_eq!(Code::from_text("TW9999"), None);
 }
 

@@ -264,7 +264,7 @@ impl IntoDiagnostic for WrongRank {
         let diagnostic =
             Diagnostic::new(Code::TW0106, self.span, format!("`{}` has {takes} and is given {has}", self.name));
         match self.declared {
-            Some(span) => diagnostic.label(span, format!("`{}` has {takes}", self.name)),
+            Some(span) => diagnostic.label(span, "declared here"),
             None => diagnostic,
         }
     }
@@ -392,6 +392,7 @@ pub struct UnusedInput {
 impl IntoDiagnostic for UnusedInput {
     fn into_diagnostic(self) -> Diagnostic {
         Diagnostic::new(Code::TW0112, self.span, format!("nothing reads the input `{}`", self.name))
+            .help("remove the parameter: every caller has to give it a value")
     }
 }
 
@@ -726,7 +727,11 @@ pub struct WrongOperand {
 impl IntoDiagnostic for WrongOperand {
     fn into_diagnostic(self) -> Diagnostic {
         let title = format!("`{}` needs {}, and this is `{}`", self.op, self.needs, self.found);
-        Diagnostic::new(Code::TW0121, self.span, title)
+        let diagnostic = Diagnostic::new(Code::TW0121, self.span, title);
+        if self.needs == "a float" && self.found.is_integer() {
+            return diagnostic.help("convert the operand: `… as f32`");
+        }
+        diagnostic
     }
 }
 
@@ -993,7 +998,7 @@ impl IntoDiagnostic for ScheduledInput {
     fn into_diagnostic(self) -> Diagnostic {
         let name = &self.name;
         Diagnostic::new(Code::TW0128, self.span, format!("`{name}` is an input: nothing computes it"))
-            .help(format!("to stage it, copy it: `stage {name}s[…] = {name} in shared at …`"))
+            .help("schedule the equation that reads it")
     }
 }
 

@@ -34,7 +34,7 @@ impl IntoDiagnostic for SplitVector {
             }
         };
         let mut diagnostic = Diagnostic::new(Code::TW0201, span, title)
-            .label(cause, format!("the last {lanes} values along `{axis}` may pass the end of `{guarded}`"))
+            .label(cause, format!("the last vector along `{axis}` may pass the end of `{guarded}`"))
             .note(format!("a vector is accessed whole: all {lanes} lanes lie inside `{guarded}` or none does"));
         if let Some((dims, leaves, inside)) = witness {
             let at = assignment(&leaves);

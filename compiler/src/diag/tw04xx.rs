@@ -35,7 +35,7 @@ impl IntoDiagnostic for MisalignedVector {
         if let Some((dims, indices, offset)) = witness {
             let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
             diagnostic = diagnostic.counterexample(format!(
-                "{}a vector starts at {tensor}[{indices}], which is element {offset}; {offset} is not a multiple of {lanes}",
+                "{}a vector starts at {tensor}[{indices}], which is element {offset}, not a multiple of {lanes}",
                 prefix(&dims)
             ));
         }
@@ -82,9 +82,9 @@ impl IntoDiagnostic for StraddlingVector {
         let Self { axis, lanes, tensor, access, span, witness, instead } = self;
         let title = match witness {
             Some(_) => {
-                format!("cannot vectorise `{axis}`: {lanes} elements of `{tensor}` along it do not stay in one row")
+                format!("cannot vectorise `{axis}`: {lanes} neighbours along it are not in one row of `{tensor}`")
             }
-            None => format!("could not prove that {lanes} elements of `{tensor}` along `{axis}` stay in one row"),
+            None => format!("could not prove that {lanes} neighbours along `{axis}` are in one row of `{tensor}`"),
         };
         let mut diagnostic = Diagnostic::new(Code::TW0402, span, title).label(access, "this access is a vector").note(
             "axes that are not contiguous were merged: a run of the merged axis is contiguous only inside one row",

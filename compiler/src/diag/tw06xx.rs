@@ -66,9 +66,13 @@ pub struct TooManyThreads {
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { unit, axes, count, room, threads, span, launch } = self;
+        let title = match (unit, launch) {
+            ("lane", _) => format!("{count} lanes are needed, and a warp has {room}"),
+            (_, Some(_)) => format!("{count} {unit}s are needed, and the block has {room}"),
+            (_, None) => format!("{count} {unit}s are needed, and a block has at most {room}"),
+        };
         let mut diagnostic =
-            Diagnostic::new(Code::TW0602, span, format!("{count} {unit}s are needed and there are {room}"))
-                .note(format!("bound to {unit}s: {}", product(&axes)));
+            Diagnostic::new(Code::TW0602, span, title).note(format!("bound to {unit}s: {}", product(&axes)));
         if let Some(launch) = launch {
             diagnostic = diagnostic.label(launch, format!("the block has {threads} threads"));
         }

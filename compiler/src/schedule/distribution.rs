@@ -95,14 +95,16 @@ pub(super) fn distribute(
     stages: &mut [Stage],
     diags: &mut Diagnostics,
 ) -> Option<u32> {
-    for stage in stages.iter_mut() {
+    // What follows from a refused op is not reported again.
+    for stage in stages.iter_mut().filter(|s| !s.domain.is_poisoned()) {
         collect(program, facts, stage, diags);
     }
     if diags.has_errors() || stages.iter().any(|s| s.domain.is_poisoned()) {
         return None;
     }
     let needed = stages.iter().map(|s| s.distribution.needed()).max().unwrap_or(1);
-    let threads = launch.map_or(needed, |(threads, _)| threads);
+    // Without a `launch` the block has the threads that are needed, as far as a block can; `check` refuses the rest.
+    let threads = launch.map_or(needed.min(BLOCK_LIMIT), |(threads, _)| threads);
     for stage in stages.iter() {
         check(stage, threads, launch.map(|l| l.1), diags);
     }

@@ -29,6 +29,12 @@ fn is_reserved(word: &str) -> bool {
     matches!(word, "true" | "false" | "inf" | "nan" | "if" | "else" | "as" | "in" | "or" | "_")
 }
 
+/// Whether Rust takes this word, or `r#word`, as a name of a struct or a field.
+#[must_use]
+pub fn is_rust_name(word: &str) -> bool {
+    syn::parse_str::<syn::Ident>(word).is_ok()
+}
+
 /// The parser: a position in the token buffer and the findings so far.
 pub(super) struct Parser<'a> {
     pub(super) tokens: &'a TokenBuffer,
@@ -278,7 +284,7 @@ impl<'a> Parser<'a> {
     /// Takes a name that becomes a Rust identifier.
     pub(super) fn rust_name(&mut self, named: Named) -> Parse<Name> {
         let name = self.name(named)?;
-        if syn::parse_str::<syn::Ident>(&name.text).is_err() {
+        if !is_rust_name(&name.text) {
             self.diagnostics.report(ReservedName { word: name.text.clone(), span: name.span, by_rust: true });
         }
         Ok(name)

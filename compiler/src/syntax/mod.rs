@@ -103,6 +103,7 @@ mod span;
 mod tests;
 mod tokens;
 
+pub use cursor::is_rust_name;
 pub use kernel::parse;
 pub use span::{Position, SourceMap, Span, SpanId};
 #[cfg(any(test, feature = "span-locations"))]

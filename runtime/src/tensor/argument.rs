@@ -49,8 +49,8 @@ pub trait Sealed {
 /// let x: &dyn Input<f32, 1> = &matrix; // another rank
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "this argument must be a tensor of `{T}` with {R} axes, not `{Self}`",
-    label = "expected a tensor of `{T}` with {R} axes",
+    message = "this argument must be a tensor of `{T}` of rank {R}, not `{Self}`",
+    label = "expected a tensor of `{T}` of rank {R}",
     note = "pass `&tensor`, where `tensor` is a Tensor<{T}, {R}>, or a view of one"
 )]
 pub trait Input<T, const R: usize>: Sealed {}
@@ -64,8 +64,8 @@ pub trait Input<T, const R: usize>: Sealed {}
 /// let z: &mut dyn Output<f32, 1> = &mut x.view(); // a view to read
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "this argument must be a writable tensor of `{T}` with {R} axes, not `{Self}`",
-    label = "expected a writable tensor of `{T}` with {R} axes",
+    message = "this argument must be a writable tensor of `{T}` of rank {R}, not `{Self}`",
+    label = "expected a writable tensor of `{T}` of rank {R}",
     note = "pass `&mut tensor`, where `tensor` is a Tensor<{T}, {R}>, or a mutable view of one"
 )]
 pub trait Output<T, const R: usize>: Input<T, R> {}

@@ -539,6 +539,7 @@ fn every_tensor_is_defined_once_and_used() {
           |
         1 | kernel K(a: f32, x: f32[N], w: f32[N]) -> (y: f32[N]) { y[i] = x[i]; }
           |          ^
+          = help: remove the parameter: every caller has to give it a value
           = explain: TW0112
 
         warning[TW0112]: nothing reads the input `w`
@@ -546,6 +547,7 @@ fn every_tensor_is_defined_once_and_used() {
           |
         1 | kernel K(a: f32, x: f32[N], w: f32[N]) -> (y: f32[N]) { y[i] = x[i]; }
           |                             ^
+          = help: remove the parameter: every caller has to give it a value
           = explain: TW0112
 
     "#]]
@@ -562,7 +564,7 @@ fn ranks_match() {
              --> kernel.rs:1:48
               |
             1 | kernel K(x: f32[M, N]) -> (y: f32[M]) { y[i] = x[i]; }
-              |          - `x` has 2 dimensions
+              |          - declared here
               |                                                ^^^^
               = explain: TW0106
 
@@ -576,7 +578,7 @@ fn ranks_match() {
              --> kernel.rs:1:44
               |
             1 | kernel K(x: f32[M, N]) -> (y: f32[M, N]) { y[i] = x[i, 0]; }
-              |                            - `y` has 2 dimensions
+              |                            - declared here
               |                                            ^^^^
               = explain: TW0106
 
@@ -590,7 +592,7 @@ fn ranks_match() {
              --> kernel.rs:1:67
               |
             1 | kernel K(x: f32[M, N]) -> (y: f32[M]) { b[i, j] = x[i, j]; y[i] = b[i]; }
-              |                                         ------- `b` has 2 dimensions
+              |                                         ------- declared here
               |                                                                   ^^^^
               = explain: TW0106
 
@@ -958,6 +960,7 @@ fn types_agree() {
               |
             1 | kernel K(x: u32[N]) -> (y: u32[N]) { y[i] = exp(x[i]); }
               |                                             ^^^^^^^^^
+              = help: convert the operand: `… as f32`
               = explain: TW0121
 
         "#]],
@@ -1462,7 +1465,7 @@ fn schedules_name_equations_once() {
               |
             1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; schedule x {} }
               |                                                            ^
-              = help: to stage it, copy it: `stage xs[…] = x in shared at …`
+              = help: schedule the equation that reads it
               = explain: TW0128
 
         "#]],

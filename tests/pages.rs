@@ -1,0 +1,104 @@
+//! The pages of the diagnostic codes: the wrong example is refused with exactly this code, the right one compiles.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tilewright_compiler::compile;
+use tilewright_compiler::diag::{Code, Level, Renderer};
+use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+
+/// Codes that no text of a page can show, each with the test that shows it instead.
+const WITHOUT_EXAMPLE: [Code; 2] = [
+    Code::TW0131, // 65536 parameters: `too_many`
+    Code::TW9001, // a defect of the compiler, by definition not known
+];
+
+/// What is reported about some kernels: the codes, and the text of the command line.
+fn check(source: &str) -> (BTreeSet<Code>, String) {
+    let stream = source.parse().unwrap_or_else(|error| panic!("no Rust tokens ({error}):\n{source}"));
+    let (tokens, spans) = TokenBuffer::new(stream);
+    let outcome = compile(&tokens);
+    let codes = outcome.diagnostics.found().iter().map(|found| found.code).collect();
+    let map = TokenMap { tokens: &tokens, spans: &spans, locate };
+    let report = outcome.diagnostics.finish();
+    assert_eq!(
+        report.errors.is_empty(),
+        outcome.kernels.iter().all(|kernel| kernel.info.is_some()) && !outcome.kernels.is_empty(),
+        "a kernel is finished if and only if nothing was refused:\n{source}"
+    );
+    (codes, Renderer::new(&map).report(&report))
+}
+
+/// The text of the code block under a heading.
+fn example<'a>(page: &'a str, heading: &str) -> Option<&'a str> {
+    let (_, section) = page.split_once(&format!("\n## {heading}\n\n```text\n"))?;
+    section.split_once("\n```\n").map(|(text, _)| text)
+}
+
+fn page(code: Code) -> String {
+    let name = format!("{code}.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime/errors").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn wrong_examples_are_refused_with_their_code() {
+    let mut failures = String::new();
+    for &code in Code::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
+        let page = page(code);
+        let Some(source) = example(&page, "Wrong") else {
+            failures += &format!("{code} has no wrong example\n");
+            continue;
+        };
+        let (codes, report) = check(source);
+        if codes != BTreeSet::from([code]) {
+            failures += &format!("{code}:\n{source}\n{report}\n");
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+#[test]
+fn right_examples_compile() {
+    let mut failures = String::new();
+    for &code in Code::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
+        let page = page(code);
+        let Some(source) = example(&page, "Right") else {
+            failures += &format!("{code} has no right example\n");
+            continue;
+        };
+        let (codes, report) = check(source);
+        if !codes.is_empty() {
+            failures += &format!("{code}:\n{source}\n{report}\n");
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+#[test]
+fn pages_have_one_form() {
+    for &code in Code::ALL {
+        let page = page(code);
+        let title = format!("# {code}: {}\n\n", code.row().summary);
+        assert!(page.starts_with(&title), "the page of {code} starts with its row of the table: {title}");
+        assert_eq!(
+            page.contains("\n\nA warning:"),
+            code.row().level == Level::Warning,
+            "the page of {code} says whether it is a warning"
+        );
+        assert!(page.ends_with('\n') && page.len() < 4000, "the page of {code} is short");
+        let prose = page.split("```").step_by(2).flat_map(str::lines);
+        for line in prose {
+            assert!(line.chars().count() <= 120, "a line of the page of {code} is too long: {line}");
+        }
+    }
+}
+
+#[test]
+fn too_many() {
+    let scalars: Vec<String> = (0..65_536).map(|n| format!("a{n}: f32")).collect();
+    let source = format!("kernel Huge({}) -> (y: f32[N]) {{ y[i] = 0.0; }}", scalars.join(", "));
+    let (tokens, _) = TokenBuffer::new(source.parse().expect("Rust tokens"));
+    let outcome = compile(&tokens);
+    assert!(outcome.diagnostics.found().iter().any(|found| found.code == Code::TW0131));
+}

@@ -1,0 +1,324 @@
+//! What no compiler checks: every diagnostic code is used, explained and shown; rooms keep to what they may know.
+//!
+//! Rules about sources look at code only: comments, strings and characters are blanked first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use tilewright_compiler::diag::{Code, Level};
+
+/// Codes without a UI case, each with the reason.
+const WITHOUT_CASE: [Code; 2] = [
+    Code::TW0131, // needs 65536 parameters; `tests/pages.rs` has them
+    Code::TW9001, // a defect of the compiler, by definition not known
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A file of the repository.
+struct File {
+    /// Its path from the root, with `/`.
+    path: String,
+    text: String,
+}
+
+impl File {
+    fn is_in(&self, folder: &str) -> bool {
+        self.path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    fn has_extension(&self, extension: &str) -> bool {
+        Path::new(&self.path).extension().is_some_and(|e| e == extension)
+    }
+}
+
+/// The files with these extensions in a folder, in order; build outputs and hidden folders are left out.
+fn files(folder: &str, extensions: &[&str]) -> Vec<File> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = vec![root().join(folder)];
+    while let Some(folder) = open.pop() {
+        let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        for entry in entries {
+            let path = entry.expect("an entry of a folder").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !matches!(name.as_str(), "target" | "dist" | "wip") && !name.starts_with('.') {
+                    open.push(path);
+                }
+            } else if extensions.iter().any(|e| path.extension().is_some_and(|x| x == *e)) {
+                let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+                let from_root = path.strip_prefix(root()).expect("a path below the root");
+                let parts: Vec<_> = from_root.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+                found.push(File { path: parts.join("/"), text });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(!found.is_empty(), "there are files in `{folder}`");
+    found
+}
+
+/// Rust with comments, strings and characters replaced by spaces; lines stay.
+fn code_only(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut out = String::with_capacity(text.len());
+    let blank = |c: char| if c == '\n' { '\n' } else { ' ' };
+    let mut at = 0;
+    while at < chars.len() {
+        let end = skipped(&chars, at);
+        if end > at {
+            out.extend(chars[at..end].iter().map(|c| blank(*c)));
+            at = end;
+        } else {
+            out.push(chars[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+/// The end of the comment, string or character that starts here; `at` if none does.
+fn skipped(chars: &[char], at: usize) -> usize {
+    let get = |n: usize| chars.get(n).copied().unwrap_or('\0');
+    let find =
+        |from: usize, what: &dyn Fn(usize) -> bool| (from..chars.len()).find(|n| what(*n)).unwrap_or(chars.len());
+    match (get(at), get(at + 1)) {
+        ('/', '/') => find(at, &|n| chars[n] == '\n'),
+        ('/', '*') => {
+            let (mut depth, mut n) = (1, at + 2);
+            while n < chars.len() && depth > 0 {
+                match (chars[n], get(n + 1)) {
+                    ('/', '*') => (depth, n) = (depth + 1, n + 2),
+                    ('*', '/') => (depth, n) = (depth - 1, n + 2),
+                    _ => n += 1,
+                }
+            }
+            n
+        }
+        ('"', _) => string_end(chars, at),
+        ('r', '"' | '#')
+            if at == 0 || !is_word(get(at - 1)) || (get(at - 1) == 'b' && (at < 2 || !is_word(get(at - 2)))) =>
+        {
+            let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
+            if get(at + 1 + hashes) != '"' {
+                return at; // a raw identifier
+            }
+            let closes = |n: usize| chars[n] == '"' && (1..=hashes).all(|h| get(n + h) == '#');
+            (find(at + 2 + hashes, &closes) + 1 + hashes).min(chars.len())
+        }
+        ('\'', '\\') => (find(at + 3, &|n| chars[n] == '\'') + 1).min(chars.len()),
+        ('\'', _) if get(at + 2) == '\'' => at + 3,
+        _ => at,
+    }
+}
+
+fn string_end(chars: &[char], at: usize) -> usize {
+    let mut n = at + 1;
+    while n < chars.len() && chars[n] != '"' {
+        n += if chars[n] == '\\' { 2 } else { 1 };
+    }
+    (n + 1).min(chars.len())
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !is_word(c)).filter(|w| !w.is_empty())
+}
+
+/// The codes that a text mentions.
+fn codes(text: &str) -> BTreeSet<String> {
+    let is_code = |w: &&str| w.len() == 6 && w.starts_with("TW") && w[2..].bytes().all(|b| b.is_ascii_digit());
+    words(text).filter(is_code).map(str::to_owned).collect()
+}
+
+fn all_codes() -> BTreeSet<String> {
+    Code::ALL.iter().map(Code::to_string).collect()
+}
+
+#[test]
+fn code_only_keeps_code() {
+    let text =
+        "a /* b /* c */ d */ e // f\n\"g \\\" h\" i r#\"j\" k\"# l '\\'' m 'n' o<'p> q br\"s\" r#t '\\u{1F600}' u";
+    let code = code_only(text);
+    let kept: Vec<&str> = words(&code).collect();
+    assert_eq!(kept.join(" "), "a e i l m o p q b r t u");
+}
+
+#[test]
+fn every_code_has_a_page_and_the_crate_has_it() {
+    let pages: BTreeMap<String, String> = files("runtime/errors", &["md"])
+        .into_iter()
+        .map(|f| (f.path.trim_start_matches("runtime/errors/").trim_end_matches(".md").to_owned(), f.text))
+        .collect();
+    assert_eq!(
+        pages.keys().cloned().collect::<BTreeSet<_>>(),
+        all_codes(),
+        "files of runtime/errors and the table of codes"
+    );
+    let listed: BTreeSet<String> = tilewright::errors::codes().map(str::to_owned).collect();
+    assert_eq!(listed, all_codes(), "the table in runtime/src/errors.rs and the table of codes");
+    for (code, text) in &pages {
+        assert_eq!(tilewright::errors::page(code), Some(text.as_str()), "the page of {code}");
+        let unknown: Vec<_> = codes(text).difference(&all_codes()).cloned().collect();
+        assert!(unknown.is_empty(), "the page of {code} mentions {unknown:?}");
+    }
+}
+
+#[test]
+fn every_code_has_a_case_that_shows_it_and_nothing_else() {
+    let mut shown = BTreeSet::new();
+    let stderr: BTreeMap<String, String> =
+        files("ui-tests/fail", &["stderr"]).into_iter().map(|f| (f.path, f.text)).collect();
+    let sources = files("ui-tests/fail", &["rs"]);
+    for file in &sources {
+        let name = file.path.trim_start_matches("ui-tests/fail/");
+        let code = name.split('_').next().and_then(Code::from_text);
+        let code = code.unwrap_or_else(|| panic!("{name} starts with a code of the table"));
+        let expected = stderr.get(&file.path.replace(".rs", ".stderr"));
+        let expected = expected.unwrap_or_else(|| panic!("{name} has its .stderr"));
+        assert_eq!(codes(expected), BTreeSet::from([code.to_string()]), "what {name} shows");
+        let title = match code.row().level {
+            Level::Error => format!("error: [{code}] "),
+            Level::Warning => format!("_::{code}_{}`: ", code.row().name.replace('-', "_")),
+        };
+        assert!(expected.contains(&title), "{name} shows `{title}`");
+        shown.insert(code);
+    }
+    assert_eq!(stderr.len(), sources.len(), "every .stderr has its source");
+    let missing: Vec<_> = Code::ALL.iter().filter(|c| !shown.contains(c) && !WITHOUT_CASE.contains(c)).collect();
+    assert!(missing.is_empty(), "codes without a case in ui-tests/fail: {missing:?}");
+}
+
+#[test]
+fn every_code_is_used() {
+    let sources = files("compiler/src", &["rs"]);
+    let mut used_words = BTreeSet::new();
+    for file in sources.iter().filter(|f| !f.is_in("compiler/src/diag") && !f.path.contains("/tests")) {
+        used_words.extend(words(&code_only(&file.text)).map(str::to_owned));
+    }
+    let mut used = BTreeSet::new();
+    for file in sources.iter().filter(|f| f.path.starts_with("compiler/src/diag/tw")) {
+        let code = code_only(&file.text);
+        for block in code.split("impl IntoDiagnostic for ").skip(1) {
+            let payload = words(block).next().expect("the name of a payload");
+            let body = block.split("\n}").next().expect("its body");
+            if used_words.contains(payload) {
+                used.extend(codes(body));
+            } else {
+                panic!("nothing reports `{payload}` of {}", file.path);
+            }
+        }
+    }
+    assert_eq!(used, all_codes(), "codes that a check reports, and the table of codes");
+}
+
+#[test]
+fn messages_name_no_internals_and_no_machine() {
+    // The compiler's types, by the declarations in its rooms.
+    let mut types = BTreeSet::new();
+    for file in files("compiler/src", &["rs"]) {
+        let code = code_only(&file.text);
+        let list: Vec<&str> = words(&code).collect();
+        let declared = list.windows(2).filter(|pair| matches!(pair[0], "struct" | "enum" | "trait"));
+        let named = declared.map(|pair| pair[1]).filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()));
+        types.extend(named.map(str::to_owned));
+    }
+    assert!(types.contains("Outcome") && types.contains("UnexpectedToken"));
+    for file in files("ui-tests", &["stderr"]) {
+        let source = std::fs::read_to_string(root().join(file.path.replace(".stderr", ".rs"))).expect("the case");
+        let own: BTreeSet<&str> = words(&source).collect();
+        for line in file.text.lines() {
+            for word in words(line).filter(|w| !own.contains(w)) {
+                // `Input` and `Output` are the runtime's traits as well.
+                let public = matches!(word, "Input" | "Output" | "Element" | "Tensor" | "Device" | "Sealed");
+                assert!(public || !types.contains(word), "{}: the type `{word}` of the compiler in: {line}", file.path);
+            }
+            let is_path = |w: &str| w.starts_with('/') && w[1..].starts_with(|c: char| c.is_alphabetic());
+            let absolute = line.split([' ', '`', '"', '(']).find(|w| is_path(w));
+            assert_eq!(absolute, None, "{}: a path of one machine", file.path);
+        }
+        // The title, its reasons and the place: what is longer is not read.
+        for message in file.text.split("\nerror").filter(|m| m.contains("[TW")) {
+            let facts = message.lines().filter(|l| l.trim_start().starts_with("= ")).count();
+            assert!(facts <= 6, "{}: {facts} facts in one message", file.path);
+        }
+    }
+}
+
+/// Fails for every file of Rust whose code has one of the words.
+fn forbid(words_of: &[&str], why: &str, allowed: impl Fn(&File) -> bool) {
+    let mut found = Vec::new();
+    for file in files(".", &["rs"]).iter().filter(|f| !allowed(f)) {
+        for (number, line) in (1..).zip(code_only(&file.text).lines()) {
+            if let Some(word) = words(line).find(|w| words_of.contains(w)) {
+                found.push(format!("{}:{number}: {word}", file.path));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{why}:\n{}", found.join("\n"));
+}
+
+#[test]
+fn only_the_first_room_knows_token_streams() {
+    forbid(&["syn", "proc_macro2", "quote"], "tokens outside `syntax`, `macros` and the tools", |f| {
+        !f.is_in("compiler/src")
+            || f.is_in("compiler/src/syntax")
+            || f.is_in("compiler/src/diag")
+            || f.path.contains("/tests/")
+            || f.path.ends_with("/tests.rs")
+    });
+    forbid(&["proc_macro"], "`proc_macro` outside `macros`", |f| f.is_in("macros"));
+}
+
+#[test]
+fn unsafe_stays_in_the_rooms_of_driver_and_memory() {
+    forbid(&["unsafe"], "unsafe code outside the runtime's driver and memory", |f| {
+        ["runtime/src/cuda", "runtime/src/memory", "runtime/tests"].iter().any(|room| f.is_in(room))
+    });
+}
+
+#[test]
+fn nothing_depends_on_hash_order_and_nothing_is_left_open() {
+    forbid(&["HashMap", "HashSet"], "iteration order that differs from run to run", |_| false);
+    let mut found = Vec::new();
+    for file in files(".", &["rs"]) {
+        for (number, line) in (1..).zip(code_only(&file.text).lines()) {
+            if ["todo!", "unimplemented!", "dbg!"].iter().any(|m| line.contains(m)) {
+                found.push(format!("{}:{number}", file.path));
+            }
+        }
+    }
+    assert!(found.is_empty(), "macros of unfinished work: {found:?}");
+}
+
+#[test]
+fn the_emulator_and_ptx_do_not_know_the_compiler() {
+    for folder in ["ptx", "emulator"] {
+        for file in files(folder, &["rs", "toml"]) {
+            let text = if file.has_extension("rs") { code_only(&file.text) } else { file.text.replace('-', "_") };
+            assert!(!words(&text).any(|w| w == "tilewright_compiler"), "{} mentions the compiler", file.path);
+        }
+    }
+}
+
+#[test]
+fn every_room_says_what_is_in_it() {
+    for file in files(".", &["rs"]) {
+        assert!(file.text.starts_with("//!"), "{} starts with what is in it", file.path);
+    }
+}
+
+#[test]
+fn no_text_names_a_machine() {
+    let needles = [["/", "root", "/"].concat(), ["/", "work", "/"].concat()];
+    for file in files(".", &["rs", "md", "toml", "stderr", "ptx", "txt", "yml"]) {
+        for needle in &needles {
+            assert!(!file.text.contains(needle), "{} names a path of one machine, `{needle}`", file.path);
+        }
+    }
+}

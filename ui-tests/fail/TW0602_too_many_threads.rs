@@ -1,0 +1,11 @@
+//! More bound iterations than units.
+
+tilewright::schedule! {
+    kernel Scale(x: f32[N]) -> (y: f32[N]) {
+        y[i] = 2.0 * x[i];
+        launch threads(128);
+        schedule y { split i by 256 -> b, t; bind b: grid; bind t: thread; }
+    }
+}
+
+fn main() {}
