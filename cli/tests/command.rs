@@ -246,7 +246,8 @@ fn kernels_of_one_name_cannot_be_told_apart() {
 #[test]
 fn explain_prints_pages() {
     let (code, out, _) = tilewright(&["explain", "TW0201"]);
-    assert!(code == 0 && out.contains("TW0201"), "{out}");
+    assert!(code == 0 && out.starts_with("# TW0201: "), "{out}");
+    assert!(out.contains("## Wrong") && out.ends_with("\nerror `not-divisible`\n"), "{out}");
     let (code, out, _) = tilewright(&["explain"]);
     assert!(code == 0 && out.lines().count() > 80 && out.contains("TW0901 error"), "{out}");
     check(
