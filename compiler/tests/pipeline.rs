@@ -77,8 +77,7 @@ fn scale(facts: &str, ops: &str) -> String {
 #[test]
 fn discontiguous_merges_are_decided_at_the_vector() {
     let both = "sm % 4 == 0, sb % 4 == 0";
-    let kernel =
-        accepted(&scale(both, "split mn by 4 -> q, v; vectorize v;").replace("bind t: thread;", "bind t: thread;"));
+    let kernel = accepted(&scale(both, "split mn by 4 -> q, v; vectorize v;"));
     assert!(kernel.explanation.contains("read of x: vector of 4 f32"), "{}", kernel.explanation);
     // 4 divides 24 and 64.
     accepted(&scale(both, "split mn by 24 -> q, u; split u by 4 -> w, v; vectorize v;"));

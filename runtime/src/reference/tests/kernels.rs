@@ -443,32 +443,6 @@ fn what_cannot_be_evaluated_is_an_error() {
 }
 
 #[test]
-#[ignore = "a measurement"]
-fn speed_of_a_product() {
-    let mut b = Builder::new(&["M", "N", "K"]);
-    let pa = b.tensor("a", F32, Role::Input, vec![Size::dim(0), Size::dim(2)]);
-    let pb = b.tensor("b", F32, Role::Input, vec![Size::dim(1), Size::dim(2)]);
-    let pc = b.tensor("c", F32, Role::Output, vec![Size::dim(0), Size::dim(1)]);
-    let (m, n, k) = (b.axis(0), b.axis(1), b.axis(2));
-    let (at_m, at_n, at_k) = (b.at(m), b.at(n), b.at(k));
-    let left = b.read(F32, Source::Parameter(pa), &[at_m, at_k], None);
-    let right = b.read(F32, Source::Parameter(pb), &[at_n, at_k], None);
-    let product = b.value(F32, Value::Binary(Binary::Mul, left, right));
-    let sum = b.reduce(F32, Reduction::Sum, &[k], product);
-    b.equation(&[m, n], &[(sum, Some(pc))]);
-    let kernel = b.kernel();
-    let device = device();
-    let n = 512;
-    let xs: Vec<f32> = (0..n * n).map(|i| ((i * 7 % 3111) as f32 * 0.37).sin()).collect();
-    let x = upload(&device, &xs, [n, n]);
-    let mut z = Tensor::<f32, 2>::zeros(&device, [n, n]).unwrap();
-    let start = std::time::Instant::now();
-    evaluate(&kernel, &[Arg::input::<f32, 2>(&x), Arg::input::<f32, 2>(&x), Arg::output::<f32, 2>(&mut z)]);
-    let per = start.elapsed().as_secs_f64() * 1e9 / (n * n * n) as f64;
-    eprintln!("{per:.2} ns a multiply-add on {} threads", rayon::current_num_threads());
-}
-
-#[test]
 fn deep_expressions_are_evaluated_or_refused() {
     for (terms, fits) in [(2000, true), (4000, true), (5000, false)] {
         let mut b = Builder::new(&["N"]);
