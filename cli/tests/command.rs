@@ -249,7 +249,7 @@ fn explain_prints_pages() {
     assert!(code == 0 && out.starts_with("# TW0201: "), "{out}");
     assert!(out.contains("## Wrong") && out.ends_with("\nerror `not-divisible`\n"), "{out}");
     let (code, out, _) = tilewright(&["explain"]);
-    assert!(code == 0 && out.lines().count() > 60 && out.contains("TW0901 error"), "{out}");
+    assert!(code == 0 && out.lines().count() > 70 && out.contains("TW0901 error"), "{out}");
     check(
         &["explain", "TW0211"],
         &expect![[r#"
