@@ -71,7 +71,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn one(seed: u64, index: u64, summary: &Mutex<Summary>) {
     let mut rng = Rng::of_case(seed, index);
     let kernel = generate::kernel(&mut rng);
-    let data = rng.next();
+    let data = rng.bits();
     let report = check(&kernel, data);
     let mut fresh: Vec<Failure> = Vec::new();
     {

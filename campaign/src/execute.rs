@@ -54,7 +54,7 @@ fn random_element(ty: ElementType, wild: bool, rng: &mut Rng) -> Vec<u8> {
         ElementType::Bf16 => bf16::from_f64(float(rng)).to_le_bytes().to_vec(),
         ElementType::Bool => vec![u8::from(rng.chance(50))],
         _ => {
-            let value = if wild && rng.chance(20) { rng.next() as i64 } else { rng.range(-3, 12) };
+            let value = if wild && rng.chance(20) { rng.bits() as i64 } else { rng.range(-3, 12) };
             value.to_le_bytes()[..ty.bytes() as usize].to_vec()
         }
     }
@@ -187,9 +187,9 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
             args: args.clone(),
             extents: extents.clone(),
         };
-        let perturb = (turn == 1).then(|| rng.next());
+        let perturb = (turn == 1).then(|| rng.bits());
         let options =
-            Options { seed: rng.next(), sanitizers: Sanitizers::ALL, perturb, budget: INSTRUCTIONS, threads: Some(1) };
+            Options { seed: rng.bits(), sanitizers: Sanitizers::ALL, perturb, budget: INSTRUCTIONS, threads: Some(1) };
         let report = program.launch(&launch, &memory, &options).map_err(|e| fail("emulator", e.to_string()))?;
         if let Some(finding) = report.findings.iter().find(|f| f.kind.is_failure() || f.kind == Kind::SameValueRace) {
             return Err(fail(&format!("finding {:?}", finding.kind), report.to_string()));

@@ -15,12 +15,12 @@ impl Rng {
     /// A generator for case `index` of the campaign with seed `seed`; cases are independent of each other.
     pub fn of_case(seed: u64, index: u64) -> Self {
         let mut rng = Self::new(seed ^ index.wrapping_mul(0xd134_2543_de82_ef95));
-        rng.next();
+        rng.bits();
         rng
     }
 
     /// 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,12 +30,12 @@ impl Rng {
 
     /// A number below `n`, which is at least 1.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
+        (self.bits() % n.max(1) as u64) as usize
     }
 
     /// A number from `lo` to `hi`, both included.
     pub fn range(&mut self, lo: i64, hi: i64) -> i64 {
-        lo + (self.next() % (hi - lo + 1).max(1) as u64) as i64
+        lo + (self.bits() % (hi - lo + 1).max(1) as u64) as i64
     }
 
     /// True in `percent` of 100 cases.

@@ -25,9 +25,16 @@ pub enum Case {
 /// A concrete failure, as text for reports.
 pub type Witness = String;
 
-/// The first failure for these sizes; `Err` if the budget does not reach.
-pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness>, ()> {
-    let domains = domains(kernel, dims).ok_or(())?;
+/// The enumeration would take more steps than its budget has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManySteps;
+
+/// The first failure for these sizes.
+///
+/// # Errors
+/// [`TooManySteps`] if the budget does not reach.
+pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness>, TooManySteps> {
+    let domains = domains(kernel, dims).ok_or(TooManySteps)?;
     if let Case::OutOfBounds(tensor) = case {
         return out_of_bounds(kernel, tensor, dims);
     }
@@ -43,7 +50,7 @@ pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness
             continue;
         }
         if domain.points() > BUDGET as i64 {
-            return Err(());
+            return Err(TooManySteps);
         }
         let found = match case {
             Case::CutVector(_) => cut(domain),
@@ -153,7 +160,7 @@ fn uncovered(domain: &Domain) -> Option<Witness> {
     seen.iter().position(|s| !s).map(|at| format!("element {at} of {}", domain.stage))
 }
 
-fn out_of_bounds(kernel: &Kernel, tensor: &str, dims: &Dims) -> Result<Option<Witness>, ()> {
+fn out_of_bounds(kernel: &Kernel, tensor: &str, dims: &Dims) -> Result<Option<Witness>, TooManySteps> {
     let mut left = BUDGET;
     for equation in &kernel.equations {
         if kernel.parameter(&equation.targets[0]).is_none() {
@@ -181,7 +188,7 @@ fn out_of_bounds(kernel: &Kernel, tensor: &str, dims: &Dims) -> Result<Option<Wi
                 return Ok(found);
             }
             if left == 0 {
-                return Err(());
+                return Err(TooManySteps);
             }
         }
     }
