@@ -64,8 +64,11 @@ fn list() -> String {
     Code::ALL.iter().map(|c| row(c.row())).collect()
 }
 
+/// The page of a code; its line in the list until it has one.
 fn page(row: &Row) -> String {
-    format!("{}: {} ({})\n\n{}\n", row.code, row.name, level(row), row.summary)
+    let head = format!("# {}: {}\n", row.code, row.summary);
+    let body = tilewright::errors::page(row.code).unwrap_or(&head);
+    format!("{}\n\n{} `{}`\n", body.trim_end(), level(row), row.name)
 }
 
 #[cfg(test)]
@@ -88,7 +91,8 @@ mod tests {
         let all = list();
         for code in Code::ALL {
             let text = page(code.row());
-            assert!(text.contains(code.row().code) && text.len() > 40, "{text}");
+            assert!(text.starts_with(&format!("# {}: ", code.row().code)), "{text}");
+            assert!(tilewright::errors::page(code.row().code).is_some(), "{code} has no page");
             assert!(all.contains(code.row().code));
         }
         assert_eq!(all.lines().count(), Code::ALL.len());

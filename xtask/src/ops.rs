@@ -1,6 +1,6 @@
 //! Kernels that cover every operation on every type: generated, so that none is forgotten.
 //!
-//! Each operation is compiled alone first. What a type does not have is refused with one of the codes of [`ABSENT`] and left
+//! Each operation is compiled alone first. What a type does not have is refused with one of the codes of `ABSENT` and left
 //! out; any other refusal is a failure. What is left is packed, several outputs a kernel.
 
 use std::fmt::Write as _;

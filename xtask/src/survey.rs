@@ -93,7 +93,6 @@ pub fn survey(options: &Options) -> Result<Survey, Failure> {
         Err(error @ (Error::NoCuda { .. } | Error::NoDevice { .. })) => Err(error.to_string()),
         Err(error) => return Err(error.to_string()),
     };
-    let emulator = Device::emulator(EmulatorOptions::default().seed(options.seed));
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = match &gpu {
@@ -102,7 +101,7 @@ pub fn survey(options: &Options) -> Result<Survey, Failure> {
     };
     let (mut comparisons, mut skipped) = (Vec::new(), Vec::new());
     for kernel in &all {
-        match compare(kernel, &emulator, gpu.as_ref().ok(), options.seed) {
+        match compare(kernel, gpu.as_ref().ok(), options.seed) {
             Ok(found) => comparisons.extend(found),
             Err(why) => skipped.push((kernel.info.name.to_string(), why)),
         }
@@ -169,7 +168,7 @@ fn shown(given: &Given) -> String {
 }
 
 /// Compares a kernel at a few sizes; an error says why it cannot be.
-fn compare(kernel: &Kernel, emulator: &Device, gpu: Option<&Device>, seed: u64) -> Result<Vec<Comparison>, String> {
+fn compare(kernel: &Kernel, gpu: Option<&Device>, seed: u64) -> Result<Vec<Comparison>, String> {
     let info = &kernel.info;
     let mut tried: Vec<Given> = Vec::new();
     let mut comparisons = Vec::new();
@@ -180,7 +179,9 @@ fn compare(kernel: &Kernel, emulator: &Device, gpu: Option<&Device>, seed: u64) 
         if tried.contains(&given) {
             continue;
         }
-        comparisons.push(one(info, &given, emulator, gpu, seed)?);
+        // An emulator of its own: a report is that of its last launch, whichever that was.
+        let emulator = Device::emulator(EmulatorOptions::default().seed(seed));
+        comparisons.push(one(info, &given, &emulator, gpu, seed)?);
         tried.push(given);
     }
     Ok(comparisons)
@@ -307,4 +308,40 @@ fn large(info: &KernelInfo, seed: u64) -> Option<(Given, Vec<i64>)> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_has_sizes_to_be_compared_and_timed_at() {
+        for file in kernels::files(&crate::root().join("examples")).unwrap() {
+            for Kernel { info, .. } in kernels::of_file(&file).unwrap() {
+                let (given, dims) = large(&info, 1).unwrap_or_else(|| panic!("no large sizes for {}", info.name));
+                let elements: u64 =
+                    sizes::layouts(&info, &dims).unwrap().iter().flatten().map(|layout| layout.elements).sum();
+                assert!(elements > 10_000_000, "{}: {}", info.name, shown(&given));
+                for seed in 0..20 {
+                    assert!(sizes::choose(&info, &SMALL, seed).is_some(), "{}", info.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_result_is_counted() {
+        let file = crate::root().join("examples/saxpy.rs");
+        let mut kernel = kernels::of_file(&file).unwrap().remove(0);
+        let compared = |kernel: &Kernel| compare(kernel, None, 3).unwrap();
+        assert!(compared(&kernel).iter().all(|c| c.wrong.is_empty() && c.elements > 0));
+        let wrong = kernel.info.ptx.text.replace("add.rn.f32", "sub.rn.f32");
+        kernel.info.ptx.text = wrong.into();
+        let found = compared(&kernel);
+        assert!(
+            found.iter().all(|c| c.wrong.len() == 1 && c.wrong[0].contains("not admissible")),
+            "{}",
+            found[0].wrong[0]
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! `tilewright inspect`: what kernels were compiled to.
 //!
-//! [`view`] collects the facts; [`text`] and [`json`] write them.
+//! `view` collects the facts; `text` and `json` write them.
 
 mod json;
 mod text;
