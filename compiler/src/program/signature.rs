@@ -18,8 +18,9 @@ use crate::diag::tw01xx::{
 };
 use crate::syntax::{Span, ast};
 
-/// Dimensions, parameters, equations and axes of one read are numbered with 16 bits.
-pub(super) const LIMIT: usize = u16::MAX as usize;
+/// Most parameters, sizes, equations, and axes of one left-hand side or reduction. All are numbered with 16 bits, and analyses
+/// that compare them in pairs must stay fast.
+pub(super) const LIMIT: usize = 1024;
 
 /// The head of a kernel.
 #[derive(Debug, Default)]
