@@ -32,7 +32,7 @@ pub struct TooManySteps;
 /// The first failure for these sizes.
 ///
 /// # Errors
-/// [`TooManySteps`] if the budget does not reach.
+/// `TooManySteps` if the budget does not reach.
 pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness>, TooManySteps> {
     let domains = domains(kernel, dims).ok_or(TooManySteps)?;
     if let Case::OutOfBounds(tensor) = case {
