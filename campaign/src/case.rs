@@ -59,12 +59,12 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
         Outcome::Refused(errors, text) => {
             let mut counted: Vec<String> = Vec::new();
             for error in &errors {
-                if error.code == Code::TW9001 {
+                if error.found.code == Code::TW9001 {
                     report.fail("internal", text.clone());
                     continue;
                 }
                 match catch_unwind(AssertUnwindSafe(|| judge::judge(kernel, error))) {
-                    Ok(Ok(verdict)) => counted.push(format!("{} {}", error.code, verdict.name())),
+                    Ok(Ok(verdict)) => counted.push(format!("{} {}", error.found.code, verdict.name())),
                     Ok(Err(failure)) => {
                         report.failures.push(Failure { detail: format!("{}\n{text}", failure.detail), ..failure });
                     }

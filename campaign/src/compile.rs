@@ -12,11 +12,20 @@ pub enum Outcome {
     /// Compiled.
     Accepted(Box<KernelInfo>),
     /// Refused, with the errors and the rendered report.
-    Refused(Vec<Diagnostic>, String),
+    Refused(Vec<Error>, String),
     /// The compiler panicked.
     Panicked(String),
     /// The text is not even Rust tokens.
     NotTokens,
+}
+
+/// An error, and the places that it names as they were written, without spaces: the deciding one first.
+#[derive(Clone, Debug)]
+pub struct Error {
+    /// The finding.
+    pub found: Diagnostic,
+    /// The source at its places.
+    pub places: Vec<String>,
 }
 
 /// The message of a caught panic.
@@ -34,8 +43,12 @@ pub fn compile(source: &str) -> Outcome {
         let map = TokenMap { tokens: &tokens, spans: &spans, locate: |_| None };
         let report = Renderer::new(&map).report(&outcome.diagnostics.clone().finish());
         if outcome.diagnostics.has_errors() {
-            let errors: Vec<Diagnostic> =
-                outcome.diagnostics.found().iter().filter(|d| d.level == Level::Error).cloned().collect();
+            let text = |span| tokens.span_text(span).replace(' ', "");
+            let error = |d: &Diagnostic| {
+                let places = std::iter::once(d.primary).chain(d.labels.iter().map(|l| l.0)).map(text).collect();
+                Error { found: d.clone(), places }
+            };
+            let errors = outcome.diagnostics.found().iter().filter(|d| d.level == Level::Error).map(error).collect();
             return Outcome::Refused(errors, report);
         }
         match outcome.kernels.pop().and_then(|k| k.info) {

@@ -194,10 +194,21 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
         if let Some(finding) = report.findings.iter().find(|f| f.kind.is_failure() || f.kind == Kind::SameValueRace) {
             return Err(fail(&format!("finding {:?}", finding.kind), report.to_string()));
         }
-        compare(&memory, &placed, info, &expected)
-            .map_err(|(class, detail)| fail(class, format!("entry {}: {detail}", entry.name)))?;
+        compare(&memory, &placed, info, &expected).map_err(|(class, detail)| {
+            let data: String = placed.iter().flatten().zip(info.parameters.iter()).map(|(t, p)| shown(t, p)).collect();
+            fail(class, format!("entry {}: {detail}{data}", entry.name))
+        })?;
     }
     Ok(true)
+}
+
+/// The first elements of a tensor before the launch, as bytes of each.
+fn shown(tensor: &Placed, parameter: &tilewright_kernel::info::Parameter) -> String {
+    let width = tensor.width as usize;
+    let hex =
+        |at: &u64| tensor.before[*at as usize..][..width].iter().rev().map(|b| format!("{b:02x}")).collect::<String>();
+    let list: Vec<String> = tensor.offsets.iter().take(40).map(hex).collect();
+    format!("\n  {} = {}", parameter.name, list.join(" "))
 }
 
 /// Fills inputs, marks what surrounds outputs, and leaves their elements unwritten.

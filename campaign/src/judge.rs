@@ -1,11 +1,11 @@
 //! Refusals against the interpreter: the printed witness fails, no smaller sizes do, and the proposed fact helps.
 
-use tilewright_compiler::diag::{Code, Diagnostic};
+use tilewright_compiler::diag::Code;
 
 use crate::ast::{Dims, Kernel};
 use crate::case::Failure;
-use crate::compile::{Outcome, compile};
-use crate::interpret::{self, Case};
+use crate::compile::{Error, Outcome, compile};
+use crate::interpret::{self, Access, Case};
 
 /// How a refusal was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,21 +54,29 @@ fn parse<'a>(kernel: &Kernel, text: &'a str) -> (Dims, &'a str) {
     (dims, rest)
 }
 
+/// The codes that say something about sizes.
+const JUDGED: [Code; 7] =
+    [Code::TW0201, Code::TW0204, Code::TW0401, Code::TW0402, Code::TW0404, Code::TW0901, Code::TW0902];
+
 /// What a diagnostic claims, if the interpreter can judge it.
-fn case(diagnostic: &Diagnostic) -> Option<Case> {
-    let title = &diagnostic.title;
+fn case(error: &Error) -> Option<Case> {
+    let title = &error.found.title;
+    let read = |lead: &str, place: usize| {
+        let text = error.places.get(place).filter(|t| t.contains('[')).cloned();
+        Some(Access { tensor: quoted(title, lead)?.to_owned(), text })
+    };
     let axis =
         quoted(title, "vectorise ").or_else(|| quoted(title, "vectorising ")).or_else(|| quoted(title, "along "));
     let axis = || axis.map(str::to_owned);
     let own = |text: Option<&str>| text.map(str::to_owned);
-    Some(match diagnostic.code {
+    Some(match error.found.code {
         Code::TW0201 => Case::CutVector(axis()?),
-        Code::TW0401 => Case::Misaligned(axis()?, own(quoted(title, "accesses of "))?),
-        Code::TW0402 => Case::Straddles(axis()?, own(quoted(title, "elements of "))?),
-        Code::TW0404 => Case::Straddles(axis()?, own(quoted(title, "in "))?),
+        Code::TW0401 => Case::Misaligned(axis()?, read("accesses of ", 1)?),
+        Code::TW0402 => Case::Straddles(axis()?, read("row of ", 1)?),
+        Code::TW0404 => Case::Straddles(axis()?, read("in ", 1)?),
         Code::TW0204 => Case::Uncovered(own(quoted(title, "elements of ").or_else(|| quoted(title, "element of ")))?),
-        Code::TW0901 => Case::OutOfBounds(own(quoted(title, "outside "))?),
-        Code::TW0902 => Case::OutOfBounds(own(quoted(title, "inside "))?),
+        Code::TW0901 => Case::OutOfBounds(read("outside ", 0)?),
+        Code::TW0902 => Case::OutOfBounds(read("inside ", 0)?),
         _ => return None,
     })
 }
@@ -80,14 +88,18 @@ const TRIES: u32 = 400;
 ///
 /// # Errors
 /// The witness does not fail, a smaller one does, or the help does not help.
-pub fn judge(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<Verdict, Failure> {
+pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
+    let diagnostic = &error.found;
     let code = diagnostic.code;
     let fail = |class: &str, detail: String, dims: Option<Dims>| {
         let text = format!("{detail}\n  {}\n  {:?}", diagnostic.title, diagnostic.counterexample);
         Failure { class: format!("{class} {code}"), detail: text, dims }
     };
-    help(kernel, diagnostic)?;
-    let Some(case) = case(diagnostic) else {
+    help(kernel, error)?;
+    let Some(case) = case(error) else {
+        if JUDGED.contains(&code) {
+            return Err(fail("title-not-understood", "the interpreter cannot tell what is claimed".to_owned(), None));
+        }
         return Ok(Verdict::Structural);
     };
     let Some(text) = &diagnostic.counterexample else {
@@ -101,8 +113,19 @@ pub fn judge(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<Verdict, Failur
         return Err(fail("witness-inadmissible", "the sizes do not satisfy the facts".to_owned(), Some(dims)));
     }
     match interpret::fails(kernel, &case, &dims) {
-        Ok(Some(_)) | Err(_) => {}
+        Ok(Some(_)) | Err(interpret::TooLarge) => {}
         Ok(None) => return Err(fail("witness-wrong", "nothing fails at the printed sizes".to_owned(), Some(dims))),
+    }
+    // Of an intermediate that is read several times, the finding is about one of the reads; the source does not say which.
+    let read = match &case {
+        Case::Misaligned(_, access) | Case::Straddles(_, access) | Case::OutOfBounds(access) => access.text.as_deref(),
+        Case::CutVector(_) | Case::Uncovered(_) => None,
+    };
+    let is_inlined = |e: &&crate::ast::Equation| kernel.parameter(&e.targets[0]).is_none();
+    if read.is_some_and(|r| {
+        kernel.equations.iter().filter(is_inlined).any(|e| e.value.to_string().replace(' ', "").contains(r))
+    }) {
+        return Ok(Verdict::Confirmed);
     }
     let names: Vec<String> = printed.keys().cloned().collect();
     let total: i64 = printed.values().sum();
@@ -114,7 +137,8 @@ pub fn judge(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<Verdict, Failur
 }
 
 /// A fact that a message proposes makes that message go away, and is itself understood.
-fn help(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<(), Failure> {
+fn help(kernel: &Kernel, error: &Error) -> Result<(), Failure> {
+    let diagnostic = &error.found;
     for help in &diagnostic.help {
         let Some(facts) = quoted(&help.text, "").and_then(|t| t.strip_prefix("where ")) else { continue };
         if !help.text.contains("state") {
@@ -130,12 +154,15 @@ fn help(kernel: &Kernel, diagnostic: &Diagnostic) -> Result<(), Failure> {
         match compile(&with.to_string()) {
             Outcome::Accepted(_) => {}
             Outcome::Refused(errors, report) => {
-                if errors.iter().any(|e| e.code == diagnostic.code && e.title == diagnostic.title) {
+                if errors.iter().any(|e| {
+                    e.found.code == diagnostic.code && e.found.title == diagnostic.title && e.places == error.places
+                }) {
                     return Err(fail(format!("the error stays\n{report}")));
                 }
-                if let Some(new) = errors.iter().find(|e| matches!(e.code, Code::TW0008 | Code::TW0101 | Code::TW0203))
+                if let Some(new) =
+                    errors.iter().find(|e| matches!(e.found.code, Code::TW0008 | Code::TW0101 | Code::TW0203))
                 {
-                    return Err(fail(format!("the fact itself is refused: {}", new.title)));
+                    return Err(fail(format!("the fact itself is refused: {}", new.found.title)));
                 }
             }
             Outcome::Panicked(message) => return Err(fail(format!("the compiler panicked: {message}"))),

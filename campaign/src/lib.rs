@@ -13,6 +13,7 @@
 //! | [`shrink`] | the smallest kernel that still fails |
 //! | [`mutate`] | broken source text and broken PTX |
 //! | [`campaign`] | many cases, counted |
+//! | [`ratchet`] | how many refusals may be undecided |
 #![forbid(unsafe_code)]
 
 pub mod ast;
@@ -25,6 +26,7 @@ pub mod interpret;
 pub mod judge;
 pub mod mutate;
 pub mod print;
+pub mod ratchet;
 pub mod rng;
 pub mod shrink;
 pub mod sizes;

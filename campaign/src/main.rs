@@ -1,7 +1,7 @@
 //! `campaign --seed 1 --count 10000`: random cases; prints what was counted and every failure, shrunk.
 
 use clap::Parser;
-use tilewright_campaign::{campaign, generate, mutate, rng::Rng};
+use tilewright_campaign::{campaign, generate, mutate, ratchet::Ratchet, rng::Rng};
 
 /// Random kernels and schedules against an independent interpreter, the emulator and the reference.
 #[derive(Parser)]
@@ -34,6 +34,14 @@ fn main() -> std::process::ExitCode {
     // A panic of the compiler is caught, counted and shown; its default message would only interleave.
     std::panic::set_hook(Box::new(|_| {}));
     let summary = if mutate { mutate::run(seed, first, count) } else { campaign::run(seed, first, count) };
-    println!("{summary}");
+    println!("{summary}\nundecided:\n{}", Ratchet::rows(&summary));
+    let canonical = (seed, first, count, mutate) == (1, 0, 10_000, false);
+    let worse = if canonical { Ratchet::committed().worse("campaign", &summary) } else { Vec::new() };
+    for line in &worse {
+        println!("WORSE {line}");
+    }
+    if !worse.is_empty() {
+        return std::process::ExitCode::FAILURE;
+    }
     if summary.failures.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
 }

@@ -134,8 +134,8 @@ pub fn run(seed: u64, first: u64, count: u64) -> Summary {
                 }
             }
             Outcome::Refused(errors, _) => {
-                if errors.iter().any(|e| e.code == tilewright_compiler::diag::Code::TW9001) {
-                    fail("internal", errors[0].title.clone(), &text);
+                if errors.iter().any(|e| e.found.code == tilewright_compiler::diag::Code::TW9001) {
+                    fail("internal", errors[0].found.title.clone(), &text);
                 }
             }
             Outcome::NotTokens => *summary.counts.entry("not-tokens".to_owned()).or_default() += 1,

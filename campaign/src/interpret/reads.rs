@@ -10,6 +10,8 @@ pub type Scope = BTreeMap<String, i64>;
 /// One read.
 #[derive(Debug)]
 pub struct Read<'a> {
+    /// The expression.
+    pub value: &'a Value,
     /// Of this tensor.
     pub tensor: &'a str,
     /// At these indices; none for one that memory decides.
@@ -81,12 +83,16 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
                     equation.axes.iter().zip(&at).map(|((a, _), v)| Some((a.clone(), (*v)?))).collect();
                 let outside =
                     equation.axes.iter().zip(&at).any(|((_, s), v)| v.is_none_or(|v| v < 0 || v >= s.value(dims)));
+                if outside && equation.domain_written && !f(&Read { value, tensor, indices: at, guarded: or.is_some() })
+                {
+                    return false;
+                }
                 return match inner {
                     Some(inner) if !(outside && or.is_some()) => visit(kernel, &equation.value, &inner, dims, f),
                     _ => true,
                 };
             }
-            f(&Read { tensor, indices: at, guarded: or.is_some() })
+            f(&Read { value, tensor, indices: at, guarded: or.is_some() })
         }
         Node::Select(c, a, b) => {
             let sides: &[&Value] = match decided(c, scope, dims) {

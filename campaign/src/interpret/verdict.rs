@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::domain::Domain;
-use super::reads::{Scope, visit};
+use super::reads::{Read, Scope, visit};
 use super::{BUDGET, domains};
 use crate::ast::{Dims, Kernel};
 
@@ -13,30 +13,47 @@ pub enum Case {
     /// A vector along this axis has lanes inside and lanes outside.
     CutVector(String),
     /// A vector along this axis starts at a multiple of no vector in this tensor.
-    Misaligned(String, String),
+    Misaligned(String, Access),
     /// Neighbouring lanes along this axis are no neighbours in this tensor.
-    Straddles(String, String),
+    Straddles(String, Access),
     /// An element of this stage is never computed.
     Uncovered(String),
     /// A read of this tensor is outside it.
-    OutOfBounds(String),
+    OutOfBounds(Access),
 }
+
+/// One access of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The tensor.
+    pub tensor: String,
+    /// The read as written, without spaces; none for the write.
+    pub text: Option<String>,
+}
+
+impl Access {
+    fn is(&self, read: &Read<'_>) -> bool {
+        let plain = |text: &str| text.replace([' ', '(', ')'], "");
+        let same = |text: &String| plain(&read.value.to_string()).starts_with(&plain(text));
+        read.tensor == self.tensor && self.text.as_ref().is_some_and(same)
+    }
+}
+
+/// The budget does not reach, or an op does not apply to these sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
 
 /// A concrete failure, as text for reports.
 pub type Witness = String;
 
-/// The enumeration would take more steps than its budget has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooManySteps;
-
 /// The first failure for these sizes.
 ///
 /// # Errors
-/// `TooManySteps` if the budget does not reach.
-pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness>, TooManySteps> {
-    let domains = domains(kernel, dims).ok_or(TooManySteps)?;
-    if let Case::OutOfBounds(tensor) = case {
-        return out_of_bounds(kernel, tensor, dims);
+/// [`TooLarge`] if that cannot be told.
+pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness>, TooLarge> {
+    let domains = domains(kernel, dims).ok_or(TooLarge)?;
+    if let Case::OutOfBounds(access) = case {
+        return out_of_bounds(kernel, access, dims);
     }
     for domain in &domains {
         let concerned = match case {
@@ -50,12 +67,12 @@ pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness
             continue;
         }
         if domain.points() > BUDGET as i64 {
-            return Err(TooManySteps);
+            return Err(TooLarge);
         }
         let found = match case {
             Case::CutVector(_) => cut(domain),
-            Case::Misaligned(_, tensor) => lanes(kernel, domain, tensor, dims, true),
-            Case::Straddles(_, tensor) => lanes(kernel, domain, tensor, dims, false),
+            Case::Misaligned(_, access) => lanes(kernel, domain, access, dims, true),
+            Case::Straddles(_, access) => lanes(kernel, domain, access, dims, false),
             Case::Uncovered(_) => uncovered(domain),
             Case::OutOfBounds(_) => None,
         };
@@ -98,34 +115,34 @@ fn cut(domain: &Domain) -> Option<Witness> {
 }
 
 /// The offsets that a point accesses in a tensor, in the order of the expression; the write last.
-fn offsets(kernel: &Kernel, domain: &Domain, roots: &[i64], tensor: &str, dims: &Dims) -> Vec<Option<i64>> {
+fn offsets(kernel: &Kernel, domain: &Domain, roots: &[i64], access: &Access, dims: &Dims) -> Vec<Option<i64>> {
     let Some(equation) = kernel.equation(&domain.stage) else { return Vec::new() };
     let scope: Scope = (domain.roots.iter().zip(roots).zip(&domain.lower))
         .map(|((r, v), lower)| (domain.axes[*r].name.clone(), v + lower))
         .collect();
-    let Some(parameter) = kernel.parameter(tensor) else { return Vec::new() };
+    let Some(parameter) = kernel.parameter(&access.tensor) else { return Vec::new() };
     let pitch = parameter.pitch(dims);
     let offset =
         |indices: &[Option<i64>]| indices.iter().zip(&pitch).map(|(i, s)| Some((*i)? * s)).sum::<Option<i64>>();
     let mut list = Vec::new();
     visit(kernel, &equation.value, &scope, dims, &mut |read| {
-        if read.tensor == tensor && !read.guarded {
+        if access.is(read) && !read.guarded {
             list.push(offset(&read.indices));
         }
         true
     });
-    if equation.targets.iter().any(|t| t == tensor) {
+    if access.text.is_none() && equation.targets.contains(&access.tensor) {
         let own: Vec<Option<i64>> = equation.axes.iter().map(|(a, _)| scope.get(a).copied()).collect();
         list.push(offset(&own));
     }
     list
 }
 
-fn lanes(kernel: &Kernel, domain: &Domain, tensor: &str, dims: &Dims, alignment: bool) -> Option<Witness> {
+fn lanes(kernel: &Kernel, domain: &Domain, access: &Access, dims: &Dims, alignment: bool) -> Option<Witness> {
     let mut found = None;
     vectors(domain, |lanes| {
         let roots: Vec<Option<Vec<i64>>> = lanes.iter().map(|l| domain.roots_at(l)).collect();
-        let at = |k: usize| roots[k].as_ref().map(|r| offsets(kernel, domain, r, tensor, dims));
+        let at = |k: usize| roots[k].as_ref().map(|r| offsets(kernel, domain, r, access, dims));
         if alignment {
             let count = lanes.len() as i64;
             if let Some(bad) = at(0).and_then(|list| list.into_iter().flatten().find(|o| o.rem_euclid(count) != 0)) {
@@ -160,7 +177,16 @@ fn uncovered(domain: &Domain) -> Option<Witness> {
     seen.iter().position(|s| !s).map(|at| format!("element {at} of {}", domain.stage))
 }
 
-fn out_of_bounds(kernel: &Kernel, tensor: &str, dims: &Dims) -> Result<Option<Witness>, TooManySteps> {
+/// The extents of a parameter, or of an intermediate's domain.
+fn sizes(kernel: &Kernel, tensor: &str, dims: &Dims) -> Vec<i64> {
+    match (kernel.parameter(tensor), kernel.equation(tensor)) {
+        (Some(parameter), _) => parameter.sizes(dims),
+        (None, Some(equation)) => equation.axes.iter().map(|(_, s)| s.value(dims)).collect(),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn out_of_bounds(kernel: &Kernel, access: &Access, dims: &Dims) -> Result<Option<Witness>, TooLarge> {
     let mut left = BUDGET;
     for equation in &kernel.equations {
         if kernel.parameter(&equation.targets[0]).is_none() {
@@ -177,10 +203,10 @@ fn out_of_bounds(kernel: &Kernel, tensor: &str, dims: &Dims) -> Result<Option<Wi
             let mut found = None;
             visit(kernel, &equation.value, &scope, dims, &mut |read| {
                 left = left.saturating_sub(1);
-                let sizes = kernel.parameter(read.tensor).map(|p| p.sizes(dims)).unwrap_or_default();
+                let sizes = sizes(kernel, read.tensor, dims);
                 let outside = read.indices.iter().zip(&sizes).any(|(i, s)| i.is_some_and(|i| i < 0 || i >= *s));
-                if read.tensor == tensor && !read.guarded && outside {
-                    found = Some(format!("{scope:?}: {tensor}{:?}", read.indices));
+                if access.is(read) && !read.guarded && outside {
+                    found = Some(format!("{scope:?}: {}{:?}", read.tensor, read.indices));
                 }
                 found.is_none() && left > 0
             });
@@ -188,7 +214,7 @@ fn out_of_bounds(kernel: &Kernel, tensor: &str, dims: &Dims) -> Result<Option<Wi
                 return Ok(found);
             }
             if left == 0 {
-                return Err(TooManySteps);
+                return Err(TooLarge);
             }
         }
     }

@@ -221,6 +221,9 @@ impl Check<'_> {
             diags.report(LoopInsideVector { axis: name.clone(), inside, span: vector.span, order });
             return;
         }
+        if vector.lanes == 1 {
+            return; // no vector: any element will do
+        }
         let before = diags.found().len();
         self.guards(vector, diags);
         let mut reported = Vec::new();
