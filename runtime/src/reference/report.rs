@@ -291,10 +291,14 @@ impl fmt::Display for Admissible {
 impl fmt::Display for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { elements, exact, worst } = self;
+        let noun = if *elements == 1 { "element" } else { "elements" };
+        if exact == elements {
+            return write!(f, "{elements} {noun}, all exact");
+        }
+        let percent = worst * 100.0;
         write!(
             f,
-            "{elements} elements admissible, {exact} of them with one choice; {:.0} % of the bound used",
-            worst * 100.0
+            "{elements} {noun} admissible, {exact} of them exact, the others within {percent:.0} % of their bounds"
         )
     }
 }
