@@ -184,6 +184,13 @@ schedule! {
         schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
     }
 
+    /// Facts that fix a size only because it is not 0.
+    kernel Fixed(x: f32[M, N]) -> (y: f32[M])
+    where N % 4 == 0, N <= 7
+    {
+        y[i] = sum(|j| x[i, j]);
+    }
+
     /// A size that only a fact tells, and one that is another's double.
     kernel Told(x: f32[Q, K]) -> (y: f32[P])
     where P == 2 * Q, K == 6
@@ -329,6 +336,11 @@ fn empty_tensors_launch_nothing_and_empty_reductions_write_their_identity() {
 #[test]
 fn an_empty_input_of_a_full_output_is_refused() {
     for device in devices() {
+        let (four, none) = (tensor(&device, [3, 4], 24, |v| v), tensor(&device, [3, 0], 24, |v| v));
+        check!(device: Fixed(four) -> y: f32 = [3]);
+        let mut y = Tensor::<f32, 1>::uninit(&device, [3]).expect("allocation");
+        let refusal = Fixed { x: &none, y: &mut y }.launch(&device).expect_err("the code takes N to be 4");
+        assert!(refusal.to_string().contains("N >= 1"), "{refusal}");
         let (none, one) = (tensor(&device, [0], 22, |v| v), tensor(&device, [1], 22, |v| v));
         let x = tensor(&device, [40], 23, |v| v);
         check!(device: First(one, x) -> y: f32 = [40]);

@@ -23,9 +23,15 @@ pub fn requirements(program: &Program, facts: &Facts) -> Vec<Constraint> {
     };
     let open: Vec<u16> = (0..program.dims.len() as u16)
         .filter(|d| program.dims[usize::from(*d)].kind == DimKind::Size && !says_positive(*d))
-        .filter(|d| facts.normal(&Expr::var(u32::from(*d))).as_constant().is_none())
         .collect();
     let constraints: Vec<Constraint> = program.facts.iter().map(|f| f.constraint.clone()).collect();
+    // Facts such as `N % 4 == 0, N <= 7` fix a size only because it is not 0, and the code relies on it.
+    let relaxed = Facts::with_zeros(&program.dims, &constraints, &open);
+    let same = |d: &u16| {
+        let size = Expr::var(u32::from(*d));
+        relaxed.as_ref().is_ok_and(|r| r.normal(&size) == facts.normal(&size))
+    };
+    let (open, mut needed): (Vec<u16>, Vec<u16>) = open.into_iter().partition(same);
     let safe = |zeros: &[u16]| match Facts::with_zeros(&program.dims, &constraints, zeros) {
         Ok(facts) => {
             let mut found = Diagnostics::new();
@@ -34,14 +40,15 @@ pub fn requirements(program: &Program, facts: &Facts) -> Vec<Constraint> {
         }
         Err(_) => false,
     };
-    if safe(&open) {
-        return Vec::new();
+    if !safe(&open) {
+        let (harmless, harmful): (Vec<u16>, Vec<u16>) = open.into_iter().partition(|d| safe(&[*d]));
+        needed.extend(harmful);
+        // Each by itself is harmless; together they might not be.
+        if !safe(&harmless) {
+            needed.extend(harmless);
+        }
     }
-    let (harmless, mut needed): (Vec<u16>, Vec<u16>) = open.into_iter().partition(|d| safe(&[*d]));
-    // Each by itself is harmless; together they might not be.
-    if !safe(&harmless) {
-        needed.extend(harmless);
-    }
+    needed.sort_unstable();
     let requirement = |d: u16| Constraint {
         lhs: Size::dim(d),
         relation: Relation::Ge,
