@@ -184,6 +184,13 @@ schedule! {
         schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
     }
 
+    /// A comparison with a number from memory that may be read on one side only.
+    kernel Lengths(x: f32[N], len: i32[3]) -> (y: f32[N])
+    {
+        y[i] = if i < 3 && i < N { if i < len[i] { x[i] } else { -1.0 } } else { 2.0 };
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+    }
+
     /// Facts that fix a size only because it is not 0.
     kernel Fixed(x: f32[M, N]) -> (y: f32[M])
     where N % 4 == 0, N <= 7
@@ -272,6 +279,17 @@ fn what_is_read_under_a_condition_stays_there() {
             let (x, w) = (tensor(&device, [n], 17, |v| v), tensor(&device, [5], 18, |v| v));
             let z = tensor(&device, [3, k], 19, |v| v);
             check!(device: Guarded(x, w, z) -> y: f32 = [n], s: f32 = [n]);
+        }
+    }
+}
+
+#[test]
+fn comparisons_with_memory_stay_where_they_are_safe() {
+    for device in devices() {
+        for n in [1, 3, 40] {
+            let x = tensor(&device, [n], 25, |v| v);
+            let len = Tensor::from_slice(&device, &[1, 0, 3], [3]).expect("allocation");
+            check!(device: Lengths(x, len) -> y: f32 = [n]);
         }
     }
 }

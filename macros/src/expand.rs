@@ -4,7 +4,7 @@
 //! completion.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 use tilewright_compiler::Compiled;
 use tilewright_compiler::syntax::{TokenBuffer, ast, is_rust_name};
 use tilewright_kernel::algorithm::Algorithm;
@@ -73,7 +73,6 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     } else {
         quote!(#[allow(dead_code)])
     };
-    let hidden = format_ident!("arguments");
     quote! {
         #docs
         #allow
@@ -92,7 +91,7 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
             /// # Errors
             /// The first check that fails, with the values.
             pub fn launch(self, on: impl ::core::convert::AsRef<#krate::Stream>) -> #krate::Result<()> {
-                #krate::__private::launch(Self::KERNEL, &self.#hidden(), on.as_ref())
+                #krate::__private::launch(Self::KERNEL, &self.arguments(), on.as_ref())
             }
 
             /// Checks the arguments once, for many launches.
@@ -100,7 +99,7 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
             /// # Errors
             /// The first check that fails, with the values.
             pub fn prepare(self, on: impl ::core::convert::AsRef<#krate::Stream>) -> #krate::Result<#krate::Prepared<'m>> {
-                #krate::__private::prepare(Self::KERNEL, &self.#hidden(), on.as_ref())
+                #krate::__private::prepare(Self::KERNEL, &self.arguments(), on.as_ref())
             }
 
             /// Evaluates the algorithm on the host, without the schedule: the values that any admissible output takes.
@@ -108,10 +107,10 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
             /// # Errors
             /// As [`launch`](Self::launch).
             pub fn reference(self) -> #krate::Result<#krate::Reference> {
-                #krate::__private::reference(Self::KERNEL, &self.#hidden())
+                #krate::__private::reference(Self::KERNEL, &self.arguments())
             }
 
-            fn #hidden(self) -> [#krate::__private::Arg<'m>; #count] {
+            fn arguments(self) -> [#krate::__private::Arg<'m>; #count] {
                 #arguments
             }
         }

@@ -185,13 +185,9 @@ fn children(program: &Program, id: ValueId) -> (Vec<ValueId>, Vec<IndexId>) {
 
 /// The values that an index is computed from.
 pub(super) fn index_values(program: &Program, id: IndexId) -> Vec<ValueId> {
-    match program.algorithm.indices.get(id as usize).copied() {
-        None | Some(Index::Literal(_) | Index::Dim(_) | Index::Axis(_)) => Vec::new(),
-        Some(Index::Value(v)) => vec![v],
-        Some(Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b)) => {
-            [index_values(program, a), index_values(program, b)].concat()
-        }
-    }
+    let mut list = Vec::new();
+    program.algorithm.index_values(id, &mut list);
+    list
 }
 
 impl Walker<'_> {

@@ -106,17 +106,19 @@ pub struct VectorWidth {
     pub axis: String,
     /// Its extent.
     pub lanes: i128,
+    /// Most lanes, a power of two.
+    pub limit: i128,
     /// Where.
     pub span: Span,
 }
 
 impl IntoDiagnostic for VectorWidth {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, lanes, span } = self;
+        let Self { axis, lanes, limit, span } = self;
         Diagnostic::new(
             Code::TW0403,
             span,
-            format!("a vector has 1, 2, 4, 8, 16, 32 or 64 lanes; `{axis}` has {lanes}"),
+            format!("the lanes of a vector are a power of two up to {limit}; `{axis}` has {lanes}"),
         )
         .note("an access instruction moves a power of two of elements, up to 16 bytes; longer vectors use several")
         .help("split by a power of two and vectorise the inner part")
@@ -192,6 +194,8 @@ pub struct AccumulatorExtent {
     pub extent: String,
     /// Number of accumulators, if it is known and too large.
     pub count: Option<i128>,
+    /// Most accumulators of a thread.
+    pub limit: i128,
     /// The reduction axis around it.
     pub around: String,
     /// Where the axis was introduced.
@@ -202,7 +206,7 @@ pub struct AccumulatorExtent {
 
 impl IntoDiagnostic for AccumulatorExtent {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, extent, count, around, span, order } = self;
+        let Self { axis, extent, count, limit, around, span, order } = self;
         let title = match count {
             Some(count) => format!("the loop over `{axis}` inside the loop over `{around}` needs {count} accumulators"),
             None => format!(
@@ -210,7 +214,7 @@ impl IntoDiagnostic for AccumulatorExtent {
             ),
         };
         Diagnostic::new(Code::TW0406, span, title)
-            .note("each element of the inner loop keeps an accumulator in registers; at most 256 fit")
+            .note(format!("each element of the inner loop keeps an accumulator in registers; at most {limit} fit"))
             .help(format!("put the reduction innermost: `reorder {};`", order.join(", ")))
     }
 }

@@ -162,6 +162,7 @@ impl Facts {
 #[cfg(test)]
 mod tests {
     use super::super::expr::Expr;
+    use super::super::facts::Contradiction;
     use super::*;
     use tilewright_kernel::info::{Dim, DimKind};
     use tilewright_kernel::size::{Constraint, Relation, Size, SizeOp};
@@ -188,8 +189,6 @@ mod tests {
         let odd = fact(&Size::binary(SizeOp::Mod, &Size::dim(0), &Size::constant(4)), Relation::Eq, &Size::constant(1));
         assert_eq!(Facts::new(&dims(&["N"]), &[multiple(0, 8), odd]).unwrap_err(), Contradiction { fact: 1 });
     }
-
-    use super::super::facts::Contradiction;
 
     #[test]
     fn equalities_are_solved() {

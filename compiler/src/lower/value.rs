@@ -198,7 +198,7 @@ impl Values<'_> {
                 | Value::Reduce { .. }
                 | Value::Fold { .. }
                 | Value::Binary(Binary::Div | Binary::Rem, ..)
-        ) || crate::schedule::operands(algorithm, id).into_iter().any(|v| self.has_effects(v))
+        ) || algorithm.operands(id).into_iter().any(|v| self.has_effects(v))
     }
 
     /// `x && y` or `x || y`; the second operand only where the first does not decide.

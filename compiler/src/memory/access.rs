@@ -137,7 +137,7 @@ impl Collector<'_> {
             Value::Read { source, indices, or } => {
                 let list = &algorithm.index_lists[indices.range()];
                 let exprs: Vec<Expr> = list.iter().map(|i| index(self.program, *i, scope)).collect();
-                for operand in crate::schedule::operands(algorithm, id) {
+                for operand in algorithm.operands(id) {
                     self.value(operand, scope)?;
                 }
                 match source {
@@ -166,7 +166,7 @@ impl Collector<'_> {
                         self.next += 1;
                     }
                 }
-                for operand in crate::schedule::operands(algorithm, id) {
+                for operand in algorithm.operands(id) {
                     self.value(operand, &inner)?;
                 }
             }
@@ -184,7 +184,7 @@ impl Collector<'_> {
                 self.conditional = outer;
             }
             _ => {
-                for operand in crate::schedule::operands(algorithm, id) {
+                for operand in algorithm.operands(id) {
                     self.value(operand, scope)?;
                 }
             }

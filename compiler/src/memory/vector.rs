@@ -27,6 +27,8 @@ use crate::syntax::Span;
 use tilewright_kernel::info::DimKind;
 use tilewright_kernel::size::{Constraint, Relation, Size, SizeOp};
 
+/// Most lanes of a vectorised axis: four accesses of 16 one-byte elements, or sixteen of 4 words.
+const LANE_LIMIT: i128 = 64;
 /// Steps that one witness search may take.
 const SEARCH_STEPS: u64 = 6_000;
 
@@ -132,7 +134,6 @@ impl Vector {
         if by.vars().contains(&self.var) {
             return None;
         }
-        let lane = Expr::var(self.var);
         let base = of.substitute(&|v| (v == self.var).then(|| Expr::constant(0)));
         let moving = of.sub(&base);
         if moving == Expr::constant(0) {
@@ -147,7 +148,7 @@ impl Vector {
         if facts.proves_multiple(&base, run) && facts.proves_multiple(by, run) {
             return Some(base.floor_div(by));
         }
-        let last = lane.scale(0).add(&base).add(&Expr::constant(term.coefficient * (self.lanes - 1)));
+        let last = base.add(&Expr::constant(term.coefficient * (self.lanes - 1)));
         let inside = symbolic.proves_nonnegative(facts, &base)
             && symbolic.proves_nonnegative(facts, &by.sub(&last).sub(&Expr::constant(1)));
         inside.then(|| Expr::constant(0))
@@ -233,8 +234,8 @@ impl Check<'_> {
             }
         }
         let lanes = vector.lanes;
-        if diags.found().len() == before && !(lanes > 0 && lanes <= 64 && lanes & (lanes - 1) == 0) {
-            diags.report(VectorWidth { axis: name.clone(), lanes, span: vector.span });
+        if diags.found().len() == before && !(lanes > 0 && lanes <= LANE_LIMIT && lanes & (lanes - 1) == 0) {
+            diags.report(VectorWidth { axis: name.clone(), lanes, limit: LANE_LIMIT, span: vector.span });
         }
     }
 

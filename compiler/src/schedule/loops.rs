@@ -37,6 +37,7 @@ pub fn check_loops(program: &Program, facts: &Facts, stage: &Stage, diags: &mut 
                     axis: domain.axes[*axis].name.clone(),
                     extent: extent.show(&|v| program.dim_name(v as u16).to_owned()),
                     count: known.map(|_| count),
+                    limit: ACCUMULATOR_LIMIT,
                     around: domain.axes[sequence[first]].name.clone(),
                     span: domain.axes[*axis].span,
                     order: data.iter().chain(&terms).map(|a| domain.axes[*a].name.clone()).collect(),

@@ -170,8 +170,8 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
 fn wide_arithmetic(algorithm: &Algorithm, index: Index) -> bool {
     let (Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b)) = index else { return false };
     let mut read = Vec::new();
-    index_values(algorithm, a, &mut read);
-    index_values(algorithm, b, &mut read);
+    algorithm.index_values(a, &mut read);
+    algorithm.index_values(b, &mut read);
     let literal = |i: IndexId| match algorithm.indices[i as usize] {
         Index::Literal(c) => c.unsigned_abs() > 1 << 24,
         _ => false,
@@ -209,7 +209,7 @@ fn outermost_reductions(algorithm: &Algorithm, value: ValueId, found: &mut Vec<V
         }
         return;
     }
-    for operand in operands(algorithm, value) {
+    for operand in algorithm.operands(value) {
         outermost_reductions(algorithm, operand, found);
     }
 }
@@ -229,42 +229,7 @@ fn is_conditional(algorithm: &Algorithm, value: ValueId, sought: ValueId, inside
         Value::Binary(Binary::And | Binary::Or, first, second) => {
             is_conditional(algorithm, first, sought, inside) || is_conditional(algorithm, second, sought, true)
         }
-        _ => operands(algorithm, value).into_iter().any(|v| is_conditional(algorithm, v, sought, inside)),
-    }
-}
-
-/// The values that a value is made of, other than through equations and axis bounds.
-pub fn operands(algorithm: &Algorithm, value: ValueId) -> Vec<ValueId> {
-    match algorithm.values[value as usize] {
-        Value::Literal(_) | Value::Scalar(_) | Value::FromIndex(_) | Value::CompareIndex(..) | Value::Variable(_) => {
-            vec![]
-        }
-        Value::Unary(_, a) | Value::Cast(a) | Value::Component { fold: a, .. } => vec![a],
-        Value::Binary(_, a, b) | Value::Compare(_, a, b) => vec![a, b],
-        Value::Fma(a, b, c) | Value::Select(a, b, c) => vec![a, b, c],
-        Value::Read { indices, or, .. } => {
-            let mut list: Vec<ValueId> = or.into_iter().collect();
-            for index in &algorithm.index_lists[indices.range()] {
-                index_values(algorithm, *index, &mut list);
-            }
-            list
-        }
-        Value::Reduce { body, .. } => vec![body],
-        Value::Fold { states, .. } => {
-            algorithm.folds[states.range()].iter().flat_map(|s| [s.init, s.step].into_iter().chain(s.merge)).collect()
-        }
-    }
-}
-
-/// The values that an index reads.
-fn index_values(algorithm: &Algorithm, index: IndexId, list: &mut Vec<ValueId>) {
-    match algorithm.indices[index as usize] {
-        Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => {}
-        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
-            index_values(algorithm, a, list);
-            index_values(algorithm, b, list);
-        }
-        Index::Value(v) => list.push(v),
+        _ => algorithm.operands(value).into_iter().any(|v| is_conditional(algorithm, v, sought, inside)),
     }
 }
 
