@@ -207,6 +207,14 @@ impl Warp {
             | Op::Atomic(_)
             | Op::Fence { .. }
             | Op::Activemask { .. }
+            | Op::ThreadCopy(_)
+            | Op::CommitCopies
+            | Op::WaitCopies { .. }
+            | Op::Mbarrier(_)
+            | Op::Mma(_)
+            | Op::MatrixAccess(_)
+            | Op::MatrixTranspose { .. }
+            | Op::FragmentAccess(_)
             | Op::Collective { .. }
             | Op::Barrier(_)
             | Op::Branch { .. }

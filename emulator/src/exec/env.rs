@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tilewright_ptx::SpecialReg;
 
+use super::copy::Copies;
 use crate::counters::Counters;
 use crate::decode::Kernel;
 use crate::launch::Options;
+use crate::mbarrier::Mbarriers;
 use crate::memory::device::{Allocation, Memory};
 use crate::memory::region::Regions;
 use crate::memory::undo::Undo;
@@ -78,6 +80,11 @@ pub(crate) struct Env<'a> {
     pub clocks: Clocks,
     pub lines: Lines,
     pub barriers: Barriers,
+    pub mbarriers: Mbarriers,
+    /// Copies on their way.
+    pub copies: Copies,
+    /// Draws made, for the next one.
+    draws: u64,
     /// Warp instructions executed by the CTA, which is also its clock.
     pub time: u64,
     /// Whether the CTA has used a fence or acquire/release beyond its own scope.
@@ -117,6 +124,9 @@ impl<'a> Env<'a> {
             clocks: Clocks::default(),
             lines: Lines::default(),
             barriers: Barriers::default(),
+            mbarriers: Mbarriers::default(),
+            copies: Copies::default(),
+            draws: 0,
             time: 0,
             synchronises: false,
             warp: 0,
@@ -143,6 +153,9 @@ impl<'a> Env<'a> {
         self.clocks.reset(self.cx.warps());
         self.lines.reset();
         self.barriers.reset(self.cx.warps());
+        self.mbarriers.reset(self.cx.warps());
+        self.copies.reset(self.cx.warps());
+        self.draws = 0;
         self.time = 0;
         self.synchronises = false;
     }
@@ -189,6 +202,17 @@ impl<'a> Env<'a> {
             // Given slots of another kind when they were decoded.
             IsExplicitCluster | Gridid | Clock | ClockHi | Clock64 | Globaltimer | GlobaltimerLo | GlobaltimerHi => 0,
         }
+    }
+
+    /// A number that depends on the seed, the CTA and how many were drawn: what asynchronous work does when.
+    pub fn draw(&mut self) -> u64 {
+        self.draws += 1;
+        let mut z = self.cx.options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ self.cta_number.wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            ^ self.draws.wrapping_mul(0x94d0_49bb_1331_11eb);
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
     }
 
     pub fn thread(&self, lane: u32) -> Thread {

@@ -9,11 +9,15 @@ mod access;
 mod alu;
 mod atomic;
 mod collective;
+mod copy;
 pub(crate) mod env;
 mod global;
+mod matrix;
+mod mbarrier;
 mod shared;
 mod small;
 
+pub(crate) use copy::Copies;
 pub(crate) use global::report_cross;
 
 use crate::decode::Kernel;
@@ -312,8 +316,9 @@ impl Warp {
                     Ok(Flow::Jump(target)) => pc = target,
                     Ok(other) => {
                         self.fragments[index] = Fragment { pc, mask, wait: Wait::None };
+                        let yields = matches!(other, Flow::Yield);
                         self.leave(index, run, other);
-                        if matches!(code[pc as usize].op, Op::Yield) {
+                        if yields {
                             return Stop::Slice;
                         }
                         continue 'fragments;
@@ -440,6 +445,26 @@ impl Warp {
             Op::Load(access) => self.load(env, pc, &access, run)?,
             Op::Store(access) => self.store(env, pc, &access, run)?,
             Op::Atomic(atomic) => self.atomic(env, pc, &atomic, run)?,
+            Op::ThreadCopy(ref copy) => self.copy_async(env, pc, copy, run)?,
+            Op::CommitCopies => env.copies.commit(env.warp, run),
+            Op::WaitCopies { keep } => self.wait_copies(env, run, keep)?,
+            Op::Mbarrier(ref op) => return self.mbarrier(env, pc, op, run),
+            Op::Mma(_) | Op::MatrixAccess(_) | Op::MatrixTranspose { .. } | Op::FragmentAccess(_) => {
+                // All lanes of the warp, at one instruction.
+                if run != self.live {
+                    return Ok(Flow::Park(run, Wait::Warp));
+                }
+                if !self.whole_warp(env, pc) {
+                    return Err(Halt);
+                }
+                match inst.op {
+                    Op::Mma(ref mma) => self.mma(env, mma),
+                    Op::MatrixAccess(ref access) => self.matrix_access(env, pc, access)?,
+                    Op::FragmentAccess(ref access) => self.fragment_access(env, pc, access)?,
+                    Op::MatrixTranspose { d, a } => self.transpose_matrix(d, a),
+                    _ => {}
+                }
+            }
             Op::Collective { op, members } => return self.collective(env, pc, op, members, run),
             Op::Barrier(barrier) => return self.barrier(env, pc, &barrier, run),
             Op::Fence { wide } => env.synchronises |= wide,
@@ -466,6 +491,19 @@ impl Warp {
             _ => self.alu(&inst.op, run, env.cx.options.perturb),
         }
         Ok(Flow::Next)
+    }
+
+    /// Whether all 32 lanes are there, as matrix instructions need; a finding otherwise.
+    fn whole_warp(&self, env: &mut Env<'_>, pc: u32) -> bool {
+        let missing = !self.live;
+        if missing == 0 {
+            return true;
+        }
+        let why = if self.exist & missing != 0 { "have exited" } else { "do not exist in this block" };
+        let detail = format!("the instruction takes all 32 lanes of the warp; lanes {missing:#010x} {why}");
+        let lane = self.live.trailing_zeros();
+        env.report(Kind::CollectiveMisuse, pc, Facts { lane, detail, fatal: true, ..Facts::default() });
+        false
     }
 
     #[cold]

@@ -78,7 +78,7 @@ impl Lowering<'_> {
             | Synchronization::MbarrierArriveDrop
             | Synchronization::MbarrierTestWait
             | Synchronization::MbarrierTryWait
-            | Synchronization::MbarrierPendingCount => refuse("mbarriers are not supported yet"),
+            | Synchronization::MbarrierPendingCount => self.mbarriers(op, inst),
         }
     }
 

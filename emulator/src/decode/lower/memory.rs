@@ -11,7 +11,7 @@ use crate::num::float::{FloatMode, FloatType};
 
 impl Lowering<'_> {
     /// The state space of a memory instruction.
-    fn space(&self, inst: &Source, operand: &Operand) -> Lowered<Space> {
+    pub(super) fn space(&self, inst: &Source, operand: &Operand) -> Lowered<Space> {
         let symbol = match operand {
             Operand::Address(address) => match address.base {
                 AddressBase::Symbol(symbol) => self.space_of(symbol),
@@ -41,7 +41,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn address(&mut self, operand: &Operand) -> Lowered<Address> {
+    pub(super) fn address(&mut self, operand: &Operand) -> Lowered<Address> {
         let Operand::Address(address) = operand else { return refuse("an address is expected") };
         Ok(match address.base {
             AddressBase::Reg(reg) => Address { base: Some(self.reg(reg)?), offset: address.offset },
@@ -53,7 +53,7 @@ impl Lowering<'_> {
     }
 
     /// Data operands into the list: one for a scalar, the elements of a vector.
-    fn data(&mut self, operand: &Operand, ty: ScalarType, count: usize) -> Lowered<Vec<Option<Slot>>> {
+    pub(super) fn data(&mut self, operand: &Operand, ty: ScalarType, count: usize) -> Lowered<Vec<Option<Slot>>> {
         let one = std::slice::from_ref(operand);
         let elements = match operand {
             Operand::Vector(elements) => elements.as_slice(),
@@ -66,7 +66,7 @@ impl Lowering<'_> {
         elements.iter().map(|e| if *e == Operand::Sink { Ok(None) } else { self.value(e, ty).map(Some) }).collect()
     }
 
-    fn push(&mut self, slots: impl IntoIterator<Item = Option<Slot>>) -> u32 {
+    pub(super) fn push(&mut self, slots: impl IntoIterator<Item = Option<Slot>>) -> u32 {
         let first = self.kernel.data.len() as u32;
         self.kernel.data.extend(slots);
         first

@@ -5,7 +5,9 @@ mod arith;
 mod compare;
 mod control;
 mod convert;
+mod copy;
 mod logic;
+mod matrix;
 mod memory;
 
 use std::collections::BTreeMap;
@@ -365,8 +367,8 @@ impl<'a> Lowering<'a> {
             Family::Synchronization(op) => self.synchronization(op, inst),
             Family::Warp(op) => self.warp(op, inst),
             Family::Control(op) => self.control(op, inst),
-            Family::AsyncCopy(_) => refuse("asynchronous copies are not supported yet"),
-            Family::Matrix(_) => refuse("matrix instructions are not supported yet"),
+            Family::AsyncCopy(op) => self.async_copy(op, inst),
+            Family::Matrix(op) => self.matrix(op, inst),
         }
     }
 
@@ -537,6 +539,10 @@ fn class(inst: &Source) -> Class {
     match inst.op {
         Family::Memory(_) | Family::Atomic(_) | Family::AsyncCopy(_) => Class::Memory,
         Family::Synchronization(_) | Family::Warp(_) => Class::Sync,
+        Family::Matrix(op) if op == tilewright_ptx::isa::Matrix::Mma || op == tilewright_ptx::isa::Matrix::WmmaMma => {
+            Class::Tensor
+        }
+        Family::Matrix(_) => Class::Memory,
         Family::Control(_) => Class::Control,
         Family::Convert(tilewright_ptx::isa::Convert::Mov) => Class::Integer,
         Family::Convert(_) => Class::Convert,

@@ -1,7 +1,9 @@
 //! Decoded instructions: what the executor matches on. Operands are register slots; immediates and special registers have slots too. What
 //! families of instructions say besides their operands is in `lane`, `memory` and `sync`.
 
+mod copy;
 mod lane;
+mod matrix;
 mod memory;
 mod sync;
 
@@ -10,7 +12,9 @@ use crate::num::approx::Approx;
 use crate::num::cvt::Cvt;
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, NumberClass};
 
+pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
+pub use matrix::{FragmentAccess, MatrixAccess, Mma};
 pub use memory::{Access, Address, Atomic, AtomicFn, Space, Strength};
 pub use sync::{Barrier, BarrierKind, Clock, Collective, Redux, Shuffle, Vote};
 
@@ -372,6 +376,28 @@ pub enum Op {
         members: Narrow,
     },
     Barrier(Barrier),
+
+    /// `cp.async`.
+    ThreadCopy(ThreadCopy),
+    /// `cp.async.commit_group`.
+    CommitCopies,
+    /// `cp.async.wait_group`, or `wait_all` without a number.
+    WaitCopies {
+        keep: Option<u32>,
+    },
+    /// An instruction on an mbarrier.
+    Mbarrier(MbarrierOp),
+    /// `mma`, `wmma.mma`.
+    Mma(Mma),
+    /// `ldmatrix`, `stmatrix`.
+    MatrixAccess(MatrixAccess),
+    /// `movmatrix.trans`.
+    MatrixTranspose {
+        d: Narrow,
+        a: Narrow,
+    },
+    /// `wmma.load`, `wmma.store`.
+    FragmentAccess(FragmentAccess),
 
     Branch {
         target: u32,
