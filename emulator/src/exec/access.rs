@@ -223,6 +223,11 @@ impl Warp {
         Ok(())
     }
 
+    /// Bytes of local memory: those of the kernel, and the frames of functions.
+    fn local_size(&self, env: &Env<'_>) -> u64 {
+        u64::from(env.cx.kernel.local_bytes).max(4 * self.local.len() as u64 * u64::from(self.has_frames()))
+    }
+
     fn load_local(
         &mut self,
         env: &mut Env<'_>,
@@ -231,7 +236,7 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Local, u64::from(env.cx.kernel.local_bytes), addresses, run)?;
+        self.check_small(env, shape, Space::Local, self.local_size(env), addresses, run)?;
         count_local(env, shape, run);
         for lane in lanes(run) {
             for n in 0..usize::from(shape.count) {
@@ -263,7 +268,7 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Local, u64::from(env.cx.kernel.local_bytes), addresses, run)?;
+        self.check_small(env, shape, Space::Local, self.local_size(env), addresses, run)?;
         count_local(env, shape, run);
         for lane in lanes(run) {
             for n in 0..usize::from(shape.count) {
@@ -293,7 +298,7 @@ impl Warp {
         let cx = env.cx;
         let (words, size) = match space {
             Space::Param => (&cx.params[..], u64::from(cx.kernel.param_bytes)),
-            _ => (cx.constants, cx.constants.len() as u64 * 4),
+            _ => (&cx.constants[..], cx.kernel.constant_bytes()),
         };
         self.check_small(env, shape, space, size, addresses, run)?;
         for n in 0..usize::from(shape.count) {

@@ -219,6 +219,8 @@ impl Warp {
             | Op::Barrier(_)
             | Op::Branch { .. }
             | Op::BranchTable { .. }
+            | Op::Call { .. }
+            | Op::Return
             | Op::Exit
             | Op::Trap
             | Op::Nop

@@ -31,7 +31,7 @@ pub(crate) struct Cx<'a> {
     /// Parameter bytes as words.
     pub params: Vec<u32>,
     /// The module's constants as words.
-    pub constants: &'a [u32],
+    pub constants: Vec<u32>,
     pub regions: Regions,
     pub allocations: Vec<Arc<Allocation>>,
     pub grid: [u32; 3],
@@ -42,6 +42,8 @@ pub(crate) struct Cx<'a> {
     pub undo: Option<Undo>,
     /// Between-CTA races, if tracked.
     pub cross: Option<Cross>,
+    /// Bytes that the stacks of calls take.
+    pub stacks: AtomicU64,
     /// Warp instructions left for the whole launch.
     pub budget: AtomicU64,
     /// Set when a CTA found something: the others may stop, as the launch is run again.
@@ -213,6 +215,24 @@ impl<'a> Env<'a> {
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
+    }
+
+    /// A byte of global memory or of constants at a generic address, without any check: for messages.
+    pub fn byte(&self, address: u64) -> Option<u8> {
+        use crate::memory::region::{CONST_WINDOW, WINDOW};
+        let word = match address.checked_sub(CONST_WINDOW) {
+            Some(at) if at < WINDOW => *self.cx.constants.get(at as usize / 4)?,
+            _ => {
+                let at = self.cx.allocations.partition_point(|a| a.base <= address).checked_sub(1)?;
+                let allocation = &self.cx.allocations[at];
+                let offset = address - allocation.base;
+                if offset >= allocation.bytes {
+                    return None;
+                }
+                allocation.load(offset as usize / 4)
+            }
+        };
+        Some((word >> (8 * (address % 4))) as u8)
     }
 
     pub fn thread(&self, lane: u32) -> Thread {

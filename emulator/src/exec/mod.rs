@@ -8,6 +8,7 @@
 mod access;
 mod alu;
 mod atomic;
+mod call;
 mod collective;
 mod copy;
 pub(crate) mod env;
@@ -17,7 +18,6 @@ mod mbarrier;
 mod shared;
 mod small;
 
-pub(crate) use copy::Copies;
 pub(crate) use global::report_cross;
 
 use crate::decode::Kernel;
@@ -68,6 +68,8 @@ pub(crate) struct Warp {
     pub local: Vec<Row>,
     /// Initialised bytes of local memory, four bits a word.
     pub local_initialised: Vec<[u8; LANES]>,
+    /// Calls that have not returned.
+    stacks: call::Stacks,
     /// Lanes of the warp that exist.
     pub exist: Mask,
     /// Lanes that have not exited.
@@ -121,7 +123,7 @@ impl Warp {
         self.exist = if count == 32 { Mask::MAX } else { (1 << count) - 1 };
         self.live = self.exist;
         self.fragments.clear();
-        self.fragments.push(Fragment { pc: 0, mask: self.exist, wait: Wait::None });
+        self.fragments.push(Fragment { pc: kernel.start, mask: self.exist, wait: Wait::None });
         self.turn = TURN;
         self.favour = 0;
         self.carry = 0;
@@ -157,6 +159,7 @@ impl Warp {
         self.local.resize(words, [crate::memory::device::POISON; LANES]);
         self.local_initialised.clear();
         self.local_initialised.resize(words, [0; LANES]);
+        self.stacks.reset(kernel);
         for (special, slot) in &kernel.specials {
             // Most special registers are the same in every CTA, and warps are used again with the same number.
             if fresh || Env::depends_on_cta(*special) {
@@ -434,6 +437,8 @@ impl Warp {
                 env.counters.divergent_branches += 1;
                 return Ok(Flow::Scatter(parts));
             }
+            Op::Call { site } => return self.call(env, pc, site, mask, run),
+            Op::Return => return Ok(self.return_from(env, mask, run)),
             Op::Exit => return Ok(Flow::Exit(run)),
             Op::Trap => {
                 let lane = run.trailing_zeros();

@@ -22,7 +22,11 @@ impl Lowering<'_> {
                 self.emit(Op::BranchTable { index, first: 0, count: 0 });
                 Ok(())
             }
-            Control::Call => refuse("device functions are not supported yet"),
+            Control::Call => self.call(inst),
+            Control::Ret if self.frame.is_some() => {
+                self.emit(Op::Return);
+                Ok(())
+            }
             Control::Ret | Control::Exit => {
                 self.emit(Op::Exit);
                 Ok(())

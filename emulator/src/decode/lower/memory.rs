@@ -12,13 +12,11 @@ use crate::num::float::{FloatMode, FloatType};
 impl Lowering<'_> {
     /// The state space of a memory instruction.
     pub(super) fn space(&self, inst: &Source, operand: &Operand) -> Lowered<Space> {
-        let symbol = match operand {
-            Operand::Address(address) => match address.base {
-                AddressBase::Symbol(symbol) => self.space_of(symbol),
-                _ => None,
-            },
+        let named = match operand {
+            Operand::Address(tilewright_ptx::Address { base: AddressBase::Symbol(symbol), .. }) => Some(*symbol),
             _ => None,
         };
+        let symbol = named.and_then(|symbol| self.space_of(symbol));
         let space = match inst.space() {
             Some(StateSpace::SharedCluster) => return refuse("clusters are not supported yet"),
             Some(space) => Some(space.base()),
@@ -36,6 +34,10 @@ impl Lowering<'_> {
             Some(StateSpace::Shared) => Ok(Space::Shared),
             Some(StateSpace::Local) => Ok(Space::Local),
             Some(StateSpace::Const) => Ok(Space::Const),
+            // Parameters of device functions and of calls are in the frame.
+            Some(StateSpace::Param) if inst.space() != Some(StateSpace::ParamEntry) && self.is_in_frame(named) => {
+                Ok(Space::Local)
+            }
             Some(StateSpace::Param) => Ok(Space::Param),
             Some(other) => refuse(format!("state space .{} is not supported here", other.text())),
         }
@@ -46,7 +48,8 @@ impl Lowering<'_> {
         Ok(match address.base {
             AddressBase::Reg(reg) => Address { base: Some(self.reg(reg)?), offset: address.offset },
             AddressBase::Symbol(symbol) => {
-                Address { base: None, offset: (self.place(symbol)? as i64).wrapping_add(address.offset) }
+                let base = self.frame_base(symbol).map(Slot::Wide);
+                Address { base, offset: (self.place(symbol)? as i64).wrapping_add(address.offset) }
             }
             AddressBase::Absolute => Address { base: None, offset: address.offset },
         })
@@ -80,7 +83,7 @@ impl Lowering<'_> {
                 let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
                 let space = self.space(inst, self.operand(inst, 0)?)?;
                 if space == Space::Param {
-                    return refuse("device functions are not supported yet");
+                    return refuse("a kernel's parameters cannot be written");
                 }
                 let address = self.address(self.operand(inst, 0)?)?;
                 let slots = self.data(self.operand(inst, 1)?, ty, count)?;

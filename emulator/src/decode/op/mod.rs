@@ -1,6 +1,7 @@
 //! Decoded instructions: what the executor matches on. Operands are register slots; immediates and special registers have slots too. What
 //! families of instructions say besides their operands is in `lane`, `memory` and `sync`.
 
+mod call;
 mod copy;
 mod lane;
 mod matrix;
@@ -12,6 +13,7 @@ use crate::num::approx::Approx;
 use crate::num::cvt::Cvt;
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, NumberClass};
 
+pub use call::{CallSite, Callee, Passed, Target};
 pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
 pub use matrix::{FragmentAccess, MatrixAccess, Mma};
@@ -408,6 +410,12 @@ pub enum Op {
         first: u32,
         count: u32,
     },
+    /// A call: number in the kernel's list.
+    Call {
+        site: u32,
+    },
+    /// Return from a device function.
+    Return,
     Exit,
     Trap,
     /// Hints: `prefetch`, `pmevent`, `nanosleep`, …
