@@ -55,6 +55,8 @@ pub(crate) struct Kernel {
     pub sources: Vec<(String, u32, u32)>,
     /// Data slots of loads, stores and atomics; `None` drops a value.
     pub data: Vec<Option<Slot>>,
+    /// Tracked registers that `FlowInit` reads.
+    pub flows: Vec<u32>,
     pub calls: Vec<op::CallSite>,
     pub functions: Vec<op::Callee>,
     /// Branch tables.

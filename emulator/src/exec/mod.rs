@@ -480,6 +480,19 @@ impl Warp {
                 }
             }
             Op::MarkInit { register } => self.written[register as usize] |= run,
+            Op::FlowInit { register, first, count } => {
+                let sources = &env.cx.kernel.flows[first as usize..][..count as usize];
+                let defined = sources.iter().fold(run, |mask, source| mask & self.written[*source as usize]);
+                let written = &mut self.written[register as usize];
+                *written = (*written & !run) | defined;
+            }
+            Op::FlowSelect { register, p, a, b } => {
+                let of = |at: u32| self.written.get(at as usize).copied().unwrap_or(Mask::MAX);
+                let chosen = self.pred(p);
+                let defined = run & ((of(a) & chosen) | (of(b) & !chosen));
+                let written = &mut self.written[register as usize];
+                *written = (*written & !run) | defined;
+            }
             Op::Clock { d, which } => {
                 let value = match which {
                     crate::decode::op::Clock::Low => env.time & 0xffff_ffff,

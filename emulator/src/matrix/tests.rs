@@ -110,7 +110,7 @@ fn blocks_align_and_truncate() {
         };
         let count = 1 + (next() % 16) as usize;
         let terms: Vec<(u16, u16)> = (0..count).map(|_| (half(next()), half(next()))).collect();
-        let c = if next() % 4 == 0 {
+        let c = if next().is_multiple_of(4) {
             0.0
         } else {
             f32::from_bits(((100 + next() % 60) << 23 | next() & 0x807f_ffff) as u32)

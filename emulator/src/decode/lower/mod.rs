@@ -23,7 +23,7 @@ use super::layout::{Layout, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, is_dynamic, un
 use super::module::{Global, Reachable, Variables, function_address, is_launch_sized};
 use super::op::{self, Inst, Op, PredRef, Slot};
 use super::slots::{Slots, immediate};
-use super::written::{Item, unproved};
+use super::written::{Item, ever_written, passes_on, unproved};
 use super::{Kernel, Named, Origin, Tracked};
 use crate::counters::Class;
 use crate::error::Error;
@@ -107,6 +107,8 @@ pub(super) struct Lowering<'a> {
     table_fixes: Vec<(usize, LabelId)>,
     guard: Option<PredRef>,
     tracked: BTreeMap<RegId, u32>,
+    /// Registers of the function that some instruction writes.
+    ever: Vec<u64>,
     origin: Origin,
     mnemonics: BTreeMap<String, u32>,
     sources: BTreeMap<(String, u32, u32), u32>,
@@ -168,6 +170,7 @@ impl<'a> Lowering<'a> {
             table_fixes: Vec::new(),
             guard: None,
             tracked: BTreeMap::new(),
+            ever: Vec::new(),
             origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },
             mnemonics: BTreeMap::new(),
             sources: BTreeMap::new(),
@@ -300,6 +303,7 @@ impl<'a> Lowering<'a> {
             labels
         };
         let unproved = unproved(&items, function.regs.len(), &targets);
+        self.ever = ever_written(&items, function.regs.len());
         let first = self.kernel.tracked.len() as u32;
         for reg in unproved.iter().flatten() {
             let next = first + self.tracked.len() as u32;
@@ -411,20 +415,55 @@ impl<'a> Lowering<'a> {
             Some(guard) => Some(PredRef { slot: self.pred_reg(guard.reg).map_err(explain)?, negated: guard.negated }),
         };
         // The guard itself is read by every lane, the operands where it holds.
+        let mut sources = Vec::new();
         for reg in unproved {
-            self.guard = if inst.guard.is_some_and(|g| g.reg == *reg) { None } else { guard };
+            let is_guard = inst.guard.is_some_and(|g| g.reg == *reg);
             let register = self.tracked[reg];
+            if !is_guard && passes_on(inst) && self.is_ever_written(*reg) {
+                sources.push((*reg, register));
+                continue;
+            }
+            self.guard = if is_guard { None } else { guard };
             self.emit(Op::CheckInit { register });
         }
         self.guard = guard;
         self.lower(inst).map_err(explain)?;
         for reg in super::written::uses(inst).1 {
-            if let Some(register) = self.tracked.get(&reg) {
-                let register = *register;
-                self.emit(Op::MarkInit { register });
-            }
+            let Some(register) = self.tracked.get(&reg).copied() else { continue };
+            let flow = self.flow(inst, register, &sources).map_err(explain)?;
+            self.emit(flow);
         }
         Ok(())
+    }
+
+    /// How a result is defined, given the operands that may not be.
+    fn flow(&mut self, inst: &Source, register: u32, sources: &[(RegId, u32)]) -> Lowered<Op> {
+        if sources.is_empty() {
+            return Ok(Op::MarkInit { register });
+        }
+        if let (Family::Compare(tilewright_ptx::isa::Compare::Selp), [_, a, b, c]) = (inst.op, &inst.operands[..]) {
+            let number = |operand: &Operand| match operand {
+                Operand::Reg(reg) => sources.iter().find(|source| source.0 == *reg).map(|source| source.1),
+                _ => None,
+            };
+            let condition = match c {
+                Operand::Reg(reg) | Operand::NotReg(reg) => sources.iter().any(|source| source.0 == *reg),
+                _ => false,
+            };
+            if !condition {
+                let p = self.pred(c)?;
+                let (a, b) = (number(a).unwrap_or(u32::MAX), number(b).unwrap_or(u32::MAX));
+                return Ok(Op::FlowSelect { register, p, a, b });
+            }
+        }
+        let first = self.kernel.flows.len() as u32;
+        self.kernel.flows.extend(sources.iter().map(|source| source.1));
+        Ok(Op::FlowInit { register, first, count: sources.len() as u32 })
+    }
+
+    /// Whether some instruction of the function writes the register.
+    fn is_ever_written(&self, reg: RegId) -> bool {
+        self.ever.get(reg.index() / 64).is_some_and(|word| word >> (reg.index() % 64) & 1 == 1)
     }
 
     fn lower(&mut self, inst: &Source) -> Lowered<()> {
@@ -441,6 +480,7 @@ impl<'a> Lowering<'a> {
             Family::Control(op) => self.control(op, inst),
             Family::AsyncCopy(op) => self.async_copy(op, inst),
             Family::Matrix(op) => self.matrix(op, inst),
+            Family::Video(op) => self.video(op, inst),
         }
     }
 

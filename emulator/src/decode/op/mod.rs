@@ -95,6 +95,20 @@ pub enum Op {
         register: u32,
     },
 
+    /// The register is as defined as all of these: entries of the kernel's list of flows.
+    FlowInit {
+        register: u32,
+        first: u32,
+        count: u32,
+    },
+    /// The register is as defined as the one selected; `u32::MAX` stands for a defined operand.
+    FlowSelect {
+        register: u32,
+        p: PredRef,
+        a: u32,
+        b: u32,
+    },
+
     Mov {
         d: Narrow,
         a: Narrow,

@@ -34,7 +34,7 @@ extern "C" __global__ void every_atomic(int *word, unsigned *uword, unsigned lon
     atomicMax(&uword[1], (unsigned)t ^ 5u);
     atomicInc(&uword[2], 6);
     atomicDec(&uword[3], 6);
-    unsigned old = uword[4], seen;
+    unsigned old = *(volatile unsigned *)&uword[4], seen;
     do {
         seen = old;
         old = atomicCAS(&uword[4], seen, seen + 2 * t + 1);

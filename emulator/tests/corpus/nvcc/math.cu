@@ -76,10 +76,9 @@ extern "C" __global__ void halves(int n, const __half *x, const __half *y, __hal
     bout[4] = __hgt(c, d) ? __habs(c) : __hneg(d);
 }
 
-extern "C" __global__ void half_atomics(__half2 *h, __half *s, __nv_bfloat162 *b, unsigned short *w) {
+extern "C" __global__ void half_atomics(__half2 *h, __half *s, unsigned short *w) {
     int t = threadIdx.x;
     atomicAdd(h, __floats2half2_rn(1.0f, 0.5f));
     atomicAdd(s, __float2half(0.25f));
-    atomicAdd(b, __floats2bfloat162_rn(1.0f, 2.0f));
     atomicCAS(&w[t & 1], (unsigned short)(t / 2), (unsigned short)(t / 2 + 1));
 }

@@ -112,7 +112,9 @@ def sort(x, z, BLOCK: tl.constexpr):
 def spin_lock(lock, value, x):
     while tl.atomic_cas(lock, 0, 1) == 1:
         pass
-    tl.store(value, tl.load(value) + tl.load(x + tl.program_id(0)))
+    sum = tl.load(value) + tl.load(x + tl.program_id(0))
+    tl.debug_barrier()
+    tl.store(value, sum)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
 
