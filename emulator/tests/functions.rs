@@ -195,3 +195,41 @@ fn undefined_values_may_be_moved_but_not_used() {
         assert_eq!(report.findings.first().map(|f| f.kind), Some(Kind::UninitialisedRegister), "{to}\n{report}");
     }
 }
+
+#[test]
+fn room_on_the_stack() {
+    // Every thread takes as many words as it has a number, writes them and adds them up; twice, from the same place.
+    let body = "mov.u32 %r5, 0;\nmov.u32 %r4, 0;\nAGAIN:\nstacksave.u64 %rd4;\nshl.b32 %r1, %r0, 2;\ncvt.u64.u32 %rd2, %r1;\n\
+        alloca.u64 %rd3, %rd2, 16;\nmov.u32 %r2, 0;\nWRITE:\nsetp.ge.u32 %p0, %r2, %r0;\n@%p0 bra WRITTEN;\n\
+        st.local.u32 [%rd3], %r2;\nld.local.u32 %r3, [%rd3];\nadd.u32 %r4, %r4, %r3;\nadd.u64 %rd3, %rd3, 4;\nadd.u32 %r2, %r2, 1;\nbra WRITE;\n\
+        WRITTEN:\nstackrestore.u64 %rd4;\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p1, %r5, 2;\n@%p1 bra AGAIN;\nst.global.u32 [%rd1], %r4;";
+    assert_eq!(clean("", body), (0..32).map(|n: u32| n * n.saturating_sub(1)).collect::<Vec<_>>());
+    let (report, _) = run("", "alloca.u64 %rd3, 32;\nld.local.u32 %r1, [%rd3];\nst.global.u32 [%rd1], %r1;");
+    assert_eq!(report.findings[0].kind, Kind::UninitialisedRead, "{report}");
+    let (report, _) = run("", "mov.u64 %rd2, -1;\nalloca.u64 %rd3, %rd2;");
+    assert_eq!(report.trap().unwrap().kind, Kind::StackOverflow, "{report}");
+}
+
+#[test]
+fn grids_meet_in_their_workspace() {
+    // What `cooperative_groups::this_grid().sync()` does: block 0 adds 2^31 - (blocks - 1), the others 1, until the top bit turns.
+    let body = "mov.u32 %r1, %envreg1;\nmov.u32 %r2, %envreg2;\nmov.b64 %rd2, {%r2, %r1};\nmov.u32 %r3, %ctaid.x;\n\
+        mad.wide.u32 %rd3, %r3, 4, %rd0;\nst.global.u32 [%rd3], %r3;\nmov.u32 %r4, %nctaid.x;\nmov.u32 %r5, -2147483647;\n\
+        sub.u32 %r5, %r5, %r4;\nsetp.eq.u32 %p0, %r3, 0;\nselp.b32 %r5, %r5, 1, %p0;\nfence.acq_rel.gpu;\n\
+        atom.add.release.gpu.u32 %r6, [%rd2+4], %r5;\nSPIN:\nld.acquire.gpu.u32 %r7, [%rd2+4];\nxor.b32 %r7, %r7, %r6;\n\
+        setp.ge.s32 %p1, %r7, 0;\n@%p1 bra SPIN;\nadd.u32 %r3, %r3, 1;\nrem.u32 %r3, %r3, %r4;\n\
+        mad.wide.u32 %rd4, %r3, 4, %rd0;\nld.global.u32 %r8, [%rd4];\nst.global.u32 [%rd3+32], %r8;";
+    let program = Program::parse(&text("", body)).unwrap();
+    let memory = Memory::new(1 << 20);
+    let y = memory.alloc(64, "y").unwrap();
+    let launch =
+        Launch { entry: "k".into(), grid: [8, 1, 1], block: [1, 1, 1], args: vec![y.into()], ..Launch::default() };
+    for _ in 0..2 {
+        let report = program.launch(&launch, &memory, &Options { budget: 1 << 20, ..Options::default() }).unwrap();
+        assert!(report.findings.is_empty(), "{report}");
+        let mut bytes = [0; 64];
+        memory.read(y, &mut bytes).unwrap();
+        let words: Vec<u8> = bytes[32..].iter().step_by(4).copied().collect();
+        assert_eq!(words, [1, 2, 3, 4, 5, 6, 7, 0]);
+    }
+}

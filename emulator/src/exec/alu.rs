@@ -223,6 +223,8 @@ impl Warp {
             | Op::BranchTable { .. }
             | Op::Call { .. }
             | Op::Return
+            | Op::Alloca { .. }
+            | Op::StackTop { .. }
             | Op::Exit
             | Op::Trap
             | Op::Nop

@@ -49,7 +49,7 @@ impl Stacks {
         self.frames.clear();
         self.top.clear();
         self.kept.clear();
-        if !kernel.functions.is_empty() {
+        if kernel.stack || !kernel.functions.is_empty() {
             self.frames.resize_with(LANES, Vec::new);
             self.kept.resize(LANES, 0);
             self.top.resize(LANES, u64::from(kernel.local_bytes).next_multiple_of(16));
@@ -213,6 +213,57 @@ impl Warp {
         match parts[..] {
             [(back, _)] if run == mask => Flow::Jump(back),
             _ => Flow::Scatter(parts),
+        }
+    }
+
+    /// `alloca` by the lanes of `run`.
+    pub(super) fn alloca(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        d: Slot,
+        size: Slot,
+        align: u32,
+        run: Mask,
+    ) -> Result<(), Halt> {
+        for lane in lanes(run) {
+            let base = self.stacks.top[lane].next_multiple_of(u64::from(align));
+            let bytes = self.get(size, lane);
+            let end = base.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(16));
+            let room = match end {
+                Some(end) if end <= MOST_STACK.max(u64::from(env.cx.kernel.local_bytes)) => {
+                    self.reserve(env, end).map(|()| end)
+                }
+                _ => Err(format!("{bytes} more bytes make the stack of the thread larger than {MOST_STACK}")),
+            };
+            match room {
+                Ok(end) => {
+                    for word in base as usize / 4..end as usize / 4 {
+                        self.local[word][lane] = POISON;
+                        self.local_initialised[word][lane] = 0;
+                    }
+                    self.stacks.top[lane] = end;
+                    self.put(d, lane, base);
+                }
+                Err(detail) => {
+                    let facts = Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() };
+                    env.report(Kind::StackOverflow, pc, facts);
+                    return Err(Halt);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `stacksave`, `stackrestore`.
+    pub(super) fn stack_top(&mut self, register: Slot, restore: bool, run: Mask) {
+        for lane in lanes(run) {
+            if restore {
+                // Only downwards: what lies above is nobody's.
+                self.stacks.top[lane] = self.stacks.top[lane].min(self.get(register, lane)).next_multiple_of(16);
+            } else {
+                self.put(register, lane, self.stacks.top[lane]);
+            }
         }
     }
 
