@@ -55,6 +55,9 @@ pub enum Argument {
     Buffer(Buffer),
 }
 
+/// NumPy's type and shape.
+pub type Form = (String, Vec<u64>);
+
 /// A buffer in device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
@@ -63,7 +66,7 @@ pub struct Buffer {
     /// Size in bytes.
     pub bytes: u64,
     /// NumPy's type and shape.
-    pub form: Option<(String, Vec<u64>)>,
+    pub form: Option<Form>,
     /// Where the contents go afterwards.
     pub to: Option<String>,
     /// Whether the kernel may write it.
@@ -111,7 +114,7 @@ fn half<T: Into<Arg>>(value: f64, round: impl Fn(f64) -> T) -> Arg {
 }
 
 /// The contents of a file, and its type and shape if it says them.
-fn contents(path: &str) -> Result<(Vec<u8>, Option<(String, Vec<u64>)>), String> {
+fn contents(path: &str) -> Result<(Vec<u8>, Option<Form>), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
     if !is_npy(path) {
         return Ok((bytes, None));
