@@ -262,13 +262,13 @@ driver! {
 
     fn cuMemcpyHtoDAsync_v2(device: u64, host: *const c_void, bytes: usize, stream: Handle) -> Status {
         with_done(|machine, context| {
-            machine.from_host(device, host.expose_provenance(), bytes, number(stream), context);
+            machine.copy_in(device, host.expose_provenance(), bytes, number(stream), context);
         })
     }
 
     fn cuMemcpyDtoHAsync_v2(host: *mut c_void, device: u64, bytes: usize, stream: Handle) -> Status {
         with_done(|machine, context| {
-            machine.to_host(host.expose_provenance(), device, bytes, number(stream), context);
+            machine.copy_out(host.expose_provenance(), device, bytes, number(stream), context);
         })
     }
 

@@ -288,11 +288,11 @@ impl Machine {
         self.push(stream, context, Op::Free(address));
     }
 
-    pub(crate) fn from_host(&mut self, device: u64, host: usize, bytes: usize, stream: u64, context: u64) {
+    pub(crate) fn copy_in(&mut self, device: u64, host: usize, bytes: usize, stream: u64, context: u64) {
         self.push(stream, context, Op::FromHost(device, host, bytes));
     }
 
-    pub(crate) fn to_host(&mut self, host: usize, device: u64, bytes: usize, stream: u64, context: u64) {
+    pub(crate) fn copy_out(&mut self, host: usize, device: u64, bytes: usize, stream: u64, context: u64) {
         self.push(stream, context, Op::ToHost(host, device, bytes));
     }
 

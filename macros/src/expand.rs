@@ -133,7 +133,8 @@ fn without_codes(attribute: TokenStream) -> TokenStream {
     let is_comma = |t: &TokenTree| matches!(t, TokenTree::Punct(p) if p.as_char() == ',');
     let all: Vec<TokenTree> = list.stream().into_iter().collect();
     let entries = all.split(is_comma).filter(|e| !e.is_empty());
-    let is_code = |e: &&[TokenTree]| matches!(e, [TokenTree::Ident(i)] if tilewright_compiler::allow::is_code(&i.to_string()));
+    let is_code =
+        |e: &&[TokenTree]| matches!(e, [TokenTree::Ident(i)] if tilewright_compiler::allow::is_code(&i.to_string()));
     let kept: Vec<&[TokenTree]> = entries.filter(|e| !is_code(e)).collect();
     // A reason alone is no list of lints.
     if !kept.iter().any(|e| e.len() == 1 || matches!(e, [_, TokenTree::Punct(p), ..] if p.as_char() == ':')) {

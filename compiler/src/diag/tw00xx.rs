@@ -273,9 +273,7 @@ impl IntoDiagnostic for UnknownWord {
             None if set == WordSet::Statement && OPS.contains(&word.as_str()) => {
                 diagnostic.help(format!("`{word}` is an op: write it inside `schedule … {{ … }}`"))
             }
-            None if set == WordSet::Statement && word == "threads" => {
-                diagnostic.help("write `launch threads(256);`")
-            }
+            None if set == WordSet::Statement && word == "threads" => diagnostic.help("write `launch threads(256);`"),
             None => diagnostic,
         }
     }
@@ -583,8 +581,9 @@ impl IntoDiagnostic for UselessAllow {
                 let text = format!("did you mean `{meant}`?");
                 new(format!("there is no diagnostic `{code}` to allow")).replace(span, meant, text)
             }
-            UselessReason::Unknown { suggestion: None } => new(format!("there is no diagnostic `{code}` to allow"))
-                .help("`tilewright explain` lists all of them"),
+            UselessReason::Unknown { suggestion: None } => {
+                new(format!("there is no diagnostic `{code}` to allow")).help("`tilewright explain` lists all of them")
+            }
             UselessReason::Error => new(format!("`{code}` is an error, and errors cannot be allowed"))
                 .help(format!("`tilewright explain {code}` shows what to change")),
             UselessReason::Absent => {

@@ -44,7 +44,9 @@ impl IntoDiagnostic for SameElement {
             let first = if data {
                 "bind an axis: `bind …: thread;`".to_owned()
             } else {
-                format!("give `{stage}` an axis of extent 1 to bind: declare it `{stage}: …[1]`, define `{stage}[o]`, `bind o: thread;`")
+                format!(
+                    "give `{stage}` an axis of extent 1 to bind: declare it `{stage}: …[1]`, define `{stage}[o]`, `bind o: thread;`"
+                )
             };
             let second = if others {
                 "or compute it in a kernel of its own, with one thread"
