@@ -114,7 +114,7 @@ DONE:
 ret;
 }";
 
-fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, sanitizers: Sanitizers) {
+fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, options: Options) {
     let program = Program::parse(&format!("{HEAD}{kernel}")).expect("the kernels of this file are well formed");
     let memory = Memory::new(1 << 28);
     let words = u64::from(grid) * 256;
@@ -129,7 +129,6 @@ fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, sanitizers: San
         args: vec![x.into(), y.into(), ((words) as u32).into()],
         ..Launch::default()
     };
-    let options = Options { sanitizers, threads: Some(1), ..Options::default() };
     let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
     // Every block of the loops stores the same words: races that these measurements do not mind.
     assert!(report.trap().is_none(), "{report}");
@@ -138,28 +137,30 @@ fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, sanitizers: San
         .bench_local(|| program.launch(&launch, &memory, &options));
 }
 
-const MODES: [&str; 2] = ["plain", "sanitised"];
+/// With and without checks; on the host's best instructions and on those of every host of its architecture.
+const MODES: [&str; 4] = ["plain", "sanitised", "plain, baseline", "sanitised, baseline"];
 
-fn mode(name: &str) -> Sanitizers {
-    if name == "plain" { Sanitizers::NONE } else { Sanitizers::ALL }
+fn options(name: &str) -> Options {
+    let sanitizers = if name.starts_with("plain") { Sanitizers::NONE } else { Sanitizers::ALL };
+    Options { sanitizers, threads: Some(1), baseline: name.ends_with("baseline"), ..Options::default() }
 }
 
 #[divan::bench(args = MODES)]
 fn saxpy(bencher: divan::Bencher<'_, '_>, name: &str) {
-    run(bencher, SAXPY, 1024, mode(name));
+    run(bencher, SAXPY, 1024, options(name));
 }
 
 #[divan::bench(args = MODES)]
 fn integer_loop(bencher: divan::Bencher<'_, '_>, name: &str) {
-    run(bencher, INTEGER_LOOP, 1, mode(name));
+    run(bencher, INTEGER_LOOP, 1, options(name));
 }
 
 #[divan::bench(args = MODES)]
 fn fma_loop(bencher: divan::Bencher<'_, '_>, name: &str) {
-    run(bencher, FMA_LOOP, 1, mode(name));
+    run(bencher, FMA_LOOP, 1, options(name));
 }
 
 #[divan::bench(args = MODES)]
 fn reduction(bencher: divan::Bencher<'_, '_>, name: &str) {
-    run(bencher, REDUCTION, 256, mode(name));
+    run(bencher, REDUCTION, 256, options(name));
 }

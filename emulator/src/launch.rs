@@ -84,10 +84,12 @@ pub struct Options {
     pub budget: u64,
     /// Host threads; `None` uses rayon's current pool. The result does not depend on it.
     pub threads: Option<usize>,
+    /// Use only instructions that every host of this architecture has, for measuring and comparing. The result does not depend on it.
+    pub baseline: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { seed: 0, sanitizers: Sanitizers::ALL, perturb: None, budget: 1 << 35, threads: None }
+        Options { seed: 0, sanitizers: Sanitizers::ALL, perturb: None, budget: 1 << 35, threads: None, baseline: false }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use crate::decode::{Decoded, Kernel, decode};
 use crate::error::Error;
 use crate::exec::env::Cx;
+use crate::exec::host::Host;
 use crate::launch::{Launch, Options};
 use crate::memory::device::{Allocation, Memory};
 use crate::memory::region::{Region, Regions};
@@ -95,6 +96,7 @@ impl Program {
             kernel,
             memory,
             options,
+            host: if options.baseline { Host::baseline() } else { Host::detect() },
             params,
             constants: &self.decoded.constants,
             regions,

@@ -5,7 +5,7 @@ use super::Warp;
 use super::env::{Env, Facts, Halt};
 use super::small::{get, nibble, put};
 use crate::decode::op::{Access, Address, Slot, Space, Strength};
-use crate::lanes::{LANES, Mask, Wide, lanes};
+use crate::lanes::{LANES, Mask, Wide, lanes, row};
 use crate::memory::region::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::report::{Kind, Location, Near};
 use crate::shadow::cell::AccessKind;
@@ -72,11 +72,11 @@ impl Warp {
             None | Some(Slot::Pred(_)) => [offset; LANES],
             Some(Slot::Narrow(s)) => {
                 let row = &self.narrow[s as usize];
-                std::array::from_fn(|i| u64::from(row[i]).wrapping_add(offset))
+                row!(i => u64::from(row[i]).wrapping_add(offset))
             }
             Some(Slot::Wide(s)) => {
                 let row = &self.wide[s as usize];
-                std::array::from_fn(|i| row[i].wrapping_add(offset))
+                row!(i => row[i].wrapping_add(offset))
             }
         }
     }

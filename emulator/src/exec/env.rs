@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tilewright_ptx::SpecialReg;
 
+use super::host::Host;
 use crate::counters::Counters;
 use crate::decode::Kernel;
 use crate::launch::Options;
@@ -26,6 +27,8 @@ pub(crate) struct Cx<'a> {
     pub kernel: &'a Kernel,
     pub memory: &'a Memory,
     pub options: &'a Options,
+    /// The host's instructions that may be used.
+    pub host: Host,
     /// Parameter bytes as words.
     pub params: Vec<u32>,
     /// The module's constants as words.

@@ -11,6 +11,7 @@ mod atomic;
 mod collective;
 pub(crate) mod env;
 mod global;
+pub(crate) mod host;
 mod shared;
 mod small;
 
@@ -18,7 +19,7 @@ pub(crate) use global::report_cross;
 
 use crate::decode::Kernel;
 use crate::decode::op::{BarrierKind, Inst, Op, PredRef, Slot};
-use crate::lanes::{LANES, Mask, Row, Wide, lanes};
+use crate::lanes::{LANES, Mask, Row, Wide, lanes, mask, row};
 use crate::report::Kind;
 use crate::sync::Wake;
 use env::{Env, Facts, Halt};
@@ -278,7 +279,8 @@ impl Warp {
     }
 
     /// Runs until the warp waits, exits, is stopped, or has executed `slice` instructions.
-    pub fn run(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
+    #[inline(always)]
+    fn run_on<const FMA: bool>(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
         let cx = env.cx;
         let code = &cx.kernel.code[..];
         let mut left = slice;
@@ -306,7 +308,7 @@ impl Warp {
                 count.warps += 1;
                 count.lanes += if run == Mask::MAX { 32 } else { u64::from(run.count_ones()) };
                 env.time += 1;
-                let flow = if run == 0 { Ok(Flow::Next) } else { self.step(env, inst, pc, mask, run) };
+                let flow = if run == 0 { Ok(Flow::Next) } else { self.step::<FMA>(env, inst, pc, mask, run) };
                 match flow {
                     Ok(Flow::Next) => pc += 1,
                     Ok(Flow::Jump(target)) => pc = target,
@@ -399,7 +401,14 @@ impl Warp {
 
     /// Executes one instruction for the lanes of `run`, a non-empty part of the fragment's `mask`.
     #[inline(always)]
-    fn step(&mut self, env: &mut Env<'_>, inst: &Inst, pc: u32, mask: Mask, run: Mask) -> Result<Flow, Halt> {
+    fn step<const FMA: bool>(
+        &mut self,
+        env: &mut Env<'_>,
+        inst: &Inst,
+        pc: u32,
+        mask: Mask,
+        run: Mask,
+    ) -> Result<Flow, Halt> {
         match inst.op {
             Op::Branch { target } => {
                 if run == mask {
@@ -463,7 +472,7 @@ impl Warp {
             Op::Pack { d, parts, count, bits } => self.pack(env.cx.kernel, d, (parts, count, bits), run),
             Op::Unpack { a, parts, count, bits } => self.unpack(env.cx.kernel, a, (parts, count, bits), run),
             Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d as usize], &[run; LANES], run),
-            _ => self.alu(&inst.op, run, env.cx.options.perturb),
+            _ => self.alu::<FMA>(&inst.op, run, env.cx.options.perturb),
         }
         Ok(Flow::Next)
     }
@@ -484,8 +493,8 @@ impl Warp {
     /// All lanes of a slot as 64-bit values.
     fn row(&self, slot: Slot) -> Wide {
         match slot {
-            Slot::Pred(s) => std::array::from_fn(|lane| u64::from(self.preds[s as usize] >> lane & 1)),
-            Slot::Narrow(s) => self.narrow[s as usize].map(u64::from),
+            Slot::Pred(s) => row!(lane => u64::from(self.preds[s as usize] >> lane & 1)),
+            Slot::Narrow(s) => row!(lane => u64::from(self.narrow[s as usize][lane])),
             Slot::Wide(s) => self.wide[s as usize],
         }
     }
@@ -493,8 +502,8 @@ impl Warp {
     /// Sets the lanes of `mask` of a slot.
     fn set_row(&mut self, slot: Slot, row: &Wide, mask: Mask) {
         match slot {
-            Slot::Pred(s) => self.set_pred(s, crate::lanes::mask_of(|lane| row[lane] & 1 == 1), mask),
-            Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s as usize], &row.map(|v| v as u32), mask),
+            Slot::Pred(s) => self.set_pred(s, mask!(lane => row[lane] & 1 == 1), mask),
+            Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s as usize], &row!(lane => row[lane] as u32), mask),
             Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s as usize], row, mask),
         }
     }
@@ -517,7 +526,7 @@ impl Warp {
         for part in 0..u32::from(count) {
             let Some(slot) = kernel.data[(first + part) as usize] else { continue };
             let ones = u64::MAX >> (64 - u32::from(bits));
-            let row = whole.map(|value| value >> (part * u32::from(bits)) & ones);
+            let row = row!(lane => whole[lane] >> (part * u32::from(bits)) & ones);
             self.set_row(slot, &row, mask);
         }
     }
