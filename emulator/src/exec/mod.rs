@@ -1,5 +1,5 @@
 //! Execution of a warp: fragments of lanes at different instructions, and the loop over decoded instructions. What instructions compute
-//! is in `alu`, memory in `access` with `global` and `small`, meetings of lanes in `collective`.
+//! is in `alu`, memory in `access`, meetings of lanes in `collective`.
 //!
 //! A warp is a list of *fragments* (instruction, lanes). The one with the lowest instruction runs; fragments at the same instruction merge. A
 //! fragment that waits for other lanes is parked, and so is one that waits at a CTA barrier. There is no reconvergence stack: a lane that
@@ -9,11 +9,12 @@ mod access;
 mod alu;
 mod atomic;
 mod collective;
+mod elements;
 pub(crate) mod env;
 mod global;
 pub(crate) mod host;
+mod local;
 mod shared;
-mod small;
 
 pub(crate) use global::report_cross;
 
@@ -135,7 +136,7 @@ impl Warp {
                 }
             }
             for (slot, offset, bytes, signed) in &kernel.param_slots {
-                let value = access::param(&env.cx.params, *offset as usize, *bytes, *signed, *slot);
+                let value = local::param(&env.cx.params, *offset as usize, *bytes, *signed, *slot);
                 self.set_row(*slot, &[value; LANES], Mask::MAX);
             }
         }
