@@ -25,8 +25,8 @@ impl Warp {
                 let pattern = warp.check_small(env, shape, Space::Shared, size, addresses, run)?;
                 env.counters.shared.store_requests += 1;
                 env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
-                count_wavefronts(env, addresses, pattern, shape.total(), run);
-                warp.check_shared(env, shape, None, addresses, pattern, run);
+                count_wavefronts(env, addresses, &pattern, shape.total(), run);
+                warp.check_shared(env, shape, None, addresses, &pattern, run);
                 for lane in lanes(run) {
                     for n in 0..usize::from(shape.count) {
                         let at = addresses[lane] as usize + n * usize::from(shape.bytes);

@@ -27,12 +27,12 @@ impl Warp {
         let traffic = &mut env.counters.global;
         traffic.load_requests += 1;
         traffic.bytes_loaded += total * u64::from(run.count_ones());
-        count_sectors(env, addresses, pattern, total, run);
-        let Some(region) = whole(env, shape, pattern) else {
-            self.check_lanes(env, shape, None, addresses, pattern, run)?;
+        count_sectors(env, addresses, &pattern, total, run);
+        let Some(region) = whole(env, shape, &pattern) else {
+            self.check_lanes(env, shape, None, addresses, &pattern, run)?;
             return self.load_lanes(env, shape, access, addresses, run);
         };
-        self.check_region(env, shape, region, None, addresses, pattern, run);
+        self.check_region(env, shape, region, None, addresses, &pattern, run);
         let allocation = &*region.allocation;
         if let (true, Some(d)) = (pattern.contiguous, Warp::one_row(env, access, run)) {
             let source = &allocation.words()[(pattern.least - allocation.base) as usize / 4..][..LANES];
@@ -77,12 +77,12 @@ impl Warp {
         let traffic = &mut env.counters.global;
         traffic.store_requests += 1;
         traffic.bytes_stored += total * u64::from(run.count_ones());
-        count_sectors(env, addresses, pattern, total, run);
-        let Some(region) = whole(env, shape, pattern) else {
-            self.check_lanes(env, shape, Some(access), addresses, pattern, run)?;
+        count_sectors(env, addresses, &pattern, total, run);
+        let Some(region) = whole(env, shape, &pattern) else {
+            self.check_lanes(env, shape, Some(access), addresses, &pattern, run)?;
             return self.store_lanes(env, shape, access, addresses, run);
         };
-        self.check_region(env, shape, region, Some(access), addresses, pattern, run);
+        self.check_region(env, shape, region, Some(access), addresses, &pattern, run);
         let mut allocation = &*region.allocation;
         if pattern.contiguous {
             before_store(env, region, pattern.least, pattern.end(total) - pattern.least);
@@ -95,7 +95,7 @@ impl Warp {
                 return Ok(());
             }
             if let (2, 1) = (shape.bytes, shape.count) {
-                self.store_halves(env, access, allocation, (pattern.least - allocation.base) as usize, pattern);
+                self.store_halves(env, access, allocation, (pattern.least - allocation.base) as usize, &pattern);
                 return Ok(());
             }
         } else {
@@ -134,7 +134,7 @@ impl Warp {
         access: &Access,
         mut allocation: &Allocation,
         start: usize,
-        pattern: Pattern,
+        pattern: &Pattern,
     ) {
         let mut lane = pattern.first as usize;
         let mut at = start;
@@ -165,10 +165,10 @@ impl Warp {
         let traffic = &mut env.counters.global;
         traffic.store_requests += 1;
         traffic.bytes_stored += total * u64::from(run.count_ones());
-        count_sectors(env, addresses, pattern, total, run);
-        match whole(env, shape, pattern) {
-            Some(region) => self.check_region(env, shape, region, None, addresses, pattern, run),
-            None => self.check_lanes(env, shape, None, addresses, pattern, run)?,
+        count_sectors(env, addresses, &pattern, total, run);
+        match whole(env, shape, &pattern) {
+            Some(region) => self.check_region(env, shape, region, None, addresses, &pattern, run),
+            None => self.check_lanes(env, shape, None, addresses, &pattern, run)?,
         }
         for lane in lanes(run) {
             let region = self.region(env, shape, addresses[lane], lane)?;
@@ -211,12 +211,12 @@ impl Warp {
         region: &Region,
         store: Option<&Access>,
         addresses: &Wide,
-        pattern: Pattern,
+        pattern: &Pattern,
         run: Mask,
     ) {
         let sanitizers = env.cx.options.sanitizers;
         if shape.looks() && sanitizers.initialisation && !region.allocation.is_complete() {
-            self.check_written(env, shape, region, addresses, pattern, run);
+            self.check_written(env, shape, region, addresses, &pattern, run);
         }
         if !sanitizers.races || region.constant {
             return;
@@ -248,7 +248,7 @@ impl Warp {
         shape: Shape,
         region: &Region,
         addresses: &Wide,
-        pattern: Pattern,
+        pattern: &Pattern,
         run: Mask,
     ) {
         let (allocation, total) = (&region.allocation, shape.total());
@@ -307,7 +307,7 @@ impl Warp {
         shape: Shape,
         store: Option<&Access>,
         addresses: &Wide,
-        pattern: Pattern,
+        pattern: &Pattern,
         run: Mask,
     ) -> Result<(), Halt> {
         for lane in lanes(run) {
@@ -317,8 +317,8 @@ impl Warp {
             let region = self.region(env, shape, addresses[lane], lane)?;
             let (address, lane) = (addresses[lane], lane as u32);
             let one =
-                Pattern { least: address, greatest: address, contiguous: true, first: lane, last: lane, ..pattern };
-            self.check_region(env, shape, region, store, addresses, one, 1 << lane);
+                Pattern { least: address, greatest: address, contiguous: true, first: lane, last: lane, ..*pattern };
+            self.check_region(env, shape, region, store, addresses, &one, 1 << lane);
         }
         Ok(())
     }
@@ -362,7 +362,7 @@ fn before_store(env: &Env<'_>, region: &Region, address: u64, bytes: u64) {
 
 /// The region that contains a whole aligned request.
 #[inline(always)]
-fn whole<'a>(env: &mut Env<'a>, shape: Shape, pattern: Pattern) -> Option<&'a Region> {
+fn whole<'a>(env: &mut Env<'a>, shape: Shape, pattern: &Pattern) -> Option<&'a Region> {
     if pattern.bits & (shape.total() - 1) != 0 {
         return None;
     }
@@ -447,7 +447,7 @@ pub(super) fn global_location(env: &Env<'_>, address: u64, bytes: u64) -> Locati
 
 /// Sectors of 32 bytes that a request touches, and the least number that could hold its bytes.
 #[inline(always)]
-fn count_sectors(env: &mut Env<'_>, addresses: &Wide, pattern: Pattern, total: u64, run: Mask) {
+fn count_sectors(env: &mut Env<'_>, addresses: &Wide, pattern: &Pattern, total: u64, run: Mask) {
     if pattern.contiguous || pattern.is_uniform() {
         let traffic = &mut env.counters.global;
         let end = pattern.greatest.saturating_add(total);

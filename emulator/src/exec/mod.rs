@@ -197,23 +197,21 @@ impl Warp {
         }
     }
 
-    /// Takes up what barriers have told the warp.
-    pub fn wake(&mut self, kernel: &Kernel, wakes: &[Wake]) {
-        for wake in wakes {
-            for fragment in &mut self.fragments {
-                if fragment.wait == Wait::Barrier && fragment.mask == wake.mask {
-                    fragment.wait = Wait::None;
-                }
+    /// Takes up what a barrier has told the warp.
+    pub fn wake(&mut self, kernel: &Kernel, wake: Wake) {
+        for fragment in &mut self.fragments {
+            if fragment.wait == Wait::Barrier && fragment.mask == wake.mask {
+                fragment.wait = Wait::None;
             }
-            let Op::Barrier(barrier) = kernel.code[wake.pc as usize].op else { continue };
-            match barrier.kind {
-                BarrierKind::Sync | BarrierKind::Arrive => {}
-                BarrierKind::Popc(d, _) => {
-                    crate::lanes::blend(&mut self.narrow[d as usize], &[wake.count; LANES], wake.mask)
-                }
-                BarrierKind::All(d, _) => self.set_pred(d, if wake.all { Mask::MAX } else { 0 }, wake.mask),
-                BarrierKind::Any(d, _) => self.set_pred(d, if wake.count > 0 { Mask::MAX } else { 0 }, wake.mask),
+        }
+        let Op::Barrier(barrier) = kernel.code[wake.pc as usize].op else { return };
+        match barrier.kind {
+            BarrierKind::Sync | BarrierKind::Arrive => {}
+            BarrierKind::Popc(d, _) => {
+                crate::lanes::blend(&mut self.narrow[d as usize], &[wake.count; LANES], wake.mask)
             }
+            BarrierKind::All(d, _) => self.set_pred(d, if wake.all { Mask::MAX } else { 0 }, wake.mask),
+            BarrierKind::Any(d, _) => self.set_pred(d, if wake.count > 0 { Mask::MAX } else { 0 }, wake.mask),
         }
     }
 
@@ -289,8 +287,11 @@ impl Warp {
             if self.fragments.is_empty() {
                 return Stop::Done;
             }
-            let Some(mut index) = self.choose(code) else { return Stop::Blocked };
-            index = self.merge(index);
+            let mut index = 0;
+            if self.fragments.len() > 1 || !self.ready(&self.fragments[0]) {
+                let Some(chosen) = self.choose(code) else { return Stop::Blocked };
+                index = self.merge(chosen);
+            }
             self.fragments[index].wait = Wait::None;
             let Fragment { mut pc, mut mask, .. } = self.fragments[index];
             let mut alone = self.fragments.len() == 1;
@@ -349,6 +350,19 @@ impl Warp {
     fn leave(&mut self, index: usize, run: Mask, flow: Flow) {
         let Fragment { pc, mask, .. } = self.fragments[index];
         let rest = mask & !run;
+        // The usual cases: all lanes of the fragment take the same way.
+        match flow {
+            Flow::Exit(gone) if gone == mask => {
+                self.fragments.swap_remove(index);
+                self.live &= !gone;
+                return;
+            }
+            Flow::Barrier(lanes) if lanes == mask => {
+                self.fragments[index] = Fragment { pc: pc + 1, mask, wait: Wait::Barrier };
+                return;
+            }
+            _ => {}
+        }
         let mut push = |pc: u32, mask: Mask, wait: Wait| {
             if mask != 0 {
                 self.fragments.push(Fragment { pc, mask, wait });

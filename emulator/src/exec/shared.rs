@@ -22,8 +22,8 @@ impl Warp {
         let pattern = self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
         env.counters.shared.load_requests += 1;
         env.counters.shared.bytes_loaded += shape.total() * u64::from(run.count_ones());
-        count_wavefronts(env, addresses, pattern, shape.total(), run);
-        self.check_shared(env, shape, None, addresses, pattern, run);
+        count_wavefronts(env, addresses, &pattern, shape.total(), run);
+        self.check_shared(env, shape, None, addresses, &pattern, run);
         if let (true, Some(d)) = (pattern.contiguous, Warp::one_row(env, access, run)) {
             let first = pattern.least as usize / 4;
             self.narrow[d].copy_from_slice(&env.shared[first..first + LANES]);
@@ -45,8 +45,8 @@ impl Warp {
         let pattern = self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
         env.counters.shared.store_requests += 1;
         env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
-        count_wavefronts(env, addresses, pattern, shape.total(), run);
-        self.check_shared(env, shape, Some(access), addresses, pattern, run);
+        count_wavefronts(env, addresses, &pattern, shape.total(), run);
+        self.check_shared(env, shape, Some(access), addresses, &pattern, run);
         if let (true, Some(s)) = (pattern.contiguous, Warp::one_row(env, access, run)) {
             let first = pattern.least as usize / 4;
             env.shared[first..first + LANES].copy_from_slice(&self.narrow[s]);
@@ -66,7 +66,7 @@ impl Warp {
         shape: Shape,
         store: Option<&Access>,
         addresses: &Wide,
-        pattern: Pattern,
+        pattern: &Pattern,
         run: Mask,
     ) {
         let total = shape.total();
@@ -163,7 +163,7 @@ impl Warp {
 }
 
 /// The first and the last lane of a request.
-fn ends(pattern: Pattern) -> Mask {
+fn ends(pattern: &Pattern) -> Mask {
     1 << pattern.first | 1 << pattern.last
 }
 
@@ -185,7 +185,7 @@ fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
 /// Wavefronts of a shared-memory request: 32 banks of 4 bytes; accesses of 8 (16) bytes go by halves (quarters) of the warp; lanes that read
 /// the same word share it.
 #[inline(always)]
-pub(super) fn count_wavefronts(env: &mut Env<'_>, addresses: &Wide, pattern: Pattern, bytes: u64, run: Mask) {
+pub(super) fn count_wavefronts(env: &mut Env<'_>, addresses: &Wide, pattern: &Pattern, bytes: u64, run: Mask) {
     let groups = (bytes.max(4) / 4) as usize;
     let shared = &mut env.counters.shared;
     if pattern.is_uniform() || (pattern.contiguous && run == Mask::MAX && bytes >= 4) {
