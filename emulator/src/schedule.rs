@@ -285,8 +285,7 @@ impl Outcome {
             self.counts = other.counts;
         } else {
             for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
-                sum.warps += count.warps;
-                sum.lanes += count.lanes;
+                sum.add(count);
             }
         }
         self.findings.extend(other.findings);
@@ -305,15 +304,16 @@ impl Outcome {
     fn report(self, cx: &Cx<'_>) -> Report {
         let mut counters = self.counters;
         let mut branches = 0;
-        for ((inst, origin), count) in cx.kernel.code.iter().zip(&cx.kernel.origins).zip(&self.counts) {
+        let totals = Count::totals(&self.counts);
+        for ((inst, origin), (warps, lanes)) in cx.kernel.code.iter().zip(&cx.kernel.origins).zip(totals) {
             // Checks of registers are not instructions of the program.
             if matches!(inst.op, Op::CheckInit { .. } | Op::MarkInit { .. }) {
                 continue;
             }
-            counters.warp_instructions += count.warps;
-            counters.thread_instructions[origin.class as usize] += count.lanes;
+            counters.warp_instructions += warps;
+            counters.thread_instructions[origin.class as usize] += lanes;
             if matches!(inst.op, Op::Branch { .. } | Op::BranchTable { .. }) {
-                branches += count.warps;
+                branches += warps;
             }
         }
         debug_assert_eq!(Class::ALL.len(), counters.thread_instructions.len());

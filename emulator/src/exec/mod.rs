@@ -283,46 +283,59 @@ impl Warp {
         let cx = env.cx;
         let code = &cx.kernel.code[..];
         let mut left = slice;
-        'fragments: loop {
+        // The time at which the slice is used up.
+        let due = env.time + u64::from(slice);
+        let stop = 'fragments: loop {
             if self.fragments.is_empty() {
-                return Stop::Done;
+                break Stop::Done;
             }
             let mut index = 0;
             if self.fragments.len() > 1 || !self.ready(&self.fragments[0]) {
-                let Some(chosen) = self.choose(code) else { return Stop::Blocked };
+                let Some(chosen) = self.choose(code) else { break Stop::Blocked };
                 index = self.merge(chosen);
             }
             self.fragments[index].wait = Wait::None;
             let Fragment { mut pc, mut mask, .. } = self.fragments[index];
             let mut alone = self.fragments.len() == 1;
+            // The first instruction since the last jump.
+            let mut start = pc;
             loop {
                 if left == 0 {
+                    env.ran(start, pc, mask.count_ones());
                     self.fragments[index].pc = pc;
-                    return Stop::Slice;
+                    break 'fragments Stop::Slice;
                 }
                 left -= 1;
                 let inst = &code[pc as usize];
-                let run = match inst.guard {
-                    None => mask,
-                    Some(guard) => mask & self.pred(guard),
+                let mut run = mask;
+                if let Some(guard) = inst.guard {
+                    run &= self.pred(guard);
+                    env.held(pc, (mask & !run).count_ones());
+                }
+                let flow = if run == 0 {
+                    Ok(Flow::Next)
+                } else {
+                    self.step::<FMA>(env, inst, (pc, due - u64::from(left)), mask, run)
                 };
-                let count = &mut env.counts[pc as usize];
-                count.warps += 1;
-                count.lanes += if run == Mask::MAX { 32 } else { u64::from(run.count_ones()) };
-                env.time += 1;
-                let flow = if run == 0 { Ok(Flow::Next) } else { self.step::<FMA>(env, inst, pc, mask, run) };
                 match flow {
                     Ok(Flow::Next) => pc += 1,
-                    Ok(Flow::Jump(target)) => pc = target,
+                    Ok(Flow::Jump(target)) => {
+                        env.ran(start, pc + 1, mask.count_ones());
+                        (pc, start) = (target, target);
+                    }
                     Ok(other) => {
+                        env.ran(start, pc + 1, mask.count_ones());
                         self.fragments[index] = Fragment { pc, mask, wait: Wait::None };
                         self.leave(index, run, other);
-                        if matches!(code[pc as usize].op, Op::Yield) {
-                            return Stop::Slice;
+                        if matches!(inst.op, Op::Yield) {
+                            break 'fragments Stop::Slice;
                         }
                         continue 'fragments;
                     }
-                    Err(Halt) => return Stop::Halted,
+                    Err(Halt) => {
+                        env.ran(start, pc + 1, mask.count_ones());
+                        break 'fragments Stop::Halted;
+                    }
                 }
                 if alone {
                     continue;
@@ -333,6 +346,8 @@ impl Warp {
                 let meets =
                     self.fragments.iter().enumerate().any(|(i, f)| i != index && f.pc == pc && f.wait != Wait::Barrier);
                 if meets {
+                    env.ran(start, pc, mask.count_ones());
+                    start = pc;
                     index = self.merge(index);
                     mask = self.fragments[index].mask;
                     alone = self.fragments.len() == 1;
@@ -340,10 +355,13 @@ impl Warp {
                 self.favour = self.favour.saturating_sub(1);
                 let lower = self.favour == 0 && self.fragments.iter().any(|f| f.pc < pc && self.ready(f));
                 if lower || self.turn == 0 {
+                    env.ran(start, pc, mask.count_ones());
                     continue 'fragments;
                 }
             }
-        }
+        };
+        env.time = due - u64::from(left);
+        stop
     }
 
     /// Applies a change of the fragment list.
@@ -420,7 +438,7 @@ impl Warp {
         &mut self,
         env: &mut Env<'_>,
         inst: &Inst,
-        pc: u32,
+        (pc, time): (u32, u64),
         mask: Mask,
         run: Mask,
     ) -> Result<Flow, Halt> {
@@ -476,9 +494,9 @@ impl Warp {
             Op::MarkInit { register } => self.written[register as usize] |= run,
             Op::Clock { d, which } => {
                 let value = match which {
-                    crate::decode::op::Clock::Low => env.time & 0xffff_ffff,
-                    crate::decode::op::Clock::High => env.time >> 32,
-                    crate::decode::op::Clock::Full => env.time,
+                    crate::decode::op::Clock::Low => time & 0xffff_ffff,
+                    crate::decode::op::Clock::High => time >> 32,
+                    crate::decode::op::Clock::Full => time,
                 };
                 for lane in lanes(run) {
                     self.put(d, lane, value);
