@@ -179,10 +179,7 @@ impl<'a> Cta<'a> {
             return CtaStop::Halted;
         }
         if let Some(cross) = &self.env.cx.cross {
-            let mut conflicts = Vec::new();
-            for used in self.env.lines.uses() {
-                conflicts.extend(cross.merge(self.env.cta_number, self.env.synchronises, used));
-            }
+            let conflicts = cross.merge(self.env.cta_number, self.env.synchronises, self.env.lines.uses());
             for conflict in conflicts {
                 crate::exec::report_cross(&mut self.env, conflict);
             }

@@ -485,11 +485,11 @@ pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::Cr
     let [x, y, _] = env.cx.grid.map(u64::from);
     let cta = |n: u64| [(n % x) as u32, (n / x % y) as u32, (n / x / y) as u32];
     let location = global_location(env, conflict.address, 1);
-    let thread = Thread { cta: env.cta, warp: conflict.site.warp, lane: conflict.site.lane };
+    let thread = Thread { cta: env.cta, warp: u32::from(conflict.site.warp), lane: u32::from(conflict.site.lane) };
     let (other, detail) = match conflict.other_cta {
         Some(number) => {
             let site = conflict.other_site;
-            let thread = Thread { cta: cta(number), warp: site.warp, lane: site.lane };
+            let thread = Thread { cta: cta(number), warp: u32::from(site.warp), lane: u32::from(site.lane) };
             (Some((conflict.other.name(), thread, site.pc)), String::new())
         }
         None => (None, format!("several other blocks access the byte: {}", conflict.other.name())),

@@ -359,36 +359,45 @@ fn exact_compare(op: FloatCompare, ty: FloatType, ftz: bool, a: &Row, b: &Row) -
     mask!(i => compare(op, ty, ftz, u64::from(a[i]), u64::from(b[i])))
 }
 
-/// Rows of f32. The forms that are true for NaN are complements of the opposite ordered ones.
+/// Which of the relations less, equal, greater and unordered make a comparison true.
+fn relations(op: FloatCompare) -> [Mask; 4] {
+    let [less, equal, greater, unordered] = match op {
+        FloatCompare::Eq => [0, 1, 0, 0],
+        FloatCompare::Ne => [1, 0, 1, 0],
+        FloatCompare::Lt => [1, 0, 0, 0],
+        FloatCompare::Le => [1, 1, 0, 0],
+        FloatCompare::Gt => [0, 0, 1, 0],
+        FloatCompare::Ge => [0, 1, 1, 0],
+        FloatCompare::Equ => [0, 1, 0, 1],
+        FloatCompare::Neu => [1, 0, 1, 1],
+        FloatCompare::Ltu => [1, 0, 0, 1],
+        FloatCompare::Leu => [1, 1, 0, 1],
+        FloatCompare::Gtu => [0, 0, 1, 1],
+        FloatCompare::Geu => [0, 1, 1, 1],
+        FloatCompare::Num => [1, 1, 1, 0],
+        FloatCompare::Nan => [0, 0, 0, 1],
+    };
+    [less, equal, greater, unordered].map(|yes: u32| 0u32.wrapping_sub(yes))
+}
+
+/// Rows of f32, in one body for all operations.
 #[inline(always)]
 fn compare_f32(op: FloatCompare, a: &Row, b: &Row) -> Mask {
-    macro_rules! test {
-        ($compare:tt) => {
-            mask!(i => f32::from_bits(a[i]) $compare f32::from_bits(b[i]))
-        };
-    }
-    match op {
-        FloatCompare::Lt => test!(<),
-        FloatCompare::Geu => !test!(<),
-        FloatCompare::Le => test!(<=),
-        FloatCompare::Gtu => !test!(<=),
-        FloatCompare::Gt => test!(>),
-        FloatCompare::Leu => !test!(>),
-        FloatCompare::Ge => test!(>=),
-        FloatCompare::Ltu => !test!(>=),
-        FloatCompare::Eq => test!(==),
-        FloatCompare::Neu => !test!(==),
-        FloatCompare::Ne => test!(<) | test!(>),
-        FloatCompare::Equ => !(test!(<) | test!(>)),
-        FloatCompare::Nan => mask!(i => f32::from_bits(a[i]).is_nan() | f32::from_bits(b[i]).is_nan()),
-        FloatCompare::Num => !mask!(i => f32::from_bits(a[i]).is_nan() | f32::from_bits(b[i]).is_nan()),
-    }
+    let less = mask!(i => f32::from_bits(a[i]) < f32::from_bits(b[i]));
+    let equal = mask!(i => f32::from_bits(a[i]) == f32::from_bits(b[i]));
+    let greater = mask!(i => f32::from_bits(a[i]) > f32::from_bits(b[i]));
+    let [l, e, g, u] = relations(op);
+    (less & l) | (equal & e) | (greater & g) | (!(less | equal | greater) & u)
 }
 
 /// Comparison of f64.
-#[inline(never)]
+#[inline(always)]
 pub fn compare_wide(op: FloatCompare, a: &Wide, b: &Wide) -> Mask {
-    mask!(i => compare(op, FloatType::F64, false, a[i], b[i]))
+    let less = mask!(i => f64::from_bits(a[i]) < f64::from_bits(b[i]));
+    let equal = mask!(i => f64::from_bits(a[i]) == f64::from_bits(b[i]));
+    let greater = mask!(i => f64::from_bits(a[i]) > f64::from_bits(b[i]));
+    let [l, e, g, u] = relations(op);
+    (less & l) | (equal & e) | (greater & g) | (!(less | equal | greater) & u)
 }
 
 /// An approximate function of at most 32 bits.

@@ -191,25 +191,6 @@ macro_rules! width {
                 }) as Cell
             }
 
-            /// The meaning for one lane.
-            #[inline(always)]
-            pub fn compare(op: IntCompare, a: Cell, b: Cell) -> bool {
-                let (x, y) = (a as $u, b as $u);
-                let (p, q) = (x as $s, y as $s);
-                match op {
-                    IntCompare::Eq => x == y,
-                    IntCompare::Ne => x != y,
-                    IntCompare::LtU => x < y,
-                    IntCompare::LeU => x <= y,
-                    IntCompare::GtU => x > y,
-                    IntCompare::GeU => x >= y,
-                    IntCompare::LtS => p < q,
-                    IntCompare::LeS => p <= q,
-                    IntCompare::GtS => p > q,
-                    IntCompare::GeS => p >= q,
-                }
-            }
-
             #[inline(always)]
             fn each1(a: &[Cell; LANES], out: &mut [Cell; LANES], f: impl Fn(Cell) -> Cell) {
                 for lane in 0..LANES {
@@ -257,13 +238,31 @@ macro_rules! width {
                 }
             }
 
-            /// The row of results as a mask.
+            /// The row of results as a mask. One body for all operations: a `match` with a loop in each arm compiles to worse code.
             #[inline(always)]
             pub fn compare_row(op: IntCompare, a: &[Cell; LANES], b: &[Cell; LANES]) -> Mask {
-                macro_rules! cases {
-                    ($d($op:ident)*) => { match op { $d(IntCompare::$op => mask!(i => compare(IntCompare::$op, a[i], b[i])),)* } };
+                let (lower, equal, signed, not) = match op {
+                    IntCompare::Eq => (false, true, false, 0),
+                    IntCompare::Ne => (false, true, false, Mask::MAX),
+                    IntCompare::LtU => (true, false, false, 0),
+                    IntCompare::GeU => (true, false, false, Mask::MAX),
+                    IntCompare::LeU => (true, true, false, 0),
+                    IntCompare::GtU => (true, true, false, Mask::MAX),
+                    IntCompare::LtS => (true, false, true, 0),
+                    IntCompare::GeS => (true, false, true, Mask::MAX),
+                    IntCompare::LeS => (true, true, true, 0),
+                    IntCompare::GtS => (true, true, true, Mask::MAX),
+                };
+                // Flipping the top bit makes the signed order that of unsigned numbers.
+                let flip: $u = if signed { 0 } else { 1 << (BITS - 1) };
+                let mut result = 0;
+                if lower {
+                    result = mask!(i => ((a[i] as $u ^ flip) as $s) < (b[i] as $u ^ flip) as $s);
                 }
-                cases! { Eq Ne LtU LeU GtU GeU LtS LeS GtS GeS }
+                if equal {
+                    result |= mask!(i => a[i] as $u == b[i] as $u);
+                }
+                result ^ not
             }
         }
     };

@@ -8,7 +8,7 @@ pub struct Clocks {
     warps: usize,
     /// Current epoch of each warp, from 1.
     epoch: Vec<u32>,
-    /// `known[w · warps + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now.
+    /// `known[w · warps + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now; of w itself the one before its own.
     known: Vec<u32>,
     /// The last epoch up to which everything that any warp did is ordered before what this warp does now.
     floor: Vec<u32>,
@@ -44,7 +44,7 @@ impl Clocks {
         if epoch <= self.floor[me] {
             return true;
         }
-        if me == warp { epoch < self.epoch[me] } else { epoch <= self.known[me * self.warps + warp] }
+        epoch <= self.known[me * self.warps + warp]
     }
 
     /// Ends the warp's epoch: its earlier accesses are ordered before the later ones of all its lanes. After [`LAST_EPOCH`] of them, which take
@@ -56,9 +56,9 @@ impl Clocks {
 
     fn settle(&mut self, warp: usize) {
         let own = self.epoch[warp];
-        let row = &self.known[warp * self.warps..][..self.warps];
-        let others = row.iter().enumerate().map(|(v, known)| if v == warp { own - 1 } else { *known });
-        let floor = others.fold(own - 1, u32::min);
+        let row = &mut self.known[warp * self.warps..][..self.warps];
+        row[warp] = own - 1;
+        let floor = row.iter().fold(u32::MAX, |least, known| least.min(*known));
         self.floor[warp] = if own == LAST_EPOCH { LAST_EPOCH } else { floor };
     }
 

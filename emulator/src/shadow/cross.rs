@@ -65,28 +65,39 @@ impl Default for Cross {
 }
 
 impl Cross {
-    /// Adds what a CTA did to a line and returns the first race with another CTA. `synchronises` says that the CTA used fences or
-    /// acquire/release operations beyond its own scope; two such CTAs are taken to be ordered.
-    pub fn merge(&self, cta: u64, synchronises: bool, used: &LineUse) -> Option<CrossConflict> {
-        let page = used.line / LINES_PER_PAGE;
-        let shard = &self.shards[(page % SHARDS) as usize];
-        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let Shard { pages, entries } = &mut *shard;
-        let line = &mut pages.entry(page).or_insert_with(|| Box::new([Line::default(); LINES_PER_PAGE as usize]))
-            [(used.line % LINES_PER_PAGE) as usize];
-        let mut conflict = None;
-        for (kind, mask) in used.masks.iter().enumerate() {
-            if *mask != 0 {
-                let found = line.check(entries, cta, synchronises, used, kind, *mask);
-                conflict = conflict.or(found);
+    /// Adds what a CTA did to its lines, given in the order of addresses, and returns the races with other CTAs, the first one a line.
+    /// `synchronises` says that the CTA used fences or acquire/release operations beyond its own scope; two such CTAs are taken to be ordered.
+    pub fn merge<'u>(
+        &self,
+        cta: u64,
+        synchronises: bool,
+        uses: impl Iterator<Item = &'u LineUse>,
+    ) -> Vec<CrossConflict> {
+        let mut conflicts = Vec::new();
+        let mut uses = uses.peekable();
+        while let Some(first) = uses.peek() {
+            // Lines of one page at a time.
+            let page = first.line / LINES_PER_PAGE;
+            let shard = &self.shards[(page % SHARDS) as usize];
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let Shard { pages, entries } = &mut *shard;
+            let lines = pages.entry(page).or_insert_with(|| Box::new([Line::default(); LINES_PER_PAGE as usize]));
+            while let Some(used) = uses.next_if(|used| used.line / LINES_PER_PAGE == page) {
+                let line = &mut lines[(used.line % LINES_PER_PAGE) as usize];
+                if line.head != 0 {
+                    let found = used.masks.iter().enumerate().find_map(|(kind, mask)| {
+                        if *mask == 0 { None } else { line.check(entries, cta, synchronises, used, kind, *mask) }
+                    });
+                    conflicts.extend(found);
+                }
+                for (kind, mask) in used.masks.iter().enumerate() {
+                    if *mask != 0 {
+                        line.add(entries, cta, synchronises, used.sites[kind], kind, *mask);
+                    }
+                }
             }
         }
-        for (kind, mask) in used.masks.iter().enumerate() {
-            if *mask != 0 {
-                line.add(entries, cta, synchronises, used.sites[kind], kind, *mask);
-            }
-        }
-        conflict
+        conflicts
     }
 }
 
