@@ -195,8 +195,12 @@ impl Lines {
                 lane: lane as i16,
             };
             let index = self.find(number);
-            let found = self.add(clocks, index, new);
-            race = race.or(found);
+            if self.lines[index].summaries[0].mask == 0 && self.lines[index].cells == 0 {
+                self.lines[index].summaries[0] = new;
+            } else {
+                let found = self.add(clocks, index, new);
+                race = race.or(found);
+            }
             let used = &mut self.lines[index].used;
             used.masks[column(kind)] |= mask;
             used.sites[column(kind)] = Site { warp: new.warp, lane: new.lane_of(first) as u8, pc: who.pc };
