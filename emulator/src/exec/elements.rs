@@ -4,7 +4,7 @@
 use super::Warp;
 use super::env::Env;
 use crate::decode::op::{Access, Slot};
-use crate::lanes::{LANES, Mask, Row, Wide, lanes};
+use crate::lanes::{Mask, Row, Wide, lanes};
 use crate::memory::device::Allocation;
 
 /// A memory that is read by words. Only local memory depends on the lane.
@@ -252,8 +252,8 @@ impl Pattern {
         let start = addresses[first as usize];
         if run == Mask::MAX {
             let mut off = 0;
-            for lane in 0..LANES {
-                off |= addresses[lane] ^ start.wrapping_add(lane as u64 * total);
+            for (lane, address) in addresses.iter().enumerate() {
+                off |= address ^ start.wrapping_add(lane as u64 * total);
             }
             if off == 0 && start <= u64::MAX - 32 * total {
                 // Accesses are powers of two, so that these bits are right below a multiple of `total`.
@@ -268,10 +268,10 @@ impl Pattern {
             }
         }
         let (mut least, mut greatest, mut bits, mut off) = (start, start, 0, 0);
-        for lane in 0..LANES {
+        for (lane, address) in addresses.iter().enumerate() {
             // Lanes that take no part look like the first one.
             let there = run >> lane & 1 == 1;
-            let address = if there { addresses[lane] } else { start };
+            let address = if there { *address } else { start };
             least = least.min(address);
             greatest = greatest.max(address);
             bits |= address;

@@ -216,7 +216,7 @@ impl Warp {
     ) {
         let sanitizers = env.cx.options.sanitizers;
         if shape.looks() && sanitizers.initialisation && !region.allocation.is_complete() {
-            self.check_written(env, shape, region, addresses, &pattern, run);
+            self.check_written(env, shape, region, addresses, pattern, run);
         }
         if !sanitizers.races || region.constant {
             return;
