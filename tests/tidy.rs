@@ -277,10 +277,14 @@ fn only_the_first_room_knows_token_streams() {
 
 #[test]
 fn unsafe_stays_in_the_rooms_of_driver_and_memory() {
-    forbid(&["unsafe"], "unsafe code outside the runtime's driver and memory and the emulator's choice of a host", |f| {
-        let rooms = ["runtime/src/cuda", "runtime/src/memory", "runtime/tests"];
-        rooms.iter().any(|room| f.is_in(room)) || f.path == "emulator/src/exec/host.rs"
-    });
+    forbid(
+        &["unsafe"],
+        "unsafe code outside the runtime's driver and memory and the emulator's choice of a host",
+        |f| {
+            let rooms = ["runtime/src/cuda", "runtime/src/memory", "runtime/tests"];
+            rooms.iter().any(|room| f.is_in(room)) || f.path == "emulator/src/exec/host.rs"
+        },
+    );
 }
 
 #[test]

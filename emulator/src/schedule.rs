@@ -304,7 +304,11 @@ impl Outcome {
         let totals = Count::totals(&self.counts);
         for ((inst, origin), (warps, lanes)) in cx.kernel.code.iter().zip(&cx.kernel.origins).zip(totals) {
             // Checks of registers are not instructions of the program.
-            if matches!(inst.op, Op::CheckInit { .. } | Op::MarkInit { .. }) {
+            let check = matches!(
+                inst.op,
+                Op::CheckInit { .. } | Op::MarkInit { .. } | Op::FlowInit { .. } | Op::FlowSelect { .. }
+            );
+            if check {
                 continue;
             }
             counters.warp_instructions += warps;

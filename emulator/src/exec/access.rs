@@ -120,12 +120,37 @@ impl Warp {
     #[inline(always)]
     pub(super) fn load(&mut self, env: &mut Env<'_>, pc: u32, access: &Access, run: Mask) -> Result<(), Halt> {
         let addresses = self.addresses(&access.address);
+        self.load_here(env, pc, access, &addresses, run)
+    }
+
+    /// A load whose addresses are computed.
+    #[inline(never)]
+    pub(super) fn load_at(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        addresses: Wide,
+        run: Mask,
+    ) -> Result<(), Halt> {
+        self.load_here(env, pc, access, &addresses, run)
+    }
+
+    #[inline(always)]
+    fn load_here(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        addresses: &Wide,
+        run: Mask,
+    ) -> Result<(), Halt> {
         let shape =
             Shape { pc, bytes: access.bytes, count: access.count, touch: Touch::Load, strength: access.strength };
         match access.space {
-            Space::Global => self.load_global(env, shape, access, &addresses, run),
-            Space::Shared => self.load_shared(env, shape, access, &addresses, run),
-            _ => self.load_elsewhere(env, shape, access, &addresses, run),
+            Space::Global => self.load_global(env, shape, access, addresses, run),
+            Space::Shared => self.load_shared(env, shape, access, addresses, run),
+            _ => self.load_elsewhere(env, shape, access, addresses, run),
         }
     }
 
@@ -149,12 +174,37 @@ impl Warp {
     #[inline(always)]
     pub(super) fn store(&mut self, env: &mut Env<'_>, pc: u32, access: &Access, run: Mask) -> Result<(), Halt> {
         let addresses = self.addresses(&access.address);
+        self.store_here(env, pc, access, &addresses, run)
+    }
+
+    /// A store whose addresses are computed.
+    #[inline(never)]
+    pub(super) fn store_at(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        addresses: Wide,
+        run: Mask,
+    ) -> Result<(), Halt> {
+        self.store_here(env, pc, access, &addresses, run)
+    }
+
+    #[inline(always)]
+    fn store_here(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        addresses: &Wide,
+        run: Mask,
+    ) -> Result<(), Halt> {
         let shape =
             Shape { pc, bytes: access.bytes, count: access.count, touch: Touch::Store, strength: access.strength };
         match access.space {
-            Space::Global => self.store_global(env, shape, access, &addresses, run),
-            Space::Shared => self.store_shared(env, shape, access, &addresses, run),
-            _ => self.store_elsewhere(env, shape, access, &addresses, run),
+            Space::Global => self.store_global(env, shape, access, addresses, run),
+            Space::Shared => self.store_shared(env, shape, access, addresses, run),
+            _ => self.store_elsewhere(env, shape, access, addresses, run),
         }
     }
 
@@ -222,6 +272,19 @@ fn refuse_small(env: &mut Env<'_>, shape: Shape, space: Space, size: u64, addres
         let facts = Facts { lane: lane as u32, location: Some(location), detail, fatal: true, ..Facts::default() };
         return env.report(kind, shape.pc, facts);
     }
+}
+
+/// The finding that something must be in shared memory and is not.
+#[cold]
+pub(super) fn not_shared(env: &mut Env<'_>, pc: u32, lane: u32, space: Space, addresses: &Wide) -> Result<(), Halt> {
+    let location = match space {
+        Space::Global | Space::Generic => super::global::global_location(env, addresses[lane as usize], 1),
+        _ => small_location(env, space, addresses[lane as usize], 1),
+    };
+    let detail = "the instruction takes an address in shared memory".to_owned();
+    let facts = Facts { lane, location: Some(location), detail, fatal: true, ..Facts::default() };
+    env.report(Kind::OutOfBounds, pc, facts);
+    Err(Halt)
 }
 
 /// A location in a state space other than global.

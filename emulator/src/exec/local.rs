@@ -9,6 +9,11 @@ use crate::lanes::{LANES, Mask, Wide, lanes};
 use crate::report::Kind;
 
 impl Warp {
+    /// Bytes of local memory: those of the kernel, and the frames of functions.
+    fn local_size(&self, env: &Env<'_>) -> u64 {
+        u64::from(env.cx.kernel.local_bytes).max(4 * self.local.len() as u64 * u64::from(self.has_frames()))
+    }
+
     pub(super) fn load_local(
         &mut self,
         env: &mut Env<'_>,
@@ -17,7 +22,7 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Local, u64::from(env.cx.kernel.local_bytes), addresses, run)?;
+        self.check_small(env, shape, Space::Local, self.local_size(env), addresses, run)?;
         count_local(env, shape, run);
         if env.cx.options.sanitizers.initialisation {
             for lane in lanes(run) {
@@ -45,7 +50,7 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Local, u64::from(env.cx.kernel.local_bytes), addresses, run)?;
+        self.check_small(env, shape, Space::Local, self.local_size(env), addresses, run)?;
         count_local(env, shape, run);
         let mut local = std::mem::take(&mut self.local);
         self.write(env, access, &mut local[..], (addresses, 0), run);
@@ -70,7 +75,7 @@ impl Warp {
         let cx = env.cx;
         let (words, size) = match space {
             Space::Param => (&cx.params[..], u64::from(cx.kernel.param_bytes)),
-            _ => (cx.constants, cx.constants.len() as u64 * 4),
+            _ => (&cx.constants[..], cx.kernel.constant_bytes()),
         };
         self.check_small(env, shape, space, size, addresses, run)?;
         if access.address.base.is_some() {

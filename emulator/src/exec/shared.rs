@@ -106,6 +106,15 @@ impl Warp {
         self.check_words(env, shape, store, addresses, run);
     }
 
+    /// As [`Warp::check_shared`], of one lane's access.
+    #[inline(never)]
+    pub(super) fn check_shared_lane(&self, env: &mut Env<'_>, shape: Shape, lane: usize, address: u64) {
+        let mut addresses = [0; LANES];
+        addresses[lane] = address;
+        let pattern = Pattern::new(&addresses, 1 << lane, shape.total());
+        self.check_shared(env, shape, None, &addresses, &pattern, 1 << lane);
+    }
+
     /// Initialised bytes of a request, lane by lane.
     #[inline(never)]
     fn check_initialised(&self, env: &mut Env<'_>, shape: Shape, addresses: &Wide, run: Mask) {
@@ -178,6 +187,23 @@ fn words_of(address: u64, shape: Shape) -> impl Iterator<Item = (usize, u8)> {
 #[cold]
 fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
     let location = small_location(env, Space::Shared, at as u64, shape.total());
+    if let Some((pc, warp, other)) = env.copies.covering(at as u64) {
+        let thread = crate::report::Thread { cta: env.cta, warp, lane: other };
+        let facts = Facts {
+            lane: lane as u32,
+            location: Some(location),
+            other: Some(("copy that was not waited for", thread, pc)),
+            ..Facts::default()
+        };
+        env.report(Kind::InFlight, shape.pc, facts);
+        return;
+    }
+    if let Some((object, barrier)) = env.mbarriers.covering(at as u64) {
+        let detail = format!("an ordinary read of the mbarrier at {object:#x} ({})", barrier.describe());
+        let facts = Facts { lane: lane as u32, location: Some(location), detail, ..Facts::default() };
+        env.report(Kind::BarrierMisuse, shape.pc, facts);
+        return;
+    }
     let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
     env.report(Kind::UninitialisedRead, shape.pc, facts);
 }

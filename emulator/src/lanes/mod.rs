@@ -37,6 +37,7 @@ pub(crate) use {each, mask, row};
 
 pub mod float;
 pub mod int;
+pub mod video;
 
 /// Lanes of a warp.
 pub const LANES: usize = 32;
