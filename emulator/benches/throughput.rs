@@ -164,3 +164,30 @@ fn fma_loop(bencher: divan::Bencher<'_, '_>, name: &str) {
 fn reduction(bencher: divan::Bencher<'_, '_>, name: &str) {
     run(bencher, REDUCTION, 256, options(name));
 }
+
+/// nvcc's row softmax of 4096 × 4096 f32, the whole launch.
+#[divan::bench(args = MODES, sample_count = 5)]
+fn softmax(bencher: divan::Bencher<'_, '_>, name: &str) {
+    const SIDE: u64 = 4096;
+    let text = include_str!("../tests/corpus/nvcc/rows.ptx");
+    let program = Program::parse(text).expect("the kernels of the corpus are well formed");
+    let memory = Memory::new(1 << 28);
+    let [x, z] = ["x", "z"].map(|label| memory.alloc(SIDE * SIDE * 4, label).expect("the capacity suffices"));
+    let row: Vec<u8> = (0..SIDE).flat_map(|i| ((i % 257) as f32 * 0.03).to_le_bytes()).collect();
+    for at in 0..SIDE {
+        memory.write(x + at * SIDE * 4, &row).expect("the range is allocated");
+    }
+    let launch = Launch {
+        entry: "softmax".into(),
+        grid: [SIDE as u32, 1, 1],
+        block: [256, 1, 1],
+        args: vec![(SIDE as u32).into(), x.into(), z.into()],
+        ..Launch::default()
+    };
+    let options = options(name);
+    let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
+    assert!(report.is_clean(), "{report}");
+    bencher
+        .counter(ItemsCount::new(report.counters.total()))
+        .bench_local(|| program.launch(&launch, &memory, &options));
+}

@@ -254,3 +254,59 @@ fn squeeze(kernel: &mut Kernel) {
     kernel.tracked.iter_mut().for_each(|tracked| tracked.slot = moved(tracked.slot));
     (kernel.preds, kernel.narrow, kernel.wide) = (preds as usize, narrow as usize, wide as usize);
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::decode::{Kernel, decode};
+
+    fn kernel(body: &str) -> Kernel {
+        let text = format!(
+            ".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p) {{\n.reg .pred %p<9>; .reg .b32 %r<999>; .reg .b64 %a<9>;\nld.param.u64 %a0, [p];\nmov.u32 %r0, %tid.x;\n{body}\nst.global.u32 [%a0], %r1;\nret;\n}}\n"
+        );
+        let module = tilewright_ptx::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        decode(&module).unwrap_or_else(|error| panic!("{error}\n{text}")).kernels.remove(0)
+    }
+
+    /// A chain of values, each read by the next alone.
+    fn chain(from: u32, to: u32) -> String {
+        (from..to).map(|i| format!("add.u32 %r{}, %r{i}, %r0;\n", i + 1)).collect()
+    }
+
+    #[test]
+    fn a_chain_takes_two_rows() {
+        let one = kernel("add.u32 %r1, %r0, %r0;");
+        let many = kernel(&format!("add.u32 %r2, %r0, %r0;\n{}mov.u32 %r1, %r400;", chain(2, 400)));
+        assert!(many.narrow <= one.narrow + 2, "{} rows, {} for one instruction", many.narrow, one.narrow);
+    }
+
+    #[test]
+    fn values_that_live_together_keep_rows_of_their_own() {
+        // A hundred values, all read at the end.
+        let write: String = (2..102).map(|i| format!("add.u32 %r{i}, %r0, {i};\n")).collect();
+        let read: String = (2..102).map(|i| format!("xor.b32 %r1, %r1, %r{i};\n")).collect();
+        assert!(kernel(&format!("mov.u32 %r1, 0;\n{write}{read}")).narrow >= 101);
+        // Written before a loop, read in it: alive to its end, though the loop writes more values after the read.
+        let turn = format!("xor.b32 %r1, %r1, %r500;\nadd.u32 %r2, %r0, 1;\n{}", chain(2, 20));
+        let body = format!("mov.u32 %r1, 0;\nadd.u32 %r500, %r0, 3;\nL:\n{turn}setp.lt.u32 %p0, %r20, 7;\n@%p0 bra L;");
+        let kernel = kernel(&body);
+        let slots = |at: usize| format!("{:?}", kernel.code[at].op);
+        let position = |text: &str| (0..kernel.code.len()).find(|at| slots(*at).contains(text)).expect("it is there");
+        let crate::decode::op::Op::Int2 { d: kept, .. } = kernel.code[position("op: Add")].op else {
+            panic!("the sum before the loop")
+        };
+        let first = position("op: Xor") + 1;
+        for inst in &kernel.code[first..first + 19] {
+            let crate::decode::op::Op::Int2 { d, .. } = inst.op else { panic!("{inst:?}") };
+            assert_ne!(d, kept, "a row that is read in the next turn");
+        }
+    }
+
+    #[test]
+    fn copies_of_parameters_are_read_where_they_are() {
+        let kernel = kernel("add.u32 %r1, %r0, 1;");
+        let moves =
+            kernel.code.iter().filter(|inst| matches!(inst.op, super::Op::Mov { .. } | super::Op::MovWide { .. }));
+        assert_eq!(moves.count(), 0);
+        assert!(kernel.code.iter().filter(|inst| inst.op == super::Op::Nop).count() == 2, "they still count");
+    }
+}

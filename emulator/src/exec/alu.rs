@@ -101,6 +101,15 @@ impl Warp {
             Op::MadCarry { high, signed, carry_in, carry_out, d, a, b, c } => {
                 self.mad_carry(mask, (high, signed), (carry_in, carry_out), [d, a, b, c])
             }
+            Op::Lane {
+                f: LaneFn::DivApprox { mode, full },
+                d: Slot::Narrow(d),
+                a: Slot::Narrow(a),
+                b: Slot::Narrow(b),
+                ..
+            } if perturb.is_none() && mode.is_nearest() => {
+                narrow!(self, d, mask, out => float::div_approx(mode, full, self.n(a), self.n(b), out));
+            }
             Op::Lane { f, d, a, b, c, e } => self.each_lane(f, mask, [d, a, b, c, e], perturb),
             Op::Float1 { op, mode, packed, d, a } => {
                 narrow!(self, d, mask, out => float::row1(op, mode, packed, self.n(a), out))

@@ -431,6 +431,23 @@ pub fn approx_row(op: Approx, mode: FloatMode, packed: bool, perturb: Option<u64
     exact_approx(op, mode, packed, perturb, a, out);
 }
 
+/// `div.approx`, `div.full` of f32, round to nearest: see [`crate::num::approx::div`]. A quotient of f32 numbers in f64, rounded to f32, is that
+/// of f32.
+#[inline(always)]
+pub fn div_approx(mode: FloatMode, full_range: bool, a: &Row, b: &Row, out: &mut Row) {
+    let limit = if full_range { u32::MAX } else { 0x7e80_0000 };
+    each!(out, i => {
+        let (a, b) = if mode.ftz { (flush(a[i]), flush(b[i])) } else { (a[i], b[i]) };
+        let (x, y) = (f32::from_bits(a), f32::from_bits(b));
+        let magnitude = b & 0x7fff_ffff;
+        // Divisors above 2^126: a zero, or NaN for an infinite dividend.
+        let huge = (magnitude > limit) & (magnitude < 0x7f80_0000);
+        let zero = 0.0 * x * y.signum();
+        let quotient = if huge { zero } else { x / y };
+        if mode.ftz { result::<true>(quotient) } else { result::<false>(quotient) }
+    });
+}
+
 #[inline(never)]
 fn exact_approx(op: Approx, mode: FloatMode, packed: bool, perturb: Option<u64>, a: &Row, out: &mut Row) {
     halves!(mode, packed, out, [a] => each!(out, i => approx(op, mode, u64::from(a[i]), perturb) as u32));

@@ -490,6 +490,23 @@ fn one_operand_rows() {
 }
 
 #[test]
+fn quotient_rows() {
+    for (a, b) in pairs(&samples(FloatType::F32.format(), 400, 17)) {
+        for ftz in [false, true] {
+            let mode = FloatMode { ftz, ..FloatMode::plain(FloatType::F32) };
+            for full in [false, true] {
+                let mut out = [0; LANES];
+                float::div_approx(mode, full, &narrow(&a), &narrow(&b), &mut out);
+                for lane in 0..LANES {
+                    let expected = crate::num::approx::div(mode, full, a[lane], b[lane], None);
+                    assert_eq!(u64::from(out[lane]), expected, "{mode:?} {full} {:#x} {:#x}", a[lane], b[lane]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn double_rows() {
     for (a, b) in pairs(&samples(FloatType::F64.format(), 60, 9)) {
         for mode in
