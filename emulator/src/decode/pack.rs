@@ -136,9 +136,9 @@ fn lifetimes(kernel: &mut Kernel, free: &Free) -> Option<Vec<(usize, usize)>> {
         }
     }
     for (block, start) in starts.iter().enumerate() {
-        for word in 0..words {
+        for (word, alive) in entry[block].iter().enumerate() {
             let out = follows[block].iter().fold(0, |out, next| out | entry[*next][word]);
-            for (mask, at) in [(entry[block][word], *start), (out, ends[block] - 1)] {
+            for (mask, at) in [(*alive, *start), (out, ends[block] - 1)] {
                 let mut rest = mask;
                 while rest != 0 {
                     let n = word * 64 + rest.trailing_zeros() as usize;
