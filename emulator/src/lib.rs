@@ -50,7 +50,7 @@
 //! `shadow` detects races; `sync` has barriers, `mbarrier` those in shared memory; `matrix` is what tensor cores compute; `schedule` decides what
 //! runs when; `report` and `counters` are what is told. Bulk copies, `wgmma` and clusters are refused with a typed error for now.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod counters;
 mod decode;
