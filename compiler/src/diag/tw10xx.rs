@@ -61,12 +61,7 @@ pub struct StorageOnly {
 impl IntoDiagnostic for StorageOnly {
     fn into_diagnostic(self) -> Diagnostic {
         let (op, element) = (self.op, self.element);
-        let diagnostic = if op == "as" {
-            Diagnostic::new(Code::TW1003, self.span, format!("`{element}` is converted from and to floats only"))
-        } else {
-            Diagnostic::new(Code::TW1003, self.span, format!("`{element}` has no arithmetic, and this is `{op}`"))
-        };
-        diagnostic
+        Diagnostic::new(Code::TW1003, self.span, format!("`{element}` has no arithmetic, and this is `{op}`"))
             .note(format!("`{element}` is a type for storage and for the operands of `dot`"))
             .help("convert to `f32` first: `x[i] as f32`")
     }

@@ -438,17 +438,10 @@ pub(super) fn cast(from: ElementType, to: ElementType, a: &Column, widen: bool) 
     if from == to {
         return Ok(a.clone());
     }
-    if from.is_float() && Format::of(from).is_none() {
-        return Err(unsupported());
-    }
     if to.is_float() {
         let format = Format::of(to).ok_or_else(unsupported)?;
-        // From an integer to f32 directly: by way of f64 a 64-bit integer would be rounded twice.
-        let int = |x: i128| format.operate(|| x as f64, || x as f32);
-        let narrow = |x: f64| match format {
-            Format::F64 => x,
-            _ => format.round(x),
-        };
+        let int = |x: i128| format.round_integer(x);
+        let narrow = |x: f64| format.round(x);
         return Ok(match a {
             Column::Float(a) if !widen => Column::Float(map(a, narrow)),
             Column::Int(a) => Column::Float(map(a, int)),

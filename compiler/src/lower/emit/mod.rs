@@ -18,6 +18,7 @@
 //! | `index` | index arithmetic |
 //! | `element` | element arithmetic, comparison, selection |
 //! | `cast` | conversions |
+//! | `storage` | conversions to and from the types for storage |
 //! | `functions` | math functions, over the builder: before emission |
 //!
 //! No float operation is contracted or flushes subnormals, and every one names its rounding. Registers are numbered in the order of
@@ -29,6 +30,7 @@ mod entry;
 pub mod functions;
 mod index;
 mod memory;
+mod storage;
 
 #[cfg(test)]
 mod tests;
@@ -41,7 +43,7 @@ use crate::kernel_ir::{Fault, Kernel, verify};
 /// The least that every module asks for: what NaN-propagating `max` and conversion to `bf16` need anyway.
 pub const FLOOR: Requirement = Requirement { version: PtxVersion::new(7, 0), target: Target::sm(80) };
 
-/// Why there is no module. All but `Unsupported` are mistakes of the compiler itself.
+/// Why there is no module: a mistake of the compiler itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EmitError {
     /// Entry point `entry` violates what the verifier of `kernel_ir` demands.
@@ -51,8 +53,8 @@ pub enum EmitError {
         /// The violations.
         faults: Vec<Fault>,
     },
-    /// A conversion that no instruction sequence is known for yet.
-    Unsupported {
+    /// A conversion that the language does not have: to `bool`.
+    NoCast {
         /// Source statement that needs it; 0 for none.
         line: u32,
         /// From this type.
@@ -70,7 +72,7 @@ impl std::fmt::Display for EmitError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Invalid { entry, faults } => write!(f, "entry {entry} is malformed: {faults:?}"),
-            Self::Unsupported { line, from, to } => write!(f, "statement {line}: no conversion from {from} to {to}"),
+            Self::NoCast { line, from, to } => write!(f, "statement {line}: no conversion from {from} to {to}"),
             Self::Build(error) => error.fmt(f),
             Self::Verify(errors) => {
                 for error in errors {

@@ -1339,21 +1339,6 @@ fn numerics_are_static() {
         "#]],
     );
     check(
-        "(x: e4m3[N]) -> (y: i32[N])",
-        "y[i] = x[i] as i32;",
-        expect![[r#"
-            error[TW1003]: `e4m3` is converted from and to floats only
-             --> kernel.rs:1:46
-              |
-            1 | kernel K(x: e4m3[N]) -> (y: i32[N]) { y[i] = x[i] as i32; }
-              |                                              ^^^^^^^^^^^
-              = note: `e4m3` is a type for storage and for the operands of `dot`
-              = help: convert to `f32` first: `x[i] as f32`
-              = explain: TW1003
-
-        "#]],
-    );
-    check(
         "(x: f64[N]) -> (y: f64[N])",
         "y[i] = exp(x[i]);",
         expect![[r#"
