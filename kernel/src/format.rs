@@ -7,7 +7,7 @@
 //! | `e5m2` | 5+2 | largest finite number |
 //!
 //! Rounding is to nearest, ties to even. The 8-bit floats saturate, infinities included, as `cvt.rn.satfinite` does (PTX ISA
-//! 9.7.9.22; formats: OCP 8-bit Floating Point Specification, sections 5.1 and 5.2).
+//! 9.7.9.21; formats: OCP 8-bit Floating Point Specification, sections 5.1 and 5.2).
 
 use crate::element::ElementType;
 

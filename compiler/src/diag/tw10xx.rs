@@ -67,7 +67,7 @@ impl IntoDiagnostic for StorageOnly {
     }
 }
 
-/// TW1004: a function that does not exist for `f64` yet.
+/// TW1004: an approximate function of `f64`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotForF64 {
     /// The function.
@@ -78,9 +78,10 @@ pub struct NotForF64 {
 
 impl IntoDiagnostic for NotForF64 {
     fn into_diagnostic(self) -> Diagnostic {
-        Diagnostic::new(Code::TW1004, self.span, format!("`{}` is not supported for `f64` yet", self.function))
-            .note("for `f64` there are `sqrt`, `rsqrt`, `abs`, `floor`, `min`, `max` and `fma`")
-            .help(format!("where 24 bits are enough: `{}(… as f32) as f64`", self.function))
+        Diagnostic::new(Code::TW1004, self.span, format!("there is no `{}` of `f64`", self.function))
+            .note("the approximate instructions compute at most 24 bits")
+            .help(format!("where they are enough: `{}(… as f32) as f64`", self.function))
+            .help(format!("or the accurate function: `{}`", self.function.trim_start_matches("approx::")))
     }
 }
 

@@ -48,14 +48,14 @@ const fn binary(name: &'static str, op: Binary, types: Types) -> Function {
 }
 
 const FUNCTIONS: &[Function] = &[
-    unary("exp", Unary::Exp, Types::NarrowFloats),
-    unary("log", Unary::Log, Types::NarrowFloats),
+    unary("exp", Unary::Exp, Types::Floats),
+    unary("log", Unary::Log, Types::Floats),
     unary("sqrt", Unary::Sqrt, Types::Floats),
     unary("rsqrt", Unary::Rsqrt, Types::Floats),
-    unary("tanh", Unary::Tanh, Types::NarrowFloats),
-    unary("erf", Unary::Erf, Types::NarrowFloats),
-    unary("sin", Unary::Sin, Types::NarrowFloats),
-    unary("cos", Unary::Cos, Types::NarrowFloats),
+    unary("tanh", Unary::Tanh, Types::Floats),
+    unary("erf", Unary::Erf, Types::Floats),
+    unary("sin", Unary::Sin, Types::Floats),
+    unary("cos", Unary::Cos, Types::Floats),
     unary("abs", Unary::Abs, Types::Signed),
     unary("floor", Unary::Floor, Types::Floats),
     binary("min", Binary::Min, Types::Numbers),

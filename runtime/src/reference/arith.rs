@@ -344,9 +344,19 @@ pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: bool) ->
             _ => map(values, |x| format.operate(|| x.sqrt(), || (x as f32).sqrt())),
         }));
     }
+    // The accurate functions give the same bits everywhere.
+    let exact = |x: f64| if widen { None } else { math::exact(op, format, x) };
+    if let Column::Float(values) = a
+        && let Some(results) = values.iter().map(|x| exact(*x)).collect()
+    {
+        return Ok(Column::Float(results));
+    }
     let one = |x: Interval| -> Option<Interval> {
         if x.is_empty() {
             return Some(Interval::NAN);
+        }
+        if let Some(y) = x.single().and_then(exact) {
+            return Some(Interval::exact(y));
         }
         let monotone = |f: &math::Ends<'_>| f(x.lo).hull(f(x.hi));
         let result = match op {

@@ -1340,15 +1340,16 @@ fn numerics_are_static() {
     );
     check(
         "(x: f64[N]) -> (y: f64[N])",
-        "y[i] = exp(x[i]);",
+        "y[i] = approx::exp(x[i]);",
         expect![[r#"
-            error[TW1004]: `exp` is not supported for `f64` yet
+            error[TW1004]: there is no `approx::exp` of `f64`
              --> kernel.rs:1:45
               |
-            1 | kernel K(x: f64[N]) -> (y: f64[N]) { y[i] = exp(x[i]); }
-              |                                             ^^^^^^^^^
-              = note: for `f64` there are `sqrt`, `rsqrt`, `abs`, `floor`, `min`, `max` and `fma`
-              = help: where 24 bits are enough: `exp(… as f32) as f64`
+            1 | kernel K(x: f64[N]) -> (y: f64[N]) { y[i] = approx::exp(x[i]); }
+              |                                             ^^^^^^^^^^^^^^^^^
+              = note: the approximate instructions compute at most 24 bits
+              = help: where they are enough: `approx::exp(… as f32) as f64`
+              = help: or the accurate function: `exp`
               = explain: TW1004
 
         "#]],
