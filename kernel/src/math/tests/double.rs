@@ -55,7 +55,7 @@ fn results_for_measurement() {
             let unit = (bits >> 11) as f64 / (1_u64 << 53) as f64;
             let x = match (n % 4, function) {
                 // Any finite number; small ones; around 1; where the function is not yet constant.
-                (0, _) => f64::from_bits(bits % 0x7ff0_0000_0000_0000 | bits & 1 << 63),
+                (0, _) => f64::from_bits((bits % 0x7ff0_0000_0000_0000) | (bits & (1 << 63))),
                 (1, Log) => 1.0 + (unit - 0.5) / 4.0,
                 (1, _) => (unit - 0.5) * 4.0,
                 (2, _) => (unit - 0.5) * 16.0,
