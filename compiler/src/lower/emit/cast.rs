@@ -8,7 +8,6 @@
 use tilewright_kernel::ElementType;
 use tilewright_ptx::{Operand, RegId, ScalarType};
 
-use super::EmitError;
 use super::entry::{Entry, register_type};
 use crate::kernel_ir::{Type, ValueId};
 
@@ -45,7 +44,7 @@ fn fits(from: ElementType, to: ElementType) -> bool {
 
 impl Entry<'_> {
     /// A value converted to an element type; an index integer counts as an `i32` or `i64`.
-    pub(super) fn cast(&mut self, a: ValueId, to: Type) -> Result<RegId, EmitError> {
+    pub(super) fn cast(&mut self, a: ValueId, to: Type) -> RegId {
         let from = match self.ty(a) {
             Type::I32 => I32,
             Type::I64 => I64,
@@ -53,7 +52,7 @@ impl Entry<'_> {
         };
         let to = to.element().unwrap_or(F32);
         let x = self.register(a);
-        let done = match from {
+        match from {
             Bool => self.cast_bool(x, to),
             I64 | I32 | I16 | I8 | U64 | U32 | U16 | U8 => self.cast_integer(x, from, to),
             F64 => self.cast_f64(x, to),
@@ -70,8 +69,7 @@ impl Entry<'_> {
                 let wide = self.widen_fp8(x, from);
                 self.cast_f32(wide, to)
             }
-        };
-        done.ok_or(EmitError::NoCast { line: self.line(), from, to })
+        }
     }
 
     /// bf16 is the upper half of an f32.
@@ -80,7 +78,7 @@ impl Entry<'_> {
         self.result("mov.b32", ScalarType::F32, [Operand::vector([zero, x])])
     }
 
-    fn cast_bool(&mut self, x: RegId, to: ElementType) -> Option<RegId> {
+    fn cast_bool(&mut self, x: RegId, to: ElementType) -> RegId {
         let register = register_type(Type::Element(to));
         let one: Operand = match to {
             F64 => 1.0_f64.into(),
@@ -90,19 +88,19 @@ impl Entry<'_> {
             E4m3 => 0x38.into(),
             E5m2 => 0x3C.into(),
             I64 | I32 | I16 | I8 | U64 | U32 | U16 | U8 => 1.into(),
-            Bool => return None,
+            Bool => return x,
         };
         let zero: Operand = match to {
             F64 => 0.0_f64.into(),
             F32 | Tf32 => 0.0_f32.into(),
             _ => 0.into(),
         };
-        Some(self.result(&format!("selp.{register}"), register, [one, zero, x.into()]))
+        self.result(&format!("selp.{register}"), register, [one, zero, x.into()])
     }
 
-    fn cast_integer(&mut self, x: RegId, from: ElementType, to: ElementType) -> Option<RegId> {
+    fn cast_integer(&mut self, x: RegId, from: ElementType, to: ElementType) -> RegId {
         let scalar = integer(from);
-        Some(match to {
+        match to {
             I64 | U64 => self.extend(x, from),
             I32 | U32 => self.low_word(x, from),
             I16 | I8 | U16 | U8 => {
@@ -113,7 +111,7 @@ impl Entry<'_> {
             F32 => self.result(&format!("cvt.rn.f32.{scalar}"), ScalarType::F32, [x.into()]),
             F16 | Bf16 | Tf32 | E4m3 | E5m2 if narrow_range(from).is_some() => {
                 let exact = self.result(&format!("cvt.rn.f32.{scalar}"), ScalarType::F32, [x.into()]);
-                return self.cast_f32(exact, to);
+                self.cast_f32(exact, to)
             }
             F16 | Bf16 | Tf32 | E4m3 | E5m2 => {
                 let cut = self.result(&format!("cvt.rz.f32.{scalar}"), ScalarType::F32, [x.into()]);
@@ -121,10 +119,10 @@ impl Entry<'_> {
                 let back = self.result(&format!("cvt.rzi.{scalar}.f32"), register, [cut.into()]);
                 let lost = self.result(&format!("setp.ne.{scalar}"), ScalarType::Pred, [back.into(), x.into()]);
                 let odd = self.make_odd(cut, lost);
-                return self.cast_f32(odd, to);
+                self.cast_f32(odd, to)
             }
-            Bool => return None,
-        })
+            Bool => x, // the verifier has refused it
+        }
     }
 
     /// An integer in 64 bits.
@@ -153,8 +151,8 @@ impl Entry<'_> {
         self.result(mnemonic, ScalarType::B32, [x.into()])
     }
 
-    fn cast_f32(&mut self, x: RegId, to: ElementType) -> Option<RegId> {
-        Some(match to {
+    fn cast_f32(&mut self, x: RegId, to: ElementType) -> RegId {
+        match to {
             F64 => self.result("cvt.f64.f32", ScalarType::F64, [x.into()]),
             F32 => x,
             F16 => self.result("cvt.rn.f16.f32", ScalarType::B16, [x.into()]),
@@ -162,12 +160,12 @@ impl Entry<'_> {
             Tf32 => self.round_tf32(x),
             E4m3 | E5m2 => self.round_fp8(x, to),
             I64 | I32 | I16 | I8 | U64 | U32 | U16 | U8 => self.float_to_integer(x, ScalarType::F32, to),
-            Bool => return None,
-        })
+            Bool => x, // the verifier has refused it
+        }
     }
 
-    fn cast_f64(&mut self, x: RegId, to: ElementType) -> Option<RegId> {
-        Some(match to {
+    fn cast_f64(&mut self, x: RegId, to: ElementType) -> RegId {
+        match to {
             F64 => x,
             F32 => self.result("cvt.rn.f32.f64", ScalarType::F32, [x.into()]),
             F16 => self.result("cvt.rn.f16.f64", ScalarType::B16, [x.into()]),
@@ -177,11 +175,11 @@ impl Entry<'_> {
                 // True for NaN as well, whose last bit does not matter.
                 let lost = self.result("setp.neu.f64", ScalarType::Pred, [back.into(), x.into()]);
                 let odd = self.make_odd(cut, lost);
-                return self.cast_f32(odd, to);
+                self.cast_f32(odd, to)
             }
             I64 | I32 | I16 | I8 | U64 | U32 | U16 | U8 => self.float_to_integer(x, ScalarType::F64, to),
-            Bool => return None,
-        })
+            Bool => x, // the verifier has refused it
+        }
     }
 
     /// Sets the last bit of an `f32` where something was lost.

@@ -35,7 +35,6 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
-use tilewright_kernel::ElementType;
 use tilewright_ptx::{BuildError, Module, ModuleBuilder, PtxVersion, Requirement, Target, VerifyError};
 
 use crate::kernel_ir::{Fault, Kernel, verify};
@@ -53,15 +52,6 @@ pub enum EmitError {
         /// The violations.
         faults: Vec<Fault>,
     },
-    /// A conversion that the language does not have: to `bool`.
-    NoCast {
-        /// Source statement that needs it; 0 for none.
-        line: u32,
-        /// From this type.
-        from: ElementType,
-        /// To this type.
-        to: ElementType,
-    },
     /// An instruction that the table of the `ptx` crate does not take, or a name that is no PTX identifier.
     Build(BuildError),
     /// The finished module is not well formed.
@@ -72,7 +62,6 @@ impl std::fmt::Display for EmitError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Invalid { entry, faults } => write!(f, "entry {entry} is malformed: {faults:?}"),
-            Self::NoCast { line, from, to } => write!(f, "statement {line}: no conversion from {from} to {to}"),
             Self::Build(error) => error.fmt(f),
             Self::Verify(errors) => {
                 for error in errors {
