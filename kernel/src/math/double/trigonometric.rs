@@ -103,7 +103,7 @@ fn rest_of_sum<O: Double>(o: &mut O, a: O::F, b: O::F, sum: O::F) -> O::F {
     o.add(a_rest, b_rest)
 }
 
-/// The reduction of an `a` from 2 to 2^(64·2^`levels`), finite, by its product with those bits of 2/π that matter (Payne and Hanek,
+/// The reduction of an `a` from 1 to 2^(64·2^`levels`), finite, by its product with those bits of 2/π that matter (Payne and Hanek,
 /// "Radian reduction for trigonometric functions", 1983).
 ///
 /// a = m·2^(e − 52). Bits of 2/π that count 2^(54 − e) and more give multiples of 4, of which nothing is needed. The 192 bits from
