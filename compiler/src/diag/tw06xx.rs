@@ -18,13 +18,17 @@ pub struct SameElement {
     pub threads: i128,
     /// Whether warps are bound.
     pub warps: bool,
+    /// Whether the stage has an axis that could be bound.
+    pub data: bool,
+    /// Whether another stage needs several threads.
+    pub others: bool,
     /// Where.
     pub span: Span,
 }
 
 impl IntoDiagnostic for SameElement {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, group, threads, warps, span } = self;
+        let Self { stage, group, threads, warps, data, others, span } = self;
         let diagnostic = Diagnostic::new(
             Code::TW0601,
             span,
@@ -36,10 +40,20 @@ impl IntoDiagnostic for SameElement {
                 .note("a bound warp has 32 lanes, and no axis is bound to them")
                 .help("bind an axis inside the warp: `bind …: thread;`")
         } else {
-            diagnostic
-                .note(format!("the block has {threads} threads, and no axis is bound to them"))
-                .help("bind an axis: `bind …: thread;`")
-                .help("or launch one thread: `launch threads(1);`")
+            let diagnostic = diagnostic.note(format!("the block has {threads} threads, and no axis is bound to them"));
+            let first = if data {
+                "bind an axis: `bind …: thread;`".to_owned()
+            } else {
+                format!(
+                    "give `{stage}` an axis of extent 1 to bind: declare it `{stage}: …[1]`, define `{stage}[o]`, `bind o: thread;`"
+                )
+            };
+            let second = if others {
+                "or compute it in a kernel of its own, with one thread"
+            } else {
+                "or launch one thread: `launch threads(1);`"
+            };
+            diagnostic.help(first).help(second)
         }
     }
 }
@@ -80,6 +94,10 @@ impl IntoDiagnostic for TooManyThreads {
             "lane" => diagnostic.help("split the axis by 32 and bind the inner part"),
             _ if count <= 1024 && unit == "thread" => {
                 diagnostic.help(format!("write `launch threads({count});`, or split by at most {room}"))
+            }
+            _ if count <= 32 => {
+                let threads = 32 * count;
+                diagnostic.help(format!("write `launch threads({threads});`, or split by at most {room}"))
             }
             _ => diagnostic.help(format!("split the axis so that at most {room} iterations are bound")),
         }
@@ -141,15 +159,23 @@ pub struct IdleThreads {
     pub busy: i128,
     /// Threads of the block.
     pub threads: i128,
+    /// Threads that suffice for all stages.
+    pub needed: i128,
     /// The `launch` item.
     pub span: Span,
 }
 
 impl IntoDiagnostic for IdleThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, busy, threads, span } = self;
+        let Self { stage, busy, threads, needed, span } = self;
         let idle = threads - busy;
+        let bind = "bind as many iterations as there are threads";
+        let help = if needed < threads {
+            format!("{bind}, or write `launch threads({needed});`")
+        } else {
+            format!("{bind}, or silence this with `#[allow(TW0690)]` in front of the kernel")
+        };
         Diagnostic::new(Code::TW0690, span, format!("{idle} of {threads} threads of each block are idle in `{stage}`"))
-            .help(format!("bind as many iterations as there are threads, or write `launch threads({busy});`"))
+            .help(help)
     }
 }
