@@ -38,6 +38,7 @@ fn size(kernel: &Kernel, name: &str, rng: &mut Rng, most: i64) -> i64 {
             Fact::Equal(d, v) if d == name => value = *v,
             Fact::AtMost(d, most) if d == name => value = value.min(*most / by * by),
             Fact::AtLeast(d, least) if d == name => value = value.max((*least + by - 1) / by * by),
+            Fact::Residue(d, by, rest) if d == name => value = value / by * by + rest,
             _ => {}
         }
     }

@@ -46,7 +46,6 @@ mod interpreter {
         Kernel {
             parameters: vec![parameter("x", Role::Input), parameter("z", Role::Output)],
             facts: vec![],
-            pasted: vec![],
             equations: vec![equation],
             threads: None,
             schedules: vec![("z".into(), ops)],

@@ -27,7 +27,8 @@ use crate::diag::tw90xx::Internal;
 use crate::domain::Symbolic;
 use crate::extent::Facts;
 use crate::lower::Analysed;
-use crate::memory::vector::{Check, Vector};
+use crate::memory::check::Check;
+use crate::memory::vector::Vector;
 use crate::program::Program;
 use crate::syntax::TokenBuffer;
 use crate::syntax::ast;
@@ -63,6 +64,8 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
         let (info, stages) = compiled.map_or((None, Vec::new()), |(info, stages)| (Some(info), stages));
         kernels.push(Compiled { ast, info, stages });
     }
+    let written: Vec<&ast::Kernel> = kernels.iter().map(|k| &k.ast).collect();
+    diagnostics.resolve(&written, tokens);
     Outcome { kernels, diagnostics }
 }
 
@@ -146,8 +149,8 @@ fn analyse(
         let holes = holes::analyse(&stage.domain, facts);
         schedule::check_loops(program, facts, &stage, &mut found);
         let Some(accesses) = memory::access::collect(program, facts, &stage, &symbolic) else {
-            let limit = memory::access::INLINE_LIMIT;
-            found.report(tw02xx::InlinedTooFar { stage: stage.name.clone(), limit, span: stage.span });
+            let (limit, span) = (program::INLINE_LIMIT, program.equation_spans[stage.equation]);
+            found.report(tw02xx::InlinedTooFar { stage: stage.name.clone(), limit, span });
             continue;
         };
         let vector = Vector::of(&stage, facts);

@@ -7,7 +7,7 @@ mod verdict;
 
 pub use domain::{Domain, reductions};
 pub use reads::{Read, visit as visit_reads};
-pub use verdict::{Access, Case, TooLarge, complete, fails, smallest};
+pub use verdict::{Access, Case, TooLarge, complete, fails, find, smallest};
 
 use crate::ast::{Dims, Kernel, Role};
 

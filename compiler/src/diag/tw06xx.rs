@@ -1,6 +1,6 @@
 //! TW06: collectives: which threads run what.
 
-use super::{Assignment, Code, Diagnostic, IntoDiagnostic};
+use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
 fn product(axes: &[(String, i128)]) -> String {
@@ -39,7 +39,7 @@ impl IntoDiagnostic for SameElement {
             diagnostic
                 .note(format!("the block has {threads} threads, and no axis is bound to them"))
                 .help("bind an axis: `bind …: thread;`")
-                .help("or launch one thread: `launch threads(1);`")
+                .change(Change::Threads(1), "or launch one thread: `launch threads(1);`")
         }
     }
 }
@@ -57,6 +57,8 @@ pub struct TooManyThreads {
     pub room: i128,
     /// Threads of the block.
     pub threads: i128,
+    /// Most threads of any block.
+    pub limit: i128,
     /// The last `bind`.
     pub span: Span,
     /// The `launch` item.
@@ -65,7 +67,7 @@ pub struct TooManyThreads {
 
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { unit, axes, count, room, threads, span, launch } = self;
+        let Self { unit, axes, count, room, threads, limit, span, launch } = self;
         let title = match (unit, launch) {
             ("lane", _) => format!("{count} lanes are needed, and a warp has {room}"),
             (_, Some(_)) => format!("{count} {unit}s are needed, and the block has {room}"),
@@ -78,8 +80,9 @@ impl IntoDiagnostic for TooManyThreads {
         }
         match unit {
             "lane" => diagnostic.help("split the axis by 32 and bind the inner part"),
-            _ if count <= 1024 && unit == "thread" => {
-                diagnostic.help(format!("write `launch threads({count});`, or split by at most {room}"))
+            _ if count <= limit && unit == "thread" => {
+                let text = format!("write `launch threads({count});`, or split by at most {room}");
+                diagnostic.change(Change::Threads(count), text)
             }
             _ => diagnostic.help(format!("split the axis so that at most {room} iterations are bound")),
         }
@@ -101,7 +104,7 @@ impl IntoDiagnostic for ThreadsOfWarps {
         let next = (threads + 31) / 32 * 32;
         Diagnostic::new(Code::TW0603, span, format!("a block of {threads} threads is not made of whole warps"))
             .note("an axis is bound to warps, and a warp has 32 threads")
-            .help(format!("write `launch threads({next});`"))
+            .change(Change::Threads(next), format!("write `launch threads({next});`"))
     }
 }
 
@@ -128,7 +131,7 @@ impl IntoDiagnostic for BindOrder {
         )
         .label(other, "a thread has no warps to give out")
         .note("binds nest by the order of the loops: each unit is a part of the one around it")
-        .help(format!("add `reorder {outer}, {inner};` before the binds"))
+        .change(Change::AppendOp(format!("reorder {outer}, {inner}")), format!("add `reorder {outer}, {inner};`"))
     }
 }
 
@@ -150,6 +153,9 @@ impl IntoDiagnostic for IdleThreads {
         let Self { stage, busy, threads, span } = self;
         let idle = threads - busy;
         Diagnostic::new(Code::TW0690, span, format!("{idle} of {threads} threads of each block are idle in `{stage}`"))
-            .help(format!("bind as many iterations as there are threads, or write `launch threads({busy});`"))
+            .change(
+                Change::Threads(busy),
+                format!("bind as many iterations as there are threads, or write `launch threads({busy});`"),
+            )
     }
 }

@@ -5,7 +5,7 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx_schedule::{AxisBoundTwice, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
 use crate::domain::{AxisId, Binding, Domain, NewAxis};
-use crate::extent::{Expr, Facts, Search};
+use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
 use crate::holes;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
@@ -41,7 +41,7 @@ pub(super) fn ops(
     }
     for axis in &apply.domain.axes {
         if axis.extent.is_unknown() {
-            apply.diags.report(TooLarge { axis: axis.name.clone(), span: axis.span });
+            apply.diags.report(TooLarge { axis: axis.name.clone(), terms: TERM_LIMIT, span: axis.span });
             return;
         }
     }
