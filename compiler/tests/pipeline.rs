@@ -142,6 +142,35 @@ fn planned_constructs_say_so() {
 }
 
 /// The same tokens give the same kernel and the same messages.
+/// Numbers beyond 32 bits leave no 32-bit entry point, wherever they are written; a size that merely may be large keeps both.
+#[test]
+fn numbers_beyond_32_bits_need_the_wide_entry_point() {
+    let kernel = |shape: &str, facts: &str, value: &str, ops: &str| {
+        let axis = if ops.is_empty() { "i" } else { "p" };
+        accepted(&format!(
+            "pub kernel Wide(x: {shape}) -> (z: f32[N]) {facts} {{
+                z[i] = {value};
+                launch threads(256);
+                schedule z {{ {ops} split {axis} by 256 -> e, f; bind e: grid; bind f: thread; }}
+            }}"
+        ))
+    };
+    let wide = [
+        kernel("f32[N]", "where N >= 3000000000", "x[i]", ""),
+        kernel("f32[N]", "where N == 3000000021", "x[(i * 3 + 1) % N]", ""),
+        kernel("f32[N]", "", "if i < 5000000000 { x[i] } else { 0.0 }", ""),
+        kernel("f32[N]", "", "sum(|k in 0..3000000000| x[i] * (k as f32))", ""),
+        kernel("f32[N, M; 3000000000, 1]", "where M >= 1", "x[i, 0]", ""),
+        kernel("f32[N]", "", "x[i]", "split i by 2147483648 -> g, p; bind g: grid;"),
+        kernel("f32[N]", "", "x[i]", "resize i by (2147483648, 0) -> p;"),
+    ];
+    for kernel in &wide {
+        let names: Vec<&str> = kernel.entries.iter().map(|e| e.name.as_ref()).collect();
+        assert_eq!(names, ["Wide_64"], "{}", kernel.ptx.text);
+    }
+    assert_eq!(kernel("f32[N]", "", "x[i]", "").entries.len(), 2);
+}
+
 #[test]
 fn compilation_is_deterministic() {
     let good = saxpy("where N % 4 == 0", "vectorize v;");

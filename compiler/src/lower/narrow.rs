@@ -3,7 +3,9 @@
 //! Every kernel has an entry point with 32-bit indices, which are several times cheaper to divide, and, unless the facts make it
 //! needless, one with 64-bit indices. The launcher takes the first whose conditions hold, so that offsets beyond 32 bits are
 //! computed, never truncated. The conditions bound, by 2³¹ − 1: every size; every axis's largest index, holes included; the
-//! dividends inside extents; every index expression; every element offset of a tensor.
+//! dividends inside extents; every index expression; every element offset of a tensor; every number that a schedule or a
+//! layout writes down. A condition that no admissible size keeps means that there is no narrow entry point at all: its
+//! literals would not fit.
 
 use tilewright_kernel::algorithm::{Index, IndexId};
 use tilewright_kernel::size::{Constraint, Relation, Size};
@@ -18,7 +20,7 @@ use super::Analysed;
 /// Largest value of a 32-bit index.
 pub const LIMIT: i64 = i32::MAX as i64;
 
-/// The conditions that are not already known to hold.
+/// The conditions that are not already known to hold; none if they cannot all hold.
 pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
     let mut bounded: Vec<Expr> = Vec::new();
     for dim in 0..program.dims.len() {
@@ -29,7 +31,14 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
         let padded = padded(domain);
         bounded.extend(padded.iter().cloned());
         for axis in &domain.axes {
-            dividends(&facts.normal(&axis.extent), &mut bounded);
+            quotients(&facts.normal(&axis.extent), &mut bounded);
+        }
+        for (op, _) in &domain.ops {
+            match op {
+                Op::Split { factor, .. } => bounded.push(factor.clone()),
+                Op::Resize { left, right, .. } => bounded.extend([left, right].map(|c| Expr::constant(c.abs()))),
+                Op::Merge { .. } | Op::Swizzle { .. } => {}
+            }
         }
         let grid = domain_product(domain, &analysed.stage.distribution.grid);
         bounded.push(grid);
@@ -41,17 +50,21 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
     for parameter in 0..program.parameters.len() {
         let Some(tensor) = access::tensor(program, parameter as u16) else { continue };
         let one = Expr::constant(1);
-        let offset =
-            tensor.shape.iter().zip(access::strides(tensor, facts)).fold(Expr::constant(0), |sum, (size, stride)| {
-                sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(&stride))
-            });
+        let strides = access::strides(tensor, facts);
+        let offset = tensor.shape.iter().zip(&strides).fold(Expr::constant(0), |sum, (size, stride)| {
+            sum.add(&facts.normal(&Expr::from_size(size)).sub(&one).mul(stride))
+        });
         bounded.push(offset);
+        bounded.extend(strides.into_iter().filter(|stride| stride.as_constant().is_some()));
     }
     let mut needed: Vec<Expr> = Vec::new();
     for e in bounded {
         let e = facts.normal(&e);
         if e.is_unknown() {
             return None; // too large to bound: only the wide entry point
+        }
+        if facts.lower_bound(&e).is_some_and(|bound| bound > i128::from(LIMIT)) {
+            return None;
         }
         let known = facts.upper_bound(&e).is_some_and(|bound| bound <= i128::from(LIMIT));
         if known || needed.iter().any(|other| dominates(other, &e)) {
@@ -87,13 +100,13 @@ fn domain_product(domain: &Domain, axes: &[usize]) -> Expr {
     axes.iter().fold(Expr::constant(1), |p, a| p.mul(&domain.axes[*a].extent))
 }
 
-/// The dividends of quotients in an expression.
-fn dividends(e: &Expr, list: &mut Vec<Expr>) {
+/// The dividends and divisors of quotients in an expression.
+fn quotients(e: &Expr, list: &mut Vec<Expr>) {
     for atom in e.terms().iter().flat_map(|t| &t.atoms) {
         if let Atom::Quotient { of, by } = atom {
-            list.push((**of).clone());
-            dividends(of, list);
-            dividends(by, list);
+            list.extend([(**of).clone(), (**by).clone()]);
+            quotients(of, list);
+            quotients(by, list);
         }
     }
 }

@@ -1,0 +1,400 @@
+//! Decoded instructions: what the executor matches on. Operands are register slots; immediates and special registers have slots too. What
+//! families of instructions say besides their operands is in `lane`, `memory` and `sync`.
+
+mod lane;
+mod memory;
+mod sync;
+
+use crate::lanes::int::{Int1, Int2, IntCompare, Width};
+use crate::num::approx::Approx;
+use crate::num::cvt::Cvt;
+use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, NumberClass};
+
+pub use lane::{FastCvt, LaneFn};
+pub use memory::{Access, Address, Atomic, AtomicFn, Space, Strength};
+pub use sync::{Barrier, BarrierKind, Clock, Collective, Redux, Shuffle, Vote};
+
+/// Index of a row of 32-bit values.
+pub type Narrow = u32;
+/// Index of a row of 64-bit values.
+pub type WideSlot = u32;
+/// Index of a predicate mask.
+pub type PredSlot = u32;
+
+/// A register slot of any class.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Slot {
+    /// A predicate.
+    Pred(PredSlot),
+    /// At most 32 bits.
+    Narrow(Narrow),
+    /// 64 bits.
+    Wide(WideSlot),
+}
+
+/// A guard or another predicate operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PredRef {
+    /// The predicate.
+    pub slot: PredSlot,
+    /// Whether it is negated.
+    pub negated: bool,
+}
+
+/// Boolean combination of a comparison with a predicate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Logic {
+    /// Conjunction.
+    And,
+    /// Disjunction.
+    Or,
+    /// Exclusive or.
+    Xor,
+}
+
+impl Logic {
+    /// On masks.
+    pub fn apply(self, a: u32, b: u32) -> u32 {
+        match self {
+            Logic::And => a & b,
+            Logic::Or => a | b,
+            Logic::Xor => a ^ b,
+        }
+    }
+}
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    /// Integers of at most 32 bits.
+    Int(IntCompare, Width),
+    /// Floats of at most 32 bits.
+    Float(FloatCompare, FloatType, bool),
+    /// 64-bit integers.
+    WideInt(IntCompare),
+    /// Doubles.
+    WideFloat(FloatCompare),
+}
+
+/// A decoded operation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[allow(missing_docs, reason = "d is the result, a b c the operands, as in the manual's syntax lines")]
+pub enum Op {
+    /// Finding if a lane reads a register that it never wrote.
+    CheckInit {
+        register: u32,
+    },
+    /// The lane has written the register.
+    MarkInit {
+        register: u32,
+    },
+
+    Mov {
+        d: Narrow,
+        a: Narrow,
+    },
+    MovWide {
+        d: WideSlot,
+        a: WideSlot,
+    },
+    MovPred {
+        d: PredSlot,
+        a: PredSlot,
+    },
+    /// `mov` of the clock.
+    Clock {
+        d: Slot,
+        which: Clock,
+    },
+    /// Parts, lowest first, into one register.
+    Pack {
+        d: Slot,
+        parts: u32,
+        count: u8,
+        bits: u8,
+    },
+    /// One register into parts, lowest first; absent parts are dropped.
+    Unpack {
+        a: Slot,
+        parts: u32,
+        count: u8,
+        bits: u8,
+    },
+
+    Int1 {
+        op: Int1,
+        width: Width,
+        d: Narrow,
+        a: Narrow,
+    },
+    Int2 {
+        op: Int2,
+        width: Width,
+        d: Narrow,
+        a: Narrow,
+        b: Narrow,
+    },
+    Int1Wide {
+        op: Int1,
+        d: WideSlot,
+        a: WideSlot,
+    },
+    Int2Wide {
+        op: Int2,
+        d: WideSlot,
+        a: WideSlot,
+        b: WideSlot,
+    },
+    /// `popc`, `clz`, `bfind` of 64 bits.
+    CountWide {
+        op: Int1,
+        d: Narrow,
+        a: WideSlot,
+    },
+    /// 64-bit value, 32-bit amount.
+    ShiftWide {
+        op: Int2,
+        d: WideSlot,
+        a: WideSlot,
+        b: Narrow,
+    },
+    Mad {
+        width: Width,
+        d: Narrow,
+        a: Narrow,
+        b: Narrow,
+        c: Narrow,
+    },
+    MadLoWide {
+        d: WideSlot,
+        a: WideSlot,
+        b: WideSlot,
+        c: WideSlot,
+    },
+    /// 32 × 32 → 64, perhaps plus c.
+    MulWide {
+        signed: bool,
+        d: WideSlot,
+        a: Narrow,
+        b: Narrow,
+        c: Option<WideSlot>,
+    },
+    /// 16 × 16 → 32, perhaps plus c.
+    MulWide16 {
+        signed: bool,
+        d: Narrow,
+        a: Narrow,
+        b: Narrow,
+        c: Option<Narrow>,
+    },
+    Lop3 {
+        table: u8,
+        d: Narrow,
+        a: Narrow,
+        b: Narrow,
+        c: Narrow,
+    },
+    /// Sum or difference with carry: `a ± b ± carry-in`, of 32 or 64 bits.
+    Carry {
+        subtract: bool,
+        carry_in: bool,
+        carry_out: bool,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    /// `mad.cc`, `madc`.
+    MadCarry {
+        high: bool,
+        signed: bool,
+        carry_in: bool,
+        carry_out: bool,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+    },
+    Lane {
+        f: LaneFn,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+        e: Slot,
+    },
+
+    Float1 {
+        op: Float1,
+        mode: FloatMode,
+        packed: bool,
+        d: Narrow,
+        a: Narrow,
+    },
+    Float2 {
+        op: Float2,
+        mode: FloatMode,
+        packed: bool,
+        d: Narrow,
+        a: Narrow,
+        b: Narrow,
+    },
+    Fma {
+        mode: FloatMode,
+        packed: bool,
+        d: Narrow,
+        a: Narrow,
+        b: Narrow,
+        c: Narrow,
+    },
+    Approx {
+        op: Approx,
+        mode: FloatMode,
+        packed: bool,
+        d: Narrow,
+        a: Narrow,
+    },
+    Float1Wide {
+        op: Float1,
+        mode: FloatMode,
+        d: WideSlot,
+        a: WideSlot,
+    },
+    Float2Wide {
+        op: Float2,
+        mode: FloatMode,
+        d: WideSlot,
+        a: WideSlot,
+        b: WideSlot,
+    },
+    FmaWide {
+        mode: FloatMode,
+        d: WideSlot,
+        a: WideSlot,
+        b: WideSlot,
+        c: WideSlot,
+    },
+    ApproxWide {
+        op: Approx,
+        mode: FloatMode,
+        d: WideSlot,
+        a: WideSlot,
+    },
+    Cvt {
+        cvt: Cvt,
+        d: Slot,
+        a: Slot,
+    },
+    CvtFast {
+        cvt: FastCvt,
+        d: u32,
+        a: u32,
+        b: u32,
+    },
+
+    Setp {
+        test: Comparison,
+        d: Option<PredSlot>,
+        p: Option<PredSlot>,
+        a: u32,
+        b: u32,
+        combine: Option<(Logic, PredRef)>,
+    },
+    /// `setp` of packed halves: one predicate each.
+    SetpPacked {
+        op: FloatCompare,
+        ty: FloatType,
+        ftz: bool,
+        d: Option<PredSlot>,
+        p: Option<PredSlot>,
+        a: Narrow,
+        b: Narrow,
+        combine: Option<(Logic, PredRef)>,
+    },
+    /// `set`: `yes` where true, else 0.
+    Set {
+        test: Comparison,
+        yes: u32,
+        d: Narrow,
+        a: u32,
+        b: u32,
+        combine: Option<(Logic, PredRef)>,
+    },
+    Testp {
+        class: NumberClass,
+        ty: FloatType,
+        d: PredSlot,
+        a: Slot,
+    },
+    Selp {
+        d: Narrow,
+        a: Narrow,
+        b: Narrow,
+        c: PredRef,
+    },
+    SelpWide {
+        d: WideSlot,
+        a: WideSlot,
+        b: WideSlot,
+        c: PredRef,
+    },
+    PredLogic {
+        op: Logic,
+        d: PredSlot,
+        a: PredRef,
+        b: PredRef,
+    },
+
+    Load(Access),
+    Store(Access),
+    Atomic(Atomic),
+    /// Generic address of an address in a window, or back.
+    Cvta {
+        to: bool,
+        space: Space,
+        d: Slot,
+        a: Slot,
+    },
+    Isspacep {
+        space: Space,
+        d: PredSlot,
+        a: WideSlot,
+    },
+    /// Orders memory; `wide` when beyond the CTA.
+    Fence {
+        wide: bool,
+    },
+
+    Activemask {
+        d: Narrow,
+    },
+    Collective {
+        op: Collective,
+        members: Narrow,
+    },
+    Barrier(Barrier),
+
+    Branch {
+        target: u32,
+    },
+    /// `brx.idx`: the targets are entries of the kernel's list of data slots… by number.
+    BranchTable {
+        index: Narrow,
+        first: u32,
+        count: u32,
+    },
+    Exit,
+    Trap,
+    /// Hints: `prefetch`, `pmevent`, `nanosleep`, …
+    Nop,
+    /// Lets other warps run: `nanosleep`.
+    Yield,
+}
+
+/// One decoded instruction.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Inst {
+    /// The lanes it runs in, if guarded.
+    pub guard: Option<PredRef>,
+    /// What it does.
+    pub op: Op,
+}
