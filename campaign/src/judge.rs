@@ -102,8 +102,8 @@ fn claimed(case: &Case, rest: &str) -> String {
     format!("{element} reads {read}")
 }
 
-/// Sizes tried when no witness was printed.
-const TRIES: u32 = 400;
+/// Points visited in search of smaller sizes, or of any if no witness was printed.
+const POINTS: i64 = 1_500_000;
 
 /// Judges one error.
 ///
@@ -129,7 +129,7 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
     };
     let Some(text) = &diagnostic.counterexample else {
         let names = kernel.dims();
-        let found = interpret::smallest(kernel, &case, &names, 60, TRIES);
+        let found = interpret::smallest(kernel, &case, &names, 60, POINTS);
         return Ok(if found.is_some() { Verdict::WitnessMissed } else { Verdict::Undecided });
     };
     if reads_inferred_domain(kernel) && matches!(case, Case::OutOfBounds(_)) {
@@ -168,7 +168,7 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
     }
     let names: Vec<String> = printed.keys().cloned().collect();
     let total: i64 = printed.values().sum();
-    if let Some((smaller, witness)) = interpret::smallest(kernel, &case, &names, total - 1, TRIES) {
+    if let Some((smaller, witness)) = interpret::smallest(kernel, &case, &names, total - 1, POINTS) {
         let detail = format!("smaller sizes fail: {smaller:?}: {witness}");
         return Err(fail("witness-not-smallest", detail, Some(dims)));
     }

@@ -108,7 +108,8 @@ fn inner_terms(kernel: &Kernel, domain: &interpret::Domain, dims: &Dims) -> i64 
     let text: String = kernel.equations.iter().map(|e| e.value.to_string()).collect();
     let reductions = text.matches('|').count() / 2;
     let longest = dims.values().copied().max().unwrap_or(1).max(8);
-    if reductions > usize::from(exposed) { longest } else { 1 }
+    let nested = reductions.saturating_sub(usize::from(exposed));
+    longest.saturating_pow(u32::try_from(nested).unwrap_or(u32::MAX).min(3))
 }
 
 /// Whether every output is empty.

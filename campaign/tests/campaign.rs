@@ -75,7 +75,7 @@ mod interpreter {
             assert!(matches!(interpret::fails(&kernel, &case, &sizes(m, n)), Ok(Some(_))));
         }
         let names = ["M".to_owned(), "N".to_owned()];
-        assert_eq!(interpret::smallest(&kernel, &case, &names, 20, 400).map(|(d, _)| d), Some(sizes(1, 1)));
+        assert_eq!(interpret::smallest(&kernel, &case, &names, 20, 400_000).map(|(d, _)| d), Some(sizes(1, 1)));
     }
 
     #[test]

@@ -303,16 +303,19 @@ fn out_of_bounds(
     Ok(None)
 }
 
+/// What trying one choice of sizes costs beside its points.
+const SIZES: i64 = 1_000;
+
 /// The admissible sizes below a sum for which a refusal is right, smallest sum first. `most` bounds the sum of `names`; the
-/// other dimensions take their smallest admissible values.
-pub fn smallest(kernel: &Kernel, case: &Case, names: &[String], most: i64, tries: u32) -> Option<(Dims, Witness)> {
-    let mut left = tries;
+/// other dimensions take their smallest admissible values. Gives up after so many points.
+pub fn smallest(kernel: &Kernel, case: &Case, names: &[String], most: i64, points: i64) -> Option<(Dims, Witness)> {
+    let mut left = points;
     for total in names.len() as i64..=most {
         let mut parts = vec![1_i64; names.len()];
         if let Some(found) = spread(kernel, case, names, &mut parts, 0, total, &mut left) {
             return Some(found);
         }
-        if left == 0 {
+        if left <= 0 {
             return None;
         }
     }
@@ -326,9 +329,9 @@ fn spread(
     parts: &mut Vec<i64>,
     at: usize,
     total: i64,
-    left: &mut u32,
+    left: &mut i64,
 ) -> Option<(Dims, Witness)> {
-    if *left == 0 {
+    if *left <= 0 {
         return None;
     }
     let rest = (names.len() - at.min(names.len())) as i64;
@@ -340,7 +343,8 @@ fn spread(
         }
         let mut dims: Dims = names.iter().cloned().zip(parts.iter().copied()).collect();
         complete(kernel, &mut dims)?;
-        *left -= 1;
+        let points: i64 = domains(kernel, &dims).iter().flatten().map(|d| d.points().min(BUDGET as i64)).sum();
+        *left -= SIZES + points;
         return fails(kernel, case, &dims).ok().flatten().map(|w| (dims, w));
     }
     for value in 1..=total - (rest - 1) {
