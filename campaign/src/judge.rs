@@ -160,9 +160,12 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
         Case::Misaligned(_, access) | Case::Straddles(_, access) | Case::OutOfBounds(access) => access.text.as_deref(),
         Case::CutVector(_) | Case::Uncovered(_) => None,
     };
+    // The same goes for a read that is written twice.
     let is_inlined = |e: &&crate::ast::Equation| kernel.parameter(&e.targets[0]).is_none();
+    let times = |e: &crate::ast::Equation, r: &str| e.value.to_string().replace(' ', "").matches(r).count();
     if read.is_some_and(|r| {
-        kernel.equations.iter().filter(is_inlined).any(|e| e.value.to_string().replace(' ', "").contains(r))
+        kernel.equations.iter().filter(is_inlined).any(|e| times(e, r) > 0)
+            || kernel.equations.iter().map(|e| times(e, r)).sum::<usize>() > 1
     }) {
         return Ok(Verdict::Confirmed);
     }

@@ -45,8 +45,8 @@ pub struct Domain {
     pub vector: Option<usize>,
 }
 
-/// An index over dimensions alone.
-fn constant(index: &Index, dims: &Dims) -> Option<i64> {
+/// The value of an index over dimensions alone.
+pub fn constant(index: &Index, dims: &Dims) -> Option<i64> {
     super::reads::index(index, &BTreeMap::new(), dims)
 }
 

@@ -5,7 +5,7 @@ mod domain;
 mod reads;
 mod verdict;
 
-pub use domain::{Domain, reductions};
+pub use domain::{Domain, constant, reductions};
 pub use reads::{Read, visit as visit_reads};
 pub use verdict::{Access, Case, TooLarge, complete, fails, find, smallest};
 
