@@ -188,8 +188,14 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
             extents: extents.clone(),
         };
         let perturb = (turn == 1).then(|| rng.bits());
-        let options =
-            Options { seed: rng.bits(), sanitizers: Sanitizers::ALL, perturb, budget: INSTRUCTIONS, threads: Some(1) };
+        let options = Options {
+            seed: rng.bits(),
+            sanitizers: Sanitizers::ALL,
+            perturb,
+            budget: INSTRUCTIONS,
+            threads: Some(1),
+            ..Options::default()
+        };
         let report = program.launch(&launch, &memory, &options).map_err(|e| fail("emulator", e.to_string()))?;
         if let Some(finding) = report.findings.iter().find(|f| f.kind.is_failure() || f.kind == Kind::SameValueRace) {
             return Err(fail(&format!("finding {:?}", finding.kind), report.to_string()));

@@ -21,11 +21,13 @@ pub enum Class {
     Sync,
     /// Branches and exits.
     Control,
+    /// Products by tensor cores.
+    Tensor,
 }
 
 impl Class {
     /// Every class.
-    pub const ALL: [Class; 8] = [
+    pub const ALL: [Class; 9] = [
         Class::Integer,
         Class::Float,
         Class::Double,
@@ -34,6 +36,7 @@ impl Class {
         Class::Memory,
         Class::Sync,
         Class::Control,
+        Class::Tensor,
     ];
 
     fn name(self) -> &'static str {
@@ -46,6 +49,7 @@ impl Class {
             Class::Memory => "memory",
             Class::Sync => "sync",
             Class::Control => "control",
+            Class::Tensor => "tensor",
         }
     }
 }
@@ -88,7 +92,7 @@ pub struct Counters {
     /// Instructions issued, once a warp.
     pub warp_instructions: u64,
     /// Instructions executed, once a lane that takes part, in the order of [`Class::ALL`].
-    pub thread_instructions: [u64; 8],
+    pub thread_instructions: [u64; 9],
     /// Branches that some lanes took and others did not.
     pub divergent_branches: u64,
     /// All other branches.

@@ -29,6 +29,13 @@ pub enum Error {
         /// The kernels it has.
         known: Vec<String>,
     },
+    /// The program has no such variable.
+    NoSymbol {
+        /// The name asked for.
+        name: String,
+        /// The variables it has in global and constant memory.
+        known: Vec<String>,
+    },
     /// Grid or block are not launchable.
     BadShape {
         /// What is wrong, with numbers.
@@ -93,6 +100,9 @@ impl fmt::Display for Error {
             }
             Error::NoEntry { entry, known } => {
                 write!(f, "there is no kernel `{entry}` in the program; it has {}", Listed(known))
+            }
+            Error::NoSymbol { name, known } => {
+                write!(f, "there is no variable `{name}` in the program; it has {}", Listed(known))
             }
             Error::BadShape { message } => f.write_str(message),
             Error::ArgumentCount { expected, given } => {

@@ -71,6 +71,18 @@ impl Sanitizers {
     pub const NONE: Sanitizers = Sanitizers { initialisation: false, races: false };
 }
 
+/// What tensor-core instructions compute where the manual leaves it open: order and intermediate rounding of floating-point sums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MatrixModel {
+    /// f32 sums in the order of k: quick, for tests of structure.
+    #[default]
+    Fast,
+    /// Ampere, bit by bit: blocks of 8 products, 24 bits below the greatest exponent, truncated.
+    Ampere,
+    /// Hopper, bit by bit: blocks of 16 products, 25 bits.
+    Hopper,
+}
+
 /// How to run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -80,6 +92,8 @@ pub struct Options {
     pub sanitizers: Sanitizers,
     /// Move the results of approximate instructions within the bounds that the manual gives, depending on this number and the operands.
     pub perturb: Option<u64>,
+    /// What tensor cores compute.
+    pub matrix: MatrixModel,
     /// Warp instructions that the whole launch may execute. The default is some ten minutes of one core.
     pub budget: u64,
     /// Host threads; `None` uses rayon's current pool. The result does not depend on it.
@@ -88,6 +102,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { seed: 0, sanitizers: Sanitizers::ALL, perturb: None, budget: 1 << 35, threads: None }
+        Options {
+            seed: 0,
+            sanitizers: Sanitizers::ALL,
+            perturb: None,
+            matrix: MatrixModel::Fast,
+            budget: 1 << 35,
+            threads: None,
+        }
     }
 }

@@ -56,6 +56,8 @@ mod error;
 mod exec;
 mod lanes;
 mod launch;
+mod matrix;
+mod mbarrier;
 mod memory;
 mod num;
 mod program;
@@ -66,7 +68,7 @@ mod sync;
 
 pub use counters::{Class, Counters, Traffic};
 pub use error::Error;
-pub use launch::{Arg, Extent, Launch, Options, Sanitizers};
+pub use launch::{Arg, Extent, Launch, MatrixModel, Options, Sanitizers};
 pub use memory::device::Memory;
 pub use program::Program;
 pub use report::{Finding, Kind, Location, Near, Other, Place, Report, Thread};

@@ -1,13 +1,14 @@
 //! The public entry points: a decoded program and its launch.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::decode::{Decoded, Kernel, decode};
 use crate::error::Error;
 use crate::exec::env::Cx;
 use crate::launch::{Launch, Options};
 use crate::memory::device::{Allocation, Memory};
+use crate::memory::module::Module;
 use crate::memory::region::{Region, Regions};
 use crate::memory::undo::Undo;
 use crate::report::Report;
@@ -52,16 +53,23 @@ const MOST_BLOCK: u64 = 1024;
 #[derive(Clone, Debug)]
 pub struct Program {
     decoded: Arc<Decoded>,
+    /// Tells programs apart where a device keeps their variables.
+    number: u64,
 }
+
+/// Programs made so far.
+static PROGRAMS: AtomicU64 = AtomicU64::new(0);
 
 impl Program {
     /// Parses and decodes PTX text.
     ///
     /// # Errors
-    /// [`Error::Parse`] for text that is not well-formed PTX, [`Error::Unsupported`] for instructions the emulator does not execute.
+    /// [`Error::Parse`] for text that is not well-formed PTX, [`Error::Unsupported`] for instructions the emulator does not execute. In a program
+    /// of several kernels such an instruction stops only the kernels that reach it: the error comes when one of them is launched.
     pub fn parse(text: &str) -> Result<Program, Error> {
         let module = tilewright_ptx::load(text).map_err(|error| Error::Parse { message: error.to_string() })?;
-        Ok(Program { decoded: Arc::new(decode(&module)?) })
+        let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
+        Ok(Program { decoded: Arc::new(decode(&module)?), number })
     }
 
     /// Names of the kernels, in the order of the text.
@@ -70,10 +78,79 @@ impl Program {
     }
 
     fn kernel(&self, entry: &str) -> Result<&Kernel, Error> {
-        self.decoded.kernels.iter().find(|kernel| kernel.name == entry).ok_or_else(|| Error::NoEntry {
-            entry: entry.to_owned(),
-            known: self.entries().map(str::to_owned).collect(),
+        if let Some(kernel) = self.decoded.kernels.iter().find(|kernel| kernel.name == entry) {
+            return Ok(kernel);
+        }
+        if let Some((_, error)) = self.decoded.refused.iter().find(|(name, _)| name == entry) {
+            return Err(error.clone());
+        }
+        let known = self.entries().map(str::to_owned).collect();
+        Err(Error::NoEntry { entry: entry.to_owned(), known })
+    }
+
+    /// Bytes of the parameters of a kernel, with their names, in order.
+    ///
+    /// # Errors
+    /// [`Error::NoEntry`] when there is no such kernel, or the reason why it cannot be run.
+    pub fn parameters(&self, entry: &str) -> Result<Vec<(String, u64)>, Error> {
+        let kernel = self.kernel(entry)?;
+        Ok(kernel.param_variables.iter().map(|param| (param.name.clone(), param.bytes)).collect())
+    }
+
+    /// The block shape that a kernel requires (`.reqntid`), if it requires one.
+    ///
+    /// # Errors
+    /// As [`Program::parameters`].
+    pub fn required_block(&self, entry: &str) -> Result<Option<[u32; 3]>, Error> {
+        Ok(self.kernel(entry)?.required_block)
+    }
+
+    /// Copies bytes to the start of a variable in global or constant memory, as `cudaMemcpyToSymbol` does. Variables belong to the device: they
+    /// keep their values from launch to launch.
+    ///
+    /// # Errors
+    /// [`Error::NoSymbol`] when the program has no such variable, [`Error::BadAddress`] when it is shorter.
+    pub fn write_symbol(&self, memory: &Memory, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.symbol(memory, name, bytes.len() as u64, |place, module| match place {
+            Place::Global(at) => module.globals[at].fill_with(0, bytes.len() as u64, |at| bytes[at]),
+            Place::Constant(at) => module.constants[at..][..bytes.len()].copy_from_slice(bytes),
         })
+    }
+
+    /// Copies bytes from the start of a variable in global or constant memory.
+    ///
+    /// # Errors
+    /// As [`Program::write_symbol`].
+    pub fn read_symbol(&self, memory: &Memory, name: &str, to: &mut [u8]) -> Result<(), Error> {
+        self.symbol(memory, name, to.len() as u64, |place, module| match place {
+            Place::Global(at) => module.globals[at].copy_to(0, to),
+            Place::Constant(at) => to.copy_from_slice(&module.constants[at..][..to.len()]),
+        })
+    }
+
+    fn symbol<T>(
+        &self,
+        memory: &Memory,
+        name: &str,
+        bytes: u64,
+        use_it: impl FnOnce(Place, &mut Module) -> T,
+    ) -> Result<T, Error> {
+        let decoded = &self.decoded;
+        let global = decoded.globals.iter().position(|global| global.name == name);
+        let constant = decoded.constant_variables.iter().find(|variable| variable.name == name);
+        let (place, address, size) = match (global, constant) {
+            (Some(at), _) => (Place::Global(at), decoded.globals[at].address, decoded.globals[at].bytes),
+            (None, Some(variable)) => (Place::Constant(variable.offset as usize), variable.offset, variable.bytes),
+            (None, None) => {
+                let globals = decoded.globals.iter().map(|global| global.name.clone());
+                let constants = decoded.constant_variables.iter().map(|variable| variable.name.clone());
+                return Err(Error::NoSymbol { name: name.to_owned(), known: globals.chain(constants).collect() });
+            }
+        };
+        if bytes > size {
+            return Err(Error::BadAddress { address, bytes });
+        }
+        memory.with_module(self.number, &decoded.globals, &decoded.constants, |module| Ok(use_it(place, module)))
     }
 
     /// Runs a kernel to its end, or until something stops it: see [`Report::trap`]. The same seed gives the same memory, findings and
@@ -86,9 +163,17 @@ impl Program {
         check_shape(kernel, launch)?;
         let shared_bytes = shared_bytes(kernel, launch)?;
         let params = params(kernel, launch)?;
-        let allocations = memory.allocations();
+        let mut allocations = memory.allocations();
+        let own = allocations.len();
+        let decoded = &self.decoded;
+        // The program's variables are above all allocations.
+        let constants = memory.with_module(self.number, &decoded.globals, &decoded.constants, |module| {
+            allocations.extend(module.globals.iter().cloned());
+            let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+            Ok(module.constants.chunks(4).map(word).collect())
+        })?;
         allocations.iter().for_each(|allocation| allocation.settle());
-        let regions = regions(launch, &allocations)?;
+        let regions = regions(launch, &allocations, own)?;
         let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
         let cross = || (options.sanitizers.races && blocks > 1).then(Cross::default);
         let mut cx = Cx {
@@ -96,7 +181,7 @@ impl Program {
             memory,
             options,
             params,
-            constants: &self.decoded.constants,
+            constants,
             regions,
             allocations,
             grid: launch.grid,
@@ -105,6 +190,7 @@ impl Program {
             dynamic_shared: launch.dynamic_shared,
             undo: None,
             cross: cross(),
+            stacks: AtomicU64::new(0),
             budget: AtomicU64::new(options.budget),
             stop: AtomicBool::new(false),
         };
@@ -114,6 +200,7 @@ impl Program {
             |cx| {
                 cx.undo = None;
                 cx.cross = cross();
+                cx.stacks = AtomicU64::new(0);
                 cx.budget = AtomicU64::new(options.budget);
                 cx.stop = AtomicBool::new(false);
             },
@@ -121,6 +208,14 @@ impl Program {
         cx.allocations.iter().for_each(|allocation| allocation.settle());
         Ok(report)
     }
+}
+
+/// Where a variable is.
+enum Place {
+    /// Number among those in global memory.
+    Global(usize),
+    /// First byte of constant memory.
+    Constant(usize),
 }
 
 fn check_shape(kernel: &Kernel, launch: &Launch) -> Result<(), Error> {
@@ -181,27 +276,26 @@ fn params(kernel: &Kernel, launch: &Launch) -> Result<Vec<u32>, Error> {
     Ok(words)
 }
 
-/// The regions that the kernel may access.
-fn regions(launch: &Launch, allocations: &[Arc<Allocation>]) -> Result<Regions, Error> {
+/// The regions that the kernel may access: those listed, or all of the device's first `own` allocations, and the program's variables behind them.
+fn regions(launch: &Launch, allocations: &[Arc<Allocation>], own: usize) -> Result<Regions, Error> {
+    let whole = |(index, allocation): (usize, &Arc<Allocation>)| Region {
+        base: allocation.base,
+        end: allocation.base + allocation.bytes,
+        label: allocation.label.clone(),
+        element: 0,
+        read_only: false,
+        constant: false,
+        allocation: allocation.clone(),
+        index,
+    };
     if launch.extents.is_empty() {
-        let whole = |(index, allocation): (usize, &Arc<Allocation>)| Region {
-            base: allocation.base,
-            end: allocation.base + allocation.bytes,
-            label: allocation.label.clone(),
-            element: 0,
-            read_only: false,
-            constant: false,
-            allocation: allocation.clone(),
-            index,
-        };
         return Ok(Regions::of_allocations(allocations.iter().enumerate().map(whole).collect()));
     }
-    let mut list = Vec::new();
+    let mut list: Vec<Region> = allocations.iter().enumerate().skip(own).map(whole).collect();
     for extent in &launch.extents {
         let bad = || Error::BadAddress { address: extent.base, bytes: extent.bytes };
         let end = extent.base.checked_add(extent.bytes).ok_or_else(bad)?;
-        let at =
-            allocations.partition_point(|allocation| allocation.base <= extent.base).checked_sub(1).ok_or_else(bad)?;
+        let at = allocations[..own].partition_point(|a| a.base <= extent.base).checked_sub(1).ok_or_else(bad)?;
         let allocation = &allocations[at];
         if end > allocation.base + allocation.bytes {
             return Err(bad());

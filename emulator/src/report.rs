@@ -131,8 +131,12 @@ pub enum Kind {
     Deadlock,
     /// The instruction budget is used up.
     Livelock,
-    /// `trap`.
+    /// `trap`, a failed assertion, a call that cannot be made.
     Trap,
+    /// The stack of a thread has no room for another call.
+    StackOverflow,
+    /// A read of the destination of an asynchronous copy before its end was waited for.
+    InFlight,
 }
 
 impl Kind {
@@ -158,6 +162,8 @@ impl Kind {
             Kind::Deadlock => "deadlock",
             Kind::Livelock => "no progress within the instruction budget",
             Kind::Trap => "trap",
+            Kind::StackOverflow => "stack overflow",
+            Kind::InFlight => "read of data that an asynchronous copy has not delivered",
         }
     }
 }

@@ -287,7 +287,11 @@ impl Outcome {
         let mut branches = 0;
         for ((inst, origin), count) in cx.kernel.code.iter().zip(&cx.kernel.origins).zip(&self.counts) {
             // Checks of registers are not instructions of the program.
-            if matches!(inst.op, Op::CheckInit { .. } | Op::MarkInit { .. }) {
+            let check = matches!(
+                inst.op,
+                Op::CheckInit { .. } | Op::MarkInit { .. } | Op::FlowInit { .. } | Op::FlowSelect { .. }
+            );
+            if check {
                 continue;
             }
             counters.warp_instructions += count.warps;

@@ -338,10 +338,9 @@ fn atomics() {
 fn refusals_name_line_and_section() {
     let bench = Bench::new(1, 32);
     for (body, what, why) in [
-        ("cp.async.commit_group;", "cp.async.commit_group", "asynchronous copies"),
-        (".shared .align 8 .b64 bar;\nmbarrier.init.shared.b64 [bar], 1;", "mbarrier.init.shared.b64", "mbarriers"),
+        ("cp.async.bulk.commit_group;", "cp.async.bulk.commit_group", "bulk copies"),
         ("barrier.cluster.arrive;", "barrier.cluster.arrive", "clusters"),
-        ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned", "matrix"),
+        ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned", "warpgroup"),
     ] {
         let error = bench.try_run(&module("", body)).unwrap_err().to_string();
         let line = 4 + body.lines().count();

@@ -57,6 +57,7 @@ spelled! {
         Proxy = "proxy", Alias = "alias", MbarrierInit = "mbarrier_init", AsyncGeneric = "async::generic",
         TensormapGeneric = "tensormap::generic", SyncRestrictCta = "sync_restrict::shared::cta",
         SyncRestrictCluster = "sync_restrict::shared::cluster",
+        Load = "load", Store = "store", Mma = "mma", MatrixA = "a", MatrixB = "b", MatrixC = "c", MatrixD = "d",
         MmaAsync = "mma_async", Fence = "fence", Sp = "sp", XorPopc = "xorpopc",
         LaunchDependents = "launch_dependents", Tensormap = "tensormap", Replace = "replace", CpFenceproxy = "cp_fenceproxy",
         GlobalAddress = "global_address", Rank = "rank", BoxDim = "box_dim", GlobalDim = "global_dim",

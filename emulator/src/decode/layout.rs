@@ -1,9 +1,8 @@
 //! Memory layout: where the variables of each state space are, and the initial values of constants.
 
-use tilewright_ptx::{Initializer, Variable};
+use tilewright_ptx::Variable;
 
 use super::Named;
-use super::slots::immediate;
 use crate::error::Error;
 
 /// Most bytes of local memory a thread can have (PTX manual, compute capabilities).
@@ -38,6 +37,11 @@ impl Layout {
     }
 
     pub(super) fn add(&mut self, variable: &Variable) -> Result<u64, Error> {
+        self.add_aligned(variable, 1)
+    }
+
+    /// Adds a variable at a multiple of `least` bytes or more.
+    pub(super) fn add_aligned(&mut self, variable: &Variable, least: u32) -> Result<u64, Error> {
         let too_large = || {
             unsupported(
                 variable.line,
@@ -47,48 +51,11 @@ impl Layout {
             )
         };
         let bytes = variable.bytes().ok_or_else(too_large)?;
-        let align = u64::from(variable.align.max(1));
+        let align = u64::from(variable.align.max(least));
         let offset = self.next.checked_next_multiple_of(align).ok_or_else(too_large)?;
         let end = offset.checked_add(bytes).filter(|end| *end <= self.limit).ok_or_else(too_large)?;
         self.next = end;
         self.named.push(Named { name: variable.name.clone(), offset, bytes, element: variable.ty.bytes() });
         Ok(offset)
     }
-}
-
-/// Writes a constant's initial value.
-pub(super) fn initialise(words: &mut Vec<u32>, variable: &Variable, offset: u64) -> Result<(), Error> {
-    fn flatten<'a>(init: &'a Initializer, out: &mut Vec<&'a Initializer>) {
-        match init {
-            Initializer::List(list) => list.iter().for_each(|item| flatten(item, out)),
-            other => out.push(other),
-        }
-    }
-    let bytes = variable.bytes().unwrap_or(0);
-    let end = (offset + bytes).div_ceil(4) as usize;
-    if words.len() < end {
-        words.resize(end, 0);
-    }
-    let Some(init) = &variable.init else { return Ok(()) };
-    let mut flat = Vec::new();
-    flatten(init, &mut flat);
-    let size = u64::from(variable.ty.bytes());
-    for (n, item) in flat.into_iter().enumerate() {
-        let Initializer::Imm(value) = item else {
-            return Err(unsupported(
-                variable.line,
-                format!("variable `{}`", variable.name),
-                "",
-                "it is initialised with an address",
-            ));
-        };
-        let value = immediate(*value, variable.ty).unwrap_or(0);
-        for byte in 0..size {
-            let at = offset + n as u64 * size + byte;
-            if at < offset + bytes {
-                words[(at / 4) as usize] |= ((value >> (8 * byte) & 0xff) as u32) << (8 * (at % 4));
-            }
-        }
-    }
-    Ok(())
 }

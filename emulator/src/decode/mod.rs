@@ -5,6 +5,7 @@ pub mod op;
 
 mod layout;
 mod lower;
+mod module;
 mod slots;
 mod written;
 
@@ -46,12 +47,18 @@ pub(crate) struct Origin {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernel {
     pub name: String,
+    /// Number of the first instruction: the code of device functions comes before it.
+    pub start: u32,
     pub code: Vec<Inst>,
     pub origins: Vec<Origin>,
     pub mnemonics: Vec<String>,
     pub sources: Vec<(String, u32, u32)>,
     /// Data slots of loads, stores and atomics; `None` drops a value.
     pub data: Vec<Option<Slot>>,
+    /// Tracked registers that `FlowInit` reads.
+    pub flows: Vec<u32>,
+    pub calls: Vec<op::CallSite>,
+    pub functions: Vec<op::Callee>,
     /// Branch tables.
     pub targets: Vec<u32>,
     pub narrow: usize,
@@ -78,6 +85,11 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
+    /// Bytes of constants.
+    pub fn constant_bytes(&self) -> u64 {
+        self.constant_variables.iter().map(|v| v.offset + v.bytes).max().unwrap_or(0)
+    }
+
     /// Where an instruction comes from, for reports.
     pub fn place(&self, pc: u32) -> Place {
         let origin = &self.origins[pc as usize];
@@ -91,3 +103,4 @@ impl Kernel {
 
 pub(crate) use layout::MOST_SHARED;
 pub(crate) use lower::{Decoded, decode};
+pub(crate) use module::Global;

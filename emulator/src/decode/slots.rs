@@ -58,6 +58,21 @@ impl<'a> Slots<'a> {
         }
     }
 
+    /// Turns to another function, whose registers are others.
+    pub fn enter(&mut self, function: &'a Function) {
+        self.function = function;
+        self.registers.clear();
+        self.registers.resize(function.regs.len(), None);
+    }
+
+    /// The slots of the current function's registers so far, each once.
+    pub fn in_use(&self) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.registers.iter().copied().flatten().collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
     fn fresh(&mut self, bits: u32) -> Option<Slot> {
         let (counter, make): (_, fn(u32) -> Slot) = match bits {
             1 => (&mut self.preds, Slot::Pred),

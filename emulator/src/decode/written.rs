@@ -1,7 +1,9 @@
-//! Which reads of registers are provably preceded by a write on every path. The others are checked when the kernel runs.
+//! Which reads of registers are provably preceded by a write on every path. The others are followed when the kernel runs.
 //!
-//! A forward analysis over basic blocks: a register is written after a block if it is written in it without a guard, or was on every way in.
-//! Guarded writes prove nothing.
+//! A forward analysis over basic blocks: a register is defined after an instruction that writes it without a guard, or if it was on every way
+//! in. Guarded writes prove nothing. An instruction that only computes passes on what its operands lack: compilers move and combine values that no
+//! thread uses in the end (Triton shuffles what guarded loads left out), so that a finding is made where such a value becomes an address, a
+//! condition or data in memory. A register that no instruction of the function writes is reported where it is read.
 
 use tilewright_ptx::{Inst, LabelId, Operand, RegId};
 
@@ -29,10 +31,71 @@ pub(crate) fn uses(inst: &Inst) -> (Vec<RegId>, Vec<RegId>) {
     (reads, writes)
 }
 
+/// Whether the instruction passes on undefined operands instead of needing them.
+pub(crate) fn passes_on(inst: &Inst) -> bool {
+    use tilewright_ptx::isa::Op;
+    matches!(inst.op, Op::Arith(_) | Op::Logic(_) | Op::Compare(_) | Op::Convert(_) | Op::Math(_) | Op::Video(_))
+}
+
+/// The operand whose undefined value an instruction may take and give as a defined one: what lanes offer to a shuffle, as most of them are
+/// not asked for it.
+fn offered(inst: &Inst) -> Option<RegId> {
+    match (inst.op, inst.operands.get(1)) {
+        (tilewright_ptx::isa::Op::Warp(tilewright_ptx::isa::Warp::Shfl), Some(Operand::Reg(reg))) => Some(*reg),
+        _ => None,
+    }
+}
+
+/// What the analysis knows of an instruction.
+struct Step {
+    reads: Vec<RegId>,
+    writes: Vec<RegId>,
+    guarded: bool,
+    passes_on: bool,
+}
+
+impl Step {
+    fn new(inst: &Inst, ever: &[u64]) -> Self {
+        let (mut reads, writes) = uses(inst);
+        let offered = offered(inst);
+        reads.retain(|reg| Some(*reg) != offered || !has(ever, *reg));
+        Step { reads, writes, guarded: inst.guard.is_some(), passes_on: passes_on(inst) }
+    }
+
+    /// Changes the set of defined registers.
+    fn apply(&self, state: &mut [u64], ever: &[u64]) {
+        let lacks = self.passes_on && self.reads.iter().any(|reg| !has(state, *reg) && has(ever, *reg));
+        for reg in &self.writes {
+            let (word, bit) = (reg.index() / 64, 1 << (reg.index() % 64));
+            if lacks {
+                state[word] &= !bit;
+            } else if !self.guarded {
+                state[word] |= bit;
+            }
+        }
+    }
+}
+
+fn has(set: &[u64], reg: RegId) -> bool {
+    set[reg.index() / 64] >> (reg.index() % 64) & 1 == 1
+}
+
+/// Registers that some instruction writes.
+pub(crate) fn ever_written(items: &[Item<'_>], registers: usize) -> Vec<u64> {
+    let mut ever = vec![0; registers.div_ceil(64)];
+    for item in items {
+        if let Item::Inst(inst) = item {
+            for reg in uses(inst).1 {
+                ever[reg.index() / 64] |= 1 << (reg.index() % 64);
+            }
+        }
+    }
+    ever
+}
+
 struct Block {
     items: std::ops::Range<usize>,
     successors: Vec<usize>,
-    written: Vec<u64>,
 }
 
 /// For every instruction (by index in `items`) the registers that it may read unwritten.
@@ -41,7 +104,15 @@ pub(crate) fn unproved(
     registers: usize,
     targets: &dyn Fn(&Inst) -> Vec<LabelId>,
 ) -> Vec<Vec<RegId>> {
-    let blocks = blocks(items, registers, targets);
+    let blocks = blocks(items, targets);
+    let ever = ever_written(items, registers);
+    let steps: Vec<Option<Step>> = items
+        .iter()
+        .map(|item| match item {
+            Item::Inst(inst) => Some(Step::new(inst, &ever)),
+            Item::Label(_) => None,
+        })
+        .collect();
     let words = registers.div_ceil(64);
     let mut result: Vec<Vec<RegId>> = items.iter().map(|_| Vec::new()).collect();
     if blocks.len().saturating_mul(registers) > LIMIT {
@@ -61,8 +132,8 @@ pub(crate) fn unproved(
     }
     while let Some(block) = work.pop() {
         let mut state = entry[block].clone().unwrap_or_else(|| vec![0; words]);
-        for (word, written) in state.iter_mut().zip(&blocks[block].written) {
-            *word |= written;
+        for step in steps[blocks[block].items.clone()].iter().flatten() {
+            step.apply(&mut state, &ever);
         }
         for successor in &blocks[block].successors {
             let changed = match &mut entry[*successor] {
@@ -88,24 +159,19 @@ pub(crate) fn unproved(
         // Unreachable code reads nothing.
         let Some(mut state) = state else { continue };
         for index in block.items.clone() {
-            let Item::Inst(inst) = &items[index] else { continue };
-            let (reads, writes) = uses(inst);
-            for reg in reads {
-                if state[reg.index() / 64] >> (reg.index() % 64) & 1 == 0 && !result[index].contains(&reg) {
-                    result[index].push(reg);
+            let Some(step) = &steps[index] else { continue };
+            for reg in &step.reads {
+                if !has(&state, *reg) && !result[index].contains(reg) {
+                    result[index].push(*reg);
                 }
             }
-            if inst.guard.is_none() {
-                for reg in writes {
-                    state[reg.index() / 64] |= 1 << (reg.index() % 64);
-                }
-            }
+            step.apply(&mut state, &ever);
         }
     }
     result
 }
 
-fn blocks(items: &[Item<'_>], registers: usize, targets: &dyn Fn(&Inst) -> Vec<LabelId>) -> Vec<Block> {
+fn blocks(items: &[Item<'_>], targets: &dyn Fn(&Inst) -> Vec<LabelId>) -> Vec<Block> {
     use tilewright_ptx::isa::{Control, Op};
     let mut starts = vec![0];
     for (index, item) in items.iter().enumerate() {
@@ -125,20 +191,13 @@ fn blocks(items: &[Item<'_>], registers: usize, targets: &dyn Fn(&Inst) -> Vec<L
             labels.insert(*label, block_of(index));
         }
     }
-    let words = registers.div_ceil(64);
     let mut blocks = Vec::new();
     for (number, start) in starts.iter().enumerate() {
         let end = starts.get(number + 1).copied().unwrap_or(items.len());
-        let mut written = vec![0u64; words];
         let mut successors = Vec::new();
         let mut falls = true;
         for item in &items[*start..end] {
             let Item::Inst(inst) = item else { continue };
-            if inst.guard.is_none() {
-                for reg in uses(inst).1 {
-                    written[reg.index() / 64] |= 1 << (reg.index() % 64);
-                }
-            }
             let ends = matches!(
                 inst.op,
                 Op::Control(Control::Bra | Control::BrxIdx | Control::Ret | Control::Exit | Control::Trap)
@@ -151,7 +210,7 @@ fn blocks(items: &[Item<'_>], registers: usize, targets: &dyn Fn(&Inst) -> Vec<L
         if falls && number + 1 < starts.len() {
             successors.push(number + 1);
         }
-        blocks.push(Block { items: *start..end, successors, written });
+        blocks.push(Block { items: *start..end, successors });
     }
     blocks
 }

@@ -109,6 +109,18 @@ impl Warp {
 
     pub(super) fn load(&mut self, env: &mut Env<'_>, pc: u32, access: &Access, run: Mask) -> Result<(), Halt> {
         let addresses = self.addresses(&access.address);
+        self.load_at(env, pc, access, addresses, run)
+    }
+
+    /// A load whose addresses are computed.
+    pub(super) fn load_at(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        addresses: Wide,
+        run: Mask,
+    ) -> Result<(), Halt> {
         let shape =
             Shape { pc, bytes: access.bytes, count: access.count, touch: Touch::Load, strength: access.strength };
         if access.space == Space::Global {
@@ -124,6 +136,18 @@ impl Warp {
 
     pub(super) fn store(&mut self, env: &mut Env<'_>, pc: u32, access: &Access, run: Mask) -> Result<(), Halt> {
         let addresses = self.addresses(&access.address);
+        self.store_at(env, pc, access, addresses, run)
+    }
+
+    /// A store whose addresses are computed.
+    pub(super) fn store_at(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        addresses: Wide,
+        run: Mask,
+    ) -> Result<(), Halt> {
         let shape =
             Shape { pc, bytes: access.bytes, count: access.count, touch: Touch::Store, strength: access.strength };
         if access.space == Space::Global {
@@ -199,6 +223,11 @@ impl Warp {
         Ok(())
     }
 
+    /// Bytes of local memory: those of the kernel, and the frames of functions.
+    fn local_size(&self, env: &Env<'_>) -> u64 {
+        u64::from(env.cx.kernel.local_bytes).max(4 * self.local.len() as u64 * u64::from(self.has_frames()))
+    }
+
     fn load_local(
         &mut self,
         env: &mut Env<'_>,
@@ -207,7 +236,7 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Local, u64::from(env.cx.kernel.local_bytes), addresses, run)?;
+        self.check_small(env, shape, Space::Local, self.local_size(env), addresses, run)?;
         count_local(env, shape, run);
         for lane in lanes(run) {
             for n in 0..usize::from(shape.count) {
@@ -239,7 +268,7 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Local, u64::from(env.cx.kernel.local_bytes), addresses, run)?;
+        self.check_small(env, shape, Space::Local, self.local_size(env), addresses, run)?;
         count_local(env, shape, run);
         for lane in lanes(run) {
             for n in 0..usize::from(shape.count) {
@@ -269,7 +298,7 @@ impl Warp {
         let cx = env.cx;
         let (words, size) = match space {
             Space::Param => (&cx.params[..], u64::from(cx.kernel.param_bytes)),
-            _ => (cx.constants, cx.constants.len() as u64 * 4),
+            _ => (&cx.constants[..], cx.kernel.constant_bytes()),
         };
         self.check_small(env, shape, space, size, addresses, run)?;
         for n in 0..usize::from(shape.count) {
@@ -317,6 +346,19 @@ fn sign_extend(value: u64, bytes: u8, signed: bool, slot: Slot) -> u64 {
         Slot::Wide(_) => extended,
         _ => extended & 0xffff_ffff,
     }
+}
+
+/// The finding that something must be in shared memory and is not.
+#[cold]
+pub(super) fn not_shared(env: &mut Env<'_>, pc: u32, lane: u32, space: Space, addresses: &Wide) -> Result<(), Halt> {
+    let location = match space {
+        Space::Global | Space::Generic => super::global::global_location(env, addresses[lane as usize], 1),
+        _ => small_location(env, space, addresses[lane as usize], 1),
+    };
+    let detail = "the instruction takes an address in shared memory".to_owned();
+    let facts = Facts { lane, location: Some(location), detail, fatal: true, ..Facts::default() };
+    env.report(Kind::OutOfBounds, pc, facts);
+    Err(Halt)
 }
 
 /// A location in a state space other than global.

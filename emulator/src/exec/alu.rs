@@ -201,16 +201,28 @@ impl Warp {
             }
             Op::CheckInit { .. }
             | Op::MarkInit { .. }
+            | Op::FlowInit { .. }
+            | Op::FlowSelect { .. }
             | Op::Clock { .. }
             | Op::Load(_)
             | Op::Store(_)
             | Op::Atomic(_)
             | Op::Fence { .. }
             | Op::Activemask { .. }
+            | Op::ThreadCopy(_)
+            | Op::CommitCopies
+            | Op::WaitCopies { .. }
+            | Op::Mbarrier(_)
+            | Op::Mma(_)
+            | Op::MatrixAccess(_)
+            | Op::MatrixTranspose { .. }
+            | Op::FragmentAccess(_)
             | Op::Collective { .. }
             | Op::Barrier(_)
             | Op::Branch { .. }
             | Op::BranchTable { .. }
+            | Op::Call { .. }
+            | Op::Return
             | Op::Exit
             | Op::Trap
             | Op::Nop
@@ -365,6 +377,7 @@ fn lane_fn(f: LaneFn, [a, b, c, e]: [u64; 4], perturb: Option<u64>) -> u64 {
             };
             u64::from(half(0) | half(16) << 16)
         }
+        LaneFn::Video(video) => u64::from(video.apply(x, y, z)),
         LaneFn::Relu { max } => {
             let value = int2(if max { Int2::MaxS } else { Int2::MinS }, Width::W32, a, b);
             if (value as i32) < 0 { 0 } else { value }

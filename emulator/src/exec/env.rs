@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tilewright_ptx::SpecialReg;
 
+use super::copy::Copies;
 use crate::counters::Counters;
 use crate::decode::Kernel;
 use crate::launch::Options;
+use crate::mbarrier::Mbarriers;
 use crate::memory::device::{Allocation, Memory};
 use crate::memory::region::Regions;
 use crate::memory::undo::Undo;
@@ -29,7 +31,7 @@ pub(crate) struct Cx<'a> {
     /// Parameter bytes as words.
     pub params: Vec<u32>,
     /// The module's constants as words.
-    pub constants: &'a [u32],
+    pub constants: Vec<u32>,
     pub regions: Regions,
     pub allocations: Vec<Arc<Allocation>>,
     pub grid: [u32; 3],
@@ -40,6 +42,8 @@ pub(crate) struct Cx<'a> {
     pub undo: Option<Undo>,
     /// Between-CTA races, if tracked.
     pub cross: Option<Cross>,
+    /// Bytes that the stacks of calls take.
+    pub stacks: AtomicU64,
     /// Warp instructions left for the whole launch.
     pub budget: AtomicU64,
     /// Set when a CTA found something: the others may stop, as the launch is run again.
@@ -78,6 +82,11 @@ pub(crate) struct Env<'a> {
     pub clocks: Clocks,
     pub lines: Lines,
     pub barriers: Barriers,
+    pub mbarriers: Mbarriers,
+    /// Copies on their way.
+    pub copies: Copies,
+    /// Draws made, for the next one.
+    draws: u64,
     /// Warp instructions executed by the CTA, which is also its clock.
     pub time: u64,
     /// Whether the CTA has used a fence or acquire/release beyond its own scope.
@@ -117,6 +126,9 @@ impl<'a> Env<'a> {
             clocks: Clocks::default(),
             lines: Lines::default(),
             barriers: Barriers::default(),
+            mbarriers: Mbarriers::default(),
+            copies: Copies::default(),
+            draws: 0,
             time: 0,
             synchronises: false,
             warp: 0,
@@ -143,6 +155,9 @@ impl<'a> Env<'a> {
         self.clocks.reset(self.cx.warps());
         self.lines.reset();
         self.barriers.reset(self.cx.warps());
+        self.mbarriers.reset(self.cx.warps());
+        self.copies.reset(self.cx.warps());
+        self.draws = 0;
         self.time = 0;
         self.synchronises = false;
     }
@@ -189,6 +204,35 @@ impl<'a> Env<'a> {
             // Given slots of another kind when they were decoded.
             IsExplicitCluster | Gridid | Clock | ClockHi | Clock64 | Globaltimer | GlobaltimerLo | GlobaltimerHi => 0,
         }
+    }
+
+    /// A number that depends on the seed, the CTA and how many were drawn: what asynchronous work does when.
+    pub fn draw(&mut self) -> u64 {
+        self.draws += 1;
+        let mut z = self.cx.options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ self.cta_number.wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            ^ self.draws.wrapping_mul(0x94d0_49bb_1331_11eb);
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A byte of global memory or of constants at a generic address, without any check: for messages.
+    pub fn byte(&self, address: u64) -> Option<u8> {
+        use crate::memory::region::{CONST_WINDOW, WINDOW};
+        let word = match address.checked_sub(CONST_WINDOW) {
+            Some(at) if at < WINDOW => *self.cx.constants.get(at as usize / 4)?,
+            _ => {
+                let at = self.cx.allocations.partition_point(|a| a.base <= address).checked_sub(1)?;
+                let allocation = &self.cx.allocations[at];
+                let offset = address - allocation.base;
+                if offset >= allocation.bytes {
+                    return None;
+                }
+                allocation.load(offset as usize / 4)
+            }
+        };
+        Some((word >> (8 * (address % 4))) as u8)
     }
 
     pub fn thread(&self, lane: u32) -> Thread {

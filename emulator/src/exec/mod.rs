@@ -8,9 +8,13 @@
 mod access;
 mod alu;
 mod atomic;
+mod call;
 mod collective;
+mod copy;
 pub(crate) mod env;
 mod global;
+mod matrix;
+mod mbarrier;
 mod shared;
 mod small;
 
@@ -64,6 +68,8 @@ pub(crate) struct Warp {
     pub local: Vec<Row>,
     /// Initialised bytes of local memory, four bits a word.
     pub local_initialised: Vec<[u8; LANES]>,
+    /// Calls that have not returned.
+    stacks: call::Stacks,
     /// Lanes of the warp that exist.
     pub exist: Mask,
     /// Lanes that have not exited.
@@ -117,7 +123,7 @@ impl Warp {
         self.exist = if count == 32 { Mask::MAX } else { (1 << count) - 1 };
         self.live = self.exist;
         self.fragments.clear();
-        self.fragments.push(Fragment { pc: 0, mask: self.exist, wait: Wait::None });
+        self.fragments.push(Fragment { pc: kernel.start, mask: self.exist, wait: Wait::None });
         self.turn = TURN;
         self.favour = 0;
         self.carry = 0;
@@ -153,6 +159,7 @@ impl Warp {
         self.local.resize(words, [crate::memory::device::POISON; LANES]);
         self.local_initialised.clear();
         self.local_initialised.resize(words, [0; LANES]);
+        self.stacks.reset(kernel);
         for (special, slot) in &kernel.specials {
             // Most special registers are the same in every CTA, and warps are used again with the same number.
             if fresh || Env::depends_on_cta(*special) {
@@ -312,8 +319,9 @@ impl Warp {
                     Ok(Flow::Jump(target)) => pc = target,
                     Ok(other) => {
                         self.fragments[index] = Fragment { pc, mask, wait: Wait::None };
+                        let yields = matches!(other, Flow::Yield);
                         self.leave(index, run, other);
-                        if matches!(code[pc as usize].op, Op::Yield) {
+                        if yields {
                             return Stop::Slice;
                         }
                         continue 'fragments;
@@ -429,6 +437,8 @@ impl Warp {
                 env.counters.divergent_branches += 1;
                 return Ok(Flow::Scatter(parts));
             }
+            Op::Call { site } => return self.call(env, pc, site, mask, run),
+            Op::Return => return Ok(self.return_from(env, mask, run)),
             Op::Exit => return Ok(Flow::Exit(run)),
             Op::Trap => {
                 let lane = run.trailing_zeros();
@@ -440,6 +450,26 @@ impl Warp {
             Op::Load(access) => self.load(env, pc, &access, run)?,
             Op::Store(access) => self.store(env, pc, &access, run)?,
             Op::Atomic(atomic) => self.atomic(env, pc, &atomic, run)?,
+            Op::ThreadCopy(ref copy) => self.copy_async(env, pc, copy, run)?,
+            Op::CommitCopies => env.copies.commit(env.warp, run),
+            Op::WaitCopies { keep } => self.wait_copies(env, run, keep)?,
+            Op::Mbarrier(ref op) => return self.mbarrier(env, pc, op, run),
+            Op::Mma(_) | Op::MatrixAccess(_) | Op::MatrixTranspose { .. } | Op::FragmentAccess(_) => {
+                // All lanes of the warp, at one instruction.
+                if run != self.live {
+                    return Ok(Flow::Park(run, Wait::Warp));
+                }
+                if !self.whole_warp(env, pc) {
+                    return Err(Halt);
+                }
+                match inst.op {
+                    Op::Mma(ref mma) => self.mma(env, mma),
+                    Op::MatrixAccess(ref access) => self.matrix_access(env, pc, access)?,
+                    Op::FragmentAccess(ref access) => self.fragment_access(env, pc, access)?,
+                    Op::MatrixTranspose { d, a } => self.transpose_matrix(d, a),
+                    _ => {}
+                }
+            }
             Op::Collective { op, members } => return self.collective(env, pc, op, members, run),
             Op::Barrier(barrier) => return self.barrier(env, pc, &barrier, run),
             Op::Fence { wide } => env.synchronises |= wide,
@@ -450,6 +480,19 @@ impl Warp {
                 }
             }
             Op::MarkInit { register } => self.written[register as usize] |= run,
+            Op::FlowInit { register, first, count } => {
+                let sources = &env.cx.kernel.flows[first as usize..][..count as usize];
+                let defined = sources.iter().fold(run, |mask, source| mask & self.written[*source as usize]);
+                let written = &mut self.written[register as usize];
+                *written = (*written & !run) | defined;
+            }
+            Op::FlowSelect { register, p, a, b } => {
+                let of = |at: u32| self.written.get(at as usize).copied().unwrap_or(Mask::MAX);
+                let chosen = self.pred(p);
+                let defined = run & ((of(a) & chosen) | (of(b) & !chosen));
+                let written = &mut self.written[register as usize];
+                *written = (*written & !run) | defined;
+            }
             Op::Clock { d, which } => {
                 let value = match which {
                     crate::decode::op::Clock::Low => env.time & 0xffff_ffff,
@@ -466,6 +509,19 @@ impl Warp {
             _ => self.alu(&inst.op, run, env.cx.options.perturb),
         }
         Ok(Flow::Next)
+    }
+
+    /// Whether all 32 lanes are there, as matrix instructions need; a finding otherwise.
+    fn whole_warp(&self, env: &mut Env<'_>, pc: u32) -> bool {
+        let missing = !self.live;
+        if missing == 0 {
+            return true;
+        }
+        let why = if self.exist & missing != 0 { "have exited" } else { "do not exist in this block" };
+        let detail = format!("the instruction takes all 32 lanes of the warp; lanes {missing:#010x} {why}");
+        let lane = self.live.trailing_zeros();
+        env.report(Kind::CollectiveMisuse, pc, Facts { lane, detail, fatal: true, ..Facts::default() });
+        false
     }
 
     #[cold]

@@ -108,6 +108,23 @@ impl Warp {
 #[cold]
 fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
     let location = small_location(env, Space::Shared, at as u64, u64::from(shape.bytes));
+    if let Some((pc, warp, other)) = env.copies.covering(at as u64) {
+        let thread = crate::report::Thread { cta: env.cta, warp, lane: other };
+        let facts = Facts {
+            lane: lane as u32,
+            location: Some(location),
+            other: Some(("copy that was not waited for", thread, pc)),
+            ..Facts::default()
+        };
+        env.report(Kind::InFlight, shape.pc, facts);
+        return;
+    }
+    if let Some((object, barrier)) = env.mbarriers.covering(at as u64) {
+        let detail = format!("an ordinary read of the mbarrier at {object:#x} ({})", barrier.describe());
+        let facts = Facts { lane: lane as u32, location: Some(location), detail, ..Facts::default() };
+        env.report(Kind::BarrierMisuse, shape.pc, facts);
+        return;
+    }
     let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
     env.report(Kind::UninitialisedRead, shape.pc, facts);
 }

@@ -4,6 +4,7 @@
 
 pub mod float;
 pub mod int;
+pub mod video;
 
 /// Lanes of a warp.
 pub const LANES: usize = 32;

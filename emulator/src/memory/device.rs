@@ -10,9 +10,9 @@ use crate::error::Error;
 /// First address handed out: high enough that small integers are never valid addresses.
 const FIRST: u64 = 0x0100_0000;
 /// Alignment of every allocation, as the driver promises.
-const ALIGN: u64 = 256;
+pub(crate) const ALIGN: u64 = 256;
 /// Unmapped bytes after an allocation, so that running past its end is seen even without extents.
-const GAP: u64 = 1024;
+pub(crate) const GAP: u64 = 1024;
 /// Addresses end where the windows of the other state spaces begin.
 const LAST: u64 = 0x7000_0000_0000;
 /// Freed allocations remembered for messages.
@@ -37,6 +37,34 @@ pub struct Allocation {
 }
 
 impl Allocation {
+    /// An allocation of uninitialised bytes; `None` when the host has no memory for it.
+    pub(super) fn new(base: u64, bytes: u64, label: &str) -> Option<Allocation> {
+        let words = filled(bytes.div_ceil(4), POISON)?;
+        let initialised = filled(bytes.div_ceil(32), 0)?;
+        let complete = AtomicBool::new(bytes == 0);
+        Some(Allocation { base, bytes, label: label.to_owned(), words, initialised, complete })
+    }
+
+    /// Copies bytes from an offset.
+    pub(crate) fn copy_to(&self, offset: u64, to: &mut [u8]) {
+        let mut at = offset as usize;
+        let mut rest = to;
+        while !rest.is_empty() {
+            let word = self.load(at / 4).to_le_bytes();
+            let from = at % 4;
+            let count = (4 - from).min(rest.len());
+            let (head, tail) = rest.split_at_mut(count);
+            head.copy_from_slice(&word[from..from + count]);
+            rest = tail;
+            at += count;
+        }
+    }
+
+    /// Replaces bytes and marks them initialised.
+    pub(crate) fn fill_with(&self, offset: u64, bytes: u64, value: impl Fn(usize) -> u8) {
+        put(self, offset, bytes as usize, value);
+    }
+
     /// The word at this index.
     #[inline(always)]
     pub(crate) fn load(&self, word: usize) -> u32 {
@@ -128,11 +156,13 @@ fn ones(count: u64) -> u32 {
 }
 
 #[derive(Debug, Default)]
-struct Table {
+pub(super) struct Table {
     live: BTreeMap<u64, Arc<Allocation>>,
     freed: Vec<(u64, u64, String)>,
     next: u64,
-    used: u64,
+    pub(super) used: u64,
+    /// Variables of programs, by the program's number.
+    pub(super) modules: BTreeMap<u64, super::module::Module>,
 }
 
 /// The address space of an emulated device.
@@ -160,7 +190,7 @@ impl Memory {
         Memory { table: Mutex::new(Table { next: FIRST, ..Table::default() }), capacity }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
         // Nothing panics while it holds the lock in a half-changed state.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,12 +211,8 @@ impl Memory {
             .and_then(|span| base.checked_add(span))
             .filter(|next| *next <= LAST)
             .ok_or_else(|| refusal(table.used))?;
-        let words = filled(bytes.div_ceil(4), POISON).ok_or_else(|| refusal(table.used))?;
-        let initialised = filled(bytes.div_ceil(32), 0).ok_or_else(|| refusal(table.used))?;
-        let complete = AtomicBool::new(bytes == 0);
-        table
-            .live
-            .insert(base, Arc::new(Allocation { base, bytes, label: label.to_owned(), words, initialised, complete }));
+        let allocation = Allocation::new(base, bytes, label).ok_or_else(|| refusal(table.used))?;
+        table.live.insert(base, Arc::new(allocation));
         table.next = next;
         table.used = used;
         Ok(base)
@@ -225,17 +251,7 @@ impl Memory {
     /// [`Error::BadAddress`] when the range is not inside one allocation.
     pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), Error> {
         let (allocation, offset) = self.find(address, to.len() as u64)?;
-        let mut at = offset as usize;
-        let mut rest = to;
-        while !rest.is_empty() {
-            let word = allocation.load(at / 4).to_le_bytes();
-            let from = at % 4;
-            let count = (4 - from).min(rest.len());
-            let (head, tail) = rest.split_at_mut(count);
-            head.copy_from_slice(&word[from..from + count]);
-            rest = tail;
-            at += count;
-        }
+        allocation.copy_to(offset, to);
         Ok(())
     }
 
@@ -266,6 +282,11 @@ impl Memory {
     pub fn is_initialised(&self, address: u64, bytes: u64) -> Result<bool, Error> {
         let (allocation, offset) = self.find(address, bytes)?;
         Ok(allocation.first_uninitialised(offset, bytes).is_none())
+    }
+
+    /// Most bytes that may be allocated.
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity
     }
 
     /// Bytes allocated now.

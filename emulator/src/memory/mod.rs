@@ -1,6 +1,8 @@
-//! Device memory: allocations with their initialised bytes (`device`), what a launch may touch of it (`region`), and how a launch that
+//! Device memory: allocations with their initialised bytes (`device`), what a launch may touch of it (`region`), the variables of
+//! modules (`module`), and how a launch that
 //! went wrong in parallel is taken back (`undo`).
 
 pub mod device;
+pub mod module;
 pub mod region;
 pub mod undo;

@@ -13,6 +13,12 @@ pub const LOCAL_WINDOW: u64 = 0x7f20_0000_0000;
 pub const CONST_WINDOW: u64 = 0x7f30_0000_0000;
 /// Where parameters appear.
 pub const PARAM_WINDOW: u64 = 0x7f40_0000_0000;
+/// Addresses of functions.
+pub const FUNCTIONS: u64 = 0x7f50_0000_0000;
+/// Where a module's variables in global memory begin, above all allocations.
+pub const MODULE: u64 = 0x7000_0000_0000;
+/// Where they end.
+pub const MODULE_END: u64 = 0x7100_0000_0000;
 /// Size of each window.
 pub const WINDOW: u64 = 0x10_0000_0000;
 

@@ -120,7 +120,9 @@ pub fn div(mode: FloatMode, full_range: bool, a: u64, b: u64, perturb: Option<u6
     };
     match perturb {
         Some(seed) if value != 0.0 && value.is_finite() => {
-            finish(mode, value * (1.0 + noise(seed, 99, a, b) * 1.5 * (-23f64).exp2()))
+            // The power of two below the value is 2^23 units of it.
+            let unit = f64::from_bits(value.to_bits() & 0x7ff0_0000_0000_0000) * (-23f64).exp2();
+            finish(mode, value + noise(seed, 99, a, b) * 1.5 * unit)
         }
         _ => finish(mode, value),
     }

@@ -122,6 +122,7 @@ families! {
     warp::Warp,
     matrix::Matrix,
     control::Control,
+    video::Video,
 }
 
 impl Op {

@@ -269,6 +269,16 @@ impl<'a> Parser<'a> {
             }
         }
         self.semicolon()?;
+        // Triton writes scalars of memory instructions in braces: `ld.global.b32 {%r1}, [%rd1];`.
+        if matches!(mnemonic, "ld" | "ldu" | "st" | "atom" | "red" | "mov") {
+            for operand in &mut operands {
+                if let Operand::Vector(elements) = operand
+                    && let [single] = &elements[..]
+                {
+                    *operand = single.clone();
+                }
+            }
+        }
         let selected = match select(mnemonic, &modifiers, &operands, Some(&function.regs)) {
             Ok(selected) => selected,
             Err(rejected) => match rejected.nearest {

@@ -22,7 +22,11 @@ impl Lowering<'_> {
                 self.emit(Op::BranchTable { index, first: 0, count: 0 });
                 Ok(())
             }
-            Control::Call => refuse("device functions are not supported yet"),
+            Control::Call => self.call(inst),
+            Control::Ret if self.frame.is_some() => {
+                self.emit(Op::Return);
+                Ok(())
+            }
             Control::Ret | Control::Exit => {
                 self.emit(Op::Exit);
                 Ok(())
@@ -78,7 +82,7 @@ impl Lowering<'_> {
             | Synchronization::MbarrierArriveDrop
             | Synchronization::MbarrierTestWait
             | Synchronization::MbarrierTryWait
-            | Synchronization::MbarrierPendingCount => refuse("mbarriers are not supported yet"),
+            | Synchronization::MbarrierPendingCount => self.mbarriers(op, inst),
         }
     }
 

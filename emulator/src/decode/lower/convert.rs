@@ -73,6 +73,7 @@ impl Lowering<'_> {
                 StateSpace::Shared => Ok(Space::Shared),
                 StateSpace::Local => Ok(Space::Local),
                 StateSpace::Const => Ok(Space::Const),
+                StateSpace::Param if self.is_in_frame(None) => Ok(Space::Local),
                 StateSpace::Param => Ok(Space::Param),
                 _ => refuse("this state space has no addresses"),
             },

@@ -119,6 +119,31 @@ impl Lowering<'_> {
         }
     }
 
+    pub(super) fn video(&mut self, op: tilewright_ptx::isa::Video, inst: &Source) -> Lowered<()> {
+        use crate::lanes::video::{Operation, Video};
+        let tilewright_ptx::isa::Video::Simd = op;
+        let mnemonic = inst.form().mnemonic;
+        let (name, lanes) = mnemonic.split_at(mnemonic.len() - 1);
+        let operation = match name {
+            "vadd" => Operation::Add,
+            "vsub" => Operation::Sub,
+            "vavrg" => Operation::Average,
+            "vabsdiff" => Operation::AbsDiff,
+            "vmin" => Operation::Min,
+            "vmax" => Operation::Max,
+            _ => return refuse("this video instruction is not supported"),
+        };
+        let [d, a, b] = [self.ty(inst, 0)?, self.ty(inst, 1)?, self.ty(inst, 2)?];
+        let video = Video {
+            operation,
+            bits: if lanes == "4" { 8 } else { 16 },
+            signed: [d, a, b].map(ScalarType::is_signed),
+            saturate: inst.has(Flag::Sat),
+            accumulate: inst.has(Flag::Add),
+        };
+        self.lanes3(inst, [d, a, b, d], LaneFn::Video(video))
+    }
+
     fn lanes3(&mut self, inst: &Source, types: [ScalarType; 4], f: LaneFn) -> Lowered<()> {
         let mut slots = [Slot::Narrow(0); 4];
         for (index, slot) in slots.iter_mut().enumerate() {

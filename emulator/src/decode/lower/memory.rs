@@ -11,14 +11,12 @@ use crate::num::float::{FloatMode, FloatType};
 
 impl Lowering<'_> {
     /// The state space of a memory instruction.
-    fn space(&self, inst: &Source, operand: &Operand) -> Lowered<Space> {
-        let symbol = match operand {
-            Operand::Address(address) => match address.base {
-                AddressBase::Symbol(symbol) => self.space_of(symbol),
-                _ => None,
-            },
+    pub(super) fn space(&self, inst: &Source, operand: &Operand) -> Lowered<Space> {
+        let named = match operand {
+            Operand::Address(tilewright_ptx::Address { base: AddressBase::Symbol(symbol), .. }) => Some(*symbol),
             _ => None,
         };
+        let symbol = named.and_then(|symbol| self.space_of(symbol));
         let space = match inst.space() {
             Some(StateSpace::SharedCluster) => return refuse("clusters are not supported yet"),
             Some(space) => Some(space.base()),
@@ -36,24 +34,29 @@ impl Lowering<'_> {
             Some(StateSpace::Shared) => Ok(Space::Shared),
             Some(StateSpace::Local) => Ok(Space::Local),
             Some(StateSpace::Const) => Ok(Space::Const),
+            // Parameters of device functions and of calls are in the frame.
+            Some(StateSpace::Param) if inst.space() != Some(StateSpace::ParamEntry) && self.is_in_frame(named) => {
+                Ok(Space::Local)
+            }
             Some(StateSpace::Param) => Ok(Space::Param),
             Some(other) => refuse(format!("state space .{} is not supported here", other.text())),
         }
     }
 
-    fn address(&mut self, operand: &Operand) -> Lowered<Address> {
+    pub(super) fn address(&mut self, operand: &Operand) -> Lowered<Address> {
         let Operand::Address(address) = operand else { return refuse("an address is expected") };
         Ok(match address.base {
             AddressBase::Reg(reg) => Address { base: Some(self.reg(reg)?), offset: address.offset },
             AddressBase::Symbol(symbol) => {
-                Address { base: None, offset: (self.place(symbol)? as i64).wrapping_add(address.offset) }
+                let base = self.frame_base(symbol).map(Slot::Wide);
+                Address { base, offset: (self.place(symbol)? as i64).wrapping_add(address.offset) }
             }
             AddressBase::Absolute => Address { base: None, offset: address.offset },
         })
     }
 
     /// Data operands into the list: one for a scalar, the elements of a vector.
-    fn data(&mut self, operand: &Operand, ty: ScalarType, count: usize) -> Lowered<Vec<Option<Slot>>> {
+    pub(super) fn data(&mut self, operand: &Operand, ty: ScalarType, count: usize) -> Lowered<Vec<Option<Slot>>> {
         let one = std::slice::from_ref(operand);
         let elements = match operand {
             Operand::Vector(elements) => elements.as_slice(),
@@ -66,7 +69,7 @@ impl Lowering<'_> {
         elements.iter().map(|e| if *e == Operand::Sink { Ok(None) } else { self.value(e, ty).map(Some) }).collect()
     }
 
-    fn push(&mut self, slots: impl IntoIterator<Item = Option<Slot>>) -> u32 {
+    pub(super) fn push(&mut self, slots: impl IntoIterator<Item = Option<Slot>>) -> u32 {
         let first = self.kernel.data.len() as u32;
         self.kernel.data.extend(slots);
         first
@@ -80,7 +83,7 @@ impl Lowering<'_> {
                 let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
                 let space = self.space(inst, self.operand(inst, 0)?)?;
                 if space == Space::Param {
-                    return refuse("device functions are not supported yet");
+                    return refuse("a kernel's parameters cannot be written");
                 }
                 let address = self.address(self.operand(inst, 0)?)?;
                 let slots = self.data(self.operand(inst, 1)?, ty, count)?;

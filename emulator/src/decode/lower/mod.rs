@@ -2,27 +2,29 @@
 //! line and the manual's section; the matches on families have no wildcard, so a new table entry must be decided on.
 
 mod arith;
+mod call;
 mod compare;
 mod control;
 mod convert;
+mod copy;
 mod logic;
+mod matrix;
 mod memory;
 
 use std::collections::BTreeMap;
 
 use tilewright_ptx::isa::Op as Family;
 use tilewright_ptx::{
-    Directive, Flag, Function, FunctionKind, Inst as Source, Item as ModuleItem, LabelId, Module, Operand, RegId,
-    Rounding, ScalarType, SpecialReg, StateSpace, Statement, Symbol,
+    Directive, Flag, FuncId, Function, FunctionKind, Inst as Source, Item as ModuleItem, LabelId, Module, Operand,
+    RegId, Rounding, ScalarType, SpecialReg, StateSpace, Statement, Symbol, VarId,
 };
 
-use super::layout::{
-    Layout, MOST_CONSTANTS, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, initialise, is_dynamic, unsupported,
-};
+use super::layout::{Layout, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, is_dynamic, unsupported};
+use super::module::{Global, Reachable, Variables, function_address, is_launch_sized};
 use super::op::{self, Inst, Op, PredRef, Slot};
 use super::slots::{Slots, immediate};
-use super::written::{Item, unproved};
-use super::{Kernel, Origin, Tracked};
+use super::written::{Item, ever_written, passes_on, unproved};
+use super::{Kernel, Named, Origin, Tracked};
 use crate::counters::Class;
 use crate::error::Error;
 use crate::num::format::Round;
@@ -34,7 +36,12 @@ const MOST_CODE: usize = 1 << 22;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoded {
     pub kernels: Vec<Kernel>,
-    pub constants: Vec<u32>,
+    /// Kernels that cannot be decoded, with the reason.
+    pub refused: Vec<(String, Error)>,
+    /// Initial bytes of constant memory.
+    pub constants: Vec<u8>,
+    pub constant_variables: Vec<Named>,
+    pub globals: Vec<Global>,
 }
 
 /// What is wrong with one instruction; the line is added by the caller.
@@ -46,7 +53,7 @@ pub(super) fn refuse<T>(why: impl Into<String>) -> Lowered<T> {
     Err(Refusal(why.into()))
 }
 
-/// Decodes all kernels of a module.
+/// Decodes all kernels of a module. One that cannot be decoded does not stop the others.
 pub(crate) fn decode(module: &Module) -> Result<Decoded, Error> {
     if module.address_size != 64 {
         return Err(unsupported(
@@ -56,39 +63,26 @@ pub(crate) fn decode(module: &Module) -> Result<Decoded, Error> {
             "only 64-bit addresses are supported",
         ));
     }
-    let mut constants = Layout::new(MOST_CONSTANTS);
-    let mut shared = Layout::new(MOST_SHARED);
-    let mut places = BTreeMap::new();
-    let mut words = Vec::new();
-    for (index, variable) in module.variables.iter().enumerate() {
-        let symbol = Symbol::Global(tilewright_ptx::VarId(index as u32));
-        match variable.space.base() {
-            StateSpace::Const => {
-                let offset = constants.add(variable)?;
-                initialise(&mut words, variable, offset)?;
-                places.insert(symbol, offset);
-            }
-            // The block of dynamic memory comes behind everything else, kernel by kernel.
-            StateSpace::Shared if is_dynamic(variable) => {}
-            StateSpace::Shared => {
-                places.insert(symbol, shared.add(variable)?);
-            }
-            // A variable that no kernel touches does no harm; one that is touched is refused there.
-            _ => {}
-        }
-    }
-    words.resize((constants.next.div_ceil(4)) as usize, 0);
-    let mut decoded = Decoded { kernels: Vec::new(), constants: words };
+    let variables = Variables::new(module)?;
+    let mut decoded = Decoded { constants: variables.constants.clone(), ..Decoded::default() };
     for function in &module.functions {
-        if function.kind == FunctionKind::Entry && !function.body.is_empty() {
-            let kernel = Lowering::new(module, function, &shared, places.clone())?.run()?;
-            decoded.kernels.push(Kernel { constant_variables: constants.named.clone(), ..kernel });
+        if function.kind != FunctionKind::Entry || function.body.is_empty() {
+            continue;
+        }
+        match Lowering::new(module, function, &variables).and_then(Lowering::run) {
+            Ok(kernel) => decoded.kernels.push(kernel),
+            Err(error) => decoded.refused.push((function.name.clone(), error)),
         }
     }
-    Ok(decoded)
+    decoded.constant_variables = variables.constant_names;
+    decoded.globals = variables.globals;
+    match decoded.refused.first() {
+        Some((_, error)) if decoded.kernels.is_empty() => Err(error.clone()),
+        _ => Ok(decoded),
+    }
 }
 
-/// One kernel while it is lowered.
+/// One kernel while it is lowered, with the device functions that it reaches: the names below are those of one function at a time.
 pub(super) struct Lowering<'a> {
     module: &'a Module,
     function: &'a Function,
@@ -96,6 +90,16 @@ pub(super) struct Lowering<'a> {
     pub(super) slots: Slots<'a>,
     /// Offsets of variables in their state spaces.
     places: BTreeMap<Symbol, u64>,
+    /// What the kernel reaches.
+    reachable: Reachable,
+    /// Number in the kernel's list of every device function.
+    numbers: BTreeMap<FuncId, u32>,
+    /// The frame base of a device function; none in the kernel.
+    frame: Option<u32>,
+    shared: Layout,
+    /// Places of the shared variables of bodies, by function and number.
+    shared_places: BTreeMap<(String, usize), u64>,
+    local: Layout,
     labels: BTreeMap<LabelId, u32>,
     tables: BTreeMap<LabelId, Vec<LabelId>>,
     /// Branches whose targets are not known yet.
@@ -103,55 +107,33 @@ pub(super) struct Lowering<'a> {
     table_fixes: Vec<(usize, LabelId)>,
     guard: Option<PredRef>,
     tracked: BTreeMap<RegId, u32>,
+    /// Registers of the function that some instruction writes.
+    ever: Vec<u64>,
     origin: Origin,
     mnemonics: BTreeMap<String, u32>,
     sources: BTreeMap<(String, u32, u32), u32>,
 }
 
 impl<'a> Lowering<'a> {
-    fn new(
-        module: &'a Module,
-        function: &'a Function,
-        shared: &Layout,
-        mut places: BTreeMap<Symbol, u64>,
-    ) -> Result<Self, Error> {
+    fn new(module: &'a Module, function: &'a Function, variables: &Variables) -> Result<Self, Error> {
         let mut kernel = Kernel { name: function.name.clone(), ..Kernel::default() };
+        let mut places = variables.places.clone();
+        let reachable = Reachable::new(module, function);
         let mut params = Layout::new(MOST_PARAMS);
         for (index, param) in function.params.iter().enumerate() {
-            places.insert(Symbol::Param(tilewright_ptx::VarId(index as u32)), params.add(param)?);
+            places.insert(Symbol::Param(VarId(index as u32)), params.add(param)?);
         }
         kernel.param_bytes = params.next as u32;
         kernel.param_variables = params.named;
-        let (mut shared, mut local) = (shared.clone(), Layout::new(MOST_LOCAL));
-        for (index, variable) in function.variables.iter().enumerate() {
-            let symbol = Symbol::Local(tilewright_ptx::VarId(index as u32));
-            match variable.space.base() {
-                StateSpace::Shared => {
-                    places.insert(symbol, shared.add(variable)?);
-                }
-                StateSpace::Local => {
-                    places.insert(symbol, local.add(variable)?);
-                }
-                _ => {
-                    let what = format!("variable `{}` in .{}", variable.name, variable.space.text());
-                    return Err(unsupported(
-                        variable.line,
-                        what,
-                        "",
-                        "only shared and local variables may be declared in a kernel",
-                    ));
-                }
+        kernel.constant_variables = variables.constant_names.clone();
+        // Shared variables outside functions take room where they are used.
+        let mut shared = Layout::new(MOST_SHARED);
+        for id in &reachable.variables {
+            let Some(variable) = module.variables.get(id.index()) else { continue };
+            if variable.space.base() == StateSpace::Shared && !is_dynamic(variable) {
+                places.insert(Symbol::Global(*id), shared.add(variable)?);
             }
         }
-        for (index, variable) in module.variables.iter().enumerate() {
-            if is_dynamic(variable) && variable.space.base() == StateSpace::Shared {
-                places.insert(Symbol::Global(tilewright_ptx::VarId(index as u32)), shared.add(variable)?);
-            }
-        }
-        kernel.static_shared = shared.next as u32;
-        kernel.shared_variables = shared.named;
-        kernel.local_bytes = local.next as u32;
-        kernel.local_variables = local.named;
         for directive in &function.directives {
             let shape = |list: &[u32]| [0, 1, 2].map(|i| list.get(i).copied().unwrap_or(1));
             match directive {
@@ -176,19 +158,121 @@ impl<'a> Lowering<'a> {
             kernel,
             slots: Slots::new(function),
             places,
+            reachable,
+            numbers: BTreeMap::new(),
+            frame: None,
+            shared,
+            shared_places: BTreeMap::new(),
+            local: Layout::new(MOST_LOCAL),
             labels: BTreeMap::new(),
             tables: BTreeMap::new(),
             fixes: Vec::new(),
             table_fixes: Vec::new(),
             guard: None,
             tracked: BTreeMap::new(),
+            ever: Vec::new(),
             origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },
             mnemonics: BTreeMap::new(),
             sources: BTreeMap::new(),
         })
     }
 
+    /// Device functions first, callees before callers: the instruction with the lowest number runs first, so that lanes that enter a function
+    /// come back before the others go on.
     fn run(mut self) -> Result<Kernel, Error> {
+        let kernel = self.function;
+        self.shared_variables()?;
+        self.frames()?;
+        for id in self.reachable.order.clone() {
+            self.device_function(id)?;
+        }
+        self.enter(kernel);
+        self.places_of_body(true)?;
+        self.kernel.start = self.kernel.code.len() as u32;
+        self.body()?;
+        let mut kernel = self.kernel;
+        kernel.static_shared = self.shared.next as u32;
+        kernel.shared_variables = self.shared.named;
+        kernel.local_bytes = self.local.next as u32;
+        kernel.local_variables = self.local.named;
+        self.slots.finish(&mut kernel);
+        Ok(kernel)
+    }
+
+    /// Places the shared variables of all function bodies, and behind them the block whose size the launch gives.
+    fn shared_variables(&mut self) -> Result<(), Error> {
+        let module = self.module;
+        let reached = self.reachable.order.iter().filter_map(|id| module.functions.get(id.index()));
+        let bodies: Vec<&Function> = reached.chain([self.function]).collect();
+        for function in bodies {
+            for (index, variable) in function.variables.iter().enumerate() {
+                if variable.space.base() == StateSpace::Shared && !is_dynamic(variable) {
+                    let place = self.shared.add(variable)?;
+                    self.shared_places.insert((function.name.clone(), index), place);
+                }
+            }
+        }
+        // One block has every name that is declared without a size.
+        let mut blocks = Vec::new();
+        for id in &self.reachable.variables {
+            if let Some(variable) = module.variables.get(id.index()).filter(|v| is_launch_sized(v)) {
+                blocks.push((*id, variable));
+            }
+        }
+        let align = blocks.iter().map(|(_, variable)| u64::from(variable.align)).max().unwrap_or(1);
+        let start = self.shared.next.next_multiple_of(align);
+        for (id, variable) in blocks {
+            self.shared.next = start;
+            let place = self.shared.add(variable)?;
+            self.places.insert(Symbol::Global(id), place);
+        }
+        Ok(())
+    }
+
+    /// Forgets the names of the last function.
+    fn enter(&mut self, function: &'a Function) {
+        self.function = function;
+        self.slots.enter(function);
+        self.places.retain(|symbol, _| !matches!(symbol, Symbol::Local(_)));
+        self.labels.clear();
+        self.tables.clear();
+        self.tracked.clear();
+        self.frame = None;
+        self.origin = Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control };
+    }
+
+    /// Places the variables of a kernel's body, or the shared ones of a device function's.
+    fn places_of_body(&mut self, kernel: bool) -> Result<(), Error> {
+        let function = self.function;
+        for (index, variable) in function.variables.iter().enumerate() {
+            let symbol = Symbol::Local(VarId(index as u32));
+            match variable.space.base() {
+                StateSpace::Shared => {
+                    if let Some(place) = self.shared_places.get(&(function.name.clone(), index)) {
+                        self.places.insert(symbol, *place);
+                    }
+                }
+                StateSpace::Local | StateSpace::Param if kernel => {
+                    let place = self.local.add_aligned(variable, 4)?;
+                    self.places.insert(symbol, place);
+                }
+                StateSpace::Local | StateSpace::Param => {}
+                _ => {
+                    let what = format!("variable `{}` in .{}", variable.name, variable.space.text());
+                    return Err(unsupported(
+                        variable.line,
+                        what,
+                        "",
+                        "only shared and local variables and parameters of calls may be declared in a function",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lowers the statements of the current function.
+    fn body(&mut self) -> Result<(), Error> {
         let function = self.function;
         let mut flat = Vec::new();
         flatten(&function.body, &mut flat);
@@ -219,8 +303,10 @@ impl<'a> Lowering<'a> {
             labels
         };
         let unproved = unproved(&items, function.regs.len(), &targets);
+        self.ever = ever_written(&items, function.regs.len());
+        let first = self.kernel.tracked.len() as u32;
         for reg in unproved.iter().flatten() {
-            let next = self.tracked.len() as u32;
+            let next = first + self.tracked.len() as u32;
             self.tracked.entry(*reg).or_insert(next);
         }
         let mut tracked: Vec<_> = self.tracked.iter().map(|(reg, index)| (*index, *reg)).collect();
@@ -256,25 +342,25 @@ impl<'a> Lowering<'a> {
         // Falling off the end returns.
         self.guard = None;
         self.origin.class = Class::Control;
-        self.origin.mnemonic = self.mnemonic("end of the kernel".to_owned());
-        self.emit(Op::Exit);
+        self.origin.mnemonic = self.mnemonic("end of the function".to_owned());
+        self.emit(if self.frame.is_some() { Op::Return } else { Op::Exit });
         if self.kernel.code.len() > MOST_CODE {
             return Err(unsupported(
                 function.line,
-                format!("kernel `{}`", function.name),
+                format!("kernel `{}`", self.kernel.name),
                 "",
                 format!("it has more than {MOST_CODE} instructions"),
             ));
         }
+        self.fix_branches()
+    }
+
+    /// Fills in the targets of branches.
+    fn fix_branches(&mut self) -> Result<(), Error> {
+        let function = self.function;
+        let missing = |why: &str| unsupported(function.line, format!("function `{}`", function.name), "", why);
         for (at, label) in std::mem::take(&mut self.fixes) {
-            let Some(target) = self.labels.get(&label) else {
-                return Err(unsupported(
-                    function.line,
-                    format!("kernel `{}`", function.name),
-                    "",
-                    "a branch has no target",
-                ));
-            };
+            let target = self.labels.get(&label).ok_or_else(|| missing("a branch has no target"))?;
             if let Op::Branch { target: field } = &mut self.kernel.code[at].op {
                 *field = *target;
             }
@@ -283,23 +369,15 @@ impl<'a> Lowering<'a> {
             let list = self.tables.get(&label).cloned().unwrap_or_default();
             let resolved = (self.kernel.targets.len() as u32, list.len() as u32);
             for label in list {
-                let Some(target) = self.labels.get(&label) else {
-                    return Err(unsupported(
-                        function.line,
-                        format!("kernel `{}`", function.name),
-                        "",
-                        "a branch table names a label without a place",
-                    ));
-                };
+                let target =
+                    self.labels.get(&label).ok_or_else(|| missing("a branch table names a label without a place"))?;
                 self.kernel.targets.push(*target);
             }
             if let Op::BranchTable { first, count, .. } = &mut self.kernel.code[at].op {
                 (*first, *count) = resolved;
             }
         }
-        let mut kernel = self.kernel;
-        self.slots.finish(&mut kernel);
-        Ok(kernel)
+        Ok(())
     }
 
     fn mnemonic(&mut self, text: String) -> u32 {
@@ -337,20 +415,55 @@ impl<'a> Lowering<'a> {
             Some(guard) => Some(PredRef { slot: self.pred_reg(guard.reg).map_err(explain)?, negated: guard.negated }),
         };
         // The guard itself is read by every lane, the operands where it holds.
+        let mut sources = Vec::new();
         for reg in unproved {
-            self.guard = if inst.guard.is_some_and(|g| g.reg == *reg) { None } else { guard };
+            let is_guard = inst.guard.is_some_and(|g| g.reg == *reg);
             let register = self.tracked[reg];
+            if !is_guard && passes_on(inst) && self.is_ever_written(*reg) {
+                sources.push((*reg, register));
+                continue;
+            }
+            self.guard = if is_guard { None } else { guard };
             self.emit(Op::CheckInit { register });
         }
         self.guard = guard;
         self.lower(inst).map_err(explain)?;
         for reg in super::written::uses(inst).1 {
-            if let Some(register) = self.tracked.get(&reg) {
-                let register = *register;
-                self.emit(Op::MarkInit { register });
-            }
+            let Some(register) = self.tracked.get(&reg).copied() else { continue };
+            let flow = self.flow(inst, register, &sources).map_err(explain)?;
+            self.emit(flow);
         }
         Ok(())
+    }
+
+    /// How a result is defined, given the operands that may not be.
+    fn flow(&mut self, inst: &Source, register: u32, sources: &[(RegId, u32)]) -> Lowered<Op> {
+        if sources.is_empty() {
+            return Ok(Op::MarkInit { register });
+        }
+        if let (Family::Compare(tilewright_ptx::isa::Compare::Selp), [_, a, b, c]) = (inst.op, &inst.operands[..]) {
+            let number = |operand: &Operand| match operand {
+                Operand::Reg(reg) => sources.iter().find(|source| source.0 == *reg).map(|source| source.1),
+                _ => None,
+            };
+            let condition = match c {
+                Operand::Reg(reg) | Operand::NotReg(reg) => sources.iter().any(|source| source.0 == *reg),
+                _ => false,
+            };
+            if !condition {
+                let p = self.pred(c)?;
+                let (a, b) = (number(a).unwrap_or(u32::MAX), number(b).unwrap_or(u32::MAX));
+                return Ok(Op::FlowSelect { register, p, a, b });
+            }
+        }
+        let first = self.kernel.flows.len() as u32;
+        self.kernel.flows.extend(sources.iter().map(|source| source.1));
+        Ok(Op::FlowInit { register, first, count: sources.len() as u32 })
+    }
+
+    /// Whether some instruction of the function writes the register.
+    fn is_ever_written(&self, reg: RegId) -> bool {
+        self.ever.get(reg.index() / 64).is_some_and(|word| word >> (reg.index() % 64) & 1 == 1)
     }
 
     fn lower(&mut self, inst: &Source) -> Lowered<()> {
@@ -365,8 +478,9 @@ impl<'a> Lowering<'a> {
             Family::Synchronization(op) => self.synchronization(op, inst),
             Family::Warp(op) => self.warp(op, inst),
             Family::Control(op) => self.control(op, inst),
-            Family::AsyncCopy(_) => refuse("asynchronous copies are not supported yet"),
-            Family::Matrix(_) => refuse("matrix instructions are not supported yet"),
+            Family::AsyncCopy(op) => self.async_copy(op, inst),
+            Family::Matrix(op) => self.matrix(op, inst),
+            Family::Video(op) => self.video(op, inst),
         }
     }
 
@@ -405,10 +519,31 @@ impl<'a> Lowering<'a> {
                 None => refuse(format!("an immediate is not a value of type {ty}")),
             },
             Operand::Special(special) => self.special(*special, bits),
-            Operand::Symbol(symbol, offset) => {
-                let address = self.place(*symbol)?.wrapping_add(*offset as u64);
-                constant(&mut self.slots, address)
-            }
+            Operand::Symbol(symbol, offset) => match self.frame_base(*symbol) {
+                Some(base) => {
+                    let address = self.place(*symbol)?.wrapping_add(*offset as u64);
+                    let (Some(Slot::Wide(d)), Some(Slot::Wide(b))) =
+                        (self.slots.temporary(64), self.slots.constant(64, address))
+                    else {
+                        return refuse("no room for a register");
+                    };
+                    self.emit(Op::Int2Wide { op: crate::lanes::int::Int2::Add, d, a: base, b });
+                    match bits {
+                        64 => Ok(Slot::Wide(d)),
+                        _ => {
+                            let Some(Slot::Narrow(low)) = self.slots.temporary(32) else {
+                                return refuse("no room for a register");
+                            };
+                            self.emit(Op::CvtFast { cvt: op::FastCvt::Truncate, d: low, a: d, b: d });
+                            Ok(Slot::Narrow(low))
+                        }
+                    }
+                }
+                None => {
+                    let address = self.place(*symbol)?.wrapping_add(*offset as u64);
+                    constant(&mut self.slots, address)
+                }
+            },
             _ => refuse("this kind of operand is not supported here"),
         }
     }
@@ -454,10 +589,16 @@ impl<'a> Lowering<'a> {
     pub(super) fn place(&self, symbol: Symbol) -> Lowered<u64> {
         match (self.places.get(&symbol), symbol) {
             (Some(place), _) => Ok(*place),
+            (None, Symbol::Function(id)) => Ok(function_address(id)),
             (None, Symbol::Global(id)) => {
                 let variable = self.module.variables.get(id.index());
                 let name = variable.map_or("?", |v| v.name.as_str());
-                refuse(format!("variable `{name}`: module-level variables in global memory are not supported yet"))
+                match variable.map(|v| v.linkage) {
+                    Some(tilewright_ptx::Linkage::Extern) => {
+                        refuse(format!("variable `{name}` is only declared in this module"))
+                    }
+                    _ => refuse(format!("variable `{name}` has no place in this kernel")),
+                }
             }
             _ => refuse("the address of this symbol is not supported"),
         }
@@ -537,6 +678,10 @@ fn class(inst: &Source) -> Class {
     match inst.op {
         Family::Memory(_) | Family::Atomic(_) | Family::AsyncCopy(_) => Class::Memory,
         Family::Synchronization(_) | Family::Warp(_) => Class::Sync,
+        Family::Matrix(op) if op == tilewright_ptx::isa::Matrix::Mma || op == tilewright_ptx::isa::Matrix::WmmaMma => {
+            Class::Tensor
+        }
+        Family::Matrix(_) => Class::Memory,
         Family::Control(_) => Class::Control,
         Family::Convert(tilewright_ptx::isa::Convert::Mov) => Class::Integer,
         Family::Convert(_) => Class::Convert,

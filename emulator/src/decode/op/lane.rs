@@ -97,6 +97,8 @@ pub enum LaneFn {
         /// Negative results become 0.
         relu: bool,
     },
+    /// A SIMD video instruction.
+    Video(crate::lanes::video::Video),
     /// Signed minimum or maximum with negative results made 0.
     Relu {
         /// Maximum.

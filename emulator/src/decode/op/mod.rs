@@ -1,7 +1,10 @@
 //! Decoded instructions: what the executor matches on. Operands are register slots; immediates and special registers have slots too. What
 //! families of instructions say besides their operands is in `lane`, `memory` and `sync`.
 
+mod call;
+mod copy;
 mod lane;
+mod matrix;
 mod memory;
 mod sync;
 
@@ -10,7 +13,10 @@ use crate::num::approx::Approx;
 use crate::num::cvt::Cvt;
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, NumberClass};
 
+pub use call::{CallSite, Callee, Passed, Target};
+pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
+pub use matrix::{FragmentAccess, MatrixAccess, Mma};
 pub use memory::{Access, Address, Atomic, AtomicFn, Space, Strength};
 pub use sync::{Barrier, BarrierKind, Clock, Collective, Redux, Shuffle, Vote};
 
@@ -87,6 +93,20 @@ pub enum Op {
     /// The lane has written the register.
     MarkInit {
         register: u32,
+    },
+
+    /// The register is as defined as all of these: entries of the kernel's list of flows.
+    FlowInit {
+        register: u32,
+        first: u32,
+        count: u32,
+    },
+    /// The register is as defined as the one selected; `u32::MAX` stands for a defined operand.
+    FlowSelect {
+        register: u32,
+        p: PredRef,
+        a: u32,
+        b: u32,
     },
 
     Mov {
@@ -373,6 +393,28 @@ pub enum Op {
     },
     Barrier(Barrier),
 
+    /// `cp.async`.
+    ThreadCopy(ThreadCopy),
+    /// `cp.async.commit_group`.
+    CommitCopies,
+    /// `cp.async.wait_group`, or `wait_all` without a number.
+    WaitCopies {
+        keep: Option<u32>,
+    },
+    /// An instruction on an mbarrier.
+    Mbarrier(MbarrierOp),
+    /// `mma`, `wmma.mma`.
+    Mma(Mma),
+    /// `ldmatrix`, `stmatrix`.
+    MatrixAccess(MatrixAccess),
+    /// `movmatrix.trans`.
+    MatrixTranspose {
+        d: Narrow,
+        a: Narrow,
+    },
+    /// `wmma.load`, `wmma.store`.
+    FragmentAccess(FragmentAccess),
+
     Branch {
         target: u32,
     },
@@ -382,6 +424,12 @@ pub enum Op {
         first: u32,
         count: u32,
     },
+    /// A call: number in the kernel's list.
+    Call {
+        site: u32,
+    },
+    /// Return from a device function.
+    Return,
     Exit,
     Trap,
     /// Hints: `prefetch`, `pmevent`, `nanosleep`, …

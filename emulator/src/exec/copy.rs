@@ -1,0 +1,204 @@
+//! `cp.async`: copies by a thread that are done at some time between their instruction and the wait for their group.
+//!
+//! The seed decides for every instruction whether its copies happen at once or when they are waited for. Either way the destination counts as
+//! uninitialised in between, so that a read that comes too early is found in both cases.
+
+use super::Warp;
+use super::env::{Env, Halt};
+use super::small::nibble;
+use crate::decode::op::{Access, Address, Slot, SourceBytes, Space, Strength, ThreadCopy};
+use crate::lanes::{LANES, Mask, Row, Wide, lanes};
+
+/// The copies of one instruction of a warp.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingCopy {
+    warp: u32,
+    pc: u32,
+    mask: Mask,
+    to: Wide,
+    from: Wide,
+    /// Bytes read, lane by lane.
+    size: Row,
+    /// Group of each lane.
+    group: Row,
+    copy: ThreadCopy,
+    /// Whether the data is there already.
+    done: bool,
+}
+
+/// Copies on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    pending: Vec<PendingCopy>,
+    /// Groups that each lane of each warp has closed.
+    closed: Vec<Row>,
+}
+
+impl Copies {
+    /// The state at the start of a CTA.
+    pub fn reset(&mut self, warps: usize) {
+        self.pending.clear();
+        self.closed.clear();
+        self.closed.resize(warps, [0; LANES]);
+    }
+
+    /// Closes the current group of some lanes.
+    pub fn commit(&mut self, warp: u32, run: Mask) {
+        for lane in lanes(run) {
+            let closed = &mut self.closed[warp as usize][lane];
+            *closed = closed.saturating_add(1);
+        }
+    }
+
+    /// The copy whose destination contains a byte of shared memory: its instruction, warp and lane.
+    pub fn covering(&self, at: u64) -> Option<(u32, u32, u32)> {
+        self.pending.iter().find_map(|copy| {
+            let hit = |lane: &usize| at.wrapping_sub(copy.to[*lane]) < u64::from(copy.copy.bytes);
+            lanes(copy.mask).find(hit).map(|lane| (copy.pc, copy.warp, lane as u32))
+        })
+    }
+
+    /// Takes out the parts of copies that a wait of some lanes covers: all of them, or those beyond the last `keep` closed groups.
+    fn take(&mut self, warp: u32, run: Mask, keep: Option<u32>) -> Vec<PendingCopy> {
+        let closed = self.closed[warp as usize];
+        let mut due = Vec::new();
+        for copy in self.pending.iter_mut().filter(|copy| copy.warp == warp && copy.mask & run != 0) {
+            let covered = |lane: &usize| match keep {
+                None => true,
+                Some(keep) => u64::from(copy.group[*lane]) + u64::from(keep) < u64::from(closed[*lane]),
+            };
+            let mask = lanes(copy.mask & run).filter(covered).fold(0, |mask, lane| mask | 1 << lane);
+            if mask != 0 {
+                due.push(PendingCopy { mask, ..copy.clone() });
+                copy.mask &= !mask;
+            }
+        }
+        self.pending.retain(|copy| copy.mask != 0);
+        due
+    }
+}
+
+impl Warp {
+    /// `cp.async` by the lanes of `run`.
+    pub(super) fn copy_async(&mut self, env: &mut Env<'_>, pc: u32, copy: &ThreadCopy, run: Mask) -> Result<(), Halt> {
+        let bytes = u32::from(copy.bytes);
+        let size = std::array::from_fn(|lane| match copy.source {
+            SourceBytes::All => bytes,
+            SourceBytes::Some(slot) => (self.get(Slot::Narrow(slot), lane) as u32).min(bytes),
+            SourceBytes::Ignore(p) => {
+                if self.pred(p) >> lane & 1 == 1 {
+                    0
+                } else {
+                    bytes
+                }
+            }
+        });
+        let mut pending = PendingCopy {
+            warp: env.warp,
+            pc,
+            mask: run,
+            to: self.addresses(&copy.to),
+            from: self.addresses(&copy.from),
+            size,
+            group: env.copies.closed[env.warp as usize],
+            copy: *copy,
+            done: env.draw() & 1 == 0,
+        };
+        // The destination is checked now, in either case.
+        if pending.done {
+            self.transfer(env, &pending)?;
+        } else {
+            self.zero(env, &pending, run)?;
+        }
+        hide(env, &pending);
+        pending.mask = run;
+        env.copies.pending.push(pending);
+        Ok(())
+    }
+
+    /// Waits for copies of some lanes, see [`Copies::take`].
+    pub(super) fn wait_copies(&mut self, env: &mut Env<'_>, run: Mask, keep: Option<u32>) -> Result<(), Halt> {
+        for copy in env.copies.take(env.warp, run, keep) {
+            if copy.done {
+                self.touch(env, &copy);
+            } else {
+                self.transfer(env, &copy)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the source and writes the destination.
+    fn transfer(&mut self, env: &mut Env<'_>, copy: &PendingCopy) -> Result<(), Halt> {
+        let ThreadCopy { bytes, data, .. } = copy.copy;
+        let full =
+            lanes(copy.mask).filter(|lane| copy.size[*lane] == u32::from(bytes)).fold(0, |m, lane| m | 1 << lane);
+        let words = bytes / 4;
+        if full != copy.mask {
+            self.zero(env, copy, copy.mask & !full)?;
+            for lane in lanes(copy.mask & !full) {
+                // Parts of an element, byte by byte.
+                for at in 0..u64::from(copy.size[lane]) {
+                    let (mut from, mut to) = (copy.from, copy.to);
+                    from[lane] = from[lane].wrapping_add(at);
+                    to[lane] = to[lane].wrapping_add(at);
+                    self.load_at(env, copy.pc, &part(Space::Global, 1, 1, data), from, 1 << lane)?;
+                    self.store_at(env, copy.pc, &part(Space::Shared, 1, 1, data), to, 1 << lane)?;
+                }
+            }
+        }
+        if full != 0 {
+            self.load_at(env, copy.pc, &part(Space::Global, 4, words, data), copy.from, full)?;
+            self.store_at(env, copy.pc, &part(Space::Shared, 4, words, data), copy.to, full)?;
+        }
+        Ok(())
+    }
+
+    /// Writes zeros to the destination of some lanes.
+    fn zero(&mut self, env: &mut Env<'_>, copy: &PendingCopy, run: Mask) -> Result<(), Halt> {
+        let words = copy.copy.bytes / 4;
+        for n in 0..usize::from(words) {
+            if let Some(slot) = env.cx.kernel.data[copy.copy.data as usize + n] {
+                for lane in lanes(run) {
+                    self.put(slot, lane, 0);
+                }
+            }
+        }
+        self.store_at(env, copy.pc, &part(Space::Shared, 4, words, copy.copy.data), copy.to, run)
+    }
+
+    /// Writes the destination again with what it holds, as the copy's end.
+    fn touch(&mut self, env: &mut Env<'_>, copy: &PendingCopy) {
+        let shape = super::access::Shape {
+            pc: copy.pc,
+            bytes: 4,
+            count: 1,
+            touch: super::access::Touch::Store,
+            strength: Strength::Weak,
+        };
+        for lane in lanes(copy.mask) {
+            for word in 0..usize::from(copy.copy.bytes / 4) {
+                let at = copy.to[lane] as usize + 4 * word;
+                let value = u64::from(env.shared[at / 4]);
+                self.check_shared(env, shape, lane, at, Some(value));
+            }
+        }
+    }
+}
+
+/// The destination holds nothing until the copy is waited for.
+fn hide(env: &mut Env<'_>, copy: &PendingCopy) {
+    for lane in lanes(copy.mask) {
+        for word in 0..usize::from(copy.copy.bytes / 4) {
+            let at = copy.to[lane] as usize + 4 * word;
+            if let Some(bytes) = env.shared_initialised.get_mut(at / 4) {
+                *bytes &= !nibble(at, 4);
+            }
+        }
+    }
+}
+
+fn part(space: Space, bytes: u8, count: u8, data: u32) -> Access {
+    let address = Address { base: None, offset: 0 };
+    Access { space, address, bytes, count, signed: false, strength: Strength::Weak, data }
+}

@@ -1,0 +1,166 @@
+//! Instructions on mbarriers: addresses, order, findings. What an mbarrier is, is in `mbarrier`.
+
+use super::access::{Shape, Touch, not_shared, space_of, window};
+use super::env::{Env, Facts, Halt};
+use super::{Flow, Warp};
+use crate::decode::op::{MbarrierFn, MbarrierOp, Slot, Space, Strength};
+use crate::lanes::{Mask, lanes};
+use crate::mbarrier::{Arrival, Misuse};
+use crate::report::Kind;
+
+/// Waits of one warp that fail before the CTA counts as stuck, if nothing that they wait for has changed. Every failed wait lets another warp
+/// run, so that this is far beyond what any warp needs to come to its arrival.
+const FRUITLESS: u32 = 1 << 16;
+
+impl Warp {
+    /// An instruction on an mbarrier by the lanes of `run`.
+    pub(super) fn mbarrier(&mut self, env: &mut Env<'_>, pc: u32, op: &MbarrierOp, run: Mask) -> Result<Flow, Halt> {
+        let mut addresses = self.addresses(&op.address);
+        if op.generic {
+            for lane in lanes(run) {
+                let space = space_of(addresses[lane]);
+                if space != Space::Shared {
+                    addresses[lane] = addresses[lane].wrapping_sub(window(space));
+                    return not_shared(env, pc, lane as u32, space, &addresses).map(|()| Flow::Next);
+                }
+                addresses[lane] -= window(Space::Shared);
+            }
+        }
+        let init = matches!(op.f, MbarrierFn::Init(_));
+        let shape = Shape {
+            pc,
+            bytes: 8,
+            count: 1,
+            touch: if init { Touch::Store } else { Touch::Atomic },
+            strength: if init { Strength::Weak } else { Strength::Strong },
+        };
+        self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), &addresses, run)?;
+        if let MbarrierFn::ArriveAfterCopies { .. } = op.f {
+            self.wait_copies(env, run, None)?;
+        }
+        let mut waited = false;
+        let mut released = false;
+        for lane in lanes(run) {
+            let at = addresses[lane];
+            // Only init writes the object; everything else is atomic. Its bytes are nobody's to read.
+            if !init && written(env, at) && env.mbarriers.at(at).is_ok() {
+                let detail = "an ordinary store has written over the mbarrier".to_owned();
+                return misuse(env, pc, lane, detail);
+            }
+            self.check_shared(env, shape, lane, at as usize, Some(0));
+            hide(env, at);
+            let result = self.mbarrier_lane(env, op, lane, at, &mut released);
+            match result {
+                Ok(failed) => waited |= failed,
+                Err(why) => {
+                    let detail = match env.mbarriers.at(at) {
+                        Ok(barrier) => format!("{why} ({})", barrier.describe()),
+                        Err(_) => why.to_string(),
+                    };
+                    return misuse(env, pc, lane, detail);
+                }
+            }
+        }
+        if !waited {
+            return Ok(Flow::Next);
+        }
+        let fruitless = env.mbarriers.failed(env.warp as usize);
+        if fruitless > FRUITLESS && !env.cx.kernel.communicates {
+            let lane = run.trailing_zeros();
+            let objects: Vec<String> = env
+                .mbarriers
+                .iter()
+                .map(|(at, barrier)| format!("mbarrier at {at:#x}: {}", barrier.describe()))
+                .collect();
+            let at = addresses[lane as usize];
+            let mut detail = format!("waits for the mbarrier at {at:#x}, and nothing changes any more");
+            for line in objects.iter().take(16) {
+                detail.push_str("\n  ");
+                detail.push_str(line);
+            }
+            env.report(Kind::Deadlock, pc, Facts { lane, detail, fatal: true, ..Facts::default() });
+            return Err(Halt);
+        }
+        Ok(Flow::Yield)
+    }
+
+    /// One lane's part; whether it is a wait that failed.
+    fn mbarrier_lane(
+        &mut self,
+        env: &mut Env<'_>,
+        op: &MbarrierOp,
+        lane: usize,
+        at: u64,
+        released: &mut bool,
+    ) -> Result<bool, Misuse> {
+        let narrow = |warp: &Self, slot: u32| warp.get(Slot::Narrow(slot), lane) as u32;
+        match op.f {
+            MbarrierFn::Init(count) => env.mbarriers.init(at, narrow(self, count))?,
+            MbarrierFn::Inval => env.mbarriers.invalidate(at)?,
+            MbarrierFn::Transact { bytes, complete } => {
+                let bytes = i64::from(narrow(self, bytes));
+                env.mbarriers.at(at)?.transact(if complete { -bytes } else { bytes })?;
+                env.mbarriers.progress += 1;
+            }
+            MbarrierFn::Arrive { d, count, expect, drop, no_complete, release } => {
+                let arrival = Arrival {
+                    count: count.map_or(1, |slot| narrow(self, slot)),
+                    bytes: expect.map_or(0, |slot| narrow(self, slot)),
+                    drop,
+                    no_complete,
+                };
+                let warp = env.warp as usize;
+                let state = env.mbarriers.at(at)?.arrive(arrival, release.then_some((&mut env.clocks, warp)))?;
+                *released |= release;
+                env.mbarriers.progress += 1;
+                if let Some(d) = d {
+                    self.put(Slot::Wide(d), lane, state);
+                }
+            }
+            MbarrierFn::ArriveAfterCopies { noinc } => {
+                let warp = env.warp as usize;
+                let barrier = env.mbarriers.at(at)?;
+                if !noinc {
+                    // One more arrival is pending from the instruction to the end of the copies, which is now.
+                    barrier.pending += 1;
+                }
+                let arrival = Arrival { count: 1, ..Arrival::default() };
+                barrier.arrive(arrival, Some((&mut env.clocks, warp)))?;
+                env.mbarriers.progress += 1;
+            }
+            MbarrierFn::Wait { d, phase, acquire, spurious } => {
+                let value = self.get(phase, lane);
+                let barrier = env.mbarriers.at(at)?;
+                let ended = match phase {
+                    Slot::Wide(_) => barrier.ended(value)?,
+                    _ => barrier.ended_parity(value as u32),
+                };
+                if ended && acquire {
+                    env.clocks.acquire(env.warp as usize, barrier.completed());
+                }
+                let ended = ended && !(spurious && env.draw() & 7 == 0);
+                self.put(Slot::Pred(d), lane, u64::from(ended));
+                return Ok(!ended);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn misuse(env: &mut Env<'_>, pc: u32, lane: usize, detail: String) -> Result<Flow, Halt> {
+    env.report(Kind::BarrierMisuse, pc, Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() });
+    Err(Halt)
+}
+
+/// Whether an ordinary store has written to the object's bytes since the last operation on it.
+fn written(env: &Env<'_>, at: u64) -> bool {
+    let word = at as usize / 4;
+    env.shared_initialised[word] != 0 || env.shared_initialised[word + 1] != 0
+}
+
+/// The object's bytes count as uninitialised: reading them is an error.
+fn hide(env: &mut Env<'_>, at: u64) {
+    let word = at as usize / 4;
+    env.shared_initialised[word] = 0;
+    env.shared_initialised[word + 1] = 0;
+}
