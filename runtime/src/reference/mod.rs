@@ -128,6 +128,9 @@ fn pool() -> Result<&'static rayon::ThreadPool, String> {
     POOL.get_or_init(build).as_ref().map_err(Clone::clone)
 }
 
+/// Some elements of each component, and those that have no value, with the reason.
+type Part = (Vec<Column>, Vec<(usize, String)>);
+
 impl Evaluator<'_> {
     /// The values of an equation's components.
     fn equation(&self, equation: &Equation) -> Result<Vec<Values>, String> {
@@ -177,7 +180,7 @@ impl Evaluator<'_> {
         };
         let blocks = rows * per_row;
         let is_intermediate = components.iter().all(|c| c.parameter.is_none());
-        let parts: Vec<(Vec<Column>, Vec<(usize, String)>)> = (0..blocks.div_ceil(CHUNK))
+        let parts: Vec<Part> = (0..blocks.div_ceil(CHUNK))
             .into_par_iter()
             .map(|chunk| {
                 let (root, mut columns) = (Scope::root(self.algorithm, self.free.variables), empty.clone());
