@@ -239,6 +239,9 @@ fn help(kernel: &Kernel, error: &Error) -> Result<(), Failure> {
                 // An edit may uncover what is checked later; it may not be wrong itself.
                 let is_wrong =
                     |e: &&Error| e.found.code < Code::TW0201 || matches!(e.found.code, Code::TW0203 | Code::TW0202);
+                if text.starts_with("did you mean") {
+                    continue; // a guess at a name; it promises no more
+                }
                 let known = |e: &Error| before.iter().any(|b| b.found.code == e.found.code);
                 if let Some(new) = errors.iter().find(|e| is_wrong(e) && !known(e)) {
                     return Err(fail(format!("the edit itself is refused: {}", new.found.title)));

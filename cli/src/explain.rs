@@ -81,7 +81,7 @@ mod tests {
             assert_eq!(find(written).map(|c| c.row().code), Some("TW0201"), "{written}");
         }
         assert_eq!(find("TW9999"), None);
-        assert_eq!(nearest("TW0211"), ["TW0201", "TW0111"].map(|c| c).to_vec());
+        assert_eq!(nearest("TW0211"), ["TW0201", "TW0011", "TW0111"]);
         assert_eq!(nearest("not-divisble"), ["not-divisible"]);
         assert!(nearest(&"x".repeat(100_000)).is_empty());
     }

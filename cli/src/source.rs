@@ -134,7 +134,10 @@ impl SourceFile {
         };
         // The lexer keeps its own stack; the parser does not.
         let tokens = without_shebang(text);
-        let tokens = TokenStream::from_str(&tokens).map_err(|error| refuse(&error.into()))?;
+        let tokens = TokenStream::from_str(&tokens).map_err(|error| {
+            let message = "a bracket without its partner, a string without its end, or no token of Rust";
+            refuse(&syn::Error::new(error.span(), message))
+        })?;
         if let Some(place) = too_deep(tokens) {
             let message = format!("brackets are nested deeper than {DEEPEST}");
             return Err(refuse(&syn::Error::new(place, message)));

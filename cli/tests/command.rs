@@ -253,11 +253,11 @@ fn explain_prints_pages() {
     check(
         &["explain", "TW0211"],
         &expect![[r#"
-        exit code 2
-        --- errors
-        error: there is no diagnostic `TW0211`; there is TW0201, TW0111
-        `tilewright explain` lists all of them
-    "#]],
+            exit code 2
+            --- errors
+            error: there is no diagnostic `TW0211`; there is TW0201, TW0011, TW0111
+            `tilewright explain` lists all of them
+        "#]],
     );
 }
 

@@ -4,6 +4,7 @@
 //! hands on facts; errors flush at the end of a room, so that one mistake gives one message.
 #![forbid(unsafe_code)]
 
+pub mod allow;
 mod assemble;
 pub mod bounds;
 pub mod diag;
@@ -60,7 +61,10 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
     let mut kernels = Vec::new();
     for ast in parsed.kernels {
         // After a syntax error the rest of the kernel may be missing; what is missing is not reported again.
-        let compiled = if clean { kernel(&ast, tokens, &mut diagnostics) } else { None };
+        let mut found = Diagnostics::new();
+        let compiled = if clean { kernel(&ast, tokens, &mut found) } else { None };
+        allow::apply(&ast, compiled.is_some(), &mut found);
+        diagnostics.append(found);
         let (info, stages) = compiled.map_or((None, Vec::new()), |(info, stages)| (Some(info), stages));
         kernels.push(Compiled { ast, info, stages });
     }

@@ -144,7 +144,8 @@ impl Counters {
 
 impl fmt::Display for Counters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} blocks, {} warps", self.ctas, self.warps)?;
+        let plural = |n: u64, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+        writeln!(f, "{}, {}", plural(self.ctas, "block"), plural(self.warps, "warp"))?;
         writeln!(f, "{} thread instructions, {} warp instructions", self.total(), self.warp_instructions)?;
         for class in Class::ALL {
             if self.of(class) > 0 {

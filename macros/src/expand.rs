@@ -3,7 +3,7 @@
 //! After an error the same public items are emitted with an empty kernel, so that callers do not cascade and editors keep their
 //! completion.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::quote;
 use tilewright_compiler::Compiled;
 use tilewright_compiler::syntax::{TokenBuffer, ast, is_rust_name};
@@ -26,9 +26,16 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
         None => Ident::new(&name.text, at(name.span)),
     };
     let name = ident(&ast.name);
+    // rustc shows the struct from its first token on.
+    let keyword = Ident::new("struct", Span::call_site().located_at(at(ast.span)));
     let visibility = ast.visibility.as_ref().map(|v| tokens.to_stream(v.span, spans)).unwrap_or_default();
-    let attributes =
-        |list: &[ast::Attribute]| -> TokenStream { list.iter().map(|a| tokens.to_stream(a.span, spans)).collect() };
+    let attributes = |list: &[ast::Attribute]| -> TokenStream {
+        let kept = |a: &ast::Attribute| {
+            let stream = tokens.to_stream(a.span, spans);
+            if a.name.text == "allow" { without_codes(stream) } else { stream }
+        };
+        list.iter().map(kept).collect()
+    };
     let docs = attributes(&ast.attributes);
     let mut fields = TokenStream::new();
     let mut arguments = TokenStream::new();
@@ -76,7 +83,7 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
     quote! {
         #docs
         #allow
-        #visibility struct #name<'a, 'm> {
+        #visibility #keyword #name<'a, 'm> {
             #fields
             #extra
         }
@@ -115,6 +122,26 @@ pub fn kernel(krate: &TokenStream, kernel: &Compiled, tokens: &TokenBuffer, span
             }
         }
     }
+}
+
+/// `#[allow(TW0690, dead_code)]` without the codes that the compiler has read; nothing if nothing is left for Rust.
+fn without_codes(attribute: TokenStream) -> TokenStream {
+    let mut trees: Vec<TokenTree> = attribute.into_iter().collect();
+    let Some(TokenTree::Group(brackets)) = trees.pop() else { return trees.into_iter().collect() };
+    let mut inside: Vec<TokenTree> = brackets.stream().into_iter().collect();
+    let Some(TokenTree::Group(list)) = inside.pop() else { return quote!(#(#trees)* #brackets) };
+    let is_comma = |t: &TokenTree| matches!(t, TokenTree::Punct(p) if p.as_char() == ',');
+    let all: Vec<TokenTree> = list.stream().into_iter().collect();
+    let entries = all.split(is_comma).filter(|e| !e.is_empty());
+    let is_code =
+        |e: &&[TokenTree]| matches!(e, [TokenTree::Ident(i)] if tilewright_compiler::allow::is_code(&i.to_string()));
+    let kept: Vec<&[TokenTree]> = entries.filter(|e| !is_code(e)).collect();
+    // A reason alone is no list of lints.
+    if !kept.iter().any(|e| e.len() == 1 || matches!(e, [_, TokenTree::Punct(p), ..] if p.as_char() == ':')) {
+        return TokenStream::new();
+    }
+    let kept = kept.iter().map(|e| e.iter().cloned().collect::<TokenStream>());
+    quote!(#(#trees)* [#(#inside)* (#(#kept),*)])
 }
 
 /// The host type of an element.

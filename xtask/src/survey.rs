@@ -19,10 +19,14 @@ const SMALL: [i64; 12] = [1, 2, 3, 7, 16, 31, 32, 33, 64, 96, 100, 256];
 const ASSIGNMENTS: u64 = 5;
 /// Bytes of the tensors of a timed launch: far beyond any cache.
 const TIMED_BYTES: std::ops::RangeInclusive<u64> = 200_000_000..=2_000_000_000;
-/// Samples of which the median is told.
-const SAMPLES: usize = 21;
-/// Launches of a sample.
+/// Samples of which the median is told, at most.
+const SAMPLES: u32 = 21;
+/// Launches of a sample, at most.
 const LAUNCHES: u32 = 10;
+/// Seconds that the timing of one kernel takes, or one launch if that is longer.
+const TIMED_SECONDS: f64 = 1.0;
+/// Threads of a timed launch, if there are sizes for as many: enough to fill a GPU.
+const TIMED_THREADS: i128 = 200_000;
 
 /// What to survey.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +67,10 @@ struct Timing {
     kernel: String,
     dims: String,
     bytes: u64,
+    /// Median.
     seconds: f64,
+    /// Samples, and launches of each.
+    samples: (u32, u32),
 }
 
 impl Timing {
@@ -122,19 +129,35 @@ pub fn survey(options: &Options) -> Result<Survey, Failure> {
     for (kernel, why) in &skipped {
         let _ = writeln!(text, "not tried: {kernel}: {why}");
     }
-    let timings = match &gpu {
-        Ok(device) => timings(&all, device, options.seed)?,
-        Err(_) => Vec::new(),
-    };
+    let (mut timings, mut untimed) = (Vec::new(), Vec::new());
+    if let Ok(device) = &gpu {
+        for kernel in &all {
+            match time(kernel, device, options.seed) {
+                Ok(timing) => timings.extend(timing),
+                // The comparisons above are worth their telling whatever happens here.
+                Err(why) => untimed.push((kernel.info.name.to_string(), why)),
+            }
+        }
+    }
+    for (kernel, why) in &untimed {
+        let _ = writeln!(text, "not timed: {kernel}: {why}");
+    }
     let copy = timings.iter().find(|t| t.kernel == "Copy_f32").map(Timing::gigabytes);
     if !timings.is_empty() {
-        let _ = writeln!(text, "\nmedian of {SAMPLES} samples of {LAUNCHES} launches; Copy_f32 is the yardstick");
-        let _ = writeln!(text, "{:<24} {:<28} {:>12} {:>10} {:>8}", "kernel", "sizes", "time", "GB/s", "of copy");
+        let _ = writeln!(text, "\nmedians of samples of several launches; Copy_f32 is the yardstick");
+        let columns = ("kernel", "sizes", "time", "GB/s", "of copy", "samples");
+        let _ = writeln!(
+            text,
+            "{:<24} {:<28} {:>12} {:>10} {:>8} {:>8}",
+            columns.0, columns.1, columns.2, columns.3, columns.4, columns.5
+        );
     }
     for timing in &timings {
         let ratio = copy.map_or_else(|| "?".to_owned(), |c| format!("{:.2}", timing.gigabytes() / c));
         let (micros, rate) = (timing.seconds * 1e6, timing.gigabytes());
-        let _ = writeln!(text, "{:<24} {:<28} {micros:>10.1}us {rate:>10.1} {ratio:>8}", timing.kernel, timing.dims);
+        let samples = format!("{} x {}", timing.samples.0, timing.samples.1);
+        let Timing { kernel, dims, .. } = timing;
+        let _ = writeln!(text, "{kernel:<24} {dims:<28} {micros:>10.1}us {rate:>10.1} {ratio:>8} {samples:>8}");
     }
     let json = json!({
         "format": 1,
@@ -147,7 +170,9 @@ pub fn survey(options: &Options) -> Result<Survey, Failure> {
         "timings": timings.iter().map(|t| json!({
             "kernel": t.kernel, "dims": t.dims, "bytes": t.bytes, "seconds": t.seconds,
             "gigabytes_per_second": t.gigabytes(), "of_copy": copy.map(|c| t.gigabytes() / c),
+            "samples": t.samples.0, "launches": t.samples.1,
         })).collect::<Vec<_>>(),
+        "not_timed": untimed.iter().map(|(k, w)| json!({ "kernel": k, "why": w })).collect::<Vec<_>>(),
     });
     Ok(Survey { text, json, failures })
 }
@@ -263,38 +288,42 @@ impl Comparison {
     }
 }
 
-/// Times every kernel that has sizes large enough.
-fn timings(all: &[Kernel], gpu: &Device, seed: u64) -> Result<Vec<Timing>, Failure> {
-    let mut timings = Vec::new();
-    for kernel in all {
-        let info = &kernel.info;
-        let Some((given, dims)) = large(info, seed) else { continue };
-        let failed = |error: &dyn std::fmt::Display| format!("timing {} at {}: {error}", info.name, shown(&given));
-        let trial = Trial::new(info, &dims, seed, gpu).map_err(|e| failed(&e))?;
-        let prepared = trial.prepare(gpu.as_ref()).map_err(|e| failed(&e))?;
-        let sample = || -> Result<f64, Error> {
-            let start = Instant::now();
-            for _ in 0..LAUNCHES {
-                prepared.run()?;
-            }
-            gpu.synchronize()?;
-            Ok(start.elapsed().as_secs_f64() / f64::from(LAUNCHES))
-        };
-        // The first launches load the code and raise the clocks.
-        for _ in 0..3 {
-            sample().map_err(|e| failed(&e))?;
+/// Times a kernel, if there are sizes large enough.
+fn time(kernel: &Kernel, gpu: &Device, seed: u64) -> Result<Option<Timing>, String> {
+    let info = &kernel.info;
+    let Some((given, dims)) = large(info, seed) else { return Ok(None) };
+    let failed = |error: &dyn std::fmt::Display| format!("at {}: {error}", shown(&given));
+    let trial = Trial::new(info, &dims, seed, gpu).map_err(|e| failed(&e))?;
+    let prepared = trial.prepare(gpu.as_ref()).map_err(|e| failed(&e))?;
+    let sample = |launches: u32| -> Result<f64, String> {
+        let start = Instant::now();
+        for _ in 0..launches {
+            prepared.run().map_err(|e| failed(&e))?;
         }
-        let mut samples = (0..SAMPLES).map(|_| sample()).collect::<Result<Vec<_>, _>>().map_err(|e| failed(&e))?;
-        samples.sort_by(f64::total_cmp);
-        let (kernel, bytes, seconds) = (info.name.to_string(), trial.traffic, samples[SAMPLES / 2]);
-        timings.push(Timing { kernel, dims: shown(&given), bytes, seconds });
+        gpu.synchronize().map_err(|e| failed(&e))?;
+        Ok(start.elapsed().as_secs_f64() / f64::from(launches))
+    };
+    // The first launches load the code and raise the clocks; the last of them tells how many there is time for.
+    let mut one = sample(1)?;
+    for _ in 0..3 {
+        if one < TIMED_SECONDS / 10.0 {
+            one = sample(1)?;
+        }
     }
-    Ok(timings)
+    let room = (TIMED_SECONDS / one.max(1e-9)).max(1.0);
+    let launches = (room / f64::from(SAMPLES)).clamp(1.0, f64::from(LAUNCHES)) as u32;
+    let count = (room / f64::from(launches)).clamp(1.0, f64::from(SAMPLES)) as u32;
+    let mut samples = (0..count).map(|_| sample(launches)).collect::<Result<Vec<_>, _>>()?;
+    samples.sort_by(f64::total_cmp);
+    let (kernel, bytes, seconds) = (info.name.to_string(), trial.traffic, samples[samples.len() / 2]);
+    Ok(Some(Timing { kernel, dims: shown(&given), bytes, seconds, samples: (count, launches) }))
 }
 
-/// Sizes at which the tensors take many bytes.
+/// The smallest sizes found at which the tensors take many bytes and the launch has many threads; those with most threads if none has
+/// as many.
 fn large(info: &KernelInfo, seed: u64) -> Option<(Given, Vec<i64>)> {
-    for exponent in (4..=26).rev() {
+    let mut best: Option<(i128, (Given, Vec<i64>))> = None;
+    for exponent in 4..=26 {
         let pool = [1_i64 << exponent, 3 << (exponent - 1), 5 << (exponent - 2), 16];
         for round in 0..8 {
             let Some(given) = sizes::choose(info, &pool, seed.wrapping_add(round)) else { break };
@@ -302,12 +331,20 @@ fn large(info: &KernelInfo, seed: u64) -> Option<(Given, Vec<i64>)> {
             let Ok(layouts) = sizes::layouts(info, &dims) else { continue };
             let sized = info.parameters.iter().zip(&layouts);
             let each = sized.filter_map(|(p, l)| l.as_ref()?.elements.checked_mul(u64::from(p.element.bytes())));
-            if TIMED_BYTES.contains(&each.fold(0, u64::saturating_add)) {
-                return Some((given, dims));
+            if !TIMED_BYTES.contains(&each.fold(0, u64::saturating_add)) {
+                continue;
+            }
+            let Ok(blocks) = info.launch.blocks.eval(&dims) else { continue };
+            let threads = blocks.saturating_mul(i128::from(info.launch.threads));
+            if best.as_ref().is_none_or(|(most, _)| threads > *most) {
+                best = Some((threads, (given, dims)));
+            }
+            if threads >= TIMED_THREADS {
+                return best.map(|(_, sizes)| sizes);
             }
         }
     }
-    None
+    best.map(|(_, sizes)| sizes)
 }
 
 #[cfg(test)]

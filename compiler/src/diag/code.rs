@@ -55,6 +55,7 @@ codes! {
     TW0008 "bad-fact" Error "a fact that is not one comparison";
     TW0009 "foreign-syntax" Error "a construct of Rust that the language does not have";
     TW0010 "empty-invocation" Error "an invocation without a kernel";
+    TW0011 "useless-allow" Warning "an `allow` that silences nothing";
 
     // TW01: names and types.
     TW0101 "unknown-name" Error "a name that nothing defines";
@@ -121,6 +122,7 @@ codes! {
     // TW07: dependences, ownership, synchronisation.
     TW0702 "unscheduled-reduction" Error "an intermediate reduction without a schedule";
     TW0703 "bound-reduction" Error "a reduction axis given to several threads";
+    TW0790 "reduced-again" Warning "an output that is reduced again for each of its readers";
 
     // TW09: bounds.
     TW0901 "out-of-bounds" Error "a read outside its tensor";

@@ -87,9 +87,11 @@ impl Diagnostics {
         &self.found
     }
 
-    /// Drops the warnings with these codes: what `#[allow(TW0401)]` asks for. Errors stay.
-    pub fn silence(&mut self, codes: &[Code]) {
-        self.found.retain(|found| found.level == Level::Error || !codes.contains(&found.code));
+    /// Drops the warnings with this code: what `#[allow(TW0690)]` asks for. Errors stay. Whether there was one.
+    pub fn silence(&mut self, code: Code) -> bool {
+        let before = self.found.len();
+        self.found.retain(|found| found.level == Level::Error || found.code != code);
+        self.found.len() < before
     }
 
     /// What to show: sorted by place, duplicates (same code, same place) removed, capped.

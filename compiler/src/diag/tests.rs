@@ -328,7 +328,8 @@ fn warnings_can_be_silenced_and_errors_cannot() {
         diagnostics.report(found);
     }
     let code = Code::from_text("TW0401").expect("a code");
-    diagnostics.silence(&[code]);
+    assert!(diagnostics.silence(code));
+    assert!(!diagnostics.silence(code));
     let left: Vec<_> = diagnostics.found().iter().map(|found| (found.code, found.level)).collect();
     assert_eq!(left, [(Code::TW0401, Level::Error), (Code::TW0601, Level::Warning), (Code::TW0601, Level::Error)]);
     assert_eq!(Code::from_text("TW9999"), None);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::suggest::closest;
 use super::{Code, Diagnostic, IntoDiagnostic};
-use crate::syntax::Span;
+use crate::syntax::{OPS, STATEMENTS, Span};
 
 /// What the grammar allows at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,16 @@ pub enum Expected {
     Expression,
     /// `;` or a block.
     Block,
-    /// The end of the surrounding group.
-    End,
+    /// The end of the surrounding group, closed by this bracket.
+    End(&'static str),
+    /// What goes on after a header's parameters: the brace of the body at the latest. Whether there are facts already, and
+    /// outputs.
+    Body {
+        /// A fact was read.
+        facts: bool,
+        /// The outputs were read.
+        outputs: bool,
+    },
     /// A statement of a kernel's body.
     Statement,
     /// A kernel.
@@ -72,7 +80,11 @@ impl fmt::Display for Expected {
             Expected::Word(set) => f.write_str(&set.with_article()),
             Expected::Expression => f.write_str("an expression"),
             Expected::Block => f.write_str("`;` or a block `{ … }`"),
-            Expected::End => f.write_str("nothing more"),
+            Expected::End("") => f.write_str("nothing more"),
+            Expected::End(close) => write!(f, "the closing `{close}`"),
+            Expected::Body { facts: true, .. } => f.write_str("`,` or `{`"),
+            Expected::Body { outputs: true, .. } => f.write_str("`where` or `{`"),
+            Expected::Body { .. } => f.write_str("`->`, `where` or `{`"),
             Expected::Statement => f.write_str("a statement"),
             Expected::Kernel => f.write_str("a kernel"),
             Expected::Pattern => f.write_str("a name or a tuple of names"),
@@ -143,8 +155,18 @@ impl IntoDiagnostic for UnexpectedToken {
         if expected == Expected::Word(WordSet::ElementType) {
             diagnostic = diagnostic.help(TYPES);
         }
-        if expected == Expected::End {
+        if let Expected::End(_) = expected {
             diagnostic = diagnostic.note("an expression, clause or list ended before this token");
+        }
+        if let (Expected::Body { facts: false, outputs }, Found::Token(word)) = (expected, &found) {
+            let instead = match word.as_str() {
+                "=>" | ":" | "-" if !outputs => Some("->"),
+                word => closest(word, ["where"]),
+            };
+            diagnostic = match instead {
+                Some(meant) => diagnostic.replace(span, meant, format!("did you mean `{meant}`?")),
+                None => diagnostic.help("a kernel is written `kernel NAME(inputs) -> (outputs) where facts { … }`"),
+            };
         }
         diagnostic
     }
@@ -245,6 +267,13 @@ impl IntoDiagnostic for UnknownWord {
         match closest(&word, known.iter().copied()) {
             Some(meant) => diagnostic.replace(span, meant, format!("did you mean `{meant}`?")),
             None if set == WordSet::ElementType => diagnostic.help(TYPES),
+            None if set == WordSet::Op && STATEMENTS.contains(&word.as_str()) => {
+                diagnostic.help(format!("`{word}` is a statement of the kernel: write it outside the braces"))
+            }
+            None if set == WordSet::Statement && OPS.contains(&word.as_str()) => {
+                diagnostic.help(format!("`{word}` is an op: write it inside `schedule … {{ … }}`"))
+            }
+            None if set == WordSet::Statement && word == "threads" => diagnostic.help("write `launch threads(256);`"),
             None => diagnostic,
         }
     }
@@ -397,11 +426,20 @@ pub struct BadFact {
     pub span: Span,
     /// Its text.
     pub text: String,
+    /// What stands where the comparison should, and is none: `=`, `=>`.
+    pub operator: Option<(&'static str, Span)>,
 }
 
 impl IntoDiagnostic for BadFact {
     fn into_diagnostic(self) -> Diagnostic {
-        Diagnostic::new(Code::TW0008, self.span, format!("the fact `{}` is not one comparison", shorten(&self.text)))
+        let BadFact { span, text, operator } = self;
+        if let Some((operator, place)) = operator {
+            let meant = if operator == "=" { "==" } else { ">=" };
+            return Diagnostic::new(Code::TW0008, place, format!("`{operator}` compares nothing"))
+                .note("a fact is a comparison: `==`, `!=`, `<`, `<=`, `>` or `>=`")
+                .replace(place, meant, format!("write `{meant}`"));
+        }
+        Diagnostic::new(Code::TW0008, span, format!("the fact `{}` is not one comparison", shorten(&text)))
             .note("a fact compares two expressions over sizes: `N % 8 == 0`, `K <= 4096`")
             .help("separate several facts by commas")
     }
@@ -428,6 +466,8 @@ pub enum Foreign {
     Generics,
     /// An index after something that is not the name of a tensor.
     IndexedExpression,
+    /// `a[m][k]`
+    IndexedRead(String),
     /// `or` after something that is not a read.
     OrAfterNonRead,
     /// A closure outside a reduction.
@@ -479,6 +519,8 @@ impl IntoDiagnostic for ForeignSyntax {
             Foreign::IndexedExpression => {
                 new("only a tensor can be indexed").help("give the expression an equation of its own and index that")
             }
+            Foreign::IndexedRead(tensor) => new(&format!("`{tensor}[…][…]`: what is read from a tensor has no indices"))
+                .help(format!("write all indices in one pair of brackets: `{tensor}[i, j]`")),
             Foreign::OrAfterNonRead => new("`or` follows a read of a tensor, as in `x[i - 1] or 0.0`")
                 .help("the logical operator is `||`"),
             Foreign::Closure => new("`|…|` starts the axes of a reduction, as in `sum(|k| x[k])`"),
@@ -502,5 +544,51 @@ impl IntoDiagnostic for EmptyInvocation {
     fn into_diagnostic(self) -> Diagnostic {
         Diagnostic::new(Code::TW0010, Span::UNKNOWN, "`schedule!` needs at least one kernel")
             .help("start with `pub kernel Scale(x: f32[N]) -> (y: f32[N]) { y[i] = 2.0 * x[i]; … }`")
+    }
+}
+
+/// Why an `allow` silences nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UselessReason {
+    /// There is no such code.
+    Unknown {
+        /// A warning's code that is close.
+        suggestion: Option<String>,
+    },
+    /// The code is an error's.
+    Error,
+    /// The kernel has no such warning.
+    Absent,
+}
+
+/// TW0011: `#[allow(TW…)]` without an effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UselessAllow {
+    /// The code.
+    pub code: String,
+    /// Why.
+    pub reason: UselessReason,
+    /// Its token.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for UselessAllow {
+    fn into_diagnostic(self) -> Diagnostic {
+        let UselessAllow { code, reason, span } = self;
+        let new = |title: String| Diagnostic::new(Code::TW0011, span, title);
+        match reason {
+            UselessReason::Unknown { suggestion: Some(meant) } => {
+                let text = format!("did you mean `{meant}`?");
+                new(format!("there is no diagnostic `{code}` to allow")).replace(span, meant, text)
+            }
+            UselessReason::Unknown { suggestion: None } => {
+                new(format!("there is no diagnostic `{code}` to allow")).help("`tilewright explain` lists all of them")
+            }
+            UselessReason::Error => new(format!("`{code}` is an error, and errors cannot be allowed"))
+                .help(format!("`tilewright explain {code}` shows what to change")),
+            UselessReason::Absent => {
+                new(format!("this kernel has no warning `{code}` to allow")).help(format!("remove `{code}`"))
+            }
+        }
     }
 }

@@ -60,12 +60,19 @@ pub struct UnknownFunction {
     pub name: String,
     /// A known function that is close.
     pub suggestion: Option<String>,
+    /// Whether it is the name of a reduction, which names its axes.
+    pub reduction: bool,
     /// The name's tokens.
     pub span: Span,
 }
 
 impl IntoDiagnostic for UnknownFunction {
     fn into_diagnostic(self) -> Diagnostic {
+        if self.reduction {
+            let name = self.name;
+            return Diagnostic::new(Code::TW0101, self.span, format!("`{name}` is a reduction, not a function"))
+                .help(format!("name the axes that it runs over: `{name}(|k| …)`"));
+        }
         let diagnostic = Diagnostic::new(Code::TW0101, self.span, format!("there is no function `{}`", self.name));
         meant(diagnostic, self.span, self.suggestion)
     }

@@ -18,13 +18,17 @@ pub struct SameElement {
     pub threads: i128,
     /// Whether warps are bound.
     pub warps: bool,
+    /// Whether the stage has an axis that could be bound.
+    pub data: bool,
+    /// Whether another stage needs several threads.
+    pub others: bool,
     /// Where.
     pub span: Span,
 }
 
 impl IntoDiagnostic for SameElement {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, group, threads, warps, span } = self;
+        let Self { stage, group, threads, warps, data, others, span } = self;
         let diagnostic = Diagnostic::new(
             Code::TW0601,
             span,
@@ -36,10 +40,20 @@ impl IntoDiagnostic for SameElement {
                 .note("a bound warp has 32 lanes, and no axis is bound to them")
                 .help("bind an axis inside the warp: `bind …: thread;`")
         } else {
-            diagnostic
-                .note(format!("the block has {threads} threads, and no axis is bound to them"))
-                .help("bind an axis: `bind …: thread;`")
-                .change(Change::Threads(1), "or launch one thread: `launch threads(1);`")
+            let diagnostic = diagnostic.note(format!("the block has {threads} threads, and no axis is bound to them"));
+            let first = if data {
+                "bind an axis: `bind …: thread;`".to_owned()
+            } else {
+                format!(
+                    "give `{stage}` an axis of extent 1 to bind: declare it `{stage}: …[1]`, define `{stage}[o]`, `bind o: thread;`"
+                )
+            };
+            let diagnostic = diagnostic.help(first);
+            if others {
+                diagnostic.help("or compute it in a kernel of its own, with one thread")
+            } else {
+                diagnostic.change(Change::Threads(1), "or launch one thread: `launch threads(1);`")
+            }
         }
     }
 }
@@ -83,6 +97,11 @@ impl IntoDiagnostic for TooManyThreads {
             _ if count <= limit && unit == "thread" => {
                 let text = format!("write `launch threads({count});`, or split by at most {room}");
                 diagnostic.change(Change::Threads(count), text)
+            }
+            _ if count <= 32 => {
+                let threads = 32 * count;
+                let text = format!("write `launch threads({threads});`, or split by at most {room}");
+                diagnostic.change(Change::Threads(threads), text)
             }
             _ => diagnostic.help(format!("split the axis so that at most {room} iterations are bound")),
         }
@@ -144,18 +163,27 @@ pub struct IdleThreads {
     pub busy: i128,
     /// Threads of the block.
     pub threads: i128,
+    /// Threads that suffice for all stages.
+    pub needed: i128,
     /// The `launch` item.
     pub span: Span,
 }
 
 impl IntoDiagnostic for IdleThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, busy, threads, span } = self;
+        let Self { stage, busy, threads, needed, span } = self;
         let idle = threads - busy;
-        Diagnostic::new(Code::TW0690, span, format!("{idle} of {threads} threads of each block are idle in `{stage}`"))
-            .change(
-                Change::Threads(busy),
-                format!("bind as many iterations as there are threads, or write `launch threads({busy});`"),
-            )
+        let bind = "bind as many iterations as there are threads";
+        let diagnostic = Diagnostic::new(
+            Code::TW0690,
+            span,
+            format!("{idle} of {threads} threads of each block are idle in `{stage}`"),
+        );
+        if needed < threads {
+            let text = format!("{bind}, or write `launch threads({needed});`");
+            diagnostic.change(Change::Threads(needed), text)
+        } else {
+            diagnostic.help(format!("{bind}, or silence this with `#[allow(TW0690)]` in front of the kernel"))
+        }
     }
 }

@@ -51,3 +51,31 @@ impl IntoDiagnostic for BoundReduction {
         )
     }
 }
+
+/// TW0790: an output that another equation reads, and that is a reduction.
+#[derive(Clone, Debug)]
+pub struct ReducedAgain {
+    /// The output.
+    pub name: String,
+    /// The stage that reads it.
+    pub reader: String,
+    /// The reduction.
+    pub span: Span,
+    /// The left-hand side of the reader.
+    pub head: Span,
+}
+
+impl IntoDiagnostic for ReducedAgain {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { name, reader, span, head } = self;
+        Diagnostic::new(
+            Code::TW0790,
+            span,
+            format!("`{reader}` reduces the output `{name}` again for each of its elements"),
+        )
+        .label(head, format!("`{reader}` reads `{name}`"))
+        .note("stages hand on no values yet: a tensor is computed where it is read, an output as well")
+        .help("compute both in kernels of their own, where the second one reads the tensor that the first one wrote")
+        .help("if repeating it is what you want, write `#[allow(TW0790)]` in front of the kernel")
+    }
+}

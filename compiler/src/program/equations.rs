@@ -252,13 +252,19 @@ impl<'a> Context<'a> {
             return;
         }
         let globals = self.signature.globals.keys().map(String::as_str);
-        let known = self.scope.all().chain(globals).map(str::to_owned).collect();
+        let mut known: Vec<String> = Vec::new();
+        for name in self.scope.all().chain(globals) {
+            // An axis named twice is one name, and reported elsewhere.
+            if !known.iter().any(|k| k == name) {
+                known.push(name.to_owned());
+            }
+        }
         let kind = "size, axis or scalar".to_owned();
         self.diags.report(UnknownName { kind, name: text.to_owned(), known, span: name.span });
     }
 
     /// The rank of the tensor with this name.
-    fn rank(&self, name: &str) -> Option<usize> {
+    pub(super) fn rank(&self, name: &str) -> Option<usize> {
         if let Some(&parameter) = self.signature.tensors.get(name) {
             return self.signature.tensor(parameter).map(|t| t.shape.len());
         }

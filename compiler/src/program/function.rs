@@ -8,6 +8,7 @@ use crate::diag::Diagnostics;
 use crate::diag::suggest::closest;
 use crate::diag::tw01xx::{UnknownFunction, WrongOperand};
 use crate::diag::tw10xx::NotForF64;
+use crate::syntax::ast::ReductionKind;
 use crate::syntax::{Span, ast};
 
 /// What a function becomes.
@@ -95,7 +96,8 @@ pub(super) fn unknown(call: &ast::Call) -> UnknownFunction {
     let name = spelling(call);
     let suggestion = closest(&name, FUNCTIONS.iter().map(|f| f.name)).map(str::to_owned);
     let span = call.namespace.as_ref().map_or(call.function.span, |n| n.span.to(call.function.span));
-    UnknownFunction { name, suggestion, span }
+    let reduction = ReductionKind::from_word(&name).is_some() || name == "fold";
+    UnknownFunction { name, suggestion, reduction, span }
 }
 
 impl Function {

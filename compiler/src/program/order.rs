@@ -106,6 +106,11 @@ fn report_unused(
             diags.report(NeverDefined { name: name.to_owned(), rank: tensor.shape.len(), span });
         }
     }
+    // A read of a tensor that does not exist may mean any of them; it is reported where it is read.
+    let exists = |name: &&str| definer.contains_key(name) || signature.tensors.contains_key(*name);
+    if !reads.iter().flatten().all(exists) {
+        return;
+    }
     for (name, (position, span)) in definer {
         let siblings = &written[*position].targets;
         // A component of a fold may be there only for the others' sake.

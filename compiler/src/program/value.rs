@@ -373,7 +373,17 @@ impl Context<'_> {
 
     fn call(&mut self, call: &ast::Call, hint: Hint, span: Span) -> Option<ValueId> {
         let Some(function) = function::find(call) else {
-            self.diags.report(function::unknown(call));
+            // `x(i, j)` and `sum(k, …)`: the arguments belong to another construct and say nothing more.
+            if call.namespace.is_none() && self.rank(plain(&call.function)).is_some() {
+                self.unknown_name(&call.function);
+                return None;
+            }
+            let unknown = function::unknown(call);
+            let reduction = unknown.reduction;
+            self.diags.report(unknown);
+            if reduction {
+                return None;
+            }
             for arg in &call.args {
                 self.value(arg, Hint::Poison);
             }

@@ -2,6 +2,7 @@
 
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
+use crate::diag::tw01xx::UnknownName;
 use crate::diag::tw01xx_schedule::{AxisBoundTwice, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
 use crate::domain::{AxisId, Binding, Domain, NewAxis};
@@ -14,6 +15,8 @@ use crate::syntax::{Span, ast};
 const FACTOR_LIMIT: i128 = 1 << 31;
 /// Most copies of a body that `unroll` and `vectorize` make.
 const UNROLL_LIMIT: i128 = 1024;
+/// Units of the machine; a kernel may define others.
+const UNITS: [&str; 5] = ["grid", "cta", "warpgroup", "warp", "thread"];
 
 struct Apply<'a> {
     program: &'a Program,
@@ -196,6 +199,12 @@ impl Apply<'_> {
                     "grid" => Binding::Grid,
                     "warp" => Binding::Warp,
                     "thread" => Binding::Thread,
+                    other if !UNITS.contains(&other) && !self.program.units.iter().any(|u| u.name.text == other) => {
+                        let known = UNITS.iter().map(|u| (*u).to_owned()).collect();
+                        let (kind, name) = ("unit".to_owned(), other.to_owned());
+                        self.diags.report(UnknownName { kind, name, known, span: unit.span });
+                        return;
+                    }
                     other => {
                         let construct = format!("bind … : {other}");
                         let instead = Some("`grid`, `warp` and `thread` work today".to_owned());

@@ -106,7 +106,7 @@ pub(super) fn distribute(
     // Without a `launch` the block has the threads that are needed, as far as a block can; `check` refuses the rest.
     let threads = launch.map_or(needed.min(BLOCK_LIMIT), |(threads, _)| threads);
     for stage in stages.iter() {
-        check(stage, threads, launch.map(|l| l.1), diags);
+        check(stage, threads, needed, launch.map(|l| l.1), diags);
     }
     (!diags.has_errors()).then(|| u32::try_from(threads).ok()).flatten()
 }
@@ -148,7 +148,8 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
     stage.distribution = distribution;
 }
 
-fn check(stage: &Stage, threads: i128, launch: Option<Span>, diags: &mut Diagnostics) {
+/// Checks one stage against the block; `needed` threads suffice for all stages.
+fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags: &mut Diagnostics) {
     let d = &stage.distribution;
     let axes = &stage.domain.axes;
     let place = |axis: AxisId| stage.domain.leaves.iter().position(|l| *l == axis);
@@ -208,12 +209,15 @@ fn check(stage: &Stage, threads: i128, launch: Option<Span>, diags: &mut Diagnos
             group,
             threads,
             warps: !d.warps.is_empty(),
+            data: stage.domain.roots.iter().any(|a| axes[*a].kind == AxisKind::Data),
+            others: needed > 1,
             span: if d.warps.is_empty() { launch.unwrap_or(stage.span) } else { last_span(&d.warps) },
         });
         return;
     }
     let busy = if d.warps.is_empty() { d.thread_count() } else { d.warp_count() * d.thread_count() };
     if busy < threads && launch.is_some() {
-        diags.report(IdleThreads { stage: stage.name.clone(), busy, threads, span: launch.unwrap_or(stage.span) });
+        let (stage_name, span) = (stage.name.clone(), launch.unwrap_or(stage.span));
+        diags.report(IdleThreads { stage: stage_name, busy, threads, needed, span });
     }
 }

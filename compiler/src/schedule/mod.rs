@@ -12,12 +12,14 @@ mod loops;
 pub use distribution::Distribution;
 pub use loops::check_loops;
 
+use std::collections::BTreeSet;
+
 use tilewright_kernel::Algorithm;
-use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, Index, IndexId, Value, ValueId};
+use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, Index, IndexId, Source, Value, ValueId};
 
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw07xx::UnscheduledReduction;
+use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
 use crate::domain::{AxisKind, Domain, NewAxis};
 use crate::extent::{Expr, Facts};
 use crate::program::Program;
@@ -106,6 +108,7 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
                 found.report(NotSupportedYet { construct, span: inlined.span, instead });
             }
             stages.extend(stage(program, facts, equation, &mut found));
+            check_outputs_read(program, equation, &mut found);
         } else if inlined.is_none() {
             check_intermediate(program, equation, &mut found);
         }
@@ -197,6 +200,50 @@ fn check_intermediate(program: &Program, equation: usize, diags: &mut Diagnostic
                 head: program.component_spans[component],
             });
             return;
+        }
+    }
+}
+
+/// The component that a value reads, if it is computed by the kernel.
+fn read_component(algorithm: &Algorithm, value: ValueId) -> Option<usize> {
+    match algorithm.values[value as usize] {
+        Value::Read { source: Source::Equation { equation, component }, .. } => {
+            let components = algorithm.equations.get(usize::from(equation))?.components.range();
+            components.clone().nth(usize::from(component))
+        }
+        _ => None,
+    }
+}
+
+/// An output is computed where it is read, as intermediates are; a reduction is repeated for every element of its reader.
+fn check_outputs_read(program: &Program, equation: usize, diags: &mut Diagnostics) {
+    let algorithm = &program.algorithm;
+    let range = algorithm.equations[equation].components.range();
+    let reader = range.start;
+    let mut seen = Vec::new();
+    let mut open: Vec<usize> = range.collect();
+    // Through intermediates: what they read is read here.
+    while let Some(component) = open.pop() {
+        let mut values = vec![algorithm.components[component].value];
+        let mut visited = BTreeSet::new();
+        while let Some(value) = values.pop() {
+            if !visited.insert(value) {
+                continue;
+            }
+            values.extend(algorithm.operands(value));
+            let Some(source) = read_component(algorithm, value).filter(|s| !seen.contains(s)) else { continue };
+            seen.push(source);
+            open.push(source);
+            let mut reductions = Vec::new();
+            outermost_reductions(algorithm, algorithm.components[source].value, &mut reductions);
+            if let (Some(_), Some(reduction)) = (algorithm.components[source].parameter, reductions.first()) {
+                diags.report(ReducedAgain {
+                    name: algorithm.components[source].name.to_string(),
+                    reader: algorithm.components[reader].name.to_string(),
+                    span: program.value_spans[*reduction as usize],
+                    head: program.component_spans[reader],
+                });
+            }
         }
     }
 }

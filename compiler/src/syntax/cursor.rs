@@ -332,7 +332,11 @@ impl<'a> Parser<'a> {
             if self.at_end() {
                 return Ok(value);
             }
-            Err(self.unexpected(Expected::End))
+            let close = match self.tokens.kind(close) {
+                Some(TokenKind::Close(delimiter)) => delimiter.close(),
+                _ => "",
+            };
+            Err(self.unexpected(Expected::End(close)))
         });
         self.end = outer;
         self.seek(close + 1);
@@ -427,7 +431,11 @@ impl<'a> Parser<'a> {
             None => Found::End(""),
         };
         let after = self.previous.map(|index| (self.tokens.text(index).to_owned(), self.previous_span()));
-        let span = self.here();
+        let span = match self.operator_at(0) {
+            // Both characters of `=>`.
+            Some((_, length)) if index == self.nth(0) => self.here().to(Span::token(id(index + length - 1))),
+            _ => self.here(),
+        };
         self.diagnostics.report(UnexpectedToken { expected, found, span, after });
         Reported
     }

@@ -240,7 +240,11 @@ impl Parser<'_> {
             return self.foreign(Foreign::Dot, self.here());
         }
         if self.is_open(Delimiter::Bracket) {
-            return self.foreign(Foreign::IndexedExpression, built.expr.span);
+            let construct = match &built.expr.kind {
+                ExprKind::Read(read) => Foreign::IndexedRead(read.tensor.text.clone()),
+                _ => Foreign::IndexedExpression,
+            };
+            return self.foreign(construct, built.expr.span);
         }
         Ok(built)
     }

@@ -12,7 +12,7 @@ use crate::diag::tw00xx::{
     Expected, Foreign, ForeignSyntax, Named, NotSupportedYet, RepeatedClause, UnknownWord, WordSet,
 };
 
-const STATEMENTS: &[&str] = &["launch", "schedule", "stage", "inline", "unit", "tune", "pass"];
+pub(crate) const STATEMENTS: &[&str] = &["launch", "schedule", "stage", "inline", "unit", "tune", "pass"];
 const CLAUSES: &[&str] = &["in", "per", "at", "ring", "via", "by"];
 const LAUNCH_ITEMS: &[&str] = &["cluster", "threads", "persistent", "dependent", "roles"];
 const UNIT_FIELDS: &[&str] = &["domain", "box"];

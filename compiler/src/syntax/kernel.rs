@@ -137,7 +137,8 @@ impl Parser<'_> {
             }
         }
         if !self.is_open(Delimiter::Brace) {
-            return Err(self.unexpected(Expected::Token("{")));
+            let (facts, outputs) = (!header.facts.is_empty(), !header.outputs.is_empty());
+            return Err(self.unexpected(Expected::Body { facts, outputs }));
         }
         Ok(())
     }
@@ -260,7 +261,9 @@ impl Parser<'_> {
         match kind {
             ExprKind::Binary(lhs, op, rhs) if op.value.is_comparison() => Ok(Fact { lhs: *lhs, op, rhs: *rhs, span }),
             _ => {
-                self.diagnostics.report(BadFact { span, text: self.tokens.span_text(span) });
+                let operator = ["=", "=>"].into_iter().find(|o| self.is_operator(o));
+                let operator = operator.and_then(|o| Some((o, self.eat_operator(o)?)));
+                self.diagnostics.report(BadFact { span, text: self.tokens.span_text(span), operator });
                 Err(Reported)
             }
         }

@@ -104,7 +104,9 @@ mod tests;
 mod tokens;
 
 pub use cursor::is_rust_name;
+pub(crate) use item::STATEMENTS;
 pub use kernel::parse;
+pub(crate) use op::OPS;
 pub use span::{Position, SourceMap, Span, SpanId};
 #[cfg(any(test, feature = "span-locations"))]
 pub use tokens::locate;

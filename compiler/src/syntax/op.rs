@@ -9,7 +9,7 @@ use super::tokens::Delimiter;
 use crate::diag::tw00xx::{Expected, Named, UnknownWord, WordSet};
 
 /// The ops, for suggestions and for telling where one starts.
-pub(super) const OPS: &[&str] = &[
+pub(crate) const OPS: &[&str] = &[
     "split",
     "merge",
     "reorder",

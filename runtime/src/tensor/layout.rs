@@ -62,6 +62,18 @@ impl<const R: usize> Layout<R> {
         Ok(self)
     }
 
+    /// Every `step`-th position of an axis, from the first.
+    pub(crate) fn step(mut self, axis: usize, step: usize) -> Result<Self> {
+        let Some(&extent) = self.shape.get(axis) else { return Err(Error::Axis { axis, rank: R }) };
+        if step == 0 {
+            return Err(Error::Layout { operation: "step", reason: "a step is at least 1".to_owned() });
+        }
+        self.shape[axis] = extent.div_ceil(step);
+        // Saturating: a stride that does not fit is never taken, for then the axis keeps one position.
+        self.strides[axis] = self.strides[axis].saturating_mul(step);
+        Ok(self)
+    }
+
     /// The axes in another order: axis `d` of the result is axis `axes[d]` of this.
     pub(crate) fn permute(self, axes: [usize; R]) -> Result<Self> {
         let mut seen = [false; R];
@@ -136,8 +148,23 @@ mod tests {
     }
 
     #[test]
+    fn steps_name_every_nth_position() {
+        let layout = Layout::row_major([3, 7]);
+        let part = layout.slice(1, 1..7).unwrap().step(1, 4).unwrap().step(0, 2).unwrap();
+        assert_eq!((part.shape, part.strides), ([2, 2], [14, 4]));
+        assert_eq!(part.run_offsets(), [1, 5, 15, 19]);
+        assert_eq!(part.end(), 20);
+        let first = layout.step(1, usize::MAX).unwrap();
+        assert_eq!((first.shape, first.end()), ([3, 1], 15));
+        assert_eq!(layout.slice(1, 3..3).unwrap().step(1, 2).unwrap().shape, [3, 0]);
+        assert_eq!(layout.step(1, 1), Ok(layout));
+    }
+
+    #[test]
     fn impossible_slices_are_errors() {
         let layout = Layout::row_major([4, 5]);
+        assert_eq!(layout.step(2, 1), Err(Error::Axis { axis: 2, rank: 2 }));
+        assert!(matches!(layout.step(0, 0), Err(Error::Layout { operation: "step", .. })));
         assert_eq!(layout.slice(2, 0..1), Err(Error::Axis { axis: 2, rank: 2 }));
         assert_eq!(layout.slice(1, 3..6), Err(Error::Range { axis: 1, extent: 5, start: 3, end: 6 }));
         #[expect(clippy::reversed_empty_ranges, reason = "what is tested")]

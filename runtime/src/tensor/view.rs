@@ -75,6 +75,14 @@ macro_rules! shared {
                 Ok(Self { layout: self.layout.slice(axis, range)?, ..self })
             }
 
+            /// Every `step`-th position of an axis, from its first: `x.slice(0, 1..n)?.step(0, 2)?` are the odd ones.
+            ///
+            /// # Errors
+            /// [`Error::Axis`]; [`Error::Layout`] if `step` is 0.
+            pub fn step(self, axis: usize, step: usize) -> Result<Self> {
+                Ok(Self { layout: self.layout.step(axis, step)?, ..self })
+            }
+
             /// The axes in another order: axis `d` of the result is axis `axes[d]` of this.
             ///
             /// # Errors

@@ -1,0 +1,465 @@
+//! The runtime's GPU half, over a CUDA driver library without a GPU (`fake-driver`, which says what that shows and what not).
+//!
+//! Each test runs itself again in a process that finds that library as `libcuda.so.1`, once for each order of execution: work is done
+//! at once, as late as possible, or as a seed says.
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code, reason = "foreign memory, streams of another library")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, sys};
+use tilewright::__private::{Arg, launch};
+use tilewright::error::Reason;
+use tilewright::kernel::KernelInfo;
+use tilewright::{Device, Error, Graph, Stream, Tensor, TensorMut, TensorRef, schedule};
+
+schedule! {
+    /// y = a·x + b
+    kernel Affine(a: f32, b: f32, x: f32[N]) -> (y: f32[N]) {
+        y[i] = a * x[i] + b;
+        schedule y { split i by 128 -> g, t; bind g: grid; bind t: thread; }
+    }
+
+    /// x = a·x, in place
+    kernel Multiply(a: f32, inout x: f32[N]) -> () {
+        x[i] = a * x[i];
+        schedule x { split i by 128 -> g, t; bind g: grid; bind t: thread; }
+    }
+
+    /// z = x + y
+    kernel Add(x: f32[N], y: f32[N]) -> (z: f32[N])
+    where N % 4 == 0
+    {
+        z[i] = x[i] + y[i];
+        schedule z { split i by 4 -> q, v; split q by 32 -> g, t; bind g: grid; bind t: thread; vectorize v; }
+    }
+
+    /// Parameters of every width, in an order that needs padding
+    kernel Mixed(a: u8, x: f64[M, N], b: i64, c: bool, d: u16, e: f32) -> (y: f64[M, N; ld, 1], s: i64[M]) {
+        y[i, j] = if c { x[i, j] * e as f64 } else { (d as i64 + b) as f64 };
+        s[i] = sum(|j in 0..N| b + a as i64 + j as i64);
+        launch threads(32);
+        schedule y { split j by 32 -> g, t; reorder i, g, t; bind i, g: grid; bind t: thread; }
+        schedule s { split i by 32 -> g, t; bind g: grid; bind t: thread; }
+    }
+}
+
+/// The library that cargo built beside this test.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let beside = test.parent().expect("in a folder").join("libtilewright_fake_driver.so");
+    assert!(beside.exists(), "{} was not built", beside.display());
+    beside
+}
+
+/// Runs a body in processes that find the fake driver, with these variables.
+fn on_fake_driver(name: &str, orders: &[&str], variables: &[(&str, &str)], body: fn()) {
+    const INSIDE: &str = "TILEWRIGHT_FAKE_DRIVER";
+    if std::env::var_os(INSIDE).is_some() {
+        return body();
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-driver-{name}"));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let link = folder.join("libcuda.so.1");
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(library(), &link).expect("a link");
+    for order in orders {
+        let mut command = Command::new(std::env::current_exe().expect("a test has a path"));
+        command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+        command.env("LD_LIBRARY_PATH", &folder).env(INSIDE, "1").env("FAKE_CUDA_ORDER", order);
+        command.envs(variables.iter().copied());
+        let output = command.output().expect("the test runs itself");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && text.contains("1 passed"), "order {order}: {}\n{text}", output.status);
+    }
+}
+
+macro_rules! tests {
+    ($($(#[$meta:meta])* fn $name:ident($orders:expr $(, $variable:literal = $value:literal)*) $body:block)*) => {
+        $(
+            $(#[$meta])*
+            #[test]
+            fn $name() {
+                on_fake_driver(stringify!($name), &$orders, &[$(($variable, $value)),*], || $body);
+            }
+        )*
+    };
+}
+
+const EVERY: [&str; 5] = ["early", "late", "1", "2", "3"];
+const LATE: [&str; 1] = ["late"];
+
+/// Bytes allocated, live events, live streams.
+fn live() -> [u64; 3] {
+    let mut counts = [0; 3];
+    // SAFETY: the fake driver is loaded and exports this function of one pointer.
+    unsafe {
+        let count = sys::culib().get::<extern "C" fn(*mut [u64; 3]) -> u32>(b"fakeLive").expect("the fake driver");
+        assert_eq!(count(&raw mut counts), 0);
+    }
+    counts
+}
+
+fn gpu() -> Device {
+    let device = Device::cuda(0).expect("the fake driver has a device");
+    assert!(!device.is_emulator() && device.name().contains("Fake GPU"), "{device:?}");
+    device
+}
+
+fn numbers(n: usize, seed: u32) -> Vec<f32> {
+    (0..n as u32).map(|i| ((i * 37 + seed * 101) % 64) as f32 / 4.0).collect()
+}
+
+/// A small generator of choices.
+struct Choices(u64);
+
+impl Choices {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+tests! {
+    fn the_best_device_is_the_gpu(LATE, "FAKE_CUDA_DEVICES" = "2") {
+        let device = Device::best().unwrap();
+        assert!(!device.is_emulator());
+        assert_eq!((device.capability(), device.emulator_report().is_none()), (Some((9, 0)), true));
+        assert_eq!(Device::cuda(2).unwrap_err(), Error::NoDevice { ordinal: 2, count: 2 });
+        let x = Tensor::from_slice(&device, &[1.0_f32; 8], [8]).unwrap();
+        let other = Device::cuda(1).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [8]).unwrap();
+        let refused = Affine { a: 1.0, b: 0.0, x: &x, y: &mut y }.launch(&other).unwrap_err();
+        assert!(matches!(&refused, Error::Refused(r) if matches!(r.reason, Reason::OtherDevice { .. })), "{refused}");
+        // The second device works as well, on a thread whose current context is the first one's.
+        let mut z = Tensor::<f32, 1>::from_slice(&other, &[3.0; 8], [8]).unwrap();
+        Multiply { a: 2.0, x: &mut z }.launch(&other).unwrap();
+        Affine { a: 1.0, b: 0.5, x: &x, y: &mut y }.launch(&device).unwrap();
+        assert_eq!((z.to_vec().unwrap(), y.to_vec().unwrap()), (vec![6.0; 8], vec![1.5; 8]));
+    }
+
+    fn without_devices_the_emulator_is_best(LATE, "FAKE_CUDA_DEVICES" = "0") {
+        assert!(matches!(Device::cuda(0), Err(Error::NoCuda { .. })));
+        assert!(Device::best().unwrap().is_emulator());
+    }
+
+    fn results_are_those_of_the_reference(EVERY) {
+        let device = gpu();
+        for n in [0, 1, 4, 127, 128, 1000] {
+            let x = Tensor::from_slice(&device, &numbers(n, 1), [n]).unwrap();
+            let mut y = Tensor::<f32, 1>::uninit(&device, [n]).unwrap();
+            let expected = Affine { a: 3.0, b: -1.0, x: &x, y: &mut y }.reference().unwrap();
+            Affine { a: 3.0, b: -1.0, x: &x, y: &mut y }.launch(&device).unwrap();
+            expected.check("y", &y).unwrap();
+        }
+        for (m, n) in [(1, 1), (3, 40), (33, 5)] {
+            let data: Vec<f64> = numbers(m * n, 2).into_iter().map(f64::from).collect();
+            let x = Tensor::from_slice(&device, &data, [m, n]).unwrap();
+            let mut whole = Tensor::from_slice(&device, &vec![-7.0_f64; m * (n + 3)], [m, n + 3]).unwrap();
+            let mut s = Tensor::<i64, 1>::uninit(&device, [m]).unwrap();
+            let mut y = whole.view_mut().slice(1, 0..n).unwrap();
+            let kernel = Mixed { a: 200, x: &x, b: -1 << 40, c: m != 3, d: 65535, e: 0.5, y: &mut y, s: &mut s };
+            let expected = kernel.reference().unwrap();
+            for wide in [false, true] {
+                let mut info: KernelInfo = Mixed::KERNEL.clone();
+                if wide {
+                    let last = info.entries.last().cloned().expect("an entry point");
+                    info.entries = vec![last].into();
+                }
+                let arguments = [
+                    Arg::scalar(&200_u8), Arg::input(&x), Arg::scalar(&(-1_i64 << 40)), Arg::scalar(&(m != 3)),
+                    Arg::scalar(&65535_u16), Arg::scalar(&0.5_f32), Arg::output(&mut y), Arg::output(&mut s),
+                ];
+                launch(&info, &arguments, device.as_ref()).unwrap();
+                expected.check("y", &y).unwrap();
+                expected.check("s", &s).unwrap();
+            }
+            drop(y);
+            assert!(whole.to_vec().unwrap().chunks(n + 3).all(|row| row[n..] == [-7.0; 3]), "the gaps are untouched");
+        }
+    }
+
+    /// Random launches on random streams, copies between them: every result is that of the order of the calls.
+    fn conflicts_keep_their_order_over_streams(EVERY) {
+        const N: usize = 200;
+        let device = gpu();
+        let mut streams: Vec<Stream> = (0..4).map(|_| device.new_stream().unwrap()).collect();
+        let mut mirror: Vec<Vec<f32>> = (0..5).map(|k| numbers(N, k)).collect();
+        let mut tensors: Vec<Tensor<f32, 1>> =
+            mirror.iter().map(|m| Tensor::from_slice(&device, m, [N]).unwrap()).collect();
+        let mut choices = Choices(7);
+        for step in 0..150 {
+            let (from, into) = (choices.below(5), choices.below(5));
+            let stream = streams[choices.below(4)].clone();
+            match choices.below(8) {
+                0 => {
+                    mirror[into] = numbers(N, step);
+                    tensors[into].copy_from_slice(&mirror[into]).unwrap();
+                }
+                1 => assert_eq!(tensors[from].to_vec().unwrap(), mirror[from], "step {step}"),
+                2 => {
+                    mirror[into].iter_mut().for_each(|v| *v *= 0.5);
+                    Multiply { a: 0.5, x: &mut tensors[into] }.launch(&stream).unwrap();
+                }
+                3 => {
+                    // A new tensor takes the place of one whose launches may be pending.
+                    tensors[into] = Tensor::zeros(&device, [N]).unwrap();
+                    mirror[into] = vec![0.0; N];
+                }
+                4 => {
+                    // A stream goes while its work is pending.
+                    let at = choices.below(4);
+                    streams[at] = device.new_stream().unwrap();
+                }
+                _ if from != into => {
+                    mirror[into] = mirror[from].iter().map(|v| 0.5 * v + 1.0).collect();
+                    let [x, y] = tensors.get_disjoint_mut([from, into]).unwrap();
+                    Affine { a: 0.5, b: 1.0, x, y }.launch(&stream).unwrap();
+                }
+                _ => {}
+            }
+        }
+        for (tensor, expected) in tensors.iter().zip(&mirror) {
+            assert_eq!(tensor.to_vec().unwrap(), *expected);
+        }
+        drop((tensors, streams));
+        device.synchronize().unwrap();
+        assert_eq!(live()[0], 0, "every byte was freed");
+    }
+
+    fn threads_share_tensors(EVERY) {
+        const N: usize = 64;
+        let device = gpu();
+        let shared = Tensor::from_slice(&device, &numbers(N, 3), [N]).unwrap();
+        std::thread::scope(|scope| {
+            for k in 0..4_u8 {
+                let (device, shared) = (&device, &shared);
+                scope.spawn(move || {
+                    let stream = device.new_stream().unwrap();
+                    let mut own = Tensor::<f32, 1>::uninit(device, [N]).unwrap();
+                    for _ in 0..10 {
+                        Affine { a: 1.0, b: f32::from(k), x: shared, y: &mut own }.launch(&stream).unwrap();
+                        Multiply { a: 2.0, x: &mut own }.launch(device).unwrap();
+                    }
+                    let expected: Vec<f32> = numbers(N, 3).iter().map(|v| 2.0 * (v + f32::from(k))).collect();
+                    assert_eq!(own.to_vec().unwrap(), expected);
+                });
+            }
+        });
+    }
+
+    fn memory_outlives_its_launches(EVERY) {
+        let device = gpu();
+        let mut z = Tensor::<f32, 1>::zeros(&device, [256]).unwrap();
+        let again = {
+            let stream = device.new_stream().unwrap();
+            let x = Tensor::from_slice(&device, &numbers(256, 1), [256]).unwrap();
+            let y = Tensor::from_slice(&device, &numbers(256, 2), [256]).unwrap();
+            Add { x: &x, y: &y, z: &mut z }.launch(&stream).unwrap();
+            Add { x: &x, y: &y, z: &mut z }.prepare(&stream).unwrap()
+        };
+        let expected: Vec<f32> = numbers(256, 1).iter().zip(numbers(256, 2)).map(|(a, b)| a + b).collect();
+        assert_eq!(z.to_vec().unwrap(), expected);
+        z.copy_from_slice(&[0.0; 256]).unwrap();
+        again.run().unwrap();
+        again.run().unwrap();
+        assert_eq!(z.to_vec().unwrap(), expected);
+        drop((again, z));
+        device.synchronize().unwrap();
+        let [bytes, events, streams] = live();
+        assert_eq!((bytes, events), (0, 0));
+        assert_eq!(streams, 2, "the device's own and the one for copies");
+    }
+
+    fn graphs_order_what_conflicts(EVERY) {
+        let device = gpu();
+        let stream = device.new_stream().unwrap();
+        let x = Tensor::from_slice(&device, &numbers(128, 1), [128]).unwrap();
+        let [mut a, mut b, mut c] = [(); 3].map(|()| Tensor::<f32, 1>::zeros(&device, [128]).unwrap());
+        let launches = [
+            Affine { a: 2.0, b: 0.0, x: &x, y: &mut a }.prepare(&device).unwrap(),
+            Affine { a: 1.0, b: 1.0, x: &x, y: &mut b }.prepare(&stream).unwrap(),
+            Add { x: &a, y: &b, z: &mut c }.prepare(&device).unwrap(),
+            Multiply { a: 10.0, x: &mut a }.prepare(&device).unwrap(),
+            Multiply { a: 0.5, x: &mut c }.prepare(&device).unwrap(),
+        ];
+        let mut graph = Graph::new(&device, launches).unwrap();
+        for round in 0..3 {
+            graph.run(if round == 1 { &stream } else { device.as_ref() }).unwrap();
+        }
+        let host = numbers(128, 1);
+        assert_eq!(c.to_vec().unwrap(), host.iter().map(|v| (3.0 * v + 1.0) * 0.5).collect::<Vec<_>>());
+        assert_eq!(a.to_vec().unwrap(), host.iter().map(|v| 20.0 * v).collect::<Vec<_>>());
+        drop((x, a, b));
+        graph.run(&stream).unwrap();
+        drop(graph);
+        assert_eq!(c.to_vec().unwrap(), host.iter().map(|v| (3.0 * v + 1.0) * 0.5).collect::<Vec<_>>());
+        drop((c, stream));
+        device.synchronize().unwrap();
+        assert_eq!(live()[..2], [0, 0]);
+    }
+
+    fn slices_are_handed_over_and_back(EVERY) {
+        hand_over();
+    }
+
+    fn slices_are_handed_over_and_back_without_pools(EVERY, "FAKE_CUDA_POOLS" = "0") {
+        hand_over();
+    }
+
+    /// Memory of another library, used in the order of a stream of ours.
+    fn foreign_memory_is_used_in_the_order_of_its_stream(EVERY) {
+        let device = gpu();
+        let context = CudaContext::new(0).unwrap();
+        let theirs = context.new_stream().unwrap();
+        let host = numbers(64, 5);
+        let slice: CudaSlice<f32> = theirs.clone_htod(&host).unwrap();
+        theirs.synchronize().unwrap();
+        let (home, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+        let mut y = Tensor::<f32, 1>::uninit(&device, [64]).unwrap();
+        let address = {
+            use cudarc::driver::DevicePtr;
+            slice.device_ptr(&theirs).0
+        };
+        {
+            let mut owner = &slice;
+            // SAFETY: the slice lives longer, and nothing else uses it.
+            let mut view = unsafe { TensorMut::<f32, 1>::from_raw_parts(&home, address, [64], [1], &mut owner) };
+            Multiply { a: 2.0, x: &mut view }.launch(&home).unwrap();
+            Multiply { a: 2.0, x: &mut view }.launch(&other).unwrap();
+            Multiply { a: 2.0, x: &mut view }.launch(&home).unwrap();
+            Affine { a: 1.0, b: 0.0, x: &view, y: &mut y }.launch(&other).unwrap();
+        }
+        // SAFETY: as above; another view, ordered by the same stream.
+        let view = unsafe { TensorRef::<f32, 1>::from_raw_parts(&home, address, [64], [1], &slice) };
+        let expected: Vec<f32> = numbers(64, 5).iter().map(|v| 8.0 * v).collect();
+        assert_eq!(view.to_vec().unwrap(), expected);
+        assert_eq!(y.to_vec().unwrap(), expected);
+        {
+            let mut owner = &slice;
+            // SAFETY: as above.
+            let mut view = unsafe { TensorMut::<f32, 1>::from_raw_parts(&home, address, [64], [1], &mut owner) };
+            Multiply { a: 0.25, x: &mut view }.launch(&other).unwrap();
+        }
+        // What ran on another stream has happened for whoever waits for the home stream.
+        home.synchronize().unwrap();
+        let expected: Vec<f32> = numbers(64, 5).iter().map(|v| 2.0 * v).collect();
+        let copied = theirs.clone_dtoh(&slice).unwrap();
+        theirs.synchronize().unwrap();
+        assert_eq!(copied, expected);
+    }
+
+    fn prepared_launches_run_on_streams_of_others(EVERY) {
+        let device = gpu();
+        let context = CudaContext::new(0).unwrap();
+        let theirs = context.new_stream().unwrap();
+        let x = Tensor::from_slice(&device, &numbers(64, 5), [64]).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [64]).unwrap();
+        let launch = Affine { a: 1.0, b: 2.0, x: &x, y: &mut y }.prepare(&device).unwrap();
+        device.synchronize().unwrap();
+        // SAFETY: both tensors live, and nothing else uses them until the stream is waited for.
+        unsafe { launch.enqueue(theirs.cu_stream()) }.unwrap();
+        theirs.synchronize().unwrap();
+        assert_eq!(y.to_vec().unwrap(), numbers(64, 5).iter().map(|v| v + 2.0).collect::<Vec<_>>());
+    }
+
+    /// A fault of a kernel is an error of every later call, and dropping what is left neither panics nor hangs.
+    fn a_fault_is_told_and_stays(EVERY) {
+        let device = gpu();
+        let x = Tensor::from_slice(&device, &numbers(64, 1), [64]).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [64]).unwrap();
+        // SAFETY: this breaks the promise on purpose: nothing is there. The fake device survives it.
+        let nowhere = unsafe { TensorRef::<f32, 1>::from_raw_parts(device.as_ref(), 0x100, [64], [1], &()) };
+        let launched = Affine { a: 1.0, b: 0.0, x: &nowhere, y: &mut y }.launch(&device);
+        let told = launched.and_then(|()| device.synchronize()).unwrap_err();
+        assert!(matches!(&told, Error::Cuda { code, .. } if code.contains("ILLEGAL_ADDRESS")), "{told}");
+        assert!(matches!(y.to_vec(), Err(Error::Cuda { .. })));
+        assert!(matches!(Affine { a: 1.0, b: 0.0, x: &x, y: &mut y }.launch(&device), Err(Error::Cuda { .. })));
+        assert!(Tensor::<f32, 1>::zeros(&device, [4]).is_err() && device.new_stream().is_err());
+        drop((x, y, device));
+    }
+
+    fn old_devices_are_refused(LATE, "FAKE_CUDA_CAPABILITY" = "75") {
+        let refused = refused_launch();
+        assert!(matches!(refused, Reason::Capability { needed: (8, 0), found: (7, 5), .. }), "{refused}");
+    }
+
+    fn old_drivers_are_refused(LATE, "FAKE_CUDA_VERSION" = "10020") {
+        let refused = refused_launch();
+        assert!(matches!(refused, Reason::Driver { found: (10, 2), .. }), "{refused}");
+    }
+
+    fn memory_ends(LATE, "FAKE_CUDA_MEMORY" = "65536") {
+        let device = gpu();
+        let error = Tensor::<f64, 1>::zeros(&device, [1 << 20]).unwrap_err();
+        assert!(matches!(error, Error::OutOfMemory { bytes: 8_388_608, .. }), "{error}");
+        let small = Tensor::<f64, 1>::zeros(&device, [1 << 10]).unwrap();
+        assert_eq!(small.to_vec().unwrap(), vec![0.0; 1 << 10]);
+    }
+
+    fn what_the_driver_cannot_load_is_told_with_its_log(LATE) {
+        let device = gpu();
+        let x = Tensor::from_slice(&device, &numbers(64, 1), [64]).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [64]).unwrap();
+        let mut run = |change: &dyn Fn(&mut KernelInfo)| {
+            let mut info = Affine::KERNEL.clone();
+            change(&mut info);
+            let arguments = [Arg::scalar(&1.0_f32), Arg::scalar(&0.0_f32), Arg::input(&x), Arg::output(&mut y)];
+            launch(&info, &arguments, device.as_ref())
+        };
+        let broken = run(&|info| info.ptx.text = "this is no PTX".into()).unwrap_err();
+        assert!(matches!(&broken, Error::Load { kernel, log, .. } if kernel == "Affine" && !log.is_empty()), "{broken}");
+        let missing = run(&|info| {
+            info.entries.to_mut().iter_mut().for_each(|e| e.name = "elsewhere".into());
+        })
+        .unwrap_err();
+        assert!(matches!(&missing, Error::Load { code, .. } if code.contains("elsewhere")), "{missing}");
+        run(&|_| {}).unwrap();
+    }
+}
+
+fn refused_launch() -> Reason {
+    let device = gpu();
+    let x = Tensor::from_slice(&device, &numbers(64, 1), [64]).unwrap();
+    let mut y = Tensor::<f32, 1>::zeros(&device, [64]).unwrap();
+    match (Affine { a: 1.0, b: 0.0, x: &x, y: &mut y }).launch(&device) {
+        Err(Error::Refused(refusal)) => refusal.reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// `CudaSlice` to `Tensor` and back, on their streams and ours, with and without waiting in between.
+fn hand_over() {
+    let device = gpu();
+    let context = CudaContext::new(0).unwrap();
+    let theirs: std::sync::Arc<CudaStream> = context.new_stream().unwrap();
+    // The fake driver reads host memory when a copy is executed: it stays until then.
+    let (nine, eight) = (numbers(100, 9), numbers(100, 8));
+    let slice: CudaSlice<f32> = theirs.clone_htod(&nine).unwrap();
+    let mut x = Tensor::from_cudarc(slice, [4, 25]).unwrap();
+    assert_eq!(x.shape(), [4, 25]);
+    let mut y = Tensor::<f32, 1>::uninit(&device, [100]).unwrap();
+    x.copy_from_slice(&nine).unwrap();
+    let slice: CudaSlice<f32> = theirs.clone_htod(&eight).unwrap();
+    let mut z = Tensor::from_cudarc(slice, [100]).unwrap();
+    Affine { a: 2.0, b: 0.0, x: &z, y: &mut y }.launch(&device).unwrap();
+    let expected: Vec<f32> = eight.iter().map(|v| 2.0 * v).collect();
+    Multiply { a: 4.0, x: &mut z }.launch(&device).unwrap();
+    // Ours becomes theirs while our launch may be pending.
+    let back = z.into_cudarc().unwrap();
+    let given = theirs.clone_dtoh(&back).unwrap();
+    theirs.synchronize().unwrap();
+    assert_eq!(given, eight.iter().map(|v| 4.0 * v).collect::<Vec<_>>());
+    let ours = y.into_cudarc().unwrap();
+    let copied = ours.stream().clone_dtoh(&ours).unwrap();
+    ours.stream().synchronize().unwrap();
+    assert_eq!(copied, expected);
+    assert_eq!(x.to_vec().unwrap(), nine);
+    drop((ours, back, x, theirs, context));
+    device.synchronize().unwrap();
+    assert_eq!(live()[0], 0);
+    let six = [1.0; 6];
+    let wrong: CudaSlice<f32> = CudaContext::new(0).unwrap().default_stream().clone_htod(&six).unwrap();
+    assert!(matches!(Tensor::from_cudarc(wrong, [7]), Err(Error::Length { .. })));
+}
