@@ -25,8 +25,8 @@ use tilewright_kernel::size::Constraint;
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx;
 use crate::diag::tw90xx::Internal;
-use crate::domain::Symbolic;
-use crate::extent::Facts;
+use crate::domain::{AxisKind, Symbolic};
+use crate::extent::{Expr, Facts};
 use crate::lower::Analysed;
 use crate::memory::check::Check;
 use crate::memory::vector::Vector;
@@ -98,12 +98,34 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     };
     match assemble::assemble(&program, tokens, &facts, &stages, &entries, plan.threads, &module) {
         Some(mut info) => {
-            info.requirements = bounds::requirements(&program, &facts).into();
+            let shapes: Vec<Vec<Expr>> = stages.iter().map(|analysed| shape(&analysed.stage, &facts)).collect();
+            let holds_for = |facts: &Facts| stages.iter().all(|analysed| still_holds(&program, facts, analysed));
+            info.requirements = bounds::requirements(&program, &facts, &shapes, &holds_for).into();
             info.explanation = explain::text(&program, &facts, &stages, &info).into();
             Some((info, stages))
         }
         None => bug(diags, &program, "assemble", "a size could not be written down".to_owned()),
     }
+}
+
+/// The extents of the result of a stage.
+fn shape(stage: &schedule::Stage, facts: &Facts) -> Vec<Expr> {
+    let axes = stage.domain.roots.iter().map(|a| &stage.domain.axes[*a]);
+    axes.filter(|a| a.kind == AxisKind::Data).map(|a| facts.normal(&a.extent)).collect()
+}
+
+/// Whether the predicates and the vector of a stage are right for other facts, too.
+fn still_holds(program: &Program, facts: &Facts, analysed: &Analysed) -> bool {
+    let Analysed { stage, holes, vector, .. } = analysed;
+    let symbolic = Symbolic::new(&stage.domain, facts);
+    if holes::analyse(&stage.domain, facts).kept != holes.kept {
+        return false;
+    }
+    let Some(vector) = vector else { return true };
+    let mut found = Diagnostics::new();
+    let Some(accesses) = memory::access::collect(program, facts, stage, &symbolic) else { return false };
+    Check { program, facts, stage, symbolic: &symbolic, holes }.run(vector, &accesses, &mut found);
+    !found.has_errors()
 }
 
 fn bug<T>(diags: &mut Diagnostics, program: &Program, room: &'static str, what: String) -> Option<T> {

@@ -246,3 +246,23 @@ fn empty_reductions_read_nothing() {
     let report = refused(&kernel("0..1"), &["TW0402"]);
     assert!(report.contains("one vector holds x["), "{report}");
 }
+
+/// What is proved for sizes of at least 1 has to hold for 0 too where the result is not empty then; else launches refuse it.
+#[test]
+fn a_size_of_zero_in_a_shape_that_stays() {
+    let kernel = |facts: &str| {
+        format!(
+            "kernel K(x: f32[N]) -> (y: f32[N + 3]) where {facts} {{
+                y[i] = x[i] or 0.0;
+                schedule y {{ split i by 4 -> o, v; bind o: grid; vectorize v; }}
+            }}"
+        )
+    };
+    let requirements = |facts: &str| {
+        let list: Vec<String> = accepted(&kernel(facts)).requirements.iter().map(|c| c.text.to_string()).collect();
+        list.join(", ")
+    };
+    // N is 1 or 5, or 0: then three elements would be one vector of four.
+    assert_eq!(requirements("N <= 5, N != 2, N != 3, N != 4"), "N >= 1");
+    assert_eq!(requirements("N % 4 == 1"), "");
+}
