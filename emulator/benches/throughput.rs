@@ -114,7 +114,7 @@ DONE:
 ret;
 }";
 
-fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, sanitizers: Sanitizers) {
+fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, options: Options) {
     let program = Program::parse(&format!("{HEAD}{kernel}")).expect("the kernels of this file are well formed");
     let memory = Memory::new(1 << 28);
     let words = u64::from(grid) * 256;
@@ -129,7 +129,6 @@ fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, sanitizers: San
         args: vec![x.into(), y.into(), ((words) as u32).into()],
         ..Launch::default()
     };
-    let options = Options { sanitizers, threads: Some(1), ..Options::default() };
     let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
     // Every block of the loops stores the same words: races that these measurements do not mind.
     assert!(report.trap().is_none(), "{report}");
@@ -138,28 +137,57 @@ fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, sanitizers: San
         .bench_local(|| program.launch(&launch, &memory, &options));
 }
 
-const MODES: [&str; 2] = ["plain", "sanitised"];
+/// With and without checks; on the host's best instructions and on those of every host of its architecture.
+const MODES: [&str; 4] = ["plain", "sanitised", "plain, baseline", "sanitised, baseline"];
 
-fn mode(name: &str) -> Sanitizers {
-    if name == "plain" { Sanitizers::NONE } else { Sanitizers::ALL }
+fn options(name: &str) -> Options {
+    let sanitizers = if name.starts_with("plain") { Sanitizers::NONE } else { Sanitizers::ALL };
+    Options { sanitizers, threads: Some(1), baseline: name.ends_with("baseline"), ..Options::default() }
 }
 
 #[divan::bench(args = MODES)]
 fn saxpy(bencher: divan::Bencher<'_, '_>, name: &str) {
-    run(bencher, SAXPY, 1024, mode(name));
+    run(bencher, SAXPY, 1024, options(name));
 }
 
 #[divan::bench(args = MODES)]
 fn integer_loop(bencher: divan::Bencher<'_, '_>, name: &str) {
-    run(bencher, INTEGER_LOOP, 1, mode(name));
+    run(bencher, INTEGER_LOOP, 1, options(name));
 }
 
 #[divan::bench(args = MODES)]
 fn fma_loop(bencher: divan::Bencher<'_, '_>, name: &str) {
-    run(bencher, FMA_LOOP, 1, mode(name));
+    run(bencher, FMA_LOOP, 1, options(name));
 }
 
 #[divan::bench(args = MODES)]
 fn reduction(bencher: divan::Bencher<'_, '_>, name: &str) {
-    run(bencher, REDUCTION, 256, mode(name));
+    run(bencher, REDUCTION, 256, options(name));
+}
+
+/// nvcc's row softmax of 4096 × 4096 f32, the whole launch.
+#[divan::bench(args = MODES, sample_count = 5)]
+fn softmax(bencher: divan::Bencher<'_, '_>, name: &str) {
+    const SIDE: u64 = 4096;
+    let text = include_str!("../tests/corpus/nvcc/rows.ptx");
+    let program = Program::parse(text).expect("the kernels of the corpus are well formed");
+    let memory = Memory::new(1 << 28);
+    let [x, z] = ["x", "z"].map(|label| memory.alloc(SIDE * SIDE * 4, label).expect("the capacity suffices"));
+    let row: Vec<u8> = (0..SIDE).flat_map(|i| ((i % 257) as f32 * 0.03).to_le_bytes()).collect();
+    for at in 0..SIDE {
+        memory.write(x + at * SIDE * 4, &row).expect("the range is allocated");
+    }
+    let launch = Launch {
+        entry: "softmax".into(),
+        grid: [SIDE as u32, 1, 1],
+        block: [256, 1, 1],
+        args: vec![(SIDE as u32).into(), x.into(), z.into()],
+        ..Launch::default()
+    };
+    let options = options(name);
+    let report = program.launch(&launch, &memory, &options).expect("the launch is valid");
+    assert!(report.is_clean(), "{report}");
+    bencher
+        .counter(ItemsCount::new(report.counters.total()))
+        .bench_local(|| program.launch(&launch, &memory, &options));
 }

@@ -98,6 +98,8 @@ pub struct Options {
     pub budget: u64,
     /// Host threads; `None` uses rayon's current pool. The result does not depend on it.
     pub threads: Option<usize>,
+    /// Use only instructions that every host of this architecture has, for measuring and comparing. The result does not depend on it.
+    pub baseline: bool,
 }
 
 impl Default for Options {
@@ -109,6 +111,7 @@ impl Default for Options {
             matrix: MatrixModel::Fast,
             budget: 1 << 35,
             threads: None,
+            baseline: false,
         }
     }
 }

@@ -48,7 +48,7 @@
 //! `shadow` detects races; `sync` has barriers; `schedule` decides what runs when; `report` and `counters` are what is told. Asynchronous copies
 //! (`bulk`), tensor cores (`matrix`), mbarriers and clusters are refused with a typed error for now.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod counters;
 mod decode;

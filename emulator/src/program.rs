@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::decode::{Decoded, Kernel, decode};
 use crate::error::Error;
 use crate::exec::env::Cx;
+use crate::exec::host::Host;
 use crate::launch::{Launch, Options};
 use crate::memory::device::{Allocation, Memory};
 use crate::memory::module::Module;
@@ -180,6 +181,7 @@ impl Program {
             kernel,
             memory,
             options,
+            host: if options.baseline { Host::baseline() } else { Host::detect() },
             params,
             constants,
             regions,

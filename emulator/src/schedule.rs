@@ -44,8 +44,9 @@ impl Random {
         z ^ z >> 31
     }
 
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
+    /// A number below `n`.
+    fn below(&mut self, n: u32) -> u32 {
+        (((self.next() >> 32) * u64::from(n)) >> 32) as u32
     }
 }
 
@@ -53,7 +54,10 @@ impl Random {
 struct Cta<'a> {
     env: Env<'a>,
     warps: Vec<Warp>,
-    done: Vec<bool>,
+    /// Warps that have ended, one bit each; a CTA has at most 32.
+    done: u32,
+    /// Warps that may be able to run.
+    ready: u32,
     random: Random,
     /// Instructions of a turn.
     slice: u32,
@@ -75,7 +79,8 @@ impl<'a> Cta<'a> {
         Cta {
             env: Env::new(cx),
             warps: (0..warps).map(|_| Warp::default()).collect(),
-            done: vec![false; warps],
+            done: 0,
+            ready: 0,
             random: Random(0),
             slice: if cx.kernel.communicates { SHORT_SLICE } else { SLICE },
             charged: 0,
@@ -89,23 +94,30 @@ impl<'a> Cta<'a> {
         for (index, warp) in self.warps.iter_mut().enumerate() {
             warp.start(self.env.cx.kernel, &self.env, index as u32);
         }
-        self.done.fill(false);
+        self.done = 0;
+        self.ready = u32::MAX >> (32 - self.warps.len());
         self.env.counters.ctas += 1;
         self.env.counters.warps += self.warps.len() as u64;
     }
 
+    /// The warps that can run: those that could when they were last looked at, and those woken since. When there are none, all are looked at.
+    fn runnable(&mut self) -> u32 {
+        self.ready |= std::mem::take(&mut self.env.barriers.woken);
+        if self.ready == 0 {
+            for (index, warp) in self.warps.iter().enumerate() {
+                self.ready |= u32::from(warp.is_runnable()) << index;
+            }
+        }
+        self.ready &= !self.done;
+        self.ready
+    }
+
     /// Runs until the CTA ends, or for `turns` turns of a warp.
     fn run(&mut self, mut turns: u64) -> CtaStop {
-        let mut runnable = Vec::with_capacity(self.warps.len());
         loop {
-            runnable.clear();
-            for (index, warp) in self.warps.iter().enumerate() {
-                if !self.done[index] && (self.env.barriers.has_wakes(index) || warp.is_runnable()) {
-                    runnable.push(index);
-                }
-            }
-            if runnable.is_empty() {
-                if self.done.iter().all(|done| *done) {
+            let runnable = self.runnable();
+            if runnable == 0 {
+                if self.done.count_ones() as usize == self.warps.len() {
                     return self.finish();
                 }
                 if self.resolve() {
@@ -117,20 +129,28 @@ impl<'a> Cta<'a> {
                 return CtaStop::Slice;
             }
             turns -= 1;
-            let index = runnable[if runnable.len() == 1 { 0 } else { self.random.below(runnable.len()) }];
-            let wakes = self.env.barriers.take_wakes(index);
+            let mut candidates = runnable;
+            if runnable.count_ones() > 1 {
+                for _ in 0..self.random.below(runnable.count_ones()) {
+                    candidates &= candidates - 1;
+                }
+            }
+            let index = candidates.trailing_zeros() as usize;
             let warp = &mut self.warps[index];
             self.env.warp = index as u32;
-            warp.wake(self.env.cx.kernel, &wakes);
+            self.env.barriers.take_wakes(index, |wake| warp.wake(self.env.cx.kernel, wake));
             match warp.run(&mut self.env, self.slice) {
-                Stop::Slice | Stop::Blocked => {
+                stop @ (Stop::Slice | Stop::Blocked) => {
+                    if stop == Stop::Blocked {
+                        self.ready &= !(1 << index);
+                    }
                     // Warps that wait for each other in a loop never use up a slice.
                     let due = self.env.time - self.charged >= u64::from(self.slice);
                     if due && !self.charge(index) {
                         return CtaStop::Halted;
                     }
                 }
-                Stop::Done => self.done[index] = true,
+                Stop::Done => self.done |= 1 << index,
                 Stop::Halted => return CtaStop::Halted,
             }
             if self.env.cx.stop.load(Ordering::Relaxed) {
@@ -159,10 +179,7 @@ impl<'a> Cta<'a> {
             return CtaStop::Halted;
         }
         if let Some(cross) = &self.env.cx.cross {
-            let mut conflicts = Vec::new();
-            for used in self.env.lines.uses() {
-                conflicts.extend(cross.merge(self.env.cta_number, self.env.synchronises, used));
-            }
+            let conflicts = cross.merge(self.env.cta_number, self.env.synchronises, self.env.lines.uses());
             for conflict in conflicts {
                 crate::exec::report_cross(&mut self.env, conflict);
             }
@@ -173,14 +190,14 @@ impl<'a> Cta<'a> {
     /// Nothing can run. Barriers that wait for threads that have exited are completed, with a finding; otherwise the CTA is stuck. Returns
     /// whether it can go on.
     fn resolve(&mut self) -> bool {
-        let gone = self.done.iter().filter(|done| **done).count() as u32 * 32;
+        let gone = self.done.count_ones() * 32;
         for id in 0..crate::sync::BARRIERS {
             let state = &self.env.barriers.states()[id];
             let Some(waiter) = state.waiting.first().copied() else { continue };
             if !state.everyone || gone == 0 || state.arrived + gone < state.expected {
                 continue;
             }
-            let exited = self.done.iter().position(|done| *done).unwrap_or(0);
+            let exited = self.done.trailing_zeros();
             let detail = format!("warp {exited} has exited; barrier {id} waits for the whole block");
             let thread = Thread { cta: self.env.cta, warp: waiter.warp, lane: waiter.mask.trailing_zeros() };
             self.env.report_thread(Kind::ExitBeforeBarrier, waiter.pc, thread, Facts { detail, ..Facts::default() });
@@ -265,8 +282,7 @@ impl Outcome {
             self.counts = other.counts;
         } else {
             for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
-                sum.warps += count.warps;
-                sum.lanes += count.lanes;
+                sum.add(count);
             }
         }
         self.findings.extend(other.findings);
@@ -285,7 +301,8 @@ impl Outcome {
     fn report(self, cx: &Cx<'_>) -> Report {
         let mut counters = self.counters;
         let mut branches = 0;
-        for ((inst, origin), count) in cx.kernel.code.iter().zip(&cx.kernel.origins).zip(&self.counts) {
+        let totals = Count::totals(&self.counts);
+        for ((inst, origin), (warps, lanes)) in cx.kernel.code.iter().zip(&cx.kernel.origins).zip(totals) {
             // Checks of registers are not instructions of the program.
             let check = matches!(
                 inst.op,
@@ -294,10 +311,10 @@ impl Outcome {
             if check {
                 continue;
             }
-            counters.warp_instructions += count.warps;
-            counters.thread_instructions[origin.class as usize] += count.lanes;
+            counters.warp_instructions += warps;
+            counters.thread_instructions[origin.class as usize] += lanes;
             if matches!(inst.op, Op::Branch { .. } | Op::BranchTable { .. }) {
-                branches += count.warps;
+                branches += warps;
             }
         }
         debug_assert_eq!(Class::ALL.len(), counters.thread_instructions.len());
@@ -354,7 +371,7 @@ fn serial(cx: &Cx<'_>) -> Outcome {
         if running.is_empty() {
             continue;
         }
-        let index = random.below(running.len());
+        let index = random.below(running.len() as u32) as usize;
         match running[index].run(turns) {
             CtaStop::Done => spare.push(running.swap_remove(index)),
             CtaStop::Slice => {}

@@ -47,6 +47,18 @@ pub struct BarrierState {
     voters: u32,
 }
 
+impl BarrierState {
+    fn reset(&mut self) {
+        self.expected = 0;
+        self.everyone = false;
+        self.arrived = 0;
+        self.waiting.clear();
+        self.clock.clear();
+        self.trues = 0;
+        self.voters = 0;
+    }
+}
+
 /// Why an arrival is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Misuse {
@@ -81,14 +93,17 @@ pub struct Barriers {
     states: [BarrierState; BARRIERS],
     /// Wakes not yet seen by each warp.
     inbox: Vec<Vec<Wake>>,
+    /// Warps that have been woken since somebody looked, one bit each.
+    pub woken: u32,
 }
 
 impl Barriers {
     /// The state at the start of a CTA.
     pub fn reset(&mut self, warps: usize) {
-        self.states = Default::default();
-        self.inbox.clear();
+        self.states.iter_mut().for_each(BarrierState::reset);
         self.inbox.resize(warps, Vec::new());
+        self.inbox.iter_mut().for_each(Vec::clear);
+        self.woken = 0;
     }
 
     /// The barriers.
@@ -96,14 +111,10 @@ impl Barriers {
         &self.states
     }
 
-    /// Whether a warp has been woken.
-    pub fn has_wakes(&self, warp: usize) -> bool {
-        !self.inbox[warp].is_empty()
-    }
-
     /// Takes a warp's wakes.
-    pub fn take_wakes(&mut self, warp: usize) -> Vec<Wake> {
-        std::mem::take(&mut self.inbox[warp])
+    #[inline(always)]
+    pub fn take_wakes(&mut self, warp: usize, mut each: impl FnMut(Wake)) {
+        self.inbox[warp].drain(..).for_each(&mut each);
     }
 
     /// Records an arrival; the last one of a phase wakes everybody who waits, itself included.
@@ -136,7 +147,7 @@ impl Barriers {
 
     /// Ends the phase.
     pub fn complete(&mut self, clocks: &mut Clocks, id: usize) {
-        let state = std::mem::take(&mut self.states[id]);
+        let state = &mut self.states[id];
         for waiter in &state.waiting {
             clocks.acquire(waiter.warp as usize, &state.clock);
             self.inbox[waiter.warp as usize].push(Wake {
@@ -145,6 +156,8 @@ impl Barriers {
                 count: state.trues,
                 all: state.trues == state.voters,
             });
+            self.woken |= 1 << waiter.warp;
         }
+        state.reset();
     }
 }

@@ -1,11 +1,14 @@
 //! PTX text to decoded programs: the parsed module is lowered once, instruction by instruction (`lower`), with registers numbered by class,
-//! immediates and special registers given slots of their own (`slots`), variables placed (`layout`), and reads that are not provably after writes marked (`written`).
+//! immediates and special registers given slots of their own (`slots`), variables placed (`layout`), and reads that are not provably after writes marked (`written`), and registers
+//! packed by their lives (`pack`, with `operands`).
 
 pub mod op;
 
 mod layout;
 mod lower;
 mod module;
+mod operands;
+mod pack;
 mod slots;
 mod written;
 

@@ -3,27 +3,31 @@
 use super::Warp;
 use crate::decode::op::{Comparison, FastCvt, LaneFn, Op, Slot};
 use crate::lanes::int::{self, Int2, Width};
-use crate::lanes::{LANES, Mask, Row, Wide, blend, float, lanes};
+use crate::lanes::{LANES, Mask, Row, Wide, blend, each, float, lanes, mask, row};
 use crate::num::approx;
-use crate::num::cvt::cvt;
+use crate::num::cvt::{Cvt, cvt};
 use crate::num::float as scalar;
 use crate::num::format::F32;
 
+// A row of results for the lanes of a mask. (Macros, because a closure may end up as a function compiled without the host's features.)
+macro_rules! narrow {
+    ($warp:ident, $d:expr, $mask:expr, $out:ident => $body:expr) => {{
+        let mut row: Row = [0; LANES];
+        let $out = &mut row;
+        $body;
+        blend(&mut $warp.narrow[$d as usize], &row, $mask);
+    }};
+}
+macro_rules! wide {
+    ($warp:ident, $d:expr, $mask:expr, $out:ident => $body:expr) => {{
+        let mut row: Wide = [0; LANES];
+        let $out = &mut row;
+        $body;
+        blend(&mut $warp.wide[$d as usize], &row, $mask);
+    }};
+}
+
 impl Warp {
-    #[inline(always)]
-    fn narrow_result(&mut self, d: u32, mask: Mask, f: impl FnOnce(&Self, &mut Row)) {
-        let mut out = [0; LANES];
-        f(self, &mut out);
-        blend(&mut self.narrow[d as usize], &out, mask);
-    }
-
-    #[inline(always)]
-    fn wide_result(&mut self, d: u32, mask: Mask, f: impl FnOnce(&Self, &mut Wide)) {
-        let mut out = [0; LANES];
-        f(self, &mut out);
-        blend(&mut self.wide[d as usize], &out, mask);
-    }
-
     #[inline(always)]
     fn n(&self, slot: u32) -> &Row {
         &self.narrow[slot as usize]
@@ -34,8 +38,9 @@ impl Warp {
         &self.wide[slot as usize]
     }
 
-    /// Executes a register instruction for the lanes of `mask`.
-    pub(super) fn alu(&mut self, op: &Op, mask: Mask, perturb: Option<u64>) {
+    /// Executes a register instruction for the lanes of `mask`. `FMA` says that the host has fused multiply-add.
+    #[inline(always)]
+    pub(super) fn alu<const FMA: bool>(&mut self, op: &Op, mask: Mask, perturb: Option<u64>) {
         match *op {
             Op::Mov { d, a } => {
                 let row = self.narrow[a as usize];
@@ -47,95 +52,92 @@ impl Warp {
             }
             Op::MovPred { d, a } => self.set_pred(d, self.preds[a as usize], mask),
             Op::Pack { .. } | Op::Unpack { .. } => unreachable!("lowered to lanes with their data list"),
-            Op::Int1 { op, width, d, a } => self.narrow_result(d, mask, |s, out| int::row1(op, width, s.n(a), out)),
+            Op::Int1 { op, width, d, a } => narrow!(self, d, mask, out => int::row1(op, width, self.n(a), out)),
             Op::Int2 { op, width, d, a, b } => {
-                self.narrow_result(d, mask, |s, out| int::row2(op, width, s.n(a), s.n(b), out))
+                narrow!(self, d, mask, out => int::row2(op, width, self.n(a), self.n(b), out))
             }
-            Op::Int1Wide { op, d, a } => self.wide_result(d, mask, |s, out| int::wide1(op, s.w(a), out)),
-            Op::Int2Wide { op, d, a, b } => self.wide_result(d, mask, |s, out| int::wide2(op, s.w(a), s.w(b), out)),
-            Op::CountWide { op, d, a } => self.narrow_result(d, mask, |s, out| {
+            Op::Int1Wide { op, d, a } => wide!(self, d, mask, out => int::wide1(op, self.w(a), out)),
+            Op::Int2Wide { op, d, a, b } => wide!(self, d, mask, out => int::wide2(op, self.w(a), self.w(b), out)),
+            Op::CountWide { op, d, a } => narrow!(self, d, mask, out => {
                 let mut wide = [0; LANES];
-                int::wide1(op, s.w(a), &mut wide);
+                int::wide1(op, self.w(a), &mut wide);
                 for lane in 0..LANES {
                     out[lane] = wide[lane] as u32;
                 }
             }),
-            Op::ShiftWide { op, d, a, b } => self.wide_result(d, mask, |s, out| {
-                let amount = s.n(b).map(u64::from);
-                int::wide2(op, s.w(a), &amount, out);
+            Op::ShiftWide { op, d, a, b } => wide!(self, d, mask, out => {
+                let b = self.n(b);
+                let amount: Wide = row!(i => u64::from(b[i]));
+                int::wide2(op, self.w(a), &amount, out);
             }),
             Op::Mad { width, d, a, b, c } => {
-                self.narrow_result(d, mask, |s, out| int::mad(width, s.n(a), s.n(b), s.n(c), out))
+                narrow!(self, d, mask, out => int::mad(width, self.n(a), self.n(b), self.n(c), out))
             }
             Op::MadLoWide { d, a, b, c } => {
-                self.wide_result(d, mask, |s, out| int::mad_wide_low(s.w(a), s.w(b), s.w(c), out))
+                wide!(self, d, mask, out => int::mad_wide_low(self.w(a), self.w(b), self.w(c), out))
             }
-            Op::MulWide { signed, d, a, b, c } => self.wide_result(d, mask, |s, out| {
-                int::mul_wide(signed, s.n(a), s.n(b), out);
+            Op::MulWide { signed, d, a, b, c } => wide!(self, d, mask, out => {
+                int::mul_wide(signed, self.n(a), self.n(b), out);
                 if let Some(c) = c {
-                    for (value, more) in out.iter_mut().zip(s.w(c)) {
+                    for (value, more) in out.iter_mut().zip(self.w(c)) {
                         *value = value.wrapping_add(*more);
                     }
                 }
             }),
-            Op::MulWide16 { signed, d, a, b, c } => self.narrow_result(d, mask, |s, out| {
-                int::mul_wide16(signed, s.n(a), s.n(b), out);
+            Op::MulWide16 { signed, d, a, b, c } => narrow!(self, d, mask, out => {
+                int::mul_wide16(signed, self.n(a), self.n(b), out);
                 if let Some(c) = c {
-                    for (value, more) in out.iter_mut().zip(s.n(c)) {
+                    for (value, more) in out.iter_mut().zip(self.n(c)) {
                         *value = value.wrapping_add(*more);
                     }
                 }
             }),
             Op::Lop3 { table, d, a, b, c } => {
-                self.narrow_result(d, mask, |s, out| int::lop3_row(table, s.n(a), s.n(b), s.n(c), out))
+                narrow!(self, d, mask, out => int::lop3_row(table, self.n(a), self.n(b), self.n(c), out))
             }
             Op::Carry { subtract, carry_in, carry_out, d, a, b } => {
                 self.carry_add(mask, subtract, (carry_in, carry_out), d, a, b)
             }
             Op::MadCarry { high, signed, carry_in, carry_out, d, a, b, c } => {
-                for lane in lanes(mask) {
-                    let product = wide_product(signed, a, self.get(a, lane), self.get(b, lane), high);
-                    let sum = self.add_with_carry(lane, a, product, self.get(c, lane), carry_in, carry_out);
-                    self.put(d, lane, sum);
-                }
+                self.mad_carry(mask, (high, signed), (carry_in, carry_out), [d, a, b, c])
             }
-            Op::Lane { f, d, a, b, c, e } => {
-                for lane in lanes(mask) {
-                    let operands = [self.get(a, lane), self.get(b, lane), self.get(c, lane), self.get(e, lane)];
-                    let value = lane_fn(f, operands, perturb);
-                    self.put(d, lane, value);
-                }
+            Op::Lane {
+                f: LaneFn::DivApprox { mode, full },
+                d: Slot::Narrow(d),
+                a: Slot::Narrow(a),
+                b: Slot::Narrow(b),
+                ..
+            } if perturb.is_none() && mode.is_nearest() => {
+                narrow!(self, d, mask, out => float::div_approx(mode, full, self.n(a), self.n(b), out));
             }
+            Op::Lane { f, d, a, b, c, e } => self.each_lane(f, mask, [d, a, b, c, e], perturb),
             Op::Float1 { op, mode, packed, d, a } => {
-                self.narrow_result(d, mask, |s, out| float::row1(op, mode, packed, s.n(a), out))
+                narrow!(self, d, mask, out => float::row1(op, mode, packed, self.n(a), out))
             }
             Op::Float2 { op, mode, packed, d, a, b } => {
-                self.narrow_result(d, mask, |s, out| float::row2(op, mode, packed, s.n(a), s.n(b), out));
+                narrow!(self, d, mask, out => float::row2(op, mode, packed, self.n(a), self.n(b), out));
             }
             Op::Fma { mode, packed, d, a, b, c } => {
-                self.narrow_result(d, mask, |s, out| float::row3(mode, packed, s.n(a), s.n(b), s.n(c), out));
+                narrow!(self, d, mask, out => float::row3::<FMA>(mode, packed, self.n(a), self.n(b), self.n(c), out));
             }
             Op::Approx { op, mode, packed, d, a } => {
-                self.narrow_result(d, mask, |s, out| float::approx_row(op, mode, packed, perturb, s.n(a), out));
+                narrow!(self, d, mask, out => float::approx_row(op, mode, packed, perturb, self.n(a), out));
             }
             Op::Float1Wide { op, mode, d, a } => {
-                self.wide_result(d, mask, |s, out| float::wide1(op, mode, s.w(a), out))
+                wide!(self, d, mask, out => float::wide1(op, mode, self.w(a), out))
             }
             Op::Float2Wide { op, mode, d, a, b } => {
-                self.wide_result(d, mask, |s, out| float::wide2(op, mode, s.w(a), s.w(b), out))
+                wide!(self, d, mask, out => float::wide2(op, mode, self.w(a), self.w(b), out))
             }
             Op::FmaWide { mode, d, a, b, c } => {
-                self.wide_result(d, mask, |s, out| float::wide3(mode, s.w(a), s.w(b), s.w(c), out))
+                wide!(self, d, mask, out => float::wide3::<FMA>(mode, self.w(a), self.w(b), self.w(c), out))
             }
-            Op::ApproxWide { op, mode, d, a } => self.wide_result(d, mask, |s, out| {
-                *out = s.w(a).map(|value| approx::approx(op, mode, value, perturb));
-            }),
-            Op::Cvt { cvt: conversion, d, a } => {
+            Op::ApproxWide { op, mode, d, a } => {
                 for lane in lanes(mask) {
-                    let value = cvt(conversion, self.get(a, lane));
-                    self.put(d, lane, value);
+                    self.wide[d as usize][lane] = approx::approx(op, mode, self.wide[a as usize][lane], perturb);
                 }
             }
+            Op::Cvt { cvt: conversion, d, a } => self.exact_cvt(conversion, d, a, mask),
             Op::CvtFast { cvt, d, a, b } => self.convert(cvt, d, a, b, mask),
             Op::Setp { test, d, p, a, b, combine } => {
                 let result = self.compare(test, a, b);
@@ -151,10 +153,11 @@ impl Warp {
                 }
             }
             Op::SetpPacked { op, ty, ftz, d, p, a, b, combine } => {
-                let half = |row: &Row, shift: u32| row.map(|v| v >> shift & 0xffff);
                 for (slot, shift) in [(d, 0), (p, 16)] {
                     let Some(slot) = slot else { continue };
-                    let result = float::compare_row(op, ty, ftz, &half(self.n(a), shift), &half(self.n(b), shift));
+                    let (a, b) = (self.n(a), self.n(b));
+                    let (x, y) = (row!(i => a[i] >> shift & 0xffff), row!(i => b[i] >> shift & 0xffff));
+                    let result = float::compare_row(op, ty, ftz, &x, &y);
                     let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
                     self.set_pred(slot, result, mask);
                 }
@@ -162,28 +165,29 @@ impl Warp {
             Op::Set { test, yes, d, a, b, combine } => {
                 let result = self.compare(test, a, b);
                 let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
-                self.narrow_result(d, mask, |_, out| {
+                narrow!(self, d, mask, out => {
                     for (lane, value) in out.iter_mut().enumerate() {
                         *value = if result >> lane & 1 == 1 { yes } else { 0 };
                     }
                 });
             }
             Op::Testp { class, ty, d, a } => {
-                let result = crate::lanes::mask_of(|lane| scalar::test_class(class, ty, self.get(a, lane)));
+                let result = lanes(mask).filter(|lane| scalar::test_class(class, ty, self.get(a, *lane)));
+                let result = result.fold(0, |result, lane| result | 1 << lane);
                 self.set_pred(d, result, mask);
             }
             Op::Selp { d, a, b, c } => {
                 let chosen = self.pred(c);
-                self.narrow_result(d, mask, |s, out| {
-                    *out = *s.n(b);
-                    blend(out, s.n(a), chosen);
+                narrow!(self, d, mask, out => {
+                    *out = *self.n(b);
+                    blend(out, self.n(a), chosen);
                 });
             }
             Op::SelpWide { d, a, b, c } => {
                 let chosen = self.pred(c);
-                self.wide_result(d, mask, |s, out| {
-                    *out = *s.w(b);
-                    blend(out, s.w(a), chosen);
+                wide!(self, d, mask, out => {
+                    *out = *self.w(b);
+                    blend(out, self.w(a), chosen);
                 });
             }
             Op::PredLogic { op, d, a, b } => self.set_pred(d, op.apply(self.pred(a), self.pred(b)), mask),
@@ -196,7 +200,7 @@ impl Warp {
                 }
             }
             Op::Isspacep { space, d, a } => {
-                let result = crate::lanes::mask_of(|lane| super::access::space_of(self.w(a)[lane]) == space);
+                let result = mask!(lane => super::access::space_of(self.w(a)[lane]) == space);
                 self.set_pred(d, result, mask);
             }
             Op::CheckInit { .. }
@@ -232,6 +236,7 @@ impl Warp {
         }
     }
 
+    #[inline(always)]
     fn compare(&self, test: Comparison, a: u32, b: u32) -> Mask {
         match test {
             Comparison::Int(op, width) => int::compare(op, width, self.n(a), self.n(b)),
@@ -241,39 +246,44 @@ impl Warp {
         }
     }
 
+    #[inline(always)]
     fn convert(&mut self, cvt: FastCvt, d: u32, a: u32, b: u32, mask: Mask) {
         match cvt {
-            FastCvt::ZeroExtend => self.wide_result(d, mask, |s, out| *out = s.n(a).map(u64::from)),
+            FastCvt::ZeroExtend => wide!(self, d, mask, out => { let a = self.n(a); each!(out, i => u64::from(a[i])) }),
             FastCvt::SignExtend => {
-                self.wide_result(d, mask, |s, out| *out = s.n(a).map(|v| i64::from(v as i32) as u64))
+                wide!(self, d, mask, out => { let a = self.n(a); each!(out, i => i64::from(a[i] as i32) as u64) });
             }
-            FastCvt::Truncate => self.narrow_result(d, mask, |s, out| *out = s.w(a).map(|v| v as u32)),
+            FastCvt::Truncate => narrow!(self, d, mask, out => { let a = self.w(a); each!(out, i => a[i] as u32) }),
             FastCvt::F32FromS32 => {
-                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| (v as i32 as f32).to_bits()))
+                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => (a[i] as i32 as f32).to_bits()) });
             }
-            FastCvt::F32FromU32 => self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| (v as f32).to_bits())),
+            FastCvt::F32FromU32 => {
+                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => (a[i] as f32).to_bits()) });
+            }
             FastCvt::F32FromF16 => {
-                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| canonical(float::f16_to_f32(v))))
+                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => canonical(float::f16_to_f32(a[i]))) });
             }
             FastCvt::F32FromBf16 => {
-                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| canonical(float::bf16_to_f32(v))))
+                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => canonical(float::bf16_to_f32(a[i]))) });
             }
             FastCvt::F16FromF32 => {
-                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| float::f32_to_f16(f32::from_bits(v))))
+                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => float::f32_to_f16(f32::from_bits(a[i]))) });
             }
             FastCvt::Bf16FromF32 => {
-                self.narrow_result(d, mask, |s, out| *out = s.n(a).map(|v| float::f32_to_bf16(f32::from_bits(v))))
+                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => float::f32_to_bf16(f32::from_bits(a[i]))) });
             }
-            FastCvt::F16x2FromF32 | FastCvt::Bf16x2FromF32 => self.narrow_result(d, mask, |s, out| {
-                let (high, low) = (s.n(a), s.n(b));
-                let narrow = if cvt == FastCvt::F16x2FromF32 { float::f32_to_f16 } else { float::f32_to_bf16 };
-                for lane in 0..LANES {
-                    out[lane] = narrow(f32::from_bits(high[lane])) << 16 | narrow(f32::from_bits(low[lane]));
+            FastCvt::F16x2FromF32 | FastCvt::Bf16x2FromF32 => narrow!(self, d, mask, out => {
+                let (high, low) = (self.n(a), self.n(b));
+                if cvt == FastCvt::F16x2FromF32 {
+                    each!(out, i => float::f32_to_f16(f32::from_bits(high[i])) << 16 | float::f32_to_f16(f32::from_bits(low[i])));
+                } else {
+                    each!(out, i => float::f32_to_bf16(f32::from_bits(high[i])) << 16 | float::f32_to_bf16(f32::from_bits(low[i])));
                 }
             }),
         }
     }
 
+    #[inline(never)]
     fn carry_add(&mut self, mask: Mask, subtract: bool, carry: (bool, bool), d: Slot, a: Slot, b: Slot) {
         for lane in lanes(mask) {
             let (x, y) = (self.get(a, lane), self.get(b, lane));
@@ -288,6 +298,32 @@ impl Warp {
             } else {
                 self.add_with_carry(lane, d, x, y, carry.0, carry.1)
             };
+            self.put(d, lane, value);
+        }
+    }
+
+    #[inline(never)]
+    fn mad_carry(&mut self, mask: Mask, (high, signed): (bool, bool), carry: (bool, bool), [d, a, b, c]: [Slot; 4]) {
+        for lane in lanes(mask) {
+            let product = wide_product(signed, a, self.get(a, lane), self.get(b, lane), high);
+            let sum = self.add_with_carry(lane, a, product, self.get(c, lane), carry.0, carry.1);
+            self.put(d, lane, sum);
+        }
+    }
+
+    #[inline(never)]
+    fn each_lane(&mut self, f: LaneFn, mask: Mask, [d, a, b, c, e]: [Slot; 5], perturb: Option<u64>) {
+        for lane in lanes(mask) {
+            let operands = [self.get(a, lane), self.get(b, lane), self.get(c, lane), self.get(e, lane)];
+            let value = lane_fn(f, operands, perturb);
+            self.put(d, lane, value);
+        }
+    }
+
+    #[inline(never)]
+    fn exact_cvt(&mut self, conversion: Cvt, d: Slot, a: Slot, mask: Mask) {
+        for lane in lanes(mask) {
+            let value = cvt(conversion, self.get(a, lane));
             self.put(d, lane, value);
         }
     }
@@ -315,6 +351,7 @@ fn ones(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }
 
+#[inline(always)]
 fn canonical(value: f32) -> u32 {
     if value.is_nan() { F32.nan as u32 } else { value.to_bits() }
 }

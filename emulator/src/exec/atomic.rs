@@ -2,9 +2,9 @@
 
 use super::Warp;
 use super::access::{Shape, Touch, small_location};
+use super::elements::{get, put};
 use super::env::{Env, Facts, Halt};
 use super::shared::count_wavefronts;
-use super::small::{get, nibble, put};
 use crate::decode::op::{Atomic, AtomicFn, Space, Strength};
 use crate::lanes::{Mask, lanes};
 use crate::num::float::{self, Float2};
@@ -13,33 +13,26 @@ use crate::report::Kind;
 impl Warp {
     pub(super) fn atomic(&mut self, env: &mut Env<'_>, pc: u32, atomic: &Atomic, run: Mask) -> Result<(), Halt> {
         let addresses = self.addresses(&atomic.address);
-        let shape =
-            Shape { pc, bytes: atomic.bytes, count: atomic.count, touch: Touch::Atomic, strength: Strength::Strong };
+        // An exchange may be the first write.
+        let touch = if atomic.op == AtomicFn::Exch { Touch::Exchange } else { Touch::Atomic };
+        let shape = Shape { pc, bytes: atomic.bytes, count: atomic.count, touch, strength: Strength::Strong };
         env.synchronises |= atomic.orders;
         env.counters.atomics += u64::from(run.count_ones());
         self.by_space(env, atomic.space, addresses, run, |warp, env, space, addresses, run| match space {
             Space::Global | Space::Generic => warp.atomic_global(env, shape, atomic, addresses, run),
             Space::Shared => {
-                warp.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
+                let size = u64::from(env.cx.shared_bytes);
+                let pattern = warp.check_small(env, shape, Space::Shared, size, addresses, run)?;
                 env.counters.shared.store_requests += 1;
                 env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
-                count_wavefronts(env, addresses, shape.total(), run);
+                count_wavefronts(env, addresses, &pattern, shape.total(), run);
+                warp.check_shared(env, shape, None, addresses, &pattern, run);
                 for lane in lanes(run) {
                     for n in 0..usize::from(shape.count) {
                         let at = addresses[lane] as usize + n * usize::from(shape.bytes);
-                        let need = nibble(at, shape.bytes);
-                        if env.cx.options.sanitizers.initialisation
-                            && env.shared_initialised[at / 4] & need != need
-                            && atomic.op != AtomicFn::Exch
-                        {
-                            let location = small_location(env, Space::Shared, at as u64, u64::from(shape.bytes));
-                            let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
-                            env.report(Kind::UninitialisedRead, pc, facts);
-                        }
-                        warp.check_shared(env, shape, lane, at, Some(0));
-                        let old = get(&env.shared, at, shape.bytes);
+                        let old = get(&env.shared[..], lane, at, shape.bytes);
                         let new = warp.atomic_value(env, atomic, n, lane, old);
-                        put(&mut env.shared, at, shape.bytes, new);
+                        put(&mut env.shared[..], lane, at, shape.bytes, new);
                     }
                 }
                 Ok(())

@@ -20,6 +20,11 @@ impl Warp {
         let masks = self.narrow[members as usize];
         let first = run.trailing_zeros() as usize;
         let need = masks[first];
+        // The usual case: one mask that names the lanes that are here.
+        if run & !need == 0 && need & self.live & !run == 0 && agree(&masks, run) {
+            self.meet(env, pc, op, run)?;
+            return Ok(Flow::Next);
+        }
         if let Some(lane) = lanes(run).find(|lane| masks[*lane] >> lane & 1 == 0) {
             let detail = format!(
                 "the member mask {:#010x} does not contain the lane that executes the instruction",
@@ -186,7 +191,7 @@ impl Warp {
         };
         let ids = self.narrow[barrier.id as usize];
         let id = ids[lane as usize];
-        if lanes(run).any(|l| ids[l] != id) {
+        if !agree(&ids, run) {
             return misuse(env, "lanes name different barriers".to_owned());
         }
         if id as usize >= BARRIERS {
@@ -198,7 +203,7 @@ impl Warp {
             Some(slot) => {
                 let counts = self.narrow[slot as usize];
                 let count = counts[lane as usize];
-                if lanes(run).any(|l| counts[l] != count) {
+                if !agree(&counts, run) {
                     return misuse(env, "lanes name different thread counts".to_owned());
                 }
                 if count == 0 || !count.is_multiple_of(32) {
@@ -240,4 +245,10 @@ impl Warp {
         }
         if waits { Ok(Flow::Barrier(run)) } else { Ok(Flow::Next) }
     }
+}
+
+/// Whether lanes hold one value.
+fn agree(row: &Row, run: Mask) -> bool {
+    let value = row[run.trailing_zeros() as usize & 31];
+    if run == Mask::MAX { *row == [value; LANES] } else { lanes(run).all(|lane| row[lane] == value) }
 }

@@ -5,7 +5,6 @@
 
 use super::Warp;
 use super::env::{Env, Halt};
-use super::small::nibble;
 use crate::decode::op::{Access, Address, Slot, SourceBytes, Space, Strength, ThreadCopy};
 use crate::lanes::{LANES, Mask, Row, Wide, lanes};
 
@@ -179,8 +178,7 @@ impl Warp {
         for lane in lanes(copy.mask) {
             for word in 0..usize::from(copy.copy.bytes / 4) {
                 let at = copy.to[lane] as usize + 4 * word;
-                let value = u64::from(env.shared[at / 4]);
-                self.check_shared(env, shape, lane, at, Some(value));
+                self.check_shared_lane(env, shape, lane, at as u64);
             }
         }
     }
@@ -192,7 +190,7 @@ fn hide(env: &mut Env<'_>, copy: &PendingCopy) {
         for word in 0..usize::from(copy.copy.bytes / 4) {
             let at = copy.to[lane] as usize + 4 * word;
             if let Some(bytes) = env.shared_initialised.get_mut(at / 4) {
-                *bytes &= !nibble(at, 4);
+                *bytes = 0;
             }
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use tilewright_ptx::SpecialReg;
 
 use super::copy::Copies;
+use super::host::Host;
 use crate::counters::Counters;
 use crate::decode::Kernel;
 use crate::launch::Options;
@@ -28,6 +29,8 @@ pub(crate) struct Cx<'a> {
     pub kernel: &'a Kernel,
     pub memory: &'a Memory,
     pub options: &'a Options,
+    /// The host's instructions that may be used.
+    pub host: Host,
     /// Parameter bytes as words.
     pub params: Vec<u32>,
     /// The module's constants as words.
@@ -63,11 +66,31 @@ impl Cx<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Halt;
 
-/// Executions of one instruction.
+/// Executions of instructions. A warp runs straight through most of them, so that only the ends of such stretches are counted: an entry says
+/// by how much the count of its instruction differs from that of the one before. Lanes that a guard holds back are counted apart.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Count {
-    pub warps: u64,
-    pub lanes: u64,
+    warps: i64,
+    lanes: i64,
+    held: i64,
+}
+
+impl Count {
+    /// Adds what another worker has counted.
+    pub fn add(&mut self, other: &Count) {
+        self.warps += other.warps;
+        self.lanes += other.lanes;
+        self.held += other.held;
+    }
+
+    /// Executions of each instruction: by warps, by lanes.
+    pub fn totals(counts: &[Count]) -> impl Iterator<Item = (u64, u64)> {
+        counts.iter().scan((0, 0), |(warps, lanes), count| {
+            *warps += count.warps;
+            *lanes += count.lanes;
+            Some((*warps as u64, (*lanes - count.held) as u64))
+        })
+    }
 }
 
 /// The CTA.
@@ -132,7 +155,7 @@ impl<'a> Env<'a> {
             time: 0,
             synchronises: false,
             warp: 0,
-            counts: vec![Count::default(); length],
+            counts: vec![Count::default(); length + 1],
             counters: Counters::default(),
             findings: Vec::new(),
             keys: Vec::new(),
@@ -160,6 +183,24 @@ impl<'a> Env<'a> {
         self.draws = 0;
         self.time = 0;
         self.synchronises = false;
+    }
+
+    /// A fragment of this many lanes has executed the instructions from `start` up to, but not including, `end`.
+    #[inline(always)]
+    pub fn ran(&mut self, start: u32, end: u32, lanes: u32) {
+        let lanes = i64::from(lanes);
+        let first = &mut self.counts[start as usize];
+        first.warps += 1;
+        first.lanes += lanes;
+        let last = &mut self.counts[end as usize];
+        last.warps -= 1;
+        last.lanes -= lanes;
+    }
+
+    /// A guard has kept this many lanes of a fragment from an instruction.
+    #[inline(always)]
+    pub fn held(&mut self, pc: u32, lanes: u32) {
+        self.counts[pc as usize].held += i64::from(lanes);
     }
 
     /// Whether a special register differs between CTAs; such a one is equal in all lanes.

@@ -2,82 +2,18 @@
 
 use super::Warp;
 use super::access::{Shape, Touch};
+use super::elements::{Pattern, get, put};
 use super::env::{Env, Facts, Halt};
-use crate::decode::op::{Access, Atomic, AtomicFn, Slot, Strength};
+use crate::decode::op::{Access, Atomic, Strength};
 use crate::lanes::{LANES, Mask, Wide, lanes};
 use crate::memory::device::Allocation;
 use crate::memory::region::{Denied, Region};
 use crate::report::{Kind, Location, Near, Thread};
 use crate::shadow::cell::{AccessKind, Who};
-use crate::shadow::line::Run;
-
-/// How the addresses of a request lie.
-#[derive(Clone, Copy, Debug)]
-struct Pattern {
-    /// Least address.
-    least: u64,
-    /// One past the last byte.
-    end: u64,
-    /// Lanes from `first` to `last` are all there and their elements follow each other.
-    contiguous: bool,
-    first: u32,
-    last: u32,
-}
-
-impl Pattern {
-    #[inline(always)]
-    fn new(addresses: &Wide, run: Mask, total: u64) -> Pattern {
-        let first = run.trailing_zeros();
-        let last = 31 - run.leading_zeros();
-        let start = addresses[first as usize];
-        if run == Mask::MAX {
-            let mut off = 0;
-            for (lane, address) in addresses.iter().enumerate() {
-                off |= address ^ start.wrapping_add(lane as u64 * total);
-            }
-            if off == 0 && start <= u64::MAX - 32 * total {
-                return Pattern { least: start, end: start + 32 * total, contiguous: true, first, last };
-            }
-        }
-        let (mut least, mut end, mut contiguous) = (u64::MAX, 0u64, run.count_ones() == last - first + 1);
-        for lane in lanes(run) {
-            let address = addresses[lane];
-            least = least.min(address);
-            end = end.max(address.saturating_add(total));
-            contiguous &= address == start.wrapping_add((lane as u64 - u64::from(first)) * total);
-        }
-        Pattern { least, end, contiguous, first, last }
-    }
-}
-
-/// `bytes` (1, 2, 4, 8) bytes at an offset that they divide.
-#[inline(always)]
-fn get(allocation: &Allocation, at: usize, bytes: u8) -> u64 {
-    let word = u64::from(allocation.load(at / 4));
-    match bytes {
-        8 => word | u64::from(allocation.load(at / 4 + 1)) << 32,
-        4 => word,
-        2 => word >> (8 * (at & 2)) & 0xffff,
-        _ => word >> (8 * (at & 3)) & 0xff,
-    }
-}
-
-#[inline(always)]
-fn put(allocation: &Allocation, at: usize, bytes: u8, value: u64) {
-    match bytes {
-        8 => {
-            allocation.store(at / 4, value as u32);
-            allocation.store(at / 4 + 1, (value >> 32) as u32);
-        }
-        4 => allocation.store(at / 4, value as u32),
-        _ => {
-            let shift = 8 * (at & 3);
-            allocation.store_bits(at / 4, (value as u32) << shift, (super::small::part(at, bytes)) as u32);
-        }
-    }
-}
+use crate::shadow::line::{LineConflict, Run};
 
 impl Warp {
+    #[inline(always)]
     pub(super) fn load_global(
         &mut self,
         env: &mut Env<'_>,
@@ -86,48 +22,48 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        let cx = env.cx;
         let total = shape.total();
         let pattern = Pattern::new(addresses, run, total);
         let traffic = &mut env.counters.global;
         traffic.load_requests += 1;
         traffic.bytes_loaded += total * u64::from(run.count_ones());
-        count_sectors(env, addresses, pattern, total, run);
-        if let Some(region) = whole(env, shape, pattern, false) {
-            self.check_span(env, shape, region, addresses, pattern, run);
-            let allocation = &region.allocation;
-            let start = (addresses[pattern.first as usize] - allocation.base) as usize;
-            // Words in order are the usual case by far.
-            let data = cx.kernel.data[access.data as usize];
-            if let (true, 4, 1, Some(Slot::Narrow(d))) = (run == Mask::MAX, shape.bytes, shape.count, data) {
-                let source = &allocation.words()[start / 4..][..LANES];
-                let row = &mut self.narrow[d as usize];
-                for lane in 0..LANES {
-                    row[lane] = source[lane].load(std::sync::atomic::Ordering::Relaxed);
-                }
-                return Ok(());
-            }
-            for n in 0..usize::from(shape.count) {
-                for lane in lanes(run) {
-                    let at = start + (lane - pattern.first as usize) * total as usize + n * usize::from(shape.bytes);
-                    let value = get(allocation, at, shape.bytes);
-                    self.put_loaded(env, access, n, lane, value);
-                }
+        count_sectors(env, addresses, &pattern, total, run);
+        let Some(region) = whole(env, shape, &pattern) else {
+            self.check_lanes(env, shape, None, addresses, &pattern, run)?;
+            return self.load_lanes(env, shape, access, addresses, run);
+        };
+        self.check_region(env, shape, region, None, addresses, &pattern, run);
+        let allocation = &*region.allocation;
+        if let (true, Some(d)) = (pattern.contiguous, Warp::one_row(env, access, run)) {
+            let source = &allocation.words()[(pattern.least - allocation.base) as usize / 4..][..LANES];
+            let row = &mut self.narrow[d];
+            for lane in 0..LANES {
+                row[lane] = source[lane].load(std::sync::atomic::Ordering::Relaxed);
             }
             return Ok(());
         }
-        self.check_runs(env, shape, addresses, run, None)?;
+        self.read(env, access, &allocation, (addresses, allocation.base), run);
+        Ok(())
+    }
+
+    /// A load whose lanes touch several regions.
+    #[inline(never)]
+    fn load_lanes(
+        &mut self,
+        env: &mut Env<'_>,
+        shape: Shape,
+        access: &Access,
+        addresses: &Wide,
+        run: Mask,
+    ) -> Result<(), Halt> {
         for lane in lanes(run) {
             let region = self.region(env, shape, addresses[lane], lane)?;
-            let start = (addresses[lane] - region.allocation.base) as usize;
-            for n in 0..usize::from(shape.count) {
-                let value = get(&region.allocation, start + n * usize::from(shape.bytes), shape.bytes);
-                self.put_loaded(env, access, n, lane, value);
-            }
+            self.read(env, access, &&*region.allocation, (addresses, region.allocation.base), 1 << lane);
         }
         Ok(())
     }
 
+    #[inline(always)]
     pub(super) fn store_global(
         &mut self,
         env: &mut Env<'_>,
@@ -136,72 +72,70 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        let cx = env.cx;
         let total = shape.total();
         let pattern = Pattern::new(addresses, run, total);
         let traffic = &mut env.counters.global;
         traffic.store_requests += 1;
         traffic.bytes_stored += total * u64::from(run.count_ones());
-        count_sectors(env, addresses, pattern, total, run);
-        if let Some(region) = whole(env, shape, pattern, true) {
-            let allocation = &region.allocation;
-            let start = (addresses[pattern.first as usize] - allocation.base) as usize;
-            let span = pattern.end - pattern.least;
-            if let Some(conflict) = self.check_span(env, shape, region, addresses, pattern, run) {
-                let lane = conflict.lane as usize;
-                let at = start + (lane - pattern.first as usize) * total as usize;
-                let same = (0..usize::from(shape.count)).all(|n| {
-                    get(allocation, at + n * usize::from(shape.bytes), shape.bytes) == self.stored(env, access, n, lane)
-                });
-                race(env, shape, conflict, same);
-            }
-            if let Some(undo) = &cx.undo {
-                undo.before_store(region.index, start / 4, (start + span as usize - 1) / 4);
-            }
-            allocation.mark(start as u64, span);
-            let data = cx.kernel.data[access.data as usize];
-            if let (true, 4, 1, Some(Slot::Narrow(s))) = (run == Mask::MAX, shape.bytes, shape.count, data) {
-                let target = &allocation.words()[start / 4..][..LANES];
-                let row = &self.narrow[s as usize];
+        count_sectors(env, addresses, &pattern, total, run);
+        let Some(region) = whole(env, shape, &pattern) else {
+            self.check_lanes(env, shape, Some(access), addresses, &pattern, run)?;
+            return self.store_lanes(env, shape, access, addresses, run);
+        };
+        self.check_region(env, shape, region, Some(access), addresses, &pattern, run);
+        let mut allocation = &*region.allocation;
+        if pattern.contiguous {
+            before_store(env, region, pattern.least, pattern.end(total) - pattern.least);
+            if let Some(s) = Warp::one_row(env, access, run) {
+                let target = &allocation.words()[(pattern.least - allocation.base) as usize / 4..][..LANES];
+                let row = &self.narrow[s];
                 for lane in 0..LANES {
                     target[lane].store(row[lane], std::sync::atomic::Ordering::Relaxed);
                 }
                 return Ok(());
             }
             if let (2, 1) = (shape.bytes, shape.count) {
-                self.store_halves(env, access, allocation, start, pattern);
+                self.store_halves(env, access, allocation, (pattern.least - allocation.base) as usize, &pattern);
                 return Ok(());
             }
-            for n in 0..usize::from(shape.count) {
-                for lane in lanes(run) {
-                    let at = start + (lane - pattern.first as usize) * total as usize + n * usize::from(shape.bytes);
-                    put(allocation, at, shape.bytes, self.stored(env, access, n, lane));
-                }
+        } else {
+            for lane in lanes(run) {
+                before_store(env, region, addresses[lane], total);
             }
-            return Ok(());
         }
-        self.check_runs(env, shape, addresses, run, Some(access))?;
+        self.write(env, access, &mut allocation, (addresses, region.allocation.base), run);
+        Ok(())
+    }
+
+    /// A store whose lanes touch several regions.
+    #[inline(never)]
+    fn store_lanes(
+        &mut self,
+        env: &mut Env<'_>,
+        shape: Shape,
+        access: &Access,
+        addresses: &Wide,
+        run: Mask,
+    ) -> Result<(), Halt> {
         for lane in lanes(run) {
             let region = self.region(env, shape, addresses[lane], lane)?;
-            let start = (addresses[lane] - region.allocation.base) as usize;
-            if let Some(undo) = &cx.undo {
-                undo.before_store(region.index, start / 4, (start + total as usize - 1) / 4);
-            }
-            region.allocation.mark(start as u64, total);
-            for n in 0..usize::from(shape.count) {
-                put(
-                    &region.allocation,
-                    start + n * usize::from(shape.bytes),
-                    shape.bytes,
-                    self.stored(env, access, n, lane),
-                );
-            }
+            before_store(env, region, addresses[lane], shape.total());
+            let mut allocation = &*region.allocation;
+            self.write(env, access, &mut allocation, (addresses, region.allocation.base), 1 << lane);
         }
         Ok(())
     }
 
     /// Stores of consecutive halves: two lanes fill a word, which then needs no read-modify-write.
-    fn store_halves(&self, env: &Env<'_>, access: &Access, allocation: &Allocation, start: usize, pattern: Pattern) {
+    #[inline(never)]
+    fn store_halves(
+        &self,
+        env: &Env<'_>,
+        access: &Access,
+        mut allocation: &Allocation,
+        start: usize,
+        pattern: &Pattern,
+    ) {
         let mut lane = pattern.first as usize;
         let mut at = start;
         while lane <= pattern.last as usize {
@@ -211,7 +145,7 @@ impl Warp {
                 lane += 2;
                 at += 4;
             } else {
-                put(allocation, at, 2, value);
+                put(&mut allocation, lane, at, 2, value);
                 lane += 1;
                 at += 2;
             }
@@ -231,26 +165,22 @@ impl Warp {
         let traffic = &mut env.counters.global;
         traffic.store_requests += 1;
         traffic.bytes_stored += total * u64::from(run.count_ones());
-        count_sectors(env, addresses, pattern, total, run);
-        if atomic.op == AtomicFn::Exch {
-            // An exchange may be the first write.
-            for lane in lanes(run) {
-                if let Ok(region) = self.region(env, shape, addresses[lane], lane) {
-                    region.allocation.mark(addresses[lane] - region.allocation.base, total);
-                }
-            }
+        count_sectors(env, addresses, &pattern, total, run);
+        match whole(env, shape, &pattern) {
+            Some(region) => self.check_region(env, shape, region, None, addresses, &pattern, run),
+            None => self.check_lanes(env, shape, None, addresses, &pattern, run)?,
         }
-        self.check_runs(env, shape, addresses, run, None)?;
         for lane in lanes(run) {
             let region = self.region(env, shape, addresses[lane], lane)?;
-            let start = (addresses[lane] - region.allocation.base) as usize;
-            region.allocation.mark(start as u64, total);
+            let mut allocation = &*region.allocation;
+            let start = addresses[lane] - allocation.base;
+            allocation.mark(start, total);
             for n in 0..usize::from(shape.count) {
-                let at = start + n * usize::from(shape.bytes);
+                let at = start as usize + n * usize::from(shape.bytes);
                 // Kernels with global atomics run on one host thread.
-                let old = get(&region.allocation, at, shape.bytes);
+                let old = get(&allocation, lane, at, shape.bytes);
                 let new = self.atomic_value(env, atomic, n, lane, old);
-                put(&region.allocation, at, shape.bytes, new);
+                put(&mut allocation, lane, at, shape.bytes, new);
             }
         }
         Ok(())
@@ -271,64 +201,88 @@ impl Warp {
         Err(Halt)
     }
 
-    /// Initialisation and race checks of a contiguous request inside one region. Returns a race for the caller to classify if it is a store's,
-    /// and reports the others.
-    #[inline]
-    fn check_span(
+    /// Initialisation and race checks of a request inside one region; `store` says where a store's values are.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "a request is described by as many things")]
+    fn check_region(
+        &self,
+        env: &mut Env<'_>,
+        shape: Shape,
+        region: &Region,
+        store: Option<&Access>,
+        addresses: &Wide,
+        pattern: &Pattern,
+        run: Mask,
+    ) {
+        let sanitizers = env.cx.options.sanitizers;
+        if shape.looks() && sanitizers.initialisation && !region.allocation.is_complete() {
+            self.check_written(env, shape, region, addresses, pattern, run);
+        }
+        if !sanitizers.races || region.constant {
+            return;
+        }
+        let total = shape.total();
+        if pattern.contiguous || pattern.is_uniform() && shape.kind() != AccessKind::Write {
+            let shift = total.trailing_zeros();
+            let lanes = if pattern.contiguous { run.count_ones() } else { 1 };
+            let part = Run { address: pattern.least, lane: pattern.first, lanes, shift };
+            let conflict = record(env, shape, part);
+            if let Some(conflict) = conflict {
+                self.global_race(env, shape, region, store, addresses, run, conflict);
+            }
+            if lanes == 1 && pattern.last != pattern.first {
+                let part = Run { lane: pattern.last, ..part };
+                if let Some(conflict) = record(env, shape, part) {
+                    self.global_race(env, shape, region, store, addresses, run, conflict);
+                }
+            }
+            return;
+        }
+        self.check_runs(env, shape, region, store, addresses, run);
+    }
+
+    #[inline(never)]
+    fn check_written(
         &self,
         env: &mut Env<'_>,
         shape: Shape,
         region: &Region,
         addresses: &Wide,
-        pattern: Pattern,
+        pattern: &Pattern,
         run: Mask,
-    ) -> Option<crate::shadow::line::LineConflict> {
-        let allocation = &region.allocation;
-        let sanitizers = env.cx.options.sanitizers;
-        let total = shape.total();
-        if shape.touch == Touch::Load && sanitizers.initialisation && !allocation.is_complete() {
+    ) {
+        let (allocation, total) = (&region.allocation, shape.total());
+        if pattern.contiguous {
             let offset = pattern.least - allocation.base;
-            if let Some(at) = allocation.first_uninitialised(offset, pattern.end - pattern.least) {
+            if let Some(at) = allocation.first_uninitialised(offset, pattern.end(total) - pattern.least) {
                 let lane = pattern.first as usize + ((at - offset) / total) as usize;
                 uninitialised(env, shape, addresses[lane], lane);
             }
+            return;
         }
-        if !sanitizers.races || region.constant {
-            return None;
+        for lane in lanes(run) {
+            if allocation.first_uninitialised(addresses[lane] - allocation.base, total).is_some() {
+                uninitialised(env, shape, addresses[lane], lane);
+            }
         }
-        let lanes = run.count_ones();
-        let run = Run { address: pattern.least, lane: pattern.first, lanes, shift: total.trailing_zeros() };
-        record(env, shape, run)
     }
 
-    /// The checks of a request that is not contiguous, run of lanes by run of lanes; `store` says where the values are.
+    /// The race checks of a request that is not contiguous, run of lanes by run of lanes.
+    #[inline(never)]
     fn check_runs(
         &self,
         env: &mut Env<'_>,
         shape: Shape,
+        region: &Region,
+        store: Option<&Access>,
         addresses: &Wide,
         run: Mask,
-        store: Option<&Access>,
-    ) -> Result<(), Halt> {
-        let sanitizers = env.cx.options.sanitizers;
+    ) {
         let total = shape.total();
-        for lane in lanes(run) {
-            let region = self.region(env, shape, addresses[lane], lane)?;
-            if shape.touch != Touch::Store && sanitizers.initialisation {
-                let offset = addresses[lane] - region.allocation.base;
-                if region.allocation.first_uninitialised(offset, total).is_some() {
-                    uninitialised(env, shape, addresses[lane], lane);
-                }
-            }
-        }
-        if !sanitizers.races {
-            return Ok(());
-        }
         let mut rest = run;
         while rest != 0 {
             let first = rest.trailing_zeros();
             let start = addresses[first as usize];
-            let region = self.region(env, shape, start, first as usize)?;
             let mut count = 1;
             while first + count < 32
                 && rest >> (first + count) & 1 == 1
@@ -338,78 +292,107 @@ impl Warp {
             }
             let taken = ((1u64 << count) - 1) as u32;
             rest &= !(taken << first);
-            if region.constant {
-                continue;
-            }
             let part = Run { address: start, lane: first, lanes: count, shift: total.trailing_zeros() };
             if let Some(conflict) = record(env, shape, part) {
-                let lane = conflict.lane as usize;
-                let same = store.is_some_and(|access| {
-                    // Within one store of several lanes to one address, an earlier lane's value is not in memory yet.
-                    let other = (conflict.other.warp == env.warp && conflict.other.pc == shape.pc)
-                        .then_some(conflict.other.lane as usize);
-                    (0..usize::from(shape.count)).all(|n| {
-                        let new = self.stored(env, access, n, lane);
-                        let old = match other {
-                            Some(other) if addresses[other] == addresses[lane] => self.stored(env, access, n, other),
-                            _ => {
-                                let at =
-                                    (addresses[lane] - region.allocation.base) as usize + n * usize::from(shape.bytes);
-                                get(&region.allocation, at, shape.bytes)
-                            }
-                        };
-                        old == new
-                    })
-                });
-                race(env, shape, conflict, same);
+                self.global_race(env, shape, region, store, addresses, run, conflict);
             }
+        }
+    }
+
+    /// All checks of a request that does not lie in one region, or is misaligned, lane by lane.
+    #[inline(never)]
+    fn check_lanes(
+        &self,
+        env: &mut Env<'_>,
+        shape: Shape,
+        store: Option<&Access>,
+        addresses: &Wide,
+        pattern: &Pattern,
+        run: Mask,
+    ) -> Result<(), Halt> {
+        for lane in lanes(run) {
+            self.region(env, shape, addresses[lane], lane)?;
+        }
+        for lane in lanes(run) {
+            let region = self.region(env, shape, addresses[lane], lane)?;
+            let (address, lane) = (addresses[lane], lane as u32);
+            let one =
+                Pattern { least: address, greatest: address, contiguous: true, first: lane, last: lane, ..*pattern };
+            self.check_region(env, shape, region, store, addresses, &one, 1 << lane);
         }
         Ok(())
     }
+
+    /// Reports a race, and whether both sides wrote the same.
+    #[cold]
+    #[expect(clippy::too_many_arguments, reason = "both sides of a race")]
+    fn global_race(
+        &self,
+        env: &mut Env<'_>,
+        shape: Shape,
+        region: &Region,
+        store: Option<&Access>,
+        addresses: &Wide,
+        run: Mask,
+        conflict: LineConflict,
+    ) {
+        let other = conflict.other;
+        let writes = shape.kind() == AccessKind::Write && other.kind == AccessKind::Write;
+        let same_store = other.warp == env.warp && other.pc == shape.pc && run >> other.lane & 1 == 1;
+        let same_store = same_store.then_some(other.lane as usize);
+        let same = writes
+            && store.is_some_and(|access| {
+                let at = (addresses, region.allocation.base);
+                self.same_value(env, access, &&*region.allocation, at, conflict.lane as usize, same_store)
+            });
+        let location = global_location(env, conflict.address, u64::from(shape.bytes));
+        env.report_race(shape.pc, conflict.lane, location, same, other);
+    }
 }
 
-/// The region that contains a whole contiguous, aligned request.
+/// What must happen before bytes of a region are stored: they are saved if the launch may have to be undone, and count as initialised.
 #[inline(always)]
-fn whole<'a>(env: &mut Env<'a>, shape: Shape, pattern: Pattern, write: bool) -> Option<&'a Region> {
-    if !pattern.contiguous || pattern.least & (shape.total() - 1) != 0 {
+fn before_store(env: &Env<'_>, region: &Region, address: u64, bytes: u64) {
+    let start = address - region.allocation.base;
+    if let Some(undo) = &env.cx.undo {
+        undo.before_store(region.index, start as usize / 4, (start + bytes - 1) as usize / 4);
+    }
+    region.allocation.mark(start, bytes);
+}
+
+/// The region that contains a whole aligned request.
+#[inline(always)]
+fn whole<'a>(env: &mut Env<'a>, shape: Shape, pattern: &Pattern) -> Option<&'a Region> {
+    if pattern.bits & (shape.total() - 1) != 0 {
         return None;
     }
     let cx = env.cx;
     let hint = env.hints[shape.pc as usize] as usize;
-    let index = cx.regions.find(pattern.least, pattern.end - pattern.least, write, hint).ok()?;
+    let bytes = (pattern.greatest - pattern.least).checked_add(shape.total())?;
+    let index = cx.regions.find(pattern.least, bytes, shape.touch != Touch::Load, hint).ok()?;
     env.hints[shape.pc as usize] = index as u32;
     Some(cx.regions.get(index))
 }
 
-/// Records a run in the shadow lines; a store's race is returned for classification, others are reported.
-#[inline]
-fn record(env: &mut Env<'_>, shape: Shape, run: Run) -> Option<crate::shadow::line::LineConflict> {
+/// Records a run in the shadow lines, and returns the first race.
+#[inline(always)]
+fn record(env: &mut Env<'_>, shape: Shape, run: Run) -> Option<LineConflict> {
     let warp = env.warp;
     let who = Who { warp, lane: run.lane, epoch: env.clocks.epoch(warp as usize), pc: shape.pc };
     let constant = shape.strength == Strength::Constant;
     let (conflict, stale) = env.lines.access(&env.clocks, run, shape.kind(), constant, who);
     if let Some(address) = stale {
-        let location = global_location(env, address, 1);
-        let lane = run.lane + ((address.saturating_sub(run.address)) >> run.shift) as u32;
-        env.report(
-            Kind::StaleRead,
-            shape.pc,
-            Facts { lane: lane.min(31), location: Some(location), ..Facts::default() },
-        );
+        stale_read(env, shape, run, address);
     }
-    let conflict = conflict?;
-    if shape.touch == Touch::Store {
-        return Some(conflict);
-    }
-    race(env, shape, conflict, false);
-    None
+    conflict
 }
 
 #[cold]
-fn race(env: &mut Env<'_>, shape: Shape, conflict: crate::shadow::line::LineConflict, same: bool) {
-    let same = same && conflict.other.kind == AccessKind::Write && shape.kind() == AccessKind::Write;
-    let location = global_location(env, conflict.address, u64::from(shape.bytes));
-    env.report_race(shape.pc, conflict.lane, location, same, conflict.other);
+fn stale_read(env: &mut Env<'_>, shape: Shape, run: Run, address: u64) {
+    let location = global_location(env, address, 1);
+    let lane = run.lane + ((address.saturating_sub(run.address)) >> run.shift) as u32;
+    let facts = Facts { lane: lane.min(31), location: Some(location), ..Facts::default() };
+    env.report(Kind::StaleRead, shape.pc, facts);
 }
 
 #[cold]
@@ -463,36 +446,38 @@ pub(super) fn global_location(env: &Env<'_>, address: u64, bytes: u64) -> Locati
 }
 
 /// Sectors of 32 bytes that a request touches, and the least number that could hold its bytes.
-#[inline]
-fn count_sectors(env: &mut Env<'_>, addresses: &Wide, pattern: Pattern, total: u64, run: Mask) {
-    let traffic = &mut env.counters.global;
-    if pattern.contiguous {
-        let touched = (pattern.end - 1) / 32 - pattern.least / 32 + 1;
-        traffic.transactions += touched;
-        traffic.ideal_transactions += (pattern.end - pattern.least).div_ceil(32);
+#[inline(always)]
+fn count_sectors(env: &mut Env<'_>, addresses: &Wide, pattern: &Pattern, total: u64, run: Mask) {
+    if pattern.contiguous || pattern.is_uniform() {
+        let traffic = &mut env.counters.global;
+        let end = pattern.greatest.saturating_add(total);
+        traffic.transactions += (end - 1) / 32 - pattern.least / 32 + 1;
+        traffic.ideal_transactions += (end - pattern.least).div_ceil(32);
         return;
     }
-    let mut sectors = [0; LANES];
-    let mut count = 0;
-    for lane in lanes(run) {
-        sectors[count] = addresses[lane] / 32;
-        count += 1;
-    }
-    let sectors = &mut sectors[..count];
-    sectors.sort_unstable();
-    let distinct = 1 + sectors.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
-    traffic.transactions += distinct;
+    scattered_sectors(env, addresses, total, run);
+}
+
+#[inline(never)]
+fn scattered_sectors(env: &mut Env<'_>, addresses: &Wide, total: u64, run: Mask) {
     // Lanes that read one address need its bytes once.
+    let traffic = &mut env.counters.global;
     let mut starts = [0; LANES];
-    let mut count = 0;
+    let (mut count, mut sorted) = (0, true);
     for lane in lanes(run) {
+        sorted &= count == 0 || starts[count - 1] <= addresses[lane];
         starts[count] = addresses[lane];
         count += 1;
     }
     let starts = &mut starts[..count];
-    starts.sort_unstable();
-    let different = 1 + starts.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
-    traffic.ideal_transactions += (different * total).div_ceil(32);
+    if !sorted {
+        starts.sort_unstable();
+    }
+    let distinct = |pairs: std::slice::Windows<'_, u64>, shift: u32| {
+        1 + pairs.filter(|pair| pair[0] >> shift != pair[1] >> shift).count() as u64
+    };
+    traffic.transactions += distinct(starts.windows(2), 5);
+    traffic.ideal_transactions += (distinct(starts.windows(2), 0) * total).div_ceil(32);
 }
 
 /// The finding of a race between two CTAs.
@@ -500,11 +485,11 @@ pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::Cr
     let [x, y, _] = env.cx.grid.map(u64::from);
     let cta = |n: u64| [(n % x) as u32, (n / x % y) as u32, (n / x / y) as u32];
     let location = global_location(env, conflict.address, 1);
-    let thread = Thread { cta: env.cta, warp: conflict.site.warp, lane: conflict.site.lane };
+    let thread = Thread { cta: env.cta, warp: u32::from(conflict.site.warp), lane: u32::from(conflict.site.lane) };
     let (other, detail) = match conflict.other_cta {
         Some(number) => {
             let site = conflict.other_site;
-            let thread = Thread { cta: cta(number), warp: site.warp, lane: site.lane };
+            let thread = Thread { cta: cta(number), warp: u32::from(site.warp), lane: u32::from(site.lane) };
             (Some((conflict.other.name(), thread, site.pc)), String::new())
         }
         None => (None, format!("several other blocks access the byte: {}", conflict.other.name())),

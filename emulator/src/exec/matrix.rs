@@ -182,7 +182,7 @@ impl Warp {
         self.by_space(env, space, rows, used, |warp, env, space, addresses, run| match space {
             Space::Shared => {
                 let size = u64::from(env.cx.shared_bytes);
-                warp.check_small(env, shape, Space::Shared, size, addresses, run)
+                warp.check_small(env, shape, Space::Shared, size, addresses, run).map(|_pattern| ())
             }
             _ => super::access::not_shared(env, pc, run.trailing_zeros(), space, addresses),
         })?;

@@ -31,7 +31,8 @@ impl Warp {
             pc,
             bytes: 8,
             count: 1,
-            touch: if init { Touch::Store } else { Touch::Atomic },
+            // Nobody looks at the bytes of an object.
+            touch: if init { Touch::Store } else { Touch::Exchange },
             strength: if init { Strength::Weak } else { Strength::Strong },
         };
         self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), &addresses, run)?;
@@ -47,7 +48,7 @@ impl Warp {
                 let detail = "an ordinary store has written over the mbarrier".to_owned();
                 return misuse(env, pc, lane, detail);
             }
-            self.check_shared(env, shape, lane, at as usize, Some(0));
+            self.check_shared_lane(env, shape, lane, at);
             hide(env, at);
             let result = self.mbarrier_lane(env, op, lane, at, &mut released);
             match result {

@@ -1,5 +1,5 @@
 //! Execution of a warp: fragments of lanes at different instructions, and the loop over decoded instructions. What instructions compute
-//! is in `alu`, memory in `access` with `global` and `small`, meetings of lanes in `collective`.
+//! is in `alu`, memory in `access`, meetings of lanes in `collective`.
 //!
 //! A warp is a list of *fragments* (instruction, lanes). The one with the lowest instruction runs; fragments at the same instruction merge. A
 //! fragment that waits for other lanes is parked, and so is one that waits at a CTA barrier. There is no reconvergence stack: a lane that
@@ -11,18 +11,20 @@ mod atomic;
 mod call;
 mod collective;
 mod copy;
+mod elements;
 pub(crate) mod env;
 mod global;
+pub(crate) mod host;
+mod local;
 mod matrix;
 mod mbarrier;
 mod shared;
-mod small;
 
 pub(crate) use global::report_cross;
 
 use crate::decode::Kernel;
 use crate::decode::op::{BarrierKind, Inst, Op, PredRef, Slot};
-use crate::lanes::{LANES, Mask, Row, Wide, lanes};
+use crate::lanes::{LANES, Mask, Row, Wide, lanes, mask, row};
 use crate::report::Kind;
 use crate::sync::Wake;
 use env::{Env, Facts, Halt};
@@ -140,7 +142,7 @@ impl Warp {
                 }
             }
             for (slot, offset, bytes, signed) in &kernel.param_slots {
-                let value = access::param(&env.cx.params, *offset as usize, *bytes, *signed, *slot);
+                let value = local::param(&env.cx.params, *offset as usize, *bytes, *signed, *slot);
                 self.set_row(*slot, &[value; LANES], Mask::MAX);
             }
         }
@@ -202,23 +204,21 @@ impl Warp {
         }
     }
 
-    /// Takes up what barriers have told the warp.
-    pub fn wake(&mut self, kernel: &Kernel, wakes: &[Wake]) {
-        for wake in wakes {
-            for fragment in &mut self.fragments {
-                if fragment.wait == Wait::Barrier && fragment.mask == wake.mask {
-                    fragment.wait = Wait::None;
-                }
+    /// Takes up what a barrier has told the warp.
+    pub fn wake(&mut self, kernel: &Kernel, wake: Wake) {
+        for fragment in &mut self.fragments {
+            if fragment.wait == Wait::Barrier && fragment.mask == wake.mask {
+                fragment.wait = Wait::None;
             }
-            let Op::Barrier(barrier) = kernel.code[wake.pc as usize].op else { continue };
-            match barrier.kind {
-                BarrierKind::Sync | BarrierKind::Arrive => {}
-                BarrierKind::Popc(d, _) => {
-                    crate::lanes::blend(&mut self.narrow[d as usize], &[wake.count; LANES], wake.mask)
-                }
-                BarrierKind::All(d, _) => self.set_pred(d, if wake.all { Mask::MAX } else { 0 }, wake.mask),
-                BarrierKind::Any(d, _) => self.set_pred(d, if wake.count > 0 { Mask::MAX } else { 0 }, wake.mask),
+        }
+        let Op::Barrier(barrier) = kernel.code[wake.pc as usize].op else { return };
+        match barrier.kind {
+            BarrierKind::Sync | BarrierKind::Arrive => {}
+            BarrierKind::Popc(d, _) => {
+                crate::lanes::blend(&mut self.narrow[d as usize], &[wake.count; LANES], wake.mask)
             }
+            BarrierKind::All(d, _) => self.set_pred(d, if wake.all { Mask::MAX } else { 0 }, wake.mask),
+            BarrierKind::Any(d, _) => self.set_pred(d, if wake.count > 0 { Mask::MAX } else { 0 }, wake.mask),
         }
     }
 
@@ -285,48 +285,65 @@ impl Warp {
     }
 
     /// Runs until the warp waits, exits, is stopped, or has executed `slice` instructions.
-    pub fn run(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
+    #[inline(always)]
+    fn run_on<const FMA: bool>(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
         let cx = env.cx;
         let code = &cx.kernel.code[..];
         let mut left = slice;
-        'fragments: loop {
+        // The time at which the slice is used up.
+        let due = env.time + u64::from(slice);
+        let stop = 'fragments: loop {
             if self.fragments.is_empty() {
-                return Stop::Done;
+                break Stop::Done;
             }
-            let Some(mut index) = self.choose(code) else { return Stop::Blocked };
-            index = self.merge(index);
+            let mut index = 0;
+            if self.fragments.len() > 1 || !self.ready(&self.fragments[0]) {
+                let Some(chosen) = self.choose(code) else { break Stop::Blocked };
+                index = self.merge(chosen);
+            }
             self.fragments[index].wait = Wait::None;
             let Fragment { mut pc, mut mask, .. } = self.fragments[index];
             let mut alone = self.fragments.len() == 1;
+            // The first instruction since the last jump.
+            let mut start = pc;
             loop {
                 if left == 0 {
+                    env.ran(start, pc, mask.count_ones());
                     self.fragments[index].pc = pc;
-                    return Stop::Slice;
+                    break 'fragments Stop::Slice;
                 }
                 left -= 1;
                 let inst = &code[pc as usize];
-                let run = match inst.guard {
-                    None => mask,
-                    Some(guard) => mask & self.pred(guard),
+                let mut run = mask;
+                if let Some(guard) = inst.guard {
+                    run &= self.pred(guard);
+                    env.held(pc, (mask & !run).count_ones());
+                }
+                let flow = if run == 0 {
+                    Ok(Flow::Next)
+                } else {
+                    self.step::<FMA>(env, inst, (pc, due - u64::from(left)), mask, run)
                 };
-                let count = &mut env.counts[pc as usize];
-                count.warps += 1;
-                count.lanes += if run == Mask::MAX { 32 } else { u64::from(run.count_ones()) };
-                env.time += 1;
-                let flow = if run == 0 { Ok(Flow::Next) } else { self.step(env, inst, pc, mask, run) };
                 match flow {
                     Ok(Flow::Next) => pc += 1,
-                    Ok(Flow::Jump(target)) => pc = target,
+                    Ok(Flow::Jump(target)) => {
+                        env.ran(start, pc + 1, mask.count_ones());
+                        (pc, start) = (target, target);
+                    }
                     Ok(other) => {
+                        env.ran(start, pc + 1, mask.count_ones());
                         self.fragments[index] = Fragment { pc, mask, wait: Wait::None };
                         let yields = matches!(other, Flow::Yield);
                         self.leave(index, run, other);
                         if yields {
-                            return Stop::Slice;
+                            break 'fragments Stop::Slice;
                         }
                         continue 'fragments;
                     }
-                    Err(Halt) => return Stop::Halted,
+                    Err(Halt) => {
+                        env.ran(start, pc + 1, mask.count_ones());
+                        break 'fragments Stop::Halted;
+                    }
                 }
                 if alone {
                     continue;
@@ -337,6 +354,8 @@ impl Warp {
                 let meets =
                     self.fragments.iter().enumerate().any(|(i, f)| i != index && f.pc == pc && f.wait != Wait::Barrier);
                 if meets {
+                    env.ran(start, pc, mask.count_ones());
+                    start = pc;
                     index = self.merge(index);
                     mask = self.fragments[index].mask;
                     alone = self.fragments.len() == 1;
@@ -344,16 +363,32 @@ impl Warp {
                 self.favour = self.favour.saturating_sub(1);
                 let lower = self.favour == 0 && self.fragments.iter().any(|f| f.pc < pc && self.ready(f));
                 if lower || self.turn == 0 {
+                    env.ran(start, pc, mask.count_ones());
                     continue 'fragments;
                 }
             }
-        }
+        };
+        env.time = due - u64::from(left);
+        stop
     }
 
     /// Applies a change of the fragment list.
     fn leave(&mut self, index: usize, run: Mask, flow: Flow) {
         let Fragment { pc, mask, .. } = self.fragments[index];
         let rest = mask & !run;
+        // The usual cases: all lanes of the fragment take the same way.
+        match flow {
+            Flow::Exit(gone) if gone == mask => {
+                self.fragments.swap_remove(index);
+                self.live &= !gone;
+                return;
+            }
+            Flow::Barrier(lanes) if lanes == mask => {
+                self.fragments[index] = Fragment { pc: pc + 1, mask, wait: Wait::Barrier };
+                return;
+            }
+            _ => {}
+        }
         let mut push = |pc: u32, mask: Mask, wait: Wait| {
             if mask != 0 {
                 self.fragments.push(Fragment { pc, mask, wait });
@@ -407,7 +442,14 @@ impl Warp {
 
     /// Executes one instruction for the lanes of `run`, a non-empty part of the fragment's `mask`.
     #[inline(always)]
-    fn step(&mut self, env: &mut Env<'_>, inst: &Inst, pc: u32, mask: Mask, run: Mask) -> Result<Flow, Halt> {
+    fn step<const FMA: bool>(
+        &mut self,
+        env: &mut Env<'_>,
+        inst: &Inst,
+        (pc, time): (u32, u64),
+        mask: Mask,
+        run: Mask,
+    ) -> Result<Flow, Halt> {
         match inst.op {
             Op::Branch { target } => {
                 if run == mask {
@@ -495,9 +537,9 @@ impl Warp {
             }
             Op::Clock { d, which } => {
                 let value = match which {
-                    crate::decode::op::Clock::Low => env.time & 0xffff_ffff,
-                    crate::decode::op::Clock::High => env.time >> 32,
-                    crate::decode::op::Clock::Full => env.time,
+                    crate::decode::op::Clock::Low => time & 0xffff_ffff,
+                    crate::decode::op::Clock::High => time >> 32,
+                    crate::decode::op::Clock::Full => time,
                 };
                 for lane in lanes(run) {
                     self.put(d, lane, value);
@@ -506,7 +548,7 @@ impl Warp {
             Op::Pack { d, parts, count, bits } => self.pack(env.cx.kernel, d, (parts, count, bits), run),
             Op::Unpack { a, parts, count, bits } => self.unpack(env.cx.kernel, a, (parts, count, bits), run),
             Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d as usize], &[run; LANES], run),
-            _ => self.alu(&inst.op, run, env.cx.options.perturb),
+            _ => self.alu::<FMA>(&inst.op, run, env.cx.options.perturb),
         }
         Ok(Flow::Next)
     }
@@ -540,8 +582,8 @@ impl Warp {
     /// All lanes of a slot as 64-bit values.
     fn row(&self, slot: Slot) -> Wide {
         match slot {
-            Slot::Pred(s) => std::array::from_fn(|lane| u64::from(self.preds[s as usize] >> lane & 1)),
-            Slot::Narrow(s) => self.narrow[s as usize].map(u64::from),
+            Slot::Pred(s) => row!(lane => u64::from(self.preds[s as usize] >> lane & 1)),
+            Slot::Narrow(s) => row!(lane => u64::from(self.narrow[s as usize][lane])),
             Slot::Wide(s) => self.wide[s as usize],
         }
     }
@@ -549,8 +591,8 @@ impl Warp {
     /// Sets the lanes of `mask` of a slot.
     fn set_row(&mut self, slot: Slot, row: &Wide, mask: Mask) {
         match slot {
-            Slot::Pred(s) => self.set_pred(s, crate::lanes::mask_of(|lane| row[lane] & 1 == 1), mask),
-            Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s as usize], &row.map(|v| v as u32), mask),
+            Slot::Pred(s) => self.set_pred(s, mask!(lane => row[lane] & 1 == 1), mask),
+            Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s as usize], &row!(lane => row[lane] as u32), mask),
             Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s as usize], row, mask),
         }
     }
@@ -573,7 +615,7 @@ impl Warp {
         for part in 0..u32::from(count) {
             let Some(slot) = kernel.data[(first + part) as usize] else { continue };
             let ones = u64::MAX >> (64 - u32::from(bits));
-            let row = whole.map(|value| value >> (part * u32::from(bits)) & ones);
+            let row = row!(lane => whole[lane] >> (part * u32::from(bits)) & ones);
             self.set_row(slot, &row, mask);
         }
     }

@@ -1,15 +1,16 @@
 //! Shared memory: loads and stores with their checks, and the wavefronts they cost.
 
 use super::Warp;
-use super::access::{Shape, Touch, small_location};
+use super::access::{Shape, small_location};
+use super::elements::{Pattern, nibble};
 use super::env::{Env, Facts, Halt};
-use super::small::{get, nibble, put};
-use crate::decode::op::{Access, Slot, Space};
+use crate::decode::op::{Access, Space};
 use crate::lanes::{LANES, Mask, Wide, lanes};
 use crate::report::Kind;
-use crate::shadow::cell::{AccessKind, Conflict, Who};
+use crate::shadow::cell::{AccessKind, Conflict, Who, Words};
 
 impl Warp {
+    #[inline(always)]
     pub(super) fn load_shared(
         &mut self,
         env: &mut Env<'_>,
@@ -18,31 +19,21 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
+        let pattern = self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
         env.counters.shared.load_requests += 1;
         env.counters.shared.bytes_loaded += shape.total() * u64::from(run.count_ones());
-        count_wavefronts(env, addresses, shape.total(), run);
-        if let (4, 1, Some(Slot::Narrow(d))) = (shape.bytes, shape.count, env.cx.kernel.data[access.data as usize]) {
-            // One word a lane, with the checks compiled for it.
-            let shape = Shape { bytes: 4, count: 1, ..shape };
-            for lane in lanes(run) {
-                let at = addresses[lane] as usize;
-                self.check_shared(env, shape, lane, at, None);
-                self.narrow[d as usize][lane] = env.shared[at / 4];
-            }
+        count_wavefronts(env, addresses, &pattern, shape.total(), run);
+        self.check_shared(env, shape, None, addresses, &pattern, run);
+        if let (true, Some(d)) = (pattern.contiguous, Warp::one_row(env, access, run)) {
+            let first = pattern.least as usize / 4;
+            self.narrow[d].copy_from_slice(&env.shared[first..first + LANES]);
             return Ok(());
         }
-        for lane in lanes(run) {
-            for n in 0..usize::from(shape.count) {
-                let at = addresses[lane] as usize + n * usize::from(shape.bytes);
-                self.check_shared(env, shape, lane, at, None);
-                let value = get(&env.shared, at, shape.bytes);
-                self.put_loaded(env, access, n, lane, value);
-            }
-        }
+        self.read(env, access, &env.shared[..], (addresses, 0), run);
         Ok(())
     }
 
+    #[inline(always)]
     pub(super) fn store_shared(
         &mut self,
         env: &mut Env<'_>,
@@ -51,63 +42,151 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
+        let pattern = self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
         env.counters.shared.store_requests += 1;
         env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
-        count_wavefronts(env, addresses, shape.total(), run);
-        if let (4, 1, Some(Slot::Narrow(b))) = (shape.bytes, shape.count, env.cx.kernel.data[access.data as usize]) {
-            let shape = Shape { bytes: 4, count: 1, ..shape };
-            for lane in lanes(run) {
-                let at = addresses[lane] as usize;
-                let value = self.narrow[b as usize][lane];
-                self.check_shared(env, shape, lane, at, Some(u64::from(value)));
-                env.shared[at / 4] = value;
-            }
+        count_wavefronts(env, addresses, &pattern, shape.total(), run);
+        self.check_shared(env, shape, Some(access), addresses, &pattern, run);
+        if let (true, Some(s)) = (pattern.contiguous, Warp::one_row(env, access, run)) {
+            let first = pattern.least as usize / 4;
+            env.shared[first..first + LANES].copy_from_slice(&self.narrow[s]);
             return Ok(());
         }
-        for lane in lanes(run) {
-            for n in 0..usize::from(shape.count) {
-                let at = addresses[lane] as usize + n * usize::from(shape.bytes);
-                let value = self.stored(env, access, n, lane);
-                self.check_shared(env, shape, lane, at, Some(value));
-                put(&mut env.shared, at, shape.bytes, value);
-            }
-        }
+        let mut shared = std::mem::take(&mut env.shared);
+        self.write(env, access, &mut shared[..], (addresses, 0), run);
+        env.shared = shared;
         Ok(())
     }
 
-    /// Race and initialisation checks of one element of shared memory; `value` is what a store writes.
+    /// Race and initialisation checks of a request to shared memory, before its data moves; `store` says where a store's values are.
     #[inline(always)]
-    pub(super) fn check_shared(&self, env: &mut Env<'_>, shape: Shape, lane: usize, at: usize, value: Option<u64>) {
-        let bytes = shape.bytes;
-        let need = nibble(at, bytes);
-        let words = if bytes == 8 { 2 } else { 1 };
-        for word in at / 4..at / 4 + words {
-            if value.is_none()
-                && env.cx.options.sanitizers.initialisation
-                && env.shared_initialised[word] & need != need
-            {
-                uninitialised(env, shape, lane, at);
+    pub(super) fn check_shared(
+        &self,
+        env: &mut Env<'_>,
+        shape: Shape,
+        store: Option<&Access>,
+        addresses: &Wide,
+        pattern: &Pattern,
+        run: Mask,
+    ) {
+        let total = shape.total();
+        let (first, end) = (pattern.least as usize / 4, (pattern.end(total) as usize).div_ceil(4));
+        // Whole words, one after the other.
+        let words = pattern.contiguous && total >= 2 && (pattern.least | pattern.end(total)) & 3 == 0;
+        let initialised = &mut env.shared_initialised[first..end];
+        if words && !shape.looks() {
+            initialised.fill(0xf);
+        } else if !(words && initialised.iter().fold(0xf, |all, word| all & word) == 0xf) {
+            self.check_initialised(env, shape, addresses, run);
+        }
+        if !env.cx.options.sanitizers.races {
+            return;
+        }
+        let warp = env.warp;
+        let who = Who { warp, lane: pattern.first, epoch: env.clocks.epoch(warp as usize), pc: shape.pc };
+        if words {
+            let words = Words { first, count: end - first, shift: total.trailing_zeros() };
+            if env.cells.access_words(&env.clocks, words, shape.kind(), who) {
+                return;
+            }
+        }
+        // Of many lanes that read one word, two tell it all.
+        let run = if pattern.is_uniform() && shape.kind() != AccessKind::Write { ends(pattern) } else { run };
+        if total == 4 && shape.bytes == 4 {
+            // One word a lane, as in transposes and permutations.
+            for lane in lanes(run) {
+                let who = Who { lane: lane as u32, ..who };
+                let word = addresses[lane] as usize / 4;
+                if let Some(conflict) = env.cells.access(&env.clocks, word, 0xf, shape.kind(), who) {
+                    self.shared_race(env, shape, store, addresses, (lane, word), run, conflict);
+                }
+            }
+            return;
+        }
+        self.check_words(env, shape, store, addresses, run);
+    }
+
+    /// As [`Warp::check_shared`], of one lane's access.
+    #[inline(never)]
+    pub(super) fn check_shared_lane(&self, env: &mut Env<'_>, shape: Shape, lane: usize, address: u64) {
+        let mut addresses = [0; LANES];
+        addresses[lane] = address;
+        let pattern = Pattern::new(&addresses, 1 << lane, shape.total());
+        self.check_shared(env, shape, None, &addresses, &pattern, 1 << lane);
+    }
+
+    /// Initialised bytes of a request, lane by lane.
+    #[inline(never)]
+    fn check_initialised(&self, env: &mut Env<'_>, shape: Shape, addresses: &Wide, run: Mask) {
+        for lane in lanes(run) {
+            let mut missing = false;
+            for (word, need) in words_of(addresses[lane], shape) {
+                let initialised = &mut env.shared_initialised[word];
                 // One report is enough for these bytes.
-                env.shared_initialised[word] |= need;
+                missing |= *initialised & need != need;
+                *initialised |= need;
             }
-            if shape.touch != Touch::Load {
-                env.shared_initialised[word] |= need;
+            if missing && shape.looks() && env.cx.options.sanitizers.initialisation {
+                uninitialised(env, shape, lane, addresses[lane] as usize);
             }
-            if env.cx.options.sanitizers.races {
-                let who =
-                    Who { warp: env.warp, lane: lane as u32, epoch: env.clocks.epoch(env.warp as usize), pc: shape.pc };
-                if let Some(conflict) = env.cells.access(&env.clocks, word, need, shape.kind(), who) {
-                    race(env, shape, lane, at, value, conflict);
+        }
+    }
+
+    /// Races of a request, lane by lane.
+    #[inline(never)]
+    fn check_words(&self, env: &mut Env<'_>, shape: Shape, store: Option<&Access>, addresses: &Wide, run: Mask) {
+        let epoch = env.clocks.epoch(env.warp as usize);
+        for lane in lanes(run) {
+            let who = Who { warp: env.warp, lane: lane as u32, epoch, pc: shape.pc };
+            for (word, bytes) in words_of(addresses[lane], shape) {
+                if let Some(conflict) = env.cells.access(&env.clocks, word, bytes, shape.kind(), who) {
+                    self.shared_race(env, shape, store, addresses, (lane, word), run, conflict);
                 }
             }
         }
     }
+
+    #[cold]
+    #[expect(clippy::too_many_arguments, reason = "both sides of a race")]
+    fn shared_race(
+        &self,
+        env: &mut Env<'_>,
+        shape: Shape,
+        store: Option<&Access>,
+        addresses: &Wide,
+        (lane, word): (usize, usize),
+        run: Mask,
+        conflict: Conflict,
+    ) {
+        let writes = shape.kind() == AccessKind::Write && conflict.kind == AccessKind::Write;
+        let same_store = conflict.warp == env.warp && conflict.pc == shape.pc && run >> conflict.lane & 1 == 1;
+        let same_store = same_store.then_some(conflict.lane as usize);
+        let same = writes
+            && store
+                .is_some_and(|access| self.same_value(env, access, &env.shared[..], (addresses, 0), lane, same_store));
+        // A vector is named by the word in question.
+        let (address, bytes) = if shape.total() > 4 { (word as u64 * 4, 4) } else { (addresses[lane], shape.total()) };
+        let location = small_location(env, Space::Shared, address, bytes);
+        env.report_race(shape.pc, lane as u32, location, same, conflict);
+    }
+}
+
+/// The first and the last lane of a request.
+fn ends(pattern: &Pattern) -> Mask {
+    1 << pattern.first | 1 << pattern.last
+}
+
+/// The words of a lane's access with the bytes it touches of each.
+#[inline(always)]
+fn words_of(address: u64, shape: Shape) -> impl Iterator<Item = (usize, u8)> {
+    let (at, total) = (address as usize, shape.total() as usize);
+    let bytes = nibble(at, total.min(4) as u8);
+    (at / 4..(at + total).div_ceil(4)).map(move |word| (word, bytes))
 }
 
 #[cold]
 fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
-    let location = small_location(env, Space::Shared, at as u64, u64::from(shape.bytes));
+    let location = small_location(env, Space::Shared, at as u64, shape.total());
     if let Some((pc, warp, other)) = env.copies.covering(at as u64) {
         let thread = crate::report::Thread { cta: env.cta, warp, lane: other };
         let facts = Facts {
@@ -129,30 +208,40 @@ fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
     env.report(Kind::UninitialisedRead, shape.pc, facts);
 }
 
-#[cold]
-fn race(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize, value: Option<u64>, conflict: Conflict) {
-    let writes = shape.kind() == AccessKind::Write && conflict.kind == AccessKind::Write;
-    let same = writes && value == Some(get(&env.shared, at, shape.bytes));
-    let location = small_location(env, Space::Shared, at as u64, u64::from(shape.bytes));
-    env.report_race(shape.pc, lane as u32, location, same, conflict);
-}
-
 /// Wavefronts of a shared-memory request: 32 banks of 4 bytes; accesses of 8 (16) bytes go by halves (quarters) of the warp; lanes that read
 /// the same word share it.
-pub(super) fn count_wavefronts(env: &mut Env<'_>, addresses: &Wide, bytes: u64, run: Mask) {
+#[inline(always)]
+pub(super) fn count_wavefronts(env: &mut Env<'_>, addresses: &Wide, pattern: &Pattern, bytes: u64, run: Mask) {
     let groups = (bytes.max(4) / 4) as usize;
-    let size = LANES / groups;
     let shared = &mut env.counters.shared;
-    for group in 0..groups {
-        let mask = run >> (group * size) & (u32::MAX >> (32 - size));
+    if pattern.is_uniform() || (pattern.contiguous && run == Mask::MAX && bytes >= 4) {
+        let groups =
+            if run == Mask::MAX { groups } else { (0..groups).filter(|g| group(run, *g, groups) != 0).count() };
+        shared.ideal_transactions += groups as u64;
+        shared.transactions += groups as u64;
+        return;
+    }
+    scattered_wavefronts(env, addresses, groups, run);
+}
+
+/// The lanes of one of `groups` equal parts of a warp.
+fn group(run: Mask, group: usize, groups: usize) -> Mask {
+    let size = LANES / groups;
+    run >> (group * size) & (u32::MAX >> (32 - size))
+}
+
+#[inline(never)]
+fn scattered_wavefronts(env: &mut Env<'_>, addresses: &Wide, groups: usize, run: Mask) {
+    let size = LANES / groups;
+    for part in 0..groups {
+        let mask = group(run, part, groups);
         if mask == 0 {
             continue;
         }
-        shared.ideal_transactions += 1;
-        shared.transactions += conflict_degree(&addresses[group * size..][..size], mask, groups);
+        env.counters.shared.ideal_transactions += 1;
+        env.counters.shared.transactions += conflict_degree(&addresses[part * size..][..size], mask, groups);
     }
 }
-
 /// The most distinct words that one bank must deliver.
 fn conflict_degree(addresses: &[u64], mask: Mask, words: usize) -> u64 {
     // First the two patterns that have no conflicts: all in one word, or all in different banks.

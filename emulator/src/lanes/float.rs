@@ -1,8 +1,9 @@
 //! Floating-point rows. Round-to-nearest instructions run on the host's own arithmetic where that is exact by proof (each case says
 //! why); everything else loops over `num::float`, which is exact in every rounding.
 
-use super::{LANES, Mask, Row, Wide, mask_of};
+use super::{LANES, Mask, Row, Wide};
 use crate::num::approx::{Approx, approx};
+use crate::num::elementary::{exp2, log2};
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, compare, float1, float2, fma};
 
 const NAN32: u32 = 0x7fff_ffff;
@@ -98,34 +99,41 @@ pub fn bf16_to_f32(bits: u32) -> f32 {
 }
 
 #[inline(always)]
-fn each(out: &mut Row, f: impl Fn(usize) -> u32) {
-    for (lane, value) in out.iter_mut().enumerate() {
-        *value = f(lane);
-    }
-}
-
 fn native2<const FTZ: bool>(op: Float2, a: &Row, b: &Row, out: &mut Row) -> bool {
-    let x = |i: usize| operand::<FTZ>(a[i]);
-    let y = |i: usize| operand::<FTZ>(b[i]);
+    // What an operand is, as an expression of the lane.
+    macro_rules! x {
+        ($i:ident) => {
+            operand::<FTZ>(a[$i])
+        };
+    }
+    macro_rules! y {
+        ($i:ident) => {
+            operand::<FTZ>(b[$i])
+        };
+    }
     match op {
-        Float2::Add => each(out, |i| result::<FTZ>(x(i) + y(i))),
-        Float2::Sub => each(out, |i| result::<FTZ>(x(i) - y(i))),
-        Float2::Mul => each(out, |i| result::<FTZ>(x(i) * y(i))),
-        Float2::Div => each(out, |i| result::<FTZ>(x(i) / y(i))),
-        Float2::Min { nan, xorsign: false } => each(out, |i| extremum(x(i), y(i), nan, false)),
-        Float2::Max { nan, xorsign: false } => each(out, |i| extremum(x(i), y(i), nan, true)),
+        Float2::Add => each!(out, i => result::<FTZ>(x!(i) + y!(i))),
+        Float2::Sub => each!(out, i => result::<FTZ>(x!(i) - y!(i))),
+        Float2::Mul => each!(out, i => result::<FTZ>(x!(i) * y!(i))),
+        Float2::Div => each!(out, i => result::<FTZ>(x!(i) / y!(i))),
+        Float2::Min { nan: false, xorsign: false } => each!(out, i => extremum(x!(i), y!(i), false, false)),
+        Float2::Max { nan: false, xorsign: false } => each!(out, i => extremum(x!(i), y!(i), false, true)),
+        Float2::Min { nan: true, xorsign: false } => each!(out, i => extremum(x!(i), y!(i), true, false)),
+        Float2::Max { nan: true, xorsign: false } => each!(out, i => extremum(x!(i), y!(i), true, true)),
         Float2::Min { .. } | Float2::Max { .. } | Float2::Copysign => return false,
     }
     true
 }
 
+/// The integer order of the ranks is the order of the numbers with −0 below +0: magnitude bits of negative numbers are complemented.
+#[inline(always)]
+fn rank(value: f32) -> i32 {
+    let bits = value.to_bits() as i32;
+    bits ^ (((bits >> 31) as u32) >> 1) as i32
+}
+
 #[inline(always)]
 fn extremum(x: f32, y: f32, nan: bool, greatest: bool) -> u32 {
-    // The integer order of the bits, with the magnitude bits of negative numbers complemented, is the order of the numbers with −0 below +0.
-    let rank = |v: f32| {
-        let bits = v.to_bits() as i32;
-        bits ^ (((bits >> 31) as u32) >> 1) as i32
-    };
     let chosen = if (rank(x) < rank(y)) == greatest { y.to_bits() } else { x.to_bits() };
     let chosen = if y.is_nan() { x.to_bits() } else { chosen };
     let chosen = if x.is_nan() { y.to_bits() } else { chosen };
@@ -137,111 +145,155 @@ fn extremum(x: f32, y: f32, nan: bool, greatest: bool) -> u32 {
 /// Rows of f16 or bf16, round to nearest without flushing. The f32 sum of two such numbers rounds to them as if it were exact (24 ≥ 2·11 + 2
 /// bits, and sums are never subnormal and inexact); an f16 product is exact in f32; a bf16 product may be an inexact f32 subnormal, so it
 /// goes through an exact f64.
+#[inline(always)]
 fn narrow2(op: Float2, ty: FloatType, a: &Row, b: &Row, out: &mut Row) -> bool {
     match (ty, op) {
-        (FloatType::F16, Float2::Add) => each(out, |i| f32_to_f16(f16_to_f32(a[i]) + f16_to_f32(b[i]))),
-        (FloatType::F16, Float2::Sub) => each(out, |i| f32_to_f16(f16_to_f32(a[i]) - f16_to_f32(b[i]))),
-        (FloatType::F16, Float2::Mul) => each(out, |i| f32_to_f16(f16_to_f32(a[i]) * f16_to_f32(b[i]))),
-        (FloatType::Bf16, Float2::Add) => each(out, |i| f32_to_bf16(bf16_to_f32(a[i]) + bf16_to_f32(b[i]))),
-        (FloatType::Bf16, Float2::Sub) => each(out, |i| f32_to_bf16(bf16_to_f32(a[i]) - bf16_to_f32(b[i]))),
+        (FloatType::F16, Float2::Add) => each!(out, i => f32_to_f16(f16_to_f32(a[i]) + f16_to_f32(b[i]))),
+        (FloatType::F16, Float2::Sub) => each!(out, i => f32_to_f16(f16_to_f32(a[i]) - f16_to_f32(b[i]))),
+        (FloatType::F16, Float2::Mul) => each!(out, i => f32_to_f16(f16_to_f32(a[i]) * f16_to_f32(b[i]))),
+        (FloatType::Bf16, Float2::Add) => each!(out, i => f32_to_bf16(bf16_to_f32(a[i]) + bf16_to_f32(b[i]))),
+        (FloatType::Bf16, Float2::Sub) => each!(out, i => f32_to_bf16(bf16_to_f32(a[i]) - bf16_to_f32(b[i]))),
         (FloatType::Bf16, Float2::Mul) => {
-            each(out, |i| f32_to_bf16(narrow_odd(f64::from(bf16_to_f32(a[i])) * f64::from(bf16_to_f32(b[i])))));
+            each!(out, i => f32_to_bf16(narrow_odd(f64::from(bf16_to_f32(a[i])) * f64::from(bf16_to_f32(b[i])))));
         }
         _ => return false,
     }
     true
 }
 
-/// Splits packed halves into two rows.
-fn halves(row: &Row) -> (Row, Row) {
-    (row.map(|v| v & 0xffff), row.map(|v| v >> 16))
+/// Runs a body for rows of at most 32 bits: once, or for packed halves twice, so that it is compiled once.
+macro_rules! halves {
+    ($mode:ident, $packed:ident, $out:ident, [$($row:ident)*] => $body:expr) => {{
+        let keep = if $mode.ty == FloatType::F32 { u32::MAX } else { 0xffff };
+        let target = $out;
+        *target = [0; LANES];
+        for pass in 0..1 + u32::from($packed) {
+            $(let $row: &Row = &row!(i => $row[i] >> (16 * pass) & keep);)*
+            let mut result: Row = [0; LANES];
+            let $out = &mut result;
+            $body;
+            each_merged(target, &result, 16 * pass);
+        }
+    }};
 }
 
-fn join(low: &Row, high: &Row, out: &mut Row) {
+#[inline(always)]
+fn each_merged(target: &mut Row, result: &Row, shift: u32) {
     for lane in 0..LANES {
-        out[lane] = low[lane] | high[lane] << 16;
+        target[lane] |= result[lane] << shift;
     }
+}
+
+#[inline(never)]
+fn exact1(op: Float1, mode: FloatMode, a: &Row, out: &mut Row) {
+    each!(out, i => float1(op, mode, u64::from(a[i])) as u32);
+}
+
+#[inline(never)]
+fn exact2(op: Float2, mode: FloatMode, a: &Row, b: &Row, out: &mut Row) {
+    each!(out, i => float2(op, mode, u64::from(a[i]), u64::from(b[i])) as u32);
+}
+
+#[inline(never)]
+fn exact3(mode: FloatMode, a: &Row, b: &Row, c: &Row, out: &mut Row) {
+    each!(out, i => fma(mode, u64::from(a[i]), u64::from(b[i]), u64::from(c[i])) as u32);
 }
 
 /// One operand of at most 32 bits.
+#[inline(always)]
 pub fn row1(op: Float1, mode: FloatMode, packed: bool, a: &Row, out: &mut Row) {
-    if packed {
-        let (low, high) = halves(a);
-        let (mut x, mut y) = ([0; LANES], [0; LANES]);
-        row1(op, mode, false, &low, &mut x);
-        row1(op, mode, false, &high, &mut y);
-        return join(&x, &y, out);
-    }
-    if mode.ty == FloatType::F32 && mode.is_nearest() {
+    // Signs need no rounding.
+    let sign = mode.ty.format().zero(true) as u32;
+    if mode.ty == FloatType::F32 {
         match (op, mode.ftz) {
-            (Float1::Sqrt, false) => return each(out, |i| result::<false>(operand::<false>(a[i]).sqrt())),
-            (Float1::Sqrt, true) => return each(out, |i| result::<true>(operand::<true>(a[i]).sqrt())),
-            (Float1::Rcp, false) => return each(out, |i| result::<false>(1.0 / operand::<false>(a[i]))),
-            (Float1::Rcp, true) => return each(out, |i| result::<true>(1.0 / operand::<true>(a[i]))),
-            (Float1::Abs | Float1::Neg, _) => {}
-        }
-    }
-    each(out, |i| float1(op, mode, u64::from(a[i])) as u32);
-}
-
-/// Two operands of at most 32 bits.
-pub fn row2(op: Float2, mode: FloatMode, packed: bool, a: &Row, b: &Row, out: &mut Row) {
-    if packed {
-        let ((a_low, a_high), (b_low, b_high)) = (halves(a), halves(b));
-        let (mut x, mut y) = ([0; LANES], [0; LANES]);
-        row2(op, mode, false, &a_low, &b_low, &mut x);
-        row2(op, mode, false, &a_high, &b_high, &mut y);
-        return join(&x, &y, out);
-    }
-    let done = match mode.ty {
-        _ if !mode.is_nearest() => false,
-        FloatType::F32 if mode.ftz => native2::<true>(op, a, b, out),
-        FloatType::F32 => native2::<false>(op, a, b, out),
-        FloatType::F16 | FloatType::Bf16 if !mode.ftz => narrow2(op, mode.ty, a, b, out),
-        _ => false,
-    };
-    if !done {
-        each(out, |i| float2(op, mode, u64::from(a[i]), u64::from(b[i])) as u32);
-    }
-}
-
-fn native_fma<const FTZ: bool>(a: &Row, b: &Row, c: &Row, out: &mut Row) {
-    let value = |bits: u32| f64::from(operand::<FTZ>(bits));
-    each(out, |i| result::<FTZ>(fma_odd(value(a[i]), value(b[i]), value(c[i])) as f32));
-}
-
-/// `a · b + c` of at most 32 bits, rounded once.
-pub fn row3(mode: FloatMode, packed: bool, a: &Row, b: &Row, c: &Row, out: &mut Row) {
-    if packed {
-        let ((a_low, a_high), (b_low, b_high), (c_low, c_high)) = (halves(a), halves(b), halves(c));
-        let (mut x, mut y) = ([0; LANES], [0; LANES]);
-        row3(mode, false, &a_low, &b_low, &c_low, &mut x);
-        row3(mode, false, &a_high, &b_high, &c_high, &mut y);
-        return join(&x, &y, out);
-    }
-    if mode.is_nearest() {
-        let half = |bits: u32| f64::from(f16_to_f32(bits));
-        let brain = |bits: u32| f64::from(bf16_to_f32(bits));
-        match (mode.ty, mode.ftz) {
-            (FloatType::F32, true) => return native_fma::<true>(a, b, c, out),
-            (FloatType::F32, false) => return native_fma::<false>(a, b, c, out),
-            (FloatType::F16, false) => {
-                return each(out, |i| f32_to_f16(narrow_odd(fma_odd(half(a[i]), half(b[i]), half(c[i])))));
+            (Float1::Abs, false) => return each!(out, i => a[i] & !sign),
+            (Float1::Abs, true) => return each!(out, i => flush(a[i]) & !sign),
+            (Float1::Neg, false) => return each!(out, i => a[i] ^ sign),
+            (Float1::Neg, true) => return each!(out, i => flush(a[i]) ^ sign),
+            (Float1::Sqrt, false) if mode.is_nearest() => {
+                return each!(out, i => result::<false>(operand::<false>(a[i]).sqrt()));
             }
-            (FloatType::Bf16, false) => {
-                return each(out, |i| f32_to_bf16(narrow_odd(fma_odd(brain(a[i]), brain(b[i]), brain(c[i])))));
+            (Float1::Sqrt, true) if mode.is_nearest() => {
+                return each!(out, i => result::<true>(operand::<true>(a[i]).sqrt()));
+            }
+            (Float1::Rcp, false) if mode.is_nearest() => {
+                return each!(out, i => result::<false>(1.0 / operand::<false>(a[i])));
+            }
+            (Float1::Rcp, true) if mode.is_nearest() => {
+                return each!(out, i => result::<true>(1.0 / operand::<true>(a[i])));
             }
             _ => {}
         }
     }
-    each(out, |i| fma(mode, u64::from(a[i]), u64::from(b[i]), u64::from(c[i])) as u32);
+    halves!(mode, packed, out, [a] => match op {
+        Float1::Abs if !mode.ftz => each!(out, i => a[i] & !sign),
+        Float1::Neg if !mode.ftz => each!(out, i => a[i] ^ sign),
+        _ => exact1(op, mode, a, out),
+    });
 }
 
+/// Two operands of at most 32 bits.
+#[inline(always)]
+pub fn row2(op: Float2, mode: FloatMode, packed: bool, a: &Row, b: &Row, out: &mut Row) {
+    if mode.ty == FloatType::F32 && mode.is_nearest() {
+        let done = if mode.ftz { native2::<true>(op, a, b, out) } else { native2::<false>(op, a, b, out) };
+        if done {
+            return;
+        }
+    }
+    halves!(mode, packed, out, [a b] => {
+        if !(mode.is_nearest() && !mode.ftz && narrow2(op, mode.ty, a, b, out)) {
+            exact2(op, mode, a, b, out);
+        }
+    });
+}
+
+#[inline(always)]
+fn native_fma<const FTZ: bool, const FMA: bool>(a: &Row, b: &Row, c: &Row, out: &mut Row) {
+    if FMA {
+        each!(out, i => result::<FTZ>(operand::<FTZ>(a[i]).mul_add(operand::<FTZ>(b[i]), operand::<FTZ>(c[i]))));
+        return;
+    }
+    each!(out, i => {
+        let [a, b, c] = [operand::<FTZ>(a[i]), operand::<FTZ>(b[i]), operand::<FTZ>(c[i])];
+        result::<FTZ>(fma_odd(f64::from(a), f64::from(b), f64::from(c)) as f32)
+    });
+}
+
+/// `a · b + c` of at most 32 bits, rounded once. `FMA` says that the host has the instruction; its results are the same.
+#[inline(always)]
+pub fn row3<const FMA: bool>(mode: FloatMode, packed: bool, a: &Row, b: &Row, c: &Row, out: &mut Row) {
+    if mode.ty == FloatType::F32 && mode.is_nearest() {
+        return if mode.ftz { native_fma::<true, FMA>(a, b, c, out) } else { native_fma::<false, FMA>(a, b, c, out) };
+    }
+    halves!(mode, packed, out, [a b c] => match mode.ty {
+        FloatType::F16 if mode.is_nearest() && !mode.ftz => {
+            each!(out, i => f32_to_f16(narrow_odd(fma_odd(f16_to_f64(a[i]), f16_to_f64(b[i]), f16_to_f64(c[i])))));
+        }
+        FloatType::Bf16 if mode.is_nearest() && !mode.ftz => {
+            each!(out, i => f32_to_bf16(narrow_odd(fma_odd(bf16_to_f64(a[i]), bf16_to_f64(b[i]), bf16_to_f64(c[i])))));
+        }
+        _ => exact3(mode, a, b, c, out),
+    });
+}
+
+#[inline(always)]
+fn f16_to_f64(bits: u32) -> f64 {
+    f64::from(f16_to_f32(bits))
+}
+
+#[inline(always)]
+fn bf16_to_f64(bits: u32) -> f64 {
+    f64::from(bf16_to_f32(bits))
+}
+
+#[inline(always)]
 fn wide_result(value: f64) -> u64 {
     if value.is_nan() { crate::num::format::F64.nan } else { value.to_bits() }
 }
 
 /// One f64 operand.
+#[inline(always)]
 pub fn wide1(op: Float1, mode: FloatMode, a: &Wide, out: &mut Wide) {
     for lane in 0..LANES {
         out[lane] = match op {
@@ -253,90 +305,150 @@ pub fn wide1(op: Float1, mode: FloatMode, a: &Wide, out: &mut Wide) {
 }
 
 /// Two f64 operands.
+#[inline(always)]
 pub fn wide2(op: Float2, mode: FloatMode, a: &Wide, b: &Wide, out: &mut Wide) {
-    let native = |out: &mut Wide, f: fn(f64, f64) -> f64| {
-        for lane in 0..LANES {
-            out[lane] = wide_result(f(f64::from_bits(a[lane]), f64::from_bits(b[lane])));
-        }
-    };
-    match op {
-        Float2::Add if mode.is_nearest() => native(out, |x, y| x + y),
-        Float2::Sub if mode.is_nearest() => native(out, |x, y| x - y),
-        Float2::Mul if mode.is_nearest() => native(out, |x, y| x * y),
-        Float2::Div if mode.is_nearest() => native(out, |x, y| x / y),
-        _ => {
-            for lane in 0..LANES {
-                out[lane] = float2(op, mode, a[lane], b[lane]);
-            }
-        }
+    macro_rules! native {
+        ($op:tt) => {
+            each!(out, i => wide_result(f64::from_bits(a[i]) $op f64::from_bits(b[i])))
+        };
     }
+    match op {
+        Float2::Add if mode.is_nearest() => native!(+),
+        Float2::Sub if mode.is_nearest() => native!(-),
+        Float2::Mul if mode.is_nearest() => native!(*),
+        Float2::Div if mode.is_nearest() => native!(/),
+        _ => exact_wide2(op, mode, a, b, out),
+    }
+}
+
+#[inline(never)]
+fn exact_wide2(op: Float2, mode: FloatMode, a: &Wide, b: &Wide, out: &mut Wide) {
+    each!(out, i => float2(op, mode, a[i], b[i]));
 }
 
 /// f64 `a · b + c`, rounded once.
-pub fn wide3(mode: FloatMode, a: &Wide, b: &Wide, c: &Wide, out: &mut Wide) {
-    for lane in 0..LANES {
-        out[lane] = if mode.is_nearest() {
-            wide_result(f64::from_bits(a[lane]).mul_add(f64::from_bits(b[lane]), f64::from_bits(c[lane])))
-        } else {
-            fma(mode, a[lane], b[lane], c[lane])
-        };
+#[inline(always)]
+pub fn wide3<const FMA: bool>(mode: FloatMode, a: &Wide, b: &Wide, c: &Wide, out: &mut Wide) {
+    if !mode.is_nearest() {
+        return exact_wide3(mode, a, b, c, out);
     }
+    // Without the host's instruction this is a library call, exact as well.
+    each!(out, i => wide_result(f64::from_bits(a[i]).mul_add(f64::from_bits(b[i]), f64::from_bits(c[i]))));
+}
+
+#[inline(never)]
+fn exact_wide3(mode: FloatMode, a: &Wide, b: &Wide, c: &Wide, out: &mut Wide) {
+    each!(out, i => fma(mode, a[i], b[i], c[i]));
 }
 
 /// Comparison of at most 32 bits.
+#[inline(always)]
 pub fn compare_row(op: FloatCompare, ty: FloatType, ftz: bool, a: &Row, b: &Row) -> Mask {
-    let value = |bits: u32| match ty {
-        FloatType::F16 => f16_to_f32(bits),
-        FloatType::Bf16 => bf16_to_f32(bits),
-        _ => f32::from_bits(if ftz { flush(bits) } else { bits }),
+    let (x, y) = match (ty, ftz) {
+        (FloatType::F32, false) => return compare_f32(op, a, b),
+        (FloatType::F32, true) => (row!(i => flush(a[i])), row!(i => flush(b[i]))),
+        (FloatType::F16, false) => (row!(i => f16_to_f32(a[i]).to_bits()), row!(i => f16_to_f32(b[i]).to_bits())),
+        (FloatType::Bf16, false) => (row!(i => a[i] << 16), row!(i => b[i] << 16)),
+        _ => return exact_compare(op, ty, ftz, a, b),
     };
-    let simple = |f: &dyn Fn(f32, f32) -> bool| mask_of(|i| f(value(a[i]), value(b[i])));
-    if ftz && ty != FloatType::F32 {
-        return mask_of(|i| compare(op, ty, ftz, u64::from(a[i]), u64::from(b[i])));
-    }
-    match op {
-        FloatCompare::Lt => mask_of(|i| value(a[i]) < value(b[i])),
-        FloatCompare::Gt => mask_of(|i| value(a[i]) > value(b[i])),
-        FloatCompare::Le => simple(&|x, y| x <= y),
-        FloatCompare::Ge => simple(&|x, y| x >= y),
-        FloatCompare::Eq => simple(&|x, y| x == y),
-        FloatCompare::Neu => simple(&|x, y| x != y),
-        _ => mask_of(|i| compare(op, ty, ftz, u64::from(a[i]), u64::from(b[i]))),
-    }
+    compare_f32(op, &x, &y)
+}
+
+#[inline(never)]
+fn exact_compare(op: FloatCompare, ty: FloatType, ftz: bool, a: &Row, b: &Row) -> Mask {
+    mask!(i => compare(op, ty, ftz, u64::from(a[i]), u64::from(b[i])))
+}
+
+/// Which of the relations less, equal, greater and unordered make a comparison true.
+fn relations(op: FloatCompare) -> [Mask; 4] {
+    let [less, equal, greater, unordered] = match op {
+        FloatCompare::Eq => [0, 1, 0, 0],
+        FloatCompare::Ne => [1, 0, 1, 0],
+        FloatCompare::Lt => [1, 0, 0, 0],
+        FloatCompare::Le => [1, 1, 0, 0],
+        FloatCompare::Gt => [0, 0, 1, 0],
+        FloatCompare::Ge => [0, 1, 1, 0],
+        FloatCompare::Equ => [0, 1, 0, 1],
+        FloatCompare::Neu => [1, 0, 1, 1],
+        FloatCompare::Ltu => [1, 0, 0, 1],
+        FloatCompare::Leu => [1, 1, 0, 1],
+        FloatCompare::Gtu => [0, 0, 1, 1],
+        FloatCompare::Geu => [0, 1, 1, 1],
+        FloatCompare::Num => [1, 1, 1, 0],
+        FloatCompare::Nan => [0, 0, 0, 1],
+    };
+    [less, equal, greater, unordered].map(|yes: u32| 0u32.wrapping_sub(yes))
+}
+
+/// Rows of f32, in one body for all operations.
+#[inline(always)]
+fn compare_f32(op: FloatCompare, a: &Row, b: &Row) -> Mask {
+    let less = mask!(i => f32::from_bits(a[i]) < f32::from_bits(b[i]));
+    let equal = mask!(i => f32::from_bits(a[i]) == f32::from_bits(b[i]));
+    let greater = mask!(i => f32::from_bits(a[i]) > f32::from_bits(b[i]));
+    let [l, e, g, u] = relations(op);
+    (less & l) | (equal & e) | (greater & g) | (!(less | equal | greater) & u)
 }
 
 /// Comparison of f64.
+#[inline(always)]
 pub fn compare_wide(op: FloatCompare, a: &Wide, b: &Wide) -> Mask {
-    mask_of(|i| compare(op, FloatType::F64, false, a[i], b[i]))
+    let less = mask!(i => f64::from_bits(a[i]) < f64::from_bits(b[i]));
+    let equal = mask!(i => f64::from_bits(a[i]) == f64::from_bits(b[i]));
+    let greater = mask!(i => f64::from_bits(a[i]) > f64::from_bits(b[i]));
+    let [l, e, g, u] = relations(op);
+    (less & l) | (equal & e) | (greater & g) | (!(less | equal | greater) & u)
 }
 
 /// An approximate function of at most 32 bits.
+#[inline(always)]
 pub fn approx_row(op: Approx, mode: FloatMode, packed: bool, perturb: Option<u64>, a: &Row, out: &mut Row) {
-    if packed {
-        let (low, high) = halves(a);
-        let (mut x, mut y) = ([0; LANES], [0; LANES]);
-        approx_row(op, mode, false, perturb, &low, &mut x);
-        approx_row(op, mode, false, perturb, &high, &mut y);
-        return join(&x, &y, out);
-    }
     if mode.ty == FloatType::F32 && mode.is_nearest() && perturb.is_none() {
-        let run = |out: &mut Row, f: fn(f64) -> f64| {
-            if mode.ftz {
-                each(out, |i| result::<true>(f(f64::from(operand::<true>(a[i]))) as f32));
-            } else {
-                each(out, |i| result::<false>(f(f64::from(operand::<false>(a[i]))) as f32));
-            }
+        let flushed;
+        let a = if mode.ftz {
+            flushed = row!(i => flush(a[i]));
+            &flushed
+        } else {
+            a
         };
-        return match op {
-            Approx::Rcp => run(out, |x| 1.0 / x),
-            Approx::Sqrt => run(out, f64::sqrt),
-            Approx::Rsqrt => run(out, |x| 1.0 / x.sqrt()),
-            Approx::Ex2 => run(out, f64::exp2),
-            Approx::Lg2 => run(out, f64::log2),
-            Approx::Sin => run(out, f64::sin),
-            Approx::Cos => run(out, f64::cos),
-            Approx::Tanh => run(out, f64::tanh),
+        let x: [f32; LANES] = row!(i => f32::from_bits(a[i]));
+        let value: [f32; LANES] = match op {
+            // The quotient and the root of f32 numbers in f64, rounded to f32, are those of f32: 53 ≥ 2·24 + 2 bits.
+            Approx::Rcp => row!(i => 1.0 / x[i]),
+            Approx::Sqrt => row!(i => x[i].sqrt()),
+            Approx::Rsqrt => row!(i => (1.0 / f64::from(x[i]).sqrt()) as f32),
+            Approx::Ex2 => row!(i => exp2(f64::from(x[i])) as f32),
+            Approx::Lg2 => row!(i => log2(f64::from(x[i])) as f32),
+            Approx::Sin | Approx::Cos | Approx::Tanh => return exact_approx(op, mode, packed, perturb, a, out),
         };
+        if mode.ftz {
+            each!(out, i => result::<true>(value[i]));
+        } else {
+            each!(out, i => result::<false>(value[i]));
+        }
+        return;
     }
-    each(out, |i| approx(op, mode, u64::from(a[i]), perturb) as u32);
+    exact_approx(op, mode, packed, perturb, a, out);
+}
+
+/// `div.approx`, `div.full` of f32, round to nearest: see [`crate::num::approx::div`]. A quotient of f32 numbers in f64, rounded to f32, is that
+/// of f32.
+#[inline(always)]
+pub fn div_approx(mode: FloatMode, full_range: bool, a: &Row, b: &Row, out: &mut Row) {
+    let limit = if full_range { u32::MAX } else { 0x7e80_0000 };
+    each!(out, i => {
+        let (a, b) = if mode.ftz { (flush(a[i]), flush(b[i])) } else { (a[i], b[i]) };
+        let (x, y) = (f32::from_bits(a), f32::from_bits(b));
+        let magnitude = b & 0x7fff_ffff;
+        // Divisors above 2^126: a zero, or NaN for an infinite dividend.
+        let huge = (magnitude > limit) & (magnitude < 0x7f80_0000);
+        let zero = 0.0 * x * y.signum();
+        let quotient = if huge { zero } else { x / y };
+        if mode.ftz { result::<true>(quotient) } else { result::<false>(quotient) }
+    });
+}
+
+#[inline(never)]
+fn exact_approx(op: Approx, mode: FloatMode, packed: bool, perturb: Option<u64>, a: &Row, out: &mut Row) {
+    halves!(mode, packed, out, [a] => each!(out, i => approx(op, mode, u64::from(a[i]), perturb) as u32));
 }

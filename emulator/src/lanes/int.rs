@@ -1,7 +1,7 @@
 //! Integer, logic and shift instructions (PTX manual 9.7.1, 9.7.2, 9.7.8), as the meaning for one lane and as rows.
 //! A 16-bit value lives zero-extended in 32 bits.
 
-use super::{LANES, Mask, Row, Wide, mask_of};
+use super::{LANES, Mask, Row, Wide};
 
 /// Width of an integer instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,7 +124,7 @@ pub enum IntCompare {
 macro_rules! width {
     ($d:tt $module:ident, $u:ty, $s:ty, $wide:ty, $swide:ty, $bits:literal, $row:ty) => {
         pub(crate) mod $module {
-            use super::{Int1, Int2, IntCompare, LANES, Mask, mask_of};
+            use super::{Int1, Int2, IntCompare, LANES, Mask};
 
             type Cell = $row;
             const BITS: u32 = $bits;
@@ -191,30 +191,12 @@ macro_rules! width {
                 }) as Cell
             }
 
-            /// The meaning for one lane.
-            #[inline(always)]
-            pub fn compare(op: IntCompare, a: Cell, b: Cell) -> bool {
-                let (x, y) = (a as $u, b as $u);
-                let (p, q) = (x as $s, y as $s);
-                match op {
-                    IntCompare::Eq => x == y,
-                    IntCompare::Ne => x != y,
-                    IntCompare::LtU => x < y,
-                    IntCompare::LeU => x <= y,
-                    IntCompare::GtU => x > y,
-                    IntCompare::GeU => x >= y,
-                    IntCompare::LtS => p < q,
-                    IntCompare::LeS => p <= q,
-                    IntCompare::GtS => p > q,
-                    IntCompare::GeS => p >= q,
-                }
-            }
-
             #[inline(always)]
             fn each1(a: &[Cell; LANES], out: &mut [Cell; LANES], f: impl Fn(Cell) -> Cell) {
                 for lane in 0..LANES {
                     out[lane] = f(a[lane]);
                 }
+                crate::lanes::apart();
             }
 
             #[inline(always)]
@@ -222,9 +204,11 @@ macro_rules! width {
                 for lane in 0..LANES {
                     out[lane] = f(a[lane], b[lane]);
                 }
+                crate::lanes::apart();
             }
 
             /// The row.
+            #[inline(always)]
             pub fn row1(op: Int1, a: &[Cell; LANES], out: &mut [Cell; LANES]) {
                 // One loop an operation: the scalar function folds to a single case in each.
                 macro_rules! cases {
@@ -238,6 +222,7 @@ macro_rules! width {
             }
 
             /// The row.
+            #[inline(always)]
             pub fn row2(op: Int2, a: &[Cell; LANES], b: &[Cell; LANES], out: &mut [Cell; LANES]) {
                 macro_rules! cases {
                     ($d($op:pat => $value:expr),* $d(,)?) => { match op { $d($op => each2(a, b, out, |x, y| int2($value, x, y)),)* } };
@@ -253,12 +238,31 @@ macro_rules! width {
                 }
             }
 
-            /// The row of results as a mask.
+            /// The row of results as a mask. One body for all operations: a `match` with a loop in each arm compiles to worse code.
+            #[inline(always)]
             pub fn compare_row(op: IntCompare, a: &[Cell; LANES], b: &[Cell; LANES]) -> Mask {
-                macro_rules! cases {
-                    ($d($op:ident)*) => { match op { $d(IntCompare::$op => mask_of(|i| compare(IntCompare::$op, a[i], b[i])),)* } };
+                let (lower, equal, signed, not) = match op {
+                    IntCompare::Eq => (false, true, false, 0),
+                    IntCompare::Ne => (false, true, false, Mask::MAX),
+                    IntCompare::LtU => (true, false, false, 0),
+                    IntCompare::GeU => (true, false, false, Mask::MAX),
+                    IntCompare::LeU => (true, true, false, 0),
+                    IntCompare::GtU => (true, true, false, Mask::MAX),
+                    IntCompare::LtS => (true, false, true, 0),
+                    IntCompare::GeS => (true, false, true, Mask::MAX),
+                    IntCompare::LeS => (true, true, true, 0),
+                    IntCompare::GtS => (true, true, true, Mask::MAX),
+                };
+                // Flipping the top bit makes the signed order that of unsigned numbers.
+                let flip: $u = if signed { 0 } else { 1 << (BITS - 1) };
+                let mut result = 0;
+                if lower {
+                    result = mask!(i => ((a[i] as $u ^ flip) as $s) < (b[i] as $u ^ flip) as $s);
                 }
-                cases! { Eq Ne LtU LeU GtU GeU LtS LeS GtS GeS }
+                if equal {
+                    result |= mask!(i => a[i] as $u == b[i] as $u);
+                }
+                result ^ not
             }
         }
     };
@@ -269,92 +273,88 @@ width!($ w32, u32, i32, u64, i64, 32, u32);
 width!($ w64, u64, i64, u128, i128, 64, u64);
 
 /// One operand, 16 or 32 bits.
+#[inline(always)]
 pub fn row1(op: Int1, width: Width, a: &Row, out: &mut Row) {
     if width == Width::W16 { w16::row1(op, a, out) } else { w32::row1(op, a, out) }
 }
 
 /// Two operands, 16 or 32 bits.
+#[inline(always)]
 pub fn row2(op: Int2, width: Width, a: &Row, b: &Row, out: &mut Row) {
     if width == Width::W16 { w16::row2(op, a, b, out) } else { w32::row2(op, a, b, out) }
 }
 
 /// One operand of 64 bits; counts fit the low half.
+#[inline(always)]
 pub fn wide1(op: Int1, a: &Wide, out: &mut Wide) {
     w64::row1(op, a, out);
 }
 
 /// Two operands of 64 bits; shift amounts are zero-extended.
+#[inline(always)]
 pub fn wide2(op: Int2, a: &Wide, b: &Wide, out: &mut Wide) {
     w64::row2(op, a, b, out);
 }
 
 /// Comparison of 16 or 32 bits.
+#[inline(always)]
 pub fn compare(op: IntCompare, width: Width, a: &Row, b: &Row) -> Mask {
     if width == Width::W16 { w16::compare_row(op, a, b) } else { w32::compare_row(op, a, b) }
 }
 
 /// Comparison of 64 bits.
+#[inline(always)]
 pub fn compare_wide(op: IntCompare, a: &Wide, b: &Wide) -> Mask {
     w64::compare_row(op, a, b)
 }
 
 /// `a · b + c` of 16 or 32 bits, low half.
+#[inline(always)]
 pub fn mad(width: Width, a: &Row, b: &Row, c: &Row, out: &mut Row) {
     let keep = if width == Width::W16 { 0xffff } else { u32::MAX };
-    for i in 0..LANES {
-        out[i] = a[i].wrapping_mul(b[i]).wrapping_add(c[i]) & keep;
-    }
+    each!(out, i => a[i].wrapping_mul(b[i]).wrapping_add(c[i]) & keep);
 }
 
 /// `a · b + c` of 64 bits, low half.
+#[inline(always)]
 pub fn mad_wide_low(a: &Wide, b: &Wide, c: &Wide, out: &mut Wide) {
-    for i in 0..LANES {
-        out[i] = a[i].wrapping_mul(b[i]).wrapping_add(c[i]);
-    }
+    each!(out, i => a[i].wrapping_mul(b[i]).wrapping_add(c[i]));
 }
 
 /// The full 64-bit product of 32-bit operands (`mul.wide`).
+#[inline(always)]
 pub fn mul_wide(signed: bool, a: &Row, b: &Row, out: &mut Wide) {
     if signed {
-        for i in 0..LANES {
-            out[i] = (i64::from(a[i] as i32) * i64::from(b[i] as i32)) as u64;
-        }
+        each!(out, i => (i64::from(a[i] as i32) * i64::from(b[i] as i32)) as u64);
     } else {
-        for i in 0..LANES {
-            out[i] = u64::from(a[i]) * u64::from(b[i]);
-        }
+        each!(out, i => u64::from(a[i]) * u64::from(b[i]));
     }
 }
 
 /// The full 32-bit product of 16-bit operands.
+#[inline(always)]
 pub fn mul_wide16(signed: bool, a: &Row, b: &Row, out: &mut Row) {
-    for i in 0..LANES {
-        out[i] = if signed {
-            (i32::from(a[i] as u16 as i16) * i32::from(b[i] as u16 as i16)) as u32
-        } else {
-            (a[i] & 0xffff).wrapping_mul(b[i] & 0xffff)
-        };
-    }
+    each!(out, i => if signed {
+        (i32::from(a[i] as u16 as i16) * i32::from(b[i] as u16 as i16)) as u32
+    } else {
+        (a[i] & 0xffff).wrapping_mul(b[i] & 0xffff)
+    });
 }
 
 /// Every bit is the entry of `table` at the index `a b c` (`lop3`).
 #[inline(always)]
 pub fn lop3(table: u8, a: u32, b: u32, c: u32) -> u32 {
-    let mut result = 0;
-    for index in 0..8u32 {
-        if table >> index & 1 == 1 {
-            let pick = |v: u32, bit: u32| if index >> bit & 1 == 1 { v } else { !v };
-            result |= pick(a, 2) & pick(b, 1) & pick(c, 0);
-        }
-    }
-    result
+    let entry = |index: u32| 0u32.wrapping_sub(u32::from(table) >> index & 1);
+    // A tree of choices: c picks between neighbouring entries, b between pairs, a between halves.
+    let by_c = |index: u32| entry(index) ^ (c & (entry(index) ^ entry(index + 1)));
+    let by_b = |index: u32| by_c(index) ^ (b & (by_c(index) ^ by_c(index + 2)));
+    by_b(0) ^ (a & (by_b(0) ^ by_b(4)))
 }
 
 /// [`lop3`] in every lane.
+#[inline(always)]
 pub fn lop3_row(table: u8, a: &Row, b: &Row, c: &Row, out: &mut Row) {
-    for i in 0..LANES {
-        out[i] = lop3(table, a[i], b[i], c[i]);
-    }
+    each!(out, i => lop3(table, a[i], b[i], c[i]));
 }
 
 /// Byte selection of `prmt` (PTX manual 9.7.9.7).

@@ -1,6 +1,39 @@
 //! Lanes: what a warp's 32 lanes compute together, as operations on rows. A row is an array, the loops are plain, and the compiler turns
 //! them into vector code. Each row function equals its scalar meaning (`num`, and `int::scalar` for integers) in every lane; tests
-//! compare the two. Nothing here knows about registers, masks or memory, so that a faster body can be chosen at run time.
+//! compare the two. Nothing here knows about registers, masks or memory.
+
+// Macros and not functions of closures: a closure may end up as a function of its own, compiled without the host's features.
+
+/// A row from an expression of the lane.
+macro_rules! row {
+    ($lane:ident => $value:expr) => {{
+        let mut row = [Default::default(); $crate::lanes::LANES];
+        for ($lane, value) in row.iter_mut().enumerate() {
+            *value = $value;
+        }
+        row
+    }};
+}
+/// Sets every lane of a row.
+macro_rules! each {
+    ($out:ident, $lane:ident => $value:expr) => {{
+        for ($lane, value) in $out.iter_mut().enumerate() {
+            *value = $value;
+        }
+        $crate::lanes::apart();
+    }};
+}
+/// A mask from a test of every lane.
+macro_rules! mask {
+    ($lane:ident => $test:expr) => {{
+        let mut mask: $crate::lanes::Mask = 0;
+        for $lane in 0..$crate::lanes::LANES {
+            mask |= u32::from($test) << $lane;
+        }
+        mask
+    }};
+}
+pub(crate) use {each, mask, row};
 
 pub mod float;
 pub mod int;
@@ -15,7 +48,14 @@ pub type Wide = [u64; LANES];
 /// One bit per lane.
 pub type Mask = u32;
 
+/// Keeps the compiler from joining the last stores of several arms of a `match` behind it, which would split their vectors. Costs nothing.
+#[inline(always)]
+pub fn apart() {
+    std::hint::black_box(());
+}
+
 /// The lanes of a mask, lowest first.
+#[inline(always)]
 pub fn lanes(mask: Mask) -> impl Iterator<Item = usize> {
     let mut rest = mask;
     std::iter::from_fn(move || {
@@ -25,22 +65,12 @@ pub fn lanes(mask: Mask) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A mask from a test of every lane.
-#[inline(always)]
-pub fn mask_of(test: impl Fn(usize) -> bool) -> Mask {
-    let mut mask = 0;
-    for lane in 0..LANES {
-        mask |= u32::from(test(lane)) << lane;
-    }
-    mask
-}
-
 /// Copies the lanes of `mask`.
 #[inline(always)]
 pub fn blend<T: Copy>(to: &mut [T; LANES], from: &[T; LANES], mask: Mask) {
     if mask == Mask::MAX {
         *to = *from;
-        return;
+        return apart();
     }
     for lane in 0..LANES {
         to[lane] = if mask >> lane & 1 == 1 { from[lane] } else { to[lane] };

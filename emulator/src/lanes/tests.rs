@@ -392,8 +392,10 @@ fn float_rows() {
                         assert_eq!(out[lane], expected, "{op:?} {mode:?} {:#x} {:#x}", a[lane], b[lane]);
                     }
                 }
-                let mut out = [0; LANES];
-                float::row3(mode, false, &x, &y, &z, &mut out);
+                let (mut out, mut host) = ([0; LANES], [0; LANES]);
+                float::row3::<false>(mode, false, &x, &y, &z, &mut out);
+                float::row3::<true>(mode, false, &x, &y, &z, &mut host);
+                assert_eq!(out, host, "{mode:?}");
                 for lane in 0..LANES {
                     let expected = fma(mode, a[lane], b[lane], u64::from(z[lane])) as u32;
                     assert_eq!(out[lane], expected, "fma {mode:?} {:#x} {:#x} {:#x}", a[lane], b[lane], z[lane]);
@@ -420,8 +422,10 @@ fn random_fused_rows() {
                     ^ (bits.next() & 1) << (format.bits() - 1);
                 (x[lane], y[lane], z[lane]) = (a as u32, b as u32, (near & mask) as u32);
             }
-            let mut out = [0; LANES];
-            float::row3(mode, false, &x, &y, &z, &mut out);
+            let (mut out, mut host) = ([0; LANES], [0; LANES]);
+            float::row3::<false>(mode, false, &x, &y, &z, &mut out);
+            float::row3::<true>(mode, false, &x, &y, &z, &mut host);
+            assert_eq!(out, host, "{ty:?}");
             for lane in 0..LANES {
                 let [a, b, c] = [x[lane], y[lane], z[lane]].map(u64::from);
                 assert_eq!(u64::from(out[lane]), fma(mode, a, b, c), "{ty:?} {a:#x} {b:#x} {c:#x}");
@@ -439,7 +443,7 @@ fn packed_rows_are_two_rows() {
         let (a, b, c) = (row(&mut bits), row(&mut bits), row(&mut bits));
         let (mut sum, mut fused) = ([0; LANES], [0; LANES]);
         float::row2(Float2::Add, mode, true, &a, &b, &mut sum);
-        float::row3(mode, true, &a, &b, &c, &mut fused);
+        float::row3::<false>(mode, true, &a, &b, &c, &mut fused);
         for lane in 0..LANES {
             for shift in [0, 16] {
                 let half = |v: u32| u64::from(v >> shift & 0xffff);
@@ -486,6 +490,23 @@ fn one_operand_rows() {
 }
 
 #[test]
+fn quotient_rows() {
+    for (a, b) in pairs(&samples(FloatType::F32.format(), 400, 17)) {
+        for ftz in [false, true] {
+            let mode = FloatMode { ftz, ..FloatMode::plain(FloatType::F32) };
+            for full in [false, true] {
+                let mut out = [0; LANES];
+                float::div_approx(mode, full, &narrow(&a), &narrow(&b), &mut out);
+                for lane in 0..LANES {
+                    let expected = crate::num::approx::div(mode, full, a[lane], b[lane], None);
+                    assert_eq!(u64::from(out[lane]), expected, "{mode:?} {full} {:#x} {:#x}", a[lane], b[lane]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn double_rows() {
     for (a, b) in pairs(&samples(FloatType::F64.format(), 60, 9)) {
         for mode in
@@ -505,7 +526,7 @@ fn double_rows() {
                 }
             }
             let mut out = [0; LANES];
-            float::wide3(mode, &a, &b, &a, &mut out);
+            float::wide3::<false>(mode, &a, &b, &a, &mut out);
             for lane in 0..LANES {
                 assert_eq!(out[lane], fma(mode, a[lane], b[lane], a[lane]));
             }

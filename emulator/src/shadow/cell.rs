@@ -1,4 +1,7 @@
-//! Accesses to words, split into bytes where lanes touch parts of a word (every store of two-byte results does).
+//! Accesses to the words of a memory, split into bytes where lanes touch parts of a word.
+//!
+//! A word has its last plain write and the last plain read since then, each packed into 64 bits so that a warp's row of words is compared and
+//! replaced by vector code. What does not fit (reads by several warps, atomic operations, bytes of their own) stands beside it.
 
 use super::clock::Clocks;
 
@@ -62,181 +65,312 @@ pub struct Conflict {
     pub pc: u32,
 }
 
-/// Accesses of some lanes of a warp in one epoch.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    kind: AccessKind,
-    warp: u32,
-    epoch: u32,
-    lanes: u32,
-    pc: u32,
+/// Accesses of one or more lanes of a warp in one epoch. From the top: epoch, whether the two halves of the word belong to two lanes,
+/// instruction, warp, a lane, another lane (the same one if there is no other). 0 is nobody.
+type Entry = u64;
+
+const EPOCH: u32 = 38;
+const HALVES: Entry = 1 << 37;
+const PC: u32 = 15;
+const WARP: u32 = 10;
+const LANE: u32 = 5;
+/// What two accesses share that one thread does in one epoch.
+const IDENTITY: Entry = !(((1 << 22) - 1) << PC);
+/// What two accesses share that one warp does in one epoch.
+const SAME_WARP: Entry = !((1 << EPOCH) - 1) | 31 << WARP;
+/// The last epoch that fits; see [`Clocks::next_epoch`].
+pub const LAST_EPOCH: u32 = (1 << 25) - 1;
+
+#[inline(always)]
+fn entry(who: Who, other: u32) -> Entry {
+    u64::from(who.epoch) << EPOCH
+        | u64::from(who.pc) << PC
+        | u64::from(who.warp) << WARP
+        | u64::from(who.lane) << LANE
+        | u64::from(other)
 }
 
-const NOBODY: Entry = Entry { kind: AccessKind::Read, warp: 0, epoch: 0, lanes: 0, pc: 0 };
-
-impl Entry {
-    fn ordered(&self, clocks: &Clocks, who: Who) -> bool {
-        self.epoch == 0
-            || clocks.ordered(who.warp as usize, self.warp as usize, self.epoch)
-            || (self.warp == who.warp && self.lanes == 1 << who.lane)
-    }
-
-    fn conflict(&self, who: Who) -> Conflict {
-        let others = if self.warp == who.warp { self.lanes & !(1 << who.lane) } else { self.lanes };
-        Conflict { kind: self.kind, warp: self.warp, lane: others.trailing_zeros() & 31, pc: self.pc }
-    }
+#[inline(always)]
+fn epoch(e: Entry) -> u32 {
+    (e >> EPOCH) as u32
+}
+#[inline(always)]
+fn warp(e: Entry) -> u32 {
+    (e >> WARP & 31) as u32
+}
+#[inline(always)]
+fn lane(e: Entry) -> u32 {
+    (e >> LANE & 31) as u32
+}
+#[inline(always)]
+fn other(e: Entry) -> u32 {
+    (e & 31) as u32
+}
+fn pc(e: Entry) -> u32 {
+    (e >> PC) as u32 & ((1 << 22) - 1)
 }
 
-/// Accesses since, and including, the last plain write.
-#[derive(Clone, Copy, Debug)]
+/// Entries below this are ordered before what the warp does now, whoever they are of.
+#[inline(always)]
+fn bound(clocks: &Clocks, warp: u32) -> Entry {
+    (u64::from(clocks.floor(warp as usize)) + 1) << EPOCH
+}
+
+fn ordered(e: Entry, clocks: &Clocks, who: Who) -> bool {
+    e == 0
+        || clocks.ordered(who.warp as usize, warp(e) as usize, epoch(e))
+        || (warp(e) == who.warp && lane(e) == who.lane && other(e) == who.lane)
+}
+
+fn conflict(e: Entry, kind: AccessKind, who: Who) -> Conflict {
+    let named = if warp(e) == who.warp && lane(e) == who.lane { other(e) } else { lane(e) };
+    Conflict { kind, warp: warp(e), lane: named, pc: pc(e) }
+}
+
+/// Everything about a byte, or about a word whose bytes are alike.
+#[derive(Clone, Debug, Default)]
 struct Cell {
     write: Entry,
     read: Entry,
-    /// Index plus one of further entries, or 0.
-    more: u32,
-    /// Index plus one of the four byte cells that replace this one, or 0.
-    split: u32,
+    /// Further reads and atomic operations, at most one a warp and kind.
+    more: Vec<(AccessKind, Entry)>,
 }
 
-const EMPTY: Cell = Cell { write: NOBODY, read: NOBODY, more: 0, split: 0 };
+impl Cell {
+    fn access(&mut self, clocks: &Clocks, kind: AccessKind, who: Who) -> Option<Conflict> {
+        let check = |old: AccessKind, e: Entry| {
+            (kind.conflicts(old) && !ordered(e, clocks, who)).then(|| conflict(e, old, who))
+        };
+        let found = check(AccessKind::Write, self.write)
+            .or_else(|| check(AccessKind::Read, self.read))
+            .or_else(|| self.more.iter().find_map(|(old, e)| check(*old, *e)));
+        let new = entry(who, who.lane);
+        match kind {
+            AccessKind::Write => *self = Cell { write: new, ..Cell::default() },
+            AccessKind::Read if (self.read ^ new) & SAME_WARP == 0 => self.read = merged(self.read, who),
+            AccessKind::Read => {
+                // A read that is ordered before this one needs no memory of its own.
+                if self.read != 0 && !clocks.ordered(who.warp as usize, warp(self.read) as usize, epoch(self.read)) {
+                    self.add(AccessKind::Read, self.read);
+                }
+                self.read = new;
+            }
+            AccessKind::Atomic | AccessKind::StrongRead => self.add(kind, new),
+        }
+        found
+    }
+
+    fn add(&mut self, kind: AccessKind, new: Entry) {
+        match self.more.iter_mut().find(|(old, e)| *old == kind && warp(*e) == warp(new)) {
+            Some((_, old)) if (*old ^ new) & SAME_WARP == 0 => {
+                let who = Who { warp: warp(new), lane: lane(new), epoch: epoch(new), pc: pc(new) };
+                *old = merged(*old, who);
+            }
+            // What is ordered after a later epoch of a warp is ordered after its earlier ones.
+            Some((_, old)) => *old = new,
+            None => self.more.push((kind, new)),
+        }
+    }
+
+    /// The part that concerns one half of the word.
+    fn half(&self, high: bool) -> Cell {
+        let part = |e: Entry| {
+            if e & HALVES == 0 {
+                return e;
+            }
+            let of = u64::from(if high { other(e) } else { lane(e) });
+            e & !(HALVES | 31 << LANE | 31) | of << LANE | of
+        };
+        Cell { write: part(self.write), read: part(self.read), more: self.more.clone() }
+    }
+}
+
+/// Adds a lane to the entry of its warp and epoch.
+#[inline(always)]
+fn merged(old: Entry, who: Who) -> Entry {
+    let kept = if lane(old) == who.lane { other(old) } else { who.lane };
+    entry(Who { lane: lane(old), ..who }, kept)
+}
+
+/// What a word has beyond its two entries.
+#[derive(Debug)]
+enum Detail {
+    Word(Cell),
+    Bytes(Box<[Cell; 4]>),
+}
 
 /// A table of words.
 #[derive(Debug, Default)]
 pub struct Cells {
-    cells: Vec<Cell>,
-    bytes: Vec<[Cell; 4]>,
-    lists: Lists,
-}
-
-/// Lists of entries beyond the first, at most one per warp and kind.
-#[derive(Debug, Default)]
-struct Lists {
-    lists: Vec<Vec<Entry>>,
+    writes: Vec<Entry>,
+    reads: Vec<Entry>,
+    /// Index plus one of a detail, which then holds everything about the word, or 0.
+    detail: Vec<u32>,
+    details: Vec<Detail>,
     free: Vec<u32>,
 }
 
-impl Lists {
-    fn add(&mut self, at: &mut u32, entry: Entry) {
-        if entry.epoch == 0 {
-            return;
-        }
-        if *at == 0 {
-            *at = self.free.pop().unwrap_or_else(|| {
-                self.lists.push(Vec::new());
-                self.lists.len() as u32
-            });
-        }
-        let list = &mut self.lists[*at as usize - 1];
-        match list.iter_mut().find(|e| e.warp == entry.warp && e.kind == entry.kind) {
-            Some(same) if same.epoch == entry.epoch => {
-                same.lanes |= entry.lanes;
-                same.pc = entry.pc;
-            }
-            // What is ordered after a later epoch of a warp is ordered after its earlier ones.
-            Some(older) => *older = entry,
-            None => list.push(entry),
-        }
-    }
-
-    fn drop(&mut self, at: &mut u32) {
-        if *at != 0 {
-            self.lists[*at as usize - 1].clear();
-            self.free.push(*at);
-            *at = 0;
-        }
-    }
-
-    fn copy(&mut self, at: u32) -> u32 {
-        let mut new = 0;
-        if at != 0 {
-            for entry in self.lists[at as usize - 1].clone() {
-                self.add(&mut new, entry);
-            }
-        }
-        new
-    }
-}
-
-impl Cell {
-    fn access(&mut self, lists: &mut Lists, clocks: &Clocks, kind: AccessKind, who: Who) -> Option<Conflict> {
-        let check = |entry: &Entry| {
-            (entry.epoch != 0 && kind.conflicts(entry.kind) && !entry.ordered(clocks, who)).then(|| entry.conflict(who))
-        };
-        let mut conflict = check(&self.write).or_else(|| check(&self.read));
-        if conflict.is_none() && self.more != 0 {
-            conflict = lists.lists[self.more as usize - 1].iter().find_map(check);
-        }
-        let entry = Entry { kind, warp: who.warp, epoch: who.epoch, lanes: 1 << who.lane, pc: who.pc };
-        match kind {
-            AccessKind::Write => {
-                self.write = entry;
-                self.read = NOBODY;
-                lists.drop(&mut self.more);
-            }
-            AccessKind::Read => {
-                let before = self.read;
-                if before.warp == who.warp && before.epoch == who.epoch {
-                    self.read.lanes |= entry.lanes;
-                    self.read.pc = who.pc;
-                } else {
-                    // A read that is ordered before this one needs no memory of its own.
-                    if before.epoch != 0 && !clocks.ordered(who.warp as usize, before.warp as usize, before.epoch) {
-                        lists.add(&mut self.more, before);
-                    }
-                    self.read = entry;
-                }
-            }
-            AccessKind::Atomic | AccessKind::StrongRead => lists.add(&mut self.more, entry),
-        }
-        conflict
-    }
+/// Consecutive words.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// The first one.
+    pub first: usize,
+    /// How many.
+    pub count: usize,
+    /// Log2 of the bytes that a lane accesses: at least 1; at 1 the words are whole, shared by pairs of lanes.
+    pub shift: u32,
 }
 
 impl Cells {
     /// Forgets everything and makes room for this many words.
     pub fn reset(&mut self, words: usize) {
-        self.cells.clear();
-        self.cells.resize(words, EMPTY);
-        self.bytes.clear();
-        self.lists.lists.clear();
-        self.lists.free.clear();
+        for table in [&mut self.writes, &mut self.reads] {
+            table.clear();
+            table.resize(words, 0);
+        }
+        self.detail.clear();
+        self.detail.resize(words, 0);
+        self.details.clear();
+        self.free.clear();
     }
 
     /// Adds words that nobody accessed and returns the index of the first.
     pub fn grow(&mut self, words: usize) -> usize {
-        let first = self.cells.len();
-        self.cells.resize(first + words, EMPTY);
+        let first = self.writes.len();
+        self.writes.resize(first + words, 0);
+        self.reads.resize(first + words, 0);
+        self.detail.resize(first + words, 0);
         first
     }
 
-    /// Records an access to the bytes of `mask` (4 bits) of a word, and returns an earlier access that it races with.
-    #[inline]
-    pub fn access(&mut self, clocks: &Clocks, word: usize, mask: u8, kind: AccessKind, who: Who) -> Option<Conflict> {
-        let cell = &mut self.cells[word];
-        if cell.split == 0 && mask == 0xf {
-            return cell.access(&mut self.lists, clocks, kind, who);
+    /// Records an access of consecutive lanes, from `who.lane` on, to consecutive words, if none of them has a detail and nothing unordered
+    /// stands in any; otherwise it changes nothing, and the lanes go one by one.
+    #[inline(always)]
+    pub fn access_words(&mut self, clocks: &Clocks, words: Words, kind: AccessKind, who: Who) -> bool {
+        let Words { first, count, shift } = words;
+        let end = first + count;
+        if !matches!(kind, AccessKind::Read | AccessKind::Write) || count > 128 || end > self.writes.len() {
+            return false;
         }
-        self.access_bytes(clocks, word, mask, kind, who)
+        if self.details.len() != self.free.len() && self.detail[first..end].iter().any(|detail| *detail != 0) {
+            return false;
+        }
+        let bound = bound(clocks, who.warp);
+        let base = entry(Who { lane: 0, ..who }, 0);
+        let (writes, reads) = (&mut self.writes[first..end], &mut self.reads[first..end]);
+        // Lanes in both fields; two lanes share a word of halves.
+        macro_rules! go {
+            ($new:expr) => {{
+                let mut unordered = false;
+                for (k, (write, read)) in writes.iter().zip(reads.iter()).enumerate() {
+                    let new: Entry = base + $new(k as u64);
+                    let fine = |old: Entry| (old < bound) | ((old ^ new) & IDENTITY == 0);
+                    unordered |= !(fine(*write) & fine(*read));
+                }
+                if unordered {
+                    return false;
+                }
+                if kind == AccessKind::Write {
+                    for (k, write) in writes.iter_mut().enumerate() {
+                        *write = base + $new(k as u64);
+                    }
+                    reads.fill(0);
+                } else {
+                    for (k, read) in reads.iter_mut().enumerate() {
+                        *read = base + $new(k as u64);
+                    }
+                }
+            }};
+        }
+        let start = u64::from(who.lane);
+        match shift {
+            1 => go!(|k: u64| HALVES + (start + 2 * k) * 33 + 1),
+            2 => go!(|k: u64| (start + k) * 33),
+            _ => go!(|k: u64| (start + (k >> (shift - 2))) * 33),
+        }
+        true
     }
 
-    fn access_bytes(&mut self, clocks: &Clocks, word: usize, mask: u8, kind: AccessKind, who: Who) -> Option<Conflict> {
-        let cell = &mut self.cells[word];
-        if cell.split == 0 {
-            let mut parts = [*cell; 4];
-            for part in &mut parts[1..] {
-                part.more = self.lists.copy(cell.more);
+    /// Records an access to the bytes of `mask` (4 bits) of a word, and returns an earlier access that it races with.
+    #[inline(always)]
+    pub fn access(&mut self, clocks: &Clocks, word: usize, mask: u8, kind: AccessKind, who: Who) -> Option<Conflict> {
+        if mask == 0xf && self.detail[word] == 0 {
+            let (write, read) = (self.writes[word], self.reads[word]);
+            let (new, bound) = (entry(who, who.lane), bound(clocks, who.warp));
+            let fine = |old: Entry| old < bound || (old ^ new) & IDENTITY == 0;
+            if kind == AccessKind::Read && fine(write) {
+                if read < bound {
+                    self.reads[word] = new;
+                    return None;
+                }
+                if (read ^ new) & SAME_WARP == 0 && read & HALVES == 0 {
+                    self.reads[word] = merged(read, who);
+                    return None;
+                }
             }
-            self.bytes.push(parts);
-            *cell = Cell { split: self.bytes.len() as u32, ..EMPTY };
-        }
-        let parts = &mut self.bytes[cell.split as usize - 1];
-        let mut conflict = None;
-        for (byte, part) in parts.iter_mut().enumerate() {
-            if mask >> byte & 1 == 1 {
-                let found = part.access(&mut self.lists, clocks, kind, who);
-                conflict = conflict.or(found);
+            if kind == AccessKind::Write && fine(write) && fine(read) {
+                self.writes[word] = new;
+                self.reads[word] = 0;
+                return None;
             }
         }
-        conflict
+        self.access_detail(clocks, word, mask, kind, who)
+    }
+
+    #[inline(never)]
+    fn access_detail(
+        &mut self,
+        clocks: &Clocks,
+        word: usize,
+        mask: u8,
+        kind: AccessKind,
+        who: Who,
+    ) -> Option<Conflict> {
+        let whole = Cell { write: self.writes[word], read: self.reads[word], more: Vec::new() };
+        let halves = (whole.write | whole.read) & HALVES != 0;
+        let mut detail = match self.detail[word] {
+            0 if mask == 0xf && !halves => Detail::Word(whole),
+            0 => Detail::Bytes(Box::new([0, 1, 2, 3].map(|byte| whole.half(byte >= 2)))),
+            at => std::mem::replace(&mut self.details[at as usize - 1], Detail::Word(Cell::default())),
+        };
+        if let (Detail::Word(cell), true) = (&detail, mask != 0xf) {
+            detail = Detail::Bytes(Box::new([0; 4].map(|_| cell.clone())));
+        }
+        let mut found = None;
+        let simple = match &mut detail {
+            Detail::Word(cell) => {
+                found = cell.access(clocks, kind, who);
+                cell.more.is_empty().then_some((cell.write, cell.read))
+            }
+            Detail::Bytes(cells) => {
+                for (byte, cell) in cells.iter_mut().enumerate() {
+                    if mask >> byte & 1 == 1 {
+                        let conflict = cell.access(clocks, kind, who);
+                        found = found.or(conflict);
+                    }
+                }
+                // A write of the whole word makes its bytes alike again.
+                (kind == AccessKind::Write && mask == 0xf).then_some((entry(who, who.lane), 0))
+            }
+        };
+        let at = &mut self.detail[word];
+        match simple {
+            Some((write, read)) => {
+                (self.writes[word], self.reads[word]) = (write, read);
+                if *at != 0 {
+                    self.free.push(std::mem::take(at));
+                }
+            }
+            None => {
+                if *at == 0 {
+                    *at = self.free.pop().unwrap_or_else(|| {
+                        self.details.push(Detail::Word(Cell::default()));
+                        self.details.len() as u32
+                    });
+                }
+                self.details[*at as usize - 1] = detail;
+            }
+        }
+        found
     }
 }

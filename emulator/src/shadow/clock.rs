@@ -1,13 +1,17 @@
 //! Vector clocks of a CTA's warps.
 
+use super::cell::LAST_EPOCH;
+
 /// The epochs of each warp, and how far each warp knows the others.
 #[derive(Debug, Default)]
 pub struct Clocks {
     warps: usize,
     /// Current epoch of each warp, from 1.
     epoch: Vec<u32>,
-    /// `known[w · warps + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now.
+    /// `known[w · warps + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now; of w itself the one before its own.
     known: Vec<u32>,
+    /// The last epoch up to which everything that any warp did is ordered before what this warp does now.
+    floor: Vec<u32>,
 }
 
 impl Clocks {
@@ -18,6 +22,8 @@ impl Clocks {
         self.epoch.resize(warps, 1);
         self.known.clear();
         self.known.resize(warps * warps, 0);
+        self.floor.clear();
+        self.floor.resize(warps, 0);
     }
 
     /// The warp's current epoch.
@@ -26,15 +32,34 @@ impl Clocks {
         self.epoch[warp]
     }
 
-    /// Whether what `warp` did in `epoch` is ordered before what warp `me` does now; between lanes of one warp see [`Clocks::same`].
+    /// The last epoch up to which everything that any warp did is ordered before what this warp does now.
     #[inline(always)]
-    pub fn ordered(&self, me: usize, warp: usize, epoch: u32) -> bool {
-        if me == warp { epoch < self.epoch[me] } else { epoch <= self.known[me * self.warps + warp] }
+    pub fn floor(&self, warp: usize) -> u32 {
+        self.floor[warp]
     }
 
-    /// Ends the warp's epoch: its earlier accesses are ordered before the later ones of all its lanes.
+    /// Whether what `warp` did in `epoch` is ordered before what warp `me` does now; inside one epoch, lanes of a warp are not ordered.
+    #[inline(always)]
+    pub fn ordered(&self, me: usize, warp: usize, epoch: u32) -> bool {
+        if epoch <= self.floor[me] {
+            return true;
+        }
+        epoch <= self.known[me * self.warps + warp]
+    }
+
+    /// Ends the warp's epoch: its earlier accesses are ordered before the later ones of all its lanes. After [`LAST_EPOCH`] of them, which take
+    /// minutes, everything counts as ordered.
     pub fn next_epoch(&mut self, warp: usize) {
-        self.epoch[warp] = self.epoch[warp].saturating_add(1);
+        self.epoch[warp] = (self.epoch[warp] + 1).min(LAST_EPOCH);
+        self.settle(warp);
+    }
+
+    fn settle(&mut self, warp: usize) {
+        let own = self.epoch[warp];
+        let row = &mut self.known[warp * self.warps..][..self.warps];
+        row[warp] = own - 1;
+        let floor = row.iter().fold(u32::MAX, |least, known| least.min(*known));
+        self.floor[warp] = if own == LAST_EPOCH { LAST_EPOCH } else { floor };
     }
 
     /// Adds all that the warp knows and did to `clock`, and ends its epoch.
@@ -54,5 +79,6 @@ impl Clocks {
         for (known, other) in row.iter_mut().zip(clock) {
             *known = (*known).max(*other);
         }
+        self.settle(warp);
     }
 }

@@ -11,27 +11,27 @@ const SHARDS: u64 = 64;
 const LINES_PER_PAGE: u64 = 32;
 const KINDS: [AccessKind; 3] = [AccessKind::Read, AccessKind::Write, AccessKind::Atomic];
 
-/// Bytes that one CTA, and no other, accessed in one way.
+/// The CTA of bytes that several accessed in one way, which belong to none of them.
+const SEVERAL: u64 = u64::MAX;
+
+/// Bytes of a line that one CTA, and no other, accessed in one way, or that several did.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    cta: u64,
-    kind: u8,
     mask: u128,
+    cta: u64,
     site: Site,
-    synchronises: bool,
+    /// Index plus one of the next entry of the line, or 0.
     next: u32,
+    kind: u8,
+    synchronises: bool,
 }
 
-/// Entries of a line, and the bytes that several CTAs read, or accessed atomically, which belong to no entry.
-#[derive(Clone, Copy, Debug, Default)]
-struct Line {
-    head: u32,
-    many: [u128; 3],
-}
+/// Index plus one of the first entry of a line, or 0.
+type Head = u32;
 
 #[derive(Debug, Default)]
 struct Shard {
-    pages: BTreeMap<u64, Box<[Line; LINES_PER_PAGE as usize]>>,
+    pages: BTreeMap<u64, Box<[Head; LINES_PER_PAGE as usize]>>,
     entries: Vec<Entry>,
 }
 
@@ -65,92 +65,100 @@ impl Default for Cross {
 }
 
 impl Cross {
-    /// Adds what a CTA did to a line and returns the first race with another CTA. `synchronises` says that the CTA used fences or
-    /// acquire/release operations beyond its own scope; two such CTAs are taken to be ordered.
-    pub fn merge(&self, cta: u64, synchronises: bool, used: &LineUse) -> Option<CrossConflict> {
-        let page = used.line / LINES_PER_PAGE;
-        let shard = &self.shards[(page % SHARDS) as usize];
-        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let Shard { pages, entries } = &mut *shard;
-        let line = &mut pages.entry(page).or_insert_with(|| Box::new([Line::default(); LINES_PER_PAGE as usize]))
-            [(used.line % LINES_PER_PAGE) as usize];
-        let mut conflict = None;
-        for (kind, mask) in used.masks.iter().enumerate() {
-            if *mask != 0 {
-                let found = line.check(entries, cta, synchronises, used, kind, *mask);
-                conflict = conflict.or(found);
+    /// Adds what a CTA did to its lines, given in the order of addresses, and returns the races with other CTAs, the first one a line.
+    /// `synchronises` says that the CTA used fences or acquire/release operations beyond its own scope; two such CTAs are taken to be ordered.
+    pub fn merge<'u>(
+        &self,
+        cta: u64,
+        synchronises: bool,
+        uses: impl Iterator<Item = &'u LineUse>,
+    ) -> Vec<CrossConflict> {
+        let mut conflicts = Vec::new();
+        let mut uses = uses.peekable();
+        while let Some(first) = uses.peek() {
+            // Lines of one page at a time.
+            let page = first.line / LINES_PER_PAGE;
+            let shard = &self.shards[(page % SHARDS) as usize];
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let Shard { pages, entries } = &mut *shard;
+            let lines = pages.entry(page).or_insert_with(|| Box::new([0; LINES_PER_PAGE as usize]));
+            while let Some(used) = uses.next_if(|used| used.line / LINES_PER_PAGE == page) {
+                let head = &mut lines[(used.line % LINES_PER_PAGE) as usize];
+                if *head != 0 {
+                    let found = used.masks.iter().enumerate().find_map(|(kind, mask)| {
+                        if *mask == 0 { None } else { check(entries, *head, cta, synchronises, used, kind, *mask) }
+                    });
+                    conflicts.extend(found);
+                }
+                for (kind, mask) in used.masks.iter().enumerate() {
+                    if *mask != 0 {
+                        add(entries, head, cta, synchronises, used.sites[kind], kind, *mask);
+                    }
+                }
             }
         }
-        for (kind, mask) in used.masks.iter().enumerate() {
-            if *mask != 0 {
-                line.add(entries, cta, synchronises, used.sites[kind], kind, *mask);
-            }
-        }
-        conflict
+        conflicts
     }
 }
 
-impl Line {
-    fn check(
-        &self,
-        entries: &[Entry],
-        cta: u64,
-        synchronises: bool,
-        used: &LineUse,
-        kind: usize,
-        mask: u128,
-    ) -> Option<CrossConflict> {
-        let report = |overlap: u128, other: usize, other_site: Site, other_cta: Option<u64>| CrossConflict {
-            address: used.line * LINE + u64::from(overlap.trailing_zeros()),
-            kind: KINDS[kind],
-            site: used.sites[kind],
-            other: KINDS[other],
-            other_site,
-            other_cta,
-        };
-        let mut at = self.head;
-        while at != 0 {
-            let entry = entries[at as usize - 1];
-            let overlap = entry.mask & mask;
-            let races = entry.cta != cta && KINDS[kind].conflicts(KINDS[usize::from(entry.kind)]);
-            if overlap != 0 && races && !(synchronises && entry.synchronises) {
-                return Some(report(overlap, usize::from(entry.kind), entry.site, Some(entry.cta)));
-            }
-            at = entry.next;
+/// The first race of an access with the entries of its line.
+fn check(
+    entries: &[Entry],
+    head: Head,
+    cta: u64,
+    synchronises: bool,
+    used: &LineUse,
+    kind: usize,
+    mask: u128,
+) -> Option<CrossConflict> {
+    let mut at = head;
+    while at != 0 {
+        let entry = entries[at as usize - 1];
+        let overlap = entry.mask & mask;
+        let races = entry.cta != cta && KINDS[kind].conflicts(KINDS[usize::from(entry.kind)]);
+        if overlap != 0 && races && !(synchronises && entry.synchronises) {
+            return Some(CrossConflict {
+                address: used.line * LINE + u64::from(overlap.trailing_zeros()),
+                kind: KINDS[kind],
+                site: used.sites[kind],
+                other: KINDS[usize::from(entry.kind)],
+                other_site: entry.site,
+                other_cta: (entry.cta != SEVERAL).then_some(entry.cta),
+            });
         }
-        if synchronises {
-            return None;
-        }
-        (0..3).find_map(|other| {
-            let overlap = self.many[other] & mask;
-            (overlap != 0 && KINDS[kind].conflicts(KINDS[other])).then(|| report(overlap, other, Site::default(), None))
-        })
+        at = entry.next;
     }
+    None
+}
 
-    fn add(&mut self, entries: &mut Vec<Entry>, cta: u64, synchronises: bool, site: Site, kind: usize, mask: u128) {
-        let mut mask = mask & !self.many[kind];
-        let mut at = self.head;
-        while at != 0 && mask != 0 {
-            let entry = &mut entries[at as usize - 1];
-            at = entry.next;
-            if usize::from(entry.kind) != kind {
-                continue;
-            }
-            if entry.cta == cta {
-                entry.mask |= mask;
-                return;
-            }
-            let shared = entry.mask & mask;
-            mask &= !shared;
-            // Two writers are a race already; the first one stays. Readers merge.
-            if KINDS[kind] != AccessKind::Write {
-                entry.mask &= !shared;
-                self.many[kind] |= shared;
-            }
+fn add(entries: &mut Vec<Entry>, head: &mut Head, cta: u64, synchronises: bool, site: Site, kind: usize, mask: u128) {
+    let mut mask = mask;
+    let mut several = 0;
+    let mut at = *head;
+    while at != 0 {
+        let entry = &mut entries[at as usize - 1];
+        at = entry.next;
+        if usize::from(entry.kind) != kind {
+            continue;
         }
-        if mask != 0 {
-            entries.push(Entry { cta, kind: kind as u8, mask, site, synchronises, next: self.head });
-            self.head = entries.len() as u32;
+        if entry.cta == cta {
+            entry.mask |= mask;
+            return;
+        }
+        let shared = entry.mask & mask;
+        mask &= !shared;
+        // Two writers are a race already; the first one stays. Readers merge.
+        if entry.cta != SEVERAL && KINDS[kind] != AccessKind::Write {
+            entry.mask &= !shared;
+            several |= shared;
         }
     }
+    let mut push = |cta, mask: u128, synchronises| {
+        if mask != 0 {
+            entries.push(Entry { mask, cta, site, next: *head, kind: kind as u8, synchronises });
+            *head = entries.len() as u32;
+        }
+    };
+    push(cta, mask, synchronises);
+    push(SEVERAL, several, true);
 }

@@ -22,25 +22,31 @@ pub struct Run {
     pub shift: u32,
 }
 
+/// 0 lanes: nothing.
 #[derive(Clone, Copy, Debug)]
 struct Summary {
-    kind: AccessKind,
-    warp: u32,
-    epoch: u32,
-    pc: u32,
     /// Bytes of the line.
     mask: u128,
+    epoch: u32,
+    pc: u32,
+    kind: AccessKind,
+    warp: u8,
+    shift: u8,
     /// Lane of the line's first byte, which may be before lane 0.
-    lane: i32,
-    shift: u32,
+    lane: i16,
 }
+
+const NOTHING: Summary = Summary { mask: 0, epoch: 0, pc: 0, kind: AccessKind::Read, warp: 0, shift: 0, lane: 0 };
 
 impl Summary {
     fn lane_of(&self, byte: u32) -> u32 {
-        (self.lane + (byte >> self.shift) as i32).clamp(0, 31) as u32
+        (i32::from(self.lane) + (byte >> self.shift) as i32).clamp(0, 31) as u32
     }
     fn same_lanes(&self, other: &Summary) -> bool {
         self.lane == other.lane && self.shift == other.shift
+    }
+    fn same_warp(&self, other: &Summary) -> bool {
+        self.warp == other.warp && self.epoch == other.epoch
     }
 }
 
@@ -48,9 +54,9 @@ impl Summary {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Site {
     /// Warp.
-    pub warp: u32,
+    pub warp: u8,
     /// Lane.
-    pub lane: u32,
+    pub lane: u8,
     /// Instruction.
     pub pc: u32,
 }
@@ -70,10 +76,11 @@ pub struct LineUse {
 
 #[derive(Debug)]
 struct Line {
-    summaries: [Option<Summary>; SUMMARIES],
+    used: LineUse,
+    /// Those with a mask, in front.
+    summaries: [Summary; SUMMARIES],
     /// Index plus one of the first of 32 cells.
     cells: u32,
-    used: LineUse,
 }
 
 /// A race inside the CTA.
@@ -94,6 +101,8 @@ pub struct Lines {
     slots: Vec<u32>,
     lines: Vec<Line>,
     cells: Cells,
+    /// Room for the order of lines.
+    order: Vec<u32>,
 }
 
 /// How a kind counts towards other CTAs.
@@ -114,9 +123,12 @@ impl Lines {
         self.cells.reset(0);
     }
 
-    /// What the CTA did, line by line in the order of first access.
-    pub fn uses(&self) -> impl Iterator<Item = &LineUse> {
-        self.lines.iter().map(|line| &line.used)
+    /// What the CTA did, line by line in the order of addresses.
+    pub fn uses(&mut self) -> impl Iterator<Item = &LineUse> {
+        self.order.clear();
+        self.order.extend(0..self.lines.len() as u32);
+        self.order.sort_unstable_by_key(|index| self.lines[*index as usize].used.line);
+        self.order.iter().map(|index| &self.lines[*index as usize].used)
     }
 
     fn find(&mut self, line: u64) -> usize {
@@ -128,11 +140,8 @@ impl Lines {
         loop {
             match self.slots[at] {
                 0 => {
-                    self.lines.push(Line {
-                        summaries: [None; SUMMARIES],
-                        cells: 0,
-                        used: LineUse { line, ..LineUse::default() },
-                    });
+                    let used = LineUse { line, ..LineUse::default() };
+                    self.lines.push(Line { used, summaries: [NOTHING; SUMMARIES], cells: 0 });
                     self.slots[at] = self.lines.len() as u32;
                     return self.lines.len() - 1;
                 }
@@ -176,13 +185,25 @@ impl Lines {
             let mask = (if length == 128 { u128::MAX } else { (1u128 << length) - 1 }) << first;
             // Runs are aligned to their elements, so that a lane never straddles two lines.
             let lane = run.lane as i32 - ((run.address as i64 - (number * LINE) as i64) >> run.shift) as i32;
-            let new = Summary { kind, warp: who.warp, epoch: who.epoch, pc: who.pc, mask, lane, shift: run.shift };
+            let new = Summary {
+                mask,
+                epoch: who.epoch,
+                pc: who.pc,
+                kind,
+                warp: who.warp as u8,
+                shift: run.shift as u8,
+                lane: lane as i16,
+            };
             let index = self.find(number);
-            let found = self.add(clocks, index, new);
-            race = race.or(found);
+            if self.lines[index].summaries[0].mask == 0 && self.lines[index].cells == 0 {
+                self.lines[index].summaries[0] = new;
+            } else {
+                let found = self.add(clocks, index, new);
+                race = race.or(found);
+            }
             let used = &mut self.lines[index].used;
             used.masks[column(kind)] |= mask;
-            used.sites[column(kind)] = Site { warp: who.warp, lane: new.lane_of(first), pc: who.pc };
+            used.sites[column(kind)] = Site { warp: new.warp, lane: new.lane_of(first) as u8, pc: who.pc };
             if constant {
                 used.constant |= mask;
             }
@@ -201,28 +222,22 @@ impl Lines {
             return self.add_cells(clocks, index, new);
         }
         let mut conflict = None;
-        let mut room = None;
-        let mut detail = false;
-        let mut merged = false;
-        for (slot, entry) in line.summaries.iter_mut().enumerate() {
-            let Some(old) = entry else {
-                room = room.or(Some(slot));
-                continue;
-            };
+        let (mut detail, mut merged) = (false, false);
+        let mut at = 0;
+        while at < SUMMARIES && line.summaries[at].mask != 0 {
+            let old = &mut line.summaries[at];
             let overlap = old.mask & new.mask;
-            let ordered = clocks.ordered(new.warp as usize, old.warp as usize, old.epoch);
-            let own = old.warp == new.warp && old.epoch == new.epoch;
+            let ordered = clocks.ordered(usize::from(new.warp), usize::from(old.warp), old.epoch);
+            let own = old.same_warp(&new);
             if overlap != 0 && old.kind.conflicts(new.kind) && !ordered {
                 if own {
                     detail |= !old.same_lanes(&new);
                 } else if conflict.is_none() {
                     let byte = overlap.trailing_zeros();
-                    let other = Conflict { kind: old.kind, warp: old.warp, lane: old.lane_of(byte), pc: old.pc };
-                    conflict = Some(LineConflict {
-                        lane: new.lane_of(byte),
-                        address: line.used.line * LINE + u64::from(byte),
-                        other,
-                    });
+                    let (warp, lane) = (u32::from(old.warp), old.lane_of(byte));
+                    let other = Conflict { kind: old.kind, warp, lane, pc: old.pc };
+                    let address = line.used.line * LINE + u64::from(byte);
+                    conflict = Some(LineConflict { lane: new.lane_of(byte), address, other });
                 }
             }
             if own && old.kind == new.kind && old.same_lanes(&new) && !merged {
@@ -231,16 +246,18 @@ impl Lines {
                 merged = true;
             } else if ordered && old.mask & !new.mask == 0 && (new.kind == AccessKind::Write || old.kind == new.kind) {
                 // Whatever is ordered after the new access is ordered after this one.
-                *entry = None;
-                room = room.or(Some(slot));
+                line.summaries.copy_within(at + 1.., at);
+                line.summaries[SUMMARIES - 1] = NOTHING;
+                continue;
             }
+            at += 1;
         }
         if !detail {
             if merged {
                 return conflict;
             }
-            if let Some(slot) = room {
-                line.summaries[slot] = Some(new);
+            if at < SUMMARIES {
+                line.summaries[at] = new;
                 return conflict;
             }
         }
@@ -253,8 +270,8 @@ impl Lines {
     fn detail(&mut self, clocks: &Clocks, index: usize) {
         let first = self.cells.grow((LINE / 4) as usize);
         self.lines[index].cells = first as u32 + 1;
-        let summaries = std::mem::take(&mut self.lines[index].summaries);
-        for summary in summaries.into_iter().flatten() {
+        let summaries = std::mem::replace(&mut self.lines[index].summaries, [NOTHING; SUMMARIES]);
+        for summary in summaries.into_iter().filter(|summary| summary.mask != 0) {
             let _already_reported = self.add_cells(clocks, index, summary);
         }
     }
@@ -270,7 +287,7 @@ impl Lines {
                 let byte = 4 * word + rest.trailing_zeros();
                 let part = if new.shift >= 2 { rest } else { rest & (((1 << (1 << new.shift)) - 1) << (byte & 3)) };
                 rest &= !part;
-                let who = Who { warp: new.warp, lane: new.lane_of(byte), epoch: new.epoch, pc: new.pc };
+                let who = Who { warp: u32::from(new.warp), lane: new.lane_of(byte), epoch: new.epoch, pc: new.pc };
                 let found = self.cells.access(clocks, first + word as usize, part, new.kind, who);
                 if let (None, Some(other)) = (conflict, found) {
                     conflict = Some(LineConflict { lane: who.lane, address: base + u64::from(byte), other });
@@ -281,6 +298,7 @@ impl Lines {
     }
 }
 
+#[inline(always)]
 fn hash(line: u64) -> usize {
     (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }

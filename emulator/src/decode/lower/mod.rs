@@ -196,6 +196,7 @@ impl<'a> Lowering<'a> {
         kernel.local_bytes = self.local.next as u32;
         kernel.local_variables = self.local.named;
         self.slots.finish(&mut kernel);
+        super::pack::pack(&mut kernel);
         Ok(kernel)
     }
 

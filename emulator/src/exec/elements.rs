@@ -1,0 +1,296 @@
+//! Elements of 1, 2, 4 or 8 bytes in memories of words, and their way between a memory and the registers: the one walk over the lanes and
+//! elements of a load or store, whatever the state space.
+
+use super::Warp;
+use super::env::Env;
+use crate::decode::op::{Access, Slot};
+use crate::lanes::{Mask, Row, Wide, lanes};
+use crate::memory::device::Allocation;
+
+/// A memory that is read by words. Only local memory depends on the lane.
+pub(super) trait Words {
+    fn word(&self, lane: usize, index: usize) -> u32;
+}
+
+/// A memory that is written by words, or by the bits of a word.
+pub(super) trait WordsMut: Words {
+    fn set(&mut self, lane: usize, index: usize, value: u32, bits: u32);
+}
+
+impl Words for [u32] {
+    #[inline(always)]
+    fn word(&self, _lane: usize, index: usize) -> u32 {
+        self[index]
+    }
+}
+
+impl WordsMut for [u32] {
+    #[inline(always)]
+    fn set(&mut self, _lane: usize, index: usize, value: u32, bits: u32) {
+        let word = &mut self[index];
+        *word = (*word & !bits) | (value & bits);
+    }
+}
+
+impl Words for [Row] {
+    #[inline(always)]
+    fn word(&self, lane: usize, index: usize) -> u32 {
+        self[index][lane]
+    }
+}
+
+impl WordsMut for [Row] {
+    #[inline(always)]
+    fn set(&mut self, lane: usize, index: usize, value: u32, bits: u32) {
+        let word = &mut self[index][lane];
+        *word = (*word & !bits) | (value & bits);
+    }
+}
+
+impl Words for &Allocation {
+    #[inline(always)]
+    fn word(&self, _lane: usize, index: usize) -> u32 {
+        self.load(index)
+    }
+}
+
+impl WordsMut for &Allocation {
+    #[inline(always)]
+    fn set(&mut self, _lane: usize, index: usize, value: u32, bits: u32) {
+        self.store_bits(index, value, bits);
+    }
+}
+
+/// `bytes` (1, 2, 4 or 8) bytes at a byte address that they divide.
+#[inline(always)]
+pub(super) fn get<M: Words + ?Sized>(memory: &M, lane: usize, at: usize, bytes: u8) -> u64 {
+    let word = u64::from(memory.word(lane, at / 4));
+    match bytes {
+        8 => word | u64::from(memory.word(lane, at / 4 + 1)) << 32,
+        4 => word,
+        2 => word >> (8 * (at & 2)) & 0xffff,
+        _ => word >> (8 * (at & 3)) & 0xff,
+    }
+}
+
+/// Replaces them.
+#[inline(always)]
+pub(super) fn put<M: WordsMut + ?Sized>(memory: &mut M, lane: usize, at: usize, bytes: u8, value: u64) {
+    let word = value as u32;
+    match bytes {
+        8 => {
+            memory.set(lane, at / 4, word, u32::MAX);
+            memory.set(lane, at / 4 + 1, (value >> 32) as u32, u32::MAX);
+        }
+        4 => memory.set(lane, at / 4, word, u32::MAX),
+        2 => memory.set(lane, at / 4, word << (8 * (at & 2)), 0xffff << (8 * (at & 2))),
+        _ => memory.set(lane, at / 4, word << (8 * (at & 3)), 0xff << (8 * (at & 3))),
+    }
+}
+
+/// The bytes of a word, as four bits, that `bytes` bytes at `at` fill; all of both words for eight.
+#[inline(always)]
+pub(super) fn nibble(at: usize, bytes: u8) -> u8 {
+    match bytes {
+        4 | 8 => 0xf,
+        2 => 3 << (at & 2),
+        _ => 1 << (at & 3),
+    }
+}
+
+/// A value of this many bytes as its register holds it.
+#[inline(always)]
+pub(super) fn extend(value: u64, bytes: u8, signed: bool, slot: Slot) -> u64 {
+    if !signed {
+        return value;
+    }
+    let shift = 64 - 8 * u32::from(bytes);
+    let extended = ((value << shift) as i64 >> shift) as u64;
+    match slot {
+        Slot::Wide(_) => extended,
+        _ => extended & 0xffff_ffff,
+    }
+}
+
+impl Warp {
+    /// The registers of a load get what is at the lanes' addresses, less `base`, in `memory`.
+    #[inline(always)]
+    pub(super) fn read<M: Words + ?Sized>(
+        &mut self,
+        env: &Env<'_>,
+        access: &Access,
+        memory: &M,
+        (addresses, base): (&Wide, u64),
+        run: Mask,
+    ) {
+        // Compiled once for each size of an element.
+        match access.bytes {
+            4 => self.read_sized::<4, M>(env, access, memory, (addresses, base), run),
+            8 => self.read_sized::<8, M>(env, access, memory, (addresses, base), run),
+            2 => self.read_sized::<2, M>(env, access, memory, (addresses, base), run),
+            _ => self.read_sized::<1, M>(env, access, memory, (addresses, base), run),
+        }
+    }
+
+    #[inline(always)]
+    fn read_sized<const BYTES: u8, M: Words + ?Sized>(
+        &mut self,
+        env: &Env<'_>,
+        access: &Access,
+        memory: &M,
+        (addresses, base): (&Wide, u64),
+        run: Mask,
+    ) {
+        for n in 0..usize::from(access.count) {
+            let Some(slot) = env.cx.kernel.data[access.data as usize + n] else { continue };
+            let offset = (n * usize::from(BYTES)) as u64;
+            for lane in lanes(run) {
+                let at = (addresses[lane] - base + offset) as usize;
+                let value = extend(get(memory, lane, at, BYTES), BYTES, access.signed, slot);
+                self.put(slot, lane, value);
+            }
+        }
+    }
+
+    /// What the registers of a store hold goes to the lanes' addresses, less `base`, in `memory`. Of several lanes at one address the last one
+    /// stays.
+    #[inline(always)]
+    pub(super) fn write<M: WordsMut + ?Sized>(
+        &self,
+        env: &Env<'_>,
+        access: &Access,
+        memory: &mut M,
+        (addresses, base): (&Wide, u64),
+        run: Mask,
+    ) {
+        match access.bytes {
+            4 => self.write_sized::<4, M>(env, access, memory, (addresses, base), run),
+            8 => self.write_sized::<8, M>(env, access, memory, (addresses, base), run),
+            2 => self.write_sized::<2, M>(env, access, memory, (addresses, base), run),
+            _ => self.write_sized::<1, M>(env, access, memory, (addresses, base), run),
+        }
+    }
+
+    #[inline(always)]
+    fn write_sized<const BYTES: u8, M: WordsMut + ?Sized>(
+        &self,
+        env: &Env<'_>,
+        access: &Access,
+        memory: &mut M,
+        (addresses, base): (&Wide, u64),
+        run: Mask,
+    ) {
+        for n in 0..usize::from(access.count) {
+            let slot = env.cx.kernel.data[access.data as usize + n];
+            let offset = (n * usize::from(BYTES)) as u64;
+            for lane in lanes(run) {
+                let value = slot.map_or(0, |slot| self.get(slot, lane));
+                put(memory, lane, (addresses[lane] - base + offset) as usize, BYTES, value);
+            }
+        }
+    }
+
+    /// The value of element `n` of a store.
+    pub(super) fn stored(&self, env: &Env<'_>, access: &Access, n: usize, lane: usize) -> u64 {
+        let Some(slot) = env.cx.kernel.data[access.data as usize + n] else { return 0 };
+        self.get(slot, lane) & (u64::MAX >> (64 - 8 * u32::from(access.bytes)))
+    }
+
+    /// Whether a lane stores what the other side of a race has stored: to be asked before the store. Lanes of one store have stored nothing yet.
+    pub(super) fn same_value<M: Words + ?Sized>(
+        &self,
+        env: &Env<'_>,
+        access: &Access,
+        memory: &M,
+        (addresses, base): (&Wide, u64),
+        lane: usize,
+        same_store: Option<usize>,
+    ) -> bool {
+        (0..usize::from(access.count)).all(|n| {
+            let old = match same_store {
+                Some(other) if addresses[other] == addresses[lane] => self.stored(env, access, n, other),
+                _ => {
+                    let at = (addresses[lane] - base) as usize + n * usize::from(access.bytes);
+                    get(memory, lane, at, access.bytes)
+                }
+            };
+            old == self.stored(env, access, n, lane)
+        })
+    }
+
+    /// Copies a row to or from 32 consecutive words, when that is all a request does: its register.
+    #[inline(always)]
+    pub(super) fn one_row(env: &Env<'_>, access: &Access, run: Mask) -> Option<usize> {
+        match env.cx.kernel.data[access.data as usize] {
+            Some(Slot::Narrow(slot)) if access.bytes == 4 && access.count == 1 && run == Mask::MAX => {
+                Some(slot as usize)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How the addresses of a request lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pattern {
+    /// Least address.
+    pub least: u64,
+    /// Greatest address.
+    pub greatest: u64,
+    /// All bits that are set in any address.
+    pub bits: u64,
+    /// Lanes from `first` to `last` are all there and their accesses follow each other.
+    pub contiguous: bool,
+    pub first: u32,
+    pub last: u32,
+}
+
+impl Pattern {
+    #[inline(always)]
+    pub fn new(addresses: &Wide, run: Mask, total: u64) -> Pattern {
+        let (first, last) = (run.trailing_zeros() & 31, 31 - (run | 1).leading_zeros());
+        let start = addresses[first as usize];
+        if run == Mask::MAX {
+            let mut off = 0;
+            for (lane, address) in addresses.iter().enumerate() {
+                off |= address ^ start.wrapping_add(lane as u64 * total);
+            }
+            if off == 0 && start <= u64::MAX - 32 * total {
+                // Accesses are powers of two, so that these bits are right below a multiple of `total`.
+                return Pattern {
+                    least: start,
+                    greatest: start + 31 * total,
+                    bits: start,
+                    contiguous: true,
+                    first,
+                    last,
+                };
+            }
+        }
+        let (mut least, mut greatest, mut bits, mut off) = (start, start, 0, 0);
+        for (lane, address) in addresses.iter().enumerate() {
+            // Lanes that take no part look like the first one.
+            let there = run >> lane & 1 == 1;
+            let address = if there { *address } else { start };
+            least = least.min(address);
+            greatest = greatest.max(address);
+            bits |= address;
+            let expected = start.wrapping_add((lane as u64).wrapping_sub(u64::from(first)).wrapping_mul(total));
+            off |= if there { address ^ expected } else { 0 };
+        }
+        let whole = run.count_ones() == last - first + 1;
+        Pattern { least, greatest, bits, contiguous: off == 0 && whole && greatest >= least, first, last }
+    }
+
+    /// Whether every lane has the same address.
+    #[inline(always)]
+    pub fn is_uniform(&self) -> bool {
+        self.least == self.greatest
+    }
+
+    /// One past the last byte; the addresses must have been found to be inside something.
+    #[inline(always)]
+    pub fn end(&self, total: u64) -> u64 {
+        self.greatest + total
+    }
+}
