@@ -48,6 +48,9 @@ enum Command {
         /// Seed of the inputs and of the emulator's order of execution.
         #[arg(long, default_value_t = 0)]
         seed: u64,
+        /// Move the results of approximate instructions within their documented bounds, as the seed decides.
+        #[arg(long)]
+        perturb: bool,
         /// Print JSON; the format is described in docs/inspect-json.md.
         #[arg(long)]
         json: bool,
@@ -65,7 +68,9 @@ impl Args {
         match self.command {
             Command::Check { files } => check::check(&files),
             Command::Inspect { file, kernel, json } => inspect::inspect(&file, kernel.as_deref(), json),
-            Command::Run { file, kernel, dims, seed, json } => run::run(&file, &kernel, &dims, seed, json),
+            Command::Run { file, kernel, dims, seed, perturb, json } => {
+                run::run(&file, &kernel, &dims, (seed, perturb), json)
+            }
             Command::Explain { code } => explain::explain(code.as_deref()),
         }
     }

@@ -11,8 +11,8 @@ use crate::{Output, Status, inspect, sizes};
 /// Version of the JSON format.
 const FORMAT: u32 = 1;
 
-/// Runs a kernel.
-pub fn run(path: &str, name: &str, dims: &[String], seed: u64, as_json: bool) -> Output {
+/// Runs a kernel, with a seed, and approximate results moved within their bounds or not.
+pub fn run(path: &str, name: &str, dims: &[String], (seed, perturb): (u64, bool), as_json: bool) -> Output {
     let file = match SourceFile::read(path) {
         Ok(file) => file,
         Err(error) => return Output::usage(error),
@@ -25,7 +25,7 @@ pub fn run(path: &str, name: &str, dims: &[String], seed: u64, as_json: bool) ->
         Ok(values) => values,
         Err(error) => return Output::usage(error),
     };
-    let device = Device::emulator(EmulatorOptions::default().seed(seed));
+    let device = Device::emulator(EmulatorOptions::default().seed(seed).perturb(perturb));
     let outcome = match Trial::new(kernel, &values, seed, &device) {
         Ok(trial) => trial.run(&device),
         Err(error) => return Output::usage(error),

@@ -190,6 +190,7 @@ fn run_compares_with_the_reference() {
     );
     for arguments in [
         &["RowSum", "--dims", "M=100,N=33", "--seed", "5"][..],
+        &["RowSum", "--dims", "M=100,N=33", "--seed", "5", "--perturb"],
         &["RowSum", "--dims", "M=7", "--dims", "N=9,ld=20"],
         &["RowSum", "--dims", "M=0,N=4"],
         &["Half", "--dims", "P=100"],

@@ -42,6 +42,10 @@ impl Warp {
             }
             return Ok(());
         }
+        if let (true, Some(d)) = (pattern.is_uniform(), Warp::one_row(env, access, run)) {
+            self.narrow[d] = [allocation.load((pattern.least - allocation.base) as usize / 4); LANES];
+            return Ok(());
+        }
         self.read(env, access, &allocation, (addresses, allocation.base), run);
         Ok(())
     }

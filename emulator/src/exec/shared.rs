@@ -29,6 +29,10 @@ impl Warp {
             self.narrow[d].copy_from_slice(&env.shared[first..first + LANES]);
             return Ok(());
         }
+        if let (true, Some(d)) = (pattern.is_uniform(), Warp::one_row(env, access, run)) {
+            self.narrow[d] = [env.shared[pattern.least as usize / 4]; LANES];
+            return Ok(());
+        }
         self.read(env, access, &env.shared[..], (addresses, 0), run);
         Ok(())
     }
@@ -77,7 +81,8 @@ impl Warp {
         if words && !shape.looks() {
             initialised.fill(0xf);
         } else if !(words && initialised.iter().fold(0xf, |all, word| all & word) == 0xf) {
-            self.check_initialised(env, shape, addresses, run);
+            let lanes = if pattern.is_uniform() { 1 << pattern.first } else { run };
+            self.check_initialised(env, shape, addresses, lanes);
         }
         if !env.cx.options.sanitizers.races {
             return;
