@@ -25,13 +25,6 @@ pub enum TrialError {
         /// Bytes needed.
         bytes: u128,
     },
-    /// A parameter has a type that the host has no values of.
-    NoValues {
-        /// The parameter.
-        parameter: String,
-        /// Its type.
-        element: String,
-    },
     /// The runtime's refusal or failure.
     Runtime(Error),
 }
@@ -41,9 +34,6 @@ impl fmt::Display for TrialError {
         match self {
             Self::Sizes(error) => error.fmt(f),
             Self::TooLarge { bytes } => write!(f, "the tensors take {bytes} bytes; at most {MOST_BYTES} are tried"),
-            Self::NoValues { parameter, element } => {
-                write!(f, "`{parameter}`: the host has no values of type {element} to try")
-            }
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -122,28 +112,22 @@ impl<'k> Trial<'k> {
         let (mut values, mut traffic) = (Vec::new(), 0);
         let mut random = Random::new(seed);
         for (parameter, layout) in sizes_of {
-            let no_values = || TrialError::NoValues {
-                parameter: parameter.name.to_string(),
-                element: parameter.element.to_string(),
-            };
             match (&parameter.kind, layout) {
                 (ParameterKind::Tensor(tensor), Some(layout)) => {
                     let count = layout.elements as usize;
                     let size = parameter.element.bytes() as usize;
                     let contents = match tensor.role {
                         Role::Output => vec![FILLER; count * size],
-                        Role::Input | Role::InOut => {
-                            elements(parameter.element, count, &mut random).ok_or_else(no_values)?
-                        }
+                        Role::Input | Role::InOut => elements(parameter.element, count, &mut random),
                     };
                     let times = if tensor.role == Role::InOut { 2 } else { 1 };
                     traffic += layout.elements * size as u64 * times;
                     let place = (&*layout.shape, &*layout.strides);
-                    let host = host_type(parameter.element);
-                    values.push(Value::Tensor(DynamicTensor::new(device, host, place, &contents, FILLER)?));
+                    let element = parameter.element;
+                    values.push(Value::Tensor(DynamicTensor::new(device, element, place, &contents, FILLER)?));
                 }
                 _ => {
-                    let bytes = elements(parameter.element, 1, &mut random).ok_or_else(no_values)?;
+                    let bytes = elements(parameter.element, 1, &mut random);
                     let mut bits = [0; 8];
                     bits[..bytes.len()].copy_from_slice(&bytes);
                     values.push(Value::Scalar(u64::from_le_bytes(bits)));
@@ -155,7 +139,7 @@ impl<'k> Trial<'k> {
 
     fn arguments(&self) -> Vec<Arg<'static>> {
         let argument = |(parameter, value): (&tilewright::kernel::info::Parameter, &Value)| match value {
-            Value::Scalar(bits) => Arg::bits(host_type(parameter.element), *bits),
+            Value::Scalar(bits) => Arg::bits(parameter.element, *bits),
             Value::Tensor(tensor) => {
                 let written = matches!(&parameter.kind, ParameterKind::Tensor(t) if t.role.is_written());
                 Arg::dynamic(tensor, written)
@@ -223,10 +207,4 @@ impl<'k> Trial<'k> {
             Err(error) => Outcome { failure: Some(error), verdicts: Vec::new(), report },
         }
     }
-}
-
-/// On the host a tf32 is an f32.
-fn host_type(element: tilewright::kernel::ElementType) -> tilewright::kernel::ElementType {
-    use tilewright::kernel::ElementType as E;
-    if element == E::Tf32 { E::F32 } else { element }
 }

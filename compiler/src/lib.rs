@@ -85,12 +85,6 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
     let module = match lower::emit::emit(&kernels, &program.name.text) {
         Ok(module) => module,
-        Err(lower::emit::EmitError::Unsupported { line, from, to }) => {
-            let span = program.statements.get((line as usize).saturating_sub(1)).copied().unwrap_or(ast.span);
-            let construct = format!("conversion from {from} to {to}");
-            diags.report(diag::tw00xx::NotSupportedYet { construct, span, instead: None });
-            return None;
-        }
         Err(error) => return bug(diags, &program, "emit", error.to_string()),
     };
     match assemble::assemble(&program, tokens, &facts, &stages, &entries, plan.threads, &module) {

@@ -7,6 +7,8 @@
 //! | room | holds |
 //! | --- | --- |
 //! | [`element`] | element types |
+//! | [`mod@format`] | float formats: bits, values, rounding |
+//! | [`storage`] | `e4m3`, `e5m2`, `tf32` as Rust types |
 //! | [`size`] | symbolic sizes, constraints, their evaluation |
 //! | [`algorithm`] | what a kernel computes: typed equations without a schedule |
 //! | [`math`] | error bounds of the math functions |
@@ -19,11 +21,13 @@
 
 pub mod algorithm;
 pub mod element;
+pub mod format;
 pub mod info;
 pub mod math;
 pub mod print;
 pub mod rules;
 pub mod size;
+pub mod storage;
 
 pub use algorithm::Algorithm;
 pub use element::ElementType;

@@ -5,6 +5,7 @@ use std::fmt::{Display, Formatter, Result};
 use crate::algorithm::{
     Algorithm, AxisId, Binary, Compare, Index, IndexId, Order, Reduction, Run, Source, Unary, Value, ValueId,
 };
+use crate::format::Format;
 use crate::info::{Dim, Parameter};
 use crate::{ElementType, KernelInfo};
 
@@ -282,9 +283,11 @@ fn reduction(op: Reduction) -> &'static str {
 
 fn literal(bits: u64, element: Option<ElementType>) -> Piece {
     let Some(element) = element else { return (format!("{bits:#x}"), ATOM) };
+    if let Some(format) = Format::of(element) {
+        return float(format.value(bits), element);
+    }
     let text = match element {
         ElementType::Bool => (bits != 0).to_string(),
-        _ if element.is_float() => return float(float_from_bits(bits, element), element),
         _ if element.is_signed_integer() => {
             let unused = 64 - 8 * element.bytes();
             // Shifting left and back repeats the sign bit.
@@ -310,57 +313,12 @@ fn float(value: f64, element: ElementType) -> Piece {
     (format!("{text}{}", if value.is_finite() { element.name() } else { "" }), strength)
 }
 
-/// The value of the bits of a floating-point type, which `f64` holds exactly.
-fn float_from_bits(bits: u64, element: ElementType) -> f64 {
-    let (exponent_bits, fraction_bits): (u32, u32) = match element {
-        ElementType::F64 => return f64::from_bits(bits),
-        ElementType::F16 => (5, 10),
-        ElementType::Bf16 => (8, 7),
-        ElementType::E4m3 => (4, 3),
-        ElementType::E5m2 => (5, 2),
-        _ => (8, 23),
-    };
-    let fraction = bits & ((1 << fraction_bits) - 1);
-    let all_ones = (1_u64 << exponent_bits) - 1;
-    let exponent = (bits >> fraction_bits) & all_ones;
-    let negative = bits >> (exponent_bits + fraction_bits) & 1 == 1;
-    let bias = i32::try_from(all_ones >> 1).unwrap_or(0);
-    #[allow(clippy::cast_precision_loss, reason = "the fraction has at most 24 bits")]
-    let scaled = |fraction: u64, exponent: i32| fraction as f64 * 2_f64.powi(exponent - fraction_bits.cast_signed());
-    let exponent_value = i32::try_from(exponent).unwrap_or(0);
-    let magnitude = match (exponent == all_ones, element) {
-        // e4m3 has no infinity; only the largest pattern is NaN.
-        (true, ElementType::E4m3) if fraction == 7 => f64::NAN,
-        (true, ElementType::E4m3) => scaled(8 + fraction, exponent_value - bias),
-        (true, _) if fraction == 0 => f64::INFINITY,
-        (true, _) => f64::NAN,
-        (false, _) if exponent == 0 => scaled(fraction, 1 - bias),
-        (false, _) => scaled((1 << fraction_bits) + fraction, exponent_value - bias),
-    };
-    if negative { -magnitude } else { magnitude }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn bits_become_values() {
-        let cases = [
-            (ElementType::F16, 0x3c00, 1.0),
-            (ElementType::F16, 0x0001, 2_f64.powi(-24)),
-            (ElementType::F16, 0xfbff, -65504.0),
-            (ElementType::Bf16, 0x3fc0, 1.5),
-            (ElementType::E4m3, 0x7e, 448.0),
-            (ElementType::E5m2, 0x7b, 57344.0),
-            (ElementType::E5m2, 0xfc, f64::NEG_INFINITY),
-            (ElementType::F32, u64::from(0.1_f32.to_bits()), f64::from(0.1_f32)),
-            (ElementType::F32, 1, f64::from(f32::from_bits(1))),
-        ];
-        for (element, bits, value) in cases {
-            assert_eq!(float_from_bits(bits, element), value, "{element} {bits:#x}");
-        }
-        assert!(float_from_bits(0x7f, ElementType::E4m3).is_nan());
+    fn literals_are_written_with_their_type() {
         assert_eq!(literal(u64::from(0.1_f32.to_bits()), Some(ElementType::F32)).0, "0.1f32");
         assert_eq!(literal(0xff, Some(ElementType::I8)).0, "-1i8");
         assert_eq!(literal(0xff, Some(ElementType::U8)).0, "255u8");

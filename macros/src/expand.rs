@@ -147,11 +147,11 @@ fn without_codes(attribute: TokenStream) -> TokenStream {
 /// The host type of an element.
 fn element(krate: &TokenStream, element: ElementType) -> TokenStream {
     match element {
-        ElementType::F16 => quote!(#krate::f16),
-        ElementType::Bf16 => quote!(#krate::bf16),
-        ElementType::Tf32 => quote!(f32),
-        // Bytes on the host; the program room says what they cannot do yet.
-        ElementType::E4m3 | ElementType::E5m2 => quote!(u8),
+        // Rust has no such types; those of the runtime have the names of the language.
+        ElementType::F16 | ElementType::Bf16 | ElementType::Tf32 | ElementType::E4m3 | ElementType::E5m2 => {
+            let name = Ident::new(element.name(), Span::call_site());
+            quote!(#krate::#name)
+        }
         other => {
             let name = Ident::new(other.name(), Span::call_site());
             quote!(::core::primitive::#name)

@@ -45,8 +45,7 @@
 //! - Lists in the static are written `List::Borrowed(const { &[…] })`: without the `const` block a list whose elements have
 //!   destructors (sizes, texts) is not promoted to a static by rustc 1.88.
 //! - Arguments come in the order of `KernelInfo::parameters`: one a parameter, inputs first.
-//! - Element types: `f64 f32 i64 … u8 bool` as they are, `f16` and `bf16` as `$crate::f16` and `$crate::bf16`, `tf32` as
-//!   `f32`, `e4m3` and `e5m2` as `u8`.
+//! - Element types: `f64 f32 i64 … u8 bool` as they are, `f16 bf16 tf32 e4m3 e5m2` as `$crate::f16` and so on.
 //! - An `inout x` is one field and one argument, `Arg::output`, at the position of its one parameter.
 //! - A kernel without tensor inputs still has `'a` and `'m`: its outputs use them.
 //! - On a compile error emit the same struct and methods with bodies that diverge, so that callers do not cascade.

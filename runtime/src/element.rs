@@ -2,17 +2,18 @@
 
 use half::{bf16, f16};
 use tilewright_kernel::ElementType;
+use tilewright_kernel::storage::{e4m3, e5m2, tf32};
 
 mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that a tensor can hold: `f64 f32 half::f16 half::bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool`.
+/// A type that a tensor can hold: `f64 f32 i64 i32 i16 i8 u64 u32 u16 u8 bool`, and `f16 bf16 tf32 e4m3 e5m2` of this crate.
 ///
 /// Device memory is little-endian; a `bool` is one byte, 0 or 1.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type of tensors",
-    label = "tensors hold f64, f32, half::f16, half::bf16, bool, or integers of 8 to 64 bits",
+    label = "tensors hold f64, f32, bool, integers of 8 to 64 bits, or the narrow floats of this crate",
     note = "`usize` and `isize` have no fixed width: use `u64` or `i64`"
 )]
 pub trait Element: Copy + Send + Sync + std::fmt::Debug + 'static + sealed::Sealed {
@@ -69,6 +70,34 @@ elements! {
     u8, u8 => U8;
 }
 
+macro_rules! storage {
+    ($($rust:ty, $bits:ty => $name:ident;)*) => { $(
+        impl sealed::Sealed for $rust {}
+
+        impl Element for $rust {
+            const TYPE: ElementType = ElementType::$name;
+
+            fn bits(self) -> u64 {
+                u64::from(self.to_bits())
+            }
+
+            fn encode(elements: &[Self]) -> Vec<u8> {
+                elements.iter().flat_map(|e| e.to_bits().to_le_bytes()).collect()
+            }
+
+            fn decode(bytes: &[u8]) -> Vec<Self> {
+                <$bits as Element>::decode(bytes).into_iter().map(Self::from_bits).collect()
+            }
+        }
+    )* };
+}
+
+storage! {
+    tf32, u32 => Tf32;
+    e4m3, u8 => E4m3;
+    e5m2, u8 => E5m2;
+}
+
 impl sealed::Sealed for bool {}
 
 impl Element for bool {
@@ -103,6 +132,9 @@ mod tests {
         check(&[f32::MIN_POSITIVE / 4.0, -3.0]);
         check(&[f16::from_f32(1.5), f16::MAX]);
         check(&[bf16::from_f32(-1.5), bf16::EPSILON]);
+        check(&[e4m3::MAX, e4m3::from_f32(-0.25)]);
+        check(&[e5m2::MAX, e5m2::from_f32(1.5)]);
+        check(&[tf32::from_f32(0.1), tf32::MAX]);
         check(&[i64::MIN, -1]);
         check(&[u16::MAX, 3]);
         check(&[true, false]);

@@ -106,6 +106,7 @@ pub use launch::{Graph, Prepared};
 pub use reference::{Admissible, Agreement, Interval, Reference, ReferenceOutput};
 pub use tensor::{Input, Output, Tensor, TensorMut, TensorRef};
 pub use tilewright_kernel as kernel;
+pub use tilewright_kernel::storage::{e4m3, e5m2, tf32};
 
 #[doc(hidden)]
 pub use tilewright_macros::__schedule;

@@ -1,8 +1,8 @@
-//! A function that does not exist for `f64` yet.
+//! An approximate function of `f64`.
 
 tilewright::schedule! {
     kernel Exp(x: f64[N]) -> (y: f64[N]) {
-        y[i] = exp(x[i]);
+        y[i] = approx::exp(x[i]);
     }
 }
 

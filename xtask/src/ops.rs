@@ -94,15 +94,11 @@ pub fn kernels() -> Result<Vec<Kernel>, Failure> {
         for value in COMPARISONS {
             add(value.to_owned(), "bool");
         }
-        for to in names.iter().filter(|to| is_computed(name) && is_computed(to)) {
+        for to in &names {
             add(format!("a[i] as {to}"), to);
         }
         let inputs = format!("a: {name}[N], b: {name}[N], c: {name}[N]");
         all.extend(packed(&format!("Pointwise_{name}"), &inputs, "N", "", equations)?);
-        // By themselves: the reference does not evaluate all of them.
-        let stored = names.iter().filter(|to| !is_computed(name) || !is_computed(to));
-        let stored = stored.map(|to| Equation { value: format!("a[i] as {to}"), result: (*to).to_owned() }).collect();
-        all.extend(packed(&format!("Store_{name}"), &format!("a: {name}[N]"), "N", "", stored)?);
         let reductions = REDUCTIONS
             .map(|(value, result)| Equation { value: value.to_owned(), result: result.unwrap_or(name).to_owned() });
         let inputs = format!("x: {name}[M, N]");
@@ -110,11 +106,6 @@ pub fn kernels() -> Result<Vec<Kernel>, Failure> {
         all.push(copy(name)?);
     }
     Ok(all)
-}
-
-/// Whether the type has arithmetic; the others are for storage and for tensor cores.
-fn is_computed(name: &str) -> bool {
-    !matches!(name, "tf32" | "e4m3" | "e5m2")
 }
 
 /// Packs the equations that the type has.

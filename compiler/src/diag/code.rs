@@ -135,7 +135,7 @@ codes! {
     TW1001 "empty-argmax" Error "an argmax or argmin over a range that may be empty";
     TW1002 "division-by-zero" Error "an integer divided by the literal 0";
     TW1003 "storage-only" Error "arithmetic on a type for storage";
-    TW1004 "not-for-double" Error "a function that does not exist for `f64` yet";
+    TW1004 "not-for-double" Error "an approximate function of `f64`";
     TW1005 "dot-type" Error "a `dot` of a type that it does not exist for";
     TW1006 "order-without-effect" Error "an order for a reduction that has none";
     TW1007 "promotion" Error "a promotion interval where there is none";

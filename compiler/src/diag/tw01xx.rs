@@ -109,8 +109,8 @@ pub enum NameUse {
     AxisAsValue(ElementType),
     /// A size where a value of this type may be meant.
     SizeAsValue(ElementType),
-    /// An index cast to a type that is no number.
-    IndexCast(ElementType),
+    /// An index cast to `bool`.
+    IndexCast,
 }
 
 /// TW0103: a name used as something that it is not.
@@ -141,11 +141,7 @@ impl IntoDiagnostic for WrongUse {
                 .help(format!("convert it: `{name} as {element}`")),
             NameUse::SizeAsValue(element) => new(format!("the size `{name}` is not a value with a type"))
                 .help(format!("convert it: `{name} as {element}`")),
-            NameUse::IndexCast(ElementType::Bool) => {
-                new("an index cannot be converted to `bool`".to_owned()).help("compare it: `i != 0`")
-            }
-            NameUse::IndexCast(element) => new(format!("an index cannot be converted to `{element}`"))
-                .help(format!("convert it in two steps: `(… as f32) as {element}`")),
+            NameUse::IndexCast => new("an index cannot be converted to `bool`".to_owned()).help("compare it: `i != 0`"),
         }
     }
 }

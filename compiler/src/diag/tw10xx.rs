@@ -61,18 +61,13 @@ pub struct StorageOnly {
 impl IntoDiagnostic for StorageOnly {
     fn into_diagnostic(self) -> Diagnostic {
         let (op, element) = (self.op, self.element);
-        let diagnostic = if op == "as" {
-            Diagnostic::new(Code::TW1003, self.span, format!("`{element}` is converted from and to floats only"))
-        } else {
-            Diagnostic::new(Code::TW1003, self.span, format!("`{element}` has no arithmetic, and this is `{op}`"))
-        };
-        diagnostic
+        Diagnostic::new(Code::TW1003, self.span, format!("`{element}` has no arithmetic, and this is `{op}`"))
             .note(format!("`{element}` is a type for storage and for the operands of `dot`"))
             .help("convert to `f32` first: `x[i] as f32`")
     }
 }
 
-/// TW1004: a function that does not exist for `f64` yet.
+/// TW1004: an approximate function of `f64`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotForF64 {
     /// The function.
@@ -83,9 +78,10 @@ pub struct NotForF64 {
 
 impl IntoDiagnostic for NotForF64 {
     fn into_diagnostic(self) -> Diagnostic {
-        Diagnostic::new(Code::TW1004, self.span, format!("`{}` is not supported for `f64` yet", self.function))
-            .note("for `f64` there are `sqrt`, `rsqrt`, `abs`, `floor`, `min`, `max` and `fma`")
-            .help(format!("where 24 bits are enough: `{}(… as f32) as f64`", self.function))
+        Diagnostic::new(Code::TW1004, self.span, format!("there is no `{}` of `f64`", self.function))
+            .note("the approximate instructions compute at most 24 bits")
+            .help(format!("where they are enough: `{}(… as f32) as f64`", self.function))
+            .help(format!("or the accurate function: `{}`", self.function.trim_start_matches("approx::")))
     }
 }
 

@@ -1,7 +1,6 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
 pub mod emit;
-pub mod math;
 mod narrow;
 mod reduction;
 mod stage;

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use tilewright_kernel::ElementType;
+use tilewright_kernel::format::Format;
 
 use crate::diag::tw01xx::LiteralProblem;
 use crate::syntax::ast;
@@ -49,106 +50,54 @@ fn integer(value: u64, negative: bool, element: ElementType) -> Result<u64, Lite
     Ok(u64::try_from(value & i128::from(u64::MAX)).unwrap_or(0) & mask)
 }
 
-/// Exponent and fraction bits of a floating type.
-fn fields(element: ElementType) -> (u32, u32) {
-    match element {
-        ElementType::F64 => (11, 52),
-        ElementType::F16 => (5, 10),
-        ElementType::Bf16 => (8, 7),
-        ElementType::Tf32 => (8, 10),
-        ElementType::E4m3 => (4, 3),
-        ElementType::E5m2 => (5, 2),
-        _ => (8, 23),
-    }
-}
-
 fn named(constant: ast::Constant, element: ElementType) -> Result<u64, LiteralProblem> {
-    // tf32 is stored as an f32.
-    let (exponent, fraction) = if element == ElementType::Tf32 { (8, 23) } else { fields(element) };
-    let infinity = ((1_u64 << exponent) - 1) << fraction;
-    match (constant, element) {
-        (ast::Constant::Infinity, ElementType::E4m3) => Err(LiteralProblem::NoInfinity),
-        (ast::Constant::Infinity, _) => Ok(infinity),
-        (ast::Constant::Nan, ElementType::E4m3) => Ok(0x7f),
-        (ast::Constant::Nan, _) => Ok(infinity | 1 << (fraction - 1)),
+    let format = Format::of(element).ok_or(LiteralProblem::NotThatKind)?;
+    match constant {
+        ast::Constant::Infinity => format.infinity().ok_or(LiteralProblem::NoInfinity),
+        ast::Constant::Nan => Ok(format.nan()),
     }
 }
 
 fn float(digits: &str, element: ElementType) -> Result<u64, LiteralProblem> {
-    let value: f64 = digits.parse().map_err(|_| LiteralProblem::NotThatKind)?;
-    if value.is_infinite() {
+    let format = Format::of(element).ok_or(LiteralProblem::NotThatKind)?;
+    let nearest: f64 = digits.parse().map_err(|_| LiteralProblem::NotThatKind)?;
+    if nearest.is_infinite() {
         return Err(LiteralProblem::Overflow);
     }
-    match element {
-        ElementType::F64 => Ok(value.to_bits()),
-        ElementType::F32 => {
-            let value: f32 = digits.parse().map_err(|_| LiteralProblem::NotThatKind)?;
-            if value.is_infinite() { Err(LiteralProblem::Overflow) } else { Ok(u64::from(value.to_bits())) }
-        }
-        _ => {
-            let (exponent, fraction) = fields(element);
-            let (bits, exact) = round(digits, value, exponent, fraction);
-            let all_ones = ((1 << exponent) - 1) << fraction;
-            // e4m3 uses the top exponent for numbers too; only its last pattern is NaN.
-            let limit = if element == ElementType::E4m3 { all_ones | 7 } else { all_ones };
-            if bits >= limit {
-                return Err(LiteralProblem::Overflow);
-            }
-            let must_be_exact = super::function::is_storage_only(element);
-            if must_be_exact && !exact {
-                return Err(LiteralProblem::NotExact);
-            }
-            Ok(if element == ElementType::Tf32 { bits << 13 } else { bits })
-        }
+    let must_be_exact = super::function::is_storage_only(element);
+    let [below, at, above] =
+        [Ordering::Less, Ordering::Equal, Ordering::Greater].map(|side| round(nearest, side, format));
+    if below == at && at == above && !must_be_exact {
+        return at.ok_or(LiteralProblem::Overflow);
     }
+    let side = compare(digits, nearest);
+    let bits = match side {
+        Ordering::Less => below,
+        Ordering::Equal => at,
+        Ordering::Greater => above,
+    };
+    let bits = bits.ok_or(LiteralProblem::Overflow)?;
+    if must_be_exact && (side != Ordering::Equal || format.value(bits) != nearest) {
+        return Err(LiteralProblem::NotExact);
+    }
+    Ok(bits)
 }
 
-/// The non-negative number `digits`, of which `value` is the nearest `f64`, rounded to nearest even with the given field
-/// widths, and whether nothing was lost. A number that is too large gives bits at or above the top exponent's.
-fn round(digits: &str, value: f64, exponent: u32, fraction: u32) -> (u64, bool) {
-    let raw = value.to_bits();
-    if raw == 0 {
-        return (0, compare(digits, value) == Ordering::Equal);
+/// A non-negative number rounded once, given the nearest `f64` and on which side of it the number lies. None if it is too large.
+fn round(nearest: f64, side: Ordering, format: Format) -> Option<u64> {
+    let raw = nearest.to_bits();
+    // nearest = significand · 2^scale
+    let (significand, scale) = match i32::try_from(raw >> 52).unwrap_or(0) {
+        0 => (raw, -1074),
+        e => (raw & ((1 << 52) - 1) | 1 << 52, e - 1075),
+    };
+    // Two more bits: what is a little less than the nearest is a little more than the multiple before it.
+    let wide = u128::from(significand) << 2;
+    match side {
+        Ordering::Less => format.magnitude(wide.saturating_sub(1), scale - 2, true),
+        Ordering::Equal => format.magnitude(wide, scale - 2, false),
+        Ordering::Greater => format.magnitude(wide, scale - 2, true),
     }
-    let (raw_exponent, raw_fraction) = (raw >> 52, raw & ((1 << 52) - 1));
-    // value = significand · 2^scale
-    let (significand, scale) = match i32::try_from(raw_exponent).unwrap_or(0) {
-        0 => (raw_fraction, -1074),
-        e => (raw_fraction | 1 << 52, e - 1075),
-    };
-    let bias = (1_i32 << (exponent - 1)) - 1;
-    let fraction_i = fraction.cast_signed();
-    let least_quantum = 1 - bias - fraction_i;
-    let top = 63 - significand.leading_zeros().cast_signed() + scale;
-    let quantum = (top - fraction_i).max(least_quantum);
-    let shift = quantum - scale;
-    let mut exact = compare(digits, value) == Ordering::Equal;
-    let quanta = if shift <= 0 {
-        // The f64 has at most 53 bits and the target fewer; only short significands come here.
-        significand << shift.unsigned_abs()
-    } else if shift > 54 {
-        exact = false;
-        0
-    } else {
-        let low = significand & ((1 << shift) - 1);
-        let half = 1_u64 << (shift - 1);
-        let kept = significand >> shift;
-        exact &= low == 0;
-        let up = match low.cmp(&half) {
-            Ordering::Greater => true,
-            Ordering::Less => false,
-            // The f64 is half-way; the digits may be a little above or below it.
-            Ordering::Equal => match compare(digits, value) {
-                Ordering::Greater => true,
-                Ordering::Less => false,
-                Ordering::Equal => kept & 1 == 1,
-            },
-        };
-        kept + u64::from(up)
-    };
-    // A carry out of the fraction moves into the exponent by itself.
-    let steps = u64::try_from(quantum - least_quantum).unwrap_or(0);
-    (quanta + (steps << fraction), exact)
 }
 
 /// How the number written as `digits` compares with the non-negative `value`, exactly.

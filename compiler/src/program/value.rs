@@ -334,8 +334,8 @@ impl Context<'_> {
             }
             Class::Index => {
                 let index = self.index(inner)?;
-                if to == ElementType::Bool || function::is_storage_only(to) {
-                    self.diags.report(WrongUse { used: NameUse::IndexCast(to), name: String::new(), span });
+                if to == ElementType::Bool {
+                    self.diags.report(WrongUse { used: NameUse::IndexCast, name: String::new(), span });
                     return None;
                 }
                 Some(self.nodes.value(Value::FromIndex(index), to, span))
@@ -349,16 +349,6 @@ impl Context<'_> {
                 }
                 if from == ElementType::Bool && !to.is_integer() {
                     self.diags.report(WrongCast { from, to, span });
-                    return None;
-                }
-                if (function::is_storage_only(from) && !to.is_float())
-                    || (function::is_storage_only(to) && !from.is_float())
-                {
-                    self.diags.report(StorageOnly {
-                        op: "as".to_owned(),
-                        element: if to.is_float() { to } else { from },
-                        span,
-                    });
                     return None;
                 }
                 if to == ElementType::Bool {

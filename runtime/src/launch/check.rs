@@ -5,7 +5,7 @@
 
 use tilewright_kernel::info::{Argument, ParameterKind, Role, TensorParameter};
 use tilewright_kernel::rules::{self, View};
-use tilewright_kernel::{Constraint, ElementType, KernelInfo, Size, SizeError};
+use tilewright_kernel::{Constraint, KernelInfo, Size, SizeError};
 
 use super::argument::{Given, GivenTensor};
 use crate::error::Reason;
@@ -95,21 +95,12 @@ fn check_kinds(kernel: &KernelInfo, given: &[Given]) -> Result<(), Reason> {
                 tensor.element
             }
         };
-        let expected = host_element(parameter.element);
+        let expected = parameter.element;
         if found != expected {
             return Err(Reason::ArgumentType { parameter: name(), expected, found });
         }
     }
     Ok(())
-}
-
-/// The element type that stands for one on the host.
-fn host_element(element: ElementType) -> ElementType {
-    match element {
-        ElementType::Tf32 => ElementType::F32,
-        ElementType::E4m3 | ElementType::E5m2 => ElementType::U8,
-        other => other,
-    }
 }
 
 /// The value of every dimension.

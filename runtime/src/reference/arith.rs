@@ -344,9 +344,19 @@ pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: bool) ->
             _ => map(values, |x| format.operate(|| x.sqrt(), || (x as f32).sqrt())),
         }));
     }
+    // The accurate functions give the same bits everywhere.
+    let exact = |x: f64| if widen { None } else { math::exact(op, format, x) };
+    if let Column::Float(values) = a
+        && let Some(results) = values.iter().map(|x| exact(*x)).collect()
+    {
+        return Ok(Column::Float(results));
+    }
     let one = |x: Interval| -> Option<Interval> {
         if x.is_empty() {
             return Some(Interval::NAN);
+        }
+        if let Some(y) = x.single().and_then(exact) {
+            return Some(Interval::exact(y));
         }
         let monotone = |f: &math::Ends<'_>| f(x.lo).hull(f(x.hi));
         let result = match op {
@@ -438,17 +448,10 @@ pub(super) fn cast(from: ElementType, to: ElementType, a: &Column, widen: bool) 
     if from == to {
         return Ok(a.clone());
     }
-    if from.is_float() && Format::of(from).is_none() {
-        return Err(unsupported());
-    }
     if to.is_float() {
         let format = Format::of(to).ok_or_else(unsupported)?;
-        // From an integer to f32 directly: by way of f64 a 64-bit integer would be rounded twice.
-        let int = |x: i128| format.operate(|| x as f64, || x as f32);
-        let narrow = |x: f64| match format {
-            Format::F64 => x,
-            _ => format.round(x),
-        };
+        let int = |x: i128| format.round_integer(x);
+        let narrow = |x: f64| format.round(x);
         return Ok(match a {
             Column::Float(a) if !widen => Column::Float(map(a, narrow)),
             Column::Int(a) => Column::Float(map(a, int)),

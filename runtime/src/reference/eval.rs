@@ -96,9 +96,7 @@ impl Evaluator<'_> {
             })
         };
         let column = match *node {
-            Value::Literal(bits) => {
-                scalar(element, bits).ok_or_else(|| format!("the host cannot evaluate {element}"))?
-            }
+            Value::Literal(bits) => scalar(element, bits),
             Value::Scalar(p) => {
                 self.scalars.get(usize::from(p)).cloned().flatten().ok_or("no such scalar parameter")?
             }

@@ -5,14 +5,15 @@
 //! round (integers, maxima, comparisons) every order gives the same result, because the user states that `merge` makes the
 //! states a commutative monoid with `init` as its identity and `step` as merging with one term.
 //!
-//! Where they round, that statement holds for real numbers only, and orders differ by rounding errors. There is no bound over
-//! all orders that follows from the expressions alone. What is given is an **estimate**: three orders (one chain; halves;
-//! 32 interleaved chains merged pairwise) are evaluated with sets that hold both the rounded and the unrounded value of every
-//! operation, and the hull of the three is widened by its own width on both sides.
+//! Where they round, that statement holds for real numbers only, and orders differ by rounding errors. No useful bound over all
+//! orders follows from the expressions alone: a `merge` may amplify errors without limit. What is given is an **estimate**: three
+//! orders (one chain; halves; 32 interleaved chains merged pairwise) are evaluated with sets that hold both the rounded and the
+//! unrounded value of every operation, and the hull of the three is widened by its own width on both sides. Outputs that rest on
+//! one say so ([`Evaluator::estimates`]).
 
 use std::rc::Rc;
 
-use tilewright_kernel::algorithm::{AxisId, Binary, FoldState, Run, Unary, Value, ValueId};
+use tilewright_kernel::algorithm::{AxisId, Binary, FoldState, Run, Source, Unary, Value, ValueId};
 
 use super::column::{Column, joint};
 use super::eval::{Evaluator, Fail};
@@ -81,11 +82,7 @@ impl Evaluator<'_> {
             set | self.free.variable(s.variable) | self.free.variable(s.left) | self.free.variable(s.right)
         });
         let merges: Option<Vec<ValueId>> = states.iter().map(|s| s.merge).collect();
-        let expressions = states.iter().flat_map(|s| [Some(s.step), s.merge]).flatten();
-        let free_order = match merges {
-            Some(merges) if self.rounds(expressions, variables)? => Some(merges),
-            _ => None,
-        };
+        let free_order = if self.is_free(states)? { merges } else { None };
         let fold = Fold { evaluator: self, states, active };
         let Some(merges) = free_order else {
             // Without listing the terms: there may be any number of them.
@@ -118,6 +115,41 @@ impl Evaluator<'_> {
         let interleaved = fold.interleaved(axes, &terms, &merges, inside)?;
         let all = chain.iter().zip(&halves).zip(&interleaved).zip(states);
         Ok(all.map(|(((a, b), c), state)| estimate(&[a, b, c], Format::of(self.type_of(state.init)))).collect())
+    }
+
+    /// Whether the order of a fold is free and its result depends on it.
+    fn is_free(&self, states: &[FoldState]) -> Eval<bool> {
+        let variables = states.iter().fold(0, |set, s| {
+            set | self.free.variable(s.variable) | self.free.variable(s.left) | self.free.variable(s.right)
+        });
+        let expressions = states.iter().flat_map(|s| [Some(s.step), s.merge]).flatten();
+        Ok(states.iter().all(|s| s.merge.is_some()) && self.rounds(expressions, variables)?)
+    }
+
+    /// Whether a value rests on an estimate, given which equations before do.
+    pub(super) fn estimates(&self, value: ValueId, before: &[bool]) -> Eval<bool> {
+        let mut seen = vec![false; self.algorithm.values.len()];
+        let mut open = vec![value];
+        while let Some(id) = open.pop() {
+            if std::mem::replace(seen.get_mut(id as usize).ok_or("a malformed value")?, true) {
+                continue;
+            }
+            match self.algorithm.values[id as usize] {
+                Value::Fold { states, .. }
+                    if self.is_free(self.algorithm.folds.get(states.range()).ok_or("a malformed fold")?)? =>
+                {
+                    return Ok(true);
+                }
+                Value::Read { source: Source::Equation { equation, .. }, .. }
+                    if before.get(usize::from(equation)).copied().unwrap_or(false) =>
+                {
+                    return Ok(true);
+                }
+                _ => {}
+            }
+            open.extend(self.algorithm.operands(id));
+        }
+        Ok(false)
     }
 
     /// Whether some operation on these variables rounds.

@@ -1,7 +1,7 @@
 //! Sets of admissible numbers, and the rounding of each float type.
 
 use half::{bf16, f16};
-use tilewright_kernel::ElementType;
+use tilewright_kernel::{ElementType, format};
 
 /// The floats from `lo` to `hi`, and NaN if `nan`. With `lo > hi` there is no number in it: the value is NaN.
 ///
@@ -110,37 +110,54 @@ pub(super) enum Format {
     F16,
     /// bfloat16; likewise
     Bf16,
+    /// The types for storage, which are converted to and from.
+    Tf32,
+    /// An 8-bit float.
+    E4m3,
+    /// An 8-bit float.
+    E5m2,
 }
 
 impl Format {
-    /// The format of an element type, if it is a float that the host can compute with.
+    /// The format of an element type, if it is a float.
     pub(super) fn of(element: ElementType) -> Option<Self> {
         match element {
             ElementType::F64 => Some(Self::F64),
             ElementType::F32 => Some(Self::F32),
             ElementType::F16 => Some(Self::F16),
             ElementType::Bf16 => Some(Self::Bf16),
+            ElementType::Tf32 => Some(Self::Tf32),
+            ElementType::E4m3 => Some(Self::E4m3),
+            ElementType::E5m2 => Some(Self::E5m2),
             _ => None,
+        }
+    }
+
+    /// Its bits.
+    const fn layout(self) -> format::Format {
+        let element = match self {
+            Self::F64 => ElementType::F64,
+            Self::F32 => ElementType::F32,
+            Self::F16 => ElementType::F16,
+            Self::Bf16 => ElementType::Bf16,
+            Self::Tf32 => ElementType::Tf32,
+            Self::E4m3 => ElementType::E4m3,
+            Self::E5m2 => ElementType::E5m2,
+        };
+        match format::Format::of(element) {
+            Some(layout) => layout,
+            None => panic!("a float"),
         }
     }
 
     /// Number of significant bits.
     pub(super) fn precision(self) -> i32 {
-        match self {
-            Self::F64 => 53,
-            Self::F32 => 24,
-            Self::F16 => 11,
-            Self::Bf16 => 8,
-        }
+        self.layout().fraction.cast_signed() + 1
     }
 
     /// Exponent of the smallest normal number, a power of two.
     fn least_exponent(self) -> i32 {
-        match self {
-            Self::F64 => -1022,
-            Self::F32 | Self::Bf16 => -126,
-            Self::F16 => -14,
-        }
+        self.layout().least_exponent()
     }
 
     /// Half a unit in the last place of 1: the bound of one rounding.
@@ -150,12 +167,8 @@ impl Format {
 
     /// Largest finite number.
     pub(super) fn max(self) -> f64 {
-        match self {
-            Self::F64 => f64::MAX,
-            Self::F32 => f64::from(f32::MAX),
-            Self::F16 => f16::MAX.to_f64(),
-            Self::Bf16 => bf16::MAX.to_f64(),
-        }
+        let layout = self.layout();
+        layout.value(layout.largest())
     }
 
     /// Smallest positive normal number.
@@ -173,8 +186,16 @@ impl Format {
         match self {
             Self::F64 => x,
             Self::F32 => f64::from(x as f32),
-            Self::F16 => f16::from_f64(x).to_f64(),
-            Self::Bf16 => bf16::from_f64(x).to_f64(),
+            _ => self.layout().value(self.layout().from_f64(x)),
+        }
+    }
+
+    /// An integer of at most 64 bits, rounded once.
+    pub(super) fn round_integer(self, x: i128) -> f64 {
+        match self {
+            Self::F64 => x as f64,
+            Self::F32 => f64::from(x as f32),
+            _ => self.layout().value(self.layout().from_integer(x)),
         }
     }
 
@@ -186,6 +207,7 @@ impl Format {
             Self::F32 => f64::from(single()),
             Self::F16 => f64::from(f16::from_f32(single()).to_f32()),
             Self::Bf16 => f64::from(bf16::from_f32(single()).to_f32()),
+            Self::Tf32 | Self::E4m3 | Self::E5m2 => self.round(f64::from(single())),
         }
     }
 

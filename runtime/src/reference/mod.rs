@@ -37,6 +37,7 @@ use column::Column;
 use eval::{BLOCK, Evaluator};
 pub use interval::Interval;
 use rayon::prelude::*;
+use report::Output;
 pub use report::{Admissible, Agreement, Reference, ReferenceOutput};
 use scope::{Free, Scope};
 use tensor::{Values, decode, scalar};
@@ -70,16 +71,15 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
     };
     let (mut scalars, mut parameters) = (Vec::new(), Vec::new());
     for (parameter, given) in kernel.parameters.iter().zip(&given) {
-        let unsupported = || failed(&parameter.name, format!("the host cannot evaluate {}", parameter.element));
         match (&parameter.kind, given) {
             (ParameterKind::Tensor(declared), Given::Tensor(tensor)) if declared.role != Role::Output => {
-                let data = decode(parameter.element, &tensor.read()?).ok_or_else(unsupported)?;
+                let data = decode(parameter.element, &tensor.read()?);
                 let lower = vec![0; tensor.shape.len()];
                 parameters.push(Some(Values { lower, shape: tensor.shape.clone(), data }));
                 scalars.push(None);
             }
             (ParameterKind::Scalar, Given::Scalar { bits, .. }) => {
-                scalars.push(Some(scalar(parameter.element, *bits).ok_or_else(unsupported)?));
+                scalars.push(Some(scalar(parameter.element, *bits)));
                 parameters.push(None);
             }
             _ => {
@@ -102,15 +102,20 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
         return Err(failed("the algorithm", format!("expressions are nested {depth} deep; {DEEPEST} are evaluated")));
     }
     let pool = pool().map_err(|message| failed("the host", message))?;
-    let mut outputs = Vec::new();
+    let (mut outputs, mut estimated) = (Vec::new(), Vec::new());
     for equation in kernel.algorithm.equations.iter() {
         let components = kernel.algorithm.components.get(equation.components.range()).unwrap_or_default();
         let name = components.first().map_or("?", |c| &*c.name);
         let results = pool.install(|| evaluator.equation(equation)).map_err(|message| failed(name, message))?;
+        let rests = components.iter().map(|c| evaluator.estimates(c.value, &estimated));
+        let rests: Result<Vec<bool>, _> = rests.collect();
+        let rests = rests.map_err(|message| failed(name, message))?.contains(&true);
+        estimated.push(rests);
         for (component, values) in components.iter().zip(&results) {
             let parameter = component.parameter.and_then(|p| kernel.parameters.get(usize::from(p)));
             if let Some(parameter) = parameter {
-                outputs.push((parameter.name.to_string(), parameter.element, values.clone()));
+                let (name, values) = (parameter.name.to_string(), values.clone());
+                outputs.push(Output { name, element: parameter.element, values, estimate: rests });
             }
         }
         evaluator.equations.push(results);

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use tilewright_kernel::ElementType;
+use tilewright_kernel::storage::{e4m3, e5m2, tf32};
 
 use super::column::{Column, Range};
 use super::eval::Places;
@@ -79,22 +80,23 @@ impl Values {
     }
 }
 
-/// The value with these bits; none for types that the host does not compute with.
-pub(super) fn scalar(element: ElementType, bits: u64) -> Option<Column> {
+/// The value with these bits.
+pub(super) fn scalar(element: ElementType, bits: u64) -> Column {
     decode(element, &bits.to_le_bytes()[..element.bytes() as usize])
 }
 
-/// The values of little-endian bytes; none for types that the host does not compute with.
-pub(super) fn decode(element: ElementType, bytes: &[u8]) -> Option<Column> {
+/// The values of little-endian bytes.
+pub(super) fn decode(element: ElementType, bytes: &[u8]) -> Column {
     macro_rules! each {
         ($column:ident, $rust:ty, $convert:expr) => {{
             let (whole, _) = bytes.as_chunks::<{ size_of::<$rust>() }>();
             Column::$column(whole.iter().map(|b| $convert(<$rust>::from_le_bytes(*b))).collect())
         }};
     }
-    Some(match element {
+    match element {
         ElementType::F64 => each!(Float, f64, |x| x),
-        ElementType::F32 | ElementType::Tf32 => each!(Float, f32, f64::from),
+        ElementType::F32 => each!(Float, f32, f64::from),
+        ElementType::Tf32 => each!(Float, u32, |bits| tf32::from_bits(bits).to_f64()),
         ElementType::F16 => each!(Float, f16, f16::to_f64),
         ElementType::Bf16 => each!(Float, bf16, bf16::to_f64),
         ElementType::I64 => each!(Int, i64, i128::from),
@@ -106,8 +108,9 @@ pub(super) fn decode(element: ElementType, bytes: &[u8]) -> Option<Column> {
         ElementType::U16 => each!(Int, u16, i128::from),
         ElementType::U8 => each!(Int, u8, i128::from),
         ElementType::Bool => each!(Int, u8, |b| i128::from(b != 0)),
-        ElementType::E4m3 | ElementType::E5m2 => return None,
-    })
+        ElementType::E4m3 => each!(Float, u8, |bits| e4m3::from_bits(bits).to_f64()),
+        ElementType::E5m2 => each!(Float, u8, |bits| e5m2::from_bits(bits).to_f64()),
+    }
 }
 
 #[cfg(test)]
@@ -116,12 +119,14 @@ mod tests {
 
     #[test]
     fn bits_become_values() {
-        assert_eq!(scalar(ElementType::F32, u64::from(1.5_f32.to_bits())), Some(Column::Float(vec![1.5])));
-        assert_eq!(scalar(ElementType::I16, 0xfffe), Some(Column::Int(vec![-2])));
-        assert_eq!(scalar(ElementType::U64, u64::MAX), Some(Column::Int(vec![u64::MAX.into()])));
-        assert_eq!(scalar(ElementType::Bf16, 0x3fc0), Some(Column::Float(vec![1.5])));
-        assert_eq!(scalar(ElementType::Bool, 1), Some(Column::Int(vec![1])));
-        assert_eq!(scalar(ElementType::E4m3, 1), None);
+        assert_eq!(scalar(ElementType::F32, u64::from(1.5_f32.to_bits())), Column::Float(vec![1.5]));
+        assert_eq!(scalar(ElementType::I16, 0xfffe), Column::Int(vec![-2]));
+        assert_eq!(scalar(ElementType::U64, u64::MAX), Column::Int(vec![u64::MAX.into()]));
+        assert_eq!(scalar(ElementType::Bf16, 0x3fc0), Column::Float(vec![1.5]));
+        assert_eq!(scalar(ElementType::Bool, 1), Column::Int(vec![1]));
+        assert_eq!(scalar(ElementType::E4m3, 0x38), Column::Float(vec![1.0]));
+        assert_eq!(scalar(ElementType::E5m2, 0xfc), Column::Float(vec![f64::NEG_INFINITY]));
+        assert_eq!(scalar(ElementType::Tf32, 0x3f80_0001), Column::Float(vec![1.0]));
     }
 
     #[test]

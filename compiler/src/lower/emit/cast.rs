@@ -2,12 +2,12 @@
 //!
 //! PTX converts between most types in one instruction. What it lacks at the lowest target is built with *rounding to odd*
 //! (Boldo and Melquiond, "When double rounding is odd", 2004): a wide number is first cut to `f32` towards zero, and its last bit is
-//! set if anything was lost. A format with at least two bits fewer, which `f16`, `bf16` and `tf32` are, is then rounded to correctly.
+//! set if anything was lost. A format with at least two bits fewer, which every narrower float is, is then rounded to correctly.
+//! How an `f32` becomes a type for storage is in `storage`.
 
 use tilewright_kernel::ElementType;
 use tilewright_ptx::{Operand, RegId, ScalarType};
 
-use super::EmitError;
 use super::entry::{Entry, register_type};
 use crate::kernel_ir::{Type, ValueId};
 
@@ -44,7 +44,7 @@ fn fits(from: ElementType, to: ElementType) -> bool {
 
 impl Entry<'_> {
     /// A value converted to an element type; an index integer counts as an `i32` or `i64`.
-    pub(super) fn cast(&mut self, a: ValueId, to: Type) -> Result<RegId, EmitError> {
+    pub(super) fn cast(&mut self, a: ValueId, to: Type) -> RegId {
         let from = match self.ty(a) {
             Type::I32 => I32,
             Type::I64 => I64,
@@ -52,7 +52,7 @@ impl Entry<'_> {
         };
         let to = to.element().unwrap_or(F32);
         let x = self.register(a);
-        let done = match from {
+        match from {
             Bool => self.cast_bool(x, to),
             I64 | I32 | I16 | I8 | U64 | U32 | U16 | U8 => self.cast_integer(x, from, to),
             F64 => self.cast_f64(x, to),
@@ -65,9 +65,11 @@ impl Entry<'_> {
                 let wide = self.widen_bf16(x);
                 self.cast_f32(wide, to)
             }
-            E4m3 | E5m2 => None,
-        };
-        done.ok_or(EmitError::Unsupported { line: self.line(), from, to })
+            E4m3 | E5m2 => {
+                let wide = self.widen_fp8(x, from);
+                self.cast_f32(wide, to)
+            }
+        }
     }
 
     /// bf16 is the upper half of an f32.
@@ -76,27 +78,29 @@ impl Entry<'_> {
         self.result("mov.b32", ScalarType::F32, [Operand::vector([zero, x])])
     }
 
-    fn cast_bool(&mut self, x: RegId, to: ElementType) -> Option<RegId> {
+    fn cast_bool(&mut self, x: RegId, to: ElementType) -> RegId {
         let register = register_type(Type::Element(to));
         let one: Operand = match to {
             F64 => 1.0_f64.into(),
             F32 | Tf32 => 1.0_f32.into(),
             F16 => 0x3C00.into(),
             Bf16 => 0x3F80.into(),
+            E4m3 => 0x38.into(),
+            E5m2 => 0x3C.into(),
             I64 | I32 | I16 | I8 | U64 | U32 | U16 | U8 => 1.into(),
-            Bool | E4m3 | E5m2 => return None,
+            Bool => return x,
         };
         let zero: Operand = match to {
             F64 => 0.0_f64.into(),
             F32 | Tf32 => 0.0_f32.into(),
             _ => 0.into(),
         };
-        Some(self.result(&format!("selp.{register}"), register, [one, zero, x.into()]))
+        self.result(&format!("selp.{register}"), register, [one, zero, x.into()])
     }
 
-    fn cast_integer(&mut self, x: RegId, from: ElementType, to: ElementType) -> Option<RegId> {
+    fn cast_integer(&mut self, x: RegId, from: ElementType, to: ElementType) -> RegId {
         let scalar = integer(from);
-        Some(match to {
+        match to {
             I64 | U64 => self.extend(x, from),
             I32 | U32 => self.low_word(x, from),
             I16 | I8 | U16 | U8 => {
@@ -105,20 +109,20 @@ impl Entry<'_> {
             }
             F64 => self.result(&format!("cvt.rn.f64.{scalar}"), ScalarType::F64, [x.into()]),
             F32 => self.result(&format!("cvt.rn.f32.{scalar}"), ScalarType::F32, [x.into()]),
-            F16 | Bf16 | Tf32 if narrow_range(from).is_some() => {
+            F16 | Bf16 | Tf32 | E4m3 | E5m2 if narrow_range(from).is_some() => {
                 let exact = self.result(&format!("cvt.rn.f32.{scalar}"), ScalarType::F32, [x.into()]);
-                return self.cast_f32(exact, to);
+                self.cast_f32(exact, to)
             }
-            F16 | Bf16 | Tf32 => {
+            F16 | Bf16 | Tf32 | E4m3 | E5m2 => {
                 let cut = self.result(&format!("cvt.rz.f32.{scalar}"), ScalarType::F32, [x.into()]);
                 let register = if scalar.bits() == 64 { ScalarType::B64 } else { ScalarType::B32 };
                 let back = self.result(&format!("cvt.rzi.{scalar}.f32"), register, [cut.into()]);
                 let lost = self.result(&format!("setp.ne.{scalar}"), ScalarType::Pred, [back.into(), x.into()]);
                 let odd = self.make_odd(cut, lost);
-                return self.cast_f32(odd, to);
+                self.cast_f32(odd, to)
             }
-            Bool | E4m3 | E5m2 => return None,
-        })
+            Bool => x, // the verifier has refused it
+        }
     }
 
     /// An integer in 64 bits.
@@ -147,37 +151,35 @@ impl Entry<'_> {
         self.result(mnemonic, ScalarType::B32, [x.into()])
     }
 
-    fn cast_f32(&mut self, x: RegId, to: ElementType) -> Option<RegId> {
-        Some(match to {
+    fn cast_f32(&mut self, x: RegId, to: ElementType) -> RegId {
+        match to {
             F64 => self.result("cvt.f64.f32", ScalarType::F64, [x.into()]),
             F32 => x,
             F16 => self.result("cvt.rn.f16.f32", ScalarType::B16, [x.into()]),
             Bf16 => self.result("cvt.rn.bf16.f32", ScalarType::B16, [x.into()]),
-            Tf32 => {
-                let bits = self.result("cvt.rna.tf32.f32", ScalarType::B32, [x.into()]);
-                self.result("mov.b32", ScalarType::F32, [bits.into()])
-            }
+            Tf32 => self.round_tf32(x),
+            E4m3 | E5m2 => self.round_fp8(x, to),
             I64 | I32 | I16 | I8 | U64 | U32 | U16 | U8 => self.float_to_integer(x, ScalarType::F32, to),
-            Bool | E4m3 | E5m2 => return None,
-        })
+            Bool => x, // the verifier has refused it
+        }
     }
 
-    fn cast_f64(&mut self, x: RegId, to: ElementType) -> Option<RegId> {
-        Some(match to {
+    fn cast_f64(&mut self, x: RegId, to: ElementType) -> RegId {
+        match to {
             F64 => x,
             F32 => self.result("cvt.rn.f32.f64", ScalarType::F32, [x.into()]),
             F16 => self.result("cvt.rn.f16.f64", ScalarType::B16, [x.into()]),
-            Bf16 | Tf32 => {
+            Bf16 | Tf32 | E4m3 | E5m2 => {
                 let cut = self.result("cvt.rz.f32.f64", ScalarType::F32, [x.into()]);
                 let back = self.result("cvt.f64.f32", ScalarType::F64, [cut.into()]);
                 // True for NaN as well, whose last bit does not matter.
                 let lost = self.result("setp.neu.f64", ScalarType::Pred, [back.into(), x.into()]);
                 let odd = self.make_odd(cut, lost);
-                return self.cast_f32(odd, to);
+                self.cast_f32(odd, to)
             }
             I64 | I32 | I16 | I8 | U64 | U32 | U16 | U8 => self.float_to_integer(x, ScalarType::F64, to),
-            Bool | E4m3 | E5m2 => return None,
-        })
+            Bool => x, // the verifier has refused it
+        }
     }
 
     /// Sets the last bit of an `f32` where something was lost.

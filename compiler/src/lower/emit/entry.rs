@@ -66,7 +66,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32) -> Result<Function, EmitErr
     };
     entry.plan_addresses();
     entry.load_bases();
-    entry.region(Kernel::BODY)?;
+    entry.region(Kernel::BODY);
     entry.emit("ret", []);
     if let Some(error) = entry.error {
         return Err(EmitError::Build(error));
@@ -158,11 +158,6 @@ impl Entry<'_> {
         self.kernel.value(value).ty
     }
 
-    /// Source statement of the current instruction.
-    pub(super) const fn line(&self) -> u32 {
-        self.line
-    }
-
     /// A value as a source operand: a constant where one can stand, otherwise its register.
     pub(super) fn operand(&mut self, value: ValueId) -> Operand {
         match *self.kernel.value(value) {
@@ -215,12 +210,12 @@ impl Entry<'_> {
         self.addresses_from(value);
     }
 
-    fn region(&mut self, region: RegionId) -> Result<(), EmitError> {
+    fn region(&mut self, region: RegionId) {
         let kernel = self.kernel;
-        kernel.region(region).statements.iter().try_for_each(|statement| self.statement(statement))
+        kernel.region(region).statements.iter().for_each(|statement| self.statement(statement));
     }
 
-    fn statement(&mut self, statement: &Statement) -> Result<(), EmitError> {
+    fn statement(&mut self, statement: &Statement) {
         if statement.line != self.line {
             self.line = statement.line;
             if self.line != 0 {
@@ -229,7 +224,7 @@ impl Entry<'_> {
         }
         match &statement.kind {
             StatementKind::Let(value) => {
-                let register = self.value(*value)?;
+                let register = self.value(*value);
                 self.bind(*value, register);
             }
             StatementKind::Declare(variable, value) => {
@@ -246,14 +241,13 @@ impl Entry<'_> {
             }
             StatementKind::Load(load) => self.load(load),
             StatementKind::Store(store) => self.store(store),
-            StatementKind::Loop(l) => self.repeat(l)?,
-            StatementKind::If(branch) => self.branch(branch)?,
+            StatementKind::Loop(l) => self.repeat(l),
+            StatementKind::If(branch) => self.branch(branch),
         }
-        Ok(())
     }
 
     /// A loop: the test is at the bottom, after one in front for the case of no iteration.
-    fn repeat(&mut self, l: &Loop) -> Result<(), EmitError> {
+    fn repeat(&mut self, l: &Loop) {
         let Value { ty, facts, .. } = *self.kernel.value(l.count);
         let (register, signed) = (register_type(ty), if ty == Type::I32 { "s32" } else { "s64" });
         let uniform = facts.uniform;
@@ -270,23 +264,22 @@ impl Entry<'_> {
         self.block.label(body);
         let outer = std::mem::replace(&mut self.converged, together);
         self.bind(l.index, index);
-        self.region(l.body)?;
+        self.region(l.body);
         self.converged = outer;
         self.emit(&format!("add.{signed}"), [index.into(), index.into(), 1.into()]);
         let more = self.result(&format!("setp.lt.{signed}"), ScalarType::Pred, [index.into(), count]);
         self.jump(more, false, bra, body);
         self.block.label(end);
-        Ok(())
     }
 
-    fn branch(&mut self, branch: &If) -> Result<(), EmitError> {
+    fn branch(&mut self, branch: &If) {
         let uniform = self.kernel.value(branch.condition).facts.uniform;
         let condition = self.register(branch.condition);
         if branch.otherwise.is_none() && self.is_predicable(branch.then) {
             self.guard = Some(condition);
-            self.region(branch.then)?;
+            self.region(branch.then);
             self.guard = None;
-            return Ok(());
+            return;
         }
         let together = self.converged && uniform;
         let outer = std::mem::replace(&mut self.converged, together);
@@ -295,20 +288,19 @@ impl Entry<'_> {
         match branch.otherwise {
             None => {
                 self.jump(condition, true, bra, end);
-                self.region(branch.then)?;
+                self.region(branch.then);
             }
             Some(otherwise) => {
                 let no = self.f.label("else");
                 self.jump(condition, true, bra, no);
-                self.region(branch.then)?;
+                self.region(branch.then);
                 self.emit("bra.uni", [end.into()]);
                 self.block.label(no);
-                self.region(otherwise)?;
+                self.region(otherwise);
             }
         }
         self.block.label(end);
         self.converged = outer;
-        Ok(())
     }
 
     fn jump(&mut self, predicate: RegId, negated: bool, bra: &str, target: LabelId) {
@@ -348,9 +340,9 @@ impl Entry<'_> {
     }
 
     /// Computes a pure value; the register may be that of an operand.
-    fn value(&mut self, id: ValueId) -> Result<RegId, EmitError> {
+    fn value(&mut self, id: ValueId) -> RegId {
         let Value { op, ty, .. } = *self.kernel.value(id);
-        Ok(match op {
+        match op {
             // Bound by their own statements.
             Op::Literal(_) | Op::LoopIndex | Op::Loaded => self.register(id),
             Op::BlockIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::CtaidX.into()]),
@@ -364,7 +356,7 @@ impl Entry<'_> {
                 let mnemonic = format!("ld.param.{}", memory.text());
                 if ty == Type::PRED {
                     let byte = self.param(Argument::Scalar(parameter), &mnemonic, ScalarType::B32);
-                    return Ok(self.result("setp.ne.u32", ScalarType::Pred, [byte.into(), 0.into()]));
+                    return self.result("setp.ne.u32", ScalarType::Pred, [byte.into(), 0.into()]);
                 }
                 self.param(Argument::Scalar(parameter), &mnemonic, register_type(ty))
             }
@@ -386,10 +378,10 @@ impl Entry<'_> {
             Op::Shift(op, a, b) => self.shift(op, ty, a, b),
             Op::Compare(op, a, b) => self.compare(op, a, b),
             Op::Fma(a, b, c) => self.fma(ty, a, b, c),
-            Op::Cast(a) | Op::FromIndex(a) => self.cast(a, ty)?,
+            Op::Cast(a) | Op::FromIndex(a) => self.cast(a, ty),
             Op::Bits(a) => self.bits(a, ty),
             Op::ToIndex(a) => self.index_of(a, ty),
-        })
+        }
     }
 
     /// Reads an argument.

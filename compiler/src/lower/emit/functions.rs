@@ -1,12 +1,15 @@
-//! The unary operations of the language over the builder: core operations as they are, math functions from the `math` room.
+//! The unary operations of the language over the builder: core operations as they are, math functions from
+//! [`tilewright_kernel::math`].
 //!
-//! `f16` and `bf16` go through `f32` and are rounded once. Of the math functions, `f64` has `sqrt` and `rsqrt`.
+//! `f16` and `bf16` go through `f32` and are rounded once. `approx::` functions do not exist for `f64`.
 
-use tilewright_kernel::ElementType::{self, F32, F64, I32, U32};
+use std::marker::PhantomData;
+
+use tilewright_kernel::ElementType::{self, F32, F64, I32, I64, U32, U64};
 use tilewright_kernel::algorithm::{Binary, Compare, Unary};
+use tilewright_kernel::math::{self, Ops, Single};
 
 use crate::kernel_ir::{Builder, Shift, UnaryOp, ValueId, arithmetic_type};
-use crate::lower::math::{self, Ops, Roots};
 
 /// An operation that an element type does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +23,7 @@ pub struct NoFunction {
 /// A unary operation of the language on an element; the result has its type.
 ///
 /// # Errors
-/// When the operation does not exist on the type: a function other than `abs floor sqrt rsqrt` on `f64`, any function of reals on
-/// an integer or `bool`.
+/// When the operation does not exist on the type: an `approx::` function on `f64`, any function of reals on an integer or `bool`.
 pub fn unary(b: &mut Builder, op: Unary, a: ValueId) -> Result<ValueId, NoFunction> {
     let element = b.ty(a).element().unwrap_or(I32);
     let missing = NoFunction { op, element };
@@ -37,8 +39,7 @@ pub fn unary(b: &mut Builder, op: Unary, a: ValueId) -> Result<ValueId, NoFuncti
     let exists = match op {
         Unary::Neg | Unary::Abs => element != ElementType::Bool,
         Unary::Not => !element.is_float(),
-        Unary::Floor | Unary::Sqrt | Unary::Rsqrt => element.is_float(),
-        _ => wide == F32,
+        _ => element.is_float(),
     };
     if !exists {
         return Err(missing);
@@ -47,41 +48,80 @@ pub fn unary(b: &mut Builder, op: Unary, a: ValueId) -> Result<ValueId, NoFuncti
         return Ok(b.unary(core, a));
     }
     let x = b.cast(a, wide);
-    let mut functions = Functions { b };
     let result = match wide {
-        F64 => math::rsqrt(&mut functions, x),
-        _ => math::apply(op, &mut functions, x).ok_or(missing)?,
+        F64 => math::apply_double(op, &mut Functions::<f64>::new(b), x),
+        _ => math::apply(op, &mut Functions::<f32>::new(b), x),
     };
-    Ok(b.cast(result, element))
+    Ok(b.cast(result.ok_or(missing)?, element))
 }
 
-/// The instruction set of the math room over a builder: floats are `f32` (or, for [`Roots`], `f64`) values, integers `i32` values.
-struct Functions<'a> {
+/// The float type whose operations are meant: its values, and integers of as many bits.
+trait Width: Copy {
+    type Word: Copy + Into<u64>;
+    const FLOAT: ElementType;
+    const SIGNED: ElementType;
+    const UNSIGNED: ElementType;
+    fn bits(self) -> u64;
+}
+
+impl Width for f32 {
+    type Word = u32;
+    const FLOAT: ElementType = F32;
+    const SIGNED: ElementType = I32;
+    const UNSIGNED: ElementType = U32;
+    fn bits(self) -> u64 {
+        u64::from(self.to_bits())
+    }
+}
+
+impl Width for f64 {
+    type Word = u64;
+    const FLOAT: ElementType = F64;
+    const SIGNED: ElementType = I64;
+    const UNSIGNED: ElementType = U64;
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+}
+
+/// The instruction set of the math room over a builder: floats are `f32` or `f64` values, their bits `i32` or `i64` values.
+struct Functions<'a, T> {
     b: &'a mut Builder,
+    width: PhantomData<T>,
 }
 
-impl Roots for Functions<'_> {
+impl<'a, T: Width> Functions<'a, T> {
+    fn new(b: &'a mut Builder) -> Self {
+        Self { b, width: PhantomData }
+    }
+
+    fn unsigned(&mut self, a: ValueId) -> ValueId {
+        self.b.bits(a, T::UNSIGNED)
+    }
+
+    fn signed(&mut self, a: ValueId) -> ValueId {
+        self.b.bits(a, T::SIGNED)
+    }
+
+    fn shift(&mut self, op: Shift, a: ValueId, by: u32) -> ValueId {
+        let by = self.b.literal(U32, u64::from(by));
+        self.b.shift(op, a, by)
+    }
+}
+
+impl<T: Width> Ops for Functions<'_, T> {
+    type Number = T;
+    type Word = T::Word;
     type F = ValueId;
-
-    fn sqrt(&mut self, a: ValueId) -> ValueId {
-        self.b.unary(UnaryOp::Sqrt, a)
-    }
-
-    fn recip(&mut self, a: ValueId) -> ValueId {
-        self.b.unary(UnaryOp::Recip, a)
-    }
-}
-
-impl Ops for Functions<'_> {
     type I = ValueId;
     type P = ValueId;
 
-    fn float(&mut self, value: f32) -> ValueId {
-        self.b.f32_literal(value)
+    fn float(&mut self, value: T) -> ValueId {
+        self.b.literal(T::FLOAT, value.bits())
     }
 
-    fn int(&mut self, value: u32) -> ValueId {
-        self.b.literal(I32, u64::from(value))
+    fn int(&mut self, value: T::Word) -> ValueId {
+        self.b.literal(T::SIGNED, value.into())
     }
 
     fn add(&mut self, a: ValueId, b: ValueId) -> ValueId {
@@ -96,8 +136,20 @@ impl Ops for Functions<'_> {
         self.b.binary(Binary::Mul, a, b)
     }
 
+    fn div(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.b.binary(Binary::Div, a, b)
+    }
+
     fn fma(&mut self, a: ValueId, b: ValueId, c: ValueId) -> ValueId {
         self.b.fma(a, b, c)
+    }
+
+    fn sqrt(&mut self, a: ValueId) -> ValueId {
+        self.b.unary(UnaryOp::Sqrt, a)
+    }
+
+    fn recip(&mut self, a: ValueId) -> ValueId {
+        self.b.unary(UnaryOp::Recip, a)
     }
 
     fn abs(&mut self, a: ValueId) -> ValueId {
@@ -107,9 +159,10 @@ impl Ops for Functions<'_> {
     /// By the bits, which the assembler makes one three-input operation.
     fn copysign(&mut self, a: ValueId, sign: ValueId) -> ValueId {
         let (a, sign) = (self.bits(a), self.bits(sign));
-        let (magnitude, top) = (self.int(0x7FFF_FFFF), self.int(0x8000_0000));
-        let (a, sign) = (self.b.binary(Binary::And, a, magnitude), self.b.binary(Binary::And, sign, top));
-        let bits = self.b.binary(Binary::Or, a, sign);
+        let top = 1_u64 << (8 * T::FLOAT.bytes() - 1);
+        let (magnitude, top) = (self.b.literal(T::SIGNED, top - 1), self.b.literal(T::SIGNED, top));
+        let (a, sign) = (self.and(a, magnitude), self.and(sign, top));
+        let bits = self.or(a, sign);
         self.float_of(bits)
     }
 
@@ -134,11 +187,11 @@ impl Ops for Functions<'_> {
     }
 
     fn bits(&mut self, a: ValueId) -> ValueId {
-        self.b.bits(a, I32)
+        self.b.bits(a, T::SIGNED)
     }
 
     fn float_of(&mut self, a: ValueId) -> ValueId {
-        self.b.bits(a, F32)
+        self.b.bits(a, T::FLOAT)
     }
 
     fn int_add(&mut self, a: ValueId, b: ValueId) -> ValueId {
@@ -149,13 +202,22 @@ impl Ops for Functions<'_> {
         self.b.binary(Binary::Sub, a, b)
     }
 
+    fn int_mul(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.b.binary(Binary::Mul, a, b)
+    }
+
+    fn mul_high(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        let (a, b) = (self.unsigned(a), self.unsigned(b));
+        let high = self.b.mul_high(a, b);
+        self.signed(high)
+    }
+
     fn and(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.b.binary(Binary::And, a, b)
     }
 
-    fn is_nonzero(&mut self, a: ValueId) -> ValueId {
-        let zero = self.int(0);
-        self.b.compare(Compare::Ne, a, zero)
+    fn or(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.b.binary(Binary::Or, a, b)
     }
 
     fn xor(&mut self, a: ValueId, b: ValueId) -> ValueId {
@@ -163,17 +225,89 @@ impl Ops for Functions<'_> {
     }
 
     fn shl(&mut self, a: ValueId, by: u32) -> ValueId {
-        let by = self.b.literal(U32, u64::from(by));
-        self.b.shift(Shift::Left, a, by)
+        self.shift(Shift::Left, a, by)
     }
 
     fn shr(&mut self, a: ValueId, by: u32) -> ValueId {
-        let by = self.b.literal(U32, u64::from(by));
-        self.b.shift(Shift::Right, a, by)
+        self.shift(Shift::Right, a, by)
+    }
+
+    fn shr_logical(&mut self, a: ValueId, by: u32) -> ValueId {
+        let a = self.unsigned(a);
+        let shifted = self.shift(Shift::Right, a, by);
+        self.signed(shifted)
+    }
+
+    fn shl_by(&mut self, a: ValueId, by: ValueId) -> ValueId {
+        let by = self.b.cast(by, U32);
+        self.b.shift(Shift::Left, a, by)
+    }
+
+    fn shr_by(&mut self, a: ValueId, by: ValueId) -> ValueId {
+        let (a, by) = (self.unsigned(a), self.b.cast(by, U32));
+        let shifted = self.b.shift(Shift::Right, a, by);
+        self.signed(shifted)
+    }
+
+    fn is_nonzero(&mut self, a: ValueId) -> ValueId {
+        let zero = self.b.literal(T::SIGNED, 0);
+        self.b.compare(Compare::Ne, a, zero)
+    }
+
+    fn int_below(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        let (a, b) = (self.unsigned(a), self.unsigned(b));
+        self.b.compare(Compare::Lt, a, b)
+    }
+
+    fn int_select(&mut self, p: ValueId, yes: ValueId, no: ValueId) -> ValueId {
+        self.b.select(p, yes, no)
     }
 
     fn to_float(&mut self, a: ValueId) -> ValueId {
+        self.b.cast(a, T::FLOAT)
+    }
+
+    fn rarely<const N: usize>(
+        &mut self,
+        p: ValueId,
+        usual: ([ValueId; N], ValueId),
+        rare: impl FnOnce(&mut Self) -> ([ValueId; N], ValueId),
+    ) -> ([ValueId; N], ValueId) {
+        let floats = usual.0.map(|value| self.b.variable(value));
+        let word = self.b.variable(usual.1);
+        self.b.begin_if(p);
+        let found = rare(self);
+        for (variable, value) in floats.into_iter().zip(found.0) {
+            self.b.set(variable, value);
+        }
+        self.b.set(word, found.1);
+        self.b.end_if();
+        (floats.map(|variable| self.b.get(variable)), self.b.get(word))
+    }
+}
+
+impl Single for Functions<'_, f32> {
+    type WideF = ValueId;
+    type WideI = ValueId;
+    type Wide<'w>
+        = Functions<'w, f64>
+    where
+        Self: 'w;
+
+    fn widen(&mut self, a: ValueId) -> ValueId {
+        self.b.cast(a, F64)
+    }
+
+    fn narrow(&mut self, a: ValueId) -> ValueId {
         self.b.cast(a, F32)
+    }
+
+    fn low(&mut self, a: ValueId) -> ValueId {
+        self.b.cast(a, I32)
+    }
+
+    fn wide<R>(&mut self, f: impl FnOnce(&mut Functions<'_, f64>) -> R) -> R {
+        f(&mut Functions::new(self.b))
     }
 
     fn ex2_approx(&mut self, a: ValueId) -> ValueId {

@@ -18,6 +18,7 @@
 //! | `index` | index arithmetic |
 //! | `element` | element arithmetic, comparison, selection |
 //! | `cast` | conversions |
+//! | `storage` | conversions to and from the types for storage |
 //! | `functions` | math functions, over the builder: before emission |
 //!
 //! No float operation is contracted or flushes subnormals, and every one names its rounding. Registers are numbered in the order of
@@ -29,11 +30,11 @@ mod entry;
 pub mod functions;
 mod index;
 mod memory;
+mod storage;
 
 #[cfg(test)]
 mod tests;
 
-use tilewright_kernel::ElementType;
 use tilewright_ptx::{BuildError, Module, ModuleBuilder, PtxVersion, Requirement, Target, VerifyError};
 
 use crate::kernel_ir::{Fault, Kernel, verify};
@@ -41,7 +42,7 @@ use crate::kernel_ir::{Fault, Kernel, verify};
 /// The least that every module asks for: what NaN-propagating `max` and conversion to `bf16` need anyway.
 pub const FLOOR: Requirement = Requirement { version: PtxVersion::new(7, 0), target: Target::sm(80) };
 
-/// Why there is no module. All but `Unsupported` are mistakes of the compiler itself.
+/// Why there is no module: a mistake of the compiler itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EmitError {
     /// Entry point `entry` violates what the verifier of `kernel_ir` demands.
@@ -50,15 +51,6 @@ pub enum EmitError {
         entry: usize,
         /// The violations.
         faults: Vec<Fault>,
-    },
-    /// A conversion that no instruction sequence is known for yet.
-    Unsupported {
-        /// Source statement that needs it; 0 for none.
-        line: u32,
-        /// From this type.
-        from: ElementType,
-        /// To this type.
-        to: ElementType,
     },
     /// An instruction that the table of the `ptx` crate does not take, or a name that is no PTX identifier.
     Build(BuildError),
@@ -70,7 +62,6 @@ impl std::fmt::Display for EmitError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Invalid { entry, faults } => write!(f, "entry {entry} is malformed: {faults:?}"),
-            Self::Unsupported { line, from, to } => write!(f, "statement {line}: no conversion from {from} to {to}"),
             Self::Build(error) => error.fmt(f),
             Self::Verify(errors) => {
                 for error in errors {

@@ -1339,31 +1339,17 @@ fn numerics_are_static() {
         "#]],
     );
     check(
-        "(x: e4m3[N]) -> (y: i32[N])",
-        "y[i] = x[i] as i32;",
-        expect![[r#"
-            error[TW1003]: `e4m3` is converted from and to floats only
-             --> kernel.rs:1:46
-              |
-            1 | kernel K(x: e4m3[N]) -> (y: i32[N]) { y[i] = x[i] as i32; }
-              |                                              ^^^^^^^^^^^
-              = note: `e4m3` is a type for storage and for the operands of `dot`
-              = help: convert to `f32` first: `x[i] as f32`
-              = explain: TW1003
-
-        "#]],
-    );
-    check(
         "(x: f64[N]) -> (y: f64[N])",
-        "y[i] = exp(x[i]);",
+        "y[i] = approx::exp(x[i]);",
         expect![[r#"
-            error[TW1004]: `exp` is not supported for `f64` yet
+            error[TW1004]: there is no `approx::exp` of `f64`
              --> kernel.rs:1:45
               |
-            1 | kernel K(x: f64[N]) -> (y: f64[N]) { y[i] = exp(x[i]); }
-              |                                             ^^^^^^^^^
-              = note: for `f64` there are `sqrt`, `rsqrt`, `abs`, `floor`, `min`, `max` and `fma`
-              = help: where 24 bits are enough: `exp(… as f32) as f64`
+            1 | kernel K(x: f64[N]) -> (y: f64[N]) { y[i] = approx::exp(x[i]); }
+              |                                             ^^^^^^^^^^^^^^^^^
+              = note: the approximate instructions compute at most 24 bits
+              = help: where they are enough: `approx::exp(… as f32) as f64`
+              = help: or the accurate function: `exp`
               = explain: TW1004
 
         "#]],

@@ -1,6 +1,6 @@
 //! `exp`, `log`, `tanh`, `erf`: argument reduction by powers of two, then a polynomial. Coefficients come from `derive.py`.
 
-use super::ops::{Ops, polynomial};
+use super::ops::{Single, polynomial};
 
 // 0x1.8p23: adding it to a number below 2^22 rounds that number to an integer, which is then the low bits of the sum.
 const ROUND: f32 = 12_582_912.0;
@@ -38,7 +38,7 @@ const EXP2_NEG: [f32; 5] = [-f32::from_bits(0x3f31_7215), 0.240_222_25, -0.055_5
 ///
 /// x = n·ln 2 + r; the scale 2^n is applied as two factors 2^⌊n/2⌋·2^⌈n/2⌉, so that the only rounding of a subnormal result
 /// is that of the last multiplication. Clamping the argument leaves every result as it is and keeps n small.
-pub fn exp<O: Ops>(o: &mut O, x: O::F) -> O::F {
+pub fn exp<O: Single>(o: &mut O, x: O::F) -> O::F {
     let (low, high, one) = (o.float(-104.0), o.float(89.0), o.float(1.0));
     // Bits of `t`: n + 254, so that halving gives ⌊n/2⌋ + 127, a biased exponent.
     let (scale, round) = (o.float(LOG2_E), o.float(ROUND + 254.0));
@@ -60,7 +60,7 @@ pub fn exp<O: Ops>(o: &mut O, x: O::F) -> O::F {
 }
 
 /// x − n·ln 2
-fn reduce<O: Ops>(o: &mut O, x: O::F, n: O::F) -> O::F {
+fn reduce<O: Single>(o: &mut O, x: O::F, n: O::F) -> O::F {
     let (ln_2, rest) = (o.float(-LN_2), o.float(-LN_2_REST));
     let r = o.fma(n, ln_2, x);
     o.fma(n, rest, r)
@@ -69,7 +69,7 @@ fn reduce<O: Ops>(o: &mut O, x: O::F, n: O::F) -> O::F {
 /// Natural logarithm over all of f32.
 ///
 /// x = 2^e·(1 + f) with √½ ≤ 1 + f < √2: near 1 the exponent is 0 and the polynomial is accurate relative to log(1 + f).
-pub fn log<O: Ops>(o: &mut O, x: O::F) -> O::F {
+pub fn log<O: Single>(o: &mut O, x: O::F) -> O::F {
     const TWO_POW_23: f32 = 8_388_608.0;
     let (zero, one, infinity) = (o.float(0.0), o.float(1.0), o.float(f32::INFINITY));
     // Subnormal numbers are made normal first.
@@ -106,7 +106,7 @@ pub fn log<O: Ops>(o: &mut O, x: O::F) -> O::F {
 }
 
 /// Hyperbolic tangent over all of f32: a polynomial up to |x| = 0.55, 1 − 2/(exp(2|x|) + 1) above, which is 1 from |x| = 10 on.
-pub fn tanh<O: Ops>(o: &mut O, x: O::F) -> O::F {
+pub fn tanh<O: Single>(o: &mut O, x: O::F) -> O::F {
     let (switch, limit, one, minus_2) = (o.float(0.55), o.float(10.0), o.float(1.0), o.float(-2.0));
     let a = o.abs(x);
 
@@ -138,7 +138,7 @@ pub fn tanh<O: Ops>(o: &mut O, x: O::F) -> O::F {
 }
 
 /// Error function over all of f32: a polynomial up to |x| = 1, 1 − 2^−Q(|x|) above, which is 1 from |x| = 4 on.
-pub fn erf<O: Ops>(o: &mut O, x: O::F) -> O::F {
+pub fn erf<O: Single>(o: &mut O, x: O::F) -> O::F {
     let (limit, one) = (o.float(4.0), o.float(1.0));
     let a = o.abs(x);
 

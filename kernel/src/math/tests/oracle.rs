@@ -1,6 +1,6 @@
 //! Exact values to nearly f64 precision, by code that shares nothing with the functions under test.
 
-use tilewright_kernel::algorithm::Unary;
+use crate::algorithm::Unary;
 
 /// The function in f64.
 pub fn exact(function: Unary, x: f64) -> f64 {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Derives the polynomial coefficients of the math functions, and prints them as f32 literals.
+"""Derives the polynomial coefficients of the math functions, and prints them as literals; then the constants of the reductions.
 
 Each polynomial minimises max |w(x) (P(x) - f(x))| over the interval by the Remez exchange in 60-digit arithmetic (mpmath).
-Coefficients are rounded to f32 all at once, or one at a time from the lowest power with the rest solved again after each; the
-better of the two is printed. Needs mpmath. Run: python3 derive.py
+For f32, coefficients are rounded all at once, or one at a time from the lowest power with the rest solved again after each; the
+better of the two is printed. For f64 they are rounded all at once. Needs mpmath. Run: python3 derive.py
 """
 import struct
-from mpmath import cos, erf, erfc, exp, expm1, log, log1p, lu_solve, matrix, mp, mpf, pi, sin, sqrt, tanh
+from mpmath import cos, erf, erfc, exp, expm1, floor, log, log1p, lu_solve, matrix, mp, mpf, pi, sin, sqrt, tanh
 
 mp.dps = 60
 
@@ -75,6 +75,49 @@ def fit(name, f, w, degree, lo, hi):
         print(f"    {literal(chosen[k])},")
 
 
+def fit_double(name, f, w, degree, lo, hi):
+    """Prints the f64 coefficients and the error that they achieve."""
+    best, ideal = remez(f, w, degree, lo, hi, {})
+    chosen = {k: mpf(float(v)) for k, v in best.items()}
+    points = [(x, f(x), w(x)) for x in (lo + (hi - lo) * mpf(i) / 1000 for i in range(1, 1000))]
+    worst = max(abs(wx * (sum(v * x**k for k, v in chosen.items()) - fx)) for x, fx, wx in points)
+    print(f"{name}: minimax 2^{float(log(ideal, 2)):.1f}, with f64 coefficients 2^{float(log(worst, 2)):.1f}")
+    for k in sorted(chosen):
+        print(f"    {float(chosen[k])!r},")
+
+
+def double():
+    """Everything that the functions of f64 need."""
+    near = lambda x: abs(x) < mpf(2) ** -60  # where the formulas below would divide 0 by 0
+    ln2 = log(mpf(2))
+    half = ln2 / 2 * (1 + mpf(2) ** -30)
+    second = lambda r: mpf(1) / 2 if near(r) else (expm1(r) - r) / r**2
+    fit_double("exp(r) = 1 + r + r^2 P(r), relative", second, lambda r: r**2 / exp(r), 9, -half, half)
+    end = ((sqrt(mpf(2)) - 1) / (sqrt(mpf(2)) + 1)) ** 2
+    quotient = lambda z: mpf(2) / 3 if near(z) else (log((1 + sqrt(z)) / (1 - sqrt(z))) / sqrt(z) - 2) / z
+    fit_double("log((1 + s)/(1 - s)) = 2s + s z P(z), z = s^2, relative", quotient, lambda z: z / 2, 6, mpf(0), end)
+    end = (pi / 4 + mpf(1) / 1000) ** 2
+    sinc = lambda s: mpf(1) if near(s) else sin(sqrt(s)) / sqrt(s)
+    fit_double("sin(r) = r + r s P(s), s = r^2, relative", lambda s: -mpf(1) / 6 if near(s) else (sinc(s) - 1) / s,
+               lambda s: s / sinc(s), 5, mpf(0), end)
+    fit_double("cos(r) = 1 - s/2 + s^2 P(s), s = r^2, relative",
+               lambda s: mpf(1) / 24 if near(s) else (cos(sqrt(s)) - 1 + s / 2) / s**2,
+               lambda s: s**2 / cos(sqrt(s)), 5, mpf(0), end)
+    tanhc = lambda s: mpf(1) if near(s) else tanh(sqrt(s)) / sqrt(s)
+    fit_double("tanh(x) = x + x s P(s), s = x^2, relative", lambda s: -mpf(1) / 3 if near(s) else (tanhc(s) - 1) / s,
+               lambda s: s / tanhc(s), 10, mpf(0), mpf("0.55") ** 2)
+    slope = lambda s: 2 / sqrt(pi) if near(s) else erf(sqrt(s)) / sqrt(s)
+    fit_double("erf(x) = x + x P(x^2), relative", lambda s: slope(s) - 1, lambda s: 1 / slope(s), 12, mpf(0), mpf(1))
+    fit_double("erf(x) = 1 - 2^-Q(x - 2), relative", lambda t: -log(erfc(t + 2), 2),
+               lambda t: erfc(t + 2) * ln2 / erf(t + 2), 18, mpf(-1), mpf(4))
+    fit_double("2^-f = 1 + f P(f), relative", lambda f: -ln2 if near(f) else (mpf(2) ** -f - 1) / f,
+               lambda f: abs(f) * mpf(2) ** f, 10, -mpf(1) / 2, mpf(1) / 2)
+    mp.dps = 400
+    # Bit p of the words, from the top, counts 2^(53 - p); 19 words.
+    bits = int(floor(2 / pi * mpf(2) ** (19 * 64 - 1 - 53)))
+    print("2/pi:", ", ".join(f"0x{bits >> 64 * (18 - i) & (1 << 64) - 1:016x}" for i in range(19)))
+
+
 def split(name, v, parts, below=False):
     """A constant as a sum of f32 numbers, each the nearest to what is left, or the nearest below."""
     terms = []
@@ -119,3 +162,4 @@ def main():
 
 if __name__ == "__main__":
     main()
+    double()

@@ -1,0 +1,7 @@
+//! The math functions of `f64`. Coefficients come from `derive.py`.
+
+mod exponential;
+pub(super) mod trigonometric;
+
+pub use exponential::{erf, exp, log, tanh};
+pub use trigonometric::{cos, sin};
