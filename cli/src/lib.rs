@@ -11,10 +11,12 @@
 //! | [`inputs`] | random tensors of types that are known at run time only |
 //! | [`trial`] | one launch compared with the reference |
 //! | [`run`] | `tilewright run` |
+//! | [`emulate`] | `tilewright emulate`: PTX of any compiler on files of data |
 #![forbid(unsafe_code)]
 
 pub mod args;
 pub mod check;
+pub mod emulate;
 pub mod explain;
 pub mod inputs;
 pub mod inspect;

@@ -31,9 +31,11 @@
 //! ```
 //!
 //! - [`Memory`] is the device's address space: allocate, write, launch, read.
-//! - [`Program`] is decoded text; it can be kept and launched from several threads.
+//! - [`Program`] is decoded text; it can be kept and launched from several threads. Variables of its module belong to the device: see
+//!   [`Program::write_symbol`].
 //! - [`Launch`] names the kernel, its shape and its arguments, and may list the [`Extent`]s that it may access, so that views are checked as views.
-//! - [`Options`] hold the seed, the checks, a test mode that moves approximate results within their documented bounds, and a budget.
+//! - [`Options`] hold the seed, the checks, a test mode that moves approximate results within their documented bounds, the
+//!   [`MatrixModel`] of tensor cores, and a budget.
 //! - [`Report`] has the findings and the [`Counters`]. [`Error`] is for what cannot start at all.
 //!
 //! # What it promises
@@ -45,8 +47,8 @@
 //! # Rooms
 //!
 //! `decode` turns text into decoded instructions; `lanes` and `num` are what instructions compute; `exec` runs warps; `memory` is device memory;
-//! `shadow` detects races; `sync` has barriers; `schedule` decides what runs when; `report` and `counters` are what is told. Asynchronous copies
-//! (`bulk`), tensor cores (`matrix`), mbarriers and clusters are refused with a typed error for now.
+//! `shadow` detects races; `sync` has barriers, `mbarrier` those in shared memory; `matrix` is what tensor cores compute; `schedule` decides what
+//! runs when; `report` and `counters` are what is told. Bulk copies, `wgmma` and clusters are refused with a typed error for now.
 
 #![deny(unsafe_code)]
 

@@ -10,7 +10,7 @@ use crate::exec::host::Host;
 use crate::launch::{Launch, Options};
 use crate::memory::device::{Allocation, Memory};
 use crate::memory::module::Module;
-use crate::memory::region::{Region, Regions};
+use crate::memory::region::{GRID_WORKSPACE, Region, Regions};
 use crate::memory::undo::Undo;
 use crate::report::Report;
 use crate::schedule;
@@ -18,6 +18,8 @@ use crate::shadow::cross::Cross;
 
 /// Most blocks of a grid in x, y and z (CUDA programming guide, compute capabilities).
 const MOST_BLOCKS: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
+/// Bytes of the workspace of a cooperative launch.
+const GRID_WORKSPACE_BYTES: u64 = 64;
 /// Most threads of a block in x, y and z.
 const MOST_THREADS: [u32; 3] = [1024, 1024, 64];
 /// Most threads of a block.
@@ -173,6 +175,13 @@ impl Program {
             let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
             Ok(module.constants.chunks(4).map(word).collect())
         })?;
+        if kernel.grid_workspace {
+            let bytes = GRID_WORKSPACE_BYTES;
+            let refusal = Error::OutOfMemory { bytes, used: memory.used(), capacity: memory.used() };
+            let workspace = Allocation::new(GRID_WORKSPACE, bytes, "grid workspace").ok_or(refusal)?;
+            workspace.fill_with(0, bytes, |_| 0);
+            allocations.push(Arc::new(workspace));
+        }
         allocations.iter().for_each(|allocation| allocation.settle());
         let regions = regions(launch, &allocations, own)?;
         let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();

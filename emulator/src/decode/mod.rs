@@ -83,6 +83,10 @@ pub(crate) struct Kernel {
     pub required_block: Option<[u32; 3]>,
     /// Most threads of a block, if the kernel limits them.
     pub most_threads: Option<u64>,
+    /// Whether threads take room on their stacks when they run.
+    pub stack: bool,
+    /// Whether it asks for the workspace of a cooperative launch.
+    pub grid_workspace: bool,
     /// Whether CTAs communicate through global memory.
     pub communicates: bool,
 }

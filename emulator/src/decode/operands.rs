@@ -226,6 +226,8 @@ impl<F: FnMut(Slot, Role) -> Slot> Visitor<'_, F> {
             Op::Carry { d, a, b, .. } => self.slots(d, &mut [a, b]),
             Op::MadCarry { d, a, b, c, .. } => self.slots(d, &mut [a, b, c]),
             Op::Lane { d, a, b, c, e, .. } => self.slots(d, &mut [a, b, c, e]),
+            Op::Alloca { d, size, .. } => self.slots(d, &mut [size]),
+            Op::StackTop { register, restore } => self.slot(register, if *restore { Read } else { Write }),
             Op::Cvt { d, a, .. } | Op::Cvta { d, a, .. } => self.slots(d, &mut [a]),
             Op::CvtFast { cvt, d, a, b } => match cvt {
                 FastCvt::ZeroExtend | FastCvt::SignExtend => {

@@ -227,6 +227,8 @@ impl Warp {
             | Op::BranchTable { .. }
             | Op::Call { .. }
             | Op::Return
+            | Op::Alloca { .. }
+            | Op::StackTop { .. }
             | Op::Exit
             | Op::Trap
             | Op::Nop

@@ -39,6 +39,8 @@ pub(crate) struct Stacks {
     frames: Vec<Vec<Frame>>,
     /// First free byte of local memory, lane by lane.
     top: Vec<u64>,
+    /// Bytes of kept registers, lane by lane.
+    kept: Vec<u64>,
 }
 
 impl Stacks {
@@ -46,11 +48,18 @@ impl Stacks {
     pub fn reset(&mut self, kernel: &Kernel) {
         self.frames.clear();
         self.top.clear();
-        if !kernel.functions.is_empty() {
+        self.kept.clear();
+        if kernel.stack || !kernel.functions.is_empty() {
             self.frames.resize_with(LANES, Vec::new);
+            self.kept.resize(LANES, 0);
             self.top.resize(LANES, u64::from(kernel.local_bytes).next_multiple_of(16));
         }
     }
+}
+
+/// What a call of the function adds to the lane's stack besides its frame.
+fn kept_bytes(callee: &Callee) -> u64 {
+    8 * callee.saved.len() as u64 + 16
 }
 
 impl Warp {
@@ -131,7 +140,7 @@ impl Warp {
         let base = top.next_multiple_of(u64::from(callee.align));
         let end = base + u64::from(callee.bytes).next_multiple_of(16);
         // Kept registers count, as the machine would spill them.
-        let kept: u64 = self.stacks.frames[lane].iter().map(|frame| 8 * frame.kept.len() as u64 + 16).sum();
+        let kept = self.stacks.kept[lane] + kept_bytes(callee);
         let limit = if callee.saved.is_empty() { MOST_LOCAL } else { MOST_STACK };
         if end + kept > limit {
             let depth = self.stacks.frames[lane].len() + 1;
@@ -154,6 +163,7 @@ impl Warp {
             written: if callee.saved.is_empty() { Vec::new() } else { written.collect() },
         };
         self.stacks.frames[lane].push(frame);
+        self.stacks.kept[lane] = kept;
         self.stacks.top[lane] = end;
         for at in callee.tracked[0]..callee.tracked[1] {
             self.written[at as usize] &= !(1 << lane);
@@ -187,6 +197,7 @@ impl Warp {
                 *bits = (*bits & !(1 << lane)) | u32::from(*written) << lane;
             }
             self.stacks.top[lane] = frame.top;
+            self.stacks.kept[lane] -= kept_bytes(callee);
             let to = call.base.map_or(0, |slot| self.get(Slot::Wide(slot), lane));
             for (result, value) in call.results.iter().zip(values) {
                 self.pass(*result, to, lane, &value);
@@ -202,6 +213,57 @@ impl Warp {
         match parts[..] {
             [(back, _)] if run == mask => Flow::Jump(back),
             _ => Flow::Scatter(parts),
+        }
+    }
+
+    /// `alloca` by the lanes of `run`.
+    pub(super) fn alloca(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        d: Slot,
+        size: Slot,
+        align: u32,
+        run: Mask,
+    ) -> Result<(), Halt> {
+        for lane in lanes(run) {
+            let base = self.stacks.top[lane].next_multiple_of(u64::from(align));
+            let bytes = self.get(size, lane);
+            let end = base.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(16));
+            let room = match end {
+                Some(end) if end <= MOST_STACK.max(u64::from(env.cx.kernel.local_bytes)) => {
+                    self.reserve(env, end).map(|()| end)
+                }
+                _ => Err(format!("{bytes} more bytes make the stack of the thread larger than {MOST_STACK}")),
+            };
+            match room {
+                Ok(end) => {
+                    for word in base as usize / 4..end as usize / 4 {
+                        self.local[word][lane] = POISON;
+                        self.local_initialised[word][lane] = 0;
+                    }
+                    self.stacks.top[lane] = end;
+                    self.put(d, lane, base);
+                }
+                Err(detail) => {
+                    let facts = Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() };
+                    env.report(Kind::StackOverflow, pc, facts);
+                    return Err(Halt);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `stacksave`, `stackrestore`.
+    pub(super) fn stack_top(&mut self, register: Slot, restore: bool, run: Mask) {
+        for lane in lanes(run) {
+            if restore {
+                // Only downwards: what lies above is nobody's.
+                self.stacks.top[lane] = self.stacks.top[lane].min(self.get(register, lane)).next_multiple_of(16);
+            } else {
+                self.put(register, lane, self.stacks.top[lane]);
+            }
         }
     }
 

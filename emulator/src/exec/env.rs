@@ -242,8 +242,8 @@ impl<'a> Env<'a> {
             LanemaskGt => !(u32::MAX >> (31 - lane)),
             TotalSmemSize | AggrSmemSize => self.cx.shared_bytes,
             DynamicSmemSize => self.cx.dynamic_shared,
-            // Given slots of another kind when they were decoded.
-            IsExplicitCluster | Gridid | Clock | ClockHi | Clock64 | Globaltimer | GlobaltimerLo | GlobaltimerHi => 0,
+            // Given slots of another kind when they were decoded, refused there, or zero.
+            _ => 0,
         }
     }
 

@@ -480,6 +480,8 @@ impl Warp {
                 return Ok(Flow::Scatter(parts));
             }
             Op::Call { site } => return self.call(env, pc, site, mask, run),
+            Op::Alloca { d, size, align } => self.alloca(env, pc, d, size, align, run)?,
+            Op::StackTop { register, restore } => self.stack_top(register, restore, run),
             Op::Return => return Ok(self.return_from(env, mask, run)),
             Op::Exit => return Ok(Flow::Exit(run)),
             Op::Trap => {

@@ -38,7 +38,7 @@ pub struct Allocation {
 
 impl Allocation {
     /// An allocation of uninitialised bytes; `None` when the host has no memory for it.
-    pub(super) fn new(base: u64, bytes: u64, label: &str) -> Option<Allocation> {
+    pub(crate) fn new(base: u64, bytes: u64, label: &str) -> Option<Allocation> {
         let words = filled(bytes.div_ceil(4), POISON)?;
         let initialised = filled(bytes.div_ceil(32), 0)?;
         let complete = AtomicBool::new(bytes == 0);

@@ -17,6 +17,8 @@ pub const PARAM_WINDOW: u64 = 0x7f40_0000_0000;
 pub const FUNCTIONS: u64 = 0x7f50_0000_0000;
 /// Where a module's variables in global memory begin, above all allocations.
 pub const MODULE: u64 = 0x7000_0000_0000;
+/// The workspace of a cooperative launch, behind the variables: blocks of a grid meet in it (`cooperative_groups::grid_group`).
+pub const GRID_WORKSPACE: u64 = MODULE_END;
 /// Where they end.
 pub const MODULE_END: u64 = 0x7100_0000_0000;
 /// Size of each window.

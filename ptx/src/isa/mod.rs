@@ -122,6 +122,7 @@ families! {
     warp::Warp,
     matrix::Matrix,
     control::Control,
+    stack::Stack,
     video::Video,
 }
 

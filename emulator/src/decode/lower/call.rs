@@ -136,6 +136,29 @@ impl Lowering<'_> {
         Ok(passed)
     }
 
+    pub(super) fn stack(&mut self, op: tilewright_ptx::isa::Stack, inst: &Source) -> Lowered<()> {
+        use tilewright_ptx::isa::Stack;
+        self.kernel.stack = true;
+        let ty = self.ty(inst, 0)?;
+        let first = self.value(self.operand(inst, 0)?, ty)?;
+        match op {
+            Stack::Alloca => {
+                let size = self.value(self.operand(inst, 1)?, ty)?;
+                let align = match inst.operands.get(2) {
+                    Some(Operand::Imm(value)) => value.int_bits().unwrap_or(0),
+                    _ => 16,
+                };
+                if !align.is_power_of_two() || align > 4096 {
+                    return refuse("the alignment must be a power of two of at most 4096");
+                }
+                self.emit(Op::Alloca { d: first, size, align: (align as u32).max(16) });
+            }
+            Stack::Stacksave => self.emit(Op::StackTop { register: first, restore: false }),
+            Stack::Stackrestore => self.emit(Op::StackTop { register: first, restore: true }),
+        }
+        Ok(())
+    }
+
     /// The frame base that a symbol is relative to.
     pub(super) fn frame_base(&self, symbol: Symbol) -> Option<u32> {
         let base = self.frame?;

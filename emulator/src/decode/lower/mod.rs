@@ -27,6 +27,7 @@ use super::written::{Item, ever_written, passes_on, unproved};
 use super::{Kernel, Named, Origin, Tracked};
 use crate::counters::Class;
 use crate::error::Error;
+use crate::memory::region::GRID_WORKSPACE;
 use crate::num::format::Round;
 
 /// Most decoded instructions of a kernel: the race detector packs their numbers.
@@ -482,6 +483,7 @@ impl<'a> Lowering<'a> {
             Family::AsyncCopy(op) => self.async_copy(op, inst),
             Family::Matrix(op) => self.matrix(op, inst),
             Family::Video(op) => self.video(op, inst),
+            Family::Stack(op) => self.stack(op, inst),
         }
     }
 
@@ -567,6 +569,19 @@ impl<'a> Lowering<'a> {
                 d
             }
             (None, Gridid) => self.slots.constant(64, 0).unwrap_or(Slot::Wide(0)),
+            (None, ReservedSmemOffsetBegin | ReservedSmemOffsetEnd | ReservedSmemOffsetCap)
+            | (None, ReservedSmemOffset0 | ReservedSmemOffset1) => {
+                return refuse("there is no reserved shared memory");
+            }
+            // Counters of nothing, and of what the driver tells only where the workspace of a cooperative launch is.
+            (None, Envreg1 | Envreg2) => {
+                self.kernel.grid_workspace = true;
+                let half = if special == Envreg1 { GRID_WORKSPACE >> 32 } else { GRID_WORKSPACE & 0xffff_ffff };
+                self.slots.constant(32, half).unwrap_or(Slot::Narrow(0))
+            }
+            (None, other) if other.text().starts_with("%envreg") || other.text().starts_with("%pm") => {
+                self.slots.constant(other.ty().bits(), 0).unwrap_or(Slot::Narrow(0))
+            }
             (None, IsExplicitCluster) => self.slots.constant(1, 0).unwrap_or(Slot::Pred(0)),
             (None, _) => self.slots.special(special),
         };

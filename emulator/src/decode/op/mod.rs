@@ -428,6 +428,17 @@ pub enum Op {
     Call {
         site: u32,
     },
+    /// `alloca`: address of fresh room in local memory.
+    Alloca {
+        d: Slot,
+        size: Slot,
+        align: u32,
+    },
+    /// The top of the stack into a register, or back.
+    StackTop {
+        register: Slot,
+        restore: bool,
+    },
     /// Return from a device function.
     Return,
     Exit,

@@ -1,0 +1,238 @@
+//! `--arg`: what a kernel's parameter is given.
+//!
+//! | written | is |
+//! | --- | --- |
+//! | `f32:2.5`, `u64:0x10`, `s32:-1` | a number |
+//! | `bytes:00ff…` | a parameter's bytes, such as those of a struct, in hexadecimal |
+//! | `null` | a null pointer |
+//! | `in:FILE` | a buffer with the contents of the file |
+//! | `inout:FILE`, `inout:FILE=OUT` | the same; written to the second file afterwards |
+//! | `out:f32[100,16]=OUT`, `out:f32[100]` | a buffer that nobody has written yet |
+//! | `zero:f32[100]=OUT`, `zero:f32[100]` | a buffer of zeros |
+//!
+//! A file whose name ends in `.npy` is NumPy's; any other is raw bytes.
+
+use std::path::Path;
+
+use tilewright_emulator::Arg;
+
+use super::npy::{self, Npy};
+
+/// A type of elements or numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// Bytes.
+    pub bytes: u64,
+    /// NumPy's name; bf16 and fp8 have none and are kept as bits.
+    pub dtype: &'static str,
+}
+
+/// The type with this name.
+pub fn element(name: &str) -> Option<Element> {
+    let (bytes, dtype) = match name {
+        "u8" | "b8" | "e4m3" | "e5m2" => (1, "u1"),
+        "s8" | "i8" => (1, "i1"),
+        "u16" | "b16" | "bf16" => (2, "u2"),
+        "s16" | "i16" => (2, "i2"),
+        "f16" => (2, "f2"),
+        "u32" | "b32" => (4, "u4"),
+        "s32" | "i32" => (4, "i4"),
+        "f32" => (4, "f4"),
+        "u64" | "b64" => (8, "u8"),
+        "s64" | "i64" => (8, "i8"),
+        "f64" => (8, "f8"),
+        _ => return None,
+    };
+    Some(Element { bytes, dtype })
+}
+
+/// What `--arg` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// The bytes of a parameter.
+    Value(Arg),
+    /// A buffer.
+    Buffer(Buffer),
+}
+
+/// NumPy's type and shape.
+pub type Form = (String, Vec<u64>);
+
+/// A buffer in device memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Bytes before the launch; none when nobody has written them.
+    pub initial: Option<Vec<u8>>,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// NumPy's type and shape.
+    pub form: Option<Form>,
+    /// Where the contents go afterwards.
+    pub to: Option<String>,
+    /// Whether the kernel may write it.
+    pub writable: bool,
+}
+
+fn number(name: &str, text: &str) -> Result<Arg, String> {
+    let bad = || format!("`{text}` is no {name}");
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let integer = || -> Result<i128, String> {
+        let value = match digits.strip_prefix("0x") {
+            Some(hex) => i128::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        value.map(|value| if negative { -value } else { value }).map_err(|_| bad())
+    };
+    let float = || text.parse::<f64>().map_err(|_| bad());
+    Ok(match name {
+        "f16" => half(float()?, tilewright::f16::from_f64),
+        "bf16" => half(float()?, tilewright::bf16::from_f64),
+        "f32" => text.parse::<f32>().map_err(|_| bad())?.into(),
+        "f64" => float()?.into(),
+        _ => {
+            let Some(Element { bytes, .. }) = element(name) else {
+                return Err(format!("there is no type `{name}`"));
+            };
+            let value = integer()?;
+            let bits = 8 * bytes as u32;
+            let signed = name.starts_with(['s', 'i']);
+            let (least, greatest) =
+                if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+            if !(least..=greatest).contains(&value) {
+                return Err(bad());
+            }
+            Arg(value.to_le_bytes()[..bytes as usize].to_vec())
+        }
+    })
+}
+
+fn half<T: Into<Arg>>(value: f64, round: impl Fn(f64) -> T) -> Arg {
+    round(value).into()
+}
+
+/// The contents of a file, and its type and shape if it says them.
+fn contents(path: &str) -> Result<(Vec<u8>, Option<Form>), String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    if !is_npy(path) {
+        return Ok((bytes, None));
+    }
+    let Npy { dtype, shape, data } = npy::read(&bytes).map_err(|error| format!("{path}: {error}"))?;
+    Ok((data, Some((dtype, shape))))
+}
+
+/// Whether a file is NumPy's, by its name.
+pub fn is_npy(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "npy")
+}
+
+/// `f32[100,16]` or `f32[100,16]=FILE`.
+fn shaped(text: &str) -> Result<Buffer, String> {
+    let (form, to) = match text.split_once('=') {
+        Some((form, to)) => (form, Some(to.to_owned())),
+        None => (text, None),
+    };
+    let bad = || format!("`{form}` is no type and shape, such as f32[100,16]");
+    let (name, rest) = form.split_once('[').ok_or_else(bad)?;
+    let dims = rest.strip_suffix(']').ok_or_else(bad)?;
+    let Element { bytes, dtype } = element(name).ok_or_else(|| format!("there is no type `{name}`"))?;
+    let shape: Vec<u64> = dims
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(|part| part.parse().map_err(|_| bad()))
+        .collect::<Result<_, String>>()?;
+    let total = shape.iter().try_fold(bytes, |size, extent| size.checked_mul(*extent));
+    let bytes = total.ok_or_else(|| format!("`{form}` has more bytes than there are addresses"))?;
+    Ok(Buffer { initial: None, bytes, form: Some((dtype.to_owned(), shape)), to, writable: true })
+}
+
+/// Reads an argument as it stands on the command line, and the file it names.
+///
+/// # Errors
+/// What is wrong, as text.
+pub fn parse(text: &str) -> Result<Argument, String> {
+    if text == "null" {
+        return Ok(Argument::Value(0u64.into()));
+    }
+    let Some((kind, rest)) = text.split_once(':') else {
+        return Err(format!("`{text}` is no argument; see `tilewright emulate --help`"));
+    };
+    match kind {
+        "bytes" => {
+            let digits: Vec<u8> = rest.bytes().filter(|byte| *byte != b'_').collect();
+            let pairs = digits.chunks(2).map(|pair| {
+                let text = std::str::from_utf8(pair).ok().filter(|text| text.len() == 2)?;
+                u8::from_str_radix(text, 16).ok()
+            });
+            let bytes: Option<Vec<u8>> = pairs.collect();
+            bytes.map(|bytes| Argument::Value(Arg(bytes))).ok_or_else(|| format!("`{rest}` is not in hexadecimal"))
+        }
+        "in" | "inout" => {
+            let (path, to) = match rest.split_once('=') {
+                Some((path, to)) if kind == "inout" => (path, Some(to.to_owned())),
+                _ => (rest, None),
+            };
+            let (initial, form) = contents(path)?;
+            let bytes = initial.len() as u64;
+            Ok(Argument::Buffer(Buffer { initial: Some(initial), bytes, form, to, writable: kind == "inout" }))
+        }
+        "out" => shaped(rest).map(Argument::Buffer),
+        "zero" => {
+            let mut buffer = shaped(rest)?;
+            // Filled by the device: a size that is too large is refused there.
+            buffer.initial = Some(Vec::new());
+            Ok(Argument::Buffer(buffer))
+        }
+        name => number(name, rest).map(Argument::Value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<Vec<u8>, String> {
+        match parse(text)? {
+            Argument::Value(Arg(bytes)) => Ok(bytes),
+            Argument::Buffer(_) => Err("a buffer".to_owned()),
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(value("u32:0x10"), Ok(vec![16, 0, 0, 0]));
+        assert_eq!(value("s16:-2"), Ok(vec![0xfe, 0xff]));
+        assert_eq!(value("f32:1.5"), Ok(1.5f32.to_le_bytes().to_vec()));
+        assert_eq!(value("bf16:1"), Ok(vec![0x80, 0x3f]));
+        assert_eq!(value("f16:inf"), Ok(vec![0, 0x7c]));
+        assert_eq!(value("null"), Ok(vec![0; 8]));
+        assert_eq!(value("bytes:01ff"), Ok(vec![1, 255]));
+        for bad in [
+            "u8:256",
+            "s8:128",
+            "u32:-1",
+            "f32:x",
+            "u32:1.5",
+            "q8:1",
+            "bytes:0",
+            "bytes:zz",
+            "u32",
+            "",
+            "in:/no/such/file",
+        ] {
+            assert!(value(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shapes() {
+        let Ok(Argument::Buffer(buffer)) = parse("out:f32[3,4]=z.npy") else { panic!("a buffer is expected") };
+        assert_eq!((buffer.bytes, buffer.to.as_deref()), (48, Some("z.npy")));
+        for bad in ["out:f32", "out:f32[", "out:f32[-1]", "out:f33[1]", "out:f64[9999999999,9999999999]", "zero:[3]"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! `tilewright emulate` as its users meet it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tilewright_cli::emulate::npy::{self, Npy};
+
+const SAXPY: &str = "\
+.version 7.0
+.target sm_80
+.address_size 64
+.global .align 4 .f32 offset = 0f3F800000;
+.visible .entry saxpy(.param .u32 n, .param .f32 a, .param .u64 x, .param .u64 y) {
+    .reg .pred %p; .reg .b32 %r<4>; .reg .f32 %f<5>; .reg .b64 %d<5>;
+    ld.param.u32 %r0, [n];
+    ld.param.f32 %f0, [a];
+    ld.param.u64 %d0, [x];
+    ld.param.u64 %d1, [y];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.u32 %r1, %r1, %r2, %r3;
+    setp.ge.u32 %p, %r1, %r0;
+    @%p bra done;
+    mad.wide.u32 %d2, %r1, 4, %d0;
+    mad.wide.u32 %d3, %r1, 4, %d1;
+    ld.global.f32 %f1, [%d2];
+    ld.global.f32 %f2, [%d3];
+    ld.global.f32 %f4, [offset];
+    fma.rn.f32 %f3, %f0, %f1, %f2;
+    add.f32 %f3, %f3, %f4;
+    st.global.f32 [%d3], %f3;
+done:
+    ret;
+}
+.visible .entry fill(.param .u64 z, .param .align 4 .b8 pair[8]) {
+    .reg .b32 %r<3>; .reg .b64 %d<2>;
+    ld.param.u64 %d0, [z];
+    ld.param.u32 %r0, [pair+4];
+    mov.u32 %r1, %tid.x;
+    mad.wide.u32 %d1, %r1, 4, %d0;
+    st.global.u32 [%d1], %r0;
+    ret;
+}
+";
+
+/// A new folder with the program in it.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("k.ptx"), SAXPY).unwrap();
+    folder
+}
+
+/// Runs `tilewright emulate k.ptx …` in the folder: exit code, standard output, standard error.
+fn emulate(folder: &Path, arguments: &str) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tilewright"))
+        .args(["emulate", "k.ptx"])
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+#[test]
+fn arrays_of_numpy_in_and_out() {
+    let folder = folder("npy");
+    let array = |values: &[f32]| {
+        npy::write(&Npy { dtype: "f4".into(), shape: vec![values.len() as u64], data: floats(values) })
+    };
+    std::fs::write(folder.join("x.npy"), array(&[1.0, 2.0, 3.0])).unwrap();
+    std::fs::write(folder.join("y.npy"), array(&[0.5, 0.5, 0.5])).unwrap();
+    let (code, out, err) = emulate(
+        &folder,
+        "--entry saxpy --grid 1 --block 32 --arg u32:3 --arg f32:2 --arg in:x.npy --arg inout:y.npy=z.npy",
+    );
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.starts_with("no findings\n") && out.ends_with("z.npy: 12 bytes\n"), "{out}");
+    let z = npy::read(&std::fs::read(folder.join("z.npy")).unwrap()).unwrap();
+    assert_eq!((z.dtype.as_str(), &z.shape[..], z.data), ("f4", &[3][..], floats(&[3.5, 5.5, 7.5])));
+}
+
+#[test]
+fn raw_files_and_variables_of_the_module() {
+    let folder = folder("raw");
+    std::fs::write(folder.join("x.bin"), floats(&[1.0, 2.0])).unwrap();
+    std::fs::write(folder.join("y.bin"), floats(&[0.0, 0.0])).unwrap();
+    std::fs::write(folder.join("offset.bin"), floats(&[100.0])).unwrap();
+    let (code, out, _) = emulate(
+        &folder,
+        "--entry saxpy --block 2 --arg u32:2 --arg f32:-1 --arg in:x.bin --arg inout:y.bin=z.bin --symbol offset=offset.bin",
+    );
+    assert_eq!(code, 0, "{out}");
+    assert_eq!(std::fs::read(folder.join("z.bin")).unwrap(), floats(&[99.0, 98.0]));
+}
+
+#[test]
+fn structs_and_fresh_buffers() {
+    let folder = folder("fresh");
+    let (code, out, _) =
+        emulate(&folder, "--entry fill --block 4,2 --arg out:u32[2,2]=z.npy --arg bytes:00000000_2a000000");
+    assert_eq!(code, 0, "{out}");
+    let z = npy::read(&std::fs::read(folder.join("z.npy")).unwrap()).unwrap();
+    assert_eq!((z.shape, z.data), (vec![2, 2], [42, 0, 0, 0].repeat(4)));
+}
+
+#[test]
+fn findings_as_text_and_as_json() {
+    let folder = folder("findings");
+    // Three elements, four threads.
+    let arguments = "--entry fill --block 4 --arg zero:u32[3]=z.npy --arg bytes:0000000001000000";
+    let (code, out, _) = emulate(&folder, arguments);
+    assert_eq!(code, 1);
+    assert!(out.starts_with("access out of bounds in kernel `fill`, line 34 (`st.global.u32`)\n"), "{out}");
+    assert!(out.contains("4 bytes past the end of `z` of 12 bytes"), "{out}");
+    let (code, out, _) = emulate(&folder, &format!("{arguments} --json --seed 3"));
+    assert_eq!(code, 1);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&json["format"], &json["good"], &json["seed"]), (&1.into(), &false.into(), &3.into()));
+    let finding = &json["findings"][0];
+    assert_eq!((&finding["kind"], &finding["fatal"]), (&"OutOfBounds".into(), &true.into()));
+    assert_eq!((&finding["place"]["line"], &finding["thread"]["lane"]), (&34.into(), &3.into()));
+    assert_eq!(finding["location"]["near"]["name"], "z");
+    assert_eq!(json["outputs"][0]["file"], "z.npy");
+    assert_eq!(json["counters"]["global"]["store_requests"], 1);
+}
+
+#[test]
+fn wrong_usage_says_what_is_wrong() {
+    let folder = folder("wrong");
+    std::fs::write(folder.join("bad.npy"), "no").unwrap();
+    for (arguments, message) in [
+        ("--block 32", "several kernels; name one with --entry: saxpy, fill"),
+        ("--entry nope --block 32", "there is no kernel `nope` in the program; it has `saxpy`, `fill`"),
+        ("--entry fill --block 32 --arg null", "the kernel has 2 parameters, and 1 arguments were given"),
+        ("--entry fill --block 32 --arg u32:1 --arg bytes:00", "parameter `z` has 8 bytes, and its argument has 4"),
+        ("--entry fill --block 2000 --arg null --arg bytes:0000000000000000", "the block has 2000 threads in x"),
+        (
+            "--entry fill --block 1 --arg in:bad.npy",
+            "argument 1 (`in:bad.npy`): bad.npy: it does not start like a .npy file",
+        ),
+        ("--entry fill --block 1 --arg in:none.bin", "none.bin cannot be read"),
+        ("--entry fill --block 1 --arg u32:x", "argument 1 (`u32:x`): `x` is no u32"),
+        ("--entry fill --block 1 --arg out:u32[99999999999999]", "cannot allocate"),
+        ("--entry fill --block 1,1,1,1", "at most three numbers"),
+        ("--entry fill --block 1 --symbol nope=k.ptx --arg null --arg null", "there is no variable `nope`"),
+        ("--entry fill --block 1 --matrix volta", "fast, ampere or hopper"),
+    ] {
+        let (code, out, err) = emulate(&folder, arguments);
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments}");
+        assert!(err.contains(message), "{arguments}: {err}");
+    }
+    std::fs::write(folder.join("k.ptx"), SAXPY.replace("fma.rn.f32", "fma.rn.f33")).unwrap();
+    let (code, _, err) = emulate(&folder, "--block 1");
+    assert_eq!(code, 2);
+    assert!(err.contains("line 22") && err.contains("fma.rn.f33"), "{err}");
+}
