@@ -191,6 +191,19 @@ schedule! {
         schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
     }
 
+    /// Intermediates that exist only where their readers' conditions hold, in shapes that are no boxes.
+    kernel Narrowed(x: f32[N], m: f32[N, N]) -> (y: f32[N, N], b: bool[N], c: f32[N])
+    {
+        t[p, q] = x[p + q];
+        y[i, j] = if i + j < N { t[i, j] } else { 0.5 };
+        u[p, q] = m[q, p];
+        b[i] = i >= 1 && x[i - 1] > 0.0 || i + 1 < N && x[i + 1] > x[i];
+        c[i] = sum(|r in 0..=i| if i < 7 { u[i, r] } else { 1.0 });
+        schedule y { bind i: grid; }
+        schedule b { bind i: grid; }
+        schedule c { bind i: grid; }
+    }
+
     /// Facts that fix a size only because it is not 0.
     kernel Fixed(x: f32[M, N]) -> (y: f32[M])
     where N % 4 == 0, N <= 7
@@ -279,6 +292,16 @@ fn what_is_read_under_a_condition_stays_there() {
             let (x, w) = (tensor(&device, [n], 17, |v| v), tensor(&device, [5], 18, |v| v));
             let z = tensor(&device, [3, k], 19, |v| v);
             check!(device: Guarded(x, w, z) -> y: f32 = [n], s: f32 = [n]);
+        }
+    }
+}
+
+#[test]
+fn intermediates_exist_where_they_are_read() {
+    for device in devices() {
+        for n in [1, 2, 5, 9] {
+            let (x, m) = (tensor(&device, [n], 31, |v| v), tensor(&device, [n, n], 32, |v| v));
+            check!(device: Narrowed(x, m) -> y: f32 = [n, n], b: bool = [n], c: f32 = [n]);
         }
     }
 }

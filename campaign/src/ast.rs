@@ -49,6 +49,12 @@ pub enum Fact {
     Equal(String, i64),
     /// `first == factor * second`
     Times(String, i64, String),
+    /// `dim % by == rest`, the rest not 0
+    Residue(String, i64, i64),
+    /// `dim != value`
+    NotEqual(String, i64),
+    /// `first <= second`
+    NotMore(String, String),
 }
 
 impl Fact {
@@ -56,7 +62,8 @@ impl Fact {
     pub fn dims(&self) -> Vec<&str> {
         match self {
             Self::Multiple(d, _) | Self::AtMost(d, _) | Self::AtLeast(d, _) | Self::Equal(d, _) => vec![d],
-            Self::Times(a, _, b) => vec![a, b],
+            Self::Residue(d, ..) | Self::NotEqual(d, _) => vec![d],
+            Self::Times(a, _, b) | Self::NotMore(a, b) => vec![a, b],
         }
     }
 
@@ -69,6 +76,9 @@ impl Fact {
             Self::AtLeast(d, least) => of(d) >= *least,
             Self::Equal(d, value) => of(d) == *value,
             Self::Times(a, factor, b) => of(a) == factor * of(b),
+            Self::Residue(d, by, rest) => of(d) % by == *rest,
+            Self::NotEqual(d, value) => of(d) != *value,
+            Self::NotMore(a, b) => of(a) <= of(b),
         }
     }
 }
@@ -277,8 +287,6 @@ pub struct Kernel {
     pub parameters: Vec<Parameter>,
     /// Facts.
     pub facts: Vec<Fact>,
-    /// Facts as text, added from a message's help; checked by the compiler only.
-    pub pasted: Vec<String>,
     /// Equations.
     pub equations: Vec<Equation>,
     /// `launch threads(n)`

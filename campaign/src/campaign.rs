@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::case::{Failure, check};
+use crate::compile::{Outcome, compile};
 use crate::generate;
 use crate::rng::Rng;
 use crate::shrink::shrink;
@@ -70,6 +71,21 @@ pub fn run(seed: u64, first: u64, count: u64) -> Summary {
         done.store(true, Ordering::Relaxed);
     });
     summary.into_inner().unwrap_or_default()
+}
+
+/// Prints the cases that are counted under a name, with the compiler's messages.
+pub fn list(seed: u64, first: u64, count: u64, class: &str) {
+    for index in first..first + count {
+        let mut rng = Rng::of_case(seed, index);
+        let kernel = generate::kernel(&mut rng);
+        let text = kernel.to_string();
+        if let Outcome::Refused(_, messages) = compile(&text)
+            && messages.contains(class.split(' ').next().unwrap_or(class))
+            && check(&kernel, rng.bits()).counts.iter().any(|c| c == class)
+        {
+            println!("=== seed {seed}, case {index}\n{text}{messages}");
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

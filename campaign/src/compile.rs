@@ -26,6 +26,8 @@ pub struct Error {
     pub found: Diagnostic,
     /// The source at its places.
     pub places: Vec<String>,
+    /// The kernel after each proposed edit, with what is proposed.
+    pub edited: Vec<(String, String)>,
 }
 
 /// The message of a caught panic.
@@ -46,7 +48,8 @@ pub fn compile(source: &str) -> Outcome {
             let text = |span| tokens.span_text(span).replace(' ', "");
             let error = |d: &Diagnostic| {
                 let places = std::iter::once(d.primary).chain(d.labels.iter().map(|l| l.0)).map(text).collect();
-                Error { found: d.clone(), places }
+                let edits = d.help.iter().filter_map(|h| Some((h.text.clone(), h.edit.as_ref()?.apply(&tokens))));
+                Error { found: d.clone(), places, edited: edits.collect() }
             };
             let errors = outcome.diagnostics.found().iter().filter(|d| d.level == Level::Error).map(error).collect();
             return Outcome::Refused(errors, report);

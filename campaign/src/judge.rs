@@ -2,7 +2,7 @@
 
 use tilewright_compiler::diag::Code;
 
-use crate::ast::{Dims, Kernel};
+use crate::ast::{Dims, Kernel, Node, Value};
 use crate::case::Failure;
 use crate::compile::{Error, Outcome, compile};
 use crate::interpret::{self, Access, Case};
@@ -81,8 +81,29 @@ fn case(error: &Error) -> Option<Case> {
     })
 }
 
-/// Sizes tried when no witness was printed.
-const TRIES: u32 = 400;
+/// Whether an intermediate whose domain is inferred is read with `or`.
+fn reads_inferred_domain(kernel: &Kernel) -> bool {
+    let is_inferred =
+        |name: &str| kernel.parameter(name).is_none() && kernel.equation(name).is_some_and(|e| !e.domain_written);
+    fn any(value: &Value, test: &dyn Fn(&Value) -> bool) -> bool {
+        test(value) || value.operands().into_iter().any(|v| any(v, test))
+    }
+    let guarded = |v: &Value| matches!(&v.node, Node::Read { tensor, or: Some(_), .. } if is_inferred(tensor));
+    kernel.equations.iter().any(|e| any(&e.value, &guarded))
+}
+
+/// What a counterexample says after the sizes, as the interpreter says it.
+fn claimed(case: &Case, rest: &str) -> String {
+    let Case::OutOfBounds(_) = case else { return rest.to_owned() };
+    // `y[0] with k = 1 reads t[2], which reads x[3], where `c``: the element computed and the element read.
+    let path = rest.split(", where ").next().unwrap_or(rest);
+    let element = path.split_inclusive(']').next().unwrap_or(path);
+    let read = path.rsplit("reads ").next().unwrap_or(path);
+    format!("{element} reads {read}")
+}
+
+/// Points visited in search of smaller sizes, or of any if no witness was printed.
+const POINTS: i64 = 1_500_000;
 
 /// Judges one error.
 ///
@@ -100,69 +121,130 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
         if JUDGED.contains(&code) {
             return Err(fail("title-not-understood", "the interpreter cannot tell what is claimed".to_owned(), None));
         }
-        return Ok(Verdict::Structural);
+        return match structural(kernel, error) {
+            Some(false) => Err(fail("claim-wrong", "the interpreter does not find it so".to_owned(), None)),
+            Some(true) => Ok(Verdict::Confirmed),
+            None => Ok(Verdict::Structural),
+        };
     };
     let Some(text) = &diagnostic.counterexample else {
         let names = kernel.dims();
-        let found = interpret::smallest(kernel, &case, &names, 60, TRIES);
+        let found = interpret::smallest(kernel, &case, &names, 60, POINTS);
         return Ok(if found.is_some() { Verdict::WitnessMissed } else { Verdict::Undecided });
     };
-    let (printed, _) = parse(kernel, text);
+    if reads_inferred_domain(kernel) && matches!(case, Case::OutOfBounds(_)) {
+        return Ok(Verdict::Structural); // where `or` begins is then for the compiler's rules of ranges to say
+    }
+    let (printed, rest) = parse(kernel, text);
     let mut dims = printed.clone();
     if interpret::complete(kernel, &mut dims).is_none() {
         return Err(fail("witness-inadmissible", "the sizes do not satisfy the facts".to_owned(), Some(dims)));
     }
-    match interpret::fails(kernel, &case, &dims) {
+    let claim = claimed(&case, rest);
+    match interpret::find(kernel, &case, &dims, &|w| claim.starts_with(w.as_str())) {
         Ok(Some(_)) | Err(interpret::TooLarge) => {}
-        Ok(None) => return Err(fail("witness-wrong", "nothing fails at the printed sizes".to_owned(), Some(dims))),
+        Ok(None) => {
+            let real = interpret::fails(kernel, &case, &dims);
+            let detail = format!("the printed point does not fail; at these sizes: {real:?}");
+            return Err(fail("witness-wrong", detail, Some(dims)));
+        }
+    }
+    // Points are tried in the order of the loops, by both.
+    if let (Case::CutVector(_), Ok(Some(first))) = (&case, interpret::fails(kernel, &case, &dims))
+        && !claim.starts_with(&first)
+    {
+        return Err(fail("witness-not-smallest", format!("a smaller point fails: {first}"), Some(dims)));
     }
     // Of an intermediate that is read several times, the finding is about one of the reads; the source does not say which.
     let read = match &case {
         Case::Misaligned(_, access) | Case::Straddles(_, access) | Case::OutOfBounds(access) => access.text.as_deref(),
         Case::CutVector(_) | Case::Uncovered(_) => None,
     };
+    // The same goes for a read that is written twice.
     let is_inlined = |e: &&crate::ast::Equation| kernel.parameter(&e.targets[0]).is_none();
+    let times = |e: &crate::ast::Equation, r: &str| e.value.to_string().replace(' ', "").matches(r).count();
     if read.is_some_and(|r| {
-        kernel.equations.iter().filter(is_inlined).any(|e| e.value.to_string().replace(' ', "").contains(r))
+        kernel.equations.iter().filter(is_inlined).any(|e| times(e, r) > 0)
+            || kernel.equations.iter().map(|e| times(e, r)).sum::<usize>() > 1
     }) {
         return Ok(Verdict::Confirmed);
     }
     let names: Vec<String> = printed.keys().cloned().collect();
     let total: i64 = printed.values().sum();
-    if let Some((smaller, witness)) = interpret::smallest(kernel, &case, &names, total - 1, TRIES) {
+    if let Some((smaller, witness)) = interpret::smallest(kernel, &case, &names, total - 1, POINTS) {
         let detail = format!("smaller sizes fail: {smaller:?}: {witness}");
         return Err(fail("witness-not-smallest", detail, Some(dims)));
     }
     Ok(Verdict::Confirmed)
 }
 
-/// A fact that a message proposes makes that message go away, and is itself understood.
+/// Codes about the form of a schedule that numbers decide: true if the numbers agree, none if there is nothing to replay.
+///
+/// The others have nothing to replay: TW00 and TW01 are about words, names and types; TW0202, TW0205, TW0206 and TW0403 quote
+/// the extent that they refuse; TW0207 and TW0406 refuse what is not known while compiling, whatever the sizes are; TW0702,
+/// TW0703 and TW1008 are about which axis belongs to a reduction. That their edits help is checked for all.
+fn structural(kernel: &Kernel, error: &Error) -> Option<bool> {
+    let title = &error.found.title;
+    let number = || title.split(|c: char| !c.is_ascii_digit()).find_map(|w| w.parse::<i64>().ok());
+    let mut dims = Dims::new();
+    interpret::complete(kernel, &mut dims)?;
+    let domains = interpret::domains(kernel, &dims)?;
+    let bound = |d: &interpret::Domain, unit: &str| d.leaves.iter().any(|l| d.axes[*l].unit == Some(unit));
+    match error.found.code {
+        // Nothing tells the threads apart, or the lanes of a warp.
+        Code::TW0601 => {
+            let stage = quoted(title, "element of ")?;
+            domains.iter().find(|d| d.stage == stage).map(|d| !bound(d, "thread"))
+        }
+        // A bound extent need not be a literal: some stage binds so many, or more for larger sizes.
+        Code::TW0602 => {
+            let unit = if title.contains("warps are") { "warp" } else { "thread" };
+            Some(domains.iter().any(|d| bound(d, unit) && d.count(unit) <= number().unwrap_or(0)))
+        }
+        Code::TW0603 => Some(number()? % 32 != 0 && domains.iter().any(|d| bound(d, "warp"))),
+        Code::TW0405 => {
+            let (axis, inside) = (quoted(title, "")?, quoted(title, "over ")?);
+            domains.iter().find(|d| d.vector.is_some_and(|v| d.axes[v].name == axis)).map(|d| {
+                let at = |name: &str| d.leaves.iter().position(|l| d.axes[*l].name == name);
+                at(inside) > at(axis) && at(inside).is_some_and(|k| d.axes[d.leaves[k]].unit.is_none())
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A proposed edit makes its message go away, is itself understood, and if it was the only message, leaves nothing of its kind.
 fn help(kernel: &Kernel, error: &Error) -> Result<(), Failure> {
     let diagnostic = &error.found;
-    for help in &diagnostic.help {
-        let Some(facts) = quoted(&help.text, "").and_then(|t| t.strip_prefix("where ")) else { continue };
-        if !help.text.contains("state") {
-            continue;
-        }
-        let mut with = kernel.clone();
-        with.pasted.push(facts.to_owned());
+    for (text, source) in &error.edited {
         let fail = |detail: String| Failure {
             class: format!("help-does-not-help {}", diagnostic.code),
-            detail: format!("`where {facts}`: {detail}\n  {}", diagnostic.title),
+            detail: format!("`{text}`: {detail}\n  {}\nedited:\n{source}", diagnostic.title),
             dims: None,
         };
-        match compile(&with.to_string()) {
+        match compile(source) {
             Outcome::Accepted(_) => {}
             Outcome::Refused(errors, report) => {
-                if errors.iter().any(|e| {
+                let before = match compile(&kernel.to_string()) {
+                    Outcome::Refused(before, _) => before,
+                    _ => Vec::new(),
+                };
+                // Several places may be worded alike; the edit is for one of them.
+                let same = |e: &&Error| {
                     e.found.code == diagnostic.code && e.found.title == diagnostic.title && e.places == error.places
-                }) {
+                };
+                if errors.iter().filter(same).count() >= before.iter().filter(same).count() {
                     return Err(fail(format!("the error stays\n{report}")));
                 }
-                if let Some(new) =
-                    errors.iter().find(|e| matches!(e.found.code, Code::TW0008 | Code::TW0101 | Code::TW0203))
-                {
-                    return Err(fail(format!("the fact itself is refused: {}", new.found.title)));
+                // An edit may uncover what is checked later; it may not be wrong itself.
+                let is_wrong =
+                    |e: &&Error| e.found.code < Code::TW0201 || matches!(e.found.code, Code::TW0203 | Code::TW0202);
+                if text.starts_with("did you mean") {
+                    continue; // a guess at a name; it promises no more
+                }
+                let known = |e: &Error| before.iter().any(|b| b.found.code == e.found.code);
+                if let Some(new) = errors.iter().find(|e| is_wrong(e) && !known(e)) {
+                    return Err(fail(format!("the edit itself is refused: {}", new.found.title)));
                 }
             }
             Outcome::Panicked(message) => return Err(fail(format!("the compiler panicked: {message}"))),

@@ -18,17 +18,24 @@ struct Options {
     /// Print the source of the cases instead of running them.
     #[arg(long)]
     show: bool,
+    /// Print every case that is counted under this name, such as `TW0401 undecided`, with its messages.
+    #[arg(long)]
+    list: Option<String>,
     /// Broken source text and broken PTX instead.
     #[arg(long)]
     mutate: bool,
 }
 
 fn main() -> std::process::ExitCode {
-    let Options { seed, first, count, show, mutate } = Options::parse();
+    let Options { seed, first, count, show, list, mutate } = Options::parse();
     if show {
         for index in first..first + count {
             println!("{}", generate::kernel(&mut Rng::of_case(seed, index)));
         }
+        return std::process::ExitCode::SUCCESS;
+    }
+    if let Some(class) = list {
+        campaign::list(seed, first, count, &class);
         return std::process::ExitCode::SUCCESS;
     }
     // A panic of the compiler is caught, counted and shown; its default message would only interleave.

@@ -37,6 +37,9 @@ impl fmt::Display for Fact {
             Self::AtLeast(d, least) => write!(f, "{d} >= {least}"),
             Self::Equal(d, value) => write!(f, "{d} == {value}"),
             Self::Times(a, factor, b) => write!(f, "{a} == {factor} * {b}"),
+            Self::Residue(d, by, rest) => write!(f, "{d} % {by} == {rest}"),
+            Self::NotEqual(d, value) => write!(f, "{d} != {value}"),
+            Self::NotMore(a, b) => write!(f, "{a} <= {b}"),
         }
     }
 }
@@ -153,7 +156,7 @@ impl fmt::Display for Kernel {
         if !outputs.is_empty() {
             write!(f, " -> ({})", Joined(&outputs))?;
         }
-        let facts: Vec<String> = self.facts.iter().map(Fact::to_string).chain(self.pasted.iter().cloned()).collect();
+        let facts: Vec<String> = self.facts.iter().map(Fact::to_string).collect();
         if !facts.is_empty() {
             write!(f, "\nwhere {}", facts.join(", "))?;
         }

@@ -1,11 +1,13 @@
 //! Random sizes that satisfy the facts: small, awkward, now and then empty.
 
-use crate::ast::{Dims, Fact, Kernel, Role};
+use crate::ast::{Dims, Fact, Index, Kernel, Node, Role, Value};
 use crate::interpret;
 use crate::rng::Rng;
 
 /// Most iterations of one launch, holes included.
 const MOST_POINTS: i64 = 30_000;
+/// Most operations of one launch.
+const MOST_WORK: i64 = 3_000_000;
 /// Most elements of one tensor.
 const MOST_ELEMENTS: i64 = 20_000;
 
@@ -38,6 +40,7 @@ fn size(kernel: &Kernel, name: &str, rng: &mut Rng, most: i64) -> i64 {
             Fact::Equal(d, v) if d == name => value = *v,
             Fact::AtMost(d, most) if d == name => value = value.min(*most / by * by),
             Fact::AtLeast(d, least) if d == name => value = value.max((*least + by - 1) / by * by),
+            Fact::Residue(d, by, rest) if d == name => value = value / by * by + rest,
             _ => {}
         }
     }
@@ -95,19 +98,37 @@ fn is_small(kernel: &Kernel, dims: &Dims) -> bool {
     let elements = |p: &crate::ast::Parameter| {
         p.sizes(dims).iter().zip(p.pitch(dims)).fold(1_i64, |n, (s, t)| n.saturating_add(s.saturating_mul(t)))
     };
-    let points: Option<i64> = interpret::domains(kernel, dims).map(|list| {
-        list.iter().map(|d| d.points().saturating_mul(inner_terms(kernel, d, dims))).fold(0, i64::saturating_add)
+    let points: Option<i64> =
+        interpret::domains(kernel, dims).map(|list| list.iter().map(|d| d.points()).fold(0, i64::saturating_add));
+    let outputs = kernel.equations.iter().filter(|e| kernel.parameter(&e.targets[0]).is_some());
+    let work = outputs.fold(0_i64, |sum, e| {
+        let elements = e.axes.iter().fold(1_i64, |n, (_, s)| n.saturating_mul(s.value(dims).max(1)));
+        sum.saturating_add(elements.saturating_mul(work(kernel, &e.value, dims, 12)))
     });
-    points.is_some_and(|p| p <= MOST_POINTS) && kernel.parameters.iter().all(|p| elements(p) <= MOST_ELEMENTS)
+    points.is_some_and(|p| p <= MOST_POINTS)
+        && work <= MOST_WORK
+        && kernel.parameters.iter().all(|p| elements(p) <= MOST_ELEMENTS)
 }
 
-/// Terms of reductions that are no loops of the schedule, roughly.
-fn inner_terms(kernel: &Kernel, domain: &interpret::Domain, dims: &Dims) -> i64 {
-    let exposed = domain.axes.iter().any(|a| !a.data);
-    let text: String = kernel.equations.iter().map(|e| e.value.to_string()).collect();
-    let reductions = text.matches('|').count() / 2;
-    let longest = dims.values().copied().max().unwrap_or(1).max(8);
-    if reductions > usize::from(exposed) { longest } else { 1 }
+/// Operations for one element, intermediates computed at every read, ranges that an axis bounds at their longest.
+fn work(kernel: &Kernel, value: &Value, dims: &Dims, depth: u32) -> i64 {
+    if depth == 0 {
+        return i64::MAX;
+    }
+    let inside = value.operands().into_iter().fold(1_i64, |n, v| n.saturating_add(work(kernel, v, dims, depth - 1)));
+    match &value.node {
+        Node::Read { tensor, .. } => match kernel.equation(tensor).filter(|_| kernel.parameter(tensor).is_none()) {
+            Some(equation) => inside.saturating_add(work(kernel, &equation.value, dims, depth - 1)),
+            None => inside,
+        },
+        Node::Reduce { axes, .. } | Node::Fold { axes, .. } => axes.iter().fold(inside, |n, bound| {
+            let of = |i: &Index| interpret::constant(i, dims);
+            let longest = dims.values().copied().max().unwrap_or(1).max(32);
+            let terms = of(&bound.upper).zip(of(&bound.lower)).map_or(longest, |(u, l)| u - l);
+            n.saturating_mul(terms.max(1))
+        }),
+        _ => inside,
+    }
 }
 
 /// Whether every output is empty.

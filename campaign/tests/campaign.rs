@@ -46,7 +46,6 @@ mod interpreter {
         Kernel {
             parameters: vec![parameter("x", Role::Input), parameter("z", Role::Output)],
             facts: vec![],
-            pasted: vec![],
             equations: vec![equation],
             threads: None,
             schedules: vec![("z".into(), ops)],
@@ -76,7 +75,7 @@ mod interpreter {
             assert!(matches!(interpret::fails(&kernel, &case, &sizes(m, n)), Ok(Some(_))));
         }
         let names = ["M".to_owned(), "N".to_owned()];
-        assert_eq!(interpret::smallest(&kernel, &case, &names, 20, 400).map(|(d, _)| d), Some(sizes(1, 1)));
+        assert_eq!(interpret::smallest(&kernel, &case, &names, 20, 400_000).map(|(d, _)| d), Some(sizes(1, 1)));
     }
 
     #[test]

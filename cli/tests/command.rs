@@ -63,7 +63,7 @@ fn check_refuses_at_the_place_in_the_file() {
               --> wrong.rs:20:13
                |
             16 |             split i by 4 -> io, v;
-               |             --------------------- the last vector along `v` may pass the end of `i`
+               |             --------------------- a vector along `v` may pass an end of `i`
             ...
             20 |             vectorize v;
                |             ^^^^^^^^^^^

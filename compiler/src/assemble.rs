@@ -63,9 +63,9 @@ fn alignment(parameter: usize, element: u32, facts: &Facts, stages: &[Analysed])
     let mut bytes = element;
     for analysed in stages {
         let Some(vector) = &analysed.vector else { continue };
-        let own = analysed.accesses.iter().filter(|a| usize::from(a.parameter) == parameter && !a.is_guarded);
+        let own = analysed.accesses.iter().filter(|a| usize::from(a.parameter) == parameter);
         for access in own {
-            if vector.classify(&access.offset, &analysed.symbolic, facts) == Class::Vector {
+            if vector.class(access, &analysed.symbolic, facts) == Class::Vector {
                 let whole = u32::try_from(vector.lanes).unwrap_or(16).saturating_mul(element);
                 bytes = bytes.max(whole.min(16));
             }

@@ -25,10 +25,11 @@ use tilewright_kernel::size::Constraint;
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx;
 use crate::diag::tw90xx::Internal;
-use crate::domain::Symbolic;
-use crate::extent::Facts;
+use crate::domain::{AxisKind, Symbolic};
+use crate::extent::{Expr, Facts};
 use crate::lower::Analysed;
-use crate::memory::vector::{Check, Vector};
+use crate::memory::check::Check;
+use crate::memory::vector::Vector;
 use crate::program::Program;
 use crate::syntax::TokenBuffer;
 use crate::syntax::ast;
@@ -67,6 +68,8 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
         let (info, stages) = compiled.map_or((None, Vec::new()), |(info, stages)| (Some(info), stages));
         kernels.push(Compiled { ast, info, stages });
     }
+    let written: Vec<&ast::Kernel> = kernels.iter().map(|k| &k.ast).collect();
+    diagnostics.resolve(&written, tokens);
     Outcome { kernels, diagnostics }
 }
 
@@ -89,12 +92,34 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     };
     match assemble::assemble(&program, tokens, &facts, &stages, &entries, plan.threads, &module) {
         Some(mut info) => {
-            info.requirements = bounds::requirements(&program, &facts).into();
+            let shapes: Vec<Vec<Expr>> = stages.iter().map(|analysed| shape(&analysed.stage, &facts)).collect();
+            let holds_for = |facts: &Facts| stages.iter().all(|analysed| still_holds(&program, facts, analysed));
+            info.requirements = bounds::requirements(&program, &facts, &shapes, &holds_for).into();
             info.explanation = explain::text(&program, &facts, &stages, &info).into();
             Some((info, stages))
         }
         None => bug(diags, &program, "assemble", "a size could not be written down".to_owned()),
     }
+}
+
+/// The extents of the result of a stage.
+fn shape(stage: &schedule::Stage, facts: &Facts) -> Vec<Expr> {
+    let axes = stage.domain.roots.iter().map(|a| &stage.domain.axes[*a]);
+    axes.filter(|a| a.kind == AxisKind::Data).map(|a| facts.normal(&a.extent)).collect()
+}
+
+/// Whether the predicates and the vector of a stage are right for other facts, too.
+fn still_holds(program: &Program, facts: &Facts, analysed: &Analysed) -> bool {
+    let Analysed { stage, holes, vector, .. } = analysed;
+    let symbolic = Symbolic::new(&stage.domain, facts);
+    if holes::analyse(&stage.domain, facts).kept != holes.kept {
+        return false;
+    }
+    let Some(vector) = vector else { return true };
+    let mut found = Diagnostics::new();
+    let Some(accesses) = memory::access::collect(program, facts, stage, &symbolic) else { return false };
+    Check { program, facts, stage, symbolic: &symbolic, holes }.run(vector, &accesses, &mut found);
+    !found.has_errors()
 }
 
 fn bug<T>(diags: &mut Diagnostics, program: &Program, room: &'static str, what: String) -> Option<T> {
@@ -144,8 +169,8 @@ fn analyse(
         let holes = holes::analyse(&stage.domain, facts);
         schedule::check_loops(program, facts, &stage, &mut found);
         let Some(accesses) = memory::access::collect(program, facts, &stage, &symbolic) else {
-            let limit = memory::access::INLINE_LIMIT;
-            found.report(tw02xx::InlinedTooFar { stage: stage.name.clone(), limit, span: stage.span });
+            let (limit, span) = (program::INLINE_LIMIT, program.equation_spans[stage.equation]);
+            found.report(tw02xx::InlinedTooFar { stage: stage.name.clone(), limit, span });
             continue;
         };
         let vector = Vector::of(&stage, facts);

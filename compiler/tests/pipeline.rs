@@ -187,3 +187,82 @@ fn one_mistake_gives_one_message() {
     let report = refused(&saxpy("", "").replace("split io by", "split ioo by"), &["TW0150"]);
     assert!(report.contains("did you mean `io`"), "{report}");
 }
+
+/// Vectors that no formula proves and that finitely many points do: sizes that facts bound, and literal ones.
+#[test]
+fn exhausted_searches_are_proofs() {
+    // i is always 0, so the stride of its rows does not matter.
+    accepted(
+        "kernel K(x: f32[1, 24; s, 1]) -> (y: f32[1, 24]) {
+            y[i, j] = x[i, j];
+            schedule y { merge i, j -> m; split m by 4 -> o, v; bind o: grid; vectorize v; }
+        }",
+    );
+    // Both holes are a whole vector.
+    accepted(
+        "kernel K(x: f32[8]) -> (y: f32[8]) {
+            y[i] = x[i];
+            schedule y { resize i by (4, 4) -> p; split p by 4 -> o, v; bind o: grid; vectorize v; }
+        }",
+    );
+    // 4 does not divide 2 · N for N = 1, which the fact excludes.
+    let kernel = |facts: &str| {
+        format!(
+            "kernel K(x: f32[N]) -> (y: f32[2 * N]) where N <= 4, {facts} {{
+                y[i] = x[i / 2];
+                schedule y {{ split i by 4 -> o, v; bind o: grid; vectorize v; }}
+            }}"
+        )
+    };
+    accepted(&kernel("N != 1, N != 3"));
+    assert!(refused(&kernel("N != 1"), &["TW0201"]).contains("N = 3"));
+}
+
+/// What cannot be proved of a vector is not said if the vector is refuted anyway.
+#[test]
+fn a_cut_vector_has_one_message() {
+    let report = refused(
+        "kernel K() -> (y: f32[5]) {
+            y[i] = 1.0;
+            schedule y { split i by 5 -> a, b; split b by 4 -> o, v; bind o: thread; bind a: grid; vectorize v; }
+        }",
+        &["TW0201"],
+    );
+    assert!(report.contains("at a = 0, o = 1 the vector has 1 of 4 lanes inside `b`"), "{report}");
+}
+
+/// Reductions without terms: elements are written, and nothing is read.
+#[test]
+fn empty_reductions_read_nothing() {
+    let kernel = |range: &str| {
+        format!(
+            "kernel K(x: f32[N, N]) -> (y: f32[N, N]) where N % 4 == 0 {{
+                y[i, j] = sum(|r in {range}| x[j, r + 1] or 0.0) + sum(|q in {range}| x[j, j]);
+                schedule y {{ merge i, j -> m; split m by 8 -> o, v; bind o: grid; vectorize v; }}
+            }}"
+        )
+    };
+    accepted(&kernel("1..1"));
+    let report = refused(&kernel("0..1"), &["TW0402"]);
+    assert!(report.contains("one vector holds x["), "{report}");
+}
+
+/// What is proved for sizes of at least 1 has to hold for 0 too where the result is not empty then; else launches refuse it.
+#[test]
+fn a_size_of_zero_in_a_shape_that_stays() {
+    let kernel = |facts: &str| {
+        format!(
+            "kernel K(x: f32[N]) -> (y: f32[N + 3]) where {facts} {{
+                y[i] = x[i] or 0.0;
+                schedule y {{ split i by 4 -> o, v; bind o: grid; vectorize v; }}
+            }}"
+        )
+    };
+    let requirements = |facts: &str| {
+        let list: Vec<String> = accepted(&kernel(facts)).requirements.iter().map(|c| c.text.to_string()).collect();
+        list.join(", ")
+    };
+    // N is 1 or 5, or 0: then three elements would be one vector of four.
+    assert_eq!(requirements("N <= 5, N != 2, N != 3, N != 4"), "N >= 1");
+    assert_eq!(requirements("N % 4 == 1"), "");
+}

@@ -468,6 +468,9 @@ impl fmt::Display for Reason {
             Self::Resources { what, needed, limit } => write!(f, "it needs {needed} {what}, the device has {limit}"),
             Self::NoEntry { dims } => write!(f, "no entry point is correct for these sizes{}", with(dims)),
             Self::MissingEntry { entry } => write!(f, "its PTX has no entry point `{entry}`"),
+            Self::OtherDevice { parameter, tensor, stream } if tensor == stream => {
+                write!(f, "`{parameter}` lives on another {tensor} than the one of the launch")
+            }
             Self::OtherDevice { parameter, tensor, stream } => {
                 write!(f, "`{parameter}` lives on {tensor}, the launch is on {stream}")
             }

@@ -66,6 +66,18 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
             facts.push(Fact::AtLeast(d.clone(), *rng.pick(&[1, 2, 5])));
         }
     }
+    for d in &dims {
+        if rng.chance(4) {
+            let by = *rng.pick(&[2, 3, 4, 8]);
+            facts.push(Fact::Residue(d.clone(), by, rng.range(1, by - 1)));
+        }
+        if rng.chance(4) {
+            facts.push(Fact::NotEqual(d.clone(), rng.range(0, 6)));
+        }
+    }
+    if dims.len() > 1 && rng.chance(7) {
+        facts.push(Fact::NotMore(dims[1].clone(), dims[0].clone()));
+    }
     if dims.len() > 1 && rng.chance(5) {
         facts.push(Fact::Times(dims[1].clone(), *rng.pick(&[2, 4]), dims[0].clone()));
     }
@@ -99,11 +111,11 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     }
     context.tensors.clone_from(&parameters);
     let mut equations = Vec::new();
-    if context.rng.chance(25) {
-        let equation = context.equation(&["t".to_owned()], &shape, element);
+    for name in ["t", "u"].into_iter().take(*context.rng.pick(&[0, 0, 0, 0, 0, 0, 1, 1, 2])) {
+        let equation = context.equation(&[name.to_owned()], &shape, element);
         let ty = equation.value.ty;
         let tensor =
-            Parameter { name: "t".to_owned(), ty, shape: Some(shape.clone()), strides: None, role: Role::Input };
+            Parameter { name: name.to_owned(), ty, shape: Some(shape.clone()), strides: None, role: Role::Input };
         context.tensors.push(tensor);
         equations.push(Equation { domain_written: context.rng.chance(60), inline: context.rng.chance(70), ..equation });
     }
@@ -133,7 +145,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         }
         equations.push(equation);
     }
-    let mut kernel = Kernel { parameters, facts, pasted: Vec::new(), equations, threads: None, schedules: Vec::new() };
+    let mut kernel = Kernel { parameters, facts, equations, threads: None, schedules: Vec::new() };
     drop_unused(&mut kernel);
     // A dimension that no argument tells becomes a number.
     for dim in &dims {
@@ -199,7 +211,7 @@ impl Context<'_> {
     /// `targets[axes] = value`, with the value's type from `pick`.
     fn equation(&mut self, targets: &[String], shape: &[Size], pick: fn(&mut Rng) -> ElementType) -> Equation {
         let names = ["i", "j", "k"];
-        let prefix = if targets[0] == "t" { "t" } else { "" };
+        let prefix = if targets[0].starts_with('z') { "" } else { &targets[0] };
         let axes: Vec<Axis> =
             shape.iter().enumerate().map(|(d, s)| (format!("{prefix}{}", names[d % 3]), s.clone())).collect();
         let ty = pick(self.rng);

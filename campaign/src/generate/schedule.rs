@@ -100,6 +100,16 @@ impl Builder<'_> {
         self.ops.push(Op::Merge(inputs.into_iter().map(|l| l.name).collect(), name));
     }
 
+    /// Any two axes of a kind, in any order.
+    fn merge_apart(&mut self, first: usize, second: usize) {
+        let name = self.name("m");
+        let inputs = [self.leaves[first].clone(), self.leaves[second].clone()];
+        let extent = inputs[0].extent.zip(inputs[1].extent).and_then(|(a, b)| a.checked_mul(b));
+        self.leaves[first] = Leaf { name: name.clone(), extent, ..inputs[0].clone() };
+        self.leaves.remove(second);
+        self.ops.push(Op::Merge(inputs.into_iter().map(|l| l.name).collect(), name));
+    }
+
     fn noise(&mut self) {
         let data = self.rng.chance(75) || self.free(false).is_empty();
         let free = self.free(data);
@@ -123,7 +133,10 @@ impl Builder<'_> {
             }
             6..8 if free.len() >= 2 => {
                 let k = self.rng.below(free.len() - 1);
-                if free[k + 1] == free[k] + 1 {
+                let other = self.rng.below(free.len());
+                if self.rng.chance(30) && other != k {
+                    self.merge_apart(free[k], free[other]);
+                } else if free[k + 1] == free[k] + 1 {
                     self.merge(free[k], free[k + 1]);
                 }
             }
@@ -173,8 +186,9 @@ impl Builder<'_> {
             self.noise();
         }
         let mut vector = None;
+        let terms = self.free(false);
         if self.rng.chance(45)
-            && let Some(last) = self.free(true).last().copied()
+            && let Some(last) = if self.rng.chance(8) { terms.last().copied() } else { self.free(true).last().copied() }
         {
             let lanes = *self.rng.pick(&[2, 4, 4, 4, 8, 8, 16, 1, 3]);
             if self.leaves[last].extent.is_none_or(|e| e > 1) {
@@ -189,10 +203,19 @@ impl Builder<'_> {
             let at = if self.rng.chance(60) { candidates[candidates.len() - 1] } else { *self.rng.pick(&candidates) };
             self.threads_of(at);
         }
+        let mut together: Vec<String> = Vec::new();
         for at in self.free(true) {
             if !is_vector(&self.leaves[at], &vector) && self.rng.chance(65) {
-                self.bind(at, "grid");
+                if self.rng.chance(15) {
+                    self.leaves[at].bound = true;
+                    together.push(self.leaves[at].name.clone());
+                } else {
+                    self.bind(at, "grid");
+                }
             }
+        }
+        if !together.is_empty() {
+            self.ops.push(Op::Bind(together, "grid"));
         }
         if let Some(vector) = vector {
             self.ops.push(Op::Vectorize(vector.clone()));

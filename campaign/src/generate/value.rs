@@ -10,8 +10,88 @@ fn boxed(value: Value) -> Box<Value> {
 }
 
 impl Context<'_> {
+    /// A neighbour, read where an affine condition says that it is inside: `if i < N - 1 { x[i + 1] } else { … }`.
+    fn narrowed(&mut self, ty: ElementType, axes: &[Axis], depth: u32) -> Option<Value> {
+        let shifted = |p: &Parameter, axes: &[Axis]| -> Vec<(usize, Axis)> {
+            let shape = p.shape.clone().unwrap_or_default();
+            let fits = |(d, s): (usize, &Size)| Some((d, axes.iter().find(|(_, e)| e == s)?.clone()));
+            shape.iter().enumerate().filter_map(fits).collect()
+        };
+        let same: Vec<Parameter> = self.tensors.iter().filter(|p| p.ty == ty).cloned().collect();
+        let usable: Vec<Parameter> = same.into_iter().filter(|p| !shifted(p, axes).is_empty()).collect();
+        if usable.is_empty() {
+            return None;
+        }
+        let parameter = self.rng.pick(&usable).clone();
+        let (at, (axis, size)) = self.rng.pick(&shifted(&parameter, axes)).clone();
+        let mut read = self.read(&parameter, axes);
+        let Node::Read { indices, or, .. } = &mut read.node else { return None };
+        let by = self.rng.range(1, 3);
+        let end = match &size.dim {
+            None => Index::Literal(size.add),
+            Some(d) if size.mul == 1 && size.add == 0 => Index::Dim(d.clone()),
+            Some(_) => return None,
+        };
+        let axis = || Box::new(Index::Axis(axis.clone()));
+        let literal = |v| Box::new(Index::Literal(v));
+        let (index, condition) = if self.rng.chance(50) {
+            let last = Index::Sub(Box::new(end), literal(by));
+            let op = if self.rng.chance(self.careless) { "<=" } else { "<" };
+            (Index::Add(axis(), literal(by)), Node::CompareIndex(op, *axis(), last))
+        } else {
+            (Index::Sub(axis(), literal(by)), Node::CompareIndex(">=", *axis(), *literal(by)))
+        };
+        indices[at] = index;
+        if self.rng.chance(80) {
+            *or = None;
+        }
+        let of = |node| Value { ty: ElementType::Bool, node };
+        let condition = of(condition);
+        if ty == ElementType::Bool {
+            return Some(of(Node::Infix("&&", boxed(condition), boxed(read))));
+        }
+        let other = self.value(ty, axes, depth);
+        if self.rng.chance(30) {
+            let negated = of(Node::Prefix("!", boxed(condition)));
+            return Some(Value { ty, node: Node::Select(boxed(negated), boxed(other), boxed(read)) });
+        }
+        if self.rng.chance(30) && ty.is_float() {
+            let zero = self.literal(ty);
+            let positive = of(Node::Infix(">", boxed(read.clone()), boxed(zero)));
+            let both = of(Node::Infix("&&", boxed(condition), boxed(positive)));
+            return Some(Value { ty, node: Node::Select(boxed(both), boxed(read), boxed(other)) });
+        }
+        Some(Value { ty, node: Node::Select(boxed(condition), boxed(read), boxed(other)) })
+    }
+
+    /// A sum of products in a wider type.
+    fn dot(&mut self, ty: ElementType, axes: &[Axis]) -> Option<Value> {
+        let of = match ty {
+            ElementType::F32 => *self.rng.pick(&[ElementType::F32, ElementType::F16, ElementType::Bf16]),
+            ElementType::F64 => ElementType::F64,
+            ElementType::I32 => *self.rng.pick(&[ElementType::I8, ElementType::I32]),
+            _ => return None,
+        };
+        let (bounds, scope) = self.reduction_axes(axes);
+        let (a, b) = (self.leaf(of, &scope), self.leaf(of, &scope));
+        let body = Value { ty: of, node: Node::Infix("*", boxed(a), boxed(b)) };
+        Some(Value { ty, node: Node::Reduce { op: "dot", axes: bounds, body: boxed(body) } })
+    }
+
     /// A value of a type over the axes in scope.
     pub(super) fn value(&mut self, ty: ElementType, axes: &[Axis], depth: u32) -> Value {
+        if depth > 0
+            && self.rng.chance(5)
+            && let Some(value) = self.narrowed(ty, axes, depth - 1)
+        {
+            return value;
+        }
+        if depth > 1 && self.rng.chance(2) {
+            let value = self.reduced(ty, axes, 1);
+            if value.ty == ty {
+                return value;
+            }
+        }
         if depth == 0 || self.rng.chance(20) {
             return self.leaf(ty, axes);
         }
@@ -117,7 +197,10 @@ impl Context<'_> {
             0 => self.literal(ty),
             1 if ty != ElementType::Bool && !axes.is_empty() => {
                 let (axis, _) = self.rng.pick(axes).clone();
-                let index = self.shift(Index::Axis(axis));
+                let index = match self.rng.below(8) {
+                    0 if !self.dims.is_empty() => Index::Dim(self.rng.pick(&self.dims).clone()),
+                    _ => self.shift(Index::Axis(axis)),
+                };
                 Value { ty, node: Node::FromIndex(index) }
             }
             _ if !same.is_empty() => {
@@ -170,7 +253,10 @@ impl Context<'_> {
             guard = false;
         }
         guard |= self.rng.chance(4);
-        let or = guard.then(|| boxed(self.literal(parameter.ty)));
+        let or = guard.then(|| match self.rng.below(12) {
+            0 => boxed(self.leaf(parameter.ty, axes)),
+            _ => boxed(self.literal(parameter.ty)),
+        });
         Value { ty: parameter.ty, node: Node::Read { tensor: parameter.name.clone(), indices, or } }
     }
 
@@ -274,6 +360,11 @@ impl Context<'_> {
             return self.fold(axes, 1);
         }
         let inner = depth.min(2);
+        if self.rng.chance(8)
+            && let Some(value) = self.dot(ty, axes)
+        {
+            return value;
+        }
         let (op, ty, body) = match ty {
             ElementType::Bool => {
                 let op = *self.rng.pick(&["all", "any"]);

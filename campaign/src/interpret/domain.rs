@@ -45,8 +45,8 @@ pub struct Domain {
     pub vector: Option<usize>,
 }
 
-/// An index over dimensions alone.
-fn constant(index: &Index, dims: &Dims) -> Option<i64> {
+/// The value of an index over dimensions alone.
+pub fn constant(index: &Index, dims: &Dims) -> Option<i64> {
     super::reads::index(index, &BTreeMap::new(), dims)
 }
 
@@ -72,6 +72,31 @@ fn mentions_axis(index: &Index) -> bool {
         Index::Literal(_) | Index::Dim(_) => false,
         Index::Add(a, b) | Index::Sub(a, b) => mentions_axis(a) || mentions_axis(b),
         Index::Mul(_, a) | Index::Div(a, _) | Index::Mod(a, _) => mentions_axis(a),
+    }
+}
+
+/// All points of a box in lexicographic order, until `f` says stop.
+fn count(extents: &[i64], f: &mut dyn FnMut(&[i64]) -> bool) {
+    if extents.contains(&0) {
+        return;
+    }
+    let mut at = vec![0_i64; extents.len()];
+    loop {
+        if !f(&at) {
+            return;
+        }
+        let mut k = at.len();
+        loop {
+            if k == 0 {
+                return;
+            }
+            k -= 1;
+            at[k] += 1;
+            if at[k] < extents[k] {
+                break;
+            }
+            at[k] = 0;
+        }
     }
 }
 
@@ -187,36 +212,42 @@ impl Domain {
 
     /// All points in loop order, until `f` says stop. Values are by leaf position.
     pub fn visit(&self, mut f: impl FnMut(&[i64]) -> bool) {
-        if self.points() == 0 {
-            return;
-        }
-        let mut at = vec![0_i64; self.leaves.len()];
-        loop {
-            if !f(&at) {
-                return;
-            }
-            let mut k = at.len();
-            loop {
-                if k == 0 {
-                    return;
-                }
-                k -= 1;
-                at[k] += 1;
-                if at[k] < self.axes[self.leaves[k]].extent {
-                    break;
-                }
-                at[k] = 0;
-            }
-        }
+        let extents: Vec<i64> = self.leaves.iter().map(|l| self.axes[*l].extent).collect();
+        count(&extents, &mut f);
+    }
+
+    /// All points of the axes of the result, in loop order; those of the reduction stay at 0.
+    pub fn visit_elements(&self, mut f: impl FnMut(&[i64]) -> bool) {
+        let is_data = |k: usize| self.axes[self.leaves[k]].data;
+        let extents: Vec<i64> =
+            (0..self.leaves.len()).map(|k| if is_data(k) { self.axes[self.leaves[k]].extent } else { 1 }).collect();
+        count(&extents, &mut f);
+    }
+
+    /// Whether the reduction has no terms. Its elements are written all the same.
+    pub fn is_empty_reduction(&self) -> bool {
+        self.roots.iter().any(|r| !self.axes[*r].data && self.axes[*r].extent == 0)
+    }
+
+    /// The element (roots from 0) that a point stands for, whatever its term; none for a hole.
+    pub fn element_at(&self, leaves: &[i64]) -> Option<Vec<i64>> {
+        self.roots_of(leaves, true)
     }
 
     /// The roots (from 0) that a point stands for; none for a hole: some axis of the tree is outside its extent there.
     pub fn roots_at(&self, leaves: &[i64]) -> Option<Vec<i64>> {
+        self.roots_of(leaves, false)
+    }
+
+    fn roots_of(&self, leaves: &[i64], data_only: bool) -> Option<Vec<i64>> {
         let mut values = vec![0_i64; self.axes.len()];
         for (leaf, value) in self.leaves.iter().zip(leaves) {
             values[*leaf] = *value;
         }
-        let inside = |axis: usize, value: i64| (0..self.axes[axis].extent).contains(&value).then_some(value);
+        let inside = |axis: usize, value: i64| {
+            let ignored = data_only && !self.axes[axis].data;
+            (ignored || (0..self.axes[axis].extent).contains(&value)).then_some(value)
+        };
         for step in self.steps.iter().rev() {
             match step {
                 Step::Split { input, outer, inner } => {
@@ -229,7 +260,7 @@ impl Domain {
                         values[*input] = rest.rem_euclid(extent);
                         rest = rest.div_euclid(extent);
                     }
-                    if rest != 0 {
+                    if rest != 0 && (self.axes[*output].data || !data_only) {
                         return None;
                     }
                 }

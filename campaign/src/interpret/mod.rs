@@ -5,9 +5,9 @@ mod domain;
 mod reads;
 mod verdict;
 
-pub use domain::{Domain, reductions};
+pub use domain::{Domain, constant, reductions};
 pub use reads::{Read, visit as visit_reads};
-pub use verdict::{Access, Case, TooLarge, complete, fails, smallest};
+pub use verdict::{Access, Case, TooLarge, complete, fails, find, smallest};
 
 use crate::ast::{Dims, Kernel, Role};
 

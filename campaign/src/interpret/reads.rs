@@ -102,6 +102,11 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
             };
             visit(kernel, c, scope, dims, f) && sides.iter().all(|v| visit(kernel, v, scope, dims, f))
         }
+        // The right side is evaluated where the left one does not decide.
+        Node::Infix(op @ ("&&" | "||"), a, b) => {
+            let decides = decided(a, scope, dims).is_some_and(|a| a == (*op == "||"));
+            visit(kernel, a, scope, dims, f) && (decides || visit(kernel, b, scope, dims, f))
+        }
         Node::Reduce { axes, .. } | Node::Fold { axes, .. } => {
             let body: Vec<&Value> = value.operands();
             terms(kernel, axes, &body, scope, dims, f)

@@ -43,7 +43,8 @@ impl Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
-/// A concrete failure, as text for reports.
+/// A concrete failure, in the words of the messages: the part of a counterexample after the sizes, up to what only the
+/// compiler names.
 pub type Witness = String;
 
 /// The first failure for these sizes.
@@ -51,9 +52,22 @@ pub type Witness = String;
 /// # Errors
 /// [`TooLarge`] if that cannot be told.
 pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness>, TooLarge> {
+    find(kernel, case, dims, &|_| true)
+}
+
+/// The first failure for these sizes that `wanted` accepts.
+///
+/// # Errors
+/// [`TooLarge`] if that cannot be told.
+pub fn find(
+    kernel: &Kernel,
+    case: &Case,
+    dims: &Dims,
+    wanted: &dyn Fn(&Witness) -> bool,
+) -> Result<Option<Witness>, TooLarge> {
     let domains = domains(kernel, dims).ok_or(TooLarge)?;
     if let Case::OutOfBounds(access) = case {
-        return out_of_bounds(kernel, access, dims);
+        return out_of_bounds(kernel, access, dims, wanted);
     }
     for domain in &domains {
         let concerned = match case {
@@ -70,10 +84,10 @@ pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness
             return Err(TooLarge);
         }
         let found = match case {
-            Case::CutVector(_) => cut(domain),
-            Case::Misaligned(_, access) => lanes(kernel, domain, access, dims, true),
-            Case::Straddles(_, access) => lanes(kernel, domain, access, dims, false),
-            Case::Uncovered(_) => uncovered(domain),
+            Case::CutVector(_) => cut(domain, wanted),
+            Case::Misaligned(_, access) => lanes(kernel, domain, access, dims, true, wanted),
+            Case::Straddles(_, access) => lanes(kernel, domain, access, dims, false, wanted),
+            Case::Uncovered(_) => uncovered(domain, wanted),
             Case::OutOfBounds(_) => None,
         };
         if found.is_some() {
@@ -83,11 +97,12 @@ pub fn fails(kernel: &Kernel, case: &Case, dims: &Dims) -> Result<Option<Witness
     Ok(None)
 }
 
-/// Calls `f` with the points of every vector, lane by lane.
-fn vectors(domain: &Domain, mut f: impl FnMut(&[Vec<i64>]) -> bool) {
+/// Calls `f` with the points of every vector, lane by lane. If the lanes are elements, a reduction without terms has vectors
+/// too: what they hold is written.
+fn vectors(domain: &Domain, elements: bool, mut f: impl FnMut(&[Vec<i64>]) -> bool) {
     let Some(at) = domain.vector.and_then(|v| domain.leaves.iter().position(|l| *l == v)) else { return };
     let count = domain.axes[domain.leaves[at]].extent;
-    domain.visit(|leaves| {
+    let mut each = |leaves: &[i64]| {
         if leaves[at] != 0 {
             return true;
         }
@@ -99,62 +114,110 @@ fn vectors(domain: &Domain, mut f: impl FnMut(&[Vec<i64>]) -> bool) {
             })
             .collect();
         f(&lanes)
-    });
+    };
+    if elements { domain.visit_elements(&mut each) } else { domain.visit(&mut each) }
 }
 
-fn cut(domain: &Domain) -> Option<Witness> {
+fn cut(domain: &Domain, wanted: &dyn Fn(&Witness) -> bool) -> Option<Witness> {
+    let elements = domain.vector.is_some_and(|v| domain.axes[v].data);
     let mut found = None;
-    vectors(domain, |lanes| {
-        let inside = lanes.iter().filter(|l| domain.roots_at(l).is_some()).count();
+    vectors(domain, elements, |lanes| {
+        let is_inside = |l: &Vec<i64>| {
+            if elements { domain.element_at(l).is_some() } else { domain.roots_at(l).is_some() }
+        };
+        let inside = lanes.iter().filter(|l| is_inside(l)).count();
         if inside > 0 && inside < lanes.len() {
-            found = Some(format!("{:?}: {inside} of {} lanes inside", lanes[0], lanes.len()));
+            let at: Vec<String> = (domain.leaves.iter().zip(&lanes[0]))
+                .filter(|(l, _)| domain.vector != Some(**l))
+                .map(|(l, v)| format!("{} = {v}", domain.axes[*l].name))
+                .collect();
+            let at = if at.is_empty() { String::new() } else { format!("at {} ", at.join(", ")) };
+            let text = format!("{at}the vector has {inside} of {} lanes inside", lanes.len());
+            found = wanted(&text).then_some(text);
         }
         found.is_none()
     });
     found
 }
 
-/// The offsets that a point accesses in a tensor, in the order of the expression; the write last.
-fn offsets(kernel: &Kernel, domain: &Domain, roots: &[i64], access: &Access, dims: &Dims) -> Vec<Option<i64>> {
+/// An element that is accessed: its indices and its offset.
+type Element = Option<(Vec<i64>, i64)>;
+
+/// The elements that a point accesses in a tensor, in the order of the expression; the write last. Without terms, only what
+/// is accessed outside the reduction.
+fn elements(
+    kernel: &Kernel,
+    domain: &Domain,
+    roots: &[i64],
+    access: &Access,
+    dims: &Dims,
+    terms: bool,
+) -> Vec<Element> {
     let Some(equation) = kernel.equation(&domain.stage) else { return Vec::new() };
     let scope: Scope = (domain.roots.iter().zip(roots).zip(&domain.lower))
+        .filter(|((r, _), _)| terms || domain.axes[**r].data)
         .map(|((r, v), lower)| (domain.axes[*r].name.clone(), v + lower))
         .collect();
     let Some(parameter) = kernel.parameter(&access.tensor) else { return Vec::new() };
     let pitch = parameter.pitch(dims);
-    let offset =
-        |indices: &[Option<i64>]| indices.iter().zip(&pitch).map(|(i, s)| Some((*i)? * s)).sum::<Option<i64>>();
+    let element = |indices: &[Option<i64>]| {
+        let indices: Vec<i64> = indices.iter().copied().collect::<Option<_>>()?;
+        let offset = indices.iter().zip(&pitch).map(|(i, s)| i * s).sum();
+        Some((indices, offset))
+    };
     let mut list = Vec::new();
     visit(kernel, &equation.value, &scope, dims, &mut |read| {
         if access.is(read) && !read.guarded {
-            list.push(offset(&read.indices));
+            list.push(element(&read.indices));
         }
         true
     });
     if access.text.is_none() && equation.targets.contains(&access.tensor) {
         let own: Vec<Option<i64>> = equation.axes.iter().map(|(a, _)| scope.get(a).copied()).collect();
-        list.push(offset(&own));
+        list.push(element(&own));
     }
     list
 }
 
-fn lanes(kernel: &Kernel, domain: &Domain, access: &Access, dims: &Dims, alignment: bool) -> Option<Witness> {
+fn lanes(
+    kernel: &Kernel,
+    domain: &Domain,
+    access: &Access,
+    dims: &Dims,
+    alignment: bool,
+    wanted: &dyn Fn(&Witness) -> bool,
+) -> Option<Witness> {
+    let show = |indices: &[i64]| {
+        let list: Vec<String> = indices.iter().map(i64::to_string).collect();
+        format!("{}[{}]", access.tensor, list.join(", "))
+    };
+    let terms = !(domain.is_empty_reduction() && domain.vector.is_some_and(|v| domain.axes[v].data));
     let mut found = None;
-    vectors(domain, |lanes| {
-        let roots: Vec<Option<Vec<i64>>> = lanes.iter().map(|l| domain.roots_at(l)).collect();
-        let at = |k: usize| roots[k].as_ref().map(|r| offsets(kernel, domain, r, access, dims));
+    vectors(domain, !terms, |lanes| {
+        let at = |k: usize| {
+            let roots = if terms { domain.roots_at(&lanes[k]) } else { domain.element_at(&lanes[k]) };
+            roots.map(|r| elements(kernel, domain, &r, access, dims, terms))
+        };
+        let count = lanes.len() as i64;
         if alignment {
-            let count = lanes.len() as i64;
-            if let Some(bad) = at(0).and_then(|list| list.into_iter().flatten().find(|o| o.rem_euclid(count) != 0)) {
-                found = Some(format!("{:?}: a vector starts at element {bad}", lanes[0]));
+            for (indices, offset) in at(0).into_iter().flatten().flatten() {
+                let text = format!(
+                    "a vector starts at {}, which is element {offset}, not a multiple of {count}",
+                    show(&indices)
+                );
+                if offset.rem_euclid(count) != 0 && found.is_none() && wanted(&text) {
+                    found = Some(text);
+                }
             }
-        } else {
-            for k in 1..lanes.len() {
-                let (Some(a), Some(b)) = (at(k - 1), at(k)) else { continue };
-                if let Some((Some(x), Some(y))) =
-                    a.iter().zip(&b).find(|(x, y)| x.zip(**y).is_some_and(|(x, y)| y != x + 1))
-                {
-                    found = Some(format!("{:?}: neighbouring lanes at elements {x} and {y}", lanes[k - 1]));
+            return found.is_none();
+        }
+        for k in 1..lanes.len() {
+            let (Some(a), Some(b)) = (at(k - 1), at(k)) else { continue };
+            for (x, y) in a.iter().flatten().zip(b.iter().flatten()) {
+                let text =
+                    format!("one vector holds {} at element {} and {} at element {}", show(&x.0), x.1, show(&y.0), y.1);
+                if y.1 != x.1 + 1 && found.is_none() && wanted(&text) {
+                    found = Some(text);
                 }
             }
         }
@@ -163,8 +226,9 @@ fn lanes(kernel: &Kernel, domain: &Domain, access: &Access, dims: &Dims, alignme
     found
 }
 
-fn uncovered(domain: &Domain) -> Option<Witness> {
-    let terms: i64 = domain.roots.iter().map(|r| domain.axes[*r].extent).product();
+fn uncovered(domain: &Domain, wanted: &dyn Fn(&Witness) -> bool) -> Option<Witness> {
+    let extents: Vec<i64> = domain.roots.iter().map(|r| domain.axes[*r].extent).collect();
+    let terms: i64 = extents.iter().product();
     let mut seen = vec![false; usize::try_from(terms).ok()?.min(BUDGET as usize)];
     domain.visit(|leaves| {
         if let Some(roots) = domain.roots_at(leaves)
@@ -174,7 +238,15 @@ fn uncovered(domain: &Domain) -> Option<Witness> {
         }
         true
     });
-    seen.iter().position(|s| !s).map(|at| format!("element {at} of {}", domain.stage))
+    let text = |mut at: usize| {
+        let mut indices: Vec<String> = Vec::new();
+        for extent in extents.iter().rev() {
+            indices.insert(0, (at as i64 % extent).to_string());
+            at /= (*extent).max(1) as usize;
+        }
+        format!("`{}[{}]` is outside the extent of", domain.stage, indices.join(", "))
+    };
+    seen.iter().enumerate().filter(|(_, s)| !**s).map(|(at, _)| text(at)).find(|w| wanted(w))
 }
 
 /// The extents of a parameter, or of an intermediate's domain.
@@ -186,7 +258,12 @@ fn sizes(kernel: &Kernel, tensor: &str, dims: &Dims) -> Vec<i64> {
     }
 }
 
-fn out_of_bounds(kernel: &Kernel, access: &Access, dims: &Dims) -> Result<Option<Witness>, TooLarge> {
+fn out_of_bounds(
+    kernel: &Kernel,
+    access: &Access,
+    dims: &Dims,
+    wanted: &dyn Fn(&Witness) -> bool,
+) -> Result<Option<Witness>, TooLarge> {
     let mut left = BUDGET;
     for equation in &kernel.equations {
         if kernel.parameter(&equation.targets[0]).is_none() {
@@ -201,12 +278,17 @@ fn out_of_bounds(kernel: &Kernel, access: &Access, dims: &Dims) -> Result<Option
                 rest /= extent;
             }
             let mut found = None;
+            let point: Vec<String> = equation.axes.iter().map(|(a, _)| scope[a].to_string()).collect();
             visit(kernel, &equation.value, &scope, dims, &mut |read| {
                 left = left.saturating_sub(1);
                 let sizes = sizes(kernel, read.tensor, dims);
                 let outside = read.indices.iter().zip(&sizes).any(|(i, s)| i.is_some_and(|i| i < 0 || i >= *s));
                 if access.is(read) && !read.guarded && outside {
-                    found = Some(format!("{scope:?}: {}{:?}", read.tensor, read.indices));
+                    let index = |i: &Option<i64>| i.map_or("?".to_owned(), |i| i.to_string());
+                    let indices: Vec<String> = read.indices.iter().map(index).collect();
+                    let element = format!("{}[{}]", equation.targets[0], point.join(", "));
+                    let text = format!("{element} reads {}[{}]", read.tensor, indices.join(", "));
+                    found = wanted(&text).then_some(text);
                 }
                 found.is_none() && left > 0
             });
@@ -221,16 +303,19 @@ fn out_of_bounds(kernel: &Kernel, access: &Access, dims: &Dims) -> Result<Option
     Ok(None)
 }
 
+/// What trying one choice of sizes costs beside its points.
+const SIZES: i64 = 1_000;
+
 /// The admissible sizes below a sum for which a refusal is right, smallest sum first. `most` bounds the sum of `names`; the
-/// other dimensions take their smallest admissible values.
-pub fn smallest(kernel: &Kernel, case: &Case, names: &[String], most: i64, tries: u32) -> Option<(Dims, Witness)> {
-    let mut left = tries;
+/// other dimensions take their smallest admissible values. Gives up after so many points.
+pub fn smallest(kernel: &Kernel, case: &Case, names: &[String], most: i64, points: i64) -> Option<(Dims, Witness)> {
+    let mut left = points;
     for total in names.len() as i64..=most {
         let mut parts = vec![1_i64; names.len()];
         if let Some(found) = spread(kernel, case, names, &mut parts, 0, total, &mut left) {
             return Some(found);
         }
-        if left == 0 {
+        if left <= 0 {
             return None;
         }
     }
@@ -244,9 +329,9 @@ fn spread(
     parts: &mut Vec<i64>,
     at: usize,
     total: i64,
-    left: &mut u32,
+    left: &mut i64,
 ) -> Option<(Dims, Witness)> {
-    if *left == 0 {
+    if *left <= 0 {
         return None;
     }
     let rest = (names.len() - at.min(names.len())) as i64;
@@ -258,7 +343,8 @@ fn spread(
         }
         let mut dims: Dims = names.iter().cloned().zip(parts.iter().copied()).collect();
         complete(kernel, &mut dims)?;
-        *left -= 1;
+        let points: i64 = domains(kernel, &dims).iter().flatten().map(|d| d.points().min(BUDGET as i64)).sum();
+        *left -= SIZES + points;
         return fails(kernel, case, &dims).ok().flatten().map(|w| (dims, w));
     }
     for value in 1..=total - (rest - 1) {

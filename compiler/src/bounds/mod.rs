@@ -38,9 +38,9 @@ use kernel::info::{Dim, DimKind};
 use tilewright_kernel as kernel;
 
 use crate::diag::Diagnostics;
-use crate::diag::tw09xx::TooLargeToInline;
+use crate::diag::tw02xx::InlinedTooFar;
 use crate::extent::Facts;
-use crate::program::{Obligation, Program};
+use crate::program::{INLINE_LIMIT, Obligation, Program};
 
 /// What was found out about the reads, for the rooms that place and lower them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Bound
         let run = program.algorithm.equations[usize::from(equation)].components;
         let output = program.algorithm.components[run.range()].first().map_or("?", |c| &c.name).to_owned();
         let span = program.equation_spans[usize::from(equation)];
-        diags.report(TooLargeToInline { output, span, limit: walk::INLINED_NODES });
+        diags.report(InlinedTooFar { stage: output, span, limit: INLINE_LIMIT });
     }
     Bounds { reads: found.reads }
 }

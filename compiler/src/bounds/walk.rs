@@ -15,13 +15,10 @@ use super::divisor;
 use super::witness::{Goal, Step, equation_axes, limits};
 use super::{Inside, ReadBounds};
 use crate::extent::{Expr, Facts};
-use crate::program::Program;
+use crate::program::{INLINE_LIMIT, Program};
 
-/// Nodes that the second walk visits at most.
-pub(super) const INLINED_NODES: usize = 20_000;
-
-/// Obligations of the second walk that are tried at most.
-const INLINED_PROOFS: usize = 2_000;
+/// A proof in the second walk counts as so many operations.
+const PROOF: u32 = 10;
 
 /// Failing places that are kept for one obligation.
 const PLACES: usize = 4;
@@ -68,8 +65,8 @@ struct Walker<'a> {
     wanted: Vec<bool>,
     entered: BTreeSet<(u16, Vec<Expr>, u64)>,
     folds: BTreeSet<ValueId>,
-    nodes_left: usize,
-    proofs_left: usize,
+    /// Operations that the second walk may still visit.
+    left: u32,
     out: Findings,
 }
 
@@ -88,8 +85,7 @@ pub(super) fn walk(program: &Program, given: Given<'_>) -> Findings {
         wanted: vec![false; algorithm.equations.len()],
         entered: BTreeSet::new(),
         folds: BTreeSet::new(),
-        nodes_left: usize::MAX,
-        proofs_left: usize::MAX,
+        left: u32::MAX,
         out: Findings::default(),
     };
     let reads = reads_of_equations(program);
@@ -118,10 +114,9 @@ pub(super) fn walk(program: &Program, given: Given<'_>) -> Findings {
     walker.inlining = true;
     for equation in (0..equations).filter(|e| is_root(*e)) {
         if walker.wanted[usize::from(equation)] {
-            walker.nodes_left = INLINED_NODES;
-            walker.proofs_left = INLINED_PROOFS;
+            walker.left = INLINE_LIMIT;
             walker.domain(equation);
-            if walker.nodes_left == 0 || walker.proofs_left == 0 {
+            if walker.left == 0 {
                 walker.out.too_large.push(equation);
             }
         }
@@ -155,31 +150,7 @@ impl Reads<'_> {
         {
             self.found.push(*equation);
         }
-        let (values, indices) = children(self.program, id);
-        values.into_iter().for_each(|v| self.value(v));
-        indices.into_iter().flat_map(|i| index_values(self.program, i)).for_each(|v| self.value(v));
-    }
-}
-
-/// The values and indices that a value is made of.
-fn children(program: &Program, id: ValueId) -> (Vec<ValueId>, Vec<IndexId>) {
-    let algorithm = &program.algorithm;
-    match algorithm.values.get(id as usize).copied() {
-        None | Some(Value::Literal(_) | Value::Scalar(_) | Value::Variable(_)) => (vec![], vec![]),
-        Some(Value::FromIndex(i)) => (vec![], vec![i]),
-        Some(Value::CompareIndex(_, a, b)) => (vec![], vec![a, b]),
-        Some(Value::Unary(_, a) | Value::Cast(a)) => (vec![a], vec![]),
-        Some(Value::Binary(_, a, b) | Value::Compare(_, a, b)) => (vec![a, b], vec![]),
-        Some(Value::Fma(a, b, c) | Value::Select(a, b, c)) => (vec![a, b, c], vec![]),
-        Some(Value::Read { indices, or, .. }) => {
-            (or.into_iter().collect(), algorithm.index_lists[indices.range()].to_vec())
-        }
-        Some(Value::Reduce { body, .. }) => (vec![body], vec![]),
-        Some(Value::Fold { states, .. }) => {
-            let states = &algorithm.folds[states.range()];
-            (states.iter().flat_map(|s| [s.init, s.step].into_iter().chain(s.merge)).collect(), vec![])
-        }
-        Some(Value::Component { fold, .. }) => (vec![fold], vec![]),
+        self.program.algorithm.operands(id).into_iter().for_each(|v| self.value(v));
     }
 }
 
@@ -226,8 +197,10 @@ impl Walker<'_> {
     }
 
     fn value(&mut self, id: ValueId) {
-        self.nodes_left = self.nodes_left.saturating_sub(1);
-        if self.nodes_left == 0 || self.proofs_left == 0 {
+        if self.inlining {
+            self.left = self.left.saturating_sub(1);
+        }
+        if self.left == 0 {
             return;
         }
         let program = self.program;
@@ -284,9 +257,7 @@ impl Walker<'_> {
                 self.context.reset(mark);
             }
             _ => {
-                let (values, indices) = children(self.program, id);
-                indices.into_iter().for_each(|i| self.index(i));
-                values.into_iter().for_each(|v| self.value(v));
+                algorithm.operands(id).into_iter().for_each(|v| self.value(v));
             }
         }
     }
@@ -369,7 +340,7 @@ impl Walker<'_> {
             if !self.pending.contains(&goal.value()) {
                 return;
             }
-            self.proofs_left = self.proofs_left.saturating_sub(1);
+            self.left = self.left.saturating_sub(PROOF);
         }
         if !holds(self.program, &self.context, self.given, &goal) {
             self.fail(goal);

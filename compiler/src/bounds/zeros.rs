@@ -3,6 +3,8 @@
 //! Everything is proved for sizes of at least 1. With a size of 0 most kernels are still right, since no iteration is left that
 //! could read something; but an output that is not empty may read a tensor that is. The proofs are repeated with 0 admitted; a
 //! size for which they fail becomes a requirement `N >= 1`. (A launch whose outputs are all empty does nothing, and needs none.)
+//! The same goes for an output that is not empty although its shape mentions the size, as `N + 3` does: its predicates and
+//! vectors were found for sizes of at least 1, and are found once more.
 
 use tilewright_kernel::info::DimKind;
 use tilewright_kernel::size::{Constraint, Relation, Size};
@@ -11,8 +13,14 @@ use crate::diag::Diagnostics;
 use crate::extent::{Expr, Facts};
 use crate::program::Program;
 
-/// The sizes that must not be 0, as conditions for the launcher.
-pub fn requirements(program: &Program, facts: &Facts) -> Vec<Constraint> {
+/// The sizes that must not be 0, as conditions for the launcher. `holds_for(dims, facts)` says whether what was found about the
+/// stages holds for other facts too; it is asked for the sizes that the shape of an output mentions without vanishing with them.
+pub fn requirements(
+    program: &Program,
+    facts: &Facts,
+    shapes: &[Vec<Expr>],
+    holds_for: &dyn Fn(&Facts) -> bool,
+) -> Vec<Constraint> {
     // Facts may already say that a size is not 0: a bound above 1 as well as `N >= 1`, which reads like the assumption.
     let says_positive = |d: u16| {
         program.facts.iter().any(|f| {
@@ -32,6 +40,7 @@ pub fn requirements(program: &Program, facts: &Facts) -> Vec<Constraint> {
         relaxed.as_ref().is_ok_and(|r| r.normal(&size) == facts.normal(&size))
     };
     let (open, mut needed): (Vec<u16>, Vec<u16>) = open.into_iter().partition(same);
+    let candidates = open.clone();
     let safe = |zeros: &[u16]| match Facts::with_zeros(&program.dims, &constraints, zeros) {
         Ok(facts) => {
             let mut found = Diagnostics::new();
@@ -47,6 +56,18 @@ pub fn requirements(program: &Program, facts: &Facts) -> Vec<Constraint> {
         if !safe(&harmless) {
             needed.extend(harmless);
         }
+    }
+    // Sizes in a shape that is not empty without them.
+    let lasting = |d: &u16| {
+        shapes.iter().any(|extents| {
+            let at_zero = |e: &Expr| e.substitute(&|v| (v == u32::from(*d)).then(|| Expr::constant(0)));
+            extents.iter().any(|e| e.vars().contains(&u32::from(*d)))
+                && !extents.iter().any(|e| at_zero(e) == Expr::constant(0))
+        })
+    };
+    let lasting: Vec<u16> = candidates.into_iter().filter(|d| !needed.contains(d) && lasting(d)).collect();
+    if !lasting.is_empty() && !Facts::with_zeros(&program.dims, &constraints, &lasting).is_ok_and(|f| holds_for(&f)) {
+        needed.extend(lasting);
     }
     needed.sort_unstable();
     let requirement = |d: u16| Constraint {

@@ -129,7 +129,6 @@ codes! {
     TW0902 "bounds-undecided" Error "a read that cannot be shown to stay inside its tensor";
     TW0903 "zero-divisor" Error "an integer divisor that may be 0";
     TW0904 "index-divisor" Error "the divisor of an index that may be 0 or negative";
-    TW0905 "too-large-to-inline" Error "too many reads through intermediates to be checked";
 
     // TW10: numerics.
     TW1001 "empty-argmax" Error "an argmax or argmin over a range that may be empty";

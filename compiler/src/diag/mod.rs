@@ -5,6 +5,7 @@
 //! one row in `code.rs`, one struct with its [`IntoDiagnostic`] in the family's file.
 
 mod code;
+mod edit;
 mod render;
 mod sink;
 mod snippet;
@@ -24,6 +25,7 @@ pub mod tw10xx;
 pub mod tw90xx;
 
 pub use code::{Code, Row};
+pub use edit::{Change, Edit};
 pub use render::{Message, Renderer};
 pub use sink::{Diagnostics, Report};
 
@@ -64,8 +66,10 @@ pub struct Diagnostic {
 pub struct Suggestion {
     /// The proposal in words; code between backticks.
     pub text: String,
-    /// The edit itself, for tools: replace these tokens by this text.
-    pub replacement: Option<(Span, String)>,
+    /// The edit itself in the terms of the language; none where the author has to choose.
+    pub change: Option<Change>,
+    /// The edit in tokens, once the kernels are known.
+    pub edit: Option<Edit>,
 }
 
 /// A payload that can be put into words.
@@ -120,15 +124,21 @@ impl Diagnostic {
     /// Adds a proposal in words.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
-        self.help.push(Suggestion { text: text.into(), replacement: None });
+        self.help.push(Suggestion { text: text.into(), change: None, edit: None });
         self
     }
 
-    /// Adds a proposal with the edit that does it.
+    /// Adds a proposal with the change that does it.
     #[must_use]
-    pub fn replace(mut self, span: Span, replacement: impl Into<String>, text: impl Into<String>) -> Diagnostic {
-        self.help.push(Suggestion { text: text.into(), replacement: Some((span, replacement.into())) });
+    pub fn change(mut self, change: Change, text: impl Into<String>) -> Diagnostic {
+        self.help.push(Suggestion { text: text.into(), change: Some(change), edit: None });
         self
+    }
+
+    /// Adds a proposal to replace some tokens.
+    #[must_use]
+    pub fn replace(self, span: Span, replacement: impl Into<String>, text: impl Into<String>) -> Diagnostic {
+        self.change(Change::Replace(span, replacement.into()), text)
     }
 }
 

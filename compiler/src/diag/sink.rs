@@ -1,6 +1,8 @@
 //! The collector: findings go in as they are met and come out deduplicated, in source order, and not too many.
 
 use super::{Code, Diagnostic, IntoDiagnostic, Level};
+use crate::syntax::TokenBuffer;
+use crate::syntax::ast::Kernel;
 
 /// Findings shown at once, per level; the rest is counted.
 const SHOWN: usize = 8;
@@ -56,6 +58,15 @@ impl Diagnostics {
         }
         self.dropped_errors += other.dropped_errors;
         self.dropped_warnings += other.dropped_warnings;
+    }
+
+    /// Turns the proposed changes into edits of these kernels' tokens.
+    pub fn resolve(&mut self, kernels: &[&Kernel], source: &TokenBuffer) {
+        for found in &mut self.found {
+            for help in &mut found.help {
+                help.edit = help.change.as_ref().and_then(|change| change.on(found.primary, kernels, source));
+            }
+        }
     }
 
     /// Whether a finding stops the compilation.

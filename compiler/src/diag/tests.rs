@@ -310,7 +310,8 @@ fn a_flood_of_findings_is_counted_not_kept() {
 fn edits_come_with_the_tokens_they_replace() {
     let found = Diagnostic::new(Code::TW0702, Span::token(SpanId(3)), "too small").help("make it larger");
     let edited = found.replace(Span::token(SpanId(4)), "4", "write 4");
-    assert_eq!(edited.help[1].replacement, Some((Span::token(SpanId(4)), "4".to_owned())));
+    let change = super::Change::Replace(Span::token(SpanId(4)), "4".to_owned());
+    assert_eq!(edited.help[1].change, Some(change));
 }
 
 #[test]

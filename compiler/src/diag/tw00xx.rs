@@ -389,7 +389,7 @@ impl IntoDiagnostic for ReservedName {
         if by_rust {
             diagnostic
                 .note("kernels and parameters become a Rust struct and its fields, and Rust reserves this word")
-                .replace(span, format!("{word}_"), format!("write `{word}_`"))
+                .help(format!("call it `{word}_`, everywhere in the kernel"))
         } else {
             diagnostic.note(format!("`{word}` has a meaning of its own in expressions"))
         }

@@ -15,13 +15,15 @@ pub struct UnknownAxis {
     pub stage: String,
     /// The axes there are, outermost first.
     pub leaves: Vec<String>,
+    /// The names that the op has already: no axis is named twice.
+    pub named: Vec<String>,
     /// The earlier op that consumed an axis of that name.
     pub consumed: Option<Span>,
 }
 
 impl IntoDiagnostic for UnknownAxis {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, span, stage, leaves, consumed } = self;
+        let Self { axis, span, stage, leaves, named, consumed } = self;
         let list = leaves.iter().filter(|l| !l.is_empty()).map(|l| format!("`{l}`")).collect::<Vec<_>>().join(", ");
         let here = match leaves.len() {
             0 => format!("`{stage}` has no axes"),
@@ -33,7 +35,7 @@ impl IntoDiagnostic for UnknownAxis {
                 .note(here);
         if let Some(op) = consumed {
             diagnostic = diagnostic.label(op, format!("this op replaced `{axis}`"));
-        } else if let Some(near) = closest(&axis, leaves.iter().map(String::as_str)) {
+        } else if let Some(near) = closest(&axis, leaves.iter().filter(|l| !named.contains(l)).map(String::as_str)) {
             diagnostic = diagnostic.replace(span, near, format!("did you mean `{near}`?"));
         }
         diagnostic

@@ -1,6 +1,6 @@
 //! TW02: sizes, divisibility, holes.
 
-use super::{Assignment, Code, Diagnostic, IntoDiagnostic, assignment};
+use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic, assignment};
 use crate::syntax::Span;
 
 /// TW0201: a guard cuts through a vector.
@@ -12,6 +12,8 @@ pub struct SplitVector {
     pub lanes: i128,
     /// The axis whose end is guarded, and its extent.
     pub guarded: (String, String),
+    /// Whether that extent is a multiple of the lanes, so that the trouble is where vectors start.
+    pub divides: bool,
     /// The `vectorize` op.
     pub span: Span,
     /// The op that makes the guard necessary.
@@ -24,9 +26,15 @@ pub struct SplitVector {
 
 impl IntoDiagnostic for SplitVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, lanes, guarded: (guarded, extent), span, cause, witness, fact } = self;
+        let Self { axis, lanes, guarded: (guarded, extent), divides, span, cause, witness, fact } = self;
         let literal = extent.bytes().all(|b| b.is_ascii_digit());
         let title = match (&witness, literal) {
+            (Some(_), _) if divides => {
+                format!("cannot vectorise `{axis}`: its vectors do not start at multiples of {lanes} in `{guarded}`")
+            }
+            (None, _) if divides => {
+                format!("could not prove that vectorising `{axis}` cuts no vector at an end of `{guarded}`")
+            }
             (Some(_), true) => format!("cannot vectorise `{axis}`: {extent} is not a multiple of {lanes}"),
             (Some(_), false) => format!("cannot vectorise `{axis}`: {extent} is not known to be a multiple of {lanes}"),
             (None, _) => {
@@ -34,7 +42,7 @@ impl IntoDiagnostic for SplitVector {
             }
         };
         let mut diagnostic = Diagnostic::new(Code::TW0201, span, title)
-            .label(cause, format!("the last vector along `{axis}` may pass the end of `{guarded}`"))
+            .label(cause, format!("a vector along `{axis}` may pass an end of `{guarded}`"))
             .note(format!("a vector is accessed whole: all {lanes} lanes lie inside `{guarded}` or none does"));
         if let Some((dims, leaves, inside)) = witness {
             let at = assignment(&leaves);
@@ -45,10 +53,14 @@ impl IntoDiagnostic for SplitVector {
             ));
         }
         diagnostic = match fact {
-            Some(fact) => diagnostic.help(format!("state the fact: `where {fact}`")),
+            Some(fact) => {
+                let text = format!("state the fact: `where {fact}`");
+                diagnostic.change(Change::State(vec![fact]), text)
+            }
             None => diagnostic,
         };
-        diagnostic.help(format!("or remove `vectorize {axis}`: without it, predicates guard the tail"))
+        let text = format!("or remove `vectorize {axis}`: without it, predicates guard the tail");
+        diagnostic.change(Change::RemoveOp(span), text)
     }
 }
 
@@ -108,7 +120,9 @@ impl IntoDiagnostic for Contradiction {
         for other in earlier.into_iter().take(4) {
             diagnostic = diagnostic.label(other, "together with this");
         }
-        diagnostic.note("sizes are at least 1; a kernel whose facts exclude every size could never be launched")
+        diagnostic.note(
+            "facts leave some sizes of at least 1; a launch may have a size of 0, and then there is nothing to compute",
+        )
     }
 }
 
@@ -229,19 +243,21 @@ impl IntoDiagnostic for NotStatic {
 pub struct TooLarge {
     /// The axis.
     pub axis: String,
+    /// Most terms of an expression.
+    pub terms: usize,
     /// Where it is introduced.
     pub span: Span,
 }
 
 impl IntoDiagnostic for TooLarge {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, span } = self;
+        let Self { axis, terms, span } = self;
         Diagnostic::new(
             Code::TW0208,
             span,
             format!("the extent of `{axis}` is too large or too complicated to reason about"),
         )
-        .note("extents are computed exactly in 128 bits, with at most 64 terms")
+        .note(format!("extents are computed exactly in 128 bits, with at most {terms} terms"))
         .help("use smaller factors, or fewer merges of split axes")
     }
 }
@@ -262,7 +278,10 @@ impl IntoDiagnostic for InlinedTooFar {
         let Self { stage, limit, span } = self;
         let title = format!("`{stage}` has more than {limit} operations once its intermediates are inlined");
         Diagnostic::new(Code::TW0209, span, title)
-            .note("an intermediate without a schedule is computed at every read of it")
+            .note("an intermediate without a schedule is computed at every read of it, and checked there if need be")
             .help("make an intermediate an output, and compute it in a kernel of its own")
+            .help(
+                "or write its domain, so that its own reads are inside for all of it and need no look at every reader",
+            )
     }
 }

@@ -1,8 +1,13 @@
 //! TW04: layout and alignment.
 
 use super::tw02xx::prefix;
-use super::{Assignment, Code, Diagnostic, IntoDiagnostic};
+use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
+
+/// `reorder` of these axes after all other ops.
+fn append(order: &[String]) -> Change {
+    Change::AppendOp(format!("reorder {}", order.join(", ")))
+}
 
 /// TW0401: a vector access whose address is not known to be aligned.
 #[derive(Clone, Debug)]
@@ -26,9 +31,14 @@ pub struct MisalignedVector {
 impl IntoDiagnostic for MisalignedVector {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { axis, lanes, tensor, access, span, witness, facts } = self;
-        let title = format!(
-            "cannot vectorise `{axis}`: the accesses of `{tensor}` are not known to be aligned to {lanes} elements"
-        );
+        let title = match witness {
+            Some(_) => format!(
+                "cannot vectorise `{axis}`: the accesses of `{tensor}` are not known to be aligned to {lanes} elements"
+            ),
+            None => format!(
+                "could not prove that the accesses of `{tensor}` along `{axis}` are aligned to {lanes} elements"
+            ),
+        };
         let mut diagnostic = Diagnostic::new(Code::TW0401, span, title).label(access, "this access is a vector").note(
             format!("a vector of {lanes} elements starts at a multiple of {lanes} elements from an aligned base"),
         );
@@ -40,9 +50,10 @@ impl IntoDiagnostic for MisalignedVector {
             ));
         }
         if !facts.is_empty() {
-            diagnostic = diagnostic.help(format!("state the fact: `where {}`", facts.join(", ")));
+            let text = format!("state the fact: `where {}`", facts.join(", "));
+            diagnostic = diagnostic.change(Change::State(facts), text);
         }
-        diagnostic.help(format!("or remove `vectorize {axis}`"))
+        diagnostic.change(Change::RemoveOp(span), format!("or remove `vectorize {axis}`"))
     }
 }
 
@@ -93,9 +104,10 @@ impl IntoDiagnostic for StraddlingVector {
             diagnostic = diagnostic.counterexample(one_vector(&tensor, &dims, &lanes));
         }
         if let Some(instead) = instead {
-            diagnostic = diagnostic.help(format!("split by {instead} and vectorise that: it divides the row"));
+            let text = format!("split by {instead} and vectorise that: it divides the row");
+            diagnostic = diagnostic.change(Change::Refactor(axis.clone(), instead), text);
         }
-        diagnostic.help(format!("or remove `vectorize {axis}`"))
+        diagnostic.change(Change::RemoveOp(span), format!("or remove `vectorize {axis}`"))
     }
 }
 
@@ -146,6 +158,9 @@ impl IntoDiagnostic for ScatteredVector {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { axis, tensor, step, witness, access, span } = self;
         let title = match step {
+            _ if witness.is_none() => {
+                format!("could not prove that neighbours along `{axis}` are neighbours in `{tensor}`")
+            }
             Some(step) => {
                 format!("cannot vectorise `{axis}`: neighbours along it lie {step} elements apart in `{tensor}`")
             }
@@ -155,7 +170,9 @@ impl IntoDiagnostic for ScatteredVector {
         if let Some((dims, lanes)) = witness {
             diagnostic = diagnostic.counterexample(one_vector(&tensor, &dims, &lanes));
         }
-        diagnostic.help(format!("vectorise the axis along which `{tensor}` is contiguous: its last one"))
+        diagnostic
+            .help(format!("vectorise the axis along which `{tensor}` is contiguous: its last one"))
+            .change(Change::RemoveOp(span), format!("or remove `vectorize {axis}`"))
     }
 }
 
@@ -181,7 +198,7 @@ impl IntoDiagnostic for LoopInsideVector {
             format!("`{axis}` is vectorised, and the loop over `{inside}` is inside it"),
         )
         .note("the lanes of a vector are the innermost loop")
-        .help(format!("add `reorder {};`", order.join(", ")))
+        .change(append(&order), format!("add `reorder {};`", order.join(", ")))
     }
 }
 
@@ -215,6 +232,6 @@ impl IntoDiagnostic for AccumulatorExtent {
         };
         Diagnostic::new(Code::TW0406, span, title)
             .note(format!("each element of the inner loop keeps an accumulator in registers; at most {limit} fit"))
-            .help(format!("put the reduction innermost: `reorder {};`", order.join(", ")))
+            .change(append(&order), format!("put the reduction innermost: `reorder {};`", order.join(", ")))
     }
 }

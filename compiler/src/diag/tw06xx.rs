@@ -1,6 +1,6 @@
 //! TW06: collectives: which threads run what.
 
-use super::{Assignment, Code, Diagnostic, IntoDiagnostic};
+use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
 fn product(axes: &[(String, i128)]) -> String {
@@ -48,12 +48,12 @@ impl IntoDiagnostic for SameElement {
                     "give `{stage}` an axis of extent 1 to bind: declare it `{stage}: …[1]`, define `{stage}[o]`, `bind o: thread;`"
                 )
             };
-            let second = if others {
-                "or compute it in a kernel of its own, with one thread"
+            let diagnostic = diagnostic.help(first);
+            if others {
+                diagnostic.help("or compute it in a kernel of its own, with one thread")
             } else {
-                "or launch one thread: `launch threads(1);`"
-            };
-            diagnostic.help(first).help(second)
+                diagnostic.change(Change::Threads(1), "or launch one thread: `launch threads(1);`")
+            }
         }
     }
 }
@@ -71,6 +71,8 @@ pub struct TooManyThreads {
     pub room: i128,
     /// Threads of the block.
     pub threads: i128,
+    /// Most threads of any block.
+    pub limit: i128,
     /// The last `bind`.
     pub span: Span,
     /// The `launch` item.
@@ -79,7 +81,7 @@ pub struct TooManyThreads {
 
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { unit, axes, count, room, threads, span, launch } = self;
+        let Self { unit, axes, count, room, threads, limit, span, launch } = self;
         let title = match (unit, launch) {
             ("lane", _) => format!("{count} lanes are needed, and a warp has {room}"),
             (_, Some(_)) => format!("{count} {unit}s are needed, and the block has {room}"),
@@ -92,12 +94,14 @@ impl IntoDiagnostic for TooManyThreads {
         }
         match unit {
             "lane" => diagnostic.help("split the axis by 32 and bind the inner part"),
-            _ if count <= 1024 && unit == "thread" => {
-                diagnostic.help(format!("write `launch threads({count});`, or split by at most {room}"))
+            _ if count <= limit && unit == "thread" => {
+                let text = format!("write `launch threads({count});`, or split by at most {room}");
+                diagnostic.change(Change::Threads(count), text)
             }
             _ if count <= 32 => {
                 let threads = 32 * count;
-                diagnostic.help(format!("write `launch threads({threads});`, or split by at most {room}"))
+                let text = format!("write `launch threads({threads});`, or split by at most {room}");
+                diagnostic.change(Change::Threads(threads), text)
             }
             _ => diagnostic.help(format!("split the axis so that at most {room} iterations are bound")),
         }
@@ -119,7 +123,7 @@ impl IntoDiagnostic for ThreadsOfWarps {
         let next = (threads + 31) / 32 * 32;
         Diagnostic::new(Code::TW0603, span, format!("a block of {threads} threads is not made of whole warps"))
             .note("an axis is bound to warps, and a warp has 32 threads")
-            .help(format!("write `launch threads({next});`"))
+            .change(Change::Threads(next), format!("write `launch threads({next});`"))
     }
 }
 
@@ -146,7 +150,7 @@ impl IntoDiagnostic for BindOrder {
         )
         .label(other, "a thread has no warps to give out")
         .note("binds nest by the order of the loops: each unit is a part of the one around it")
-        .help(format!("add `reorder {outer}, {inner};` before the binds"))
+        .change(Change::AppendOp(format!("reorder {outer}, {inner}")), format!("add `reorder {outer}, {inner};`"))
     }
 }
 
@@ -170,12 +174,16 @@ impl IntoDiagnostic for IdleThreads {
         let Self { stage, busy, threads, needed, span } = self;
         let idle = threads - busy;
         let bind = "bind as many iterations as there are threads";
-        let help = if needed < threads {
-            format!("{bind}, or write `launch threads({needed});`")
+        let diagnostic = Diagnostic::new(
+            Code::TW0690,
+            span,
+            format!("{idle} of {threads} threads of each block are idle in `{stage}`"),
+        );
+        if needed < threads {
+            let text = format!("{bind}, or write `launch threads({needed});`");
+            diagnostic.change(Change::Threads(needed), text)
         } else {
-            format!("{bind}, or silence this with `#[allow(TW0690)]` in front of the kernel")
-        };
-        Diagnostic::new(Code::TW0690, span, format!("{idle} of {threads} threads of each block are idle in `{stage}`"))
-            .help(help)
+            diagnostic.help(format!("{bind}, or silence this with `#[allow(TW0690)]` in front of the kernel"))
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! TW07: dependences, ownership, synchronisation.
 
-use super::{Code, Diagnostic, IntoDiagnostic};
+use super::{Change, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
 /// TW0702: a reduction that nobody scheduled and that its readers would repeat.
@@ -20,7 +20,10 @@ impl IntoDiagnostic for UnscheduledReduction {
         Diagnostic::new(Code::TW0702, span, format!("the reduction of `{name}` has no schedule"))
             .label(head, format!("`{name}` is not an output"))
             .note(format!("an intermediate without a schedule is computed at every read, and `{name}` would be reduced again for each"))
-            .help(format!("write `inline {name};` if that is what you want, or make `{name}` an output"))
+            .change(
+                Change::AppendStatement(format!("inline {name};")),
+                format!("write `inline {name};` if that is what you want, or make `{name}` an output"),
+            )
     }
 }
 
@@ -42,7 +45,10 @@ impl IntoDiagnostic for BoundReduction {
             format!("`{axis}` is reduced over, and each thread would hold only a part of the result"),
         )
         .note("combining parts of different threads is `reduce`, which is not supported yet")
-        .help(format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"))
+        .change(
+            Change::RemoveOp(span),
+            format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"),
+        )
     }
 }
 

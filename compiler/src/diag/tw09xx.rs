@@ -1,6 +1,6 @@
 //! TW09: bounds. What is reported about reads outside their tensors and about divisors, and how it is said.
 
-use super::{Code, Diagnostic, IntoDiagnostic};
+use super::{Change, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
 /// The smallest failing case, in the user's names.
@@ -97,7 +97,7 @@ impl IntoDiagnostic for OutOfBounds {
             diagnostic = diagnostic.note("neither a proof nor a failing size was found");
         }
         if !facts.is_empty() {
-            diagnostic = diagnostic.help(state(&facts));
+            diagnostic = state(diagnostic, facts);
         }
         diagnostic.replace(
             self.span,
@@ -139,7 +139,7 @@ impl IntoDiagnostic for ZeroDivisor {
             diagnostic = diagnostic.note("it comes from memory or an argument, and nothing around it excludes 0");
         }
         if !facts.is_empty() {
-            diagnostic = diagnostic.help(state(&facts));
+            diagnostic = state(diagnostic, facts);
         }
         let guarded = format!("if {divisor} != 0 {{ {quotient} }} else {{ 0 }}");
         let text = format!("say what the result is then: `{guarded}`");
@@ -170,31 +170,12 @@ impl IntoDiagnostic for IndexDivisor {
             let sizes: Vec<String> = sizes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             diagnostic = diagnostic.counterexample(format!("{}: `{divisor}` is {value}", sizes.join(", ")));
         }
-        if facts.is_empty() { diagnostic } else { diagnostic.help(state(&facts)) }
+        if facts.is_empty() { diagnostic } else { state(diagnostic, facts) }
     }
 }
 
-/// TW0905: an output that reads so much through intermediates that its reads cannot all be looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TooLargeToInline {
-    /// The output.
-    pub output: String,
-    /// Its equation.
-    pub span: Span,
-    /// How many values were looked at.
-    pub limit: usize,
-}
-
-impl IntoDiagnostic for TooLargeToInline {
-    fn into_diagnostic(self) -> Diagnostic {
-        let title = format!("`{}` reads too much through intermediates to be checked", self.output);
-        Diagnostic::new(Code::TW0905, self.span, title)
-            .note(format!("after {} values, reads of intermediates followed, some were still open", self.limit))
-            .help("write the domain of an intermediate so that its own reads are inside for all of it")
-    }
-}
-
-/// The help that proposes facts.
-pub(super) fn state(facts: &[String]) -> String {
-    format!("state it, and launches will check it: `where {}`", facts.join(", "))
+/// Proposes facts.
+pub(super) fn state(diagnostic: Diagnostic, facts: Vec<String>) -> Diagnostic {
+    let text = format!("state it, and launches will check it: `where {}`", facts.join(", "));
+    diagnostic.change(Change::State(facts), text)
 }

@@ -3,7 +3,7 @@
 use tilewright_kernel::ElementType;
 
 use super::tw09xx::{Witness, state};
-use super::{Code, Diagnostic, IntoDiagnostic};
+use super::{Change, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
 /// TW1001: an `argmax` or `argmin` over a range that may be empty.
@@ -28,7 +28,7 @@ impl IntoDiagnostic for EmptyArgmax {
         let title = format!("`{reduction}` over {range} {known} nothing to choose from");
         let mut diagnostic = Diagnostic::new(Code::TW1001, span, title);
         diagnostic.counterexample = witness.map(|w| w.sentence(&format!("takes the `{reduction}` of nothing")));
-        if facts.is_empty() { diagnostic } else { diagnostic.help(state(&facts)) }
+        if facts.is_empty() { diagnostic } else { state(diagnostic, facts) }
     }
 }
 
@@ -167,19 +167,26 @@ pub struct ReorderedTerms {
     pub span: Span,
     /// The reduction.
     pub reduction: Span,
+    /// All loops over terms in an order that is ascending; none if an op has mixed them.
+    pub order: Option<Vec<String>>,
 }
 
 impl IntoDiagnostic for ReorderedTerms {
     fn into_diagnostic(self) -> Diagnostic {
-        let ReorderedTerms { outer, inner, span, reduction } = self;
-        Diagnostic::new(
+        let ReorderedTerms { outer, inner, span, reduction, order } = self;
+        let mut diagnostic = Diagnostic::new(
             Code::TW1008,
             span,
             format!("the loop over `{inner}` inside the loop over `{outer}` takes the terms out of order"),
         )
         .label(reduction, "this reduction is `ordered`")
-        .note("`ordered` fixes the result bit for bit: terms are taken in ascending order")
-        .help(format!("put `{inner}` outside `{outer}`: `reorder {inner}, {outer};`"))
-        .help("or drop `ordered`: then any order is an admissible result")
+        .note("`ordered` fixes the result bit for bit: terms are taken in ascending order");
+        if let Some(order) = order {
+            let op = format!("reorder {}", order.join(", "));
+            let text = format!("put `{inner}` outside `{outer}`: `{op};`");
+            diagnostic = diagnostic.change(Change::AppendOp(op), text);
+        }
+        let word = Span::token(reduction.first);
+        diagnostic.replace(word, "", "or drop `ordered`: then any order is an admissible result")
     }
 }

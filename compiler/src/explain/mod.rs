@@ -102,12 +102,7 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
                 continue;
             }
             let what = if access.is_write { "write" } else { "read" };
-            let class = if access.is_guarded {
-                Class::PerLane
-            } else {
-                vector.classify(&access.offset, &analysed.symbolic, facts)
-            };
-            let how = match class {
+            let how = match vector.class(access, &analysed.symbolic, facts) {
                 Class::Uniform => "one element for all lanes".to_owned(),
                 Class::Vector => format!("vector of {} {}", vector.lanes, tensor.element),
                 Class::PerLane => "each lane its own element".to_owned(),

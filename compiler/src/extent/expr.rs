@@ -17,7 +17,7 @@ use tilewright_kernel::size::{Size, SizeOp};
 pub type Var = u32;
 
 /// Most terms an expression may have.
-const TERM_LIMIT: usize = 64;
+pub const TERM_LIMIT: usize = 64;
 
 /// A factor of a term.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

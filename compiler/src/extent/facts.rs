@@ -516,6 +516,13 @@ fn is_multiple(e: &Expr, m: i128) -> bool {
     !e.is_unknown() && e.terms().iter().all(|t| t.coefficient % m == 0)
 }
 
+impl Expr {
+    /// A common period of its quotients: the product of their literal divisors. None if one is symbolic or it is large.
+    pub fn divisors(&self) -> Option<i128> {
+        divisors_product(self)
+    }
+}
+
 /// Product of the literal divisors in `e`; none if one is symbolic or the product is large.
 fn divisors_product(e: &Expr) -> Option<i128> {
     let mut product = 1_i128;

@@ -3,18 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Binary, Index, IndexId, Source, Value, ValueId};
+use tilewright_kernel::algorithm::{AxisId as AlgorithmAxis, Binary, Index, IndexId, Run, Source, Value, ValueId};
 use tilewright_kernel::info::{ParameterKind, TensorParameter};
 
-use super::vector::Access;
+use super::vector::{Access, Inner};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
-use crate::program::Program;
+use crate::program::{INLINE_LIMIT, Program};
 use crate::schedule::Stage;
 use crate::syntax::Span;
-
-/// Most nodes that one stage may have once its intermediates are inlined.
-pub const INLINE_LIMIT: u32 = 20_000;
 
 /// The value of each axis in scope.
 pub type Scope = BTreeMap<AlgorithmAxis, Expr>;
@@ -92,6 +89,9 @@ pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbo
         next: (facts.dims() + symbolic.variables.len()) as Var,
         exposed: stage.reduction,
         conditional: false,
+        inner: Vec::new(),
+        in_terms: false,
+        never: false,
     };
     let scope = stage_scope(stage, symbolic);
     let equation = &program.algorithm.equations[stage.equation];
@@ -118,13 +118,23 @@ struct Collector<'a> {
     exposed: Option<ValueId>,
     /// Inside a side of an `if`: lanes may disagree on whether the read happens, and its proof holds only where it does.
     conditional: bool,
+    /// The axes of the inner reductions around, outermost first.
+    inner: Vec<Inner>,
+    /// Inside the terms of the stage's own reduction.
+    in_terms: bool,
+    /// Inside a reduction whose range is empty for every size.
+    never: bool,
 }
 
 impl Collector<'_> {
     fn push(&mut self, parameter: u16, indices: Vec<Expr>, span: Span, is_write: bool, is_guarded: bool) {
         let Some(tensor) = tensor(self.program, parameter) else { return };
+        if self.never && !is_write {
+            return;
+        }
         let offset = offset(tensor, &indices, self.facts);
-        self.accesses.push(Access { parameter, indices, offset, span, is_write, is_guarded });
+        let (inner, in_terms) = (self.inner.clone(), self.in_terms && !is_write);
+        self.accesses.push(Access { parameter, indices, offset, span, is_write, is_guarded, inner, in_terms });
     }
 
     fn value(&mut self, id: ValueId, scope: &Scope) -> Option<()> {
@@ -158,17 +168,14 @@ impl Collector<'_> {
                     }
                 }
             }
-            Value::Reduce { axes, .. } | Value::Fold { axes, .. } => {
-                let mut inner = scope.clone();
-                if self.exposed != Some(id) {
-                    for axis in &algorithm.axis_lists[axes.range()] {
-                        inner.insert(*axis, Expr::var(self.next));
-                        self.next += 1;
-                    }
+            Value::Reduce { axes, body, .. } => self.terms(id, axes, &[body], scope)?,
+            Value::Fold { axes, states } => {
+                let states = &algorithm.folds[states.range()];
+                for part in states.iter().flat_map(|s| [s.init].into_iter().chain(s.merge)) {
+                    self.value(part, scope)?;
                 }
-                for operand in algorithm.operands(id) {
-                    self.value(operand, &inner)?;
-                }
+                let steps: Vec<ValueId> = states.iter().map(|s| s.step).collect();
+                self.terms(id, axes, &steps, scope)?;
             }
             Value::Select(condition, then, otherwise) => {
                 self.value(condition, scope)?;
@@ -189,6 +196,31 @@ impl Collector<'_> {
                 }
             }
         }
+        Some(())
+    }
+
+    /// The terms of a reduction.
+    fn terms(&mut self, id: ValueId, axes: Run, bodies: &[ValueId], scope: &Scope) -> Option<()> {
+        let (mark, in_terms, never) = (self.inner.len(), self.in_terms, self.never);
+        let mut inside = scope.clone();
+        let is_exposed = self.exposed == Some(id);
+        self.in_terms |= is_exposed;
+        for axis in &self.program.algorithm.axis_lists[axes.range()] {
+            let declared = &self.program.algorithm.axes[*axis as usize];
+            let bound = |id| self.facts.normal(&index(self.program, id, &inside));
+            let (lower, upper) = (bound(declared.lower), bound(declared.upper));
+            self.never |= upper.sub(&lower).as_constant().is_some_and(|extent| extent <= 0);
+            if !is_exposed {
+                inside.insert(*axis, Expr::var(self.next));
+                self.inner.push(Inner { var: self.next, lower, upper });
+                self.next += 1;
+            }
+        }
+        for body in bodies {
+            self.value(*body, &inside)?;
+        }
+        self.inner.truncate(mark);
+        (self.in_terms, self.never) = (in_terms, never);
         Some(())
     }
 }

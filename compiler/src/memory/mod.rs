@@ -1,4 +1,5 @@
 //! Memory: what each access looks like to the machine. Today: vectors of global memory.
 
 pub mod access;
+pub mod check;
 pub mod vector;

@@ -46,6 +46,9 @@ use tilewright_kernel as kernel;
 use crate::diag::Diagnostics;
 use crate::syntax::{SourceMap, Span, ast};
 
+/// Most operations that an output may have once its intermediates are inlined.
+pub const INLINE_LIMIT: u32 = 20_000;
+
 /// A kernel with every name resolved and every expression typed; its schedules are still syntax.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {

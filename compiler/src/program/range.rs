@@ -5,13 +5,14 @@
 //! | with a written range | that one |
 //! | of an equation for an output | the output's shape |
 //! | of a reduction | the size of each dimension that the bare axis indexes; all must agree |
-//! | of an intermediate | the union of what its readers demand |
+//! | of an intermediate | the union of what its readers demand, where conditions around a read narrow the ranges of its axes |
 //!
 //! An intermediate's range is *simple* or it must be written: the smallest lower and the largest upper bound among its
 //! readers must be comparable by their difference and the facts on single sizes. Reads with `or` demand nothing. Where
 //! readers say nothing, because they take their own range from this tensor (`sum(|j| e[i, j])`), the axis takes the size
 //! of what it indexes bare in its own equation. For an equation that is inlined the range matters to nobody but readers
-//! that infer theirs from it; whether reads are in bounds is proved at the reader.
+//! that infer theirs from it, and to reads with `or`; whether reads are in bounds is proved at the reader, and elements of the
+//! box that nobody reads need not exist.
 
 use tilewright_kernel::algorithm::{AxisId, Index, Source, Value};
 mod demand;

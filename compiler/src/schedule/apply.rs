@@ -6,7 +6,7 @@ use crate::diag::tw01xx::UnknownName;
 use crate::diag::tw01xx_schedule::{AxisBoundTwice, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
 use crate::domain::{AxisId, Binding, Domain, NewAxis};
-use crate::extent::{Expr, Facts, Search};
+use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
 use crate::holes;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
@@ -44,7 +44,7 @@ pub(super) fn ops(
     }
     for axis in &apply.domain.axes {
         if axis.extent.is_unknown() {
-            apply.diags.report(TooLarge { axis: axis.name.clone(), span: axis.span });
+            apply.diags.report(TooLarge { axis: axis.name.clone(), terms: TERM_LIMIT, span: axis.span });
             return;
         }
     }
@@ -69,8 +69,8 @@ pub(super) fn ops(
 }
 
 impl Apply<'_> {
-    /// The leaf called `name`, or a report of why there is none.
-    fn leaf(&mut self, name: &ast::Name) -> Option<AxisId> {
+    /// The leaf called `name`, or a report of why there is none; `among` are the axes that the op names.
+    fn leaf(&mut self, name: &ast::Name, among: &[&ast::Name]) -> Option<AxisId> {
         if let Some(axis) = self.domain.leaf(&name.text) {
             return Some(axis);
         }
@@ -87,6 +87,7 @@ impl Apply<'_> {
             span: name.span,
             stage: self.stage.to_owned(),
             leaves: self.domain.leaves.iter().map(|a| self.domain.axes[*a].name.clone()).collect(),
+            named: among.iter().map(|n| n.text.clone()).collect(),
             consumed,
         });
         None
@@ -151,7 +152,7 @@ impl Apply<'_> {
         use ast::OpKind;
         match &op.kind {
             OpKind::Split { axis, side, factor, outer, inner } => {
-                let input = self.leaf(axis);
+                let input = self.leaf(axis, &[]);
                 let value = self.factor(factor, 1, "a split factor");
                 let names = [self.new_axis(outer, &[]), self.new_axis(inner, &[outer])];
                 match (input, value, names) {
@@ -165,7 +166,7 @@ impl Apply<'_> {
             OpKind::Merge { axes, into } => self.merge(axes, into, op.span),
             OpKind::Reorder { axes } => self.reorder(axes),
             OpKind::Resize { axis, left, right, into } => {
-                let input = self.leaf(axis);
+                let input = self.leaf(axis, &[]);
                 let least = -FACTOR_LIMIT;
                 let (l, r) = (self.factor(left, least, "an amount"), self.factor(right, least, "an amount"));
                 match (input, l, r, self.new_axis(into, &[])) {
@@ -211,21 +212,22 @@ impl Apply<'_> {
                         return;
                     }
                 };
+                let all: Vec<&ast::Name> = axes.iter().collect();
                 for name in axes {
-                    if let Some(axis) = self.leaf(name) {
+                    if let Some(axis) = self.leaf(name, &all) {
                         self.bind(axis, binding, name.span, op.span);
                     }
                 }
             }
             OpKind::Vectorize { axis } => {
-                if let Some(leaf) = self.leaf(axis)
+                if let Some(leaf) = self.leaf(axis, &[])
                     && self.static_extent(leaf, axis.span, "vectorize", false).is_some()
                 {
                     self.bind(leaf, Binding::Vector, axis.span, op.span);
                 }
             }
             OpKind::Unroll { axis, by } => {
-                let Some(leaf) = self.leaf(axis) else { return };
+                let Some(leaf) = self.leaf(axis, &[]) else { return };
                 let by = match by {
                     Some(by) => {
                         let Some(value) = self.factor(by, 1, "an unroll factor") else { return };
@@ -315,7 +317,8 @@ impl Apply<'_> {
     }
 
     fn merge(&mut self, axes: &[ast::Name], into: &ast::Name, span: Span) {
-        let inputs: Vec<Option<AxisId>> = axes.iter().map(|a| self.leaf(a)).collect();
+        let all: Vec<&ast::Name> = axes.iter().collect();
+        let inputs: Vec<Option<AxisId>> = axes.iter().map(|a| self.leaf(a, &all)).collect();
         let known: Vec<AxisId> = inputs.iter().copied().flatten().collect();
         let name = self.new_axis(into, &[]);
         let mut distinct = known.clone();
@@ -362,8 +365,9 @@ impl Apply<'_> {
 
     fn reorder(&mut self, axes: &[ast::Name]) {
         let mut order = Vec::new();
+        let all: Vec<&ast::Name> = axes.iter().collect();
         for name in axes {
-            let Some(axis) = self.leaf(name) else { return };
+            let Some(axis) = self.leaf(name, &all) else { return };
             if order.contains(&axis) {
                 let first = axes.iter().find(|a| a.text == name.text).map_or(name.span, |a| a.span);
                 self.diags.report(NameTaken {
@@ -388,7 +392,7 @@ impl Apply<'_> {
     }
 
     fn swizzle(&mut self, op: &ast::Op, inputs: [&ast::Name; 2], outputs: [&ast::Name; 2]) {
-        let axes = [self.leaf(inputs[0]), self.leaf(inputs[1])];
+        let axes = [self.leaf(inputs[0], &inputs), self.leaf(inputs[1], &inputs)];
         let names = [self.new_axis(outputs[0], &[]), self.new_axis(outputs[1], &[outputs[0]])];
         let known: Vec<AxisId> = axes.iter().copied().flatten().collect();
         let ([Some(x), Some(y)], [Some(a), Some(b)]) = (axes, names) else { return self.poison(&known, &outputs) };

@@ -175,7 +175,16 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
         if d.warps.is_empty() { (threads, &d.threads, "thread") } else { (threads / WARP, &d.warps, "warp") };
     let count: i128 = list.iter().map(|l| l.1).product();
     if count > room {
-        diags.report(TooManyThreads { unit, axes: names(list), count, room, threads, span: last_span(list), launch });
+        diags.report(TooManyThreads {
+            unit,
+            axes: names(list),
+            count,
+            room,
+            threads,
+            limit: BLOCK_LIMIT,
+            span: last_span(list),
+            launch,
+        });
         return;
     }
     if !d.warps.is_empty() && d.thread_count() > WARP {
@@ -186,6 +195,7 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
             count,
             room,
             threads,
+            limit: BLOCK_LIMIT,
             span: last_span(&d.threads),
             launch,
         });

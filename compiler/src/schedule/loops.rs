@@ -48,19 +48,28 @@ pub fn check_loops(program: &Program, facts: &Facts, stage: &Stage, diags: &mut 
     }
     if let Value::Reduce { order: Order::Ordered, .. } = program.algorithm.values[reduction as usize] {
         let terms: Vec<AxisId> = sequence.iter().copied().filter(|a| !is_data(a)).collect();
-        if let Some((outer, inner)) = descent(stage, &terms) {
+        if let Some(Descent { outer, inner, order }) = descent(stage, &terms) {
             diags.report(ReorderedTerms {
                 outer: domain.axes[outer].name.clone(),
                 inner: domain.axes[inner].name.clone(),
                 span: domain.axes[inner].span,
                 reduction: program.value_spans[reduction as usize],
+                order: order.map(|list| list.iter().map(|a| domain.axes[*a].name.clone()).collect()),
             });
         }
     }
 }
 
+/// Two axes that take the terms out of order.
+struct Descent {
+    outer: AxisId,
+    inner: AxisId,
+    /// All loops over terms in an order that is ascending; none if an op has mixed them.
+    order: Option<Vec<AxisId>>,
+}
+
 /// Two neighbouring loops whose order makes the terms come out of order, or an op that permutes them.
-fn descent(stage: &Stage, terms: &[AxisId]) -> Option<(AxisId, AxisId)> {
+fn descent(stage: &Stage, terms: &[AxisId]) -> Option<Descent> {
     // In order of significance: what is left of an axis varies more slowly. Splits and merges of neighbours keep it.
     let domain = &stage.domain;
     let mut order: Vec<AxisId> =
@@ -74,16 +83,19 @@ fn descent(stage: &Stage, terms: &[AxisId]) -> Option<(AxisId, AxisId)> {
             }
             Op::Merge { outer, inner, output } => {
                 if order.get(at + 1) != Some(&inner) {
-                    return Some((outer, inner));
+                    return Some(Descent { outer, inner, order: None });
                 }
                 order.splice(at..=at + 1, [output]);
             }
             Op::Resize { output, .. } => order[at] = output,
-            Op::Swizzle { x_output, y_output, .. } => return Some((x_output, y_output)),
+            Op::Swizzle { x_output, y_output, .. } => {
+                return Some(Descent { outer: x_output, inner: y_output, order: None });
+            }
         }
     }
-    terms.windows(2).find_map(|pair| {
-        let place = |a: AxisId| order.iter().position(|o| *o == a);
-        (place(pair[0]) > place(pair[1])).then_some((pair[0], pair[1]))
-    })
+    let place = |a: AxisId| order.iter().position(|o| *o == a);
+    let pair = terms.windows(2).find(|pair| place(pair[0]) > place(pair[1]))?;
+    let mut ascending = terms.to_vec();
+    ascending.sort_by_key(|a| place(*a));
+    Some(Descent { outer: pair[0], inner: pair[1], order: Some(ascending) })
 }

@@ -33,8 +33,12 @@ impl<'m> Graph<'m> {
         let mut works = Vec::new();
         for (position, launch) in launches.into_iter().enumerate() {
             if !launch.device().is(device.inner()) {
-                let found = launch.device().name();
-                let reason = format!("launch {position} was prepared for {found}, the graph is for {}", device.name());
+                let (found, graph) = (launch.device().name(), device.name());
+                let reason = if found == graph {
+                    format!("launch {position} was prepared for another {found} than the one of the graph")
+                } else {
+                    format!("launch {position} was prepared for {found}, the graph is for {graph}")
+                };
                 return Err(Error::Layout { operation: "Graph::new", reason });
             }
             if !launch.work.empty {
@@ -69,7 +73,11 @@ impl<'m> Graph<'m> {
         let stream = on.as_ref();
         if !stream.inner().device.is(&self.device) {
             let (graph, found) = (self.device.name(), stream.inner().device.name());
-            let reason = format!("the graph is for {graph}, the stream is on {found}");
+            let reason = if graph == found {
+                format!("the stream is on another {found} than the one of the graph")
+            } else {
+                format!("the graph is for {graph}, the stream is on {found}")
+            };
             return Err(Error::Layout { operation: "Graph::run", reason });
         }
         #[cfg(feature = "cuda")]

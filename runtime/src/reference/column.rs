@@ -65,6 +65,11 @@ impl Column {
         if element.is_float() { Self::Float(Vec::new()) } else { Self::Int(Vec::new()) }
     }
 
+    /// One entry of this kind, for a place at which nobody looks.
+    pub(super) fn nothing(&self) -> Self {
+        if matches!(self, Self::Float(_) | Self::FloatSets(_)) { Self::Float(vec![0.0]) } else { Self::Int(vec![0]) }
+    }
+
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Float(v) => v.len(),

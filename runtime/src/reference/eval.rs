@@ -118,6 +118,9 @@ impl Evaluator<'_> {
             Value::Binary(Binary::Mul, a, b) if a == b => {
                 defined(arith::square(element, &*self.one(a, scope, active)?, widen))?
             }
+            Value::Binary(op @ (Binary::And | Binary::Or), a, b) if element == ElementType::Bool => {
+                self.connective(op, a, b, scope, active)?
+            }
             Value::Binary(op, a, b) => {
                 let (a, b) = (self.one(a, scope, active)?, self.one(b, scope, active)?);
                 match active {
@@ -154,6 +157,34 @@ impl Evaluator<'_> {
             }
         };
         Ok(Rc::from([column]))
+    }
+
+    /// `a && b` or `a || b`: `b` has a value only where `a` does not decide.
+    fn connective(
+        &self,
+        op: Binary,
+        a: ValueId,
+        b: ValueId,
+        scope: &Scope<'_>,
+        active: Option<&[bool]>,
+    ) -> Eval<Column> {
+        let a = self.one(a, scope, active)?;
+        let decides = |i: usize| a.range(i).single().is_some_and(|a| (a != 0) == (op == Binary::Or));
+        let is_active = |i: usize| active.is_none_or(|a| a[i]);
+        let both = |b: &Column| {
+            arith::binary(op, ElementType::Bool, &a, b, false).map_err(|_| format!("the host cannot evaluate: {op:?}"))
+        };
+        let points = a.len();
+        let asked: Vec<bool> = (0..points).filter(|&i| points == 1 || is_active(i)).map(decides).collect();
+        if asked.iter().all(|decided| *decided) {
+            return Ok((*a).clone());
+        }
+        if asked.iter().all(|decided| !decided) {
+            return both(&*self.one(b, scope, active)?);
+        }
+        let open: Vec<bool> = (0..scope.points).map(|i| is_active(i) && !decides(i)).collect();
+        let result = both(&*self.one(b, scope, Some(&open))?)?;
+        Ok(result.choose(&a, scope.points, |i| Some(!decides(i))))
     }
 
     fn select(
@@ -309,6 +340,12 @@ impl Evaluator<'_> {
                 let (lower, shape) = (&tensor.lower, &tensor.shape);
                 let name = self.source_name(source);
                 return Err(format!("{name}{index:?} is outside the tensor of shape {shape:?} (from {lower:?})"));
+            }
+            if let (Some(offset), Some(missing)) = (offset, &tensor.missing)
+                && missing.at[offset]
+            {
+                let index: Vec<i64> = places.iter().map(|p| p.at(point)).collect();
+                return Err(format!("{}{index:?} has no value: {}", self.source_name(source), missing.why));
             }
             offsets.push(offset);
         }

@@ -40,7 +40,7 @@ use rayon::prelude::*;
 use report::Output;
 pub use report::{Admissible, Agreement, Reference, ReferenceOutput};
 use scope::{Free, Scope};
-use tensor::{Values, decode, scalar};
+use tensor::{Missing, Values, decode, scalar};
 use tilewright_kernel::algorithm::Equation;
 use tilewright_kernel::info::{ParameterKind, Role};
 use tilewright_kernel::{KernelInfo, rules};
@@ -75,7 +75,7 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
             (ParameterKind::Tensor(declared), Given::Tensor(tensor)) if declared.role != Role::Output => {
                 let data = decode(parameter.element, &tensor.read()?);
                 let lower = vec![0; tensor.shape.len()];
-                parameters.push(Some(Values { lower, shape: tensor.shape.clone(), data }));
+                parameters.push(Some(Values { lower, shape: tensor.shape.clone(), data, missing: None }));
                 scalars.push(None);
             }
             (ParameterKind::Scalar, Given::Scalar { bits, .. }) => {
@@ -133,6 +133,9 @@ fn pool() -> Result<&'static rayon::ThreadPool, String> {
     POOL.get_or_init(build).as_ref().map_err(Clone::clone)
 }
 
+/// Some elements of each component, and those that have no value, with the reason.
+type Part = (Vec<Column>, Vec<(usize, String)>);
+
 impl Evaluator<'_> {
     /// The values of an equation's components.
     fn equation(&self, equation: &Equation) -> Result<Vec<Values>, String> {
@@ -153,7 +156,7 @@ impl Evaluator<'_> {
             types.map(|t| t.map(Column::empty).ok_or("a malformed equation")).collect::<Result<_, _>>()?;
         if shape.contains(&0) {
             // Nothing is evaluated: what the value reads may not exist either.
-            let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data };
+            let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data, missing: None };
             return Ok(empty.into_iter().map(values).collect());
         }
 
@@ -161,9 +164,9 @@ impl Evaluator<'_> {
         let inner = shape.last().copied().unwrap_or(1) as usize;
         let rows: usize = shape.iter().rev().skip(1).map(|&n| n as usize).product();
         let per_row = inner.div_ceil(BLOCK);
-        let evaluate = |root: &Scope<'_>, block: usize, columns: &mut Vec<Column>| -> Result<(), String> {
-            let (mut row, start) = (block / per_row, block % per_row * BLOCK);
-            let points = (inner - start).min(BLOCK);
+        // A part of a row; nothing is appended if a component has no value there.
+        let evaluate = |root: &Scope<'_>, row: usize, start: usize, points: usize, columns: &mut [Column]| {
+            let mut row = row;
             let mut scope = Scope::inside(root, self.free.axis_list(axes));
             if let Some((&last, outer)) = axes.split_last() {
                 for (i, &axis) in outer.iter().enumerate().rev() {
@@ -173,29 +176,52 @@ impl Evaluator<'_> {
                 }
                 scope.run(last, lower[axes.len() - 1] + start as i64, points);
             }
-            for (component, column) in components.iter().zip(columns) {
-                column.append(&self.value(component.value, &scope, None)?[0], points);
+            let values: Vec<_> =
+                components.iter().map(|c| self.value(c.value, &scope, None)).collect::<Result<_, String>>()?;
+            for (value, column) in values.iter().zip(columns) {
+                column.append(&value[0], points);
             }
-            Ok(())
+            Ok::<(), String>(())
         };
         let blocks = rows * per_row;
-        let parts: Vec<Vec<Column>> = (0..blocks.div_ceil(CHUNK))
+        let is_intermediate = components.iter().all(|c| c.parameter.is_none());
+        let parts: Vec<Part> = (0..blocks.div_ceil(CHUNK))
             .into_par_iter()
             .map(|chunk| {
                 let (root, mut columns) = (Scope::root(self.algorithm, self.free.variables), empty.clone());
+                let mut missing = Vec::new();
                 for block in chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks) {
-                    evaluate(&root, block, &mut columns)?;
+                    let (row, start) = (block / per_row, block % per_row * BLOCK);
+                    let points = (inner - start).min(BLOCK);
+                    match evaluate(&root, row, start, points, &mut columns) {
+                        // Conditions at the readers may keep away from some elements of the box: one by one.
+                        Err(_) if is_intermediate => {
+                            for at in start..start + points {
+                                if let Err(why) = evaluate(&root, row, at, 1, &mut columns) {
+                                    columns.iter_mut().for_each(|c| c.append(&c.nothing(), 1));
+                                    missing.push((row * inner + at, why));
+                                }
+                            }
+                        }
+                        done => done?,
+                    }
                 }
-                Ok(columns)
+                Ok((columns, missing))
             })
             .collect::<Result<_, String>>()?;
         let mut columns = empty.clone();
-        for part in &parts {
+        let mut missing: Option<Missing> = None;
+        for (part, without) in &parts {
             for (column, part) in columns.iter_mut().zip(part) {
                 let points = part.len();
                 column.append(part, points);
             }
+            for (at, why) in without {
+                let all = missing.get_or_insert_with(|| Missing { at: vec![false; rows * inner], why: why.clone() });
+                all.at[*at] = true;
+            }
         }
-        Ok(columns.into_iter().map(|data| Values { lower: lower.clone(), shape: shape.clone(), data }).collect())
+        let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data, missing: missing.clone() };
+        Ok(columns.into_iter().map(values).collect())
     }
 }

@@ -15,6 +15,18 @@ pub(super) struct Values {
     pub(super) lower: Vec<i64>,
     pub(super) shape: Vec<i64>,
     pub(super) data: Column,
+    /// Elements of an intermediate's box that its equation does not define.
+    pub(super) missing: Option<Missing>,
+}
+
+/// Elements without a value. The box of an intermediate holds all that is read, and may hold more; what nothing reads need not
+/// exist.
+#[derive(Clone, Debug)]
+pub(super) struct Missing {
+    /// By offset.
+    pub(super) at: Vec<bool>,
+    /// Why the first of them has none.
+    pub(super) why: String,
 }
 
 impl Values {
@@ -28,8 +40,11 @@ impl Values {
         Some(offset)
     }
 
-    /// First offset and step, if all points are inside and evenly spaced.
+    /// First offset and step, if all points are inside and evenly spaced, and no element is missing.
     pub(super) fn evenly(&self, places: &[Places], points: usize) -> Option<(usize, isize)> {
+        if self.missing.is_some() {
+            return None;
+        }
         let (mut start, mut step) = (0_i64, 0_i64);
         for ((place, &lower), &extent) in places.iter().zip(&self.lower).zip(&self.shape) {
             let (first, by) = match *place {
@@ -132,7 +147,7 @@ mod tests {
     #[test]
     fn even_and_single_reads_agree() {
         let data = Column::Int((0..60).collect());
-        let values = Values { lower: vec![0, -1, 2], shape: vec![3, 4, 5], data };
+        let values = Values { lower: vec![0, -1, 2], shape: vec![3, 4, 5], data, missing: None };
         for (i, j, k, di, dj, dk) in
             [(0, -1, 2, 0, 0, 1), (2, 2, 6, -1, -1, -1), (0, 0, 2, 1, 0, 2), (1, 1, 3, 0, 0, 0)]
         {

@@ -245,7 +245,7 @@ fn too_many_paths_are_refused() {
     }
     body += "y[i] = if i >= 1 { t19[i] } else { 0.0 };";
     let text = refused("(x: f32[N + 1000]) -> (y: f32[N])", &body);
-    assert!(text.contains("TW0905"), "{text}");
+    assert!(text.contains("TW0209"), "{text}");
 }
 
 /// Many wrong reads: every one is found, few are shown, and it takes no time.

@@ -220,7 +220,8 @@ impl Infer<'_> {
         }
     }
 
-    /// Narrows the innermost axis of `form`, if it occurs with coefficient ±1, knowing that the form is at least 0.
+    /// Narrows the innermost axis of `form`, if it occurs with coefficient ±1, knowing that the form is at least 0. A bound that
+    /// is not known to be the tighter one is left out: the declared range always holds what is read, in the sizes of tensors.
     fn narrow(&self, form: &Expr, ranges: &mut Vec<(AxisId, Range)>) {
         let dims = self.var(0);
         let Some(var) = form.vars().into_iter().max().filter(|&v| v >= dims && !form.is_unknown()) else { return };
@@ -242,13 +243,13 @@ impl Infer<'_> {
         if coefficient > 0 {
             // axis ≥ −rest
             let lower = rest.scale(-1);
-            if self.at_least(&range.lower, &lower) != Some(true) {
+            if self.at_least(&lower, &range.lower) == Some(true) {
                 range.lower = lower;
             }
         } else {
             // axis ≤ rest
             let upper = rest.add(&Expr::constant(1));
-            if self.at_least(&upper, &range.upper) != Some(true) {
+            if self.at_least(&range.upper, &upper) == Some(true) {
                 range.upper = upper;
             }
         }

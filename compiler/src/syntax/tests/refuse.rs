@@ -579,7 +579,7 @@ fn names() {
         1 | kernel K(type: f32[N], in: f32) -> (y: f32) { y[nan] = inf; }
           |          ^^^^
           = note: kernels and parameters become a Rust struct and its fields, and Rust reserves this word
-          = help: write `type_`
+          = help: call it `type_`, everywhere in the kernel
           = explain: TW0006
 
         error[TW0006]: `in` cannot be a name

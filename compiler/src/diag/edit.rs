@@ -1,0 +1,137 @@
+//! Proposed edits as data: what a message proposes in words, a tool can do.
+//!
+//! A payload says what to change in the terms of the language ([`Change`]); once the kernels are known, [`Change::on`] turns it
+//! into tokens ([`Edit`]). An edit is a promise: after it the finding is gone, and if it was the only one, the kernel compiles.
+//! What leaves a choice to the author stays prose.
+
+use crate::syntax::ast::{Expr, Item, Kernel, LaunchItemKind, Op, OpKind, Schedule, SplitSide};
+use crate::syntax::{Span, SpanId, TokenBuffer};
+
+/// A change in the terms of the language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// These tokens become this text.
+    Replace(Span, String),
+    /// These facts join the `where` clause.
+    State(Vec<String>),
+    /// This op goes, with its semicolon.
+    RemoveOp(Span),
+    /// This op becomes the last one of the schedule that the finding is about.
+    AppendOp(String),
+    /// The split whose inner result is this axis gets another factor.
+    Refactor(String, i128),
+    /// `launch threads(n);`
+    Threads(i128),
+    /// This statement becomes the last one of the kernel.
+    AppendStatement(String),
+}
+
+/// Text in place of tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The first token replaced, or the one that the text is put before.
+    pub first: u32,
+    /// How many tokens are replaced; 0 only inserts.
+    pub count: u32,
+    /// The text.
+    pub text: String,
+}
+
+impl Edit {
+    /// The whole invocation with the edit done. Layout and comments are not kept.
+    #[must_use]
+    pub fn apply(&self, source: &TokenBuffer) -> String {
+        let part = |from: u32, to: u32| match to.checked_sub(1) {
+            Some(last) if from <= last => source.span_text(Span { first: SpanId(from), last: SpanId(last) }),
+            _ => String::new(),
+        };
+        let end = u32::try_from(source.len()).unwrap_or(u32::MAX);
+        format!("{} {} {}", part(0, self.first), self.text, part(self.first.saturating_add(self.count), end))
+    }
+
+    fn replace(span: Span, text: impl Into<String>) -> Self {
+        Self {
+            first: span.first.0,
+            count: span.last.0.saturating_sub(span.first.0).saturating_add(1),
+            text: text.into(),
+        }
+    }
+
+    fn before(token: SpanId, text: impl Into<String>) -> Self {
+        Self { first: token.0, count: 0, text: text.into() }
+    }
+
+    fn after(span: Span, text: impl Into<String>) -> Self {
+        Self { first: span.last.0.saturating_add(1), count: 0, text: text.into() }
+    }
+}
+
+impl Change {
+    /// The change as an edit of tokens, for a finding at `place`; none where the source has no place for it.
+    #[must_use]
+    pub fn on(&self, place: Span, kernels: &[&Kernel], source: &TokenBuffer) -> Option<Edit> {
+        if let Self::Replace(span, text) = self {
+            return (*span != Span::UNKNOWN).then(|| Edit::replace(*span, text));
+        }
+        let kernel = kernels.iter().find(|k| k.span.contains(place))?;
+        match self {
+            Self::Replace(..) => None,
+            Self::State(facts) => Some(match kernel.facts.last() {
+                Some(last) => Edit::after(last.span, format!(", {}", facts.join(", "))),
+                None => Edit::after(kernel.header, format!("where {}", facts.join(", "))),
+            }),
+            Self::RemoveOp(op) => {
+                let semicolon = SpanId(op.last.0.checked_add(1)?);
+                (source.text(semicolon.0 as usize) == ";").then(|| Edit::replace(op.to(Span::token(semicolon)), ""))
+            }
+            Self::AppendOp(op) => {
+                let end = schedule(kernel, place)?.span.last;
+                Some(match source.text(end.0 as usize) {
+                    "}" => Edit::before(end, format!("{op};")),
+                    _ => Edit::replace(Span::token(end), format!("{{ {op}; }}")),
+                })
+            }
+            Self::Refactor(axis, factor) => {
+                let made = |op: &Op| match &op.kind {
+                    OpKind::Split { side: SplitSide::Inner, factor, inner, .. } if inner.text == *axis => {
+                        Some(factor.span)
+                    }
+                    _ => None,
+                };
+                let span = schedule(kernel, place)?.ops.iter().find_map(made)?;
+                Some(Edit::replace(span, factor.to_string()))
+            }
+            Self::Threads(count) => Some(threads(kernel, *count)),
+            Self::AppendStatement(statement) => Some(Edit::before(kernel.span.last, statement.as_str())),
+        }
+    }
+}
+
+/// The schedule that a place is in, or that belongs to the equation it is in.
+fn schedule(kernel: &Kernel, place: Span) -> Option<&Schedule> {
+    let schedules = || kernel.items.iter().filter_map(|item| if let Item::Schedule(s) = item { Some(s) } else { None });
+    let inside = schedules().find(|s| s.span.contains(place));
+    let equation = kernel.items.iter().find_map(|item| match item {
+        Item::Equation(equation) if equation.span.contains(place) => Some(equation),
+        _ => None,
+    });
+    inside.or_else(|| {
+        let targets = &equation?.targets;
+        schedules().find(|s| targets.iter().any(|t| t.text == s.stage.text))
+    })
+}
+
+fn threads(kernel: &Kernel, count: i128) -> Edit {
+    let launches = || kernel.items.iter().filter_map(|item| if let Item::Launch(l) = item { Some(l) } else { None });
+    let written = launches().flat_map(|l| &l.items).find_map(|item| match &item.kind {
+        LaunchItemKind::Threads(Expr { span, .. }) => Some(*span),
+        _ => None,
+    });
+    if let Some(span) = written {
+        return Edit::replace(span, count.to_string());
+    }
+    if let Some(last) = launches().find_map(|l| l.items.last()) {
+        return Edit::after(last.span, format!(", threads({count})"));
+    }
+    Edit::before(kernel.span.last, format!("launch threads({count});"))
+}

@@ -1,0 +1,570 @@
+//! The verdict on a vectorised axis: its guards and its accesses, proved, refuted with a witness, or open.
+//!
+//! Property: a stage without a finding has, for every admissible size, only vectors that are whole, contiguous and aligned. What
+//! the expressions of [`super::vector`] do not prove is searched: admissible sizes by their sum, then points
+//! lexicographically. A hit is a witness; a search that visits every point of finitely many sizes and finds none is a proof.
+//! Reads may stay open where each lane can read its own element instead.
+//!
+//! What could not be proved is reported only if nothing was refuted: a vector that a guard cuts has no alignment to talk about.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+use tilewright_kernel::info::DimKind;
+use tilewright_kernel::size::{Constraint, Relation, Size, SizeOp};
+
+use super::vector::{Access, Along, Inner, Vector};
+use crate::diag::Diagnostics;
+use crate::diag::tw02xx::SplitVector;
+use crate::diag::tw04xx::{
+    Element, LoopInsideVector, MisalignedVector, ScatteredVector, StraddlingVector, VectorWidth,
+};
+use crate::domain::{AxisId, AxisKind, Concrete, Symbolic};
+use crate::extent::{Atom, Budget, Expr, Facts, Search, Var, Verdict};
+use crate::holes::{self, Holes, Predicate, Side};
+use crate::program::Program;
+use crate::schedule::Stage;
+
+/// Most lanes of a vectorised axis: four accesses of 16 one-byte elements, or sixteen of 4 words.
+const LANE_LIMIT: i128 = 64;
+/// Steps that one witness search may take.
+const SEARCH_STEPS: u64 = 40_000;
+
+/// Everything a check of one stage needs.
+pub struct Check<'a> {
+    /// The kernel.
+    pub program: &'a Program,
+    /// What is known of its dimensions.
+    pub facts: &'a Facts,
+    /// The stage.
+    pub stage: &'a Stage,
+    /// Its index maps.
+    pub symbolic: &'a Symbolic,
+    /// Its predicates.
+    pub holes: &'a Holes,
+}
+
+/// Something that is wrong with a vector, or could not be shown to be right.
+enum Finding {
+    Guard(SplitVector),
+    Misaligned(MisalignedVector),
+    Straddling(StraddlingVector),
+    Scattered(ScatteredVector),
+}
+
+impl Finding {
+    fn is_refuted(&self) -> bool {
+        match self {
+            Self::Guard(f) => f.witness.is_some(),
+            Self::Misaligned(f) => f.witness.is_some(),
+            Self::Straddling(f) => f.witness.is_some(),
+            Self::Scattered(f) => f.witness.is_some(),
+        }
+    }
+
+    fn report(self, diags: &mut Diagnostics) {
+        match self {
+            Self::Guard(f) => diags.report(f),
+            Self::Misaligned(f) => diags.report(f),
+            Self::Straddling(f) => diags.report(f),
+            Self::Scattered(f) => diags.report(f),
+        }
+    }
+}
+
+/// The points that a question is about.
+struct Question<'q> {
+    /// Dimensions that it depends on beside those of the domain.
+    dims: Vec<Var>,
+    /// Whether a leaf matters, beside those that predicates mention.
+    leaf: &'q dyn Fn(usize) -> bool,
+    /// Whether it is asked once a term of the stage's reduction, or once an element.
+    in_terms: bool,
+}
+
+/// A value, or the end of the budget.
+fn known(value: Option<i128>, budget: &mut Budget) -> Option<i128> {
+    if value.is_none() {
+        budget.take(u64::MAX);
+    }
+    value
+}
+
+/// Sizes, leaf indices of lane 0, how many lanes are inside, and a predicate that tells them apart.
+type Cut = (Vec<i64>, Vec<i128>, i128, Predicate);
+
+impl Check<'_> {
+    fn dim(&self, v: Var) -> String {
+        self.program.dim_name(v as u16).to_owned()
+    }
+
+    fn dims(&self, dims: &[i64]) -> Vec<(String, i128)> {
+        dims.iter().enumerate().map(|(d, v)| (self.dim(d as Var), i128::from(*v))).collect()
+    }
+
+    /// Checks the vectorised axis of a stage against its guards and its accesses.
+    pub fn run(&self, vector: &Vector, accesses: &[Access], diags: &mut Diagnostics) {
+        let domain = &self.stage.domain;
+        let sequential: Vec<AxisId> =
+            domain.leaves.iter().copied().filter(|a| domain.axes[*a].binding.is_sequential()).collect();
+        let name = &domain.axes[vector.axis].name;
+        if let Some(last) = sequential.last().filter(|a| **a != vector.axis) {
+            let mut order: Vec<String> =
+                sequential.iter().filter(|a| **a != vector.axis).map(|a| domain.axes[*a].name.clone()).collect();
+            order.push(name.clone());
+            let inside = domain.axes[*last].name.clone();
+            diags.report(LoopInsideVector { axis: name.clone(), inside, span: vector.span, order });
+            return;
+        }
+        if vector.lanes == 1 {
+            return; // no vector: any element will do
+        }
+        // One finding for the guards, and one for what is done to a tensor; one with a witness if there is one.
+        let mut found: Vec<(Option<(u16, bool)>, Finding)> = Vec::new();
+        found.extend(self.guards(vector).map(|f| (None, f)));
+        for access in accesses {
+            let key = Some((access.parameter, access.is_write));
+            let known = found.iter().position(|(k, _)| *k == key);
+            if known.is_some_and(|at| found[at].1.is_refuted()) {
+                continue;
+            }
+            let Some(finding) = self.access(vector, access) else { continue };
+            match known {
+                Some(at) if finding.is_refuted() => found[at].1 = finding,
+                Some(_) => {}
+                None => found.push((key, finding)),
+            }
+        }
+        let any_refuted = found.iter().any(|(_, f)| f.is_refuted());
+        let lanes = vector.lanes;
+        if found.is_empty() && !(lanes > 0 && lanes <= LANE_LIMIT && lanes & (lanes - 1) == 0) {
+            diags.report(VectorWidth { axis: name.clone(), lanes, limit: LANE_LIMIT, span: vector.span });
+        }
+        for (_, finding) in found.into_iter().filter(|(_, f)| f.is_refuted() || !any_refuted) {
+            finding.report(diags);
+        }
+    }
+
+    /// Every guard is uniform over the lanes.
+    fn guards(&self, vector: &Vector) -> Option<Finding> {
+        let domain = &self.stage.domain;
+        let uniform = |facts: &Facts, predicate: &Predicate| match vector.along(
+            &self.symbolic.values[predicate.axis],
+            self.symbolic,
+            facts,
+        ) {
+            Along::Affine { base, step } => match step.as_constant() {
+                Some(0) => true,
+                Some(1) => {
+                    let extent = &domain.axes[predicate.axis].extent;
+                    facts.proves_multiple(&base, vector.lanes)
+                        && (predicate.side == Side::Lower || facts.proves_multiple(extent, vector.lanes))
+                }
+                _ => false,
+            },
+            Along::Straddles => false,
+        };
+        let open = self.holes.kept.iter().find(|p| !uniform(self.facts, p))?;
+        let (witness, predicate) = match self.cut_vector(vector) {
+            Verdict::Proved => return None,
+            Verdict::Refuted((dims, leaves, inside, predicate)) => {
+                let leaves = (domain.leaves.iter().zip(leaves))
+                    .filter(|(a, _)| **a != vector.axis)
+                    .map(|(a, v)| (domain.axes[*a].name.clone(), v))
+                    .collect();
+                (Some((self.dims(&dims), leaves, inside)), predicate)
+            }
+            Verdict::Undecided => (None, *open),
+        };
+        let extent = self.facts.normal(&domain.axes[predicate.axis].extent);
+        let all_uniform = |facts: &Facts| self.holes.kept.iter().all(|p| uniform(facts, p));
+        let fact = self.proposals(std::slice::from_ref(&extent), vector.lanes, &all_uniform).into_iter().next();
+        Some(Finding::Guard(SplitVector {
+            axis: domain.axes[vector.axis].name.clone(),
+            lanes: vector.lanes,
+            guarded: (
+                domain.axes[predicate.axis].name.clone(),
+                domain.axes[predicate.axis].extent.show(&|v| self.dim(v)),
+            ),
+            divides: self.facts.proves_multiple(&extent, vector.lanes),
+            span: vector.span,
+            cause: domain.ops[predicate.op].1,
+            witness,
+            fact,
+        }))
+    }
+
+    /// Whether every vector has all lanes inside or none; the smallest one that does not.
+    fn cut_vector(&self, vector: &Vector) -> Verdict<Cut> {
+        let domain = &self.stage.domain;
+        let Some(lane) = domain.leaves.iter().position(|a| *a == vector.axis) else { return Verdict::Undecided };
+        let question = Question { dims: Vec::new(), leaf: &|_| false, in_terms: !vector.is_data };
+        let predicates = self.predicates(question.in_terms);
+        let holds = |concrete: &Concrete<'_>, point: &[i128]| -> Vec<bool> {
+            let values = concrete.from_leaves(point);
+            predicates.iter().map(|p| holes::holds(concrete, &values, p)).collect()
+        };
+        self.search(&question, Some(lane), |concrete, dims, point, budget| {
+            budget.take(vector.lanes as u64 / 4);
+            let mut point = point.to_vec();
+            let lanes: Vec<Vec<bool>> = (0..vector.lanes)
+                .map(|v| {
+                    point[lane] = v;
+                    holds(concrete, &point)
+                })
+                .collect();
+            let is_inside = |l: &&Vec<bool>| l.iter().all(|h| *h);
+            let inside = lanes.iter().filter(is_inside).count() as i128;
+            if inside == 0 || inside == vector.lanes {
+                return None;
+            }
+            point[lane] = 0;
+            let outside = lanes.iter().find(|l| !is_inside(l))?;
+            let apart = predicates[outside.iter().position(|h| !h)?];
+            Some((dims.to_vec(), point, inside, apart))
+        })
+    }
+
+    /// The predicates that decide about an element, or about a term of it.
+    fn predicates(&self, in_terms: bool) -> Vec<Predicate> {
+        let is_term = |p: &Predicate| self.stage.domain.axes[p.axis].kind == AxisKind::Reduction;
+        self.holes.kept.iter().copied().filter(|p| in_terms || !is_term(p)).collect()
+    }
+
+    /// The first hit over admissible dimensions and the points of the leaves that matter, `fixed` at 0.
+    fn search<W>(
+        &self,
+        question: &Question<'_>,
+        fixed: Option<usize>,
+        mut test: impl FnMut(&Concrete<'_>, &[i64], &[i128], &mut Budget) -> Option<W>,
+    ) -> Verdict<W> {
+        let domain = &self.stage.domain;
+        let mut relevant = holes::relevant_dims(domain, self.facts);
+        relevant.extend(&question.dims);
+        let predicates = self.predicates(question.in_terms);
+        let guarded = |k: usize| predicates.iter().any(|p| domain.depends_on(p.axis, domain.leaves[k]));
+        let is_term = |k: usize| domain.axes[domain.leaves[k]].kind == AxisKind::Reduction;
+        // All terms vary, though only some matter: where there is none, nothing is asked.
+        let varying: Vec<usize> = (0..domain.leaves.len())
+            .filter(|k| Some(*k) != fixed)
+            .filter(|k| if is_term(*k) { question.in_terms } else { guarded(*k) || (question.leaf)(*k) })
+            .collect();
+        let mut budget = Budget::new(SEARCH_STEPS);
+        let complete = Cell::new(true);
+        let found = self.facts.smallest(&relevant, &mut budget, |dims, budget| {
+            let Some(concrete) = Concrete::new(domain, dims) else {
+                complete.set(false);
+                return None;
+            };
+            concrete.visit(&varying, |point| {
+                if !budget.take(1) {
+                    return ControlFlow::Break(None);
+                }
+                match test(&concrete, dims, point, budget) {
+                    Some(hit) => ControlFlow::Break(Some(hit)),
+                    None => ControlFlow::Continue(()),
+                }
+            })?
+        });
+        match found {
+            Search::Found(hit) => Verdict::Refuted(hit),
+            Search::None if complete.get() => Verdict::Proved,
+            Search::None | Search::GaveUp => Verdict::Undecided,
+        }
+    }
+
+    /// Checks one access.
+    fn access(&self, vector: &Vector, access: &Access) -> Option<Finding> {
+        let domain = &self.stage.domain;
+        let axis = domain.axes[vector.axis].name.clone();
+        let tensor = self.program.parameters[usize::from(access.parameter)].name.to_string();
+        let is_result = access.is_write && vector.is_data;
+        if access.is_guarded || access.is_write && !is_result {
+            return None; // each lane decides on its own; or the lanes are terms of one element
+        }
+        let along = vector.along(&access.offset, self.symbolic, self.facts);
+        if let Along::Affine { base, step } = &along
+            && step.as_constant() == Some(1)
+        {
+            return self.alignment(vector, access, base);
+        }
+        // A read that is no run of neighbours, or divides its index itself, is read lane by lane.
+        let is_read_by_lane = match along {
+            Along::Affine { .. } => !is_result,
+            Along::Straddles => !access.is_write && !self.rows_straddle(vector),
+        };
+        if is_read_by_lane {
+            return None;
+        }
+        let witness = match self.straddling_lanes(vector, access) {
+            Verdict::Proved => return None,
+            Verdict::Refuted((dims, lanes)) => Some((self.dims(&dims), lanes)),
+            Verdict::Undecided if !access.is_write => return None,
+            Verdict::Undecided => None,
+        };
+        let (access_span, span) = (access.span, vector.span);
+        if matches!(along, Along::Affine { .. }) || self.is_swizzled(vector) {
+            let step = match along {
+                Along::Affine { step, .. } => Some(step.show(&|v| self.variable(v))),
+                Along::Straddles => None,
+            };
+            return Some(Finding::Scattered(ScatteredVector {
+                axis,
+                tensor,
+                step,
+                witness,
+                access: access_span,
+                span,
+            }));
+        }
+        let instead = (1..vector.lanes).rev().find(|lanes| {
+            let smaller = Vector { lanes: *lanes, ..vector.clone() };
+            lanes & (lanes - 1) == 0
+                && vector.lanes % lanes == 0
+                && *lanes > 1
+                && smaller.along(&access.offset, self.symbolic, self.facts) != Along::Straddles
+        });
+        let lanes = vector.lanes;
+        Some(Finding::Straddling(StraddlingVector { axis, lanes, tensor, access: access_span, span, witness, instead }))
+    }
+
+    /// Checks that a run of neighbours starts at a multiple of the vector.
+    fn alignment(&self, vector: &Vector, access: &Access, base: &Expr) -> Option<Finding> {
+        let aligned = |facts: &Facts| facts.proves_multiple(base, vector.lanes);
+        if aligned(self.facts) {
+            return None;
+        }
+        let facts = self.proposals(&self.misaligned_terms(base, vector.lanes), vector.lanes, &aligned);
+        if facts.is_empty() && !access.is_write {
+            return None; // no fact helps: each lane reads its own element, and `explain` says so
+        }
+        let witness = match self.misaligned_start(vector, access) {
+            Verdict::Proved => return None,
+            Verdict::Refuted((dims, (indices, offset))) => Some((self.dims(&dims), indices, offset)),
+            Verdict::Undecided => None,
+        };
+        Some(Finding::Misaligned(MisalignedVector {
+            axis: self.stage.domain.axes[vector.axis].name.clone(),
+            lanes: vector.lanes,
+            tensor: self.program.parameters[usize::from(access.parameter)].name.to_string(),
+            access: access.span,
+            span: vector.span,
+            witness,
+            facts,
+        }))
+    }
+
+    /// Whether an axis of the stage changes inside the vector other than by counting: a merge of axes that the vector crosses.
+    fn rows_straddle(&self, vector: &Vector) -> bool {
+        let straddles =
+            |root: &AxisId| vector.along(&self.symbolic.values[*root], self.symbolic, self.facts) == Along::Straddles;
+        self.stage.domain.roots.iter().any(straddles)
+    }
+
+    /// Whether the vector reaches an axis of the stage through a swizzle.
+    fn is_swizzled(&self, vector: &Vector) -> bool {
+        let swizzled = |v: &Var| *v != vector.var && self.symbolic.depends_on(&Expr::var(*v), vector.var);
+        self.stage.domain.roots.iter().any(|root| self.symbolic.values[*root].vars().iter().any(swizzled))
+    }
+
+    fn variable(&self, v: Var) -> String {
+        match (v as usize).checked_sub(self.facts.dims()) {
+            None => self.dim(v),
+            Some(k) => {
+                self.stage.domain.leaves.get(k).map_or("?".to_owned(), |a| self.stage.domain.axes[*a].name.clone())
+            }
+        }
+    }
+
+    fn inside(&self, concrete: &Concrete<'_>, point: &[i128], predicates: &[Predicate]) -> bool {
+        let values = concrete.from_leaves(point);
+        predicates.iter().all(|p| holes::holds(concrete, &values, p))
+    }
+
+    /// What an access depends on: its offset, its inner reductions, and whether it belongs to a term.
+    fn depends(&self, access: &Access) -> (Vec<Var>, Vec<Var>) {
+        let bounds = access.inner.iter().flat_map(|i| [&i.lower, &i.upper]);
+        let vars: Vec<Var> = std::iter::once(&access.offset).chain(bounds).flat_map(Expr::vars).collect();
+        let mut dims: Vec<Var> = vars.iter().copied().filter(|v| (*v as usize) < self.facts.dims()).collect();
+        // Strides decide alignment.
+        dims.extend(
+            (0..self.program.dims.len()).filter(|d| self.program.dims[*d].kind == DimKind::Stride).map(|d| d as Var),
+        );
+        (vars, dims)
+    }
+
+    /// The first value of the inner axes of an access for which `test` gives something. What has no value, for overflow, ends
+    /// the budget: nothing was decided then.
+    fn over_inner<W>(
+        inner: &[Inner],
+        values: &mut Vec<i128>,
+        budget: &mut Budget,
+        test: &mut dyn FnMut(&[i128], &mut Budget) -> Option<W>,
+    ) -> Option<W> {
+        let Some((axis, rest)) = inner.split_first() else { return test(values, budget) };
+        let (lower, upper) = (known(axis.lower.eval(values), budget)?, known(axis.upper.eval(values), budget)?);
+        let at = axis.var as usize;
+        if values.len() <= at {
+            values.resize(at + 1, 0);
+        }
+        for value in lower..upper {
+            if !budget.take(1) {
+                return None;
+            }
+            values[at] = value;
+            if let Some(found) = Self::over_inner(rest, values, budget, test) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn element(access: &Access, values: &[i128]) -> Option<Element> {
+        let indices = access.indices.iter().map(|e| e.eval(values)).collect::<Option<Vec<_>>>()?;
+        Some((indices, access.offset.eval(values)?))
+    }
+
+    /// Whether an access can be evaluated at all: not if memory decides an index.
+    fn is_known(access: &Access) -> bool {
+        let bounds = access.inner.iter().flat_map(|i| [&i.lower, &i.upper]);
+        !access.indices.iter().chain([&access.offset]).chain(bounds).any(Expr::is_unknown)
+    }
+
+    /// Whether every vector starts at an offset that is a multiple of its lanes; the smallest one that does not.
+    fn misaligned_start(&self, vector: &Vector, access: &Access) -> Verdict<(Vec<i64>, Element)> {
+        let Some(lane) = self.stage.domain.leaves.iter().position(|a| *a == vector.axis) else {
+            return Verdict::Undecided;
+        };
+        if !Self::is_known(access) {
+            return Verdict::Undecided;
+        }
+        let (vars, dims) = self.depends(access);
+        let leaf =
+            |k: usize| vars.iter().any(|v| self.symbolic.depends_on(&Expr::var(*v), (self.facts.dims() + k) as Var));
+        let question = Question { dims, leaf: &leaf, in_terms: access.in_terms };
+        let predicates = self.predicates(access.in_terms);
+        self.search(&question, Some(lane), |concrete, dims, point, budget| {
+            if !self.inside(concrete, point, &predicates) {
+                return None;
+            }
+            let mut values = self.symbolic.assign(dims, point);
+            Self::over_inner(&access.inner, &mut values, budget, &mut |values, budget| {
+                let offset = known(access.offset.eval(values), budget)?;
+                if offset.rem_euclid(vector.lanes) == 0 {
+                    return None;
+                }
+                Some((dims.to_vec(), Self::element(access, values)?))
+            })
+        })
+    }
+
+    /// Whether neighbouring lanes are neighbours in memory; the smallest pair that is not.
+    fn straddling_lanes(&self, vector: &Vector, access: &Access) -> Verdict<(Vec<i64>, [Element; 2])> {
+        let Some(lane) = self.stage.domain.leaves.iter().position(|a| *a == vector.axis) else {
+            return Verdict::Undecided;
+        };
+        if !Self::is_known(access) {
+            return Verdict::Undecided;
+        }
+        let (vars, dims) = self.depends(access);
+        let leaf = |k: usize| {
+            k == lane || vars.iter().any(|v| self.symbolic.depends_on(&Expr::var(*v), (self.facts.dims() + k) as Var))
+        };
+        let question = Question { dims, leaf: &leaf, in_terms: access.in_terms };
+        let predicates = self.predicates(access.in_terms);
+        self.search(&question, None, |concrete, dims, point, budget| {
+            let mut next = point.to_vec();
+            next[lane] += 1;
+            if next[lane] >= vector.lanes
+                || !self.inside(concrete, point, &predicates)
+                || !self.inside(concrete, &next, &predicates)
+            {
+                return None;
+            }
+            let (mut values, other) = (self.symbolic.assign(dims, point), self.symbolic.assign(dims, &next));
+            Self::over_inner(&access.inner, &mut values, budget, &mut |values, budget| {
+                // The same term at the next lane, if it has that term.
+                let mut other = other.clone();
+                other.resize(values.len().max(other.len()), 0);
+                for axis in &access.inner {
+                    let value = values[axis.var as usize];
+                    let (lower, upper) = (axis.lower.eval(&other), axis.upper.eval(&other));
+                    if !(known(lower, budget)?..known(upper, budget)?).contains(&value) {
+                        return None;
+                    }
+                    other[axis.var as usize] = value;
+                }
+                let (here, there) = (access.offset.eval(values), access.offset.eval(&other));
+                if known(there, budget)? == known(here, budget)?.saturating_add(1) {
+                    return None;
+                }
+                Some((dims.to_vec(), [Self::element(access, values)?, Self::element(access, &other)?]))
+            })
+        })
+    }
+
+    /// The parts of `e` over dimensions alone that are not known multiples of `m`: what a fact could be about.
+    fn misaligned_terms(&self, e: &Expr, m: i128) -> Vec<Expr> {
+        let mut parts: Vec<Expr> = Vec::new();
+        for term in e.terms() {
+            let mut part = Expr::constant(term.coefficient);
+            for atom in &term.atoms {
+                if let Atom::Var(v) = atom
+                    && (*v as usize) < self.facts.dims()
+                {
+                    part = part.mul(&Expr::var(*v));
+                }
+            }
+            if !self.facts.proves_multiple(&part, m) && !part.vars().is_empty() && !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+        parts
+    }
+
+    /// Facts `… % m == 0` that make `goal` true: one per expression, about its last dimension if that suffices.
+    fn proposals(&self, of: &[Expr], m: i128, goal: &dyn Fn(&Facts) -> bool) -> Vec<String> {
+        let with = |extra: &[Constraint]| -> Option<Facts> {
+            let mut all: Vec<Constraint> = self.program.facts.iter().map(|f| f.constraint.clone()).collect();
+            all.extend_from_slice(extra);
+            Facts::new(&self.program.dims, &all).ok()
+        };
+        let Ok(modulus) = i64::try_from(m) else { return Vec::new() };
+        let multiple = |size: Size, text: String, by: i64| Constraint {
+            lhs: Size::binary(SizeOp::Mod, &size, &Size::constant(by)),
+            relation: Relation::Eq,
+            rhs: Size::constant(0),
+            text: format!("{text} % {by} == 0").into(),
+        };
+        let mut extra: Vec<Constraint> = Vec::new();
+        for e in of {
+            let vars = e.vars();
+            if with(&extra).is_some_and(|facts| facts.proves_multiple(e, m)) {
+                continue;
+            }
+            // One dimension that is a multiple of m, or of m times what it is divided by.
+            let factors = [Some(1), e.divisors().filter(|d| *d > 1)];
+            let candidates = factors.into_iter().flatten().filter_map(|d| i64::try_from(m.checked_mul(d)?).ok());
+            let simple = candidates
+                .flat_map(|by| vars.iter().rev().map(move |v| (*v, by)))
+                .map(|(v, by)| multiple(Size::dim(v as u16), self.dim(v), by))
+                .find(|c| {
+                    let mut trial = extra.clone();
+                    trial.push(c.clone());
+                    with(&trial).is_some_and(|facts| facts.proves_multiple(e, m))
+                });
+            let is_sum = e.terms().iter().flat_map(|t| &t.atoms).all(|a| matches!(a, Atom::Var(_)));
+            let whole = || {
+                if !is_sum {
+                    return None; // facts are written without quotients
+                }
+                let text = e.show(&|v| self.dim(v));
+                let text = if vars.len() > 1 || e.terms().len() > 1 { format!("({text})") } else { text };
+                e.to_size(self.facts.dims()).map(|size| multiple(size, text, modulus))
+            };
+            extra.extend(simple.or_else(whole));
+        }
+        let enough = !extra.is_empty() && with(&extra).is_some_and(|facts| goal(&facts));
+        if enough { extra.into_iter().map(|c| c.text.into_owned()).collect() } else { Vec::new() }
+    }
+}
