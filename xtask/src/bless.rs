@@ -18,7 +18,7 @@ pub fn bless() -> Result<(), Failure> {
     // trybuild fails the first time it writes a message; the second run says whether the messages are stable.
     let messages = || {
         let mut command = cargo();
-        command.args(["test", "--quiet", "-p", "ui-tests"]);
+        command.args(["test", "--quiet", "-p", "tilewright-ui-tests"]);
         command
     };
     let written = run(messages().env("TRYBUILD", "overwrite"));

@@ -303,7 +303,9 @@ fn out_of_bounds(
     Ok(None)
 }
 
-/// What trying one choice of sizes costs beside its points.
+/// What looking at one choice of sizes costs: most break a fact.
+const LOOK: i64 = 20;
+/// What trying an admissible choice of sizes costs beside its points.
 const SIZES: i64 = 1_000;
 
 /// The admissible sizes below a sum for which a refusal is right, smallest sum first. `most` bounds the sum of `names`; the
@@ -342,6 +344,7 @@ fn spread(
             return None;
         }
         let mut dims: Dims = names.iter().cloned().zip(parts.iter().copied()).collect();
+        *left -= LOOK;
         complete(kernel, &mut dims)?;
         let points: i64 = domains(kernel, &dims).iter().flatten().map(|d| d.points().min(BUDGET as i64)).sum();
         *left -= SIZES + points;

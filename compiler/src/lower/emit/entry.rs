@@ -46,6 +46,8 @@ pub(super) struct Entry<'a> {
 pub(super) fn emit_entry(kernel: &Kernel, file: u32) -> Result<Function, EmitError> {
     let mut f = FunctionBuilder::entry(kernel.signature.name.as_str());
     f.directive(Directive::Reqntid(vec![kernel.signature.threads, 1, 1]));
+    // Left to itself, the assembler spills to fit as many small blocks on a multiprocessor as it can; a spill costs more than a block.
+    f.directive(Directive::Minnctapersm(1));
     let symbols =
         (0..).zip(&kernel.signature.arguments).map(|(n, argument)| add_param(&mut f, kernel, n, *argument)).collect();
     let mut entry = Entry {

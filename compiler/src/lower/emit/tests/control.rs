@@ -154,6 +154,7 @@ fn text_of_a_vector_kernel() {
             .param .s64 arg3_N
         )
         .reqntid 128, 1, 1
+        .minnctapersm 1
         {
             .reg .pred %p<1>;
             .reg .b32 %r<6>;
@@ -229,6 +230,7 @@ fn text_of_a_reduction() {
             .param .s64 arg2_N
         )
         .reqntid 128, 1, 1
+        .minnctapersm 1
         {
             .reg .pred %p<2>;
             .reg .b16 %h<5>;
