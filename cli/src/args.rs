@@ -2,8 +2,6 @@
 
 use clap::{Parser, Subcommand};
 
-use tilewright_emulator::MatrixModel;
-
 use crate::{Output, check, emulate, explain, inspect, run};
 
 /// Checks, inspects, runs and explains the kernels of `schedule!`, without a GPU.
@@ -64,57 +62,12 @@ enum Command {
     /// written yet; `zero:f32[100][=OUT]` one of zeros. Files are raw bytes, or NumPy's if their names end in .npy.
     ///
     /// Exit code 0: nothing was found; 1: findings; 2: wrong usage, or a program that cannot be run. See docs/emulate.md.
-    Emulate {
-        /// A PTX file.
-        file: String,
-        /// The kernel; may be left out if there is only one.
-        #[arg(long)]
-        entry: Option<String>,
-        /// Blocks: X, X,Y or X,Y,Z.
-        #[arg(long, value_parser = emulate::triple, default_value = "1")]
-        grid: [u32; 3],
-        /// Threads of a block: X, X,Y or X,Y,Z.
-        #[arg(long, value_parser = emulate::triple)]
-        block: [u32; 3],
-        /// An argument; once for every parameter.
-        #[arg(long = "arg", allow_hyphen_values = true)]
-        args: Vec<String>,
-        /// Contents of a variable in global or constant memory: NAME=FILE.
-        #[arg(long = "symbol")]
-        symbols: Vec<String>,
-        /// Bytes of dynamic shared memory.
-        #[arg(long, default_value_t = 0)]
-        shared: u32,
-        /// Decides the order of execution.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        /// Move approximate results within the bounds that the manual gives, by the seed.
-        #[arg(long)]
-        perturb: bool,
-        /// What tensor cores compute: fast, ampere or hopper.
-        #[arg(long, default_value = "fast", value_parser = matrix_model)]
-        matrix: MatrixModel,
-        /// Warp instructions that the launch may execute.
-        #[arg(long)]
-        budget: Option<u64>,
-        /// Print JSON; the format is described in docs/emulate.md.
-        #[arg(long)]
-        json: bool,
-    },
+    Emulate(emulate::Request),
     /// Prints the page of a diagnostic, or lists all of them.
     Explain {
         /// A code such as TW0201, or its name such as not-divisible.
         code: Option<String>,
     },
-}
-
-fn matrix_model(text: &str) -> Result<MatrixModel, String> {
-    match text {
-        "fast" => Ok(MatrixModel::Fast),
-        "ampere" => Ok(MatrixModel::Ampere),
-        "hopper" => Ok(MatrixModel::Hopper),
-        _ => Err("it is fast, ampere or hopper".to_owned()),
-    }
 }
 
 impl Args {
@@ -126,33 +79,7 @@ impl Args {
             Command::Run { file, kernel, dims, seed, perturb, json } => {
                 run::run(&file, &kernel, &dims, (seed, perturb), json)
             }
-            Command::Emulate {
-                file,
-                entry,
-                grid,
-                block,
-                args,
-                symbols,
-                shared,
-                seed,
-                perturb,
-                matrix,
-                budget,
-                json,
-            } => emulate::emulate(&emulate::Request {
-                file,
-                entry,
-                grid,
-                block,
-                args,
-                symbols,
-                shared,
-                seed,
-                perturb,
-                matrix,
-                budget,
-                json,
-            }),
+            Command::Emulate(request) => emulate::emulate(&request),
             Command::Explain { code } => explain::explain(code.as_deref()),
         }
     }

@@ -13,33 +13,53 @@ use crate::{Output, Status};
 /// Device memory that a command may use.
 const CAPACITY: u64 = 64 << 30;
 
-/// What was asked for.
-#[derive(Clone, Debug)]
+/// What was asked for: the options of the command.
+#[derive(Clone, Debug, clap::Args)]
 pub struct Request {
-    /// The PTX file.
+    /// A PTX file.
     pub file: String,
-    /// The kernel; may be left out where there is one.
+    /// The kernel; may be left out if there is only one.
+    #[arg(long)]
     pub entry: Option<String>,
-    /// Blocks.
+    /// Blocks: X, X,Y or X,Y,Z.
+    #[arg(long, value_parser = triple, default_value = "1")]
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// Threads of a block: X, X,Y or X,Y,Z.
+    #[arg(long, value_parser = triple)]
     pub block: [u32; 3],
-    /// Arguments in order.
+    /// An argument; once for every parameter.
+    #[arg(long = "arg", allow_hyphen_values = true)]
     pub args: Vec<String>,
-    /// Variables of the module to write first: `NAME=FILE`.
+    /// Contents of a variable in global or constant memory: NAME=FILE.
+    #[arg(long = "symbol")]
     pub symbols: Vec<String>,
     /// Bytes of dynamic shared memory.
+    #[arg(long, default_value_t = 0)]
     pub shared: u32,
-    /// Seed.
+    /// Decides the order of execution.
+    #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Moves approximate results within their bounds.
+    /// Move approximate results within the bounds that the manual gives, by the seed.
+    #[arg(long)]
     pub perturb: bool,
-    /// What tensor cores compute.
+    /// What tensor cores compute: fast, ampere or hopper.
+    #[arg(long, default_value = "fast", value_parser = matrix_model)]
     pub matrix: MatrixModel,
-    /// Warp instructions, at most.
+    /// Warp instructions that the launch may execute.
+    #[arg(long)]
     pub budget: Option<u64>,
-    /// Whether the report is JSON.
+    /// Print JSON; the format is described in docs/emulate.md.
+    #[arg(long)]
     pub json: bool,
+}
+
+fn matrix_model(text: &str) -> Result<MatrixModel, String> {
+    match text {
+        "fast" => Ok(MatrixModel::Fast),
+        "ampere" => Ok(MatrixModel::Ampere),
+        "hopper" => Ok(MatrixModel::Hopper),
+        _ => Err("it is fast, ampere or hopper".to_owned()),
+    }
 }
 
 /// `X`, `X,Y` or `X,Y,Z`.

@@ -2,7 +2,7 @@
 //! the others in `local`, atomic operations in `atomic`; `elements` moves the data.
 
 use super::Warp;
-use super::elements::Pattern;
+use super::elements::{Pattern, nibble};
 use super::env::{Env, Facts, Halt};
 use crate::decode::op::{Access, Address, Slot, Space, Strength};
 use crate::lanes::{LANES, Mask, Wide, lanes, row};
@@ -62,6 +62,13 @@ impl Shape {
     #[inline(always)]
     pub fn total(&self) -> u64 {
         u64::from(self.bytes) * u64::from(self.count)
+    }
+    /// The words of a lane's access with the bytes it touches of each, as four bits.
+    #[inline(always)]
+    pub fn words(&self, address: u64) -> impl Iterator<Item = (usize, u8)> + use<> {
+        let (at, total) = (address as usize, self.total() as usize);
+        let bytes = nibble(at, total.min(4) as u8);
+        (at / 4..(at + total).div_ceil(4)).map(move |word| (word, bytes))
     }
     #[inline(always)]
     pub fn kind(&self) -> AccessKind {

@@ -2,7 +2,7 @@
 
 use super::Warp;
 use super::access::{Shape, Touch, small_location};
-use super::elements::{extend, get, nibble};
+use super::elements::{extend, get};
 use super::env::{Env, Facts, Halt};
 use crate::decode::op::{Access, Slot, Space};
 use crate::lanes::{LANES, Mask, Wide, lanes};
@@ -26,7 +26,7 @@ impl Warp {
         count_local(env, shape, run);
         if env.cx.options.sanitizers.initialisation {
             for lane in lanes(run) {
-                for (word, need) in words(addresses[lane], shape) {
+                for (word, need) in shape.words(addresses[lane]) {
                     if self.local_initialised[word][lane] & need != need {
                         let location = small_location(env, Space::Local, word as u64 * 4, shape.total().min(4));
                         let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
@@ -56,7 +56,7 @@ impl Warp {
         self.write(env, access, &mut local[..], (addresses, 0), run);
         self.local = local;
         for lane in lanes(run) {
-            for (word, fills) in words(addresses[lane], shape) {
+            for (word, fills) in shape.words(addresses[lane]) {
                 self.local_initialised[word][lane] |= fills;
             }
         }
@@ -96,13 +96,6 @@ impl Warp {
         }
         Ok(())
     }
-}
-
-/// The words of a lane's access with the bytes it fills of each.
-fn words(address: u64, shape: Shape) -> impl Iterator<Item = (usize, u8)> {
-    let at = address as usize;
-    let fills = nibble(at, if shape.total() >= 4 { 4 } else { shape.total() as u8 });
-    (at / 4..(at + shape.total() as usize).div_ceil(4)).map(move |word| (word, fills))
 }
 
 /// A parameter's value as a register holds it.

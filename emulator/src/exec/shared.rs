@@ -2,7 +2,7 @@
 
 use super::Warp;
 use super::access::{Shape, small_location};
-use super::elements::{Pattern, nibble};
+use super::elements::Pattern;
 use super::env::{Env, Facts, Halt};
 use crate::decode::op::{Access, Space};
 use crate::lanes::{LANES, Mask, Wide, lanes};
@@ -125,7 +125,7 @@ impl Warp {
     fn check_initialised(&self, env: &mut Env<'_>, shape: Shape, addresses: &Wide, run: Mask) {
         for lane in lanes(run) {
             let mut missing = false;
-            for (word, need) in words_of(addresses[lane], shape) {
+            for (word, need) in shape.words(addresses[lane]) {
                 let initialised = &mut env.shared_initialised[word];
                 // One report is enough for these bytes.
                 missing |= *initialised & need != need;
@@ -143,7 +143,7 @@ impl Warp {
         let epoch = env.clocks.epoch(env.warp as usize);
         for lane in lanes(run) {
             let who = Who { warp: env.warp, lane: lane as u32, epoch, pc: shape.pc };
-            for (word, bytes) in words_of(addresses[lane], shape) {
+            for (word, bytes) in shape.words(addresses[lane]) {
                 if let Some(conflict) = env.cells.access(&env.clocks, word, bytes, shape.kind(), who) {
                     self.shared_race(env, shape, store, addresses, (lane, word), run, conflict);
                 }
@@ -179,14 +179,6 @@ impl Warp {
 /// The first and the last lane of a request.
 fn ends(pattern: &Pattern) -> Mask {
     1 << pattern.first | 1 << pattern.last
-}
-
-/// The words of a lane's access with the bytes it touches of each.
-#[inline(always)]
-fn words_of(address: u64, shape: Shape) -> impl Iterator<Item = (usize, u8)> {
-    let (at, total) = (address as usize, shape.total() as usize);
-    let bytes = nibble(at, total.min(4) as u8);
-    (at / 4..(at + total).div_ceil(4)).map(move |word| (word, bytes))
 }
 
 #[cold]
