@@ -5,6 +5,7 @@
 //! that its type admits.
 
 use kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Unary, Value, ValueId};
+use kernel::format::Format;
 use kernel::{Algorithm, ElementType};
 use tilewright_kernel as kernel;
 
@@ -140,6 +141,17 @@ fn compare(op: Compare, a: Interval, b: Interval) -> Interval {
     }
 }
 
+fn compare_floats(op: Compare, a: f64, b: f64) -> bool {
+    match op {
+        Compare::Eq => a == b,
+        Compare::Ne => a != b,
+        Compare::Lt => a < b,
+        Compare::Le => a <= b,
+        Compare::Gt => a > b,
+        Compare::Ge => a >= b,
+    }
+}
+
 /// What dimensions and axes are.
 pub(super) struct Scene<'a> {
     pub algorithm: &'a Algorithm,
@@ -175,7 +187,7 @@ impl<'a> Scene<'a> {
         Interval { low: self.index(axis.lower).low, high: self.index(axis.upper).high.saturating_sub(1) }
     }
 
-    /// An integer or `bool` value; anything for a float.
+    /// An integer or `bool` value; anything for a float, though a comparison of floats may be decided.
     pub fn value(&self, id: ValueId) -> Interval {
         let (Some(&node), Some(&element)) =
             (self.algorithm.values.get(id as usize), self.algorithm.types.get(id as usize))
@@ -193,7 +205,10 @@ impl<'a> Scene<'a> {
             Value::Compare(op, a, b) => {
                 let operand = self.algorithm.types.get(a as usize).copied().unwrap_or(ElementType::F32);
                 if range_of(operand).is_none() {
-                    return full;
+                    return match self.float(a).zip(self.float(b)) {
+                        Some((a, b)) => Interval::point(i128::from(compare_floats(op, a, b))),
+                        None => full,
+                    };
                 }
                 compare(op, self.value(a), self.value(b))
             }
@@ -228,6 +243,27 @@ impl<'a> Scene<'a> {
             _ => return full,
         };
         wrap(exact, element)
+    }
+
+    /// The number that a float is, if it comes from literals, sizes and axes without arithmetic.
+    fn float(&self, id: ValueId) -> Option<f64> {
+        let (node, element) = (self.algorithm.values.get(id as usize)?, *self.algorithm.types.get(id as usize)?);
+        let format = Format::of(element)?;
+        let round = |v: i128| format.value(format.from_integer(v));
+        match *node {
+            Value::Literal(bits) => Some(format.value(bits)),
+            Value::FromIndex(i) => self.index(i).as_point().map(round),
+            Value::Unary(Unary::Neg, a) => self.float(a).map(|v| -v),
+            Value::Cast(a) => match self.float(a) {
+                Some(v) => Some(format.value(format.from_f64(v))),
+                None if range_of(*self.algorithm.types.get(a as usize)?).is_some() => {
+                    self.value(a).as_point().map(round)
+                }
+                None => None,
+            },
+            Value::Select(c, a, b) => self.float(if self.value(c).as_point()? == 0 { b } else { a }),
+            _ => None,
+        }
     }
 
     fn binary(&self, op: Binary, a: Interval, b: Interval) -> Option<Interval> {

@@ -475,7 +475,7 @@ impl Facts {
     }
 
     /// The value of a solved dimension.
-    pub(super) fn solution(&self, v: usize) -> Option<&Expr> {
+    pub fn solution(&self, v: usize) -> Option<&Expr> {
         self.solved.iter().find(|(w, _)| *w as usize == v).map(|(_, e)| e)
     }
 

@@ -308,7 +308,10 @@ fn search_needed(domain: &Domain, facts: &Facts, candidate: Predicate, others: &
     let mut exhausted = true;
     let mut budget = Budget::new(SEARCH_STEPS);
     let found = facts.smallest(&relevant_dims(domain, facts), &mut budget, |dims, budget| {
-        let concrete = Concrete::new(domain, dims)?;
+        let Some(concrete) = Concrete::new(domain, dims) else {
+            exhausted = false;
+            return None;
+        };
         concrete.visit(&varying, |leaves| {
             if !budget.take(1) {
                 exhausted = false;
@@ -373,37 +376,66 @@ pub struct Uncovered {
 pub fn uncovered(domain: &Domain, facts: &Facts) -> Search<Uncovered> {
     // (elements before 0, elements after the end) that are holes for certain, per axis.
     let mut slack: Vec<(i128, i128)> = vec![(0, 0); domain.axes.len()];
-    let mut proved = true;
+    // The roots that decide each axis.
+    let mut roots_of: Vec<Vec<usize>> = vec![Vec::new(); domain.axes.len()];
+    for (at, root) in domain.roots.iter().enumerate() {
+        roots_of[*root].push(at);
+    }
+    let mut decisive: Vec<usize> = Vec::new();
     for (op, _) in &domain.ops {
+        let from: Vec<usize> = op.inputs().iter().flat_map(|a| roots_of[*a].clone()).collect();
+        for output in op.outputs() {
+            roots_of[output].extend(&from);
+        }
         if let Op::Resize { input, left, right, output } = *op {
             let (before, after) = slack[input];
             slack[output] = (before + left, after + right);
-            proved &= before + left >= 0 && after + right >= 0;
+            if before + left < 0 || after + right < 0 {
+                decisive.extend(&from);
+            }
         }
     }
-    if proved {
+    if decisive.is_empty() {
         return Search::None;
     }
+    // The other roots stay at 0, where they have a first point for certain.
+    let one = Expr::constant(1);
+    let may_be_empty = |at: &usize| !facts.proves_nonnegative(&domain.axes[domain.roots[*at]].extent.sub(&one));
+    decisive.extend((0..domain.roots.len()).filter(may_be_empty));
+    decisive.sort_unstable();
+    decisive.dedup();
+    let decides = |axis: &AxisId| roots_of[*axis].iter().any(|r| decisive.contains(r));
+    let axes: Vec<AxisId> = (0..domain.axes.len()).filter(decides).collect();
+    let mut dims: Vec<u32> = axes.iter().flat_map(|a| facts.normal(&domain.axes[*a].extent).vars()).collect();
+    dims.sort_unstable();
+    dims.dedup();
+    let is_term = |axis: AxisId| domain.axes[axis].kind == AxisKind::Reduction;
     let mut budget = Budget::new(4 * SEARCH_STEPS);
     let mut exhausted = true;
-    let found = facts.smallest(&relevant_dims(domain, facts), &mut budget, |dims, budget| {
-        let concrete = Concrete::new(domain, dims)?;
-        let extents: Vec<i128> = domain.roots.iter().map(|a| concrete.extents[*a]).collect();
+    let found = facts.smallest(&dims, &mut budget, |dims, budget| {
+        let Some(concrete) = Concrete::new(domain, dims) else {
+            exhausted = false;
+            return None;
+        };
+        // An element is written even if its reduction has no terms.
+        let has_terms = domain.roots.iter().all(|a| !is_term(*a) || concrete.extents[*a] > 0);
+        let extent_of = |root: AxisId| if is_term(root) && !has_terms { 1 } else { concrete.extents[root] };
+        let extents: Vec<i128> = decisive.iter().map(|at| extent_of(domain.roots[*at])).collect();
         let total = extents.iter().fold(1_i128, |n, e| n.saturating_mul(*e));
-        let mut roots = vec![0; extents.len()];
+        let mut roots = vec![0; domain.roots.len()];
         for point in 0..total {
             if !budget.take(1) {
                 exhausted = false;
                 return None;
             }
             let mut rest = point;
-            for (slot, extent) in roots.iter_mut().zip(&extents).rev() {
-                *slot = rest % extent;
+            for (at, extent) in decisive.iter().zip(&extents).rev() {
+                roots[*at] = rest % extent;
                 rest /= extent;
             }
             let values = concrete.from_roots(&roots);
             for (op, span) in &domain.ops {
-                for axis in op.outputs() {
+                for axis in op.outputs().into_iter().filter(|a| has_terms || !is_term(*a)) {
                     if !concrete.in_bounds(&values, axis) {
                         return Some(Uncovered { dims: dims.to_vec(), roots, axis, span: *span });
                     }

@@ -10,7 +10,8 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use tilewright_kernel::info::DimKind;
+use tilewright_kernel::info::{DimKind, ParameterKind};
+use tilewright_kernel::rules::is_injective;
 use tilewright_kernel::size::{Constraint, Relation, Size, SizeOp};
 
 use super::vector::{Access, Along, Inner, Vector};
@@ -53,13 +54,18 @@ enum Finding {
 }
 
 impl Finding {
-    fn is_refuted(&self) -> bool {
+    /// The sizes of its witness, if it has one.
+    fn sizes(&self) -> Option<&[(String, i128)]> {
         match self {
-            Self::Guard(f) => f.witness.is_some(),
-            Self::Misaligned(f) => f.witness.is_some(),
-            Self::Straddling(f) => f.witness.is_some(),
-            Self::Scattered(f) => f.witness.is_some(),
+            Self::Guard(f) => f.witness.as_ref().map(|w| &*w.0),
+            Self::Misaligned(f) => f.witness.as_ref().map(|w| &*w.0),
+            Self::Straddling(f) => f.witness.as_ref().map(|w| &*w.0),
+            Self::Scattered(f) => f.witness.as_ref().map(|w| &*w.0),
         }
+    }
+
+    fn is_refuted(&self) -> bool {
+        self.sizes().is_some()
     }
 
     fn report(self, diags: &mut Diagnostics) {
@@ -80,6 +86,19 @@ struct Question<'q> {
     leaf: &'q dyn Fn(usize) -> bool,
     /// Whether it is asked once a term of the stage's reduction, or once an element.
     in_terms: bool,
+    /// Only sizes that come before those with this sum, in the order of the search.
+    before: Option<i128>,
+}
+
+/// The comparisons ⌊a / b⌋ < e and ⌊a / b⌋ ≥ 0 without their quotient: a < e·b and a ≥ 0, for b > 0.
+fn undivided(facts: &Facts, value: &Expr, extent: &Expr) -> (Expr, Expr) {
+    let (mut value, mut extent) = (facts.normal(value), extent.clone());
+    while let [term] = value.terms()
+        && let (1, [Atom::Quotient { of, by }]) = (term.coefficient, &term.atoms[..])
+    {
+        (value, extent) = (facts.normal(of), facts.normal(&extent.mul(by)));
+    }
+    (value, extent)
 }
 
 /// A value, or the end of the budget.
@@ -102,6 +121,32 @@ impl Check<'_> {
         dims.iter().enumerate().map(|(d, v)| (self.dim(d as Var), i128::from(*v))).collect()
     }
 
+    /// What the search for sizes goes by: the sum of the dimensions that no equality determines.
+    fn sum(&self, dims: impl Iterator<Item = i128>) -> i128 {
+        (0..).zip(dims).filter(|(v, _)| self.facts.solution(*v).is_none()).map(|(_, d)| d).sum()
+    }
+
+    /// Whether no tensor that is written overlaps itself: what the launcher asks of strides.
+    fn outputs_are_injective(&self, dims: &[i64]) -> bool {
+        let values = |sizes: &[Size]| -> Option<Vec<i64>> {
+            sizes.iter().map(|s| s.eval(dims).ok().and_then(|v| i64::try_from(v).ok())).collect()
+        };
+        self.program.parameters.iter().all(|parameter| {
+            let ParameterKind::Tensor(tensor) = &parameter.kind else { return true };
+            let Some(strides) = tensor.strides.as_ref().filter(|_| tensor.role.is_written()) else { return true };
+            values(&tensor.shape).zip(values(strides)).is_some_and(|(shape, strides)| is_injective(&shape, &strides))
+        })
+    }
+
+    /// The dimensions in the strides of tensors that are written.
+    fn strides_of_outputs(&self) -> Vec<Var> {
+        let tensors = self.program.parameters.iter().filter_map(|p| match &p.kind {
+            ParameterKind::Tensor(tensor) if tensor.role.is_written() => tensor.strides.as_ref(),
+            _ => None,
+        });
+        tensors.flat_map(|strides| strides.iter()).flat_map(|s| Expr::from_size(s).vars()).collect()
+    }
+
     /// Checks the vectorised axis of a stage against its guards and its accesses.
     pub fn run(&self, vector: &Vector, accesses: &[Access], diags: &mut Diagnostics) {
         let domain = &self.stage.domain;
@@ -119,16 +164,14 @@ impl Check<'_> {
         if vector.lanes == 1 {
             return; // no vector: any element will do
         }
-        // One finding for the guards, and one for what is done to a tensor; one with a witness if there is one.
+        // One finding for the guards, and one for what is done to a tensor: the one with the smallest witness, if there is one.
         let mut found: Vec<(Option<(u16, bool)>, Finding)> = Vec::new();
         found.extend(self.guards(vector).map(|f| (None, f)));
         for access in accesses {
             let key = Some((access.parameter, access.is_write));
             let known = found.iter().position(|(k, _)| *k == key);
-            if known.is_some_and(|at| found[at].1.is_refuted()) {
-                continue;
-            }
-            let Some(finding) = self.access(vector, access) else { continue };
+            let before = known.and_then(|at| found[at].1.sizes()).map(|dims| self.sum(dims.iter().map(|d| d.1)));
+            let Some(finding) = self.access(vector, access, before) else { continue };
             match known {
                 Some(at) if finding.is_refuted() => found[at].1 = finding,
                 Some(_) => {}
@@ -148,21 +191,20 @@ impl Check<'_> {
     /// Every guard is uniform over the lanes.
     fn guards(&self, vector: &Vector) -> Option<Finding> {
         let domain = &self.stage.domain;
-        let uniform = |facts: &Facts, predicate: &Predicate| match vector.along(
-            &self.symbolic.values[predicate.axis],
-            self.symbolic,
-            facts,
-        ) {
-            Along::Affine { base, step } => match step.as_constant() {
-                Some(0) => true,
-                Some(1) => {
-                    let extent = &domain.axes[predicate.axis].extent;
-                    facts.proves_multiple(&base, vector.lanes)
-                        && (predicate.side == Side::Lower || facts.proves_multiple(extent, vector.lanes))
-                }
-                _ => false,
-            },
-            Along::Straddles => false,
+        let uniform = |facts: &Facts, predicate: &Predicate| {
+            let (value, extent) =
+                undivided(facts, &self.symbolic.values[predicate.axis], &domain.axes[predicate.axis].extent);
+            match vector.along(&value, self.symbolic, facts) {
+                Along::Affine { base, step } => match step.as_constant() {
+                    Some(0) => true,
+                    Some(1) => {
+                        facts.proves_multiple(&base, vector.lanes)
+                            && (predicate.side == Side::Lower || facts.proves_multiple(&extent, vector.lanes))
+                    }
+                    _ => false,
+                },
+                Along::Straddles => false,
+            }
         };
         let open = self.holes.kept.iter().find(|p| !uniform(self.facts, p))?;
         let (witness, predicate) = match self.cut_vector(vector) {
@@ -198,7 +240,7 @@ impl Check<'_> {
     fn cut_vector(&self, vector: &Vector) -> Verdict<Cut> {
         let domain = &self.stage.domain;
         let Some(lane) = domain.leaves.iter().position(|a| *a == vector.axis) else { return Verdict::Undecided };
-        let question = Question { dims: Vec::new(), leaf: &|_| false, in_terms: !vector.is_data };
+        let question = Question { dims: Vec::new(), leaf: &|_| false, in_terms: !vector.is_data, before: None };
         let predicates = self.predicates(question.in_terms);
         let holds = |concrete: &Concrete<'_>, point: &[i128]| -> Vec<bool> {
             let values = concrete.from_leaves(point);
@@ -241,6 +283,7 @@ impl Check<'_> {
         let domain = &self.stage.domain;
         let mut relevant = holes::relevant_dims(domain, self.facts);
         relevant.extend(&question.dims);
+        relevant.extend(self.strides_of_outputs());
         let predicates = self.predicates(question.in_terms);
         let guarded = |k: usize| predicates.iter().any(|p| domain.depends_on(p.axis, domain.leaves[k]));
         let is_term = |k: usize| domain.axes[domain.leaves[k]].kind == AxisKind::Reduction;
@@ -252,6 +295,13 @@ impl Check<'_> {
         let mut budget = Budget::new(SEARCH_STEPS);
         let complete = Cell::new(true);
         let found = self.facts.smallest(&relevant, &mut budget, |dims, budget| {
+            if question.before.is_some_and(|before| self.sum(dims.iter().map(|d| i128::from(*d))) >= before) {
+                budget.take(u64::MAX);
+                return None;
+            }
+            if !self.outputs_are_injective(dims) {
+                return None; // the launcher refuses them
+            }
             let Some(concrete) = Concrete::new(domain, dims) else {
                 complete.set(false);
                 return None;
@@ -273,8 +323,8 @@ impl Check<'_> {
         }
     }
 
-    /// Checks one access.
-    fn access(&self, vector: &Vector, access: &Access) -> Option<Finding> {
+    /// Checks one access; a witness counts only if it comes `before` the one known.
+    fn access(&self, vector: &Vector, access: &Access, before: Option<i128>) -> Option<Finding> {
         let domain = &self.stage.domain;
         let axis = domain.axes[vector.axis].name.clone();
         let tensor = self.program.parameters[usize::from(access.parameter)].name.to_string();
@@ -286,7 +336,7 @@ impl Check<'_> {
         if let Along::Affine { base, step } = &along
             && step.as_constant() == Some(1)
         {
-            return self.alignment(vector, access, base);
+            return self.alignment(vector, access, base, before);
         }
         // A read that is no run of neighbours, or divides its index itself, is read lane by lane.
         let is_read_by_lane = match along {
@@ -296,7 +346,7 @@ impl Check<'_> {
         if is_read_by_lane {
             return None;
         }
-        let witness = match self.straddling_lanes(vector, access) {
+        let witness = match self.straddling_lanes(vector, access, before) {
             Verdict::Proved => return None,
             Verdict::Refuted((dims, lanes)) => Some((self.dims(&dims), lanes)),
             Verdict::Undecided if !access.is_write => return None,
@@ -329,7 +379,7 @@ impl Check<'_> {
     }
 
     /// Checks that a run of neighbours starts at a multiple of the vector.
-    fn alignment(&self, vector: &Vector, access: &Access, base: &Expr) -> Option<Finding> {
+    fn alignment(&self, vector: &Vector, access: &Access, base: &Expr, before: Option<i128>) -> Option<Finding> {
         let aligned = |facts: &Facts| facts.proves_multiple(base, vector.lanes);
         if aligned(self.facts) {
             return None;
@@ -338,7 +388,7 @@ impl Check<'_> {
         if facts.is_empty() && !access.is_write {
             return None; // no fact helps: each lane reads its own element, and `explain` says so
         }
-        let witness = match self.misaligned_start(vector, access) {
+        let witness = match self.misaligned_start(vector, access, before) {
             Verdict::Proved => return None,
             Verdict::Refuted((dims, (indices, offset))) => Some((self.dims(&dims), indices, offset)),
             Verdict::Undecided => None,
@@ -431,7 +481,12 @@ impl Check<'_> {
     }
 
     /// Whether every vector starts at an offset that is a multiple of its lanes; the smallest one that does not.
-    fn misaligned_start(&self, vector: &Vector, access: &Access) -> Verdict<(Vec<i64>, Element)> {
+    fn misaligned_start(
+        &self,
+        vector: &Vector,
+        access: &Access,
+        before: Option<i128>,
+    ) -> Verdict<(Vec<i64>, Element)> {
         let Some(lane) = self.stage.domain.leaves.iter().position(|a| *a == vector.axis) else {
             return Verdict::Undecided;
         };
@@ -441,7 +496,7 @@ impl Check<'_> {
         let (vars, dims) = self.depends(access);
         let leaf =
             |k: usize| vars.iter().any(|v| self.symbolic.depends_on(&Expr::var(*v), (self.facts.dims() + k) as Var));
-        let question = Question { dims, leaf: &leaf, in_terms: access.in_terms };
+        let question = Question { dims, leaf: &leaf, in_terms: access.in_terms, before };
         let predicates = self.predicates(access.in_terms);
         self.search(&question, Some(lane), |concrete, dims, point, budget| {
             if !self.inside(concrete, point, &predicates) {
@@ -459,7 +514,12 @@ impl Check<'_> {
     }
 
     /// Whether neighbouring lanes are neighbours in memory; the smallest pair that is not.
-    fn straddling_lanes(&self, vector: &Vector, access: &Access) -> Verdict<(Vec<i64>, [Element; 2])> {
+    fn straddling_lanes(
+        &self,
+        vector: &Vector,
+        access: &Access,
+        before: Option<i128>,
+    ) -> Verdict<(Vec<i64>, [Element; 2])> {
         let Some(lane) = self.stage.domain.leaves.iter().position(|a| *a == vector.axis) else {
             return Verdict::Undecided;
         };
@@ -470,7 +530,7 @@ impl Check<'_> {
         let leaf = |k: usize| {
             k == lane || vars.iter().any(|v| self.symbolic.depends_on(&Expr::var(*v), (self.facts.dims() + k) as Var))
         };
-        let question = Question { dims, leaf: &leaf, in_terms: access.in_terms };
+        let question = Question { dims, leaf: &leaf, in_terms: access.in_terms, before };
         let predicates = self.predicates(access.in_terms);
         self.search(&question, None, |concrete, dims, point, budget| {
             let mut next = point.to_vec();

@@ -5,20 +5,24 @@
 //! | with a written range | that one |
 //! | of an equation for an output | the output's shape |
 //! | of a reduction | the size of each dimension that the bare axis indexes; all must agree |
-//! | of an intermediate | the union of what its readers demand, where conditions around a read narrow the ranges of its axes |
+//! | of an intermediate | the union of what its readers demand, where conditions around a read narrow the ranges of its axes, unless it is observed |
 //!
 //! An intermediate's range is *simple* or it must be written: the smallest lower and the largest upper bound among its
 //! readers must be comparable by their difference and the facts on single sizes. Reads with `or` demand nothing. Where
 //! readers say nothing, because they take their own range from this tensor (`sum(|j| e[i, j])`), the axis takes the size
-//! of what it indexes bare in its own equation. For an equation that is inlined the range matters to nobody but readers
-//! that infer theirs from it, and to reads with `or`; whether reads are in bounds is proved at the reader, and elements of the
-//! box that nobody reads need not exist.
+//! of what it indexes bare in its own equation.
+//!
+//! For an equation that is inlined the range matters to nobody but reductions that infer theirs from it, and reads with `or`:
+//! it is *observed* then, conditions do not narrow it, and it is the same whatever facts are known. Where it is not observed
+//! any range will do that holds what is read: whether reads are in bounds is proved at the reader, and elements of the box
+//! that nobody reads need not exist. If what conditions narrow is not comparable, bounds that they do not narrow are tried, so
+//! that a fact more never makes a range harder to infer.
 
-use tilewright_kernel::algorithm::{AxisId, Index, Source, Value};
 mod demand;
 
 use demand::Stop;
 use tilewright_kernel::Constraint;
+use tilewright_kernel::algorithm::{AxisId, Index, IndexId, Source, Value};
 
 use super::equations::{ReadSite, Sites};
 use super::nodes::{Nodes, UNKNOWN};
@@ -28,6 +32,9 @@ use crate::diag::Diagnostics;
 use crate::diag::tw01xx::{OutputDomain, RangeConflict, RangeReason, UnknownRange};
 use crate::extent::{Expr, Facts};
 use crate::syntax::Span;
+
+/// Most bounds that are tried for one end of a range that nobody observes.
+const COVERING_ENDS: usize = 32;
 
 /// `lower .. upper`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +72,9 @@ struct Infer<'a> {
     bare: Vec<Vec<BareUse>>,
     /// Unguarded reads of each equation.
     readers: Vec<Vec<ReadSite>>,
+    /// Whether the range of an axis of an intermediate shows in a result: a read with `or` asks where it ends, or a reduction
+    /// runs over it.
+    observed: Vec<bool>,
     diags: &'a mut Diagnostics,
 }
 
@@ -84,6 +94,7 @@ pub(super) fn infer(signature: &Signature, plan: &Plan<'_>, nodes: &mut Nodes, s
         owner: vec![None; count],
         bare: vec![Vec::new(); count],
         readers: vec![Vec::new(); sites.axes.len()],
+        observed: vec![false; count],
         nodes,
         sites,
         diags,
@@ -114,6 +125,11 @@ impl Infer<'_> {
         for site in &self.sites.reads {
             let Value::Read { source, indices, or } = self.nodes.values[site.value as usize] else { continue };
             if or.is_some() {
+                if let Source::Equation { equation, .. } = source {
+                    for &axis in &self.sites.axes[usize::from(equation)] {
+                        self.observed[axis as usize] = true;
+                    }
+                }
                 continue;
             }
             if let Source::Equation { equation, .. } = source {
@@ -123,6 +139,12 @@ impl Infer<'_> {
                 if let Index::Axis(axis) = self.nodes.indices[index as usize] {
                     let span = self.nodes.value_span(site.value);
                     self.bare[axis as usize].push(BareUse { source, dimension, span });
+                    let is_inferred = !self.given[axis as usize] && self.owner[axis as usize].is_none();
+                    if let Source::Equation { equation, .. } = source
+                        && let Some(&of) = self.sites.axes[usize::from(equation)].get(dimension)
+                    {
+                        self.observed[of as usize] |= is_inferred;
+                    }
                 }
             }
         }
@@ -261,19 +283,22 @@ impl Infer<'_> {
 
     /// The union of what the readers of an intermediate demand.
     fn demanded_axis(&mut self, axis: usize, equation: u16, position: usize) -> bool {
-        let mut union: Option<(Range, Span)> = None;
-        for site in self.readers[usize::from(equation)].clone() {
+        let mut sites: Vec<(IndexId, ReadSite)> = Vec::new();
+        for site in &self.readers[usize::from(equation)] {
             let Value::Read { indices, .. } = self.nodes.values[site.value as usize] else { continue };
             let Some(&index) = self.nodes.index_lists[indices.range()].get(position) else { continue };
-            let span = self.nodes.value_span(site.value);
             // A reduction that takes its range from here demands whatever there is.
-            if let Index::Axis(reader) = self.nodes.indices[index as usize]
-                && self.states[reader as usize] == State::Unknown
-                && self.owner[reader as usize].is_none()
-            {
-                continue;
+            if !self.takes_range(index) {
+                sites.push((index, *site));
             }
-            let demand = match self.demand(index, &site) {
+        }
+        let is_observed = self.observed[axis];
+        let mut union: Option<(Range, Span)> = None;
+        let mut problem = None;
+        for (index, site) in &sites {
+            let span = self.nodes.value_span(site.value);
+            let narrowed = if is_observed { Vec::new() } else { self.narrowed(site) };
+            let demand = match self.demand(*index, &narrowed) {
                 Ok(demand) => demand,
                 Err(Stop::NotYet) => return false,
                 Err(Stop::Poison) => {
@@ -281,8 +306,8 @@ impl Infer<'_> {
                     return true;
                 }
                 Err(Stop::Never) => {
-                    self.unknown(axis, RangeReason::NotSimple(span));
-                    return true;
+                    problem.get_or_insert(RangeReason::NotSimple(span));
+                    continue;
                 }
             };
             union = match union {
@@ -291,15 +316,56 @@ impl Infer<'_> {
                     Some(range) => Some((range, first)),
                     None => {
                         let (a, b) = (self.show(&known), self.show(&demand));
-                        self.unknown(axis, RangeReason::NotComparable { first: (first, a), second: (span, b) });
-                        return true;
+                        problem.get_or_insert(RangeReason::NotComparable { first: (first, a), second: (span, b) });
+                        Some((known, first))
                     }
                 },
             };
         }
-        let Some((range, _)) = union else { return false };
+        let range = match problem {
+            None => union.map(|(range, _)| range),
+            Some(problem) => {
+                let covering = if is_observed { None } else { self.covering(&sites) };
+                if covering.is_none() {
+                    self.unknown(axis, problem);
+                    return true;
+                }
+                covering
+            }
+        };
+        let Some(range) = range else { return false };
         self.states[axis] = State::Known(range);
         true
+    }
+
+    /// Whether an index is the axis of a reduction without a range of its own yet.
+    fn takes_range(&self, index: IndexId) -> bool {
+        matches!(self.nodes.indices[index as usize], Index::Axis(reader)
+            if self.states[reader as usize] == State::Unknown && self.owner[reader as usize].is_none())
+    }
+
+    /// A range that holds what every reader demands, from the bounds that the axes' own ranges and the conditions give: each end
+    /// is one of them that the facts show to reach as far as one of every reader's. More facts never leave fewer.
+    fn covering(&self, sites: &[(IndexId, ReadSite)]) -> Option<Range> {
+        let demands: Vec<Vec<Range>> =
+            sites.iter().map(|(index, site)| self.demands(*index, site).ok()).collect::<Option<_>>()?;
+        let end = |of: &dyn Fn(&Range) -> Expr, reaches: &dyn Fn(&Expr, &Expr) -> bool| -> Option<Expr> {
+            let ends: Vec<Vec<Expr>> = demands.iter().map(|list| list.iter().map(of).collect()).collect();
+            let mut all: Vec<&Expr> = Vec::new();
+            for e in ends.iter().flatten() {
+                if !all.contains(&e) {
+                    all.push(e);
+                }
+            }
+            all.truncate(COVERING_ENDS);
+            let holds_all = |e: &&&Expr| ends.iter().all(|list| list.iter().any(|other| reaches(e, other)));
+            let mut enough = all.iter().filter(holds_all);
+            let first = *enough.next()?;
+            Some(enough.fold(first, |best, e| if reaches(best, e) { e } else { best }).clone())
+        };
+        let lower = end(&|r| r.lower.clone(), &|a, b| self.at_least(b, a) == Some(true))?;
+        let upper = end(&|r| r.upper.clone(), &|a, b| self.at_least(a, b) == Some(true))?;
+        Some(Range { lower, upper })
     }
 
     /// Gives an intermediate axis that its readers do not decide the size of what it indexes itself; readers first, since

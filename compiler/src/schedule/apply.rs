@@ -1,5 +1,7 @@
 //! The ops of one schedule, applied to its domain in order.
 
+use tilewright_kernel::info::DimKind;
+
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::UnknownName;
@@ -54,7 +56,9 @@ pub(super) fn ops(
             let names = |v: u32| program.dim_name(v as u16).to_owned();
             let (span, witness) = match found {
                 Search::Found(u) => {
-                    let dims = (0..u.dims.len()).map(|d| (names(d as u32), i128::from(u.dims[d]))).collect();
+                    // Strides say nothing about iterations.
+                    let sizes = (0..u.dims.len()).filter(|d| program.dims[*d].kind == DimKind::Size);
+                    let dims = sizes.map(|d| (names(d as u32), i128::from(u.dims[d]))).collect();
                     let roots = (apply.domain.roots.iter().zip(&u.roots))
                         .map(|(a, v)| (apply.domain.axes[*a].name.clone(), *v))
                         .collect();

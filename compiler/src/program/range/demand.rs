@@ -20,6 +20,17 @@ pub(super) enum Stop {
     Poison,
 }
 
+/// A bound of an axis.
+enum Bound {
+    /// Its least value.
+    Lower(Expr),
+    /// One past its greatest value.
+    Upper(Expr),
+}
+
+/// Most choices among the bounds of conditions around one read.
+const CHOICES: usize = 16;
+
 impl Infer<'_> {
     /// Whether a ≥ b; `None` if it is not known.
     pub(super) fn at_least(&self, a: &Expr, b: &Expr) -> Option<bool> {
@@ -78,10 +89,9 @@ impl Infer<'_> {
         })
     }
 
-    /// The values that an index takes at a read. Exact for axes that occur linearly; a quotient or remainder of axes is
-    /// bounded apart from other occurrences of the same axes.
-    pub(super) fn demand(&self, index: IndexId, site: &ReadSite) -> Result<Range, Stop> {
-        let narrowed = self.narrowed(site);
+    /// The values that an index takes at a read where its axes have their own ranges, or those in `narrowed`. Exact for axes that
+    /// occur linearly; a quotient or remainder of axes is bounded apart from other occurrences of the same axes.
+    pub(super) fn demand(&self, index: IndexId, narrowed: &[(AxisId, Range)]) -> Result<Range, Stop> {
         let first_fresh = self.var(AxisId::try_from(self.states.len()).unwrap_or(AxisId::MAX));
         // Quotients and remainders become variables of their own, with ranges.
         let mut fresh: Vec<Range> = Vec::new();
@@ -91,7 +101,7 @@ impl Infer<'_> {
             }
             let range = if is_quotient {
                 let (low, high) =
-                    (self.extreme(a, false, &narrowed, &fresh)?, self.extreme(a, true, &narrowed, &fresh)?);
+                    (self.extreme(a, false, narrowed, &fresh)?, self.extreme(a, true, narrowed, &fresh)?);
                 Range { lower: low.floor_div(b), upper: high.floor_div(b).add(&Expr::constant(1)) }
             } else {
                 Range { lower: Expr::constant(0), upper: b.clone() }
@@ -99,8 +109,8 @@ impl Infer<'_> {
             fresh.push(range);
             Ok(Expr::var(first_fresh + Var::try_from(fresh.len() - 1).map_err(|_| Stop::Never)?))
         })?;
-        let lower = self.extreme(&form, false, &narrowed, &fresh)?;
-        let upper = self.extreme(&form, true, &narrowed, &fresh)?.add(&Expr::constant(1));
+        let lower = self.extreme(&form, false, narrowed, &fresh)?;
+        let upper = self.extreme(&form, true, narrowed, &fresh)?.add(&Expr::constant(1));
         Ok(Range { lower, upper })
     }
 
@@ -174,8 +184,63 @@ impl Infer<'_> {
         }
     }
 
-    /// Ranges of axes as the conditions around a read narrow them.
-    fn narrowed(&self, site: &ReadSite) -> Vec<(AxisId, Range)> {
+    /// Ranges of axes as the conditions around a read narrow them. A bound that is not known to be the tighter one is left out:
+    /// the declared range always holds what is read, in the sizes of tensors.
+    pub(super) fn narrowed(&self, site: &ReadSite) -> Vec<(AxisId, Range)> {
+        let mut ranges: Vec<(AxisId, Range)> = Vec::new();
+        for (axis, bound) in self.conditions(site) {
+            let known = ranges.iter().position(|(a, _)| *a == axis);
+            let Some(mut range) = known.map_or_else(|| self.known(axis).ok(), |at| Some(ranges[at].1.clone())) else {
+                continue;
+            };
+            match bound {
+                Bound::Lower(lower) if self.at_least(&lower, &range.lower) == Some(true) => range.lower = lower,
+                Bound::Upper(upper) if self.at_least(&range.upper, &upper) == Some(true) => range.upper = upper,
+                _ => {}
+            }
+            match known {
+                Some(at) => ranges[at].1 = range,
+                None => ranges.push((axis, range)),
+            }
+        }
+        ranges
+    }
+
+    /// Everything that the values of an index at a read are known to lie between: with the axes' own ranges first, then with
+    /// each choice among the bounds that the conditions give, whether or not they are tighter. Which bounds are on offer does
+    /// not depend on facts.
+    pub(super) fn demands(&self, index: IndexId, site: &ReadSite) -> Result<Vec<Range>, Stop> {
+        let mut choices: Vec<Vec<(AxisId, Range)>> = vec![Vec::new()];
+        for (axis, bound) in self.conditions(site) {
+            let Ok(own) = self.known(axis) else { continue };
+            if 2 * choices.len() > CHOICES {
+                break;
+            }
+            for mut choice in choices.clone() {
+                let at = choice.iter().position(|(a, _)| *a == axis).unwrap_or(choice.len());
+                if at == choice.len() {
+                    choice.push((axis, own.clone()));
+                }
+                match &bound {
+                    Bound::Lower(lower) => choice[at].1.lower = lower.clone(),
+                    Bound::Upper(upper) => choice[at].1.upper = upper.clone(),
+                }
+                choices.push(choice);
+            }
+        }
+        let mut list = Vec::new();
+        for choice in choices {
+            match self.demand(index, &choice) {
+                Ok(range) if !list.contains(&range) => list.push(range),
+                Ok(_) | Err(Stop::Never) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        Ok(list)
+    }
+
+    /// The bounds that the conditions around a read give, each of the innermost axis that the condition mentions.
+    fn conditions(&self, site: &ReadSite) -> Vec<(AxisId, Bound)> {
         let mut at_least_zero = Vec::new();
         let mut guard = site.guard;
         while let Some(position) = guard {
@@ -183,11 +248,7 @@ impl Infer<'_> {
             self.constraints(entry.condition, entry.holds, &mut at_least_zero);
             guard = entry.outer;
         }
-        let mut ranges: Vec<(AxisId, Range)> = Vec::new();
-        for form in at_least_zero {
-            self.narrow(&form, &mut ranges);
-        }
-        ranges
+        at_least_zero.iter().filter_map(|form| self.bound(form)).collect()
     }
 
     /// Exprs that are at least 0 where `condition` holds (or fails).
@@ -220,43 +281,23 @@ impl Infer<'_> {
         }
     }
 
-    /// Narrows the innermost axis of `form`, if it occurs with coefficient ±1, knowing that the form is at least 0. A bound that
-    /// is not known to be the tighter one is left out: the declared range always holds what is read, in the sizes of tensors.
-    fn narrow(&self, form: &Expr, ranges: &mut Vec<(AxisId, Range)>) {
+    /// What `form` ≥ 0 says about its innermost axis, if that occurs with coefficient ±1.
+    fn bound(&self, form: &Expr) -> Option<(AxisId, Bound)> {
         let dims = self.var(0);
-        let Some(var) = form.vars().into_iter().max().filter(|&v| v >= dims && !form.is_unknown()) else { return };
-        let axis = var - dims;
+        let var = form.vars().into_iter().max().filter(|&v| v >= dims && !form.is_unknown())?;
         let alone = form.terms().iter().find(|t| t.atoms == [Atom::Var(var)]);
-        let Some(coefficient) = alone.map(|t| t.coefficient).filter(|c| c.abs() == 1) else { return };
+        let coefficient = alone.map(|t| t.coefficient).filter(|c| c.abs() == 1)?;
         let rest = form.sub(&Expr::var(var).scale(coefficient));
         if rest.vars().contains(&var) {
-            return;
+            return None;
         }
-        let known = ranges.iter().position(|(a, _)| *a == axis);
-        let mut range = match known {
-            Some(at) => ranges[at].1.clone(),
-            None => match self.known(axis) {
-                Ok(range) => range,
-                Err(_) => return,
-            },
-        };
-        if coefficient > 0 {
-            // axis ≥ −rest
-            let lower = rest.scale(-1);
-            if self.at_least(&lower, &range.lower) == Some(true) {
-                range.lower = lower;
-            }
+        // axis ≥ −rest, or axis ≤ rest
+        let bound = if coefficient > 0 {
+            Bound::Lower(rest.scale(-1))
         } else {
-            // axis ≤ rest
-            let upper = rest.add(&Expr::constant(1));
-            if self.at_least(&range.upper, &upper) == Some(true) {
-                range.upper = upper;
-            }
-        }
-        match known {
-            Some(at) => ranges[at].1 = range,
-            None => ranges.push((axis, range)),
-        }
+            Bound::Upper(rest.add(&Expr::constant(1)))
+        };
+        Some((var - dims, bound))
     }
 
     /// An index with the value of `form`; `None` if it has none.

@@ -157,6 +157,67 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// A fact more never makes a range harder to infer, and never moves one that shows in a result.
+    #[test]
+    fn facts_only_help(
+        reads in prop::collection::vec((-3..4_i64, -1..2_i64, guard()), 1..4),
+        observed in prop::bool::ANY,
+        facts in prop::collection::vec(0..7_usize, 0..3),
+        more in 0..7_usize,
+    ) {
+        const FACTS: [&str; 7] = ["N % 4 == 0", "M >= 3", "N >= 5", "M <= N", "N == 8", "M % 3 == 0", "N <= 40"];
+        let terms: Vec<String> = (reads.iter())
+            .map(|(c, n, guard)| {
+                let read = format!("b[i + {n} * N + {c}]");
+                let condition = match guard {
+                    Guard::None => return read,
+                    Guard::AtLeast(c) => format!("i >= {c}"),
+                    Guard::BelowEnd(c) => format!("i < N - {c}"),
+                    Guard::Triangle => "i <= M - 1".to_owned(),
+                    Guard::Not(c) => format!("!(i < N - {c})"),
+                };
+                format!("(if {condition} {{ {read} }} else {{ 0.0 }})")
+            })
+            .collect();
+        let value = terms.join(" + ") + if observed { " + (b[2 * i] or 1.0)" } else { "" };
+        let with = |facts: &[usize]| {
+            let list: Vec<&str> = facts.iter().map(|f| FACTS[*f]).collect();
+            let list = if list.is_empty() { String::new() } else { format!("where {}", list.join(", ")) };
+            let rest = format!("b[k] = 1.0f32; y[i] = {value}; w[j] = 1.0;");
+            run(&kernel(&format!("() -> (y: f32[N], w: f32[M]) {list}"), &rest))
+        };
+        let (before, _) = with(&facts);
+        let mut all = facts.clone();
+        all.push(more);
+        let (after, findings) = with(&all);
+        let Some(before) = before else { return Ok(()) };
+        let Some(after) = after else {
+            prop_assert!(!findings.contains("TW0113"), "{} with {:?} and {}: {findings}", value, facts, FACTS[more]);
+            return Ok(());
+        };
+        for n in 1..12 {
+            for m in 1..12 {
+                let dims = [n, m];
+                let holds = |f: &usize| match f {
+                    0 => n % 4 == 0,
+                    1 => m >= 3,
+                    2 => n >= 5,
+                    3 => m <= n,
+                    4 => n == 8,
+                    5 => m % 3 == 0,
+                    _ => n <= 40,
+                };
+                if observed && all.iter().all(holds) {
+                    prop_assert_eq!(range(&before, "b", &dims), range(&after, "b", &dims), "{}", value);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn several_readers_are_joined() {
     let program = accepted(&kernel(
