@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
+use tilewright_kernel::rules::is_injective;
 
 /// Values of dimensions and strides by name.
 pub type Dims = BTreeMap<String, i64>;
@@ -336,6 +337,25 @@ impl Kernel {
             e.value.fix(dim, value);
         }
         self.facts.retain(|f| !f.dims().contains(&dim));
+    }
+
+    /// Whether the launcher takes an output for one that overlaps itself.
+    pub fn overlaps(&self, dims: &Dims) -> bool {
+        (self.parameters.iter())
+            .filter(|p| p.role != Role::Input && p.strides.is_some())
+            .any(|p| !is_injective(&p.sizes(dims), &p.pitch(dims)))
+    }
+
+    /// Names that are nothing but strides of outputs.
+    pub fn output_strides(&self) -> Vec<String> {
+        let outputs = self.parameters.iter().filter(|p| p.role != Role::Input);
+        let bare = |s: &Size| s.dim.clone().filter(|d| *s == Size::named(d));
+        let mut list: Vec<String> = outputs.flat_map(|p| p.strides.iter().flatten().filter_map(bare)).collect();
+        let is_size = |name: &String| {
+            self.parameters.iter().any(|p| p.shape.iter().flatten().any(|s| s.dim.as_ref() == Some(name)))
+        };
+        list.retain(|name| !is_size(name));
+        list
     }
 
     /// Whether sizes satisfy all facts.

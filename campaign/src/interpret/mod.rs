@@ -28,25 +28,32 @@ pub fn domains(kernel: &Kernel, dims: &Dims) -> Option<Vec<Domain>> {
 pub fn exactly_once(kernel: &Kernel, dims: &Dims) -> Result<(), String> {
     let Some(domains) = domains(kernel, dims) else { return Ok(()) };
     for domain in domains {
+        // Without terms there are still the elements.
+        let empty = domain.is_empty_reduction();
         let terms: i64 = domain.roots.iter().map(|r| domain.axes[*r].extent).product();
         if terms > BUDGET as i64 || domain.points() > BUDGET as i64 {
             continue;
         }
-        let mut times = vec![0_u32; terms.max(0) as usize];
         let elements: i64 =
             domain.roots.iter().filter(|r| domain.axes[**r].data).map(|r| domain.axes[*r].extent).product();
+        let mut times = vec![0_u32; if empty { elements } else { terms }.max(0) as usize];
         let mut owners: Vec<Option<(i64, i64)>> = vec![None; elements.max(0) as usize];
         let mut problem = None;
-        domain.visit(|leaves| {
-            let Some(roots) = domain.roots_at(leaves) else { return true };
-            times[domain.linear(&roots, false)] += 1;
+        let mut each = |leaves: &[i64], roots: Option<Vec<i64>>| {
+            let Some(roots) = roots else { return true };
+            times[domain.linear(&roots, empty)] += 1;
             let (element, owner) = (domain.linear(&roots, true), domain.owner(leaves));
             if owners[element].is_some_and(|before| before != owner) {
                 problem = Some(format!("{}{roots:?} is computed by two threads", domain.stage));
             }
             owners[element] = Some(owner);
             problem.is_none()
-        });
+        };
+        if empty {
+            domain.visit_elements(|leaves| each(leaves, domain.element_at(leaves)));
+        } else {
+            domain.visit(|leaves| each(leaves, domain.roots_at(leaves)));
+        }
         if let Some(problem) = problem {
             return Err(problem);
         }

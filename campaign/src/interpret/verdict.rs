@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::domain::Domain;
 use super::reads::{Read, Scope, visit};
 use super::{BUDGET, domains};
-use crate::ast::{Dims, Kernel};
+use crate::ast::{Dims, Kernel, Role};
 
 /// What a refusal claims, without sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,17 +227,25 @@ fn lanes(
 }
 
 fn uncovered(domain: &Domain, wanted: &dyn Fn(&Witness) -> bool) -> Option<Witness> {
-    let extents: Vec<i64> = domain.roots.iter().map(|r| domain.axes[*r].extent).collect();
-    let terms: i64 = extents.iter().product();
-    let mut seen = vec![false; usize::try_from(terms).ok()?.min(BUDGET as usize)];
-    domain.visit(|leaves| {
-        if let Some(roots) = domain.roots_at(leaves)
-            && let Some(slot) = seen.get_mut(domain.linear(&roots, false))
+    // Without terms there are still the elements.
+    let elements = domain.is_empty_reduction();
+    let extent = |r: &usize| if elements && !domain.axes[*r].data { 1 } else { domain.axes[*r].extent };
+    let extents: Vec<i64> = domain.roots.iter().map(extent).collect();
+    let points: i64 = extents.iter().product();
+    let mut seen = vec![false; usize::try_from(points).ok()?.min(BUDGET as usize)];
+    let mut see = |roots: Option<Vec<i64>>| {
+        if let Some(roots) = roots
+            && let Some(slot) = seen.get_mut(domain.linear(&roots, elements))
         {
             *slot = true;
         }
         true
-    });
+    };
+    if elements {
+        domain.visit_elements(|leaves| see(domain.element_at(leaves)));
+    } else {
+        domain.visit(|leaves| see(domain.roots_at(leaves)));
+    }
     let text = |mut at: usize| {
         let mut indices: Vec<String> = Vec::new();
         for extent in extents.iter().rev() {
@@ -308,6 +316,9 @@ const LOOK: i64 = 20;
 /// What trying an admissible choice of sizes costs beside its points.
 const SIZES: i64 = 1_000;
 
+/// Strides of an output that are tried for each choice of sizes.
+const LAYOUTS: usize = 2;
+
 /// The admissible sizes below a sum for which a refusal is right, smallest sum first. `most` bounds the sum of `names`; the
 /// other dimensions take their smallest admissible values. Gives up after so many points.
 pub fn smallest(kernel: &Kernel, case: &Case, names: &[String], most: i64, points: i64) -> Option<(Dims, Witness)> {
@@ -343,12 +354,13 @@ fn spread(
         } else if total > 0 {
             return None;
         }
-        let mut dims: Dims = names.iter().cloned().zip(parts.iter().copied()).collect();
+        let dims: Dims = names.iter().cloned().zip(parts.iter().copied()).collect();
         *left -= LOOK;
-        complete(kernel, &mut dims)?;
-        let points: i64 = domains(kernel, &dims).iter().flatten().map(|d| d.points().min(BUDGET as i64)).sum();
-        *left -= SIZES + points;
-        return fails(kernel, case, &dims).ok().flatten().map(|w| (dims, w));
+        return completions(kernel, &dims, LAYOUTS).into_iter().find_map(|dims| {
+            let points: i64 = domains(kernel, &dims).iter().flatten().map(|d| d.points().min(BUDGET as i64)).sum();
+            *left -= SIZES + points;
+            fails(kernel, case, &dims).ok().flatten().map(|w| (dims, w))
+        });
     }
     for value in 1..=total - (rest - 1) {
         parts[at] = value;
@@ -360,17 +372,55 @@ fn spread(
     None
 }
 
-/// Smallest admissible values for the dimensions that are open; none if the given ones break a fact.
+/// Smallest admissible values for the dimensions that are open; none if the given ones break a fact, or let elements of an output
+/// share a place.
 pub fn complete(kernel: &Kernel, dims: &mut Dims) -> Option<()> {
-    let open: Vec<String> = kernel.dims().into_iter().filter(|d| !dims.contains_key(d)).collect();
-    for name in open {
-        let ok = |v: i64, dims: &Dims| {
+    *dims = completions(kernel, dims, 1).into_iter().next()?;
+    Some(())
+}
+
+/// Values for the dimensions that are open: the smallest admissible ones, but strides of outputs from the inside out, each one of the
+/// first `layouts` that step over what is inside.
+fn completions(kernel: &Kernel, given: &Dims, layouts: usize) -> Vec<Dims> {
+    let strides = kernel.output_strides();
+    let names = kernel.dims();
+    let is_open = |d: &&String| !given.contains_key(*d);
+    let (last, first): (Vec<&String>, Vec<&String>) = names.iter().filter(is_open).partition(|d| strides.contains(*d));
+    let admissible = |name: &String, from: i64, dims: &Dims| -> Vec<i64> {
+        let ok = |v: &i64| {
             let mut trial: BTreeMap<String, i64> = dims.clone();
-            trial.insert(name.clone(), v);
-            kernel.facts.iter().filter(|f| f.dims().contains(&&*name)).all(|f| f.holds(&trial))
+            trial.insert(name.clone(), *v);
+            kernel.facts.iter().filter(|f| f.dims().contains(&&**name)).all(|f| f.holds(&trial))
         };
-        let value = (1..=256).find(|v| ok(*v, dims))?;
-        dims.insert(name, value);
+        (from..=from + 256).filter(ok).take(layouts).collect()
+    };
+    let mut dims = given.clone();
+    for name in first {
+        let Some(value) = admissible(name, 1, &dims).first().copied() else { return Vec::new() };
+        dims.insert(name.clone(), value);
     }
-    kernel.admits(dims).then_some(())
+    let mut list = vec![dims];
+    for p in kernel.parameters.iter().filter(|p| p.role != Role::Input) {
+        let Some(strides) = &p.strides else { continue };
+        for at in (0..strides.len()).rev() {
+            let Some(name) = strides[at].dim.as_ref().filter(|d| last.contains(d)) else { continue };
+            let mut next = Vec::new();
+            for dims in list {
+                if dims.contains_key(name) {
+                    next.push(dims);
+                    continue;
+                }
+                let (sizes, pitch) = (p.sizes(&dims), p.pitch(&dims));
+                let inside: i64 = (at + 1..strides.len()).map(|d| pitch[d] * (sizes[d] - 1).max(0)).sum();
+                for value in admissible(name, if sizes[at] > 1 { inside + 1 } else { 1 }, &dims) {
+                    let mut dims = dims.clone();
+                    dims.insert(name.clone(), value);
+                    next.push(dims);
+                }
+            }
+            list = next;
+        }
+    }
+    list.retain(|dims| kernel.admits(dims) && !kernel.overlaps(dims));
+    list
 }

@@ -188,23 +188,30 @@ impl Expr {
             Some(d) => self.floor_div_literal(d),
             None if self == by => Self::constant(1),
             None => {
-                // ⌊(q·by + r) / by⌋ = q + ⌊r / by⌋ for a product that has `by` as a factor.
-                if let [Term { atoms, coefficient: 1 }] = &by.terms[..] {
-                    let (whole, rest): (Vec<_>, Vec<_>) =
-                        self.terms.iter().cloned().partition(|t| without(&t.atoms, atoms).is_some());
-                    if !whole.is_empty() {
-                        let whole = (whole.into_iter())
-                            .map(|t| Term {
-                                atoms: without(&t.atoms, atoms).expect("partitioned on it"),
-                                coefficient: t.coefficient,
-                            })
-                            .collect();
-                        return Self::from_terms(whole).add(&Self::from_terms(rest).floor_div(by));
-                    }
+                // ⌊(q·by + r) / by⌋ = q + ⌊r / by⌋
+                let (whole, rest) = self.multiples(by);
+                if !whole.terms.is_empty() {
+                    return whole.add(&rest.floor_div(by));
                 }
                 if self.terms.is_empty() { Self::constant(0) } else { Self::quotient(self.clone(), by.clone()) }
             }
         }
+    }
+
+    /// (q, r) with self = q·by + r, where q has a term for each multiple of `by` by one product whose terms all stand in `self`.
+    fn multiples(&self, by: &Self) -> (Self, Self) {
+        let (mut whole, mut rest) = (Self::constant(0), self.clone());
+        let Some(lead) = by.terms.iter().max_by_key(|t| t.atoms.len()) else { return (whole, rest) };
+        for term in &self.terms {
+            let divides = term.coefficient.checked_rem(lead.coefficient) == Some(0);
+            let Some(atoms) = without(&term.atoms, &lead.atoms).filter(|_| divides) else { continue };
+            let factor = Self::from_terms(vec![Term { atoms, coefficient: term.coefficient / lead.coefficient }]);
+            let product = by.mul(&factor);
+            if !product.unknown && product.terms.iter().all(|t| rest.terms.contains(t)) {
+                (whole, rest) = (whole.add(&factor), rest.sub(&product));
+            }
+        }
+        (whole, rest)
     }
 
     fn floor_div_literal(&self, d: i128) -> Self {
@@ -479,6 +486,10 @@ mod tests {
         let product = n().mul(&Expr::var(1));
         assert_eq!(product.floor_div(&Expr::var(1)), n());
         assert_eq!(show(&product.sub(&Expr::constant(2))), "N * M - 2");
+        // A row of N − 1 elements, found in three rows: ⌊(k mod 3·(N − 1)) / (N − 1)⌋ + 3·⌊k / 3·(N − 1)⌋ = ⌊k / (N − 1)⌋
+        let (row, k) = (n().sub(&Expr::constant(1)), Expr::var(2));
+        let three = row.scale(3);
+        assert_eq!(k.modulo(&three).floor_div(&row).add(&k.floor_div(&three).scale(3)), k.floor_div(&row));
     }
 
     #[test]
@@ -506,12 +517,16 @@ mod tests {
                 let (e, v) = stack.last().cloned().expect("never empty");
                 let c = i128::from(random(9)) - 4;
                 let d = i128::from(random(6)) + 1;
-                stack.push(match random(6) {
+                let sum = n().scale(d).add(&Expr::constant(d + 1));
+                stack.push(match random(9) {
                     0 => (e.add(&Expr::constant(c)), v.map(|v| v + c)),
                     1 => (e.scale(c), v.map(|v| v * c)),
                     2 => (e.floor_div(&Expr::constant(d)), v.map(|v| v.div_euclid(d))),
                     3 => (e.ceil_div(&Expr::constant(d)), v.map(|v| -(-v).div_euclid(d))),
                     4 => (e.modulo(&Expr::constant(d)), v.map(|v| v.rem_euclid(d))),
+                    5 => (e.floor_div(&sum), v.map(|v| v.div_euclid(d * values[0] + d + 1))),
+                    6 => (e.modulo(&sum), v.map(|v| v.rem_euclid(d * values[0] + d + 1))),
+                    7 => (e.mul(&sum).add(&n()), v.map(|v| v * (d * values[0] + d + 1) + values[0])),
                     _ => (e.mul(&Expr::var(1)).add(&n()), v.map(|v| v * values[1] + values[0])),
                 });
                 let (e, v) = stack.last().expect("pushed");

@@ -474,6 +474,18 @@ impl Facts {
         (range.lower, range.modulus, range.upper)
     }
 
+    /// The smallest value of a dimension from `least` on that its range and residue allow, and the step to the next one; none if
+    /// the dimension depends on others, or ends before.
+    pub fn from(&self, v: Var, least: i128) -> Option<(i128, i128)> {
+        let is_tied = self.ties().iter().flatten().any(|d| Var::from(*d) == v);
+        if is_tied || self.solution(v as usize).is_some() {
+            return None;
+        }
+        let (first, step, last) = self.progression(v as usize);
+        let value = first + (least - first).max(0).checked_add(step - 1)? / step * step;
+        last.is_none_or(|last| value <= last).then_some((value, step))
+    }
+
     /// The value of a solved dimension.
     pub fn solution(&self, v: usize) -> Option<&Expr> {
         self.solved.iter().find(|(w, _)| *w as usize == v).map(|(_, e)| e)

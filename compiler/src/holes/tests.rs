@@ -173,3 +173,29 @@ fn an_empty_reduction_proves_nothing_about_elements() {
     let holes = analyse(&domain, &facts);
     assert_eq!(holes.kept.iter().map(|p| (p.axis, p.side)).collect::<Vec<_>>(), [(0, Side::Upper)]);
 }
+
+/// A cut of the result loses elements even where there are no terms, and a cut of terms loses nothing there.
+#[test]
+fn cuts_beside_an_empty_reduction() {
+    let facts = no_facts();
+    let roots = |extent, terms| {
+        [(name(), Expr::constant(extent), AxisKind::Data), (name(), Expr::constant(terms), AxisKind::Reduction)]
+    };
+    let mut lost = Domain::new(roots(3, 0));
+    lost.resize(lost.leaves[0], 0, -1, &facts, name(), Span::UNKNOWN);
+    assert!(matches!(uncovered(&lost, &facts), Search::Found(u) if u.roots == [2, 0]));
+    let mut nothing = Domain::new(roots(3, -1));
+    nothing.resize(nothing.leaves[1], -1, 0, &facts, name(), Span::UNKNOWN);
+    assert_eq!(uncovered(&nothing, &facts), Search::None);
+}
+
+/// Only the axes that a cut reaches decide about it: here they are literal, and the other size is anything.
+#[test]
+fn a_cut_is_decided_by_its_own_axes() {
+    let facts = Facts::new(&[Dim { name: "N".into(), kind: DimKind::Size }], &[]).unwrap();
+    let roots = [(name(), Expr::constant(1), AxisKind::Data), (name(), Expr::var(0), AxisKind::Data)];
+    let mut domain = Domain::new(roots);
+    domain.split_by(domain.leaves[0], 6, &facts, [name(), name()], Span::UNKNOWN);
+    domain.resize(domain.leaves[1], 1, -1, &facts, name(), Span::UNKNOWN);
+    assert_eq!(uncovered(&domain, &facts), Search::None);
+}

@@ -10,7 +10,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use tilewright_kernel::info::{DimKind, ParameterKind};
+use tilewright_kernel::info::{DimKind, ParameterKind, TensorParameter};
 use tilewright_kernel::rules::is_injective;
 use tilewright_kernel::size::{Constraint, Relation, Size, SizeOp};
 
@@ -30,6 +30,8 @@ use crate::schedule::Stage;
 const LANE_LIMIT: i128 = 64;
 /// Steps that one witness search may take.
 const SEARCH_STEPS: u64 = 40_000;
+/// Strides of an output that a search tries, where they matter.
+const LAYOUTS: i128 = 3;
 
 /// Everything a check of one stage needs.
 pub struct Check<'a> {
@@ -101,6 +103,14 @@ fn undivided(facts: &Facts, value: &Expr, extent: &Expr) -> (Expr, Expr) {
     (value, extent)
 }
 
+/// The dimension that a size is, if it is nothing else.
+fn bare_dim(size: &Size) -> Option<Var> {
+    match &size.ops[..] {
+        [SizeOp::Dim(d)] => Some(Var::from(*d)),
+        _ => None,
+    }
+}
+
 /// A value, or the end of the budget.
 fn known(value: Option<i128>, budget: &mut Budget) -> Option<i128> {
     if value.is_none() {
@@ -121,30 +131,67 @@ impl Check<'_> {
         dims.iter().enumerate().map(|(d, v)| (self.dim(d as Var), i128::from(*v))).collect()
     }
 
-    /// What the search for sizes goes by: the sum of the dimensions that no equality determines.
+    /// What the search for sizes goes by: the sum of the dimensions that nothing else determines.
     fn sum(&self, dims: impl Iterator<Item = i128>) -> i128 {
-        (0..).zip(dims).filter(|(v, _)| self.facts.solution(*v).is_none()).map(|(_, d)| d).sum()
+        let output_strides = self.output_strides();
+        let is_free = |v: usize| self.facts.solution(v).is_none() && !output_strides.contains(&(v as Var));
+        (0..).zip(dims).filter(|(v, _)| is_free(*v)).map(|(_, d)| d).sum()
     }
 
-    /// Whether no tensor that is written overlaps itself: what the launcher asks of strides.
-    fn outputs_are_injective(&self, dims: &[i64]) -> bool {
-        let values = |sizes: &[Size]| -> Option<Vec<i64>> {
-            sizes.iter().map(|s| s.eval(dims).ok().and_then(|v| i64::try_from(v).ok())).collect()
-        };
-        self.program.parameters.iter().all(|parameter| {
-            let ParameterKind::Tensor(tensor) = &parameter.kind else { return true };
-            let Some(strides) = tensor.strides.as_ref().filter(|_| tensor.role.is_written()) else { return true };
-            values(&tensor.shape).zip(values(strides)).is_some_and(|(shape, strides)| is_injective(&shape, &strides))
+    /// The tensors that are written and have strides.
+    fn strided_outputs(&self) -> impl Iterator<Item = (&TensorParameter, &[Size])> {
+        self.program.parameters.iter().filter_map(|p| match &p.kind {
+            ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some((tensor, tensor.strides.as_deref()?)),
+            _ => None,
         })
     }
 
-    /// The dimensions in the strides of tensors that are written.
-    fn strides_of_outputs(&self) -> Vec<Var> {
-        let tensors = self.program.parameters.iter().filter_map(|p| match &p.kind {
-            ParameterKind::Tensor(tensor) if tensor.role.is_written() => tensor.strides.as_ref(),
-            _ => None,
+    /// Dimensions that are nothing but the stride of a tensor that is written: sizes decide where they begin.
+    fn output_strides(&self) -> Vec<Var> {
+        let named = self.strided_outputs().flat_map(|(_, strides)| strides).filter_map(bare_dim);
+        let is_stride = |v: &Var| self.program.dims.get(*v as usize).is_some_and(|d| d.kind == DimKind::Stride);
+        named.filter(is_stride).filter(|v| self.facts.from(*v, 0).is_some()).collect()
+    }
+
+    /// These dimensions with strides of outputs as the launcher asks for them: no tensor that is written overlaps itself. From the
+    /// innermost one, each is the first that steps over what is inside; of those in `varied`, the next ones are tried too.
+    fn layouts(&self, dims: &[i64], varied: &[Var]) -> Vec<Vec<i64>> {
+        let settable = self.output_strides();
+        let value = |size: &Size, dims: &[i64]| size.eval(dims).unwrap_or(0);
+        let mut list = vec![dims.to_vec()];
+        let mut set: Vec<Var> = Vec::new();
+        for (tensor, strides) in self.strided_outputs() {
+            for at in (0..strides.len()).rev() {
+                let Some(v) = bare_dim(&strides[at]).filter(|v| settable.contains(v) && !set.contains(v)) else {
+                    continue;
+                };
+                set.push(v);
+                let mut next = Vec::new();
+                for dims in list {
+                    let inside = (at + 1..strides.len())
+                        .map(|d| value(&strides[d], &dims).saturating_mul((value(&tensor.shape[d], &dims) - 1).max(0)));
+                    let least = if value(&tensor.shape[at], &dims) > 1 { 1 + inside.sum::<i128>() } else { 0 };
+                    let Some((first, step)) = self.facts.from(v, least) else { continue };
+                    for k in 0..if varied.contains(&v) { LAYOUTS } else { 1 } {
+                        let mut dims = dims.clone();
+                        let Ok(stride) = i64::try_from(first + k * step) else { continue };
+                        dims[v as usize] = stride;
+                        next.push(dims);
+                    }
+                }
+                list = next;
+            }
+        }
+        let values = |sizes: &[Size], dims: &[i64]| -> Vec<i64> {
+            sizes.iter().map(|s| i64::try_from(value(s, dims)).unwrap_or(0)).collect()
+        };
+        list.retain(|dims| {
+            let apart = |(t, strides): (&TensorParameter, &[Size])| {
+                is_injective(&values(&t.shape, dims), &values(strides, dims))
+            };
+            self.facts.admits(dims) && self.strided_outputs().all(apart)
         });
-        tensors.flat_map(|strides| strides.iter()).flat_map(|s| Expr::from_size(s).vars()).collect()
+        list
     }
 
     /// Checks the vectorised axis of a stage against its guards and its accesses.
@@ -283,7 +330,8 @@ impl Check<'_> {
         let domain = &self.stage.domain;
         let mut relevant = holes::relevant_dims(domain, self.facts);
         relevant.extend(&question.dims);
-        relevant.extend(self.strides_of_outputs());
+        let strides = self.output_strides();
+        let (varied, sizes): (Vec<Var>, Vec<Var>) = relevant.into_iter().partition(|v| strides.contains(v));
         let predicates = self.predicates(question.in_terms);
         let guarded = |k: usize| predicates.iter().any(|p| domain.depends_on(p.axis, domain.leaves[k]));
         let is_term = |k: usize| domain.axes[domain.leaves[k]].kind == AxisKind::Reduction;
@@ -294,27 +342,33 @@ impl Check<'_> {
             .collect();
         let mut budget = Budget::new(SEARCH_STEPS);
         let complete = Cell::new(true);
-        let found = self.facts.smallest(&relevant, &mut budget, |dims, budget| {
+        let found = self.facts.smallest(&sizes, &mut budget, |dims, budget| {
             if question.before.is_some_and(|before| self.sum(dims.iter().map(|d| i128::from(*d))) >= before) {
                 budget.take(u64::MAX);
                 return None;
             }
-            if !self.outputs_are_injective(dims) {
-                return None; // the launcher refuses them
+            // Without strided outputs there is one layout; otherwise not all are tried.
+            let layouts = if strides.is_empty() { vec![dims.to_vec()] } else { self.layouts(dims, &varied) };
+            complete.set(complete.get() && strides.is_empty());
+            for dims in &layouts {
+                let Some(concrete) = Concrete::new(domain, dims) else {
+                    complete.set(false);
+                    continue;
+                };
+                let hit = concrete.visit(&varying, |point| {
+                    if !budget.take(1) {
+                        return ControlFlow::Break(None);
+                    }
+                    match test(&concrete, dims, point, budget) {
+                        Some(hit) => ControlFlow::Break(Some(hit)),
+                        None => ControlFlow::Continue(()),
+                    }
+                });
+                if let Some(hit) = hit {
+                    return hit;
+                }
             }
-            let Some(concrete) = Concrete::new(domain, dims) else {
-                complete.set(false);
-                return None;
-            };
-            concrete.visit(&varying, |point| {
-                if !budget.take(1) {
-                    return ControlFlow::Break(None);
-                }
-                match test(&concrete, dims, point, budget) {
-                    Some(hit) => ControlFlow::Break(Some(hit)),
-                    None => ControlFlow::Continue(()),
-                }
-            })?
+            None
         });
         match found {
             Search::Found(hit) => Verdict::Refuted(hit),
@@ -437,9 +491,9 @@ impl Check<'_> {
         let vars: Vec<Var> = std::iter::once(&access.offset).chain(bounds).flat_map(Expr::vars).collect();
         let mut dims: Vec<Var> = vars.iter().copied().filter(|v| (*v as usize) < self.facts.dims()).collect();
         // Strides decide alignment.
-        dims.extend(
-            (0..self.program.dims.len()).filter(|d| self.program.dims[*d].kind == DimKind::Stride).map(|d| d as Var),
-        );
+        let of_outputs = self.output_strides();
+        let strides = (0..self.program.dims.len()).filter(|d| self.program.dims[*d].kind == DimKind::Stride);
+        dims.extend(strides.map(|d| d as Var).filter(|v| !of_outputs.contains(v)));
         (vars, dims)
     }
 
@@ -481,12 +535,7 @@ impl Check<'_> {
     }
 
     /// Whether every vector starts at an offset that is a multiple of its lanes; the smallest one that does not.
-    fn misaligned_start(
-        &self,
-        vector: &Vector,
-        access: &Access,
-        before: Option<i128>,
-    ) -> Verdict<(Vec<i64>, Element)> {
+    fn misaligned_start(&self, vector: &Vector, access: &Access, before: Option<i128>) -> Verdict<(Vec<i64>, Element)> {
         let Some(lane) = self.stage.domain.leaves.iter().position(|a| *a == vector.axis) else {
             return Verdict::Undecided;
         };

@@ -100,8 +100,7 @@ impl Infer<'_> {
                 return Ok(if is_quotient { a.floor_div(b) } else { a.modulo(b) });
             }
             let range = if is_quotient {
-                let (low, high) =
-                    (self.extreme(a, false, narrowed, &fresh)?, self.extreme(a, true, narrowed, &fresh)?);
+                let (low, high) = (self.extreme(a, false, narrowed, &fresh)?, self.extreme(a, true, narrowed, &fresh)?);
                 Range { lower: low.floor_div(b), upper: high.floor_div(b).add(&Expr::constant(1)) }
             } else {
                 Range { lower: Expr::constant(0), upper: b.clone() }
@@ -292,11 +291,8 @@ impl Infer<'_> {
             return None;
         }
         // axis ≥ −rest, or axis ≤ rest
-        let bound = if coefficient > 0 {
-            Bound::Lower(rest.scale(-1))
-        } else {
-            Bound::Upper(rest.add(&Expr::constant(1)))
-        };
+        let bound =
+            if coefficient > 0 { Bound::Lower(rest.scale(-1)) } else { Bound::Upper(rest.add(&Expr::constant(1))) };
         Some((var - dims, bound))
     }
 
