@@ -8,13 +8,17 @@ use tilewright_kernel::rules::is_injective;
 /// Values of dimensions and strides by name.
 pub type Dims = BTreeMap<String, i64>;
 
-/// A size: `mul · dim + add`, or the literal `add`.
+/// A size: `⌊mul · dim · times / div⌋ + add`, or the literal `add`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
     /// Name of the dimension.
     pub dim: Option<String>,
     /// Its factor.
     pub mul: i64,
+    /// A second dimension that it is multiplied by.
+    pub times: Option<String>,
+    /// What the product is divided by.
+    pub div: i64,
     /// What is added.
     pub add: i64,
 }
@@ -22,18 +26,49 @@ pub struct Size {
 impl Size {
     /// A literal.
     pub fn literal(value: i64) -> Self {
-        Self { dim: None, mul: 0, add: value }
+        Self { dim: None, mul: 0, times: None, div: 1, add: value }
     }
 
     /// A dimension.
     pub fn named(dim: &str) -> Self {
-        Self { dim: Some(dim.to_owned()), mul: 1, add: 0 }
+        Self { dim: Some(dim.to_owned()), mul: 1, times: None, div: 1, add: 0 }
     }
 
     /// The value.
     pub fn value(&self, dims: &Dims) -> i64 {
-        let dim = self.dim.as_ref().map_or(0, |d| dims.get(d).copied().unwrap_or(1));
-        self.mul * dim + self.add
+        let of = |name: &Option<String>, none| name.as_ref().map_or(none, |d| dims.get(d).copied().unwrap_or(1));
+        (self.mul * of(&self.dim, 0) * of(&self.times, 1)).div_euclid(self.div) + self.add
+    }
+
+    /// The value, if it is a literal.
+    pub fn as_literal(&self) -> Option<i64> {
+        self.dim.is_none().then_some(self.add)
+    }
+
+    /// The names that it mentions.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.dim.iter().chain(&self.times)
+    }
+
+    /// The same as an index.
+    pub fn index(&self) -> Index {
+        let literal = |v| Box::new(Index::Literal(v));
+        let Some(dim) = &self.dim else { return Index::Literal(self.add) };
+        let mut index = Index::Dim(dim.clone());
+        if self.mul != 1 {
+            index = Index::Mul(literal(self.mul), Box::new(index));
+        }
+        if let Some(times) = &self.times {
+            index = Index::Mul(Box::new(index), Box::new(Index::Dim(times.clone())));
+        }
+        if self.div != 1 {
+            index = Index::Div(Box::new(index), literal(self.div));
+        }
+        match self.add {
+            0 => index,
+            add if add < 0 => Index::Sub(Box::new(index), literal(-add)),
+            add => Index::Add(Box::new(index), literal(add)),
+        }
     }
 }
 
@@ -143,12 +178,12 @@ pub enum Index {
     Add(Box<Index>, Box<Index>),
     /// a − b
     Sub(Box<Index>, Box<Index>),
-    /// c · a
-    Mul(i64, Box<Index>),
-    /// ⌊a / c⌋
-    Div(Box<Index>, i64),
-    /// a mod c
-    Mod(Box<Index>, i64),
+    /// a · b, of which one has no axis
+    Mul(Box<Index>, Box<Index>),
+    /// ⌊a / b⌋, b without axes
+    Div(Box<Index>, Box<Index>),
+    /// a mod b, b without axes
+    Mod(Box<Index>, Box<Index>),
     /// A value read from memory.
     Gather(Box<Value>),
 }
@@ -173,6 +208,8 @@ pub struct Bound {
     pub upper: Index,
     /// Whether the range is printed, or left to be inferred.
     pub written: bool,
+    /// Whether it is printed with its last value, `..=`.
+    pub inclusive: bool,
 }
 
 /// A state variable of a fold.
@@ -243,12 +280,23 @@ pub struct Equation {
     pub targets: Vec<String>,
     /// Its axes with their extents.
     pub axes: Vec<(String, Size)>,
+    /// First value of each axis; not 0 for some intermediates.
+    pub lower: Vec<i64>,
     /// Whether the domain is printed.
     pub domain_written: bool,
+    /// Whether it is printed with its last values, `..=`.
+    pub inclusive: bool,
     /// The right-hand side.
     pub value: Value,
     /// `inline` is printed for it.
     pub inline: bool,
+}
+
+impl Equation {
+    /// Whether an index of an axis is in its domain.
+    pub fn contains(&self, axis: usize, index: i64, dims: &Dims) -> bool {
+        (0..self.axes[axis].1.value(dims)).contains(&(index - self.lower[axis]))
+    }
 }
 
 /// An op of a schedule.
@@ -262,6 +310,8 @@ pub enum Op {
         into: bool,
         /// Factor.
         factor: i64,
+        /// A dimension that a fact fixes to it, which is printed instead.
+        named: Option<String>,
         /// Results.
         outputs: [String; 2],
     },
@@ -294,6 +344,8 @@ pub struct Kernel {
     pub threads: Option<i64>,
     /// Ops for the stage of an output.
     pub schedules: Vec<(String, Vec<Op>)>,
+    /// A warning that is silenced in front of the kernel.
+    pub allow: Option<&'static str>,
 }
 
 impl Kernel {
@@ -302,10 +354,10 @@ impl Kernel {
         let mut list: Vec<String> = Vec::new();
         for p in &self.parameters {
             for size in p.shape.iter().flatten().chain(p.strides.iter().flatten()) {
-                if let Some(d) = &size.dim
-                    && !list.contains(d)
-                {
-                    list.push(d.clone());
+                for d in size.names() {
+                    if !list.contains(d) {
+                        list.push(d.clone());
+                    }
                 }
             }
         }
@@ -322,11 +374,24 @@ impl Kernel {
         self.equations.iter().find(|e| e.targets.iter().any(|t| t == name))
     }
 
+    /// The equation of a tensor that is computed where it is read: an intermediate, or an output.
+    pub fn computed(&self, name: &str) -> Option<&Equation> {
+        let is_computed = self.parameter(name).is_none_or(|p| p.role == Role::Output);
+        self.equation(name).filter(|_| is_computed)
+    }
+
     /// Replaces a dimension by a literal everywhere.
     pub fn fix(&mut self, dim: &str, value: i64) {
         let size = |s: &mut Size| {
-            if s.dim.as_deref() == Some(dim) {
-                *s = Size::literal((s.mul * value + s.add).max(1));
+            if s.times.as_deref() == Some(dim) {
+                (s.mul, s.times) = (s.mul * value, None);
+            }
+            if s.dim.as_deref() != Some(dim) {
+                return;
+            }
+            (s.mul, s.dim) = (s.mul * value, s.times.take());
+            if s.dim.is_none() {
+                *s = Size::literal((s.mul / s.div + s.add).max(1));
             }
         };
         for p in &mut self.parameters {
@@ -369,11 +434,10 @@ impl Index {
         match self {
             Self::Dim(d) if d == dim => *self = Self::Literal(value),
             Self::Literal(_) | Self::Axis(_) | Self::Dim(_) => {}
-            Self::Add(a, b) | Self::Sub(a, b) => {
+            Self::Add(a, b) | Self::Sub(a, b) | Self::Mul(a, b) | Self::Div(a, b) | Self::Mod(a, b) => {
                 a.fix(dim, value);
                 b.fix(dim, value);
             }
-            Self::Mul(_, a) | Self::Div(a, _) | Self::Mod(a, _) => a.fix(dim, value),
             Self::Gather(v) => v.fix(dim, value),
         }
     }
@@ -449,11 +513,10 @@ impl Value {
 fn gathered<'a>(index: &'a mut Index, list: &mut Vec<&'a mut Value>) {
     match index {
         Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => {}
-        Index::Add(a, b) | Index::Sub(a, b) => {
+        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
             gathered(a, list);
             gathered(b, list);
         }
-        Index::Mul(_, a) | Index::Div(a, _) | Index::Mod(a, _) => gathered(a, list),
         Index::Gather(v) => list.push(v),
     }
 }
@@ -461,11 +524,10 @@ fn gathered<'a>(index: &'a mut Index, list: &mut Vec<&'a mut Value>) {
 fn gathered_ref<'a>(index: &'a Index, list: &mut Vec<&'a Value>) {
     match index {
         Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => {}
-        Index::Add(a, b) | Index::Sub(a, b) => {
+        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
             gathered_ref(a, list);
             gathered_ref(b, list);
         }
-        Index::Mul(_, a) | Index::Div(a, _) | Index::Mod(a, _) => gathered_ref(a, list),
         Index::Gather(v) => list.push(v),
     }
 }

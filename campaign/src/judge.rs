@@ -92,6 +92,12 @@ fn reads_inferred_domain(kernel: &Kernel) -> bool {
     kernel.equations.iter().any(|e| any(&e.value, &guarded))
 }
 
+/// Whether another equation reads what this one computes.
+fn is_read(kernel: &Kernel, equation: &crate::ast::Equation) -> bool {
+    let reads = |e: &crate::ast::Equation, t: &String| e.value.to_string().contains(&format!("{t}["));
+    equation.targets.iter().any(|t| kernel.equations.iter().any(|e| reads(e, t)))
+}
+
 /// What a counterexample says after the sizes, as the interpreter says it.
 fn claimed(case: &Case, rest: &str) -> String {
     let Case::OutOfBounds(_) = case else { return rest.to_owned() };
@@ -164,7 +170,7 @@ pub fn judge(kernel: &Kernel, error: &Error) -> Result<Verdict, Failure> {
     }
     // Of a read outside that stands in several places, the finding is about one of them; the source does not say which.
     if let Case::OutOfBounds(Access { text: Some(read), .. }) = &case {
-        let is_inlined = |e: &&crate::ast::Equation| kernel.parameter(&e.targets[0]).is_none();
+        let is_inlined = |e: &&crate::ast::Equation| kernel.computed(&e.targets[0]).is_some() && is_read(kernel, e);
         let plain = |text: &str| text.replace([' ', '(', ')'], "");
         let times = |e: &crate::ast::Equation| plain(&e.value.to_string()).matches(&plain(read)).count();
         if kernel.equations.iter().filter(is_inlined).any(|e| times(e) > 0)

@@ -21,10 +21,17 @@ impl fmt::Display for Size {
         if self.mul != 1 {
             write!(f, "{} * ", self.mul)?;
         }
+        f.write_str(dim)?;
+        if let Some(times) = &self.times {
+            write!(f, " * {times}")?;
+        }
+        if self.div != 1 {
+            write!(f, " / {}", self.div)?;
+        }
         match self.add {
-            0 => write!(f, "{dim}"),
-            add if add < 0 => write!(f, "{dim} - {}", -add),
-            add => write!(f, "{dim} + {add}"),
+            0 => Ok(()),
+            add if add < 0 => write!(f, " - {}", -add),
+            add => write!(f, " + {add}"),
         }
     }
 }
@@ -67,7 +74,7 @@ impl fmt::Display for Index {
             Self::Dim(name) | Self::Axis(name) => f.write_str(name),
             Self::Add(a, b) => write!(f, "({a} + {b})"),
             Self::Sub(a, b) => write!(f, "({a} - {b})"),
-            Self::Mul(c, a) => write!(f, "({c} * {a})"),
+            Self::Mul(a, b) => write!(f, "({a} * {b})"),
             Self::Div(a, c) => write!(f, "({a} / {c})"),
             Self::Mod(a, c) => write!(f, "({a} % {c})"),
             Self::Gather(v) => write!(f, "{v}"),
@@ -78,7 +85,11 @@ impl fmt::Display for Index {
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.axis)?;
-        if self.written { write!(f, " in {}..{}", self.lower, self.upper) } else { Ok(()) }
+        match (self.written, self.inclusive) {
+            (false, _) => Ok(()),
+            (true, false) => write!(f, " in {}..{}", self.lower, self.upper),
+            (true, true) => write!(f, " in {}..={} - 1", self.lower, self.upper),
+        }
     }
 }
 
@@ -121,8 +132,13 @@ impl fmt::Display for Equation {
             [one] => f.write_str(one)?,
             several => write!(f, "({})", Joined(several))?,
         }
-        let axes: Vec<String> = (self.axes.iter())
-            .map(|(name, size)| if self.domain_written { format!("{name} in 0..{size}") } else { name.clone() })
+        let axis = |(name, size): &(String, Size), lower: i64| {
+            let last = Size { add: size.add + lower - i64::from(self.inclusive), ..size.clone() };
+            let dots = if self.inclusive { "..=" } else { ".." };
+            format!("{name} in {lower}{dots}{last}")
+        };
+        let axes: Vec<String> = (self.axes.iter().zip(&self.lower))
+            .map(|(a, lower)| if self.domain_written { axis(a, *lower) } else { a.0.clone() })
             .collect();
         write!(f, "[{}] = {};", axes.join(", "), self.value)?;
         if self.inline { write!(f, "\n    inline {};", self.targets[0]) } else { Ok(()) }
@@ -132,7 +148,8 @@ impl fmt::Display for Equation {
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Split { input, into, factor, outputs: [a, b] } => {
+            Self::Split { input, into, factor, named, outputs: [a, b] } => {
+                let factor = named.clone().unwrap_or_else(|| factor.to_string());
                 write!(f, "split {input} {} {factor} -> {a}, {b};", if *into { "into" } else { "by" })
             }
             Self::Merge(inputs, output) => write!(f, "merge {} -> {output};", Joined(inputs)),
@@ -152,6 +169,9 @@ impl fmt::Display for Kernel {
         let is_output = |p: &&Parameter| p.role == Role::Output;
         let inputs: Vec<&Parameter> = self.parameters.iter().filter(|p| !is_output(p)).collect();
         let outputs: Vec<&Parameter> = self.parameters.iter().filter(is_output).collect();
+        if let Some(code) = self.allow {
+            writeln!(f, "#[allow({code})]")?;
+        }
         write!(f, "kernel K({})", Joined(&inputs))?;
         if !outputs.is_empty() {
             write!(f, " -> ({})", Joined(&outputs))?;

@@ -73,13 +73,17 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
         with(&|k| drop(k.facts.remove(f)));
     }
     with(&|k| k.threads = None);
+    with(&|k| k.allow = None);
+    for e in 0..kernel.equations.len() {
+        with(&|k| k.equations[e].inclusive = false);
+    }
     for p in 0..kernel.parameters.len() {
         with(&|k| k.parameters[p].strides = None);
     }
     for s in 0..kernel.schedules.len() {
         for at in 0..kernel.schedules[s].1.len() {
             with(&|k| match &mut k.schedules[s].1[at] {
-                Op::Split { factor, .. } => *factor = (*factor / 2).max(1),
+                Op::Split { factor, named, .. } => (*factor, *named) = ((*factor / 2).max(1), None),
                 Op::Resize(_, l, r, _) => (*l, *r) = (*l / 2, *r / 2),
                 Op::Reorder(axes) if axes.len() > 2 => drop(axes.remove(0)),
                 Op::Bind(axes, _) if axes.len() > 1 => drop(axes.pop()),

@@ -70,7 +70,7 @@ pub fn sample(kernel: &Kernel, rng: &mut Rng) -> Option<Dims> {
             most = (most / 2).max(1);
         }
         let shapes_fit = kernel.parameters.iter().all(|p| p.sizes(&dims).iter().all(|s| *s >= 0));
-        if kernel.admits(&dims) && shapes_fit && is_small(kernel, &dims) {
+        if kernel.admits(&dims) && shapes_fit && !kernel.overlaps(&dims) && is_small(kernel, &dims) {
             return Some(dims);
         }
     }
@@ -117,7 +117,7 @@ fn work(kernel: &Kernel, value: &Value, dims: &Dims, depth: u32) -> i64 {
     }
     let inside = value.operands().into_iter().fold(1_i64, |n, v| n.saturating_add(work(kernel, v, dims, depth - 1)));
     match &value.node {
-        Node::Read { tensor, .. } => match kernel.equation(tensor).filter(|_| kernel.parameter(tensor).is_none()) {
+        Node::Read { tensor, .. } => match kernel.computed(tensor) {
             Some(equation) => inside.saturating_add(work(kernel, &equation.value, dims, depth - 1)),
             None => inside,
         },

@@ -39,7 +39,9 @@ mod interpreter {
         let equation = Equation {
             targets: vec!["z".into()],
             axes: vec![("i".into(), Size::named("M")), ("j".into(), Size::named("N"))],
+            lower: vec![0, 0],
             domain_written: false,
+            inclusive: false,
             value: Value { ty: ElementType::F32, node: read },
             inline: false,
         };
@@ -49,6 +51,7 @@ mod interpreter {
             equations: vec![equation],
             threads: None,
             schedules: vec![("z".into(), ops)],
+            allow: None,
         }
     }
 
@@ -59,7 +62,7 @@ mod interpreter {
     fn vector(by: i64) -> Vec<Op> {
         vec![
             Op::Merge(vec!["i".into(), "j".into()], "ij".into()),
-            Op::Split { input: "ij".into(), into: false, factor: by, outputs: ["o".into(), "v".into()] },
+            Op::Split { input: "ij".into(), into: false, factor: by, named: None, outputs: ["o".into(), "v".into()] },
             Op::Vectorize("v".into()),
         ]
     }

@@ -6,9 +6,11 @@
 mod schedule;
 mod value;
 
+use std::collections::BTreeMap;
+
 use tilewright_kernel::ElementType;
 
-use crate::ast::{Equation, Fact, Index, Kernel, Node, Parameter, Role, Size, Value};
+use crate::ast::{Equation, Fact, Index, Kernel, Node, Op, Parameter, Role, Size, Value};
 use crate::rng::Rng;
 
 /// An axis in scope with its extent.
@@ -23,28 +25,52 @@ struct Context<'r> {
     fresh: usize,
     /// The dimensions.
     dims: Vec<String>,
+    /// First values of the axes of intermediates whose domains do not begin at 0, by tensor and by axis.
+    lower: BTreeMap<String, Vec<i64>>,
+    offsets: BTreeMap<String, i64>,
     /// Percentage of reads that may be out of bounds without a guard.
     careless: u32,
 }
+
+/// Names of the axes of an equation.
+const AXES: [&str; 3] = ["i", "j", "k"];
 
 /// Sizes that literals take.
 const LITERALS: [i64; 12] = [1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 32, 64];
 
 fn element(rng: &mut Rng) -> ElementType {
-    use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32};
+    use ElementType::{Bf16, Bool, E4m3, E5m2, F16, F32, F64, I8, I16, I32, I64, Tf32, U8, U16, U32, U64};
     match rng.below(100) {
-        0..55 => F32,
-        55..63 => F16,
-        63..71 => Bf16,
-        71..77 => F64,
-        77..84 => I32,
-        84..87 => I64,
-        87..90 => U8,
-        90..93 => I8,
-        93..95 => I16,
-        95..97 => U16,
-        97..98 => U32,
+        0..48 => F32,
+        48..56 => F16,
+        56..63 => Bf16,
+        63..70 => F64,
+        70..76 => I32,
+        76..79 => I64,
+        79..82 => U8,
+        82..85 => I8,
+        85..87 => I16,
+        87..89 => U16,
+        89..90 => U32,
+        90..91 => U64,
+        91..93 => E4m3,
+        93..95 => E5m2,
+        95..97 => Tf32,
         _ => Bool,
+    }
+}
+
+/// Whether a type is stored and converted, and nothing else.
+fn is_storage(ty: ElementType) -> bool {
+    matches!(ty, ElementType::Tf32 | ElementType::E4m3 | ElementType::E5m2)
+}
+
+/// A type that is computed with, not `bool`.
+fn number(rng: &mut Rng) -> ElementType {
+    match element(rng) {
+        ElementType::Bool => ElementType::F32,
+        ty if is_storage(ty) => ElementType::F32,
+        ty => ty,
     }
 }
 
@@ -84,14 +110,30 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     // The outputs decide which sizes matter.
     let rank = *rng.pick(&[1, 1, 1, 2, 2, 2, 2, 3, 0]);
     let shape: Vec<Size> = (0..rank).map(|_| size(rng, &dims)).collect();
-    let mut context = Context { rng, tensors: Vec::new(), fresh: 0, dims: dims.clone(), careless: 0 };
+    let mut context = Context {
+        rng,
+        tensors: Vec::new(),
+        fresh: 0,
+        dims: dims.clone(),
+        lower: BTreeMap::new(),
+        offsets: BTreeMap::new(),
+        careless: 0,
+    };
     if context.rng.chance(12) {
         context.careless = 25;
     }
     let mut parameters = Vec::new();
     for i in 0..1 + context.rng.below(3) {
         let mut wanted: Vec<Size> = shape.clone();
-        match context.rng.below(6) {
+        match context.rng.below(8) {
+            6 if rank == 2
+                && wanted.iter().all(|s| *s == Size { mul: 1, times: None, div: 1, add: 0, ..s.clone() }) =>
+            {
+                // Both axes in one.
+                let times = wanted[1].dim.clone();
+                wanted = vec![Size { times, ..wanted[0].clone() }];
+            }
+            7 if context.rng.chance(40) => wanted.clear(),
             0 => wanted.reverse(),
             1 if !wanted.is_empty() => drop(wanted.remove(context.rng.below(rank))),
             2 if wanted.len() < 3 => wanted.push(size(context.rng, &dims)),
@@ -112,12 +154,19 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     context.tensors.clone_from(&parameters);
     let mut equations = Vec::new();
     for name in ["t", "u"].into_iter().take(*context.rng.pick(&[0, 0, 0, 0, 0, 0, 1, 1, 2])) {
+        let shifted = context.rng.chance(25);
+        let lower: Vec<i64> = shape.iter().map(|_| if shifted { context.rng.range(-3, 3) } else { 0 }).collect();
+        for (at, first) in lower.iter().enumerate() {
+            context.offsets.insert(format!("{name}{}", AXES[at % 3]), *first);
+        }
         let equation = context.equation(&[name.to_owned()], &shape, element);
+        context.lower.insert(name.to_owned(), lower.clone());
         let ty = equation.value.ty;
         let tensor =
             Parameter { name: name.to_owned(), ty, shape: Some(shape.clone()), strides: None, role: Role::Input };
         context.tensors.push(tensor);
-        equations.push(Equation { domain_written: context.rng.chance(60), inline: context.rng.chance(70), ..equation });
+        let domain_written = context.rng.chance(if shifted { 90 } else { 60 });
+        equations.push(Equation { lower, domain_written, inline: context.rng.chance(70), ..equation });
     }
     let outputs = *context.rng.pick(&[1, 1, 1, 1, 1, 2, 3]);
     for o in 0..outputs {
@@ -128,7 +177,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
             (0..context.rng.below(3)).map(|_| size(context.rng, &dims)).collect()
         };
         if context.rng.chance(7) {
-            context.in_place(&name, &wanted, &mut parameters, &mut equations);
+            context.in_place(&name, &wanted, &mut parameters, &mut equations, &mut facts);
             continue;
         }
         let targets: Vec<String> =
@@ -141,11 +190,19 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
                 _ => equation.value.ty,
             };
             let shape = Some(wanted.clone());
-            parameters.push(Parameter { name: target.clone(), ty, shape, strides, role: Role::Output });
+            let output = Parameter { name: target.clone(), ty, shape, strides, role: Role::Output };
+            if context.rng.chance(20) {
+                context.tensors.push(output.clone());
+            }
+            parameters.push(output);
         }
         equations.push(equation);
     }
-    let mut kernel = Kernel { parameters, facts, equations, threads: None, schedules: Vec::new() };
+    if context.rng.chance(20) {
+        equations.reverse();
+    }
+    let allow = context.rng.chance(5).then(|| *context.rng.pick(&["TW0690", "TW0790", "TW0112"]));
+    let mut kernel = Kernel { parameters, facts, equations, threads: None, schedules: Vec::new(), allow };
     drop_unused(&mut kernel);
     // A dimension that no argument tells becomes a number.
     for dim in &dims {
@@ -170,15 +227,26 @@ pub(crate) fn drop_unused(kernel: &mut Kernel) {
     kernel.parameters.retain(|p| p.role != Role::Input || word(&p.name));
     let dims = kernel.dims();
     kernel.facts.retain(|f| f.dims().into_iter().all(|d| dims.iter().any(|o| o == d)));
+    let facts = kernel.facts.clone();
+    for op in kernel.schedules.iter_mut().flat_map(|(_, ops)| ops) {
+        if let Op::Split { factor, named, .. } = op
+            && named.as_ref().is_some_and(|d| !facts.contains(&Fact::Equal(d.clone(), *factor)))
+        {
+            *named = None;
+        }
+    }
 }
 
 fn size(rng: &mut Rng, dims: &[String]) -> Size {
+    let dim = Size::named(rng.pick::<String>(dims));
     match rng.below(100) {
-        0..68 => Size::named(rng.pick::<String>(dims)),
-        68..92 => Size::literal(*rng.pick(&LITERALS)),
-        92..96 => Size { mul: 2, ..Size::named(rng.pick::<String>(dims)) },
-        96..98 => Size { add: 2, ..Size::named(rng.pick::<String>(dims)) },
-        _ => Size { add: -1, ..Size::named(rng.pick::<String>(dims)) },
+        0..66 => dim,
+        66..88 => Size::literal(*rng.pick(&LITERALS)),
+        88..92 => Size { mul: 2, ..dim },
+        92..94 => Size { add: 2, ..dim },
+        94..96 => Size { add: -1, ..dim },
+        96..98 => Size { times: Some(rng.pick::<String>(dims).clone()), ..dim },
+        _ => Size { div: rng.range(2, 4), ..dim },
     }
 }
 
@@ -186,6 +254,17 @@ fn size(rng: &mut Rng, dims: &[String]) -> Size {
 fn strides(rng: &mut Rng, name: &str, shape: &[Size], facts: &mut Vec<Fact>) -> Option<Vec<Size>> {
     if shape.is_empty() || !rng.chance(20) {
         return None;
+    }
+    let literals: Option<Vec<i64>> = shape[1..].iter().map(Size::as_literal).collect();
+    if let Some(inner) = literals.filter(|_| rng.chance(40)) {
+        // Padded by a literal amount, or with a literal distance.
+        let mut pitch = *rng.pick(&[1, 1, 1, 2, 4]);
+        let mut list = vec![Size::literal(pitch)];
+        for extent in inner.iter().rev() {
+            pitch = pitch * extent + *rng.pick(&[0, 1, 4]);
+            list.insert(0, Size::literal(pitch));
+        }
+        return Some(list);
     }
     let mut list: Vec<Size> = Vec::new();
     for d in 0..shape.len() {
@@ -210,10 +289,9 @@ impl Context<'_> {
 
     /// `targets[axes] = value`, with the value's type from `pick`.
     fn equation(&mut self, targets: &[String], shape: &[Size], pick: fn(&mut Rng) -> ElementType) -> Equation {
-        let names = ["i", "j", "k"];
         let prefix = if targets[0].starts_with('z') { "" } else { &targets[0] };
         let axes: Vec<Axis> =
-            shape.iter().enumerate().map(|(d, s)| (format!("{prefix}{}", names[d % 3]), s.clone())).collect();
+            shape.iter().enumerate().map(|(d, s)| (format!("{prefix}{}", AXES[d % 3]), s.clone())).collect();
         let ty = pick(self.rng);
         let value = if targets.len() > 1 {
             self.fold(&axes, targets.len())
@@ -222,20 +300,34 @@ impl Context<'_> {
             let depth = 1 + self.rng.below(3) as u32;
             if reduce { self.reduced(ty, &axes, depth) } else { self.value(ty, &axes, depth) }
         };
-        Equation { targets: targets.to_vec(), axes, domain_written: self.rng.chance(10), value, inline: false }
+        let (domain_written, inclusive) = (self.rng.chance(10), self.rng.chance(25));
+        let lower = vec![0; axes.len()];
+        Equation { targets: targets.to_vec(), axes, lower, domain_written, inclusive, value, inline: false }
     }
 
     /// An update in place: every element from itself and other tensors.
-    fn in_place(&mut self, name: &str, shape: &[Size], parameters: &mut Vec<Parameter>, equations: &mut Vec<Equation>) {
-        let equation = self.equation(&[name.to_owned()], shape, |_| ElementType::F32);
+    fn in_place(
+        &mut self,
+        name: &str,
+        shape: &[Size],
+        parameters: &mut Vec<Parameter>,
+        equations: &mut Vec<Equation>,
+        facts: &mut Vec<Fact>,
+    ) {
+        let equation = self.equation(&[name.to_owned()], shape, number);
         let ty = equation.value.ty;
         let indices = equation.axes.iter().map(|(a, _)| Index::Axis(a.clone())).collect();
         let own = Value { ty, node: Node::Read { tensor: name.to_owned(), indices, or: None } };
-        let sum = Node::Infix("+", Box::new(own), Box::new(equation.value));
+        let sum = if ty == ElementType::Bool {
+            Node::Infix("&&", Box::new(own), Box::new(equation.value))
+        } else {
+            Node::Infix("+", Box::new(own), Box::new(equation.value))
+        };
         equations.push(Equation { value: Value { ty, node: sum }, ..equation });
         let first_output = parameters.iter().position(|p| p.role == Role::Output).unwrap_or(parameters.len());
+        let strides = strides(self.rng, name, shape, facts);
         let parameter =
-            Parameter { name: name.to_owned(), ty, shape: Some(shape.to_vec()), strides: None, role: Role::InOut };
+            Parameter { name: name.to_owned(), ty, shape: Some(shape.to_vec()), strides, role: Role::InOut };
         parameters.insert(first_output, parameter);
     }
 }

@@ -23,6 +23,8 @@ struct Builder<'r> {
     /// Product of the literal extents bound to threads, and whether an axis is bound to warps.
     threads: i64,
     warps: i64,
+    /// Dimensions that facts fix.
+    fixed: &'r [(String, i64)],
 }
 
 /// Gives every output a schedule, or most of them.
@@ -39,8 +41,15 @@ pub(super) fn attach(rng: &mut Rng, kernel: &mut Kernel) {
             continue;
         }
         let leaves = leaves(&equation, &fixed);
-        let mut builder =
-            Builder { rng, leaves, ops: Vec::new(), fresh: 100 * kernel.schedules.len(), threads: 1, warps: 0 };
+        let mut builder = Builder {
+            rng,
+            leaves,
+            ops: Vec::new(),
+            fresh: 100 * kernel.schedules.len(),
+            threads: 1,
+            warps: 0,
+            fixed: &fixed,
+        };
         builder.build();
         let here = if builder.warps > 0 { builder.warps.saturating_mul(32) } else { builder.threads };
         needed = needed.max(here);
@@ -55,10 +64,8 @@ pub(super) fn attach(rng: &mut Rng, kernel: &mut Kernel) {
 }
 
 fn leaves(equation: &Equation, fixed: &[(String, i64)]) -> Vec<Leaf> {
-    let extent = |size: &Size| match &size.dim {
-        None => Some(size.add),
-        Some(d) => fixed.iter().find(|(name, _)| name == d).map(|(_, v)| size.mul * v + size.add),
-    };
+    let dims = fixed.iter().cloned().collect();
+    let extent = |size: &Size| size.names().all(|d| fixed.iter().any(|(name, _)| name == d)).then(|| size.value(&dims));
     let mut list: Vec<Leaf> = (equation.axes.iter())
         .map(|(name, size)| Leaf { name: name.clone(), extent: extent(size), data: true, bound: false })
         .collect();
@@ -89,7 +96,8 @@ impl Builder<'_> {
         let extents = if into { [Some(factor), other] } else { [other, Some(factor)] };
         let new = |k: usize| Leaf { name: names[k].clone(), extent: extents[k], data: leaf.data, bound: false };
         self.leaves.splice(at..=at, [new(0), new(1)]);
-        self.ops.push(Op::Split { input: leaf.name, into, factor, outputs: names });
+        let named = self.fixed.iter().find(|(_, v)| *v == factor).map(|(d, _)| d.clone());
+        self.ops.push(Op::Split { input: leaf.name, into, factor, named, outputs: names });
     }
 
     fn merge(&mut self, from: usize, to: usize) {
@@ -262,7 +270,15 @@ impl Builder<'_> {
             let second = self.rng.range(2, 4);
             self.split(at - 1, second, false);
             self.threads *= second;
-            self.bind(at, "thread");
+            self.leaves[at].bound = true;
+            let name = self.leaves[at].name.clone();
+            // Several axes in one op, in the order of the loops.
+            let bind = self.ops.iter().rposition(|o| matches!(o, Op::Bind(..))).filter(|_| self.rng.chance(50));
+            let mut names = vec![name];
+            if let Some(Op::Bind(others, _)) = bind.map(|at| self.ops.remove(at)) {
+                names.extend(others);
+            }
+            self.ops.push(Op::Bind(names, "thread"));
         }
     }
 

@@ -50,19 +50,30 @@ pub fn constant(index: &Index, dims: &Dims) -> Option<i64> {
     super::reads::index(index, &BTreeMap::new(), dims)
 }
 
-/// The axes of the only outermost reduction, if its bounds mention no axis: those that a schedule may name.
+/// The axes of the only outermost reduction, if its bounds mention no axis and no condition decides whether it is evaluated:
+/// those that a schedule may name.
 pub fn reductions(value: &Value) -> Option<&[Bound]> {
     let mut found = Vec::new();
-    collect(value, &mut found);
-    let [only] = found[..] else { return None };
+    collect(value, false, &mut found);
+    let [(only, false)] = found[..] else { return None };
     let no_axis = |i: &Index| !mentions_axis(i);
     only.iter().all(|b| no_axis(&b.lower) && no_axis(&b.upper)).then_some(only)
 }
 
-fn collect<'a>(value: &'a Value, found: &mut Vec<&'a [Bound]>) {
+/// The outermost reductions, with whether they stand on one side of a condition.
+fn collect<'a>(value: &'a Value, conditional: bool, found: &mut Vec<(&'a [Bound], bool)>) {
     match &value.node {
-        Node::Reduce { axes, .. } | Node::Fold { axes, .. } => found.push(axes),
-        _ => value.operands().into_iter().for_each(|v| collect(v, found)),
+        Node::Reduce { axes, .. } | Node::Fold { axes, .. } => found.push((axes, conditional)),
+        Node::Select(condition, then, otherwise) => {
+            collect(condition, conditional, found);
+            collect(then, true, found);
+            collect(otherwise, true, found);
+        }
+        Node::Infix("&&" | "||", first, second) => {
+            collect(first, conditional, found);
+            collect(second, true, found);
+        }
+        _ => value.operands().into_iter().for_each(|v| collect(v, conditional, found)),
     }
 }
 
@@ -70,8 +81,9 @@ fn mentions_axis(index: &Index) -> bool {
     match index {
         Index::Axis(_) | Index::Gather(_) => true,
         Index::Literal(_) | Index::Dim(_) => false,
-        Index::Add(a, b) | Index::Sub(a, b) => mentions_axis(a) || mentions_axis(b),
-        Index::Mul(_, a) | Index::Div(a, _) | Index::Mod(a, _) => mentions_axis(a),
+        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
+            mentions_axis(a) || mentions_axis(b)
+        }
     }
 }
 
@@ -144,7 +156,7 @@ impl Domain {
 
     fn apply(&mut self, op: &Op) -> Option<()> {
         match op {
-            Op::Split { input, into, factor, outputs: [outer, inner] } => {
+            Op::Split { input, into, factor, outputs: [outer, inner], .. } => {
                 let at = self.leaf(input)?;
                 let input = self.leaves[at];
                 let Axis { extent, data, .. } = self.axes[input];

@@ -18,6 +18,22 @@ pub struct Read<'a> {
     pub indices: Vec<Option<i64>>,
     /// Whether it says what is outside.
     pub guarded: bool,
+    /// Whether neighbouring elements may do without it: it stands on one side of a condition, or in an intermediate that is read
+    /// with `or`.
+    pub conditional: bool,
+}
+
+/// The same reads, all of them conditional.
+fn visit_conditional(
+    kernel: &Kernel,
+    value: &Value,
+    scope: &Scope,
+    dims: &Dims,
+    f: &mut dyn FnMut(&Read<'_>) -> bool,
+) -> bool {
+    visit(kernel, value, scope, dims, &mut |read: &Read<'_>| {
+        f(&Read { indices: read.indices.clone(), conditional: true, ..*read })
+    })
 }
 
 /// The value of an index; none if memory decides it.
@@ -29,9 +45,9 @@ pub fn index(index_of: &Index, scope: &Scope, dims: &Dims) -> Option<i64> {
         Index::Axis(a) => *scope.get(a)?,
         Index::Add(a, b) => of(a)? + of(b)?,
         Index::Sub(a, b) => of(a)? - of(b)?,
-        Index::Mul(c, a) => c * of(a)?,
-        Index::Div(a, c) => of(a)?.div_euclid(*c),
-        Index::Mod(a, c) => of(a)?.rem_euclid(*c),
+        Index::Mul(a, b) => of(a)? * of(b)?,
+        Index::Div(a, b) => of(a)?.checked_div_euclid(of(b)?)?,
+        Index::Mod(a, b) => of(a)?.checked_rem_euclid(of(b)?)?,
         Index::Gather(_) => return None,
     })
 }
@@ -78,21 +94,26 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
                 }
             }
             let at: Vec<Option<i64>> = indices.iter().map(|i| index(i, scope, dims)).collect();
-            if let Some(equation) = kernel.equation(tensor).filter(|_| kernel.parameter(tensor).is_none()) {
+            if let Some(equation) = kernel.computed(tensor) {
                 let inner: Option<Scope> =
                     equation.axes.iter().zip(&at).map(|((a, _), v)| Some((a.clone(), (*v)?))).collect();
-                let outside =
-                    equation.axes.iter().zip(&at).any(|((_, s), v)| v.is_none_or(|v| v < 0 || v >= s.value(dims)));
-                if outside && equation.domain_written && !f(&Read { value, tensor, indices: at, guarded: or.is_some() })
+                let outside = (0..).zip(&at).any(|(axis, v)| v.is_none_or(|v| !equation.contains(axis, v, dims)));
+                // The domain of an output is its shape.
+                let is_known = equation.domain_written || kernel.parameter(tensor).is_some();
+                if outside
+                    && is_known
+                    && !f(&Read { value, tensor, indices: at, guarded: or.is_some(), conditional: false })
                 {
                     return false;
                 }
                 return match inner {
-                    Some(inner) if !(outside && or.is_some()) => visit(kernel, &equation.value, &inner, dims, f),
+                    Some(_) if outside && or.is_some() => true,
+                    Some(inner) if or.is_some() => visit_conditional(kernel, &equation.value, &inner, dims, f),
+                    Some(inner) => visit(kernel, &equation.value, &inner, dims, f),
                     _ => true,
                 };
             }
-            f(&Read { value, tensor, indices: at, guarded: or.is_some() })
+            f(&Read { value, tensor, indices: at, guarded: or.is_some(), conditional: false })
         }
         Node::Select(c, a, b) => {
             let sides: &[&Value] = match decided(c, scope, dims) {
@@ -100,12 +121,12 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
                 Some(false) => &[b],
                 None => &[a, b],
             };
-            visit(kernel, c, scope, dims, f) && sides.iter().all(|v| visit(kernel, v, scope, dims, f))
+            visit(kernel, c, scope, dims, f) && sides.iter().all(|v| visit_conditional(kernel, v, scope, dims, f))
         }
         // The right side is evaluated where the left one does not decide.
         Node::Infix(op @ ("&&" | "||"), a, b) => {
             let decides = decided(a, scope, dims).is_some_and(|a| a == (*op == "||"));
-            visit(kernel, a, scope, dims, f) && (decides || visit(kernel, b, scope, dims, f))
+            visit(kernel, a, scope, dims, f) && (decides || visit_conditional(kernel, b, scope, dims, f))
         }
         Node::Reduce { axes, .. } | Node::Fold { axes, .. } => {
             let body: Vec<&Value> = value.operands();

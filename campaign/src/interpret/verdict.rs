@@ -167,7 +167,7 @@ fn elements(
     };
     let mut list = Vec::new();
     visit(kernel, &equation.value, &scope, dims, &mut |read| {
-        if access.is(read) && !read.guarded {
+        if access.is(read) && !read.guarded && !read.conditional {
             list.push(element(&read.indices));
         }
         true
@@ -257,12 +257,15 @@ fn uncovered(domain: &Domain, wanted: &dyn Fn(&Witness) -> bool) -> Option<Witne
     seen.iter().enumerate().filter(|(_, s)| !**s).map(|(at, _)| text(at)).find(|w| wanted(w))
 }
 
-/// The extents of a parameter, or of an intermediate's domain.
-fn sizes(kernel: &Kernel, tensor: &str, dims: &Dims) -> Vec<i64> {
+/// Whether indices are outside a parameter, or an intermediate's domain; those that memory decides are not.
+fn is_outside(kernel: &Kernel, tensor: &str, indices: &[Option<i64>], dims: &Dims) -> bool {
     match (kernel.parameter(tensor), kernel.equation(tensor)) {
-        (Some(parameter), _) => parameter.sizes(dims),
-        (None, Some(equation)) => equation.axes.iter().map(|(_, s)| s.value(dims)).collect(),
-        (None, None) => Vec::new(),
+        (Some(parameter), _) => {
+            let sizes = parameter.sizes(dims);
+            indices.iter().zip(&sizes).any(|(i, s)| i.is_some_and(|i| i < 0 || i >= *s))
+        }
+        (None, Some(equation)) => (0..).zip(indices).any(|(a, i)| i.is_some_and(|i| !equation.contains(a, i, dims))),
+        (None, None) => false,
     }
 }
 
@@ -289,8 +292,7 @@ fn out_of_bounds(
             let point: Vec<String> = equation.axes.iter().map(|(a, _)| scope[a].to_string()).collect();
             visit(kernel, &equation.value, &scope, dims, &mut |read| {
                 left = left.saturating_sub(1);
-                let sizes = sizes(kernel, read.tensor, dims);
-                let outside = read.indices.iter().zip(&sizes).any(|(i, s)| i.is_some_and(|i| i < 0 || i >= *s));
+                let outside = is_outside(kernel, read.tensor, &read.indices, dims);
                 if access.is(read) && !read.guarded && outside {
                     let index = |i: &Option<i64>| i.map_or("?".to_owned(), |i| i.to_string());
                     let indices: Vec<String> = read.indices.iter().map(index).collect();

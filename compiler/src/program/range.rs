@@ -10,7 +10,7 @@
 //! An intermediate's range is *simple* or it must be written: the smallest lower and the largest upper bound among its
 //! readers must be comparable by their difference and the facts on single sizes. Reads with `or` demand nothing. Where
 //! readers say nothing, because they take their own range from this tensor (`sum(|j| e[i, j])`), the axis takes the size
-//! of what it indexes bare in its own equation.
+//! of what it indexes bare in its own equation, with `or` only if it does so nowhere else.
 //!
 //! For an equation that is inlined the range matters to nobody but reductions that infer theirs from it, and reads with `or`:
 //! it is *observed* then, conditions do not narrow it, and it is the same whatever facts are known. Where it is not observed
@@ -57,6 +57,8 @@ struct BareUse {
     source: Source,
     dimension: usize,
     span: Span,
+    /// Whether the read says what is outside.
+    guarded: bool,
 }
 
 struct Infer<'a> {
@@ -124,27 +126,25 @@ impl Infer<'_> {
         }
         for site in &self.sites.reads {
             let Value::Read { source, indices, or } = self.nodes.values[site.value as usize] else { continue };
-            if or.is_some() {
-                if let Source::Equation { equation, .. } = source {
+            let guarded = or.is_some();
+            if let Source::Equation { equation, .. } = source {
+                if guarded {
                     for &axis in &self.sites.axes[usize::from(equation)] {
                         self.observed[axis as usize] = true;
                     }
+                } else {
+                    self.readers[usize::from(equation)].push(*site);
                 }
-                continue;
-            }
-            if let Source::Equation { equation, .. } = source {
-                self.readers[usize::from(equation)].push(*site);
             }
             for (dimension, &index) in self.nodes.index_lists[indices.range()].iter().enumerate() {
-                if let Index::Axis(axis) = self.nodes.indices[index as usize] {
-                    let span = self.nodes.value_span(site.value);
-                    self.bare[axis as usize].push(BareUse { source, dimension, span });
-                    let is_inferred = !self.given[axis as usize] && self.owner[axis as usize].is_none();
-                    if let Source::Equation { equation, .. } = source
-                        && let Some(&of) = self.sites.axes[usize::from(equation)].get(dimension)
-                    {
-                        self.observed[of as usize] |= is_inferred;
-                    }
+                let Index::Axis(axis) = self.nodes.indices[index as usize] else { continue };
+                let span = self.nodes.value_span(site.value);
+                self.bare[axis as usize].push(BareUse { source, dimension, span, guarded });
+                let is_inferred = !self.given[axis as usize] && self.owner[axis as usize].is_none();
+                if let Source::Equation { equation, .. } = source
+                    && let Some(&of) = self.sites.axes[usize::from(equation)].get(dimension)
+                {
+                    self.observed[of as usize] |= is_inferred;
                 }
             }
         }
@@ -198,7 +198,7 @@ impl Infer<'_> {
             if self.states[axis] == State::Unknown {
                 let reason = match self.owner[axis] {
                     Some(_) => RangeReason::Intermediate,
-                    None if self.bare[axis].is_empty() => RangeReason::NeverBare,
+                    None if self.bare[axis].iter().all(|u| u.guarded) => RangeReason::NeverBare,
                     None => RangeReason::Circular,
                 };
                 self.unknown(axis, reason);
@@ -246,7 +246,7 @@ impl Infer<'_> {
     }
 
     fn reduction_axis(&mut self, axis: usize) -> bool {
-        let uses = self.bare[axis].clone();
+        let uses: Vec<BareUse> = self.bare[axis].iter().filter(|u| !u.guarded).copied().collect();
         let extents: Vec<(State, bool)> = uses.iter().map(|u| self.extent(u.source, u.dimension)).collect();
         let any_given = extents.iter().any(|(_, given)| *given);
         if !any_given && extents.iter().any(|(state, _)| *state == State::Unknown) {
@@ -375,7 +375,9 @@ impl Infer<'_> {
             if self.states[axis] != State::Unknown || self.owner[axis].is_none() {
                 continue;
             }
-            let extents: Vec<(Span, State)> = (self.bare[axis].iter())
+            // Reads with `or` may go further: they tell only if no other read does.
+            let told = self.bare[axis].iter().any(|u| !u.guarded);
+            let extents: Vec<(Span, State)> = (self.bare[axis].iter().filter(|u| !u.guarded || !told))
                 .map(|u| (u.span, self.extent(u.source, u.dimension).0))
                 .filter(|(_, state)| *state != State::Unknown)
                 .collect();

@@ -262,8 +262,13 @@ impl Context<'_> {
 
     fn logical(&mut self, a: &ast::Expr, op: ast::BinaryOp, b: &ast::Expr, span: Span) -> Option<ValueId> {
         let left = self.condition(a, op.as_str());
-        // Both sides are evaluated: one does not guard what the other reads.
+        // The right side is evaluated only where the left one does not decide.
+        let outer = self.guard;
+        if let Some(left) = left {
+            self.enter(left, op == ast::BinaryOp::And);
+        }
         let right = self.condition(b, op.as_str());
+        self.guard = outer;
         let node = if op == ast::BinaryOp::And { Binary::And } else { Binary::Or };
         Some(self.nodes.value(Value::Binary(node, left?, right?), ElementType::Bool, span))
     }

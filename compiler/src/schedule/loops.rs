@@ -1,8 +1,8 @@
 //! The sequential loops of one thread: what their order must satisfy.
 //!
 //! A loop over the result inside a loop over the terms of its reduction needs one accumulator for each of its iterations, all
-//! of them registers: its extent is known, and their number small. `ordered` terms are taken in ascending order: the reduction
-//! axes must still be nested so that their leaves count up through them.
+//! of them registers: its extent is known, and their number small. `ordered` terms and the steps of a `fold` without `merge` are
+//! taken in ascending order: the reduction axes must still be nested so that their leaves count up through them.
 
 use tilewright_kernel::algorithm::{Order, Value};
 
@@ -46,7 +46,12 @@ pub fn check_loops(program: &Program, facts: &Facts, stage: &Stage, diags: &mut 
             }
         }
     }
-    if let Value::Reduce { order: Order::Ordered, .. } = program.algorithm.values[reduction as usize] {
+    let (is_ordered, is_fold) = match program.algorithm.values[reduction as usize] {
+        Value::Reduce { order, .. } => (order == Order::Ordered, false),
+        Value::Fold { states, .. } => (program.algorithm.folds[states.range()].iter().any(|s| s.merge.is_none()), true),
+        _ => (false, false),
+    };
+    if is_ordered {
         let terms: Vec<AxisId> = sequence.iter().copied().filter(|a| !is_data(a)).collect();
         if let Some(Descent { outer, inner, order }) = descent(stage, &terms) {
             diags.report(ReorderedTerms {
@@ -54,6 +59,7 @@ pub fn check_loops(program: &Program, facts: &Facts, stage: &Stage, diags: &mut 
                 inner: domain.axes[inner].name.clone(),
                 span: domain.axes[inner].span,
                 reduction: program.value_spans[reduction as usize],
+                is_fold,
                 order: order.map(|list| list.iter().map(|a| domain.axes[*a].name.clone()).collect()),
             });
         }
