@@ -430,6 +430,16 @@ impl Kernel {
 }
 
 impl Index {
+    fn mentions(&self, dim: &str) -> bool {
+        match self {
+            Self::Dim(d) => d == dim,
+            Self::Literal(_) | Self::Axis(_) | Self::Gather(_) => false,
+            Self::Add(a, b) | Self::Sub(a, b) | Self::Mul(a, b) | Self::Div(a, b) | Self::Mod(a, b) => {
+                a.mentions(dim) || b.mentions(dim)
+            }
+        }
+    }
+
     fn fix(&mut self, dim: &str, value: i64) {
         match self {
             Self::Dim(d) if d == dim => *self = Self::Literal(value),
@@ -454,6 +464,8 @@ impl Value {
             Node::Read { indices, .. } => indices.iter_mut().for_each(|i| i.fix(dim, value)),
             Node::Reduce { axes, .. } | Node::Fold { axes, .. } => {
                 for bound in axes {
+                    // A size that becomes a literal is at least 1, a range may be empty.
+                    bound.written |= bound.upper.mentions(dim);
                     bound.lower.fix(dim, value);
                     bound.upper.fix(dim, value);
                 }

@@ -331,7 +331,12 @@ impl Context<'_> {
             Node::CompareIndex(op, self.shift(axis), other)
         } else {
             let ty = super::number(self.rng);
-            Node::Infix(op, boxed(self.value(ty, axes, depth)), boxed(self.value(ty, axes, depth)))
+            let (mut left, right) = (self.value(ty, axes, depth), self.value(ty, axes, depth));
+            // Not two literals: that is decided without looking at anything.
+            if matches!((&left.node, &right.node), (Node::Literal(_), Node::Literal(_))) && !self.dims.is_empty() {
+                left.node = Node::FromIndex(Index::Dim(self.rng.pick(&self.dims).clone()));
+            }
+            Node::Infix(op, boxed(left), boxed(right))
         };
         Value { ty: ElementType::Bool, node }
     }

@@ -18,7 +18,7 @@ use crate::extent::{Atom, Budget, Expr, Facts, Search, Verdict};
 use crate::program::Program;
 
 /// Steps of the search for a witness of one obligation.
-const SEARCH: u64 = 20_000;
+const SEARCH: u64 = 60_000;
 
 /// Obligations that get them; later ones, of which messages are rarely shown, get fewer.
 const SEARCHES: usize = 6;

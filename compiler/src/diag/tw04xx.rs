@@ -137,26 +137,29 @@ impl IntoDiagnostic for VectorWidth {
     }
 }
 
-/// TW0404: the elements written along a vectorised axis are not neighbours.
+/// TW0404: the elements accessed along a vectorised axis are not neighbours.
 #[derive(Clone, Debug)]
 pub struct ScatteredVector {
     /// The vectorised axis.
     pub axis: String,
-    /// The output.
+    /// The tensor.
     pub tensor: String,
     /// Distance of neighbouring lanes in elements, if it is the same everywhere.
     pub step: Option<String>,
     /// Sizes, and two neighbouring lanes that are not neighbours in memory.
     pub witness: Option<(Assignment, [Element; 2])>,
-    /// The left-hand side.
+    /// The left-hand side, or the read.
     pub access: Span,
+    /// Whether it is the left-hand side.
+    pub is_write: bool,
     /// The `vectorize` op.
     pub span: Span,
 }
 
 impl IntoDiagnostic for ScatteredVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, tensor, step, witness, access, span } = self;
+        let Self { axis, tensor, step, witness, access, is_write, span } = self;
+        let accessed = if is_write { "the elements written" } else { "the elements read" };
         let title = match step {
             _ if witness.is_none() => {
                 format!("could not prove that neighbours along `{axis}` are neighbours in `{tensor}`")
@@ -166,7 +169,7 @@ impl IntoDiagnostic for ScatteredVector {
             }
             None => format!("cannot vectorise `{axis}`: neighbours along it are not neighbours in `{tensor}`"),
         };
-        let mut diagnostic = Diagnostic::new(Code::TW0404, span, title).label(access, "the elements written");
+        let mut diagnostic = Diagnostic::new(Code::TW0404, span, title).label(access, accessed);
         if let Some((dims, lanes)) = witness {
             diagnostic = diagnostic.counterexample(one_vector(&tensor, &dims, &lanes));
         }

@@ -29,7 +29,7 @@ use crate::schedule::Stage;
 /// Most lanes of a vectorised axis: four accesses of 16 one-byte elements, or sixteen of 4 words.
 const LANE_LIMIT: i128 = 64;
 /// Steps that one witness search may take.
-const SEARCH_STEPS: u64 = 40_000;
+const SEARCH_STEPS: u64 = 100_000;
 /// Strides of an output that a search tries, where they matter.
 const LAYOUTS: i128 = 3;
 
@@ -158,7 +158,8 @@ impl Check<'_> {
     fn layouts(&self, dims: &[i64], varied: &[Var]) -> Vec<Vec<i64>> {
         let settable = self.output_strides();
         let value = |size: &Size, dims: &[i64]| size.eval(dims).unwrap_or(0);
-        let mut list = vec![dims.to_vec()];
+        // With how many steps its strides are away from the first ones.
+        let mut list = vec![(0, dims.to_vec())];
         let mut set: Vec<Var> = Vec::new();
         for (tensor, strides) in self.strided_outputs() {
             for at in (0..strides.len()).rev() {
@@ -167,7 +168,7 @@ impl Check<'_> {
                 };
                 set.push(v);
                 let mut next = Vec::new();
-                for dims in list {
+                for (far, dims) in list {
                     let inside = (at + 1..strides.len())
                         .map(|d| value(&strides[d], &dims).saturating_mul((value(&tensor.shape[d], &dims) - 1).max(0)));
                     let least = if value(&tensor.shape[at], &dims) > 1 { 1 + inside.sum::<i128>() } else { 0 };
@@ -176,7 +177,7 @@ impl Check<'_> {
                         let mut dims = dims.clone();
                         let Ok(stride) = i64::try_from(first + k * step) else { continue };
                         dims[v as usize] = stride;
-                        next.push(dims);
+                        next.push((far + k, dims));
                     }
                 }
                 list = next;
@@ -185,13 +186,14 @@ impl Check<'_> {
         let values = |sizes: &[Size], dims: &[i64]| -> Vec<i64> {
             sizes.iter().map(|s| i64::try_from(value(s, dims)).unwrap_or(0)).collect()
         };
-        list.retain(|dims| {
+        list.sort_by_key(|(far, _)| *far);
+        list.retain(|(_, dims)| {
             let apart = |(t, strides): (&TensorParameter, &[Size])| {
                 is_injective(&values(&t.shape, dims), &values(strides, dims))
             };
             self.facts.admits(dims) && self.strided_outputs().all(apart)
         });
-        list
+        list.into_iter().map(|(_, dims)| dims).collect()
     }
 
     /// Checks the vectorised axis of a stage against its guards and its accesses.
@@ -335,10 +337,9 @@ impl Check<'_> {
         let predicates = self.predicates(question.in_terms);
         let guarded = |k: usize| predicates.iter().any(|p| domain.depends_on(p.axis, domain.leaves[k]));
         let is_term = |k: usize| domain.axes[domain.leaves[k]].kind == AxisKind::Reduction;
-        // All terms vary, though only some matter: where there is none, nothing is asked.
         let varying: Vec<usize> = (0..domain.leaves.len())
             .filter(|k| Some(*k) != fixed)
-            .filter(|k| if is_term(*k) { question.in_terms } else { guarded(*k) || (question.leaf)(*k) })
+            .filter(|k| (question.in_terms || !is_term(*k)) && (guarded(*k) || (question.leaf)(*k)))
             .collect();
         let mut budget = Budget::new(SEARCH_STEPS);
         let complete = Cell::new(true);
@@ -355,6 +356,11 @@ impl Check<'_> {
                     complete.set(false);
                     continue;
                 };
+                // Where there are no terms nothing is asked of them.
+                let no_terms = |k: usize| is_term(k) && concrete.extents[domain.leaves[k]] == 0;
+                if question.in_terms && (0..domain.leaves.len()).any(no_terms) {
+                    continue;
+                }
                 let hit = concrete.visit(&varying, |point| {
                     if !budget.take(1) {
                         return ControlFlow::Break(None);
@@ -418,6 +424,7 @@ impl Check<'_> {
                 step,
                 witness,
                 access: access_span,
+                is_write: access.is_write,
                 span,
             }));
         }

@@ -125,7 +125,8 @@ fn interval_binary(op: Binary, format: Format, a: Interval, b: Interval, widen: 
         Binary::Sub => sum(format, a, Interval { lo: -b.hi, hi: -b.lo, nan: b.nan }, widen),
         Binary::Mul => {
             let nan = a.has_zero() && b.has_infinity() || b.has_zero() && a.has_infinity();
-            corners(a, b, |x, y| rounding(format, x * y, || x as f32 * y as f32, widen)).or_nan(nan)
+            let zero = nan && annihilates(a, b);
+            corners(a, b, |x, y| rounding(format, x * y, || x as f32 * y as f32, widen)).or_zero(zero).or_nan(nan)
         }
         Binary::Div if b.has_zero() && !(b.lo == 0.0 && b.single().is_some()) => {
             Interval::between(f64::NEG_INFINITY, f64::INFINITY)
@@ -133,7 +134,9 @@ fn interval_binary(op: Binary, format: Format, a: Interval, b: Interval, widen: 
         }
         Binary::Div => {
             let nan = a.has_zero() && b.has_zero() || a.has_infinity() && b.has_infinity();
-            corners(a, b, |x, y| rounding(format, x / y, || x as f32 / y as f32, widen)).or_nan(nan)
+            // A number over infinity, where all corners are ∞ / ∞.
+            let zero = nan && a.has_number() && b.has_infinity();
+            corners(a, b, |x, y| rounding(format, x / y, || x as f32 / y as f32, widen)).or_zero(zero).or_nan(nan)
         }
         Binary::Rem | Binary::And | Binary::Or | Binary::Xor => return None,
     };
@@ -161,6 +164,11 @@ fn sum(format: Format, a: Interval, b: Interval, widen: bool) -> Interval {
     let hi = if high.is_empty() { f64::NEG_INFINITY } else { high.hi };
     let opposite = |x: Interval, y: Interval| x.hi == f64::INFINITY && y.lo == f64::NEG_INFINITY;
     Interval { lo, hi, nan: opposite(a, b) || opposite(b, a) }
+}
+
+/// Whether 0 is a product of a finite number and 0. At the corners it may only be seen as 0 · ∞.
+fn annihilates(a: Interval, b: Interval) -> bool {
+    a.has_zero() && b.has_number() || b.has_zero() && a.has_number()
 }
 
 /// The hull of the results at the four corners; a corner that is NaN adds nothing to the numbers.
@@ -238,7 +246,12 @@ pub(super) fn fma(element: ElementType, a: &Column, b: &Column, c: &Column, wide
             corners(a, b, |x, y| Interval::exact(x * y)).has_infinity()
         };
         let nan = a.nan || b.nan || c.nan || product_nan || product_infinite && c.has_infinity();
-        if product_infinite && c.has_infinity() { Interval::ALL } else { at(c.lo).hull(at(c.hi)).or_nan(nan) }
+        if product_infinite && c.has_infinity() {
+            return Interval::ALL;
+        }
+        let sums = at(c.lo).hull(at(c.hi)).or_nan(nan);
+        // 0 + c
+        if product_nan && annihilates(a, b) { sums.hull(Interval::between(c.lo, c.hi)) } else { sums }
     };
     let each = (0..points).map(|i| one(a.interval(i), b.interval(i), c.interval(i)));
     Ok(Column::from_intervals(each.collect()))

@@ -56,6 +56,16 @@ impl Interval {
         Self { lo: less(self.lo, other.lo), hi: greater(self.hi, other.hi), nan: self.nan || other.nan }
     }
 
+    /// With zeros of both signs added, if `zero`.
+    pub(super) fn or_zero(self, zero: bool) -> Self {
+        if zero { self.hull(Self::between(-0.0, 0.0)) } else { self }
+    }
+
+    /// Whether it holds a finite number.
+    pub(super) fn has_number(self) -> bool {
+        self.lo < f64::INFINITY && self.hi > f64::NEG_INFINITY && !self.is_empty()
+    }
+
     /// With `nan` added.
     pub(super) fn or_nan(self, nan: bool) -> Self {
         Self { nan: self.nan || nan, ..self }

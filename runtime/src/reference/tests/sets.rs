@@ -161,7 +161,16 @@ fn operations_on_sets_hold_the_results_of_their_members() {
     for round in 0..20_000 {
         let (format, element) = FORMATS[round % 4];
         let set = |random: &mut Random| {
-            let (x, y, nan) = (random.float(format, true), random.float(format, true), random.below(8) == 0);
+            let (mut x, mut y, nan) = (random.float(format, true), random.float(format, true), random.below(8) == 0);
+            match random.below(12) {
+                0 => (x, y) = (0.0, -0.0),
+                1 => {
+                    // Everything, and a number in it.
+                    let member = random.float(format, false);
+                    return (Interval::between(f64::NEG_INFINITY, f64::INFINITY).or_nan(nan), member);
+                }
+                _ => {}
+            }
             let set = Interval::exact(x).hull(Interval::exact(y)).or_nan(nan);
             let member = match random.below(3) {
                 0 => x,
