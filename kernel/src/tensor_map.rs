@@ -238,23 +238,61 @@ pub enum Fault {
     /// The address is not a multiple of 16.
     Address(u64),
     /// A size is 0 or beyond 2³².
-    Size { dimension: usize, size: u64 },
+    Size {
+        /// Which one.
+        dimension: usize,
+        /// Elements along it.
+        size: u64,
+    },
     /// The innermost stride is not the size of an element.
-    InnerStride { stride: u64, element: u32 },
+    InnerStride {
+        /// Bytes.
+        stride: u64,
+        /// Bytes of an element.
+        element: u32,
+    },
     /// A stride is not a multiple of 16 bytes.
-    StrideGranule { dimension: usize, stride: u64 },
+    StrideGranule {
+        /// Which one.
+        dimension: usize,
+        /// Bytes.
+        stride: u64,
+    },
     /// A stride is 2⁴⁰ bytes or more.
-    StrideLimit { dimension: usize, stride: u64 },
+    StrideLimit {
+        /// Which one.
+        dimension: usize,
+        /// Bytes.
+        stride: u64,
+    },
     /// A box is 0 or beyond 256.
-    Box { dimension: usize, box_size: u32 },
+    Box {
+        /// Which one.
+        dimension: usize,
+        /// Elements that the box spans.
+        box_size: u32,
+    },
     /// The innermost box is not a multiple of 16 bytes.
-    InnerBoxGranule { bytes: u32 },
+    InnerBoxGranule {
+        /// Length of the box in bytes.
+        bytes: u32,
+    },
     /// The innermost box is longer than the span of the swizzle.
-    InnerBoxSpan { bytes: u32, span: u32 },
+    InnerBoxSpan {
+        /// Length of the box in bytes.
+        bytes: u32,
+        /// Span of the swizzle in bytes.
+        span: u32,
+    },
     /// A tile does not fit into shared memory.
     TileBytes(u64),
     /// An element stride is 0 or beyond 8.
-    ElementStride { dimension: usize, element_stride: u32 },
+    ElementStride {
+        /// Which one.
+        dimension: usize,
+        /// The stride, in elements.
+        element_stride: u32,
+    },
     /// The innermost element stride is not 1: the hardware ignores it.
     InnerElementStride(u32),
     /// Only floats can be filled with NaN.
