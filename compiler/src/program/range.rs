@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | with a written range | that one |
 //! | of an equation for an output | the output's shape |
-//! | of a reduction | the size of each dimension that the bare axis indexes; all must agree |
+//! | of a reduction | the size of each dimension that the bare axis indexes; all must agree; reads with `or` count if there are no others |
 //! | of an intermediate | the union of what its readers demand, where conditions around a read narrow the ranges of its axes, unless it is observed |
 //!
 //! An intermediate's range is *simple* or it must be written: the smallest lower and the largest upper bound among its
@@ -198,7 +198,7 @@ impl Infer<'_> {
             if self.states[axis] == State::Unknown {
                 let reason = match self.owner[axis] {
                     Some(_) => RangeReason::Intermediate,
-                    None if self.bare[axis].iter().all(|u| u.guarded) => RangeReason::NeverBare,
+                    None if self.bare[axis].is_empty() => RangeReason::NeverBare,
                     None => RangeReason::Circular,
                 };
                 self.unknown(axis, reason);
@@ -245,8 +245,14 @@ impl Infer<'_> {
         }
     }
 
+    /// The places that tell the range of an axis. Reads with `or` may go further: they tell only if no other read does.
+    fn telling(&self, axis: usize) -> Vec<BareUse> {
+        let told = self.bare[axis].iter().any(|u| !u.guarded);
+        self.bare[axis].iter().filter(|u| !u.guarded || !told).copied().collect()
+    }
+
     fn reduction_axis(&mut self, axis: usize) -> bool {
-        let uses: Vec<BareUse> = self.bare[axis].iter().filter(|u| !u.guarded).copied().collect();
+        let uses = self.telling(axis);
         let extents: Vec<(State, bool)> = uses.iter().map(|u| self.extent(u.source, u.dimension)).collect();
         let any_given = extents.iter().any(|(_, given)| *given);
         if !any_given && extents.iter().any(|(state, _)| *state == State::Unknown) {
@@ -375,9 +381,7 @@ impl Infer<'_> {
             if self.states[axis] != State::Unknown || self.owner[axis].is_none() {
                 continue;
             }
-            // Reads with `or` may go further: they tell only if no other read does.
-            let told = self.bare[axis].iter().any(|u| !u.guarded);
-            let extents: Vec<(Span, State)> = (self.bare[axis].iter().filter(|u| !u.guarded || !told))
+            let extents: Vec<(Span, State)> = (self.telling(axis).iter())
                 .map(|u| (u.span, self.extent(u.source, u.dimension).0))
                 .filter(|(_, state)| *state != State::Unknown)
                 .collect();
