@@ -256,6 +256,9 @@ impl Check<'_> {
             }
         };
         let open = self.holes.kept.iter().find(|p| !uniform(self.facts, p))?;
+        if self.is_never_cut(vector) {
+            return None;
+        }
         let (witness, predicate) = match self.cut_vector(vector) {
             Verdict::Proved => return None,
             Verdict::Refuted((dims, leaves, inside, predicate)) => {
@@ -283,6 +286,41 @@ impl Check<'_> {
             witness,
             fact,
         }))
+    }
+
+    /// Whether the predicates that tell lanes apart hold for all lanes or for none, where literals decide that: then every point
+    /// of the loops concerned is visited, whatever the other sizes are.
+    fn is_never_cut(&self, vector: &Vector) -> bool {
+        let domain = &self.stage.domain;
+        let predicates: Vec<Predicate> =
+            self.predicates(!vector.is_data).into_iter().filter(|p| domain.depends_on(p.axis, vector.axis)).collect();
+        let Some(lane) = domain.leaves.iter().position(|a| *a == vector.axis) else { return false };
+        let reached = |k: &usize| predicates.iter().any(|p| domain.depends_on(p.axis, domain.leaves[*k]));
+        let leaves: Vec<usize> = (0..domain.leaves.len()).filter(|k| *k != lane && reached(k)).collect();
+        let is_concerned = |axis: &AxisId| leaves.iter().any(|k| domain.depends_on(*axis, domain.leaves[*k]));
+        let is_literal =
+            |axis: AxisId| self.facts.normal(&domain.axes[axis].extent).as_constant().is_some_and(|e| e > 0);
+        if !(0..domain.axes.len()).filter(is_concerned).all(is_literal) {
+            return false;
+        }
+        let (mut budget, mut visited) = (Budget::new(SEARCH_STEPS), false);
+        let any = self.facts.smallest(&[], &mut Budget::new(SEARCH_STEPS), |dims, _| Some(dims.to_vec()));
+        let Search::Found(dims) = any else { return false };
+        let Some(concrete) = Concrete::new(domain, &dims) else { return false };
+        let cut = concrete.visit(&leaves, |point| {
+            visited = true;
+            if !budget.take(1 + vector.lanes as u64 / 4) {
+                return ControlFlow::Break(());
+            }
+            let mut point = point.to_vec();
+            let mut inside = 0;
+            for v in 0..vector.lanes {
+                point[lane] = v;
+                inside += i128::from(self.inside(&concrete, &point, &predicates));
+            }
+            if inside == 0 || inside == vector.lanes { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        visited && cut.is_none()
     }
 
     /// Whether every vector has all lanes inside or none; the smallest one that does not.
