@@ -88,11 +88,11 @@ impl Warp {
         match address.base {
             None | Some(Slot::Pred(_)) => [offset; LANES],
             Some(Slot::Narrow(s)) => {
-                let row = &self.narrow[s as usize];
+                let row = &self.narrow[s];
                 row!(i => u64::from(row[i]).wrapping_add(offset))
             }
             Some(Slot::Wide(s)) => {
-                let row = &self.wide[s as usize];
+                let row = &self.wide[s];
                 row!(i => row[i].wrapping_add(offset))
             }
         }

@@ -17,7 +17,7 @@ impl Warp {
         members: u32,
         run: Mask,
     ) -> Result<Flow, Halt> {
-        let masks = self.narrow[members as usize];
+        let masks = self.narrow[members];
         let first = run.trailing_zeros() as usize;
         let need = masks[first];
         // The usual case: one mask that names the lanes that are here.
@@ -80,7 +80,7 @@ impl Warp {
                     Vote::All(d) => self.set_pred(d, flag(trues == group), group),
                     Vote::Any(d) => self.set_pred(d, flag(trues != 0), group),
                     Vote::Uni(d) => self.set_pred(d, flag(trues == group || trues == 0), group),
-                    Vote::Ballot(d) => blend(&mut self.narrow[d as usize], &[trues; LANES], group),
+                    Vote::Ballot(d) => blend(&mut self.narrow[d], &[trues; LANES], group),
                 }
             }
             Collective::MatchAny { d, a } => {
@@ -96,14 +96,14 @@ impl Warp {
                 let value = self.get(a, group.trailing_zeros() as usize);
                 let all = lanes(group).all(|lane| self.get(a, lane) == value);
                 if let Some(d) = d {
-                    blend(&mut self.narrow[d as usize], &[if all { group } else { 0 }; LANES], group);
+                    blend(&mut self.narrow[d], &[if all { group } else { 0 }; LANES], group);
                 }
                 if let Some(p) = p {
                     self.set_pred(p, flag(all), group);
                 }
             }
             Collective::Redux { op, d, a } => {
-                let row = self.narrow[a as usize];
+                let row = self.narrow[a];
                 let values = lanes(group).map(|lane| row[lane]);
                 let result = values.reduce(|x, y| match op {
                     Redux::Add => x.wrapping_add(y),
@@ -115,12 +115,12 @@ impl Warp {
                     Redux::Or => x | y,
                     Redux::Xor => x ^ y,
                 });
-                blend(&mut self.narrow[d as usize], &[result.unwrap_or(0); LANES], group);
+                blend(&mut self.narrow[d], &[result.unwrap_or(0); LANES], group);
             }
             Collective::Elect { d, p } => {
                 let leader = group.trailing_zeros();
                 if let Some(d) = d {
-                    blend(&mut self.narrow[d as usize], &[leader; LANES], group);
+                    blend(&mut self.narrow[d], &[leader; LANES], group);
                 }
                 self.set_pred(p, 1 << leader, group);
             }
@@ -138,7 +138,7 @@ impl Warp {
         (a, b, c): (u32, u32, u32),
         group: Mask,
     ) -> Result<(), Halt> {
-        let (values, amounts, controls) = (self.narrow[a as usize], self.narrow[b as usize], self.narrow[c as usize]);
+        let (values, amounts, controls) = (self.narrow[a], self.narrow[b], self.narrow[c]);
         let mut out: Row = [0; LANES];
         let mut in_range: Mask = 0;
         for lane in lanes(group) {
@@ -172,7 +172,7 @@ impl Warp {
             }
             out[lane] = values[from];
         }
-        blend(&mut self.narrow[d as usize], &out, group);
+        blend(&mut self.narrow[d], &out, group);
         if let Some(p) = p {
             self.set_pred(p, in_range, group);
         }
@@ -189,7 +189,7 @@ impl Warp {
             env.report(Kind::BarrierMisuse, pc, Facts { lane, detail, fatal: true, ..Facts::default() });
             Err(Halt)
         };
-        let ids = self.narrow[barrier.id as usize];
+        let ids = self.narrow[barrier.id];
         let id = ids[lane as usize];
         if !agree(&ids, run) {
             return misuse(env, "lanes name different barriers".to_owned());
@@ -201,7 +201,7 @@ impl Warp {
         let expected = match barrier.threads {
             None => everyone,
             Some(slot) => {
-                let counts = self.narrow[slot as usize];
+                let counts = self.narrow[slot];
                 let count = counts[lane as usize];
                 if !agree(&counts, run) {
                     return misuse(env, "lanes name different thread counts".to_owned());

@@ -220,10 +220,10 @@ impl Warp {
 
     /// Copies a row to or from 32 consecutive words, when that is all a request does: its register.
     #[inline(always)]
-    pub(super) fn one_row(env: &Env<'_>, access: &Access, run: Mask) -> Option<usize> {
+    pub(super) fn one_row(env: &Env<'_>, access: &Access, run: Mask) -> Option<u32> {
         match env.cx.kernel.data[access.data as usize] {
             Some(Slot::Narrow(slot)) if access.bytes == 4 && access.count == 1 && run == Mask::MAX => {
-                Some(slot as usize)
+                Some(slot)
             }
             _ => None,
         }

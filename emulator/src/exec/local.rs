@@ -89,8 +89,8 @@ impl Warp {
             let value = get(words, 0, first + n * usize::from(shape.bytes), shape.bytes);
             let value = extend(value, shape.bytes, access.signed, slot);
             match slot {
-                Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s as usize], &[value as u32; LANES], run),
-                Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s as usize], &[value; LANES], run),
+                Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s], &[value as u32; LANES], run),
+                Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s], &[value; LANES], run),
                 Slot::Pred(_) => {}
             }
         }

@@ -24,7 +24,7 @@ pub(crate) use global::report_cross;
 
 use crate::decode::Kernel;
 use crate::decode::op::{BarrierKind, Inst, Op, PredRef, Slot};
-use crate::lanes::{LANES, Mask, Row, Wide, lanes, mask, row};
+use crate::lanes::{LANES, Mask, Row, Rows, Wide, lanes, mask, row};
 use crate::report::Kind;
 use crate::sync::Wake;
 use env::{Env, Facts, Halt};
@@ -59,9 +59,11 @@ pub(crate) struct Fragment {
 /// Registers and fragments of a warp.
 #[derive(Debug, Default)]
 pub(crate) struct Warp {
-    pub narrow: Vec<Row>,
-    pub wide: Vec<Wide>,
+    pub narrow: Rows<u32>,
+    pub wide: Rows<u64>,
     pub preds: Vec<Mask>,
+    /// What the row had that an instruction for some of the lanes replaces.
+    kept: (Row, Wide),
     /// Lanes that have written each tracked register.
     pub written: Vec<Mask>,
     /// The carry of `add.cc`.
@@ -131,14 +133,14 @@ impl Warp {
         self.carry = 0;
         let fresh = !std::mem::replace(&mut self.used, true);
         if fresh {
-            self.narrow = vec![[0; LANES]; kernel.narrow];
-            self.wide = vec![[0; LANES]; kernel.wide];
+            self.narrow = Rows::new(kernel.narrow);
+            self.wide = Rows::new(kernel.wide);
             self.preds = vec![0; kernel.preds];
             for (slot, value) in &kernel.constants {
                 match slot {
                     Slot::Pred(s) => self.preds[*s as usize] = if *value != 0 { Mask::MAX } else { 0 },
-                    Slot::Narrow(s) => self.narrow[*s as usize] = [*value as u32; LANES],
-                    Slot::Wide(s) => self.wide[*s as usize] = [*value; LANES],
+                    Slot::Narrow(s) => self.narrow[*s] = [*value as u32; LANES],
+                    Slot::Wide(s) => self.wide[*s] = [*value; LANES],
                 }
             }
             for (slot, offset, bytes, signed) in &kernel.param_slots {
@@ -152,8 +154,8 @@ impl Warp {
         for register in &kernel.tracked {
             match register.slot {
                 Slot::Pred(s) => self.preds[s as usize] = 0,
-                Slot::Narrow(s) => self.narrow[s as usize] = [crate::memory::device::POISON & register.ones; LANES],
-                Slot::Wide(s) => self.wide[s as usize] = [u64::MAX; LANES],
+                Slot::Narrow(s) => self.narrow[s] = [crate::memory::device::POISON & register.ones; LANES],
+                Slot::Wide(s) => self.wide[s] = [u64::MAX; LANES],
             }
         }
         let words = kernel.local_bytes.div_ceil(4) as usize;
@@ -166,7 +168,7 @@ impl Warp {
             // Most special registers are the same in every CTA, and warps are used again with the same number.
             if fresh || Env::depends_on_cta(*special) {
                 let value = |lane| env.special(*special, warp, lane);
-                let row = &mut self.narrow[*slot as usize];
+                let row = &mut self.narrow[*slot];
                 if Env::depends_on_cta(*special) {
                     *row = [value(0); LANES];
                 } else {
@@ -215,7 +217,7 @@ impl Warp {
         match barrier.kind {
             BarrierKind::Sync | BarrierKind::Arrive => {}
             BarrierKind::Popc(d, _) => {
-                crate::lanes::blend(&mut self.narrow[d as usize], &[wake.count; LANES], wake.mask)
+                crate::lanes::blend(&mut self.narrow[d], &[wake.count; LANES], wake.mask)
             }
             BarrierKind::All(d, _) => self.set_pred(d, if wake.all { Mask::MAX } else { 0 }, wake.mask),
             BarrierKind::Any(d, _) => self.set_pred(d, if wake.count > 0 { Mask::MAX } else { 0 }, wake.mask),
@@ -459,7 +461,7 @@ impl Warp {
                 return Ok(Flow::Split(target, run));
             }
             Op::BranchTable { index, first, count } => {
-                let which = self.narrow[index as usize];
+                let which = self.narrow[index];
                 if let Some(lane) = lanes(run).find(|lane| which[*lane] >= count) {
                     let detail = format!("branch table index {} of {count} targets", which[lane]);
                     env.report(Kind::Trap, pc, Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() });
@@ -549,7 +551,7 @@ impl Warp {
             }
             Op::Pack { d, parts, count, bits } => self.pack(env.cx.kernel, d, (parts, count, bits), run),
             Op::Unpack { a, parts, count, bits } => self.unpack(env.cx.kernel, a, (parts, count, bits), run),
-            Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d as usize], &[run; LANES], run),
+            Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d], &[run; LANES], run),
             _ => self.alu::<FMA>(&inst.op, run, env.cx.options.perturb),
         }
         Ok(Flow::Next)
@@ -585,8 +587,8 @@ impl Warp {
     fn row(&self, slot: Slot) -> Wide {
         match slot {
             Slot::Pred(s) => row!(lane => u64::from(self.preds[s as usize] >> lane & 1)),
-            Slot::Narrow(s) => row!(lane => u64::from(self.narrow[s as usize][lane])),
-            Slot::Wide(s) => self.wide[s as usize],
+            Slot::Narrow(s) => row!(lane => u64::from(self.narrow[s][lane])),
+            Slot::Wide(s) => self.wide[s],
         }
     }
 
@@ -594,8 +596,8 @@ impl Warp {
     fn set_row(&mut self, slot: Slot, row: &Wide, mask: Mask) {
         match slot {
             Slot::Pred(s) => self.set_pred(s, mask!(lane => row[lane] & 1 == 1), mask),
-            Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s as usize], &row!(lane => row[lane] as u32), mask),
-            Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s as usize], row, mask),
+            Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s], &row!(lane => row[lane] as u32), mask),
+            Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s], row, mask),
         }
     }
 
@@ -627,8 +629,8 @@ impl Warp {
     pub fn get(&self, slot: Slot, lane: usize) -> u64 {
         match slot {
             Slot::Pred(s) => u64::from(self.preds[s as usize] >> lane & 1),
-            Slot::Narrow(s) => u64::from(self.narrow[s as usize][lane]),
-            Slot::Wide(s) => self.wide[s as usize][lane],
+            Slot::Narrow(s) => u64::from(self.narrow[s][lane]),
+            Slot::Wide(s) => self.wide[s][lane],
         }
     }
 
@@ -637,8 +639,8 @@ impl Warp {
     pub fn put(&mut self, slot: Slot, lane: usize, value: u64) {
         match slot {
             Slot::Pred(s) => self.set_pred(s, ((value & 1) as u32) << lane, 1 << lane),
-            Slot::Narrow(s) => self.narrow[s as usize][lane] = value as u32,
-            Slot::Wide(s) => self.wide[s as usize][lane] = value,
+            Slot::Narrow(s) => self.narrow[s][lane] = value as u32,
+            Slot::Wide(s) => self.wide[s][lane] = value,
         }
     }
 }

@@ -449,6 +449,41 @@ pub enum Op {
     Yield,
 }
 
+impl Op {
+    /// The row that a register instruction computes for all lanes, whichever take part. The others write lane by lane, or predicates.
+    pub fn row(&self) -> Option<Slot> {
+        match *self {
+            Op::Mov { d, .. }
+            | Op::Int1 { d, .. }
+            | Op::Int2 { d, .. }
+            | Op::CountWide { d, .. }
+            | Op::Mad { d, .. }
+            | Op::MulWide16 { d, .. }
+            | Op::Lop3 { d, .. }
+            | Op::Float1 { d, .. }
+            | Op::Float2 { d, .. }
+            | Op::Fma { d, .. }
+            | Op::Approx { d, .. }
+            | Op::Set { d, .. }
+            | Op::Selp { d, .. } => Some(Slot::Narrow(d)),
+            Op::MovWide { d, .. }
+            | Op::Int1Wide { d, .. }
+            | Op::Int2Wide { d, .. }
+            | Op::ShiftWide { d, .. }
+            | Op::MadLoWide { d, .. }
+            | Op::MulWide { d, .. }
+            | Op::Float1Wide { d, .. }
+            | Op::Float2Wide { d, .. }
+            | Op::FmaWide { d, .. }
+            | Op::SelpWide { d, .. } => Some(Slot::Wide(d)),
+            Op::Lane { f: LaneFn::DivApprox { .. }, d, .. } => Some(d),
+            Op::CvtFast { cvt: FastCvt::ZeroExtend | FastCvt::SignExtend, d, .. } => Some(Slot::Wide(d)),
+            Op::CvtFast { d, .. } => Some(Slot::Narrow(d)),
+            _ => None,
+        }
+    }
+}
+
 /// One decoded instruction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Inst {
