@@ -187,6 +187,17 @@ fn forward(kernel: &mut Kernel) {
     }
 }
 
+/// Instructions that do nothing are stepped over where control falls through them. They still count as executed: what counts is where
+/// straight code begins and ends.
+pub(super) fn step_over(kernel: &mut Kernel) {
+    let mut ahead = 1;
+    for inst in kernel.code.iter_mut().rev() {
+        inst.step = ahead;
+        let idle = inst.guard.is_none() && inst.op == Op::Nop;
+        ahead = if idle { ahead + 1 } else { 1 };
+    }
+}
+
 /// Gives slots whose lives do not overlap the same number.
 pub(super) fn pack(kernel: &mut Kernel) {
     // Calls read and write registers of other functions.

@@ -3,7 +3,7 @@
 use super::Warp;
 use crate::decode::op::{Comparison, FastCvt, LaneFn, Op, Slot};
 use crate::lanes::int::{self, Int2, Width};
-use crate::lanes::{Mask, Row, Wide, blend, each, float, lanes, mask, row};
+use crate::lanes::{BITS, Mask, Row, Wide, blend, choose, each, float, lanes, mask, row};
 use crate::num::approx;
 use crate::num::cvt::{Cvt, cvt};
 use crate::num::float as scalar;
@@ -88,6 +88,19 @@ impl Warp {
             } if perturb.is_none() && mode.is_nearest() => {
                 float::div_approx(mode, full, narrow, [d, a, b]);
             }
+            Op::Lane {
+                f,
+                d: Slot::Narrow(d),
+                a: Slot::Narrow(a),
+                b: Slot::Narrow(b),
+                c: Slot::Narrow(c),
+                e: Slot::Narrow(e),
+            } if f.has_row() => match f {
+                LaneFn::Bfe { signed, .. } => int::bfe_row(signed, narrow, [d, a, b, c]),
+                LaneFn::Bfi { .. } => int::bfi_row(narrow, [d, a, b, c, e]),
+                LaneFn::Shf { left, wrap } => int::shf_row(left, wrap, narrow, [d, a, b, c]),
+                _ => int::prmt_row(narrow, [d, a, b, c]),
+            },
             Op::Lane { f, d, a, b, c, e } => self.each_lane(f, mask, [d, a, b, c, e], perturb),
             Op::Float1 { op, mode, packed, d, a } => float::row1(op, mode, packed, narrow, [d, a]),
             Op::Float2 { op, mode, packed, d, a, b } => float::row2(op, mode, packed, narrow, [d, a, b]),
@@ -129,7 +142,7 @@ impl Warp {
             Op::Set { test, yes, d, a, b, combine } => {
                 let result = self.compare(test, a, b);
                 let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
-                each!(self.narrow[d], i => if result >> i & 1 == 1 { yes } else { 0 });
+                each!(self.narrow[d], i => if result & BITS[i] != 0 { yes } else { 0 });
             }
             Op::Testp { class, ty, d, a } => {
                 let result = lanes(mask).filter(|lane| scalar::test_class(class, ty, self.get(a, *lane)));
@@ -139,12 +152,12 @@ impl Warp {
             Op::Selp { d, a, b, c } => {
                 let chosen = self.pred(c);
                 let (a, b) = (self.n(a), self.n(b));
-                each!(self.narrow[d], i => if chosen >> i & 1 == 1 { a[i] } else { b[i] });
+                each!(self.narrow[d], i => choose(chosen & BITS[i] != 0, a[i], b[i]));
             }
             Op::SelpWide { d, a, b, c } => {
                 let chosen = self.pred(c);
                 let (a, b) = (self.w(a), self.w(b));
-                each!(self.wide[d], i => if chosen >> i & 1 == 1 { a[i] } else { b[i] });
+                each!(self.wide[d], i => choose(chosen & BITS[i] != 0, a[i], b[i]));
             }
             Op::PredLogic { op, d, a, b } => self.set_pred(d, op.apply(self.pred(a), self.pred(b)), mask),
             Op::Cvta { to, space, d, a } => {
@@ -346,8 +359,10 @@ fn lane_fn(f: LaneFn, [a, b, c, e]: [u64; 4], perturb: Option<u64>) -> u64 {
             int2(Int2::Add, width, c, difference)
         }
         LaneFn::Prmt(mode) => u64::from(int::prmt(mode, x, y, z)),
-        LaneFn::Bfe { signed, bits } => int::bfe(bits, signed, a, y, z),
-        LaneFn::Bfi { bits } => int::bfi(bits, a, b, z, e as u32),
+        LaneFn::Bfe { signed, bits: 32 } => u64::from(int::bfe32(signed, x, y, z)),
+        LaneFn::Bfe { signed, .. } => int::bfe64(signed, a, y, z),
+        LaneFn::Bfi { bits: 32 } => u64::from(int::bfi32(x, y, z, e as u32)),
+        LaneFn::Bfi { .. } => int::bfi64(a, b, z, e as u32),
         LaneFn::Shf { left, wrap } => u64::from(int::shf(left, wrap, x, y, z)),
         LaneFn::Dp4a { a, b } => u64::from(int::dp4a(a, b, x, y, z)),
         LaneFn::Dp2a { a, b, high } => u64::from(int::dp2a(a, b, high, x, y, z)),

@@ -2,7 +2,8 @@
 
 use super::access::{Shape, Touch, not_shared, space_of, window};
 use super::env::{Env, Facts, Halt};
-use super::{Flow, Warp};
+use super::Warp;
+use super::fragments::Flow;
 use crate::decode::op::{MbarrierFn, MbarrierOp, Slot, Space, Strength};
 use crate::lanes::{Mask, lanes};
 use crate::mbarrier::{Arrival, Misuse};

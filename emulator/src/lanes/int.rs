@@ -1,7 +1,7 @@
 //! Integer, logic and shift instructions (PTX manual 9.7.1, 9.7.2, 9.7.8), as the meaning for one lane and as rows.
 //! A 16-bit value lives zero-extended in 32 bits.
 
-use super::{LANES, Mask, Row, Rows, Wide};
+use super::{LANES, Mask, Row, Rows, Wide, choose};
 
 /// Width of an integer instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -400,6 +400,23 @@ pub enum Prmt {
     Rc16,
 }
 
+/// `prmt` without a mode in every lane.
+#[inline(always)]
+pub fn prmt_row(rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    each!(rows[d], i => {
+        let (x, y, control) = (a[i], b[i], c[i]);
+        let byte = |n: u32| {
+            let chosen = control >> (4 * n);
+            let word = choose(chosen & 4 == 0, x, y);
+            let value = word >> (8 * (chosen & 3)) & 0xff;
+            let sign = if value & 0x80 == 0 { 0 } else { 0xff };
+            (if chosen & 8 == 0 { value } else { sign }) << (8 * n)
+        };
+        byte(0) | byte(1) | byte(2) | byte(3)
+    });
+}
+
 /// `prmt` of one lane.
 pub fn prmt(mode: Prmt, a: u32, b: u32, control: u32) -> u32 {
     let bytes = (u64::from(b) << 32 | u64::from(a)).to_le_bytes();
@@ -423,36 +440,74 @@ pub fn prmt(mode: Prmt, a: u32, b: u32, control: u32) -> u32 {
     u32::from_le_bytes(result)
 }
 
-/// `bfe`: `length` bits from `position`, zero- or sign-extended (PTX manual 9.7.1.19). `bits` is 32 or 64.
-pub fn bfe(bits: u32, signed: bool, a: u64, position: u32, length: u32) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
-    let bit = |at: u32| if at < bits { a >> at & 1 } else { 0 };
-    let top = (position + length).saturating_sub(1).min(bits - 1);
-    let sign = if !signed || length == 0 { 0 } else { bit(top) };
-    let mut result = 0;
-    for at in 0..bits {
-        let value = if at < length && position + at < bits { bit(position + at) } else { sign };
-        result |= value << at;
+macro_rules! fields {
+    ($bfe:ident, $bfi:ident, $u:ty, $s:ty) => {
+        /// `bfe`: `length` bits from `position`, zero- or sign-extended (PTX manual 9.7.1.19).
+        #[inline(always)]
+        pub fn $bfe(signed: bool, a: $u, position: u32, length: u32) -> $u {
+            let (position, length) = (position & 0xff, length & 0xff);
+            let top = <$u>::BITS - 1;
+            // Of a field that lies beyond the top, the sign is left.
+            let first = position.min(top);
+            let width = length.min(top + 1 - first).max(1);
+            let high = a << (top + 1 - first - width);
+            let unused = top + 1 - width;
+            let field = if signed { (high as $s >> unused) as $u } else { high >> unused };
+            let beyond = if signed { (a as $s >> top) as $u } else { 0 };
+            let field = if position > top { beyond } else { field };
+            if length == 0 { 0 } else { field }
+        }
+
+        /// `bfi`: `length` bits of `a` put into `b` at `position` (PTX manual 9.7.1.20).
+        #[inline(always)]
+        pub fn $bfi(a: $u, b: $u, position: u32, length: u32) -> $u {
+            let (position, length) = (position & 0xff, length & 0xff);
+            let top = <$u>::BITS - 1;
+            let first = position.min(top);
+            let width = length.min(top + 1 - first).max(1);
+            let ones = <$u>::MAX >> (top + 1 - width);
+            let result = (b & !(ones << first)) | ((a & ones) << first);
+            if position > top || length == 0 { b } else { result }
+        }
+    };
+}
+fields!(bfe32, bfi32, u32, i32);
+fields!(bfe64, bfi64, u64, i64);
+
+/// [`bfe32`] in every lane.
+#[inline(always)]
+pub fn bfe_row(signed: bool, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    if signed {
+        each!(rows[d], i => bfe32(true, a[i], b[i], c[i]));
+    } else {
+        each!(rows[d], i => bfe32(false, a[i], b[i], c[i]));
     }
-    result
 }
 
-/// `bfi`: `length` bits of `a` put into `b` at `position` (PTX manual 9.7.1.20).
-pub fn bfi(bits: u32, a: u64, b: u64, position: u32, length: u32) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
-    if position >= bits {
-        return b;
-    }
-    let width = length.min(bits - position);
-    let ones = if width == 64 { u64::MAX } else { (1u64 << width) - 1 };
-    (b & !(ones << position)) | ((a & ones) << position)
+/// [`bfi32`] in every lane.
+#[inline(always)]
+pub fn bfi_row(rows: &mut Rows<u32>, [d, a, b, c, e]: [u32; 5]) {
+    let (a, b, c, e) = (&rows[a], &rows[b], &rows[c], &rows[e]);
+    each!(rows[d], i => bfi32(a[i], b[i], c[i], e[i]));
 }
 
 /// `shf`: the 64 bits `b a` shifted, upper half for left, lower half for right (PTX manual 9.7.8.3).
+#[inline(always)]
 pub fn shf(left: bool, wrap: bool, a: u32, b: u32, amount: u32) -> u32 {
     let n = if wrap { amount & 31 } else { amount.min(32) };
-    let pair = u64::from(b) << 32 | u64::from(a);
-    if left { (pair << n >> 32) as u32 } else { (pair >> n) as u32 }
+    // To the left by n is to the right by 32 − n.
+    let n = if left { 32 - n } else { n };
+    let low = if n < 32 { a >> (n & 31) } else { 0 };
+    let high = if n > 0 { b << (32u32.wrapping_sub(n) & 31) } else { 0 };
+    low | high
+}
+
+/// [`shf`] in every lane.
+#[inline(always)]
+pub fn shf_row(left: bool, wrap: bool, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    each!(rows[d], i => shf(left, wrap, a[i], b[i], c[i]));
 }
 
 /// `dp4a`: four byte products added to `c`.

@@ -30,7 +30,7 @@ macro_rules! mask {
     ($lane:ident => $test:expr) => {{
         let mut mask: $crate::lanes::Mask = 0;
         for $lane in 0..$crate::lanes::LANES {
-            mask |= u32::from($test) << $lane;
+            mask |= if $test { $crate::lanes::BITS[$lane] } else { 0 };
         }
         mask
     }};
@@ -80,6 +80,17 @@ impl<T> IndexMut<u32> for Rows<T> {
     }
 }
 
+/// The bit of each lane in a mask.
+pub const BITS: Row = {
+    let mut bits = [1; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] <<= lane;
+        lane += 1;
+    }
+    bits
+};
+
 /// Keeps the compiler from joining the last stores of several arms of a `match` behind it, which would split their vectors. Costs nothing.
 #[inline(always)]
 pub fn apart() {
@@ -97,6 +108,12 @@ pub fn lanes(mask: Mask) -> impl Iterator<Item = usize> {
     })
 }
 
+/// One of two values that are both there. (Of two places in memory the compiler might choose one to read, which has no vector code.)
+#[inline(always)]
+pub fn choose<T: Copy>(first: bool, a: T, b: T) -> T {
+    if first { a } else { b }
+}
+
 /// Copies the lanes of `mask`.
 #[inline(always)]
 pub fn blend<T: Copy>(to: &mut [T; LANES], from: &[T; LANES], mask: Mask) {
@@ -105,7 +122,7 @@ pub fn blend<T: Copy>(to: &mut [T; LANES], from: &[T; LANES], mask: Mask) {
         return apart();
     }
     for lane in 0..LANES {
-        to[lane] = if mask >> lane & 1 == 1 { from[lane] } else { to[lane] };
+        to[lane] = choose(mask & BITS[lane] != 0, from[lane], to[lane]);
     }
 }
 

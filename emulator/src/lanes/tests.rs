@@ -330,7 +330,11 @@ fn bit_fields() {
                         let sign = if !signed || len == 0 { 0 } else { bit(a, (pos + len - 1).min(bits - 1)) };
                         let expected = (0..bits)
                             .fold(0, |d, i| d | (if i < len && pos + i < bits { bit(a, pos + i) } else { sign }) << i);
-                        assert_eq!(int::bfe(bits, signed, a, position, length), expected);
+                        let ours = match bits {
+                            32 => u64::from(int::bfe32(signed, a as u32, position, length)),
+                            _ => int::bfe64(signed, a, position, length),
+                        };
+                        assert_eq!(ours, expected, "{a:#x} {position} {length}");
                     }
                     let b = a.rotate_left(13) & (u64::MAX >> (64 - bits));
                     let mut expected = b;
@@ -339,9 +343,47 @@ fn bit_fields() {
                             expected = (expected & !(1 << (pos + i))) | bit(a, i) << (pos + i);
                         }
                     }
-                    assert_eq!(int::bfi(bits, a, b, position, length), expected, "{a:#x} {b:#x} {position} {length}");
+                    let ours = match bits {
+                        32 => u64::from(int::bfi32(a as u32, b as u32, position, length)),
+                        _ => int::bfi64(a, b, position, length),
+                    };
+                    assert_eq!(ours, expected, "{a:#x} {b:#x} {position} {length}");
                 }
             }
+        }
+    }
+}
+
+/// Rows of instructions that have a meaning for one lane, on random operands.
+#[test]
+fn rows_of_bit_fields_and_permutations() {
+    let mut bits = Bits(31);
+    // Small numbers as often as large ones.
+    let mut row = || -> Row { std::array::from_fn(|_| (bits.next() as u32) >> [0, 24, 27][(bits.next() % 3) as usize]) };
+    for _ in 0..400 {
+        let operands = [row(), row(), row(), row()];
+        let lane = |n: usize, i: usize| operands[n][i];
+        let check = |name: &str, out: Row, meaning: &dyn Fn(u32, u32, u32, u32) -> u32| {
+            for i in 0..LANES {
+                let [a, b, c, e] = [lane(0, i), lane(1, i), lane(2, i), lane(3, i)];
+                assert_eq!(out[i], meaning(a, b, c, e), "{name} {a:#x} {b:#x} {c:#x} {e:#x}");
+            }
+        };
+        for signed in [false, true] {
+            let out = over(&operands, |rows, d| int::bfe_row(signed, rows, [d, 1, 2, 3]));
+            check("bfe", out, &|a, b, c, _| int::bfe32(signed, a, b, c));
+        }
+        let out = over(&operands, |rows, d| int::bfi_row(rows, [d, 1, 2, 3, 4]));
+        check("bfi", out, &int::bfi32);
+        let out = over(&operands, |rows, d| int::prmt_row(rows, [d, 1, 2, 3]));
+        check("prmt", out, &|a, b, c, _| int::prmt(int::Prmt::Default, a, b, c));
+        for (left, wrap) in [(false, false), (false, true), (true, false), (true, true)] {
+            let out = over(&operands, |rows, d| int::shf_row(left, wrap, rows, [d, 1, 2, 3]));
+            check("shf", out, &|a, b, c, _| {
+                let pair = u64::from(b) << 32 | u64::from(a);
+                let n = if wrap { c & 31 } else { c.min(32) };
+                if left { (pair << n >> 32) as u32 } else { (pair >> n) as u32 }
+            });
         }
     }
 }

@@ -476,7 +476,7 @@ impl Op {
             | Op::Float2Wide { d, .. }
             | Op::FmaWide { d, .. }
             | Op::SelpWide { d, .. } => Some(Slot::Wide(d)),
-            Op::Lane { f: LaneFn::DivApprox { .. }, d, .. } => Some(d),
+            Op::Lane { d, .. } => Some(d),
             Op::CvtFast { cvt: FastCvt::ZeroExtend | FastCvt::SignExtend, d, .. } => Some(Slot::Wide(d)),
             Op::CvtFast { d, .. } => Some(Slot::Narrow(d)),
             _ => None,
@@ -489,6 +489,8 @@ impl Op {
 pub struct Inst {
     /// The lanes it runs in, if guarded.
     pub guard: Option<PredRef>,
+    /// How far ahead the next instruction is that does something: 1, or more where copies were forwarded.
+    pub step: u32,
     /// What it does.
     pub op: Op,
 }
