@@ -1,7 +1,7 @@
 //! Instructions that compute registers from registers.
 
 use super::Warp;
-use crate::decode::op::{Comparison, FastCvt, LaneFn, Op, Slot};
+use crate::decode::op::{Comparison, FastCvt, LaneFn, Op, Slot, executed_by_step};
 use crate::lanes::int::{self, Int2, Width};
 use crate::lanes::{BITS, Mask, Row, Wide, blend, choose, each, float, lanes, mask, row};
 use crate::num::approx;
@@ -61,7 +61,6 @@ impl Warp {
             Op::Mov { d, a } => narrow[d] = narrow[a],
             Op::MovWide { d, a } => wide[d] = wide[a],
             Op::MovPred { d, a } => self.set_pred(d, self.preds[a as usize], mask),
-            Op::Pack { .. } | Op::Unpack { .. } => unreachable!("lowered to lanes with their data list"),
             Op::Int1 { op, width, d, a } => int::row1(op, width, narrow, [d, a]),
             Op::Int2 { op, width, d, a, b } => int::row2(op, width, narrow, [d, a, b]),
             Op::Int1Wide { op, d, a } => int::wide1(op, wide, [d, a]),
@@ -172,37 +171,8 @@ impl Warp {
                 let result = mask!(lane => super::access::space_of(self.w(a)[lane]) == space);
                 self.set_pred(d, result, mask);
             }
-            Op::CheckInit { .. }
-            | Op::MarkInit { .. }
-            | Op::FlowInit { .. }
-            | Op::FlowSelect { .. }
-            | Op::Clock { .. }
-            | Op::Load(_)
-            | Op::Store(_)
-            | Op::Atomic(_)
-            | Op::Fence { .. }
-            | Op::Activemask { .. }
-            | Op::ThreadCopy(_)
-            | Op::CommitCopies
-            | Op::WaitCopies { .. }
-            | Op::Mbarrier(_)
-            | Op::Mma(_)
-            | Op::MatrixAccess(_)
-            | Op::MatrixTranspose { .. }
-            | Op::FragmentAccess(_)
-            | Op::Collective { .. }
-            | Op::Barrier(_)
-            | Op::Branch { .. }
-            | Op::BranchTable { .. }
-            | Op::Call { .. }
-            | Op::Return
-            | Op::Alloca { .. }
-            | Op::StackTop { .. }
-            | Op::Exit
-            | Op::Trap
-            | Op::Nop
-            | Op::Yield => {
-                unreachable!("executed by the warp's loop")
+            executed_by_step!() => {
+                unreachable!("not a register instruction")
             }
         }
     }

@@ -5,8 +5,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::env::{Env, Facts, Halt};
 use super::Warp;
+use super::env::{Env, Facts, Halt};
 use super::fragments::Flow;
 use crate::decode::Kernel;
 use crate::decode::op::{Callee, Passed, Slot, Target};

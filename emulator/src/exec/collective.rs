@@ -1,7 +1,7 @@
 //! Where lanes meet: warp operations with a member mask, and the arrival at CTA barriers.
 
-use super::env::{Env, Facts, Halt};
 use super::Warp;
+use super::env::{Env, Facts, Halt};
 use super::fragments::{Flow, Wait};
 use crate::decode::op::{Barrier, BarrierKind, Collective, Redux, Shuffle, Slot, Vote};
 use crate::lanes::{BITS, LANES, Mask, Row, blend, lanes};

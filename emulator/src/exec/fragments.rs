@@ -80,9 +80,7 @@ impl Warp {
         let Op::Barrier(barrier) = kernel.code[wake.pc as usize].op else { return };
         match barrier.kind {
             BarrierKind::Sync | BarrierKind::Arrive => {}
-            BarrierKind::Popc(d, _) => {
-                blend(&mut self.narrow[d], &[wake.count; LANES], wake.mask)
-            }
+            BarrierKind::Popc(d, _) => blend(&mut self.narrow[d], &[wake.count; LANES], wake.mask),
             BarrierKind::All(d, _) => self.set_pred(d, if wake.all { Mask::MAX } else { 0 }, wake.mask),
             BarrierKind::Any(d, _) => self.set_pred(d, if wake.count > 0 { Mask::MAX } else { 0 }, wake.mask),
         }

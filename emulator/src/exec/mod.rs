@@ -25,6 +25,7 @@ use crate::decode::Kernel;
 use crate::decode::op::{Inst, Op, PredRef, Slot};
 use crate::lanes::{LANES, Mask, Row, Rows, Wide, lanes, mask, row};
 use crate::report::Kind;
+use access::Touch;
 use env::{Env, Facts, Halt};
 use fragments::{Flow, Fragment, TURN};
 
@@ -152,7 +153,7 @@ impl Warp {
     #[inline(always)]
     fn run_on<const FMA: bool>(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
         let cx = env.cx;
-        let code = &cx.kernel.code[..];
+        let (code, perturb) = (&cx.kernel.code[..], cx.options.perturb);
         let mut left = slice;
         // The time at which the slice is used up.
         let due = env.time + u64::from(slice);
@@ -185,8 +186,11 @@ impl Warp {
                 }
                 let flow = if run == 0 {
                     Ok(Flow::Next)
+                } else if inst.computes {
+                    self.alu::<FMA>(&inst.op, run, perturb);
+                    Ok(Flow::Next)
                 } else {
-                    self.step::<FMA>(env, inst, (pc, due - u64::from(left)), mask, run)
+                    self.step(env, inst, (pc, due - u64::from(left)), mask, run)
                 };
                 match flow {
                     Ok(Flow::Next) => pc += inst.step,
@@ -238,7 +242,7 @@ impl Warp {
 
     /// Executes one instruction for the lanes of `run`, a non-empty part of the fragment's `mask`.
     #[inline(always)]
-    fn step<const FMA: bool>(
+    fn step(
         &mut self,
         env: &mut Env<'_>,
         inst: &Inst,
@@ -279,8 +283,11 @@ impl Warp {
             }
             Op::Nop => {}
             Op::Yield => return Ok(Flow::Yield),
-            Op::Load(access) => self.load(env, pc, &access, run)?,
-            Op::Store(access) => self.store(env, pc, &access, run)?,
+            // Both in one place: the code between here and the data is long.
+            Op::Load(ref access) | Op::Store(ref access) => {
+                let touch = if matches!(inst.op, Op::Load(_)) { Touch::Load } else { Touch::Store };
+                self.access(env, pc, access, touch, run)?;
+            }
             Op::Atomic(atomic) => self.atomic(env, pc, &atomic, run)?,
             Op::ThreadCopy(ref copy) => self.copy_async(env, pc, copy, run)?,
             Op::CommitCopies => env.copies.commit(env.warp, run),
@@ -338,7 +345,7 @@ impl Warp {
             Op::Pack { d, parts, count, bits } => self.pack(env.cx.kernel, d, (parts, count, bits), run),
             Op::Unpack { a, parts, count, bits } => self.unpack(env.cx.kernel, a, (parts, count, bits), run),
             Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d], &[run; LANES], run),
-            _ => self.alu::<FMA>(&inst.op, run, env.cx.options.perturb),
+            _ => unreachable!("executed by the loop: see `Inst::computes`"),
         }
         Ok(Flow::Next)
     }

@@ -260,7 +260,11 @@ fn native_fma<const FTZ: bool, const FMA: bool>(rows: &mut Rows<u32>, [d, a, b, 
 #[inline(always)]
 pub fn row3<const FMA: bool>(mode: FloatMode, packed: bool, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
     if mode.ty == FloatType::F32 && mode.is_nearest() {
-        return if mode.ftz { native_fma::<true, FMA>(rows, [d, a, b, c]) } else { native_fma::<false, FMA>(rows, [d, a, b, c]) };
+        return if mode.ftz {
+            native_fma::<true, FMA>(rows, [d, a, b, c])
+        } else {
+            native_fma::<false, FMA>(rows, [d, a, b, c])
+        };
     }
     halves!(mode, packed, rows[d], [a b c], out => match mode.ty {
         FloatType::F16 if mode.is_nearest() && !mode.ftz => {
@@ -417,7 +421,8 @@ pub fn approx_row(
 ) {
     if mode.ty == FloatType::F32 && mode.is_nearest() && perturb.is_none() {
         let row = &rows[a];
-        let x: [f32; LANES] = if mode.ftz { row!(i => operand::<true>(row[i])) } else { row!(i => operand::<false>(row[i])) };
+        let x: [f32; LANES] =
+            if mode.ftz { row!(i => operand::<true>(row[i])) } else { row!(i => operand::<false>(row[i])) };
         let value: [f32; LANES] = match op {
             // The quotient and the root of f32 numbers in f64, rounded to f32, are those of f32: 53 ≥ 2·24 + 2 bits.
             Approx::Rcp => row!(i => 1.0 / x[i]),

@@ -406,14 +406,16 @@ pub fn prmt_row(rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
     let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
     each!(rows[d], i => {
         let (x, y, control) = (a[i], b[i], c[i]);
-        let byte = |n: u32| {
-            let chosen = control >> (4 * n);
-            let word = choose(chosen & 4 == 0, x, y);
-            let value = word >> (8 * (chosen & 3)) & 0xff;
-            let sign = if value & 0x80 == 0 { 0 } else { 0xff };
-            (if chosen & 8 == 0 { value } else { sign }) << (8 * n)
-        };
-        byte(0) | byte(1) | byte(2) | byte(3)
+        macro_rules! byte {
+            ($n:literal) => {{
+                let chosen = control >> (4 * $n);
+                let word = choose(chosen & 4 == 0, x, y);
+                let value = word >> (8 * (chosen & 3)) & 0xff;
+                let sign = if value & 0x80 == 0 { 0 } else { 0xff };
+                (if chosen & 8 == 0 { value } else { sign }) << (8 * $n)
+            }};
+        }
+        byte!(0) | byte!(1) | byte!(2) | byte!(3)
     });
 }
 

@@ -359,7 +359,8 @@ fn bit_fields() {
 fn rows_of_bit_fields_and_permutations() {
     let mut bits = Bits(31);
     // Small numbers as often as large ones.
-    let mut row = || -> Row { std::array::from_fn(|_| (bits.next() as u32) >> [0, 24, 27][(bits.next() % 3) as usize]) };
+    let mut row =
+        || -> Row { std::array::from_fn(|_| (bits.next() as u32) >> [0, 24, 27][(bits.next() % 3) as usize]) };
     for _ in 0..400 {
         let operands = [row(), row(), row(), row()];
         let lane = |n: usize, i: usize| operands[n][i];

@@ -138,10 +138,7 @@ impl LaneFn {
     pub fn has_row(self) -> bool {
         matches!(
             self,
-            LaneFn::Bfe { bits: 32, .. }
-                | LaneFn::Bfi { bits: 32 }
-                | LaneFn::Shf { .. }
-                | LaneFn::Prmt(Prmt::Default)
+            LaneFn::Bfe { bits: 32, .. } | LaneFn::Bfi { bits: 32 } | LaneFn::Shf { .. } | LaneFn::Prmt(Prmt::Default)
         )
     }
 }

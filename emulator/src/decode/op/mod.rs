@@ -449,7 +449,51 @@ pub enum Op {
     Yield,
 }
 
+/// Operations that do more than compute registers from registers.
+macro_rules! executed_by_step {
+    () => {
+        Op::Pack { .. }
+            | Op::Unpack { .. }
+            | Op::CheckInit { .. }
+            | Op::MarkInit { .. }
+            | Op::FlowInit { .. }
+            | Op::FlowSelect { .. }
+            | Op::Clock { .. }
+            | Op::Load(_)
+            | Op::Store(_)
+            | Op::Atomic(_)
+            | Op::Fence { .. }
+            | Op::Activemask { .. }
+            | Op::ThreadCopy(_)
+            | Op::CommitCopies
+            | Op::WaitCopies { .. }
+            | Op::Mbarrier(_)
+            | Op::Mma(_)
+            | Op::MatrixAccess(_)
+            | Op::MatrixTranspose { .. }
+            | Op::FragmentAccess(_)
+            | Op::Collective { .. }
+            | Op::Barrier(_)
+            | Op::Branch { .. }
+            | Op::BranchTable { .. }
+            | Op::Call { .. }
+            | Op::Return
+            | Op::Alloca { .. }
+            | Op::StackTop { .. }
+            | Op::Exit
+            | Op::Trap
+            | Op::Nop
+            | Op::Yield
+    };
+}
+pub(crate) use executed_by_step;
+
 impl Op {
+    /// Whether the operation only computes registers from registers, in every lane by itself.
+    pub fn computes(&self) -> bool {
+        !matches!(self, executed_by_step!())
+    }
+
     /// The row that a register instruction computes for all lanes, whichever take part. The others write lane by lane, or predicates.
     pub fn row(&self) -> Option<Slot> {
         match *self {
@@ -489,6 +533,8 @@ impl Op {
 pub struct Inst {
     /// The lanes it runs in, if guarded.
     pub guard: Option<PredRef>,
+    /// Whether it only computes registers: see [`Op::computes`].
+    pub computes: bool,
     /// How far ahead the next instruction is that does something: 1, or more where copies were forwarded.
     pub step: u32,
     /// What it does.
