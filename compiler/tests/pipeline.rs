@@ -318,6 +318,21 @@ fn empty_reductions_read_nothing() {
     assert!(report.contains("one vector holds x["), "{report}");
 }
 
+/// Nor does it matter to the elements that there are no terms: each is computed.
+#[test]
+fn elements_without_terms_are_not_cut_away() {
+    let kernel = |range: &str, ops: &str| {
+        format!("kernel K() -> (y: f64[5]) {{ y[i] = min(|r in {range}| 1.0f64); schedule y {{ {ops} }} }}")
+    };
+    for range in ["1..1", "1..2"] {
+        let report = refused(&kernel(range, "resize i by (-1, 1) -> p;"), &["TW0204"]);
+        let term = if range == "1..2" { " with r = 0" } else { "" };
+        assert!(report.contains(&format!("`y[0]`{term} is outside the extent of `p`")), "{report}");
+        accepted(&kernel(range, "resize i by (1, 1) -> p;"));
+    }
+    accepted(&kernel("1..1", "resize r by (-1, 1) -> p;"));
+}
+
 /// What is proved for sizes of at least 1 has to hold for 0 too where the result is not empty then; else launches refuse it.
 #[test]
 fn a_size_of_zero_in_a_shape_that_stays() {
