@@ -186,13 +186,12 @@ fn integer_rows_of_two() {
                 if skipped {
                     continue;
                 }
-                let out: Wide;
-                if width == Width::W64 {
-                    out = over(&[a, b], |rows, d| int::wide2(op, rows, [d, 1, 2]));
+                let out: Wide = if width == Width::W64 {
+                    over(&[a, b], |rows, d| int::wide2(op, rows, [d, 1, 2]))
                 } else {
                     let row = over(&[narrow(&a), narrow(&b)], |rows, d| int::row2(op, width, rows, [d, 1, 2]));
-                    out = row.map(u64::from);
-                }
+                    row.map(u64::from)
+                };
                 for lane in 0..LANES {
                     assert_eq!(
                         out[lane],
@@ -234,13 +233,12 @@ fn integer_rows_of_one() {
                 if matches!(op, Int1::Bfind { .. }) && width == Width::W16 {
                     continue;
                 }
-                let out: Wide;
-                if width == Width::W64 {
-                    out = over(&[a], |rows, d| int::wide1(op, rows, [d, 1]));
+                let out: Wide = if width == Width::W64 {
+                    over(&[a], |rows, d| int::wide1(op, rows, [d, 1]))
                 } else {
                     let row = over(&[narrow(&a)], |rows, d| int::row1(op, width, rows, [d, 1]));
-                    out = row.map(u64::from);
-                }
+                    row.map(u64::from)
+                };
                 for lane in 0..LANES {
                     assert_eq!(out[lane], oracle(a[lane], bits) & ones, "{op:?} {width:?} {:#x}", a[lane]);
                 }
@@ -365,9 +363,9 @@ fn rows_of_bit_fields_and_permutations() {
         let operands = [row(), row(), row(), row()];
         let lane = |n: usize, i: usize| operands[n][i];
         let check = |name: &str, out: Row, meaning: &dyn Fn(u32, u32, u32, u32) -> u32| {
-            for i in 0..LANES {
+            for (i, out) in out.iter().enumerate() {
                 let [a, b, c, e] = [lane(0, i), lane(1, i), lane(2, i), lane(3, i)];
-                assert_eq!(out[i], meaning(a, b, c, e), "{name} {a:#x} {b:#x} {c:#x} {e:#x}");
+                assert_eq!(*out, meaning(a, b, c, e), "{name} {a:#x} {b:#x} {c:#x} {e:#x}");
             }
         };
         for signed in [false, true] {
