@@ -363,6 +363,8 @@ pub struct Uncovered {
     pub dims: Vec<i64>,
     /// One value per root.
     pub roots: Vec<i128>,
+    /// Whether the element has terms; those of `roots` say nothing otherwise.
+    pub has_terms: bool,
     /// The axis that is out of bounds there.
     pub axis: AxisId,
     /// The op that cut it.
@@ -437,7 +439,7 @@ pub fn uncovered(domain: &Domain, facts: &Facts) -> Search<Uncovered> {
             for (op, span) in &domain.ops {
                 for axis in op.outputs().into_iter().filter(|a| has_terms || !is_term(*a)) {
                     if !concrete.in_bounds(&values, axis) {
-                        return Some(Uncovered { dims: dims.to_vec(), roots, axis, span: *span });
+                        return Some(Uncovered { dims: dims.to_vec(), roots, has_terms, axis, span: *span });
                     }
                 }
             }
