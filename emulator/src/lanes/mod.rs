@@ -109,9 +109,9 @@ pub fn lanes(mask: Mask) -> impl Iterator<Item = usize> {
 }
 
 /// Whether lanes hold one value.
-pub fn agree<T: Copy + Default + PartialEq>(row: &[T; LANES], mask: Mask) -> bool
+pub fn agree<T>(row: &[T; LANES], mask: Mask) -> bool
 where
-    T: std::ops::BitXor<Output = T> + std::ops::BitOr<Output = T>,
+    T: Copy + Default + PartialEq + std::ops::BitXor<Output = T> + std::ops::BitOr<Output = T>,
 {
     let value = row[mask.trailing_zeros() as usize & 31];
     if mask == Mask::MAX {
