@@ -41,7 +41,7 @@ pub(crate) fn assemble(
         facts: program.facts.iter().map(|f| f.constraint.clone()).collect(),
         requirements: Vec::new().into(),
         entries: entries.iter().map(entry).collect(),
-        arguments: lower::arguments(program).into(),
+        arguments: lower::arguments(program, stages.iter().map(|s| s.staged.len()).sum()).into(),
         launch: info::Launch { blocks, threads, cluster: 1, shared_bytes: 0 },
         ptx: info::Ptx {
             text: module.to_string().into(),

@@ -130,6 +130,8 @@ pub enum Argument {
     Scalar(u16),
     /// Value of a dimension or stride, as a signed 64-bit integer.
     Dim(u16),
+    /// A tensor map, 128 bytes by value.
+    Map(u16),
 }
 
 /// Launch shape.

@@ -19,6 +19,7 @@ fn signature() -> Signature {
         name: "k".to_owned(),
         parameters: vec![tensor("x", false), tensor("z", true), scalar],
         dims: vec![Dimension { name: "N".to_owned(), range: Range::new(0, i64::from(i32::MAX)) }],
+        maps: Vec::new(),
         arguments: vec![Argument::Address(0), Argument::Address(1), Argument::Scalar(2), Argument::Dim(0)],
         threads: 256,
     }
@@ -52,9 +53,9 @@ fn a_loop_computes_only_what_depends_on_it() {
             let shifted = b.index_add(at, four);
             let inside = b.in_range(shifted, n);
             let guard = Guard { predicate: inside, otherwise: &[zero] };
-            let x = b.load(0, at, 1, None)[0];
-            let y = b.load(0, shifted, 1, Some(guard))[0];
-            let again = b.load(0, at, 1, None)[0];
+            let x = b.load(Memory::Parameter(0), at, 1, None)[0];
+            let y = b.load(Memory::Parameter(0), shifted, 1, Some(guard))[0];
+            let again = b.load(Memory::Parameter(0), at, 1, None)[0];
             assert_eq!(x, again);
             b.line(2);
             let product = b.binary(Binary::Mul, x, y);
@@ -63,7 +64,7 @@ fn a_loop_computes_only_what_depends_on_it() {
             b.set(sum, new);
             b.end_loop();
             let total = b.get(sum);
-            b.store(1, i, &[total]);
+            b.store(Memory::Parameter(1), i, &[total]);
             b.end_if();
         },
         expect![[r#"
@@ -108,7 +109,7 @@ fn narrow_elements_are_computed_wide_and_cast_back() {
             let root = b.unary(UnaryOp::Sqrt, sum);
             let result = b.cast(root, F32);
             let zero = b.index_literal(Type::I64, 0);
-            b.store(1, zero, &[result]);
+            b.store(Memory::Parameter(1), zero, &[result]);
             let n = b.dim(0, Type::I64);
             let byte = b.from_index(n, I8);
             let minus = b.unary(UnaryOp::Neg, byte);
@@ -117,10 +118,10 @@ fn narrow_elements_are_computed_wide_and_cast_back() {
             let wide = b.cast(literal, U64);
             let index = b.to_index(wide, Type::I64);
             b.begin_if(less);
-            b.store(1, index, &[result]);
+            b.store(Memory::Parameter(1), index, &[result]);
             b.begin_else();
             let seven = b.index_literal(Type::I64, 7);
-            b.store(1, seven, &[result]);
+            b.store(Memory::Parameter(1), seven, &[result]);
             b.end_if();
         },
         expect![[r#"
@@ -157,7 +158,7 @@ fn check_index(build: impl FnOnce(&mut Builder, ValueId, ValueId) -> ValueId, ex
     let (n, t) = (b.dim(0, Type::I32), b.thread_index());
     let value = build(&mut b, n, t);
     let zero = b.f32_literal(0.0);
-    b.store(1, value, &[zero]);
+    b.store(Memory::Parameter(1), value, &[zero]);
     let kernel = b.finish().expect("balanced");
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
     let text = kernel.to_string();
@@ -282,18 +283,18 @@ fn known_conditions_and_single_iterations_leave_no_control_flow() {
             let value = b.f32_literal(1.5);
             let i = b.begin_loop(one);
             b.begin_if(yes);
-            b.store(1, i, &[value]);
+            b.store(Memory::Parameter(1), i, &[value]);
             b.begin_else();
-            b.store(1, one, &[value]);
+            b.store(Memory::Parameter(1), one, &[value]);
             b.end_if();
             b.begin_if(no);
-            b.store(1, one, &[value]);
+            b.store(Memory::Parameter(1), one, &[value]);
             b.end_if();
             b.begin_if(no);
-            b.store(1, one, &[value]);
+            b.store(Memory::Parameter(1), one, &[value]);
             b.begin_else();
             let two = b.index_literal(Type::I32, 2);
-            b.store(1, two, &[value]);
+            b.store(Memory::Parameter(1), two, &[value]);
             b.end_if();
             b.end_loop();
             let thread = b.thread_index();
@@ -301,7 +302,7 @@ fn known_conditions_and_single_iterations_leave_no_control_flow() {
             b.begin_if(p);
             b.end_if();
             let guard = Guard { predicate: no, otherwise: &[value, value] };
-            assert_eq!(b.load(0, i, 2, Some(guard)), [value, value]);
+            assert_eq!(b.load(Memory::Parameter(0), i, 2, Some(guard)), [value, value]);
         },
         expect![[r#"
             kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
@@ -387,10 +388,10 @@ fn the_verifier_finds_each_fault() {
     fault(|b| {
         let n = b.dim(0, Type::I32);
         let i = b.begin_loop(n);
-        let v = b.load(0, i, 1, None)[0];
-        b.store(1, i, &[v]);
+        let v = b.load(Memory::Parameter(0), i, 1, None)[0];
+        b.store(Memory::Parameter(1), i, &[v]);
         b.end_loop();
-        b.store(1, i, &[v]);
+        b.store(Memory::Parameter(1), i, &[v]);
         Problem::NotInScope(i)
     });
     fault(|b| {
@@ -404,53 +405,53 @@ fn the_verifier_finds_each_fault() {
     });
     fault(|b| {
         let (z, v) = (zero(b), one(b));
-        b.store(0, z, &[v]);
+        b.store(Memory::Parameter(0), z, &[v]);
         Problem::ReadOnly(0)
     });
     fault(|b| {
         let z = zero(b);
-        b.load(2, z, 1, None);
+        b.load(Memory::Parameter(2), z, 1, None);
         Problem::NotATensor(2)
     });
     fault(|b| {
         let z = zero(b);
-        b.load(7, z, 1, None);
+        b.load(Memory::Parameter(7), z, 1, None);
         Problem::NotATensor(7)
     });
     fault(|b| {
         let z = zero(b);
-        b.load(0, z, 3, None);
+        b.load(Memory::Parameter(0), z, 3, None);
         Problem::BadLanes(3)
     });
     fault(|b| {
         let z = zero(b);
-        b.load(0, z, 2 * MAX_LANES, None);
+        b.load(Memory::Parameter(0), z, 2 * MAX_LANES, None);
         Problem::BadLanes(2 * MAX_LANES)
     });
     fault(|b| {
         let z = zero(b);
-        b.store(1, z, &[]);
+        b.store(Memory::Parameter(1), z, &[]);
         Problem::BadLanes(0)
     });
     fault(|b| {
         let (z, v) = (zero(b), b.literal(I32, 1));
-        b.store(1, z, &[v]);
+        b.store(Memory::Parameter(1), z, &[v]);
         Problem::BadOperand(v)
     });
     fault(|b| {
         let v = one(b);
-        b.store(1, v, &[v]);
+        b.store(Memory::Parameter(1), v, &[v]);
         Problem::BadOperand(v)
     });
     fault(|b| {
         let (z, v, t) = (zero(b), one(b), b.thread_index());
         let predicate = b.index_compare(Compare::Lt, z, t);
-        b.load(0, z, 2, Some(Guard { predicate, otherwise: &[v] }));
+        b.load(Memory::Parameter(0), z, 2, Some(Guard { predicate, otherwise: &[v] }));
         Problem::BadAlternatives(1)
     });
     fault(|b| {
         let big = b.index_literal(Type::I32, 1 << 31);
-        b.load(0, big, 1, None);
+        b.load(Memory::Parameter(0), big, 1, None);
         Problem::BadLiteral(big)
     });
     fault(|b| {
@@ -463,7 +464,7 @@ fn the_verifier_finds_each_fault() {
         let (t, v) = (b.thread_index(), one(b));
         b.begin_if(t);
         let z = zero(b);
-        b.store(1, z, &[v]);
+        b.store(Memory::Parameter(1), z, &[v]);
         b.end_if();
         Problem::BadOperand(t)
     });

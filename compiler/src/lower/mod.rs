@@ -4,6 +4,7 @@ pub mod emit;
 mod narrow;
 mod reduction;
 mod stage;
+mod staging;
 mod value;
 
 use tilewright_kernel::info::{Argument, ParameterKind};
@@ -16,6 +17,7 @@ use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
 use crate::schedule::Stage;
+use crate::tma::plan::Staged;
 
 /// A stage with everything that was found out about it.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub struct Analysed {
     pub vector: Option<Vector>,
     /// Its accesses of tensors.
     pub accesses: Vec<Access>,
+    /// Copies of what it reads, staged in shared memory.
+    pub staged: Vec<Staged>,
 }
 
 /// An entry point and when it is correct.
@@ -42,12 +46,13 @@ pub struct Entry {
 }
 
 /// What each `.param` receives, the same for every entry point.
-pub fn arguments(program: &Program) -> Vec<Argument> {
+pub fn arguments(program: &Program, maps: usize) -> Vec<Argument> {
     let parameters = program.parameters.iter().enumerate().map(|(p, parameter)| match parameter.kind {
         ParameterKind::Scalar => Argument::Scalar(p as u16),
         ParameterKind::Tensor(_) => Argument::Address(p as u16),
     });
-    parameters.chain((0..program.dims.len()).map(|d| Argument::Dim(d as u16))).collect()
+    let dims = (0..program.dims.len()).map(|d| Argument::Dim(d as u16));
+    parameters.chain(dims).chain((0..maps).map(|m| Argument::Map(m as u16))).collect()
 }
 
 /// Number of blocks of a stage.
@@ -98,18 +103,23 @@ fn entry(
         let high = facts.upper_bound(&e).map_or(most, clamp).min(most);
         kernel_ir::Dimension { name: dim.name.to_string(), range: Range::new(low, high.max(low)) }
     });
+    let map = |staged: &Staged| kernel_ir::Map { name: staged.name.clone(), rank: staged.axes.len() as u32 };
+    let maps: Vec<kernel_ir::Map> = stages.iter().flat_map(|s| &s.staged).map(map).collect();
     let signature = Signature {
         name,
         parameters: parameters.collect(),
         dims: dims.collect(),
-        arguments: arguments(program),
+        arguments: arguments(program, maps.len()),
+        maps,
         threads,
     };
     let mut builder = Builder::new(signature);
+    let mut first_map = 0;
     for analysed in stages {
         let own = blocks(&analysed.stage, facts);
         let guard = (stages.len() > 1).then_some(&own);
-        stage::lower(&mut builder, program, facts, analysed, threads, guard, index).ok()?;
+        stage::lower(&mut builder, program, facts, analysed, first_map, threads, guard, index).ok()?;
+        first_map += analysed.staged.len() as u16;
     }
     builder.finish().ok()
 }

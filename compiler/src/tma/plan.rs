@@ -1,18 +1,22 @@
 //! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies.
 
+use tilewright_kernel::ElementType;
 use tilewright_kernel::info::TensorParameter;
 use tilewright_kernel::tensor_map::{self, Fault, Fill, Format, Promotion, Swizzle, TensorMap};
 
 use super::reach::{Level, Reach, level};
 use super::region::{self, Inner, Interval, NotATile};
 use super::view::{Boxed, Refusal, View, ViewAxis};
-use crate::domain::{Binding, Symbolic};
+use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access;
 use crate::memory::vector::Access;
 use crate::program::{self, Program};
 use crate::schedule::{self, Stage};
 use crate::syntax::{Span, ast};
+
+/// Variables from here on stand for the indices of a tensor, outermost first, in [`Axis::position`].
+pub const PLACEHOLDER: Var = 1 << 24;
 
 /// A staged copy of a tensor for one reader.
 #[derive(Clone, Debug)]
@@ -21,8 +25,12 @@ pub struct Staged {
     pub name: String,
     /// The tensor.
     pub parameter: u16,
-    /// Type of its elements, as the accelerator knows it.
+    /// Type of its elements.
+    pub element: ElementType,
+    /// The same, as the accelerator knows it.
     pub format: Format,
+    /// The sequential loop of the reader that an instance stands in; none for the block as a whole.
+    pub attach: Option<AxisId>,
     /// The axes of the TMA domain, outermost first.
     pub axes: Vec<Axis>,
     /// The swizzle of its layout.
@@ -38,6 +46,8 @@ pub struct Axis {
     pub size: Expr,
     /// Distance of neighbours, in elements.
     pub stride: Expr,
+    /// Where an element of the tensor lies along the axis: over dimensions and [`PLACEHOLDER`] variables.
+    pub position: Expr,
     /// What one instance holds, over dimensions and the loops around the instance.
     pub region: Interval,
     /// The box and its tile.
@@ -59,6 +69,28 @@ impl Axis {
     pub fn copies(&self) -> i128 {
         self.boxes() * self.boxed.element_stride
     }
+}
+
+/// What an index in the buffer counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Boxes of the region.
+    Box,
+    /// Phases of a box.
+    Phase,
+    /// Slots of a tile.
+    Slot,
+}
+
+/// A part of a position in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Position in [`Staged::axes`].
+    pub axis: usize,
+    /// What is counted along it.
+    pub part: Part,
+    /// Elements that one step takes.
+    pub stride: i128,
 }
 
 /// Why a staged copy is refused.
@@ -122,6 +154,8 @@ impl From<Refusal> for Refused {
 struct Attach<'a> {
     facts: &'a Facts,
     stage: &'a Stage,
+    /// The sequential loop, if it is one.
+    leaf: Option<AxisId>,
     /// Variables of loops inside the attach point.
     inside: Vec<Inner>,
 }
@@ -133,7 +167,7 @@ impl<'a> Attach<'a> {
         let at = match stage.domain.axes[leaf].binding {
             // Every grid axis lies around every sequential one.
             Binding::Grid => None,
-            binding if binding.is_sequential() => stage.domain.leaves.iter().position(|l| *l == leaf),
+            Binding::Serial | Binding::Unroll(_) => stage.domain.leaves.iter().position(|l| *l == leaf),
             _ => return Err(Refused::AttachInsideBlock(axis.span)),
         };
         let mut inside = Vec::new();
@@ -160,7 +194,7 @@ impl<'a> Attach<'a> {
                 inside.push(Inner { var: *var, extent });
             }
         }
-        Ok(Self { facts, stage, inside })
+        Ok(Self { facts, stage, leaf: at.map(|_| leaf), inside })
     }
 
     /// An index of a read with the axes of inner reductions as further loops inside, that start at 0.
@@ -213,7 +247,9 @@ pub fn plan(
     let mut inside = attach.inside.clone();
     let mut axes: Vec<ViewAxis> = Vec::new();
     for (d, (size, stride)) in tensor.shape.iter().zip(access::strides(tensor, facts)).enumerate() {
+        let own = Ok(Expr::var(PLACEHOLDER + d as Var));
         let indices = reads.iter().map(|read| attach.unrolled(&read.indices[d], read, &mut inside));
+        let indices = std::iter::once(own).chain(indices);
         axes.push(ViewAxis {
             name: copy.axes[d].text.clone(),
             span: copy.axes[d].span,
@@ -239,7 +275,8 @@ pub fn plan(
     let mut axes = Vec::new();
     for axis in view.axes {
         let mut region: Option<Interval> = None;
-        for (index, read) in axis.indices.iter().zip(&reads) {
+        // The first one is the axis itself, in terms of the tensor's indices.
+        for (index, read) in axis.indices[1..].iter().zip(&reads) {
             let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: read.span };
             let found = region::interval(index, &inside, facts).map_err(not_a_tile)?;
             region = Some(match region {
@@ -257,11 +294,14 @@ pub fn plan(
             phase: None,
             span: axis.span,
         });
-        axes.push(Axis { name: axis.name, size: axis.size, stride: axis.stride, region, boxed });
+        let position = axis.indices[0].clone();
+        axes.push(Axis { name: axis.name, size: axis.size, stride: axis.stride, position, region, boxed });
     }
     let axes = ordered(axes, facts);
-    let format = Format::of(program.parameters[usize::from(parameter)].element);
-    let staged = Staged { name: copy.name.text.clone(), parameter, format, axes, swizzle };
+    let element = program.parameters[usize::from(parameter)].element;
+    let format = Format::of(element);
+    let attach = attach.leaf;
+    let staged = Staged { name: copy.name.text.clone(), parameter, element, format, attach, axes, swizzle };
     staged.check(facts)?;
     Ok(staged)
 }
@@ -289,6 +329,7 @@ fn ordered(mut axes: Vec<Axis>, facts: &Facts) -> Vec<Axis> {
         outer.name = format!("{}·{}", outer.name, inner.name);
         let start = outer.region.start.mul(&inner.size).add(&inner.region.start);
         outer.region = Interval { start: facts.normal(&start), extent: inner.region.extent };
+        outer.position = facts.normal(&outer.position.mul(&inner.size).add(&inner.position));
         outer.size = facts.normal(&outer.size.mul(&inner.size));
         outer.stride = inner.stride;
         outer.boxed.coordinates.extend(inner.boxed.coordinates);
@@ -341,6 +382,67 @@ impl Staged {
     /// Copies of one instance.
     pub fn copies(&self) -> i128 {
         self.axes.iter().map(Axis::copies).product()
+    }
+
+    /// Elements from one tile of the buffer to the next: a tile, rounded up to the alignment of tiles.
+    pub fn pitch(&self) -> i128 {
+        let bytes = i128::from(self.tile_bytes());
+        let alignment = i128::from(self.swizzle.alignment());
+        (bytes + alignment - 1).div_euclid(alignment) * alignment / i128::from(self.element.bytes())
+    }
+
+    /// Elements of the buffer.
+    pub fn elements(&self) -> i128 {
+        self.copies() * self.pitch()
+    }
+
+    /// Bytes that an instance copies.
+    pub fn bytes(&self) -> i128 {
+        self.copies() * i128::from(self.tile_bytes())
+    }
+
+    /// How far one step takes in the buffer, in elements: boxes, then phases, then the slots of a tile, each in the order of the axes.
+    pub fn strides(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut stride = 1;
+        for (axis, a) in self.axes.iter().enumerate().rev() {
+            steps.push(Step { axis, part: Part::Slot, stride });
+            stride *= a.tile();
+        }
+        let mut stride = self.pitch();
+        for (axis, a) in self.axes.iter().enumerate().rev().filter(|(_, a)| a.boxed.element_stride > 1) {
+            steps.push(Step { axis, part: Part::Phase, stride });
+            stride *= a.boxed.element_stride;
+        }
+        for (axis, a) in self.axes.iter().enumerate().rev().filter(|(_, a)| a.boxes() > 1) {
+            steps.push(Step { axis, part: Part::Box, stride });
+            stride *= a.boxes();
+        }
+        steps
+    }
+
+    /// Where the tiles start, along each axis from the start of the region, in the order of the buffer.
+    pub fn tiles(&self) -> Vec<Vec<i128>> {
+        let mut tiles: Vec<Vec<i128>> = vec![vec![0; self.axes.len()]];
+        let mut repeat = |axis: usize, count: i128, step: i128| {
+            tiles = tiles
+                .iter()
+                .flat_map(|start| {
+                    (0..count).map(move |n| {
+                        let mut start = start.clone();
+                        start[axis] += n * step;
+                        start
+                    })
+                })
+                .collect();
+        };
+        for (axis, a) in self.axes.iter().enumerate() {
+            repeat(axis, a.boxes(), a.boxed.box_size);
+        }
+        for (axis, a) in self.axes.iter().enumerate() {
+            repeat(axis, a.boxed.element_stride, 1);
+        }
+        tiles
     }
 
     /// What zeros in every hole would take, over all instances; see [`Level`]. Loops around the instances range over their extents.

@@ -21,7 +21,7 @@ pub struct ViewAxis {
     pub size: Expr,
     /// Distance of neighbours, in elements.
     pub stride: Expr,
-    /// What each read asks for along it, in terms of the reader's loops.
+    /// Index expressions that the ops of the view carry along: what each read asks for, in terms of the reader's loops.
     pub indices: Vec<Expr>,
     /// Its box, if it was boxed.
     pub boxed: Option<Boxed>,
