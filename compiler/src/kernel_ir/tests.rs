@@ -19,8 +19,14 @@ fn signature() -> Signature {
         name: "k".to_owned(),
         parameters: vec![tensor("x", false), tensor("z", true), scalar],
         dims: vec![Dimension { name: "N".to_owned(), range: Range::new(0, i64::from(i32::MAX)) }],
-        maps: Vec::new(),
-        arguments: vec![Argument::Address(0), Argument::Address(1), Argument::Scalar(2), Argument::Dim(0)],
+        maps: vec![Map { name: "m".to_owned(), rank: 2 }],
+        arguments: vec![
+            Argument::Address(0),
+            Argument::Address(1),
+            Argument::Scalar(2),
+            Argument::Dim(0),
+            Argument::Map(0),
+        ],
         threads: 256,
     }
 }
@@ -31,6 +37,67 @@ fn check(build: impl FnOnce(&mut Builder), expected: Expect) {
     let kernel = b.finish().expect("balanced");
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
     expected.assert_eq(&kernel.to_string());
+}
+
+fn tile() -> Buffer {
+    Buffer { name: "s".to_owned(), element: F32, elements: 64, alignment: 128 }
+}
+
+#[test]
+fn copies_stand_where_every_thread_comes() {
+    check(
+        |b| {
+            let (n, thread, zero) = (b.dim(0, Type::I32), b.thread_index(), b.index_literal(Type::I32, 0));
+            let (buffer, barrier) = (b.buffer(tile()), b.barrier());
+            let parity = b.variable(zero);
+            let at = b.begin_loop(n);
+            b.sync();
+            b.begin_elect();
+            b.expect(barrier, 256);
+            b.transfer(Transfer { map: 0, start: vec![zero, at], buffer, offset: 0, barrier });
+            b.end_elect();
+            let phase = b.get(parity);
+            b.await_phase(barrier, phase);
+            let one = b.index_literal(Type::I32, 1);
+            let next = b.index_xor(phase, one);
+            b.set(parity, next);
+            // Only after all have waited do they part.
+            let few = b.index_literal(Type::I32, 64);
+            let some = b.index_compare(Compare::Lt, thread, few);
+            b.begin_if(some);
+            let value = b.load(Memory::Shared(buffer), thread, 1, None);
+            // (thread + at) − at is thread again.
+            let there = b.index_add(thread, at);
+            let here = b.index_sub(there, at);
+            b.store(Memory::Parameter(1), here, &value);
+            b.end_if();
+            b.end_loop();
+        },
+        expect![[r#"
+            kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
+                shared s: f32[64] aligned 128
+                %0: index32 = N
+                %1: index32 = thread
+                var v0: index32 = 0
+                %2: bool = %1 < 64
+                for %3 in 0..%0 {
+                    sync
+                    elect {
+                        barrier0 expects 256 bytes
+                        copy map m at (0, %3) to s[0], barrier0
+                    }
+                    %4: index32 = v0
+                    await barrier0 phase %4
+                    %5: index32 = %4 ^ 1
+                    v0 = %5
+                    if %2 {
+                        %6: f32 = s[%1]
+                        z[%1] = %6
+                    }
+                }
+            }
+        "#]],
+    );
 }
 
 #[test]
@@ -448,6 +515,63 @@ fn the_verifier_finds_each_fault() {
         let predicate = b.index_compare(Compare::Lt, z, t);
         b.load(Memory::Parameter(0), z, 2, Some(Guard { predicate, otherwise: &[v] }));
         Problem::BadAlternatives(1)
+    });
+    fault(|b| {
+        let z = zero(b);
+        b.load(Memory::Shared(BufferId(0)), z, 1, None);
+        Problem::NotABuffer(0)
+    });
+    // Threads disagree on the branch, and on the number of iterations.
+    fault(|b| {
+        let (z, t) = (zero(b), b.thread_index());
+        let first = b.index_compare(Compare::Eq, t, z);
+        b.begin_if(first);
+        b.sync();
+        b.end_if();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        let t = b.thread_index();
+        b.begin_loop(t);
+        b.sync();
+        b.end_loop();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        let (z, barrier) = (zero(b), b.barrier());
+        b.begin_elect();
+        b.await_phase(barrier, z);
+        b.end_elect();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        let barrier = b.barrier();
+        b.expect(barrier, 16);
+        Problem::NotCollective
+    });
+    fault(|b| {
+        b.begin_elect();
+        b.expect(BarrierId(3), 16);
+        b.end_elect();
+        Problem::NotABarrier(3)
+    });
+    for (map, rank) in [(0, 1), (1, 2)] {
+        fault(|b| {
+            let (z, barrier) = (zero(b), b.barrier());
+            let buffer = b.buffer(tile());
+            b.begin_elect();
+            b.transfer(Transfer { map, start: vec![z; rank], buffer, offset: 0, barrier });
+            b.end_elect();
+            Problem::NotAMap(map)
+        });
+    }
+    fault(|b| {
+        let (z, barrier) = (zero(b), b.barrier());
+        let buffer = b.buffer(tile());
+        b.begin_elect();
+        b.transfer(Transfer { map: 0, start: vec![z, z], buffer, offset: 64, barrier });
+        b.end_elect();
+        Problem::NotABuffer(0)
     });
     fault(|b| {
         let big = b.index_literal(Type::I32, 1 << 31);

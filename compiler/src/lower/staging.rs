@@ -153,3 +153,109 @@ pub(super) fn starts(
     let start = |e: &Expr, b: &mut Builder| expression(b, e, ty, leaf);
     staged.axes.iter().map(|axis| start(&axis.region.start, b)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tilewright_kernel::ElementType;
+    use tilewright_kernel::tensor_map::{Format, Swizzle};
+
+    use super::*;
+    use crate::kernel_ir::Signature;
+    use crate::tma::plan::Axis;
+    use crate::tma::region::Interval;
+    use crate::tma::view::Boxed;
+
+    fn axis(extent: i128, box_size: i128, element_stride: i128) -> Axis {
+        let boxed = Boxed {
+            box_size,
+            element_stride,
+            coordinates: Vec::new(),
+            tile: Vec::new(),
+            phase: None,
+            span: crate::syntax::Span::token(crate::syntax::SpanId(0)),
+        };
+        let region = Interval { start: Expr::constant(0), extent };
+        let (size, stride) = (Expr::constant(1000), Expr::constant(1));
+        Axis { name: String::new(), size, stride, position: Expr::unknown(), region, boxed }
+    }
+
+    fn builder() -> Builder {
+        Builder::new(Signature {
+            name: "k".to_owned(),
+            parameters: Vec::new(),
+            dims: Vec::new(),
+            maps: Vec::new(),
+            arguments: Vec::new(),
+            threads: 32,
+        })
+    }
+
+    /// Copies every tile slot by slot, as the accelerator does, and then looks for every element of the region where its reader would.
+    fn check(staged: &Staged) {
+        let bytes = staged.element.bytes();
+        let mut buffer: BTreeMap<i128, Vec<i128>> = BTreeMap::new();
+        let tiles = staged.tiles();
+        assert_eq!(tiles.len() as i128, staged.copies());
+        for (number, start) in tiles.iter().enumerate() {
+            let slots: i128 = staged.axes.iter().map(Axis::tile).product();
+            for slot in 0..slots {
+                let (mut rest, mut position) = (slot, start.clone());
+                for (d, axis) in staged.axes.iter().enumerate().rev() {
+                    position[d] += rest % axis.tile() * axis.boxed.element_stride;
+                    rest /= axis.tile();
+                }
+                let address = (number as i128 * staged.pitch() + slot) as u32 * bytes;
+                let swizzled = staged.swizzle.apply(address) / bytes;
+                assert!(buffer.insert(i128::from(swizzled), position).is_none());
+                assert!(i128::from(swizzled) < staged.elements());
+            }
+        }
+        let mut b = builder();
+        let starts: Vec<ValueId> =
+            (0..staged.axes.len()).map(|d| b.index_literal(Type::I32, 100 * d as i64 - 3)).collect();
+        let held = Held { staged, buffer: BufferId(0), starts };
+        let region: i128 = staged.axes.iter().map(|a| a.region.extent).product();
+        for n in 0..region {
+            let (mut rest, mut wanted) = (n, vec![0; staged.axes.len()]);
+            for (d, axis) in staged.axes.iter().enumerate().rev() {
+                wanted[d] = rest % axis.region.extent;
+                rest /= axis.region.extent;
+            }
+            let indices: Vec<ValueId> = (wanted.iter().enumerate())
+                .map(|(d, at)| b.index_literal(Type::I32, *at as i64 + 100 * d as i64 - 3))
+                .collect();
+            let offset = held.offset(&mut b, &indices, Type::I32);
+            let offset = b.kernel().index_literal(offset).expect("literals fold");
+            assert_eq!(buffer.get(&i128::from(offset)), Some(&wanted), "{staged:?}");
+        }
+    }
+
+    #[test]
+    fn readers_look_where_copies_write() {
+        let mut state = 5u64;
+        let mut next = |first: i128, last: i128| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            first + i128::from(state >> 33) % (last - first + 1)
+        };
+        for _ in 0..400 {
+            let element = [ElementType::F16, ElementType::F32, ElementType::F64, ElementType::U8][next(0, 3) as usize];
+            let swizzle = Swizzle::ALL[next(0, 3) as usize];
+            let rank = next(1, 4);
+            let mut axes: Vec<Axis> = (1..rank).map(|_| axis(next(1, 7), next(1, 5), next(1, 3))).collect();
+            let widest = if swizzle == Swizzle::None { 4 } else { i128::from(swizzle.span()) / 16 };
+            let inner = i128::from(16 / element.bytes()) * next(1, widest);
+            axes.push(axis(next(1, 2 * inner), inner, 1));
+            for (d, axis) in axes.iter_mut().enumerate() {
+                axis.position = Expr::var(PLACEHOLDER + d as Var);
+            }
+            // A swizzled row spans all chunks.
+            if swizzle != Swizzle::None && inner * i128::from(element.bytes()) != i128::from(swizzle.span()) {
+                continue;
+            }
+            let format = Format::of(element);
+            check(&Staged { name: String::new(), parameter: 0, element, format, attach: None, axes, swizzle });
+        }
+    }
+}

@@ -142,6 +142,13 @@ pub enum Refused {
     Limit(Fault),
     /// A swizzle span that does not exist.
     Swizzle(Span),
+    /// The inner box is shorter than the span of the swizzle: how far rows are apart then is not confirmed on hardware.
+    NarrowSwizzle {
+        /// Bytes of the inner box.
+        bytes: i128,
+        /// Bytes of the span.
+        span: u32,
+    },
 }
 
 impl From<Refusal> for Refused {
@@ -345,6 +352,10 @@ impl Staged {
         let Some((inner, outer)) = self.axes.split_last() else { return Err(Refused::Limit(Fault::Rank(0))) };
         if facts.normal(&inner.stride).as_constant() != Some(1) {
             return Err(Refused::InnerStride { axis: inner.name.clone(), stride: inner.stride.clone() });
+        }
+        let (bytes, span) = (inner.boxed.box_size * i128::from(self.format.bytes()), self.swizzle.span());
+        if self.swizzle != Swizzle::None && bytes != i128::from(span) {
+            return Err(Refused::NarrowSwizzle { bytes, span });
         }
         let multiple = i128::from(tensor_map::GRANULE) / i128::from(self.format.bytes());
         for axis in outer {

@@ -349,35 +349,3 @@ fn what_is_read_must_be_a_tile() {
     );
     assert!(matches!(refused.unwrap_err(), Refused::NotATile { why: NotATile::Unknown, .. }));
 }
-
-#[test]
-fn dump() {
-    let source = std::fs::read_to_string("/tmp/me/t.tw").unwrap();
-    let stream = source.parse().unwrap();
-    let (tokens, _) = TokenBuffer::new(stream);
-    let (parsed, mut found) = parse(&tokens);
-    let program = build(&parsed.kernels[0], &mut found).unwrap();
-    let constraints: Vec<_> = program.facts.iter().map(|f| f.constraint.clone()).collect();
-    let facts = Facts::new(&program.dims, &constraints).unwrap();
-    let mut diags = Diagnostics::new();
-    let mut p2 = program.clone();
-    p2.stages.clear();
-    let plan_ = schedule::build(&p2, &facts, &mut diags).unwrap();
-    let stage = plan_.stages[0].clone();
-    let symbolic = Symbolic::new(&stage.domain, &facts);
-    let accesses = access::collect(&program, &facts, &stage, &symbolic).unwrap();
-    let mut staged = Vec::new();
-    for copy in &program.stages {
-        let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).unwrap();
-        let tensor = access::tensor(&program, parameter as u16).unwrap();
-        staged.push(plan(&program, &facts, (&stage, &symbolic, &accesses), parameter as u16, tensor, copy).unwrap());
-    }
-    let holes = crate::holes::analyse(&stage.domain, &facts);
-    let vector = crate::memory::vector::Vector::of(&stage, &facts);
-    let analysed = crate::lower::Analysed { stage, symbolic, holes, vector, accesses, staged };
-    let entries = crate::lower::lower(&program, &facts, &[analysed], plan_.threads).unwrap();
-    println!("{}", entries[0].kernel);
-    let kernels: Vec<_> = entries.iter().map(|e| e.kernel.clone()).collect();
-    let module = crate::lower::emit::emit(&kernels, "x").unwrap();
-    std::fs::write("/tmp/me/t.ptx", module.to_string()).unwrap();
-}
