@@ -16,6 +16,7 @@ use crate::memory::access;
 use crate::memory::vector::Vector;
 use crate::program::Program;
 use crate::schedule::Stage;
+use crate::tma::plan::Staged;
 
 use super::Analysed;
 use super::emit::functions::NoFunction;
@@ -88,7 +89,22 @@ struct Nest<'a, 'b> {
     index: Type,
 }
 
-/// Emits one stage. `blocks` is the number of blocks it uses, if the launch may have more.
+/// What surrounds a stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    /// Threads of a block.
+    pub threads: u32,
+    /// The number of blocks that the stage uses, if the launch may have more.
+    pub blocks: Option<&'a Expr>,
+    /// Type of index integers.
+    pub index: Type,
+    /// Its staged copies.
+    pub copies: &'a [Staged],
+    /// The tensor map of the first one; the others follow.
+    pub first_map: u16,
+}
+
+/// Emits one stage.
 ///
 /// # Errors
 /// A function that its type does not have, which the program room should have refused.
@@ -97,11 +113,9 @@ pub(super) fn lower(
     program: &Program,
     facts: &Facts,
     analysed: &Analysed,
-    first_map: u16,
-    threads: u32,
-    blocks: Option<&Expr>,
-    index: Type,
+    frame: &Frame<'_>,
 ) -> Result<(), NoFunction> {
+    let Frame { threads, blocks, index, copies, first_map } = *frame;
     let stage = &analysed.stage;
     let sequence: Vec<AxisId> =
         stage.domain.leaves.iter().copied().filter(|a| stage.domain.axes[*a].binding.is_sequential()).collect();
@@ -123,7 +137,7 @@ pub(super) fn lower(
         staged: Vec::new(),
         defect: None,
     };
-    let copies = analysed.staged.iter().enumerate();
+    let copies = copies.iter().enumerate();
     let copies = copies.map(|(n, staged)| Copy::new(b, staged, first_map + n as u16, &sequence)).collect();
     let mut nest = Nest {
         b,
@@ -326,8 +340,9 @@ impl Nest<'_, '_> {
     /// Runs the loops from position `k` of the sequence, with the copies that stand in front of them.
     fn descend(&mut self, point: &Point, k: usize, goal: Goal) {
         let storing = goal == Goal::Store && self.stage.reduction.is_some();
-        // Around a reduction the copies in front of it came with its terms.
-        if !storing && !(k == self.split && !self.accumulators.is_empty()) {
+        // Around a reduction this is entered twice, for its accumulators and for its terms; its stores come after both.
+        let entered = k == self.split && !self.accumulators.is_empty();
+        if !(storing || entered) {
             self.instantiate(point, k);
         }
         let later = !storing && self.copies.iter().any(|copy| copy.boundary > k);

@@ -349,3 +349,124 @@ fn what_is_read_must_be_a_tile() {
     );
     assert!(matches!(refused.unwrap_err(), Refused::NotATile { why: NotATile::Unknown, .. }));
 }
+
+/// Every copy of a kernel planned, and the kernel lowered to its entry points.
+fn lowered(source: &str) -> Vec<crate::lower::Entry> {
+    let stream = source.parse().expect("the test source has balanced brackets and Rust's tokens");
+    let (tokens, _) = TokenBuffer::new(stream);
+    let (parsed, mut diags) = parse(&tokens);
+    let program = build(&parsed.kernels[0], &mut diags).expect("the kernel builds");
+    let constraints: Vec<_> = program.facts.iter().map(|f| f.constraint.clone()).collect();
+    let facts = Facts::new(&program.dims, &constraints).expect("the facts of a test are consistent");
+    // The schedule of the reader, as if nothing were staged.
+    let bare = crate::program::Program { stages: Vec::new(), ..program.clone() };
+    let built = schedule::build(&bare, &facts, &mut diags).expect("the schedule applies");
+    let stage = built.stages[0].clone();
+    let symbolic = Symbolic::new(&stage.domain, &facts);
+    let accesses = access::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
+    let staged = program.stages.iter().map(|copy| {
+        let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("an input");
+        let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
+        plan(&program, &facts, (&stage, &symbolic, &accesses), parameter as u16, tensor, copy).expect("accepted")
+    });
+    let staged = staged.collect();
+    let holes = crate::holes::analyse(&stage.domain, &facts);
+    let vector = crate::memory::vector::Vector::of(&stage, &facts);
+    let analysed = crate::lower::Analysed { stage, symbolic, holes, vector, accesses, staged };
+    crate::lower::lower(&program, &facts, &[analysed], built.threads).expect("it can be built")
+}
+
+/// Threads wait together and part only after that; each phase of each box is one copy.
+#[test]
+fn strided_columns_are_staged() {
+    let entries = lowered(
+        "kernel StridedColumns(x: f32[K, M]) -> (y: f32[M]) where M % 4 == 0 {
+            y[m] = sum(|k| x[k, m]);
+            launch threads(32);
+            schedule y {
+                split m by 32 -> mo, mi; split k by 15 -> ko, ki; reorder mo, ko, mi, ki;
+                bind mo: grid; bind mi: thread;
+            }
+            stage xs[k, m] = x in shared at y.ko via tma {
+                box k by 15 -> kc, kb; tile kb by 3 -> kt, ks; box m by 32 -> mc, mb;
+            }
+        }",
+    );
+    // Staged where the tensor has elements; plain where it may have none; wide.
+    let names: Vec<&str> = entries.iter().map(|e| e.kernel.signature.name.as_str()).collect();
+    assert_eq!(names, ["StridedColumns", "StridedColumns_plain", "StridedColumns_64"]);
+    let staged: Vec<bool> = entries.iter().map(|e| e.staged).collect();
+    assert_eq!(staged, [true, false, false]);
+    let texts: Vec<&str> = entries[0].conditions.iter().map(|c| &*c.text).collect();
+    assert!(texts.contains(&"K >= 1") && texts.contains(&"M >= 1"), "{texts:?}");
+    expect_test::expect![[r#"
+        kernel StridedColumns(x: f32[], mut y: f32[]; K, M) threads 32 {
+            shared xs: f32[480] aligned 128
+            // statement 1
+            var v0: index32 = 0
+            %0: index32 = block
+            %1: index32 = thread
+            %2: index32 = %0 * 32
+            %3: index32 = %1 + %2
+            %4: index32 = M
+            %5: bool = %3 < %4
+            var v1: f32 = 0.0f32
+            %6: index32 = K
+            %7: index32 = %6 + 14
+            %8: index32 = %7 / 15
+            for %9 in 0..%8 {
+                sync
+                %10: index32 = %9 * 15
+                %11: index32 = %10 + 1
+                %12: index32 = %10 + 2
+                elect {
+                    barrier0 expects 1920 bytes
+                    copy map xs at (%2, %10) to xs[0], barrier0
+                    copy map xs at (%2, %11) to xs[160], barrier0
+                    copy map xs at (%2, %12) to xs[320], barrier0
+                }
+                %13: index32 = v0
+                await barrier0 phase %13
+                %14: index32 = 1 ^ %13
+                v0 = %14
+                if %5 {
+                    for %15 in 0..15 {
+                        %16: index32 = %10 + %15
+                        %17: bool = %16 < %6
+                        %18: index32 = %15 / 3
+                        %19: index32 = %15 % 3
+                        %20: index32 = %18 * 32
+                        %21: index32 = %1 + %20
+                        %22: index32 = %19 * 160
+                        %23: index32 = %21 + %22
+                        if %17 {
+                            %24: f32 = xs[%23]
+                            %25: f32 = v1
+                            %26: f32 = %25 + %24
+                            v1 = %26
+                        }
+                    }
+                }
+            }
+            if %5 {
+                %27: f32 = v1
+                y[%3] = %27
+            }
+        }
+    "#]].assert_eq(&entries[0].kernel.to_string());
+    let kernels: Vec<_> = entries.iter().map(|e| e.kernel.clone()).collect();
+    let module = crate::lower::emit::emit(&kernels, "StridedColumns").expect("it can be emitted");
+    assert_eq!(module.target.to_string(), "sm_90");
+    let text = module.to_string();
+    for line in [
+        ".param .align 64 .b8 arg4_xs[128]",
+        ".shared .align 128 .f32 buffer0_xs[480];",
+        "mbarrier.init.shared.b64",
+        "elect.sync",
+        "mbarrier.arrive.expect_tx.shared.b64",
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+        "mbarrier.try_wait.parity.shared.b64",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}
