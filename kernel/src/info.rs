@@ -132,6 +132,9 @@ pub enum Argument {
     Dim(u16),
 }
 
+/// Most threads of a block (CUDA programming guide, table of compute capabilities).
+pub const BLOCK_LIMIT: u32 = 1024;
+
 /// Launch shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {

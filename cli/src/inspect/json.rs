@@ -123,6 +123,7 @@ fn stage(stage: &StageView) -> Value {
         "ops": stage.ops.iter().map(op).collect::<Vec<_>>(),
         "predicates": stage.predicates.iter().map(predicate).collect::<Vec<_>>(),
         "vector": vector,
+        "computed": stage.computed.iter().map(|(name, output)| json!({ "name": name, "output": output })).collect::<Vec<_>>(),
         "accesses": stage.accesses.iter().map(access).collect::<Vec<_>>(),
     })
 }

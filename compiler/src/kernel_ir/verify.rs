@@ -11,11 +11,11 @@
 //! 6. A predicated load has one alternative a lane, of the element type; any other has none.
 //! 7. A loop's count is an index integer and its index has the same type; a branch's condition is a predicate.
 //! 8. A variable is set to values of its type.
-//! 9. Scalars and dimensions that are used are passed; a block has 1 to 1024 threads.
+//! 9. Scalars and dimensions that are used are passed; a block has 1 to `BLOCK_LIMIT` threads.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
-use tilewright_kernel::info::Argument;
+use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
     Kernel, Op, ParameterKind, RegionId, Statement, StatementKind, Type, UnaryOp, Value, ValueId, VariableId,
@@ -82,7 +82,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Vec<Fault>> {
         faults: Vec::new(),
         line: 0,
     };
-    if !(1..=1024).contains(&kernel.signature.threads) {
+    if !(1..=BLOCK_LIMIT).contains(&kernel.signature.threads) {
         checker.fault(Problem::BadThreads(kernel.signature.threads));
     }
     checker.region(Kernel::BODY);
