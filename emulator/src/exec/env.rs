@@ -175,7 +175,7 @@ impl<'a> Env<'a> {
         self.shared_initialised.clear();
         self.shared_initialised.resize(words, 0);
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
-        self.clocks.reset(self.cx.warps());
+        self.clocks.reset(self.cx.warps(), self.cx.options.sanitizers.races);
         self.lines.reset();
         self.barriers.reset(self.cx.warps());
         self.mbarriers.reset(self.cx.warps());

@@ -6,6 +6,8 @@ use super::cell::LAST_EPOCH;
 #[derive(Debug, Default)]
 pub struct Clocks {
     warps: usize,
+    /// Whether anybody asks; otherwise nothing is kept.
+    tracked: bool,
     /// Current epoch of each warp, from 1.
     epoch: Vec<u32>,
     /// `known[w · warps + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now; of w itself the one before its own.
@@ -16,8 +18,9 @@ pub struct Clocks {
 
 impl Clocks {
     /// The state at the start of a CTA.
-    pub fn reset(&mut self, warps: usize) {
+    pub fn reset(&mut self, warps: usize, tracked: bool) {
         self.warps = warps;
+        self.tracked = tracked;
         self.epoch.clear();
         self.epoch.resize(warps, 1);
         self.known.clear();
@@ -50,20 +53,30 @@ impl Clocks {
     /// Ends the warp's epoch: its earlier accesses are ordered before the later ones of all its lanes. After [`LAST_EPOCH`] of them, which take
     /// minutes, everything counts as ordered.
     pub fn next_epoch(&mut self, warp: usize) {
-        self.epoch[warp] = (self.epoch[warp] + 1).min(LAST_EPOCH);
-        self.settle(warp);
+        if !self.tracked {
+            return;
+        }
+        let epoch = (self.epoch[warp] + 1).min(LAST_EPOCH);
+        self.epoch[warp] = epoch;
+        let before = std::mem::replace(&mut self.known[warp * self.warps + warp], epoch - 1);
+        // The floor stays unless it was this warp's own epoch that held it down.
+        if before <= self.floor[warp] || epoch == LAST_EPOCH {
+            self.settle(warp);
+        }
     }
 
     fn settle(&mut self, warp: usize) {
         let own = self.epoch[warp];
-        let row = &mut self.known[warp * self.warps..][..self.warps];
-        row[warp] = own - 1;
+        let row = &self.known[warp * self.warps..][..self.warps];
         let floor = row.iter().fold(u32::MAX, |least, known| least.min(*known));
         self.floor[warp] = if own == LAST_EPOCH { LAST_EPOCH } else { floor };
     }
 
     /// Adds all that the warp knows and did to `clock`, and ends its epoch.
     pub fn release(&mut self, warp: usize, clock: &mut Vec<u32>) {
+        if !self.tracked {
+            return;
+        }
         clock.resize(self.warps, 0);
         let row = &self.known[warp * self.warps..][..self.warps];
         for (sum, known) in clock.iter_mut().zip(row) {
@@ -75,6 +88,9 @@ impl Clocks {
 
     /// Makes everything in `clock` ordered before what the warp does now.
     pub fn acquire(&mut self, warp: usize, clock: &[u32]) {
+        if !self.tracked {
+            return;
+        }
         let row = &mut self.known[warp * self.warps..][..self.warps];
         for (known, other) in row.iter_mut().zip(clock) {
             *known = (*known).max(*other);
