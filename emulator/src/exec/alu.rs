@@ -1,7 +1,7 @@
 //! Instructions that compute registers from registers.
 
 use super::Warp;
-use crate::decode::op::{Comparison, FastCvt, LaneFn, Op, Slot};
+use crate::decode::op::{Comparison, FastCvt, LaneFn, Logic, Op, PredRef, Slot};
 use crate::lanes::int::{self, Int2, Width};
 use crate::lanes::{LANES, Mask, Row, Wide, blend, each, float, lanes, mask, row};
 use crate::num::approx;
@@ -153,13 +153,12 @@ impl Warp {
                 }
             }
             Op::SetpPacked { op, ty, ftz, d, p, a, b, combine } => {
-                for (slot, shift) in [(d, 0), (p, 16)] {
-                    let Some(slot) = slot else { continue };
-                    let (a, b) = (self.n(a), self.n(b));
-                    let (x, y) = (row!(i => a[i] >> shift & 0xffff), row!(i => b[i] >> shift & 0xffff));
-                    let result = float::compare_row(op, ty, ftz, &x, &y);
-                    let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
-                    self.set_pred(slot, result, mask);
+                // Both before either is written: a result may be the predicate that they are combined with.
+                let results = self.compare_halves((op, ty, ftz), a, b, combine);
+                for (slot, result) in [d, p].into_iter().zip(results) {
+                    if let Some(slot) = slot {
+                        self.set_pred(slot, result, mask);
+                    }
                 }
             }
             Op::Set { test, yes, d, a, b, combine } => {
@@ -168,6 +167,14 @@ impl Warp {
                 narrow!(self, d, mask, out => {
                     for (lane, value) in out.iter_mut().enumerate() {
                         *value = if result >> lane & 1 == 1 { yes } else { 0 };
+                    }
+                });
+            }
+            Op::SetPacked { op, ty, ftz, yes, d, a, b, combine } => {
+                let [low, high] = self.compare_halves((op, ty, ftz), a, b, combine);
+                narrow!(self, d, mask, out => {
+                    for (lane, value) in out.iter_mut().enumerate() {
+                        *value = u32::from(yes) * ((low >> lane & 1) | (high >> lane & 1) << 16);
                     }
                 });
             }
@@ -246,6 +253,22 @@ impl Warp {
             Comparison::WideInt(op) => int::compare_wide(op, self.w(a), self.w(b)),
             Comparison::WideFloat(op) => float::compare_wide(op, self.w(a), self.w(b)),
         }
+    }
+
+    /// A comparison of packed halves: the lanes where it holds of the lower ones, and of the upper ones.
+    fn compare_halves(
+        &self,
+        (op, ty, ftz): (scalar::FloatCompare, scalar::FloatType, bool),
+        a: u32,
+        b: u32,
+        combine: Option<(Logic, PredRef)>,
+    ) -> [Mask; 2] {
+        [0, 16].map(|shift| {
+            let (a, b) = (self.n(a), self.n(b));
+            let (x, y) = (row!(i => a[i] >> shift & 0xffff), row!(i => b[i] >> shift & 0xffff));
+            let result = float::compare_row(op, ty, ftz, &x, &y);
+            combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)))
+        })
     }
 
     #[inline(always)]

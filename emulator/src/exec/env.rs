@@ -12,6 +12,7 @@ use crate::decode::Kernel;
 use crate::launch::Options;
 use crate::mbarrier::Mbarriers;
 use crate::memory::device::{Allocation, Memory};
+use crate::memory::heap::Heap;
 use crate::memory::region::Regions;
 use crate::memory::undo::Undo;
 use crate::report::{Finding, Kind, Location, Other, Place, Thread};
@@ -21,6 +22,8 @@ use crate::shadow::cross::Cross;
 use crate::shadow::line::Lines;
 use crate::sync::Barriers;
 
+/// Bytes that a launch may print: the default of `cudaLimitPrintfFifoSize`. What comes after is dropped.
+pub(crate) const MOST_PRINTED: usize = 1 << 20;
 /// Distinct findings kept.
 const FINDINGS: usize = 64;
 
@@ -36,6 +39,8 @@ pub(crate) struct Cx<'a> {
     /// The module's constants as words.
     pub constants: Vec<u32>,
     pub regions: Regions,
+    /// The device's heap, if a kernel has used it.
+    pub heap: Option<Arc<Heap>>,
     pub allocations: Vec<Arc<Allocation>>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
@@ -118,6 +123,8 @@ pub(crate) struct Env<'a> {
     pub warp: u32,
     pub counts: Vec<Count>,
     pub counters: Counters,
+    /// What the kernel has printed.
+    pub printed: Vec<u8>,
     pub findings: Vec<Finding>,
     /// Instruction of each finding and of its other side.
     keys: Vec<(Kind, u32, u32)>,
@@ -157,6 +164,7 @@ impl<'a> Env<'a> {
             warp: 0,
             counts: vec![Count::default(); length + 1],
             counters: Counters::default(),
+            printed: Vec::new(),
             findings: Vec::new(),
             keys: Vec::new(),
             dropped: 0,
@@ -174,6 +182,9 @@ impl<'a> Env<'a> {
         self.shared.resize(words, crate::memory::device::POISON);
         self.shared_initialised.clear();
         self.shared_initialised.resize(words, 0);
+        let reserved = self.cx.kernel.reserved_shared as usize / 4;
+        self.shared[..reserved].fill(0);
+        self.shared_initialised[..reserved].fill(0xf);
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
         self.clocks.reset(self.cx.warps());
         self.lines.reset();
@@ -256,6 +267,13 @@ impl<'a> Env<'a> {
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
+    }
+
+    /// Adds to what the kernel prints; whether there was room for it.
+    pub fn print(&mut self, text: &[u8]) -> bool {
+        let room = MOST_PRINTED.saturating_sub(self.printed.len());
+        self.printed.extend_from_slice(&text[..text.len().min(room)]);
+        text.len() <= room
     }
 
     /// A byte of global memory or of constants at a generic address, without any check: for messages.

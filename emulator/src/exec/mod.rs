@@ -15,9 +15,11 @@ mod elements;
 pub(crate) mod env;
 mod global;
 pub(crate) mod host;
+mod library;
 mod local;
 mod matrix;
 mod mbarrier;
+mod print;
 mod shared;
 
 pub(crate) use global::report_cross;

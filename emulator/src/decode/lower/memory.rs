@@ -69,6 +69,19 @@ impl Lowering<'_> {
         elements.iter().map(|e| if *e == Operand::Sink { Ok(None) } else { self.value(e, ty).map(Some) }).collect()
     }
 
+    /// Elements of a load or store: bytes of each, how many, and where their values are. 128 bits are two elements.
+    fn elements(&mut self, inst: &Source, operand: &Operand, ty: ScalarType) -> Lowered<(u8, u8, Vec<Option<Slot>>)> {
+        if ty.bits() == 128 {
+            let slots = match operand {
+                Operand::Sink => vec![None; 2],
+                operand => self.pair(operand)?.map(Some).to_vec(),
+            };
+            return Ok((8, 2, slots));
+        }
+        let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
+        Ok((ty.bytes() as u8, count as u8, self.data(operand, ty, count)?))
+    }
+
     pub(super) fn push(&mut self, slots: impl IntoIterator<Item = Option<Slot>>) -> u32 {
         let first = self.kernel.data.len() as u32;
         self.kernel.data.extend(slots);
@@ -80,24 +93,15 @@ impl Lowering<'_> {
             Memory::Ld | Memory::LdNc | Memory::Ldu => self.load(memory, inst),
             Memory::St => {
                 let ty = self.ty(inst, 0)?;
-                let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
                 let space = self.space(inst, self.operand(inst, 0)?)?;
                 if space == Space::Param {
                     return refuse("a kernel's parameters cannot be written");
                 }
                 let address = self.address(self.operand(inst, 0)?)?;
-                let slots = self.data(self.operand(inst, 1)?, ty, count)?;
+                let (bytes, count, slots) = self.elements(inst, self.operand(inst, 1)?, ty)?;
                 let data = self.push(slots);
                 let strength = self.strength(inst, space);
-                self.emit(Op::Store(Access {
-                    space,
-                    address,
-                    bytes: ty.bytes() as u8,
-                    count: count as u8,
-                    signed: false,
-                    strength,
-                    data,
-                }));
+                self.emit(Op::Store(Access { space, address, bytes, count, signed: false, strength, data }));
                 Ok(())
             }
             // Hints: they change when data moves, never what it is.
@@ -140,10 +144,9 @@ impl Lowering<'_> {
 
     fn load(&mut self, memory: Memory, inst: &Source) -> Lowered<()> {
         let ty = self.ty(inst, 0)?;
-        let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
         let space = self.space(inst, self.operand(inst, 1)?)?;
         let address = self.address(self.operand(inst, 1)?)?;
-        let slots = self.data(self.operand(inst, 0)?, ty, count)?;
+        let (bytes, count, slots) = self.elements(inst, self.operand(inst, 0)?, ty)?;
         let strength = if memory == Memory::LdNc { Strength::Constant } else { self.strength(inst, space) };
         // A value is sign-extended when its register is wider. A 16-bit register takes 16 bits of the extended value.
         let mut narrow = Vec::new();
@@ -178,15 +181,7 @@ impl Lowering<'_> {
             }
         }
         let data = self.push(slots);
-        self.emit(Op::Load(Access {
-            space,
-            address,
-            bytes: ty.bytes() as u8,
-            count: count as u8,
-            signed: ty.is_signed(),
-            strength,
-            data,
-        }));
+        self.emit(Op::Load(Access { space, address, bytes, count, signed: ty.is_signed(), strength, data }));
         self.trim(&narrow);
         Ok(())
     }

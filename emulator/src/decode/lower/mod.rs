@@ -32,6 +32,10 @@ use crate::num::format::Round;
 
 /// Most decoded instructions of a kernel: the race detector packs their numbers.
 const MOST_CODE: usize = 1 << 22;
+/// Bytes of shared memory that the system keeps on sm_80 and later (CUDA programming guide, compute capabilities).
+const RESERVED_SHARED: u32 = 1024;
+/// Where the part of it for libraries begins: the manual names the offset and not its value.
+const RESERVED_LIBRARY: u32 = 256;
 
 /// A decoded module.
 #[derive(Clone, Debug, Default)]
@@ -129,6 +133,9 @@ impl<'a> Lowering<'a> {
         kernel.constant_variables = variables.constant_names.clone();
         // Shared variables outside functions take room where they are used.
         let mut shared = Layout::new(MOST_SHARED);
+        if reachable.reserved_shared {
+            shared.reserve("reserved for the system", u64::from(RESERVED_SHARED));
+        }
         for id in &reachable.variables {
             let Some(variable) = module.variables.get(id.index()) else { continue };
             if variable.space.base() == StateSpace::Shared && !is_dynamic(variable) {
@@ -192,6 +199,7 @@ impl<'a> Lowering<'a> {
         self.kernel.start = self.kernel.code.len() as u32;
         self.body()?;
         let mut kernel = self.kernel;
+        kernel.reserved_shared = if self.reachable.reserved_shared { RESERVED_SHARED } else { 0 };
         kernel.static_shared = self.shared.next as u32;
         kernel.shared_variables = self.shared.named;
         kernel.local_bytes = self.local.next as u32;
@@ -315,13 +323,9 @@ impl<'a> Lowering<'a> {
         tracked.sort_unstable();
         for (_, reg) in tracked {
             let name = function.regs.name(reg);
-            let Some(slot) = self.slots.register(reg) else {
-                return Err(unsupported(
-                    function.line,
-                    format!("register {name}"),
-                    "",
-                    "registers have at most 64 bits",
-                ));
+            // What follows a register of 128 bits is the state of its lower half.
+            let Some(slot) = self.slots.register(reg).or_else(|| self.slots.pair(reg).map(|pair| pair[0])) else {
+                return Err(unsupported(function.line, format!("register {name}"), "", "it has no size of a register"));
             };
             let ones = if self.slots.bits(reg) <= 16 { 0xffff } else { u32::MAX };
             self.kernel.tracked.push(Tracked { name, slot, ones });
@@ -499,7 +503,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn reg(&mut self, reg: RegId) -> Lowered<Slot> {
-        self.slots.register(reg).ok_or_else(|| Refusal("registers of 128 bits are not supported".to_owned()))
+        self.slots.register(reg).ok_or_else(|| Refusal("a register of 128 bits is not supported here".to_owned()))
     }
 
     fn pred_reg(&mut self, reg: RegId) -> Lowered<u32> {
@@ -568,11 +572,11 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Clock { d, which });
                 d
             }
-            (None, Gridid) => self.slots.constant(64, 0).unwrap_or(Slot::Wide(0)),
-            (None, ReservedSmemOffsetBegin | ReservedSmemOffsetEnd | ReservedSmemOffsetCap)
-            | (None, ReservedSmemOffset0 | ReservedSmemOffset1) => {
-                return refuse("there is no reserved shared memory");
-            }
+            // No graph launches this kernel.
+            (None, Gridid | CurrentGraphExec) => self.slots.constant(64, 0).unwrap_or(Slot::Wide(0)),
+            (None, ReservedSmemOffsetBegin | ReservedSmemOffset0) => self.constant_32(0)?,
+            (None, ReservedSmemOffsetEnd | ReservedSmemOffsetCap) => self.constant_32(RESERVED_SHARED)?,
+            (None, ReservedSmemOffset1) => self.constant_32(RESERVED_LIBRARY)?,
             // Counters of nothing, and of what the driver tells only where the workspace of a cooperative launch is.
             (None, Envreg1 | Envreg2) => {
                 self.kernel.grid_workspace = true;
@@ -599,6 +603,10 @@ impl<'a> Lowering<'a> {
             }
             _ => Ok(slot),
         }
+    }
+
+    fn constant_32(&mut self, value: u32) -> Lowered<Slot> {
+        self.slots.constant(32, u64::from(value)).ok_or_else(|| Refusal("no room for a constant".to_owned()))
     }
 
     /// The offset of a variable in its state space.

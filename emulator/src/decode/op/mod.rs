@@ -13,7 +13,7 @@ use crate::num::approx::Approx;
 use crate::num::cvt::Cvt;
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, NumberClass};
 
-pub use call::{CallSite, Callee, Passed, Target};
+pub use call::{CallSite, Callee, Library, Passed, Target};
 pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
 pub use matrix::{FragmentAccess, MatrixAccess, Mma};
@@ -337,6 +337,17 @@ pub enum Op {
         d: Narrow,
         a: u32,
         b: u32,
+        combine: Option<(Logic, PredRef)>,
+    },
+    /// `set` of packed halves: `yes` in each half where true.
+    SetPacked {
+        op: FloatCompare,
+        ty: FloatType,
+        ftz: bool,
+        yes: u16,
+        d: Narrow,
+        a: Narrow,
+        b: Narrow,
         combine: Option<(Logic, PredRef)>,
     },
     Testp {
