@@ -310,7 +310,11 @@ impl Outcome {
             // Checks of registers are not instructions of the program.
             let check = matches!(
                 inst.op,
-                Op::CheckInit { .. } | Op::MarkInit { .. } | Op::FlowInit { .. } | Op::FlowSelect { .. }
+                Op::CheckInit { .. }
+                    | Op::MarkInit { .. }
+                    | Op::FlowInit { .. }
+                    | Op::FlowSelect { .. }
+                    | Op::Fence { implied: true, .. }
             );
             if check {
                 continue;

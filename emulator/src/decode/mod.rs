@@ -4,6 +4,7 @@
 
 pub mod op;
 
+mod guess;
 mod layout;
 mod lower;
 mod module;

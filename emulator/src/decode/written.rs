@@ -37,6 +37,26 @@ pub(crate) fn passes_on(inst: &Inst) -> bool {
     matches!(inst.op, Op::Arith(_) | Op::Logic(_) | Op::Compare(_) | Op::Convert(_) | Op::Math(_) | Op::Video(_))
 }
 
+/// Whether an undefined operand may be the padding of a structure, which compilers pass along with the rest: a store to a parameter of a call, or
+/// the undefined part of a packed value. `undefined` are the registers in question; the packed value counts as defined if a part is.
+pub(crate) fn padding(inst: &Inst, undefined: &[RegId]) -> bool {
+    use tilewright_ptx::isa::{Convert, Memory, Op};
+    match (inst.op, inst.operands.get(1)) {
+        (Op::Memory(Memory::St), Some(data)) => {
+            let mut stored = false;
+            data.for_each_reg(&mut |reg| stored |= undefined.contains(&reg));
+            let mut addressed = false;
+            inst.operands[0].for_each_reg(&mut |reg| addressed |= undefined.contains(&reg));
+            inst.space().is_some_and(|space| space.base() == tilewright_ptx::StateSpace::Param) && stored && !addressed
+        }
+        (Op::Convert(Convert::Mov), Some(Operand::Vector(parts))) => {
+            let whole = |part: &Operand| matches!(part, Operand::Reg(reg) if !undefined.contains(reg)) || matches!(part, Operand::Imm(_));
+            parts.iter().any(whole)
+        }
+        _ => false,
+    }
+}
+
 /// The operand whose undefined value an instruction may take and give as a defined one: what lanes offer to a shuffle, as most of them are
 /// not asked for it.
 fn offered(inst: &Inst) -> Option<RegId> {

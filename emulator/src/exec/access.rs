@@ -154,6 +154,9 @@ impl Warp {
     ) -> Result<(), Halt> {
         let shape =
             Shape { pc, bytes: access.bytes, count: access.count, touch: Touch::Load, strength: access.strength };
+        if access.strength == Strength::Strong {
+            env.order_read(access.space, addresses, run);
+        }
         match access.space {
             Space::Global => self.load_global(env, shape, access, addresses, run),
             Space::Shared => self.load_shared(env, shape, access, addresses, run),
@@ -208,6 +211,9 @@ impl Warp {
     ) -> Result<(), Halt> {
         let shape =
             Shape { pc, bytes: access.bytes, count: access.count, touch: Touch::Store, strength: access.strength };
+        if access.strength == Strength::Strong {
+            env.order_write(access.space, addresses, run);
+        }
         match access.space {
             Space::Global => self.store_global(env, shape, access, addresses, run),
             Space::Shared => self.store_shared(env, shape, access, addresses, run),

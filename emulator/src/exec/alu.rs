@@ -308,16 +308,18 @@ impl Warp {
         }
     }
 
+    /// A difference adds the complement: the flag it leaves and takes is the carry of that sum, the opposite of a borrow. The manual does not
+    /// say so, but CUDA's 128-bit division reads it with `addc`, and that is what the assembler makes of it.
     #[inline(never)]
     fn carry_add(&mut self, mask: Mask, subtract: bool, carry: (bool, bool), d: Slot, a: Slot, b: Slot) {
         for lane in lanes(mask) {
             let (x, y) = (self.get(a, lane), self.get(b, lane));
             let value = if subtract {
                 let bits = bits_of(d);
-                let borrow = u128::from(carry.0 && self.carry >> lane & 1 == 1);
-                let wide = (1u128 << bits) + u128::from(x) - u128::from(y) - borrow;
+                let carried = u128::from(!carry.0 || self.carry >> lane & 1 == 1);
+                let wide = u128::from(x) + u128::from(!y & ones(bits)) + carried;
                 if carry.1 {
-                    self.set_carry(lane, wide >> bits == 0);
+                    self.set_carry(lane, wide >> bits != 0);
                 }
                 wide as u64 & ones(bits)
             } else {

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tilewright_ptx::SpecialReg;
 
+use super::access::window;
 use super::copy::Copies;
 use super::host::Host;
 use crate::counters::Counters;
 use crate::decode::Kernel;
+use crate::decode::op::Space;
+use crate::lanes::{Mask, Wide, lanes};
 use crate::launch::Options;
 use crate::mbarrier::Mbarriers;
 use crate::memory::device::{Allocation, Memory};
@@ -20,6 +23,7 @@ use crate::shadow::cell::{Cells, Conflict};
 use crate::shadow::clock::Clocks;
 use crate::shadow::cross::Cross;
 use crate::shadow::line::Lines;
+use crate::shadow::order::Order;
 use crate::sync::Barriers;
 
 /// Bytes that a launch may print: the default of `cudaLimitPrintfFifoSize`. What comes after is dropped.
@@ -109,6 +113,7 @@ pub(crate) struct Env<'a> {
     pub cells: Cells,
     pub clocks: Clocks,
     pub lines: Lines,
+    order: Order,
     pub barriers: Barriers,
     pub mbarriers: Mbarriers,
     /// Copies on their way.
@@ -155,6 +160,7 @@ impl<'a> Env<'a> {
             cells: Cells::default(),
             clocks: Clocks::default(),
             lines: Lines::default(),
+            order: Order::default(),
             barriers: Barriers::default(),
             mbarriers: Mbarriers::default(),
             copies: Copies::default(),
@@ -188,6 +194,7 @@ impl<'a> Env<'a> {
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
         self.clocks.reset(self.cx.warps());
         self.lines.reset();
+        self.order.reset(self.cx.warps());
         self.barriers.reset(self.cx.warps());
         self.mbarriers.reset(self.cx.warps());
         self.copies.reset(self.cx.warps());
@@ -256,6 +263,31 @@ impl<'a> Env<'a> {
             // Given slots of another kind when they were decoded, refused there, or zero.
             _ => 0,
         }
+    }
+
+    /// A fence of the warp that runs.
+    #[inline(never)]
+    pub fn fence(&mut self, wide: bool) {
+        self.synchronises |= wide;
+        self.order.fence(&mut self.clocks, self.warp as usize);
+    }
+
+    /// Strong reads of some lanes.
+    #[inline(never)]
+    pub fn order_read(&mut self, space: Space, addresses: &Wide, run: Mask) {
+        lanes(run).for_each(|lane| self.order.read(self.warp as usize, addresses[lane].wrapping_add(window(space))));
+    }
+
+    /// Strong writes of some lanes.
+    #[inline(never)]
+    pub fn order_write(&mut self, space: Space, addresses: &Wide, run: Mask) {
+        lanes(run).for_each(|lane| self.order.write(self.warp as usize, addresses[lane].wrapping_add(window(space))));
+    }
+
+    /// Atomic operations of some lanes.
+    #[inline(never)]
+    pub fn order_atomic(&mut self, space: Space, addresses: &Wide, run: Mask) {
+        lanes(run).for_each(|lane| self.order.update(self.warp as usize, addresses[lane].wrapping_add(window(space))));
     }
 
     /// A number that depends on the seed, the CTA and how many were drawn: what asynchronous work does when.

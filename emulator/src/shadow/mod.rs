@@ -14,3 +14,4 @@ pub mod cell;
 pub mod clock;
 pub mod cross;
 pub mod line;
+pub mod order;

@@ -2,7 +2,7 @@
 
 use tilewright_ptx::isa::{Atomic, Memory};
 use tilewright_ptx::{
-    AddressBase, AtomicOp, Flag, Inst as Source, Operand, ScalarType, Scope, Semantics, StateSpace, VectorWidth,
+    AddressBase, AtomicOp, Inst as Source, Operand, ScalarType, Scope, Semantics, StateSpace, VectorWidth,
 };
 
 use super::{Lowered, Lowering, refuse};
@@ -101,6 +101,7 @@ impl Lowering<'_> {
                 let (bytes, count, slots) = self.elements(inst, self.operand(inst, 1)?, ty)?;
                 let data = self.push(slots);
                 let strength = self.strength(inst, space);
+                self.implied_fence(inst, Semantics::Release);
                 self.emit(Op::Store(Access { space, address, bytes, count, signed: false, strength, data }));
                 Ok(())
             }
@@ -120,26 +121,24 @@ impl Lowering<'_> {
         }
     }
 
-    /// How strong the access is. Strong accesses beyond the CTA, and fences that come with them, make the kernel's CTAs communicate.
+    /// How strong the access is. Strong accesses beyond the CTA make the kernel's CTAs communicate.
     fn strength(&mut self, inst: &Source, space: Space) -> Strength {
-        let strong = match inst.find::<Semantics>() {
-            None | Some(Semantics::Weak) => false,
-            Some(Semantics::Relaxed | Semantics::Acquire | Semantics::Release | Semantics::AcqRel | Semantics::Sc) => {
-                true
-            }
-            Some(Semantics::Volatile | Semantics::Mmio) => true,
-        };
-        if !strong {
+        if matches!(inst.find::<Semantics>(), None | Some(Semantics::Weak)) && !self.guess {
             return Strength::Weak;
         }
         if matches!(space, Space::Global | Space::Generic) {
             self.kernel.communicates = true;
         }
-        let wide = !matches!(inst.find::<Scope>(), None | Some(Scope::Cta));
-        if matches!(inst.find::<Semantics>(), Some(Semantics::Acquire | Semantics::Release | Semantics::AcqRel)) {
-            self.emit(Op::Fence { wide });
-        }
         Strength::Strong
+    }
+
+    /// The fence that a release has before its access, or an acquire after it (PTX manual 8.7).
+    fn implied_fence(&mut self, inst: &Source, which: Semantics) {
+        let semantics = inst.find::<Semantics>();
+        if semantics == Some(which) || semantics == Some(Semantics::AcqRel) {
+            let wide = !matches!(inst.find::<Scope>(), Some(Scope::Cta));
+            self.emit(Op::Fence { wide, implied: true });
+        }
     }
 
     fn load(&mut self, memory: Memory, inst: &Source) -> Lowered<()> {
@@ -182,6 +181,7 @@ impl Lowering<'_> {
         }
         let data = self.push(slots);
         self.emit(Op::Load(Access { space, address, bytes, count, signed: ty.is_signed(), strength, data }));
+        self.implied_fence(inst, Semantics::Acquire);
         self.trim(&narrow);
         Ok(())
     }
@@ -249,9 +249,7 @@ impl Lowering<'_> {
             self.kernel.communicates = true;
         }
         // Relaxed is the default (9.7.13.5).
-        let strong = !matches!(inst.find::<Semantics>(), None | Some(Semantics::Relaxed));
-        let wide = !matches!(inst.find::<Scope>(), Some(Scope::Cta));
-        let orders = strong && wide && !inst.has(Flag::Noftz);
+        self.implied_fence(inst, Semantics::Release);
         self.emit(Op::Atomic(op::Atomic {
             space,
             address,
@@ -260,8 +258,8 @@ impl Lowering<'_> {
             op,
             returns,
             data,
-            orders,
         }));
+        self.implied_fence(inst, Semantics::Acquire);
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use super::layout::{Layout, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, is_dynamic, un
 use super::module::{Global, Reachable, Variables, function_address, is_launch_sized};
 use super::op::{self, Inst, Op, PredRef, Slot};
 use super::slots::{Slots, immediate};
-use super::written::{Item, ever_written, passes_on, unproved};
+use super::written::{Item, ever_written, padding, passes_on, unproved};
 use super::{Kernel, Named, Origin, Tracked};
 use crate::counters::Class;
 use crate::error::Error;
@@ -114,6 +114,8 @@ pub(super) struct Lowering<'a> {
     tracked: BTreeMap<RegId, u32>,
     /// Registers of the function that some instruction writes.
     ever: Vec<u64>,
+    /// Whether the present instruction is a load that guesses what a compare-and-swap will find.
+    pub(super) guess: bool,
     origin: Origin,
     mnemonics: BTreeMap<String, u32>,
     sources: BTreeMap<(String, u32, u32), u32>,
@@ -179,6 +181,7 @@ impl<'a> Lowering<'a> {
             guard: None,
             tracked: BTreeMap::new(),
             ever: Vec::new(),
+            guess: false,
             origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },
             mnemonics: BTreeMap::new(),
             sources: BTreeMap::new(),
@@ -330,7 +333,9 @@ impl<'a> Lowering<'a> {
             let ones = if self.slots.bits(reg) <= 16 { 0xffff } else { u32::MAX };
             self.kernel.tracked.push(Tracked { name, slot, ones });
         }
-        let mut index = 0;
+        let insts: Vec<&Source> = items.iter().filter_map(|item| if let Item::Inst(inst) = item { Some(*inst) } else { None }).collect();
+        let guesses = super::guess::guesses(&insts);
+        let (mut index, mut number) = (0, 0);
         for statement in &flat {
             match statement {
                 Statement::Label(label) => {
@@ -338,8 +343,9 @@ impl<'a> Lowering<'a> {
                     index += 1;
                 }
                 Statement::Inst(inst) => {
+                    self.guess = guesses.contains(&number);
                     self.instruction(inst, &unproved[index])?;
-                    index += 1;
+                    (index, number) = (index + 1, number + 1);
                 }
                 Statement::Loc(loc) => self.source(loc.file, loc.line, loc.column),
                 _ => {}
@@ -424,6 +430,9 @@ impl<'a> Lowering<'a> {
         let mut sources = Vec::new();
         for reg in unproved {
             let is_guard = inst.guard.is_some_and(|g| g.reg == *reg);
+            if !is_guard && padding(inst, unproved) {
+                continue;
+            }
             let register = self.tracked[reg];
             if !is_guard && passes_on(inst) && self.is_ever_written(*reg) {
                 sources.push((*reg, register));

@@ -390,9 +390,10 @@ pub enum Op {
         d: PredSlot,
         a: WideSlot,
     },
-    /// Orders memory; `wide` when beyond the CTA.
+    /// Orders memory; `wide` when beyond the CTA, `implied` when another instruction says it.
     Fence {
         wide: bool,
+        implied: bool,
     },
 
     Activemask {
