@@ -72,9 +72,9 @@ def atomics():
         None, to_bf16(groups(from_bf16(by)))).buffer(None, (groups(hx) + 64).astype(np.float32))
     threads, blocks = 32, 4
     one = lambda n: 15 * n
-    # The greatest lane modulo 16, with bit 8; 511 is no less.
+    # Eight bits and the one above them; 511 is no less.
     words = np.array([one(threads * blocks)] * 2 + [one(threads)] * 4 + [one(threads)] * 4, np.int32)
-    wides = np.array([15 | 256] * 6, np.uint64)
+    wides = np.array([511] * 6, np.uint64)
     Case("scopes", "nvcc/atomics.ptx", "scopes", blocks, threads).buffer(np.zeros(10, np.int32), words).buffer(np.zeros(6, np.uint64), wides)
     x = rng.integers(0, 100, 64).astype(np.int32)
     Case("handover", "nvcc/atomics.ptx", "handover", 3, 64).buffer(x).buffer(None, x * 3).buffer(np.zeros(1, np.int32)).buffer(

@@ -84,7 +84,8 @@ template <cuda::thread_scope S> __device__ void orders(int *word, unsigned long 
     a.fetch_add(1, cuda::memory_order_seq_cst);
     int expected = a.load(cuda::memory_order_relaxed);
     while (!a.compare_exchange_weak(expected, expected + 10, cuda::memory_order_acq_rel, cuda::memory_order_acquire)) {}
-    b.fetch_max(threadIdx.x & 15, cuda::memory_order_relaxed);
+    b.fetch_max(1, cuda::memory_order_relaxed);
+    b.fetch_or(1ull << (threadIdx.x & 7), cuda::memory_order_relaxed);
     b.fetch_or(256);
     b.fetch_xor(0);
     b.fetch_min(511);
