@@ -189,8 +189,7 @@ impl Program {
             list.push(heap.region(allocations.len()));
             allocations.push(heap.allocation.clone());
         }
-        let regions =
-            if launch.extents.is_empty() { Regions::of_allocations(list) } else { Regions::new(list) };
+        let regions = if launch.extents.is_empty() { Regions::of_allocations(list) } else { Regions::new(list) };
         let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
         let cross = || (options.sanitizers.races && blocks > 1).then(Cross::default);
         let mut cx = Cx {

@@ -313,6 +313,8 @@ impl Outcome {
                 Op::CheckInit { .. }
                     | Op::MarkInit { .. }
                     | Op::FlowInit { .. }
+                    | Op::LoadedInit { .. }
+                    | Op::StoredInit { .. }
                     | Op::FlowSelect { .. }
                     | Op::Fence { implied: true, .. }
             );

@@ -47,8 +47,8 @@ impl SpecialReg {
         use SpecialReg::*;
         match self {
             IsExplicitCluster => ScalarType::Pred,
-            CurrentGraphExec | Gridid | Clock64 | Globaltimer | Pm0Wide | Pm1Wide | Pm2Wide | Pm3Wide | Pm4Wide | Pm5Wide | Pm6Wide
-            | Pm7Wide => ScalarType::U64,
+            CurrentGraphExec | Gridid | Clock64 | Globaltimer | Pm0Wide | Pm1Wide | Pm2Wide | Pm3Wide | Pm4Wide
+            | Pm5Wide | Pm6Wide | Pm7Wide => ScalarType::U64,
             _ => ScalarType::U32,
         }
     }

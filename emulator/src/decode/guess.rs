@@ -10,9 +10,8 @@ use tilewright_ptx::{Address, AddressBase, AtomicOp, Inst, Operand, RegId, Seman
 
 /// The loads among the instructions of a function that guess, by their number.
 pub(crate) fn guesses(insts: &[&Inst]) -> BTreeSet<usize> {
-    let is_swap = |inst: &&&Inst| {
-        inst.op == Family::Atomic(Atomic::Atom) && inst.find::<AtomicOp>() == Some(AtomicOp::Cas)
-    };
+    let is_swap =
+        |inst: &&&Inst| inst.op == Family::Atomic(Atomic::Atom) && inst.find::<AtomicOp>() == Some(AtomicOp::Cas);
     let swaps: Vec<&Inst> = insts.iter().filter(is_swap).copied().collect();
     if swaps.is_empty() {
         return BTreeSet::new();
@@ -54,7 +53,10 @@ pub(crate) fn guesses(insts: &[&Inst]) -> BTreeSet<usize> {
     let guess = |inst: &Inst| {
         let plain = inst.op == Family::Memory(Memory::Ld)
             && matches!(inst.find::<Semantics>(), None | Some(Semantics::Weak))
-            && !matches!(inst.space().map(StateSpace::base), Some(StateSpace::Param | StateSpace::Const | StateSpace::Local));
+            && !matches!(
+                inst.space().map(StateSpace::base),
+                Some(StateSpace::Param | StateSpace::Const | StateSpace::Local)
+            );
         let [Operand::Reg(loaded), address, ..] = &inst.operands[..] else { return false };
         let Some(at) = plain.then(|| place(address)).flatten() else { return false };
         let compared: Vec<RegId> = swaps

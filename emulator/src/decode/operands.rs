@@ -178,7 +178,11 @@ impl<F: FnMut(Slot, Role) -> Slot> Visitor<'_, F> {
     fn op(&mut self, op: &mut Op) {
         match op {
             // Tracked registers keep their slots.
-            Op::CheckInit { .. } | Op::MarkInit { .. } | Op::FlowInit { .. } => {}
+            Op::CheckInit { .. }
+            | Op::MarkInit { .. }
+            | Op::FlowInit { .. }
+            | Op::LoadedInit { .. }
+            | Op::StoredInit { .. } => {}
             Op::FlowSelect { p, .. } => self.pred_ref(p),
             Op::Mov { d, a } => self.narrows(d, &mut [a]),
             Op::MovWide { d, a } => self.wides(d, &mut [a]),

@@ -37,24 +37,40 @@ pub(crate) fn passes_on(inst: &Inst) -> bool {
     matches!(inst.op, Op::Arith(_) | Op::Logic(_) | Op::Compare(_) | Op::Convert(_) | Op::Math(_) | Op::Video(_))
 }
 
-/// Whether an undefined operand may be the padding of a structure, which compilers pass along with the rest: a store to a parameter of a call, or
-/// the undefined part of a packed value. `undefined` are the registers in question; the packed value counts as defined if a part is.
-pub(crate) fn padding(inst: &Inst, undefined: &[RegId]) -> bool {
-    use tilewright_ptx::isa::{Convert, Memory, Op};
-    match (inst.op, inst.operands.get(1)) {
-        (Op::Memory(Memory::St), Some(data)) => {
-            let mut stored = false;
-            data.for_each_reg(&mut |reg| stored |= undefined.contains(&reg));
-            let mut addressed = false;
-            inst.operands[0].for_each_reg(&mut |reg| addressed |= undefined.contains(&reg));
-            inst.space().is_some_and(|space| space.base() == tilewright_ptx::StateSpace::Param) && stored && !addressed
-        }
-        (Op::Convert(Convert::Mov), Some(Operand::Vector(parts))) => {
-            let whole = |part: &Operand| matches!(part, Operand::Reg(reg) if !undefined.contains(reg)) || matches!(part, Operand::Imm(_));
-            parts.iter().any(whole)
-        }
+/// Whether the result is defined if one of the operands is: what puts values together from parts, some of which may be the padding of a
+/// structure.
+pub(crate) fn joins(inst: &Inst) -> bool {
+    use tilewright_ptx::isa::{Convert, Logic, Op};
+    match inst.op {
+        Op::Logic(Logic::Or | Logic::Xor | Logic::And | Logic::Lop3 | Logic::Shf | Logic::Bfi | Logic::Prmt) => true,
+        Op::Convert(Convert::Mov) => matches!(inst.operands.get(1), Some(Operand::Vector(_))),
         _ => false,
     }
+}
+
+/// Whether the instruction loads from, or stores to, a thread's own memory, or may do so: values there may be undefined, since compilers copy
+/// structures with their padding. `local` says whether the kernel has such memory, so that a generic address may be in it.
+pub(crate) fn is_local(inst: &Inst, local: bool) -> bool {
+    use tilewright_ptx::isa::{Memory, Op};
+    let space = inst.space().map(tilewright_ptx::StateSpace::base);
+    let named = inst.operands.iter().any(|operand| {
+        matches!(
+            operand,
+            Operand::Address(tilewright_ptx::Address { base: tilewright_ptx::AddressBase::Symbol(_), .. })
+        )
+    });
+    match (inst.op, space) {
+        (Op::Memory(Memory::Ld | Memory::St), Some(tilewright_ptx::StateSpace::Local)) => true,
+        (Op::Memory(Memory::Ld | Memory::St), None) => local && !named,
+        _ => false,
+    }
+}
+
+/// Whether the instruction stores a parameter of a call, which may be the padding of a structure.
+pub(crate) fn passes_parameter(inst: &Inst) -> bool {
+    use tilewright_ptx::isa::{Memory, Op};
+    inst.op == Op::Memory(Memory::St)
+        && inst.space().is_some_and(|space| space.base() == tilewright_ptx::StateSpace::Param)
 }
 
 /// The operand whose undefined value an instruction may take and give as a defined one: what lanes offer to a shuffle, as most of them are
@@ -72,19 +88,28 @@ struct Step {
     writes: Vec<RegId>,
     guarded: bool,
     passes_on: bool,
+    joins: bool,
+    /// Whether what it loads may be undefined.
+    undefines: bool,
 }
 
 impl Step {
-    fn new(inst: &Inst, ever: &[u64]) -> Self {
+    fn new(inst: &Inst, local: bool) -> Self {
         let (mut reads, writes) = uses(inst);
         let offered = offered(inst);
-        reads.retain(|reg| Some(*reg) != offered || !has(ever, *reg));
-        Step { reads, writes, guarded: inst.guard.is_some(), passes_on: passes_on(inst) }
+        reads.retain(|reg| Some(*reg) != offered);
+        let undefines = !writes.is_empty() && is_local(inst, local);
+        Step { reads, writes, guarded: inst.guard.is_some(), passes_on: passes_on(inst), joins: joins(inst), undefines }
     }
 
     /// Changes the set of defined registers.
-    fn apply(&self, state: &mut [u64], ever: &[u64]) {
-        let lacks = self.passes_on && self.reads.iter().any(|reg| !has(state, *reg) && has(ever, *reg));
+    fn apply(&self, state: &mut [u64]) {
+        let missing = |reg: &RegId| !has(state, *reg);
+        let lacks = match (self.passes_on, self.joins) {
+            (true, true) => !self.reads.is_empty() && self.reads.iter().all(missing),
+            (true, false) => self.reads.iter().any(missing),
+            _ => self.undefines,
+        };
         for reg in &self.writes {
             let (word, bit) = (reg.index() / 64, 1 << (reg.index() % 64));
             if lacks {
@@ -100,36 +125,23 @@ fn has(set: &[u64], reg: RegId) -> bool {
     set[reg.index() / 64] >> (reg.index() % 64) & 1 == 1
 }
 
-/// Registers that some instruction writes.
-pub(crate) fn ever_written(items: &[Item<'_>], registers: usize) -> Vec<u64> {
-    let mut ever = vec![0; registers.div_ceil(64)];
-    for item in items {
-        if let Item::Inst(inst) = item {
-            for reg in uses(inst).1 {
-                ever[reg.index() / 64] |= 1 << (reg.index() % 64);
-            }
-        }
-    }
-    ever
-}
-
 struct Block {
     items: std::ops::Range<usize>,
     successors: Vec<usize>,
 }
 
-/// For every instruction (by index in `items`) the registers that it may read unwritten.
+/// For every instruction (by index in `items`) the registers that it may read unwritten; `local` as for [`is_local`].
 pub(crate) fn unproved(
     items: &[Item<'_>],
     registers: usize,
+    local: bool,
     targets: &dyn Fn(&Inst) -> Vec<LabelId>,
 ) -> Vec<Vec<RegId>> {
     let blocks = blocks(items, targets);
-    let ever = ever_written(items, registers);
     let steps: Vec<Option<Step>> = items
         .iter()
         .map(|item| match item {
-            Item::Inst(inst) => Some(Step::new(inst, &ever)),
+            Item::Inst(inst) => Some(Step::new(inst, local)),
             Item::Label(_) => None,
         })
         .collect();
@@ -153,7 +165,7 @@ pub(crate) fn unproved(
     while let Some(block) = work.pop() {
         let mut state = entry[block].clone().unwrap_or_else(|| vec![0; words]);
         for step in steps[blocks[block].items.clone()].iter().flatten() {
-            step.apply(&mut state, &ever);
+            step.apply(&mut state);
         }
         for successor in &blocks[block].successors {
             let changed = match &mut entry[*successor] {
@@ -185,7 +197,7 @@ pub(crate) fn unproved(
                     result[index].push(*reg);
                 }
             }
-            step.apply(&mut state, &ever);
+            step.apply(&mut state);
         }
     }
     result

@@ -173,6 +173,7 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
+        self.undefined.begin_load();
         self.by_space(env, access.space, *addresses, run, |warp, env, space, addresses, run| match space {
             Space::Global | Space::Generic => warp.load_global(env, shape, access, addresses, run),
             Space::Shared => warp.load_shared(env, shape, access, addresses, run),
@@ -230,19 +231,24 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.by_space(env, access.space, *addresses, run, |warp, env, space, addresses, run| match space {
-            Space::Global | Space::Generic => warp.store_global(env, shape, access, addresses, run),
-            Space::Shared => warp.store_shared(env, shape, access, addresses, run),
-            Space::Local => warp.store_local(env, shape, access, addresses, run),
-            Space::Const | Space::Param => {
-                let lane = run.trailing_zeros();
-                let location = small_location(env, space, addresses[lane as usize], shape.total());
-                env.report(
-                    Kind::ReadOnlyWrite,
-                    shape.pc,
-                    Facts { lane, location: Some(location), fatal: true, ..Facts::default() },
-                );
-                Err(Halt)
+        self.by_space(env, access.space, *addresses, run, |warp, env, space, addresses, run| {
+            if space != Space::Local {
+                warp.check_stored(env, shape.pc, run);
+            }
+            match space {
+                Space::Global | Space::Generic => warp.store_global(env, shape, access, addresses, run),
+                Space::Shared => warp.store_shared(env, shape, access, addresses, run),
+                Space::Local => warp.store_local(env, shape, access, addresses, run),
+                Space::Const | Space::Param => {
+                    let lane = run.trailing_zeros();
+                    let location = small_location(env, space, addresses[lane as usize], shape.total());
+                    env.report(
+                        Kind::ReadOnlyWrite,
+                        shape.pc,
+                        Facts { lane, location: Some(location), fatal: true, ..Facts::default() },
+                    );
+                    Err(Halt)
+                }
             }
         })
     }

@@ -213,6 +213,8 @@ impl Warp {
             Op::CheckInit { .. }
             | Op::MarkInit { .. }
             | Op::FlowInit { .. }
+            | Op::LoadedInit { .. }
+            | Op::StoredInit { .. }
             | Op::FlowSelect { .. }
             | Op::Clock { .. }
             | Op::Load(_)

@@ -3,10 +3,9 @@
 use super::Warp;
 use super::access::{Shape, Touch, small_location};
 use super::elements::{extend, get};
-use super::env::{Env, Facts, Halt};
+use super::env::{Env, Halt};
 use crate::decode::op::{Access, Slot, Space};
 use crate::lanes::{LANES, Mask, Wide, lanes};
-use crate::report::Kind;
 
 impl Warp {
     /// Bytes of local memory: those of the kernel, and the frames of functions.
@@ -24,15 +23,11 @@ impl Warp {
     ) -> Result<(), Halt> {
         self.check_small(env, shape, Space::Local, self.local_size(env), addresses, run)?;
         count_local(env, shape, run);
-        if env.cx.options.sanitizers.initialisation {
-            for lane in lanes(run) {
-                for (word, need) in shape.words(addresses[lane]) {
-                    if self.local_initialised[word][lane] & need != need {
-                        let location = small_location(env, Space::Local, word as u64 * 4, shape.total().min(4));
-                        let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
-                        env.report(Kind::UninitialisedRead, shape.pc, facts);
-                        self.local_initialised[word][lane] |= need;
-                    }
+        for lane in lanes(run) {
+            for (word, need) in shape.words(addresses[lane]) {
+                if self.local_initialised[word][lane] & need != need {
+                    self.undefined_elements(env, shape, addresses[lane], lane);
+                    break;
                 }
             }
         }
@@ -60,7 +55,30 @@ impl Warp {
                 self.local_initialised[word][lane] |= fills;
             }
         }
+        if let Some(undefined) = self.take_stored() {
+            for (element, mask) in undefined.into_iter().enumerate() {
+                for lane in lanes(mask & run) {
+                    for (word, bytes) in element_words(shape, addresses[lane], element) {
+                        self.local_initialised[word][lane] &= !bytes;
+                    }
+                }
+            }
+        }
         Ok(())
+    }
+
+    /// Notes the elements of a lane's load that nobody wrote.
+    #[cold]
+    fn undefined_elements(&mut self, env: &Env<'_>, shape: Shape, address: u64, lane: usize) {
+        for element in 0..usize::from(shape.count) {
+            for (word, need) in element_words(shape, address, element) {
+                if self.local_initialised[word][lane] & need != need {
+                    let at = address + element as u64 * u64::from(shape.bytes);
+                    let location = || small_location(env, Space::Local, at, u64::from(shape.bytes));
+                    self.undefined.note_load(shape.pc, lane as u32, element, location);
+                }
+            }
+        }
     }
 
     pub(super) fn load_constant(
@@ -96,6 +114,12 @@ impl Warp {
         }
         Ok(())
     }
+}
+
+/// The words of one element of an access with the bytes it touches of each.
+fn element_words(shape: Shape, address: u64, element: usize) -> impl Iterator<Item = (usize, u8)> {
+    let one = Shape { count: 1, ..shape };
+    one.words(address + element as u64 * u64::from(shape.bytes))
 }
 
 /// A parameter's value as a register holds it.

@@ -201,8 +201,7 @@ fn without_zeros(text: &str) -> String {
         Some(at) => text.split_at(at),
         None => (text, ""),
     };
-    let mantissa =
-        if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+    let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
     format!("{mantissa}{exponent}")
 }
 
@@ -268,18 +267,42 @@ mod tests {
         let f = |value: f64| value.to_bits();
         let cases: &[(&str, &[u64], &str)] = &[
             ("%d|%5d|%-5d|%05d|%+d|% d", &[7, 7, 7, 7, 7, 7], "7|    7|7    |00007|+7| 7"),
-            ("%d %u %x %X %#x %o %#o", &[u64::MAX, 0xffff_ffff, 255, 255, 255, 8, 8], "-1 4294967295 ff FF 0xff 10 010"),
-            ("%lld %llu %lx %hd %hhu", &[u64::MAX, u64::MAX, 1 << 40, 0x1_ffff, 0x1ff], "-1 18446744073709551615 10000000000 -1 255"),
+            (
+                "%d %u %x %X %#x %o %#o",
+                &[u64::MAX, 0xffff_ffff, 255, 255, 255, 8, 8],
+                "-1 4294967295 ff FF 0xff 10 010",
+            ),
+            (
+                "%lld %llu %lx %hd %hhu",
+                &[u64::MAX, u64::MAX, 1 << 40, 0x1_ffff, 0x1ff],
+                "-1 18446744073709551615 10000000000 -1 255",
+            ),
             ("%.3d|%8.3d|%.0d|%-+6d|", &[5, 5, 0, 5], "005|     005||+5    |"),
-            ("%f %.0f %#.0f %10.3f|%-10.2f|%+.1f", &[f(1.5), f(2.5), f(3.0), f(2.0 / 3.0), f(-1.0), f(0.25)],
-             "1.500000 2 3.      0.667|-1.00     |+0.2"),
-            ("%e %.2E %.0e %e", &[f(12345.678), f(0.00012), f(5.0), f(0.0)], "1.234568e+04 1.20E-04 5e+00 0.000000e+00"),
-            ("%g %g %g %g %g %#g", &[f(100_000.0), f(1e6), f(0.0001), f(0.00001), f(1.5), f(1.5)],
-             "100000 1e+06 0.0001 1e-05 1.5 1.50000"),
-            ("%a %a %.2a %.0a %a", &[f(1.0), f(-0.1), f(1.999), f(1.5), f(0.0)],
-             "0x1p+0 -0x1.999999999999ap-4 0x2.00p+0 0x2p+0 0x0p+0"),
-            ("%f %F %5g|%-5e|%05f", &[f(f64::INFINITY), f(f64::NEG_INFINITY), f(f64::INFINITY), f(f64::INFINITY), f(f64::INFINITY)],
-             "inf -INF   inf|inf  |  inf"),
+            (
+                "%f %.0f %#.0f %10.3f|%-10.2f|%+.1f",
+                &[f(1.5), f(2.5), f(3.0), f(2.0 / 3.0), f(-1.0), f(0.25)],
+                "1.500000 2 3.      0.667|-1.00     |+0.2",
+            ),
+            (
+                "%e %.2E %.0e %e",
+                &[f(12345.678), f(0.00012), f(5.0), f(0.0)],
+                "1.234568e+04 1.20E-04 5e+00 0.000000e+00",
+            ),
+            (
+                "%g %g %g %g %g %#g",
+                &[f(100_000.0), f(1e6), f(0.0001), f(0.00001), f(1.5), f(1.5)],
+                "100000 1e+06 0.0001 1e-05 1.5 1.50000",
+            ),
+            (
+                "%a %a %.2a %.0a %a",
+                &[f(1.0), f(-0.1), f(1.999), f(1.5), f(0.0)],
+                "0x1p+0 -0x1.999999999999ap-4 0x2.00p+0 0x2p+0 0x0p+0",
+            ),
+            (
+                "%f %F %5g|%-5e|%05f",
+                &[f(f64::INFINITY), f(f64::NEG_INFINITY), f(f64::INFINITY), f(f64::INFINITY), f(f64::INFINITY)],
+                "inf -INF   inf|inf  |  inf",
+            ),
             ("%s %10s|%-7s|%.2s %s", &[1, 2, 3, 4, 0], "text1      text2|text3  |te (null)"),
             ("%c%c %p %% 100%", &[65, 66, 0x1234], "AB 0x1234 % 100%"),
             ("%*d %-*d| %.*f", &[5, 7, 4, 7, 2, f(1.0)], "    7 7   | 1.00"),

@@ -41,7 +41,9 @@ impl Heap {
     /// The address of a new block, or 0 when there is no room.
     pub fn allocate(&self, bytes: u64) -> u64 {
         let mut blocks = self.blocks();
-        let (Some(used), Some(end)) = (blocks.used.checked_add(bytes), blocks.next.checked_add(bytes)) else { return 0 };
+        let (Some(used), Some(end)) = (blocks.used.checked_add(bytes), blocks.next.checked_add(bytes)) else {
+            return 0;
+        };
         if bytes == 0 || used > LIMIT || end > SPAN {
             return 0;
         }

@@ -575,9 +575,10 @@ def write(folder):
     import collective
     import language
     import numeric
+    import programs
     import walks
 
-    subjects = (collective, walks, numeric, language)
+    subjects = (collective, walks, numeric, language, programs)
 
     own = (basic, reductions, rows, histograms, integers, control, tensor, asynchronous, mathematics, faults, triton)
     for family in (*own, *(family for subject in subjects for family in subject.FAMILIES)):

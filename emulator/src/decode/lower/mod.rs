@@ -23,7 +23,7 @@ use super::layout::{Layout, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, is_dynamic, un
 use super::module::{Global, Reachable, Variables, function_address, is_launch_sized};
 use super::op::{self, Inst, Op, PredRef, Slot};
 use super::slots::{Slots, immediate};
-use super::written::{Item, ever_written, padding, passes_on, unproved};
+use super::written::{Item, is_local, joins, passes_on, passes_parameter, unproved};
 use super::{Kernel, Named, Origin, Tracked};
 use crate::counters::Class;
 use crate::error::Error;
@@ -97,6 +97,8 @@ pub(super) struct Lowering<'a> {
     places: BTreeMap<Symbol, u64>,
     /// What the kernel reaches.
     reachable: Reachable,
+    /// Whether threads have memory of their own that a generic address may be in.
+    local_memory: bool,
     /// Number in the kernel's list of every device function.
     numbers: BTreeMap<FuncId, u32>,
     /// The frame base of a device function; none in the kernel.
@@ -112,8 +114,6 @@ pub(super) struct Lowering<'a> {
     table_fixes: Vec<(usize, LabelId)>,
     guard: Option<PredRef>,
     tracked: BTreeMap<RegId, u32>,
-    /// Registers of the function that some instruction writes.
-    ever: Vec<u64>,
     /// Whether the present instruction is a load that guesses what a compare-and-swap will find.
     pub(super) guess: bool,
     origin: Origin,
@@ -168,6 +168,7 @@ impl<'a> Lowering<'a> {
             kernel,
             slots: Slots::new(function),
             places,
+            local_memory: has_local_memory(module, function, &reachable),
             reachable,
             numbers: BTreeMap::new(),
             frame: None,
@@ -180,7 +181,6 @@ impl<'a> Lowering<'a> {
             table_fixes: Vec::new(),
             guard: None,
             tracked: BTreeMap::new(),
-            ever: Vec::new(),
             guess: false,
             origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },
             mnemonics: BTreeMap::new(),
@@ -315,8 +315,7 @@ impl<'a> Lowering<'a> {
             }
             labels
         };
-        let unproved = unproved(&items, function.regs.len(), &targets);
-        self.ever = ever_written(&items, function.regs.len());
+        let unproved = unproved(&items, function.regs.len(), self.local_memory, &targets);
         let first = self.kernel.tracked.len() as u32;
         for reg in unproved.iter().flatten() {
             let next = first + self.tracked.len() as u32;
@@ -333,7 +332,8 @@ impl<'a> Lowering<'a> {
             let ones = if self.slots.bits(reg) <= 16 { 0xffff } else { u32::MAX };
             self.kernel.tracked.push(Tracked { name, slot, ones });
         }
-        let insts: Vec<&Source> = items.iter().filter_map(|item| if let Item::Inst(inst) = item { Some(*inst) } else { None }).collect();
+        let insts: Vec<&Source> =
+            items.iter().filter_map(|item| if let Item::Inst(inst) = item { Some(*inst) } else { None }).collect();
         let guesses = super::guess::guesses(&insts);
         let (mut index, mut number) = (0, 0);
         for statement in &flat {
@@ -428,13 +428,20 @@ impl<'a> Lowering<'a> {
         };
         // The guard itself is read by every lane, the operands where it holds.
         let mut sources = Vec::new();
+        let local = is_local(inst, self.local_memory);
+        let (reads, writes) = super::written::uses(inst);
+        let stores_local = local && writes.is_empty();
+        let all_lack = reads.iter().all(|reg| unproved.contains(reg));
         for reg in unproved {
             let is_guard = inst.guard.is_some_and(|g| g.reg == *reg);
-            if !is_guard && padding(inst, unproved) {
+            let register = self.tracked[reg];
+            let is_address = inst.operands.first().is_some_and(
+                |operand| matches!(operand, Operand::Address(a) if a.base == tilewright_ptx::AddressBase::Reg(*reg)),
+            );
+            if !is_guard && !is_address && (stores_local || passes_parameter(inst)) {
                 continue;
             }
-            let register = self.tracked[reg];
-            if !is_guard && passes_on(inst) && self.is_ever_written(*reg) {
+            if !is_guard && passes_on(inst) {
                 sources.push((*reg, register));
                 continue;
             }
@@ -442,13 +449,38 @@ impl<'a> Lowering<'a> {
             self.emit(Op::CheckInit { register });
         }
         self.guard = guard;
+        if stores_local {
+            self.stored_undefined(inst, unproved);
+        }
         self.lower(inst).map_err(explain)?;
-        for reg in super::written::uses(inst).1 {
+        for (element, reg) in writes.into_iter().enumerate() {
             let Some(register) = self.tracked.get(&reg).copied() else { continue };
-            let flow = self.flow(inst, register, &sources).map_err(explain)?;
+            let flow = match local {
+                true => Op::LoadedInit { register, element: element as u32 },
+                false if joins(inst) && !all_lack => Op::MarkInit { register },
+                false => self.flow(inst, register, &sources).map_err(explain)?,
+            };
             self.emit(flow);
         }
         Ok(())
+    }
+
+    /// Says which elements of the store that follows are undefined in which lanes.
+    fn stored_undefined(&mut self, inst: &Source, unproved: &[RegId]) {
+        let Some(data) = inst.operands.get(1) else { return };
+        let mut elements = Vec::new();
+        let one = std::slice::from_ref(data);
+        for element in if let Operand::Vector(elements) = data { elements.as_slice() } else { one } {
+            elements.push(match element {
+                Operand::Reg(reg) if unproved.contains(reg) => self.tracked.get(reg).copied().unwrap_or(u32::MAX),
+                _ => u32::MAX,
+            });
+        }
+        if elements.iter().any(|register| *register != u32::MAX) {
+            let (first, count) = (self.kernel.flows.len() as u32, elements.len() as u32);
+            self.kernel.flows.extend(elements);
+            self.emit(Op::StoredInit { first, count });
+        }
     }
 
     /// How a result is defined, given the operands that may not be.
@@ -473,12 +505,7 @@ impl<'a> Lowering<'a> {
         }
         let first = self.kernel.flows.len() as u32;
         self.kernel.flows.extend(sources.iter().map(|source| source.1));
-        Ok(Op::FlowInit { register, first, count: sources.len() as u32 })
-    }
-
-    /// Whether some instruction of the function writes the register.
-    fn is_ever_written(&self, reg: RegId) -> bool {
-        self.ever.get(reg.index() / 64).is_some_and(|word| word >> (reg.index() % 64) & 1 == 1)
+        Ok(Op::FlowInit { register, first, count: sources.len() as u32, any: joins(inst) })
     }
 
     fn lower(&mut self, inst: &Source) -> Lowered<()> {
@@ -694,6 +721,16 @@ impl<'a> Lowering<'a> {
     pub(super) fn ty(&self, inst: &Source, index: usize) -> Lowered<ScalarType> {
         inst.ty(index).ok_or_else(|| Refusal("the type is missing".to_owned()))
     }
+}
+
+/// Whether the kernel or a function that it reaches has variables in local memory, or parameters there whose address may be taken.
+fn has_local_memory(module: &Module, kernel: &Function, reachable: &Reachable) -> bool {
+    let functions = reachable.order.iter().filter_map(|id| module.functions.get(id.index()));
+    functions.chain([kernel]).any(|function| {
+        let mut allocates = false;
+        function.for_each_inst(&mut |inst| allocates |= matches!(inst.op, Family::Stack(_)));
+        allocates || function.variables.iter().any(|variable| variable.space.base() == StateSpace::Local)
+    })
 }
 
 /// All statements, those of nested scopes included.

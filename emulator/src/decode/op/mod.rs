@@ -95,9 +95,20 @@ pub enum Op {
         register: u32,
     },
 
-    /// The register is as defined as all of these: entries of the kernel's list of flows.
+    /// The register is as defined as all of these, or as any: entries of the kernel's list of flows.
     FlowInit {
         register: u32,
+        first: u32,
+        count: u32,
+        any: bool,
+    },
+    /// The register is as defined as this element of the load before.
+    LoadedInit {
+        register: u32,
+        element: u32,
+    },
+    /// The elements of the store that follows are as defined as these entries of the kernel's list of flows; `u32::MAX` stands for a defined one.
+    StoredInit {
         first: u32,
         count: u32,
     },

@@ -64,7 +64,7 @@ extern "C" __global__ void group_copy(int n, const float *x, float *z) {
 // A pipeline of the block: producers and consumers are the same threads, two stages on mbarriers.
 extern "C" __global__ void __launch_bounds__(64) block_pipeline(int tiles, const int *x, int *z) {
     constexpr int stages = 2;
-    __shared__ int tile[stages][64];
+    __shared__ alignas(16) int tile[stages][64];
     __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, stages> state;
     auto block = cg::this_thread_block();
     auto pipe = cuda::make_pipeline(block, &state);
