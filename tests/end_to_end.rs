@@ -162,7 +162,7 @@ schedule! {
     kernel Guarded(x: f32[N], w: f32[5], z: f32[3, K]) -> (y: f32[N], s: f32[N])
     where N % 4 == 0
     {
-        y[i] = (if i < 5 && i < N { w[i] } else { 1.0 }) + x[i] * (if x[i] > 0.0 { x[i] } else { -1.0 });
+        y[i] = (if i < 5 && 2 * i < N { w[i] } else { 1.0 }) + x[i] * (if x[i] > 0.0 { x[i] } else { -1.0 });
         s[i] = if i < 3 { sum(|k| z[i, k]) } else { x[i] };
         launch threads(32);
         schedule y { split i by 4 -> io, v; split io by 32 -> b, t; bind b: grid; bind t: thread; vectorize v; }
@@ -187,7 +187,7 @@ schedule! {
     /// A comparison with a number from memory that may be read on one side only.
     kernel Lengths(x: f32[N], len: i32[3]) -> (y: f32[N])
     {
-        y[i] = if i < 3 && i < N { if i < len[i] { x[i] } else { -1.0 } } else { 2.0 };
+        y[i] = if i < 3 && 2 * i < N { if i < len[i] { x[i] } else { -1.0 } } else { 2.0 };
         schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
     }
 

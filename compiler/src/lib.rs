@@ -18,6 +18,7 @@ pub mod memory;
 pub mod program;
 pub mod schedule;
 pub mod syntax;
+pub mod tma;
 
 use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;

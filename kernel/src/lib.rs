@@ -14,6 +14,7 @@
 //! | [`math`] | error bounds of the math functions |
 //! | [`info`] | the kernel: parameters, facts, launch shape, PTX, explanation |
 //! | [`mod@print`] | an algorithm as text |
+//! | [`tensor_map`] | tensor maps: their rules, bits and swizzles |
 //! | [`rules`] | rules over concrete values: strides, overlap, extents in bytes, binding of dimensions |
 //!
 //! Every list is a `Cow<'static, [_]>`: the macro emits statics, the command line passes owned values to the same launcher.
@@ -28,6 +29,7 @@ pub mod print;
 pub mod rules;
 pub mod size;
 pub mod storage;
+pub mod tensor_map;
 
 pub use algorithm::Algorithm;
 pub use element::ElementType;

@@ -227,24 +227,39 @@ fn lanes(
 }
 
 fn uncovered(domain: &Domain, wanted: &dyn Fn(&Witness) -> bool) -> Option<Witness> {
-    let extents: Vec<i64> = domain.roots.iter().map(|r| domain.axes[*r].extent).collect();
-    let terms: i64 = extents.iter().product();
+    // A reduction without terms has elements: each is looked at once.
+    let elements = domain.is_empty_reduction();
+    let roots: Vec<usize> = domain.roots.iter().copied().filter(|r| !elements || domain.axes[*r].data).collect();
+    let terms: i64 = roots.iter().map(|r| domain.axes[*r].extent).product();
     let mut seen = vec![false; usize::try_from(terms).ok()?.min(BUDGET as usize)];
-    domain.visit(|leaves| {
-        if let Some(roots) = domain.roots_at(leaves)
-            && let Some(slot) = seen.get_mut(domain.linear(&roots, false))
+    let mut see = |leaves: &[i64]| {
+        let point = if elements { domain.element_at(leaves) } else { domain.roots_at(leaves) };
+        if let Some(point) = point
+            && let Some(slot) = seen.get_mut(domain.linear(&point, elements))
         {
             *slot = true;
         }
         true
-    });
+    };
+    if elements {
+        domain.visit_elements(&mut see);
+    } else {
+        domain.visit(&mut see);
+    }
     let text = |mut at: usize| {
-        let mut indices: Vec<String> = Vec::new();
-        for extent in extents.iter().rev() {
-            indices.insert(0, (at as i64 % extent).to_string());
-            at /= (*extent).max(1) as usize;
+        let (mut indices, mut terms): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+        for root in roots.iter().rev() {
+            let axis = &domain.axes[*root];
+            let value = at as i64 % axis.extent;
+            at /= axis.extent.max(1) as usize;
+            if axis.data {
+                indices.insert(0, value.to_string());
+            } else {
+                terms.insert(0, format!("{} = {value}", axis.name));
+            }
         }
-        format!("`{}[{}]` is outside the extent of", domain.stage, indices.join(", "))
+        let with = if terms.is_empty() { String::new() } else { format!(" with {}", terms.join(", ")) };
+        format!("`{}[{}]`{with} is outside the extent of", domain.stage, indices.join(", "))
     };
     seen.iter().enumerate().filter(|(_, s)| !**s).map(|(at, _)| text(at)).find(|w| wanted(w))
 }

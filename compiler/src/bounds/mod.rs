@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `walk` | every obligation with its place: over each domain, then through reads of intermediates |
 //! | `context` | what is known at a place, and proofs from it |
+//! | `constant` | what is written and never matters: warnings |
 //! | `divisor` | proofs that a divisor is not 0 |
 //! | `interval` | the nodes evaluated over intervals |
 //! | `zeros` | which sizes the launcher must not let be 0 |
@@ -17,6 +18,7 @@
 //! | `remedy` | facts that would make an obligation provable |
 //! | `report` | from an obligation to a finding |
 
+mod constant;
 mod context;
 mod divisor;
 mod interval;
@@ -96,6 +98,7 @@ pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Bound
     let given = walk::Given { facts, with_empty: &with_empty };
     let found = walk::walk(program, given);
     report::report(program, given, &found.failures, diags);
+    constant::warn(program, &found.constant, diags);
     for equation in found.too_large {
         let run = program.algorithm.equations[usize::from(equation)].components;
         let output = program.algorithm.components[run.range()].first().map_or("?", |c| &c.name).to_owned();

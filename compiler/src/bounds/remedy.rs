@@ -44,7 +44,7 @@ pub(super) fn find(program: &Program, facts: &Facts, failures: &[Failure]) -> Ve
     if reachable && !bounds.is_empty() && bounds.len() <= 4 {
         // One bound often implies the others.
         attempts.extend(bounds.iter().map(|b| vec![b.clone()]));
-        attempts.push(bounds.clone());
+        attempts.push(joined(bounds));
     }
     attempts.extend(divisibility.iter().map(|d| vec![d.clone()]));
     let works = |added: &Vec<Constraint>| {
@@ -56,6 +56,26 @@ pub(super) fn find(program: &Program, facts: &Facts, failures: &[Failure]) -> Ve
     };
     let found = attempts.into_iter().take(ATTEMPTS).find(works).unwrap_or_default();
     found.into_iter().map(|c| c.text.to_string()).collect()
+}
+
+/// The same facts with `a == b` for `a <= b, b <= a`.
+fn joined(bounds: Vec<Constraint>) -> Vec<Constraint> {
+    let mut facts: Vec<Constraint> = Vec::new();
+    for bound in bounds {
+        let opposite = |f: &&mut Constraint| match (f.relation, bound.relation) {
+            (Relation::Le, Relation::Le) => f.lhs == bound.rhs && f.rhs == bound.lhs,
+            (Relation::Le, Relation::Ge) | (Relation::Ge, Relation::Le) => f.lhs == bound.lhs && f.rhs == bound.rhs,
+            _ => false,
+        };
+        match facts.iter_mut().find(opposite) {
+            Some(fact) => {
+                fact.text = fact.text.replacen(fact.relation.symbol(), "==", 1).into();
+                fact.relation = Relation::Eq;
+            }
+            None => facts.push(bound),
+        }
+    }
+    facts
 }
 
 /// The expressions that must be at least 0 for the goal.

@@ -16,6 +16,7 @@ use crate::diag::tw10xx::EmptyArgmax;
 use crate::diag::tw90xx::Internal;
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Verdict};
 use crate::program::Program;
+use crate::syntax::Span;
 
 /// Steps of the search for a witness of one obligation.
 const SEARCH: u64 = 20_000;
@@ -231,22 +232,8 @@ fn outside(
             .unwrap_or(0),
     };
     let (index, limit) = dimensions.get(dimension)?;
-    let (tensor, declared, is_intermediate) = match source {
-        Source::Parameter(p) => {
-            let p = usize::from(p);
-            (program.parameters[p].name.to_string(), program.parameter_spans[p], false)
-        }
-        Source::Equation { equation, component } => {
-            let run = algorithm.equations[usize::from(equation)].components.range();
-            let component = &algorithm.components[run][usize::from(component)];
-            let axis = equation_axes(program, equation).get(dimension)?;
-            let name = component.name.to_string();
-            match component.parameter {
-                Some(p) => (name, program.parameter_spans[usize::from(p)], false),
-                None => (name, program.axis_spans[*axis as usize], true),
-            }
-        }
-    };
+    let tensor = program.printed().source(source).to_owned();
+    let (declared, is_intermediate) = declared(program, source, dimension)?;
     // The extreme is exact where nothing narrows the axes and the index is linear.
     let plain = context.path.iter().all(|s| !matches!(s, Step::Condition { .. } | Step::Assign { guarded: true, .. }));
     let reach = witness.filter(|_| plain).and_then(|witness| {
@@ -284,8 +271,24 @@ fn outside(
     })
 }
 
+/// Where something that is read gets the extent of a dimension, and whether it is an intermediate.
+pub(super) fn declared(program: &Program, source: Source, dimension: usize) -> Option<(Span, bool)> {
+    let algorithm = &program.algorithm;
+    match source {
+        Source::Parameter(p) => Some((program.parameter_spans[usize::from(p)], false)),
+        Source::Equation { equation, component } => {
+            let run = algorithm.equations[usize::from(equation)].components.range();
+            let axis = equation_axes(program, equation).get(dimension)?;
+            Some(match algorithm.components[run][usize::from(component)].parameter {
+                Some(p) => (program.parameter_spans[usize::from(p)], false),
+                None => (program.axis_spans[*axis as usize], true),
+            })
+        }
+    }
+}
+
 /// First index inside and first one outside, as text.
-fn extent(program: &Program, limit: &Limit) -> (String, String) {
+pub(super) fn extent(program: &Program, limit: &Limit) -> (String, String) {
     match limit {
         Limit::Size(size) => ("0".to_owned(), show(program, size)),
         Limit::Domain(axis) => {

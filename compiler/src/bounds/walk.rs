@@ -10,6 +10,7 @@ use kernel::algorithm::{Binary, Run};
 use kernel::algorithm::{Index, IndexId, Reduction, Source, Value, ValueId};
 use tilewright_kernel as kernel;
 
+use super::constant;
 use super::context::Context;
 use super::divisor;
 use super::witness::{Goal, Step, equation_axes, limits};
@@ -49,6 +50,8 @@ pub(super) struct Findings {
     pub failures: BTreeMap<ValueId, Vec<Failure>>,
     /// Outputs that read too much through intermediates.
     pub too_large: Vec<u16>,
+    /// What is always so.
+    pub constant: constant::Found,
 }
 
 struct Walker<'a> {
@@ -225,10 +228,19 @@ impl Walker<'_> {
                 self.value_if(c, true, a);
                 self.value_if(c, false, b);
             }
+            Value::CompareIndex(op, a, b) => {
+                self.index(a);
+                self.index(b);
+                if !self.inlining {
+                    let found = constant::condition(program, &self.context, self.given.with_empty, (op, a, b));
+                    constant::note(&mut self.out.constant, id, found);
+                }
+            }
             Value::Read { source, indices, or } => self.read(id, source, indices, or),
             Value::Reduce { op, axes, body, .. } => {
                 let mark = self.context.mark();
                 let axes = algorithm.axis_lists[axes.range()].to_vec();
+                self.range(id, &axes);
                 if matches!(op, Reduction::ArgMax | Reduction::ArgMin) {
                     for &axis in &axes {
                         self.require(Goal::NonEmpty { value: id, axis });
@@ -250,6 +262,7 @@ impl Walker<'_> {
                     state.merge.into_iter().for_each(|merge| self.value(merge));
                 }
                 let mark = self.context.mark();
+                self.range(id, &algorithm.axis_lists[axes.range()]);
                 for &axis in &algorithm.axis_lists[axes.range()] {
                     self.context.enter_axis(self.program, axis);
                 }
@@ -259,6 +272,14 @@ impl Walker<'_> {
             _ => {
                 algorithm.operands(id).into_iter().for_each(|v| self.value(v));
             }
+        }
+    }
+
+    /// Looks whether a reduction has a term at all.
+    fn range(&mut self, id: ValueId, axes: &[kernel::algorithm::AxisId]) {
+        if !self.inlining {
+            let found = constant::reduction(self.program, &self.context, self.given.with_empty, axes);
+            constant::note(&mut self.out.constant, id, found);
         }
     }
 
@@ -272,7 +293,10 @@ impl Walker<'_> {
             let affine = list.iter().map(|&i| self.is_affine(i)).collect();
             let proved = inside.iter().all(|i| i.not_below && i.not_above);
             self.out.reads.insert(id, ReadBounds { equation: self.equation, inside, affine });
-            if !proved && or.is_none() {
+            if or.is_some() {
+                let found = constant::read(self.program, &self.context, self.given.with_empty, &dimensions);
+                constant::note(&mut self.out.constant, id, found);
+            } else if !proved {
                 self.fail(Goal::Inside { read: id, dimensions });
             }
         } else if or.is_none() {
@@ -356,7 +380,7 @@ impl Walker<'_> {
 }
 
 /// Whether an index is provably at least the first and below the end of what it indexes.
-fn sides(
+pub(super) fn sides(
     program: &Program,
     context: &Context,
     facts: &Facts,

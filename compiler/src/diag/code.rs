@@ -129,6 +129,10 @@ codes! {
     TW0902 "bounds-undecided" Error "a read that cannot be shown to stay inside its tensor";
     TW0903 "zero-divisor" Error "an integer divisor that may be 0";
     TW0904 "index-divisor" Error "the divisor of an index that may be 0 or negative";
+    TW0990 "always-outside" Warning "a read with `or` that is always outside its tensor";
+    TW0991 "needless-or" Warning "an `or` that is never taken";
+    TW0992 "constant-condition" Warning "a comparison of indices that always gives the same";
+    TW0993 "empty-range" Warning "a reduction that never has a term";
 
     // TW10: numerics.
     TW1001 "empty-argmax" Error "an argmax or argmin over a range that may be empty";

@@ -146,14 +146,18 @@ impl IntoDiagnostic for UnexpectedToken {
     fn into_diagnostic(self) -> Diagnostic {
         let UnexpectedToken { expected, found, span, after } = self;
         // A missing separator is missing after the last token, wherever the next one is.
-        if let (Expected::Token(text @ (";" | ",")), Some((before, place))) = (expected, after) {
+        if let (Expected::Token(text @ (";" | ",")), Some((before, place))) = (expected, &after) {
+            let (before, place) = (before.as_str(), *place);
             let title = format!("expected {expected} before {found}");
-            let help = format!("write {expected} after `{}`", shorten(&before));
+            let help = format!("write {expected} after `{}`", shorten(before));
             return Diagnostic::new(Code::TW0001, place, title).replace(place, format!("{before}{text}"), help);
         }
         let mut diagnostic = Diagnostic::new(Code::TW0001, span, format!("expected {expected}, found {found}"));
         if expected == Expected::Word(WordSet::ElementType) {
             diagnostic = diagnostic.help(TYPES);
+        }
+        if matches!((expected, &after), (Expected::Token("("), Some((before, _))) if before == "->" || before == ">") {
+            diagnostic = diagnostic.help("parameters stand in parentheses: `kernel NAME(x: f32[N]) -> (y: f32[N])`");
         }
         if let Expected::End(_) = expected {
             diagnostic = diagnostic.note("an expression, clause or list ended before this token");
@@ -502,7 +506,8 @@ impl IntoDiagnostic for ForeignSyntax {
             Foreign::Dot => new("expressions have no methods and no fields")
                 .help("functions are called by name, `exp(x[i])`; `fold` names the parts of a state: `merge ((m1, s1), (m2, s2)) => …`"),
             Foreign::CompoundAssignment(op) => new(&format!("an equation is not an assignment: there is no `{op}`"))
-                .help("sums are written as one: `y[i] = sum(|k| a[i, k])`"),
+                .help("a sum over an axis is written as one: `y[i] = sum(|k| a[i, k])`")
+                .help("to update a tensor in place, take it as `inout y: …` and write `y[i] = y[i] + …`"),
             Foreign::EquationWithoutAxes(name) => new(&format!("the equation of `{name}` does not name its axes"))
                 .help(format!("write `{name}[i] = …`, or `{name}[] = …` for a single value")),
             Foreign::Bitwise(op) => new(&format!("the language has no operator `{op}`"))
@@ -513,8 +518,15 @@ impl IntoDiagnostic for ForeignSyntax {
             Foreign::IfWithoutElse => {
                 new("an `if` is a value and needs its `else`").help("write `if c { a } else { b }`")
             }
-            Foreign::Statement(word) => new(&format!("there is no statement `{word}`"))
-                .note("a kernel is a list of equations, `z[i] = …`, followed by its schedule"),
+            Foreign::Statement(word) => {
+                let diagnostic = new(&format!("there is no statement `{word}`"))
+                    .note("a kernel is a list of equations, `z[i] = …`, followed by its schedule");
+                match word.as_str() {
+                    "for" | "while" | "loop" => diagnostic.help("an equation holds for every value of its axes, and a sum over an axis is `sum(|k| …)`"),
+                    "let" => diagnostic.help("give the value an equation of its own, `t[i] = …;`, and read `t[i]`"),
+                    _ => diagnostic,
+                }
+            }
             Foreign::Generics => new("a kernel has no type parameters"),
             Foreign::IndexedExpression => {
                 new("only a tensor can be indexed").help("give the expression an equation of its own and index that")

@@ -48,8 +48,14 @@ impl IntoDiagnostic for UnknownName {
             }
             diagnostic = diagnostic.note(format!("known here: {}", list.join(", ")));
         }
-        let suggestion = closest(&name, known.iter().map(String::as_str)).map(str::to_owned);
-        meant(diagnostic, span, suggestion)
+        let closest = closest(&name, known.iter().map(String::as_str));
+        let foreign = match name.as_str() {
+            "block" | "blocks" | "blockIdx" | "program" => Some("grid"),
+            "lane" | "lanes" | "threadIdx" => Some("thread"),
+            _ => None,
+        };
+        let suggestion = closest.or(foreign.filter(|word| known.iter().any(|k| k == word)));
+        meant(diagnostic, span, suggestion.map(str::to_owned))
     }
 }
 

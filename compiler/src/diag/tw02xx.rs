@@ -133,8 +133,8 @@ pub struct CutsElements {
     pub stage: String,
     /// The op, or the schedule.
     pub span: Span,
-    /// Sizes, the element's indices, and the axis that no longer reaches it.
-    pub witness: Option<(Assignment, Assignment, String)>,
+    /// Sizes, the element's indices and its term, and the axis that no longer reaches it.
+    pub witness: Option<(Assignment, [Assignment; 2], String)>,
 }
 
 impl IntoDiagnostic for CutsElements {
@@ -148,10 +148,13 @@ impl IntoDiagnostic for CutsElements {
             .note("a schedule computes every element exactly once; a negative amount may only cut what an earlier `resize` added")
             .help("use amounts that are not negative; predicates exclude the added iterations");
         match witness {
-            Some((dims, roots, axis)) => {
-                let indices = roots.iter().map(|(_, v)| v.to_string()).collect::<Vec<_>>().join(", ");
-                diagnostic
-                    .counterexample(format!("{}`{stage}[{indices}]` is outside the extent of `{axis}`", prefix(&dims)))
+            Some((dims, [element, term], axis)) => {
+                let indices = element.iter().map(|(_, v)| v.to_string()).collect::<Vec<_>>().join(", ");
+                let with = if term.is_empty() { String::new() } else { format!(" with {}", assignment(&term)) };
+                diagnostic.counterexample(format!(
+                    "{}`{stage}[{indices}]`{with} is outside the extent of `{axis}`",
+                    prefix(&dims)
+                ))
             }
             None => diagnostic,
         }

@@ -26,11 +26,13 @@ pub struct MisalignedVector {
     pub witness: Option<(Assignment, Vec<i128>, i128)>,
     /// Facts that make it right, proved to suffice.
     pub facts: Vec<String>,
+    /// Accesses of other tensors that need further facts, which are among those above.
+    pub others: Vec<Span>,
 }
 
 impl IntoDiagnostic for MisalignedVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, lanes, tensor, access, span, witness, facts } = self;
+        let Self { axis, lanes, tensor, access, span, witness, facts, others } = self;
         let title = match witness {
             Some(_) => format!(
                 "cannot vectorise `{axis}`: the accesses of `{tensor}` are not known to be aligned to {lanes} elements"
@@ -42,6 +44,9 @@ impl IntoDiagnostic for MisalignedVector {
         let mut diagnostic = Diagnostic::new(Code::TW0401, span, title).label(access, "this access is a vector").note(
             format!("a vector of {lanes} elements starts at a multiple of {lanes} elements from an aligned base"),
         );
+        for other in others {
+            diagnostic = diagnostic.label(other, "and so is this one");
+        }
         if let Some((dims, indices, offset)) = witness {
             let indices = indices.iter().map(i128::to_string).collect::<Vec<_>>().join(", ");
             diagnostic = diagnostic.counterexample(format!(
@@ -50,7 +55,8 @@ impl IntoDiagnostic for MisalignedVector {
             ));
         }
         if !facts.is_empty() {
-            let text = format!("state the fact: `where {}`", facts.join(", "));
+            let plural = if facts.len() == 1 { "" } else { "s" };
+            let text = format!("state the fact{plural}: `where {}`", facts.join(", "));
             diagnostic = diagnostic.change(Change::State(facts), text);
         }
         diagnostic.change(Change::RemoveOp(span), format!("or remove `vectorize {axis}`"))
@@ -84,13 +90,15 @@ pub struct StraddlingVector {
     pub span: Span,
     /// Sizes, and the indices of the two neighbouring lanes that are not neighbours in memory, with their offsets.
     pub witness: Option<(Assignment, [Element; 2])>,
-    /// The largest extent that works, if one does.
+    /// The largest extent that divides the row, if one does.
     pub instead: Option<i128>,
+    /// Whether nothing else is wrong with the vector, so that the smaller one is right.
+    pub is_alone: bool,
 }
 
 impl IntoDiagnostic for StraddlingVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, lanes, tensor, access, span, witness, instead } = self;
+        let Self { axis, lanes, tensor, access, span, witness, instead, is_alone } = self;
         let title = match witness {
             Some(_) => {
                 format!("cannot vectorise `{axis}`: {lanes} neighbours along it are not in one row of `{tensor}`")
@@ -105,7 +113,10 @@ impl IntoDiagnostic for StraddlingVector {
         }
         if let Some(instead) = instead {
             let text = format!("split by {instead} and vectorise that: it divides the row");
-            diagnostic = diagnostic.change(Change::Refactor(axis.clone(), instead), text);
+            diagnostic = match is_alone {
+                true => diagnostic.change(Change::Refactor(axis.clone(), instead), text),
+                false => diagnostic.help(text),
+            };
         }
         diagnostic.change(Change::RemoveOp(span), format!("or remove `vectorize {axis}`"))
     }
@@ -120,20 +131,32 @@ pub struct VectorWidth {
     pub lanes: i128,
     /// Most lanes, a power of two.
     pub limit: i128,
+    /// Whether it is the inner result of a split.
+    pub is_split: bool,
     /// Where.
     pub span: Span,
 }
 
 impl IntoDiagnostic for VectorWidth {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, lanes, limit, span } = self;
+        let Self { axis, lanes, limit, is_split, span } = self;
+        // The powers of two around it.
+        let powers = || (1..).map(|n| 1_i128 << n).take_while(|p| *p <= limit);
+        let (below, above) = (powers().filter(|p| *p < lanes).last(), powers().find(|p| *p > lanes));
+        let widths: Vec<String> = below.into_iter().chain(above).map(|p| p.to_string()).collect();
+        let widths = widths.join(" or ");
+        let proposal = match is_split {
+            true => format!("split by {widths} instead of {lanes}"),
+            false => format!("split `{axis}` by {widths} and vectorise the inner part"),
+        };
         Diagnostic::new(
             Code::TW0403,
             span,
             format!("the lanes of a vector are a power of two up to {limit}; `{axis}` has {lanes}"),
         )
         .note("an access instruction moves a power of two of elements, up to 16 bytes; longer vectors use several")
-        .help("split by a power of two and vectorise the inner part")
+        .help(proposal)
+        .change(Change::RemoveOp(span), format!("or remove `vectorize {axis}`"))
     }
 }
 
@@ -144,6 +167,8 @@ pub struct ScatteredVector {
     pub axis: String,
     /// The output.
     pub tensor: String,
+    /// The axis along which the output is contiguous, if it has axes.
+    pub last: Option<String>,
     /// Distance of neighbouring lanes in elements, if it is the same everywhere.
     pub step: Option<String>,
     /// Sizes, and two neighbouring lanes that are not neighbours in memory.
@@ -156,7 +181,7 @@ pub struct ScatteredVector {
 
 impl IntoDiagnostic for ScatteredVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, tensor, step, witness, access, span } = self;
+        let Self { axis, tensor, last, step, witness, access, span } = self;
         let title = match step {
             _ if witness.is_none() => {
                 format!("could not prove that neighbours along `{axis}` are neighbours in `{tensor}`")
@@ -170,9 +195,11 @@ impl IntoDiagnostic for ScatteredVector {
         if let Some((dims, lanes)) = witness {
             diagnostic = diagnostic.counterexample(one_vector(&tensor, &dims, &lanes));
         }
-        diagnostic
-            .help(format!("vectorise the axis along which `{tensor}` is contiguous: its last one"))
-            .change(Change::RemoveOp(span), format!("or remove `vectorize {axis}`"))
+        if let Some(last) = last {
+            diagnostic = diagnostic
+                .help(format!("vectorise an axis that is made of `{last}`: along it `{tensor}` is contiguous"));
+        }
+        diagnostic.change(Change::RemoveOp(span), format!("or remove `vectorize {axis}`"))
     }
 }
 

@@ -174,6 +174,109 @@ impl IntoDiagnostic for IndexDivisor {
     }
 }
 
+/// TW0990: a guarded read that is always outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlwaysOutside {
+    /// The read as written, without its `or`: `x[i, -1]`.
+    pub read: String,
+    /// The tensor.
+    pub tensor: String,
+    /// Which dimension, from 0.
+    pub dimension: usize,
+    /// The index there.
+    pub index: String,
+    /// First index inside and first one outside.
+    pub extent: (String, String),
+    /// Whether the index is below the first one inside.
+    pub below: bool,
+    /// Whether the tensor is an intermediate, which ends with its domain.
+    pub is_intermediate: bool,
+    /// Where the dimension gets its extent.
+    pub declared: Span,
+    /// The read.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for AlwaysOutside {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { read, tensor, dimension, index, extent: (first, end), below, .. } = self;
+        let title = format!("`{read}` is always outside `{tensor}`: it gives nothing but what stands after `or`");
+        let side = if below { "below" } else { "beyond" };
+        let what = if self.is_intermediate { "it ends with this domain" } else { "its shape" };
+        let diagnostic = Diagnostic::new(Code::TW0990, self.span, title)
+            .label(self.declared, what)
+            .note(format!("dimension {dimension} is [{first}, {end}), and `{index}` is {side} it for every size"));
+        if below && index.starts_with('-') {
+            diagnostic.note(format!("indices do not count from the end: the last one is `{end} - 1`"))
+        } else {
+            diagnostic
+        }
+    }
+}
+
+/// TW0991: an `or` that is never taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeedlessOr {
+    /// The read as written, without its `or`.
+    pub read: String,
+    /// The tensor.
+    pub tensor: String,
+    /// The read.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NeedlessOr {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { read, tensor, span } = self;
+        Diagnostic::new(Code::TW0991, span, format!("`{read}` is never outside `{tensor}`: its `or` is never taken"))
+            .note("a read with `or` is not read as a vector")
+            .replace(span, read.clone(), format!("write `{read}`"))
+    }
+}
+
+/// TW0992: a comparison that always gives the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConstantCondition {
+    /// The comparison as written.
+    pub condition: String,
+    /// What it always is.
+    pub holds: bool,
+    /// Its tokens.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for ConstantCondition {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { condition, holds, span } = self;
+        let title = format!("`{condition}` is {} for every size", if holds { "always true" } else { "never true" });
+        Diagnostic::new(Code::TW0992, span, title)
+            .note("it follows from the ranges of the axes, the facts and the conditions around it")
+    }
+}
+
+/// TW0993: a reduction that never has a term.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmptyRange {
+    /// The axis.
+    pub axis: String,
+    /// Its range.
+    pub range: String,
+    /// The reduction.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for EmptyRange {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, range, span } = self;
+        Diagnostic::new(
+            Code::TW0993,
+            span,
+            format!("this reduction never has a term: `{axis}` in {range} is always empty"),
+        )
+        .note("a range ends before its second number: `0..3` is 0, 1, 2")
+    }
+}
+
 /// Proposes facts.
 pub(super) fn state(diagnostic: Diagnostic, facts: Vec<String>) -> Diagnostic {
     let text = format!("state it, and launches will check it: `where {}`", facts.join(", "));

@@ -360,6 +360,8 @@ pub struct Uncovered {
     pub dims: Vec<i64>,
     /// One value per root.
     pub roots: Vec<i128>,
+    /// Whether the element has terms; those of `roots` say nothing otherwise.
+    pub has_terms: bool,
     /// The axis that is out of bounds there.
     pub axis: AxisId,
     /// The op that cut it.
@@ -388,7 +390,11 @@ pub fn uncovered(domain: &Domain, facts: &Facts) -> Search<Uncovered> {
     let mut exhausted = true;
     let found = facts.smallest(&relevant_dims(domain, facts), &mut budget, |dims, budget| {
         let concrete = Concrete::new(domain, dims)?;
-        let extents: Vec<i128> = domain.roots.iter().map(|a| concrete.extents[*a]).collect();
+        let is_term = |a: AxisId| domain.axes[a].kind == AxisKind::Reduction;
+        let has_terms = domain.roots.iter().all(|a| !is_term(*a) || concrete.extents[*a] > 0);
+        // Without terms the elements are still computed.
+        let extent = |a: &AxisId| if is_term(*a) && !has_terms { 1 } else { concrete.extents[*a] };
+        let extents: Vec<i128> = domain.roots.iter().map(extent).collect();
         let total = extents.iter().fold(1_i128, |n, e| n.saturating_mul(*e));
         let mut roots = vec![0; extents.len()];
         for point in 0..total {
@@ -404,8 +410,8 @@ pub fn uncovered(domain: &Domain, facts: &Facts) -> Search<Uncovered> {
             let values = concrete.from_roots(&roots);
             for (op, span) in &domain.ops {
                 for axis in op.outputs() {
-                    if !concrete.in_bounds(&values, axis) {
-                        return Some(Uncovered { dims: dims.to_vec(), roots, axis, span: *span });
+                    if (has_terms || !is_term(axis)) && !concrete.in_bounds(&values, axis) {
+                        return Some(Uncovered { dims: dims.to_vec(), roots, has_terms, axis, span: *span });
                     }
                 }
             }

@@ -5,7 +5,7 @@
 //! lexicographically. A hit is a witness; a search that visits every point of finitely many sizes and finds none is a proof.
 //! Reads may stay open where each lane can read its own element instead.
 //!
-//! What could not be proved is reported only if nothing was refuted: a vector that a guard cuts has no alignment to talk about.
+//! What is said of all that is found is for [`super::finding`] to decide.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -13,13 +13,14 @@ use std::ops::ControlFlow;
 use tilewright_kernel::info::DimKind;
 use tilewright_kernel::size::{Constraint, Relation, Size, SizeOp};
 
+use super::finding::{Finding, causes};
 use super::vector::{Access, Along, Inner, Vector};
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::SplitVector;
 use crate::diag::tw04xx::{
     Element, LoopInsideVector, MisalignedVector, ScatteredVector, StraddlingVector, VectorWidth,
 };
-use crate::domain::{AxisId, AxisKind, Concrete, Symbolic};
+use crate::domain::{AxisId, AxisKind, Concrete, Op, Symbolic};
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Var, Verdict};
 use crate::holes::{self, Holes, Predicate, Side};
 use crate::program::Program;
@@ -42,34 +43,6 @@ pub struct Check<'a> {
     pub symbolic: &'a Symbolic,
     /// Its predicates.
     pub holes: &'a Holes,
-}
-
-/// Something that is wrong with a vector, or could not be shown to be right.
-enum Finding {
-    Guard(SplitVector),
-    Misaligned(MisalignedVector),
-    Straddling(StraddlingVector),
-    Scattered(ScatteredVector),
-}
-
-impl Finding {
-    fn is_refuted(&self) -> bool {
-        match self {
-            Self::Guard(f) => f.witness.is_some(),
-            Self::Misaligned(f) => f.witness.is_some(),
-            Self::Straddling(f) => f.witness.is_some(),
-            Self::Scattered(f) => f.witness.is_some(),
-        }
-    }
-
-    fn report(self, diags: &mut Diagnostics) {
-        match self {
-            Self::Guard(f) => diags.report(f),
-            Self::Misaligned(f) => diags.report(f),
-            Self::Straddling(f) => diags.report(f),
-            Self::Scattered(f) => diags.report(f),
-        }
-    }
 }
 
 /// The points that a question is about.
@@ -135,12 +108,16 @@ impl Check<'_> {
                 None => found.push((key, finding)),
             }
         }
-        let any_refuted = found.iter().any(|(_, f)| f.is_refuted());
         let lanes = vector.lanes;
-        if found.is_empty() && !(lanes > 0 && lanes <= LANE_LIMIT && lanes & (lanes - 1) == 0) {
-            diags.report(VectorWidth { axis: name.clone(), lanes, limit: LANE_LIMIT, span: vector.span });
-        }
-        for (_, finding) in found.into_iter().filter(|(_, f)| f.is_refuted() || !any_refuted) {
+        let has_width = lanes > 0 && lanes <= LANE_LIMIT && lanes & (lanes - 1) == 0;
+        let width = (!has_width).then(|| VectorWidth {
+            axis: name.clone(),
+            lanes,
+            limit: LANE_LIMIT,
+            is_split: domain.ops.iter().any(|(op, _)| matches!(op, Op::Split { inner, .. } if *inner == vector.axis)),
+            span: vector.span,
+        });
+        for finding in causes(width, found.into_iter().map(|(_, f)| f).collect()) {
             finding.report(diags);
         }
     }
@@ -308,9 +285,11 @@ impl Check<'_> {
                 Along::Affine { step, .. } => Some(step.show(&|v| self.variable(v))),
                 Along::Straddles => None,
             };
+            let is_data = |a: &&AxisId| domain.axes[**a].kind == AxisKind::Data;
             return Some(Finding::Scattered(ScatteredVector {
                 axis,
                 tensor,
+                last: domain.roots.iter().rfind(is_data).map(|a| domain.axes[*a].name.clone()),
                 step,
                 witness,
                 access: access_span,
@@ -325,7 +304,17 @@ impl Check<'_> {
                 && smaller.along(&access.offset, self.symbolic, self.facts) != Along::Straddles
         });
         let lanes = vector.lanes;
-        Some(Finding::Straddling(StraddlingVector { axis, lanes, tensor, access: access_span, span, witness, instead }))
+        let is_alone = true;
+        Some(Finding::Straddling(StraddlingVector {
+            axis,
+            lanes,
+            tensor,
+            access: access_span,
+            span,
+            witness,
+            instead,
+            is_alone,
+        }))
     }
 
     /// Checks that a run of neighbours starts at a multiple of the vector.
@@ -351,6 +340,7 @@ impl Check<'_> {
             span: vector.span,
             witness,
             facts,
+            others: Vec::new(),
         }))
     }
 

@@ -2,4 +2,5 @@
 
 pub mod access;
 pub mod check;
+mod finding;
 pub mod vector;

@@ -5,7 +5,7 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::UnknownName;
 use crate::diag::tw01xx_schedule::{AxisBoundTwice, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
-use crate::domain::{AxisId, Binding, Domain, NewAxis};
+use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis};
 use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
 use crate::holes;
 use crate::program::Program;
@@ -55,11 +55,13 @@ pub(super) fn ops(
             let (span, witness) = match found {
                 Search::Found(u) => {
                     let dims = (0..u.dims.len()).map(|d| (names(d as u32), i128::from(u.dims[d]))).collect();
-                    let roots = (apply.domain.roots.iter().zip(&u.roots))
-                        .map(|(a, v)| (apply.domain.axes[*a].name.clone(), *v))
-                        .collect();
+                    let values = |kind: AxisKind| {
+                        let roots = apply.domain.roots.iter().map(|a| &apply.domain.axes[*a]).zip(&u.roots);
+                        roots.filter(|(a, _)| a.kind == kind).map(|(a, v)| (a.name.clone(), *v)).collect::<Vec<_>>()
+                    };
+                    let term = if u.has_terms { values(AxisKind::Reduction) } else { Vec::new() };
                     let axis = apply.domain.axes[u.axis].name.clone();
-                    (u.span, Some((dims, roots, axis)))
+                    (u.span, Some((dims, [values(AxisKind::Data), term], axis)))
                 }
                 _ => (schedule.head, None),
             };

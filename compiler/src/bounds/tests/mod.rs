@@ -6,7 +6,7 @@ mod others;
 mod refuse;
 
 use super::{Bounds, check};
-use crate::diag::Renderer;
+use crate::diag::{Level, Renderer};
 use crate::extent::Facts;
 use crate::program::{Program, build};
 use crate::syntax::{TokenBuffer, TokenMap, locate, parse};
@@ -37,7 +37,8 @@ fn run(source: &str) -> Said {
     let start = std::time::Instant::now();
     let bounds = check(&program, &facts, &mut found);
     let time = start.elapsed();
-    let codes = found.found().iter().map(|d| d.code.row().code).collect();
+    let errors = found.found().iter().filter(|d| d.level == Level::Error);
+    let codes = errors.map(|d| d.code.row().code).collect();
     let text = Renderer::new(&map).report(&found.finish());
     Said { program, bounds, codes, text, time }
 }

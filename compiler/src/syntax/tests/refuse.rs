@@ -175,6 +175,7 @@ fn habits_from_rust() {
             2 | let t = x[0];
               | ^^^
               = note: a kernel is a list of equations, `z[i] = …`, followed by its schedule
+              = help: give the value an equation of its own, `t[i] = …;`, and read `t[i]`
               = explain: TW0009
 
             error[TW0009]: there is no statement `for`
@@ -183,6 +184,7 @@ fn habits_from_rust() {
             3 | for i in 0..4 { y[i] = x[i]; }
               | ^^^
               = note: a kernel is a list of equations, `z[i] = …`, followed by its schedule
+              = help: an equation holds for every value of its axes, and a sum over an axis is `sum(|k| …)`
               = explain: TW0009
 
             error[TW0009]: an equation is not an assignment: there is no `+=`
@@ -190,7 +192,8 @@ fn habits_from_rust() {
               |
             4 | y[i] += x[i];
               |      ^^
-              = help: sums are written as one: `y[i] = sum(|k| a[i, k])`
+              = help: a sum over an axis is written as one: `y[i] = sum(|k| a[i, k])`
+              = help: to update a tensor in place, take it as `inout y: …` and write `y[i] = y[i] + …`
               = explain: TW0009
 
             error[TW0009]: the equation of `y` does not name its axes
@@ -373,21 +376,22 @@ fn signatures() {
     check(
         "kernel K(x: f32[N]) -> z: f32[N] { z[i] = ; }",
         expect![[r#"
-        error[TW0001]: expected `(`, found `z`
-         --> k.rs:1:24
-          |
-        1 | kernel K(x: f32[N]) -> z: f32[N] { z[i] = ; }
-          |                        ^
-          = explain: TW0001
+            error[TW0001]: expected `(`, found `z`
+             --> k.rs:1:24
+              |
+            1 | kernel K(x: f32[N]) -> z: f32[N] { z[i] = ; }
+              |                        ^
+              = help: parameters stand in parentheses: `kernel NAME(x: f32[N]) -> (y: f32[N])`
+              = explain: TW0001
 
-        error[TW0001]: expected an expression, found `;`
-         --> k.rs:1:43
-          |
-        1 | kernel K(x: f32[N]) -> z: f32[N] { z[i] = ; }
-          |                                           ^
-          = explain: TW0001
+            error[TW0001]: expected an expression, found `;`
+             --> k.rs:1:43
+              |
+            1 | kernel K(x: f32[N]) -> z: f32[N] { z[i] = ; }
+              |                                           ^
+              = explain: TW0001
 
-    "#]],
+        "#]],
     );
     let (program, _) = parse_text(
         "kernel K(x: [f32; N], z f32, w: f32[M] u, v: f32) -> (o: f32[N]) where N, M % 2 == 0 { o[i] = 1; }",
