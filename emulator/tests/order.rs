@@ -131,3 +131,73 @@ fn sums_read_the_carry_of_differences() {
         .run(&module(".param .u64 a", "add.u32 %r2, %r1, 1;\nld.param.u64 %rd1, [a]; st.global.u32 [%rd1], %r2; ret;"));
     only(&report, Kind::UninitialisedRegister, 6);
 }
+
+/// Lanes of one warp: lane 0 writes, others read, with a meeting of `members` in between in which both take part.
+fn lanes(members: u32, reader: u32) -> String {
+    format!(
+        "ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r1, {reader}; shl.b32 %r2, 1, %r1; and.b32 %r2, %r2, {members};\n\
+         setp.ne.u32 %p3, %r2, 0; mov.u32 %r4, 0;\n\
+         @%p1 st.shared.u32 [s], 77;\n\
+         @%p3 bar.warp.sync {members};\n\
+         @%p2 ld.shared.u32 %r4, [s];\n\
+         @%p2 st.global.u32 [%rd1], %r4; ret;"
+    )
+}
+
+#[test]
+fn a_meeting_of_some_lanes_orders_those() {
+    for (members, reader) in [(0b11, 1), (0xff, 7), (u32::MAX, 31)] {
+        assert!(outcomes(&lanes(members, reader)).iter().all(Option::is_none), "{members:#x} {reader}");
+    }
+    // The reader is not among those who met, or the writer is not.
+    for (members, reader) in [(0b11, 2), (0xff, 31), (0b1110, 1)] {
+        for found in outcomes(&lanes(members, reader)) {
+            assert_eq!(found, Some((Kind::Race, 10)), "{members:#x} {reader}");
+        }
+    }
+}
+
+#[test]
+fn meetings_pass_on_what_they_know() {
+    // Lane 0 meets lane 1, lane 1 meets lane 2: lane 2 reads what lane 0 wrote.
+    let chain = |second: &str| {
+        format!(
+            "ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r1, 2; mov.u32 %r4, 0;\n\
+             @%p1 st.shared.u32 [s], 77;\n\
+             setp.lt.u32 %p3, %r1, 2; @%p3 bar.warp.sync 3;\n\
+             add.u32 %r2, %r1, -1; setp.lt.u32 %p3, %r2, 2; {second}\n\
+             @%p2 ld.shared.u32 %r4, [s];\n\
+             @%p2 st.global.u32 [%rd1], %r4; ret;"
+        )
+    };
+    assert!(outcomes(&chain("@%p3 bar.warp.sync 6;")).iter().all(Option::is_none));
+    for found in outcomes(&chain("")) {
+        assert_eq!(found, Some((Kind::Race, 10)));
+    }
+    // A fence or a release by a lane is no meeting.
+    for found in outcomes(&chain("@%p3 bra OVER; st.release.cta.shared.u32 [s+8], 1; OVER:")) {
+        assert_eq!(found.map(|found| found.0), Some(Kind::Race));
+    }
+}
+
+/// A consumer that skips phases takes an older one for the newer.
+#[test]
+fn a_wait_two_phases_late_is_found() {
+    let body = |rounds: u32| {
+        format!(
+            "ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared.b64 [s], 1; bar.sync 0;\n\
+             @!%p1 bra DONE;\n\
+             mbarrier.arrive.shared.b64 %rd2, [s]; mbarrier.test_wait.parity.shared.b64 %p2, [s], 0;\n\
+             mov.u32 %r3, 0;\n\
+             AGAIN: mbarrier.arrive.shared.b64 %rd2, [s]; add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, {rounds}; @%p3 bra AGAIN;\n\
+             mbarrier.test_wait.parity.shared.b64 %p2, [s], 1;\n\
+             DONE: ret;"
+        )
+    };
+    assert!(outcomes(&body(1)).iter().all(Option::is_none));
+    for rounds in [2, 3] {
+        for found in outcomes(&body(rounds)) {
+            assert_eq!(found, Some((Kind::BarrierMisuse, 11)), "{rounds}");
+        }
+    }
+}

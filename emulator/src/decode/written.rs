@@ -48,29 +48,35 @@ pub(crate) fn joins(inst: &Inst) -> bool {
     }
 }
 
-/// Whether the instruction loads from, or stores to, a thread's own memory, or may do so: values there may be undefined, since compilers copy
-/// structures with their padding. `local` says whether the kernel has such memory, so that a generic address may be in it.
-pub(crate) fn is_local(inst: &Inst, local: bool) -> bool {
-    use tilewright_ptx::isa::{Memory, Op};
-    let space = inst.space().map(tilewright_ptx::StateSpace::base);
-    let named = inst.operands.iter().any(|operand| {
-        matches!(
-            operand,
-            Operand::Address(tilewright_ptx::Address { base: tilewright_ptx::AddressBase::Symbol(_), .. })
-        )
-    });
-    match (inst.op, space) {
-        (Op::Memory(Memory::Ld | Memory::St), Some(tilewright_ptx::StateSpace::Local)) => true,
-        (Op::Memory(Memory::Ld | Memory::St), None) => local && !named,
-        _ => false,
-    }
+/// What a function knows of memory of its thread's own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    /// The kernel has such memory, so that a generic address may be in it.
+    pub local: bool,
+    /// It is a device function, whose parameters are in it.
+    pub function: bool,
 }
 
-/// Whether the instruction stores a parameter of a call, which may be the padding of a structure.
-pub(crate) fn passes_parameter(inst: &Inst) -> bool {
-    use tilewright_ptx::isa::{Memory, Op};
-    inst.op == Op::Memory(Memory::St)
-        && inst.space().is_some_and(|space| space.base() == tilewright_ptx::StateSpace::Param)
+impl Own {
+    /// Whether the instruction loads from, or stores to, a thread's own memory, or may do so: values there may be undefined, since compilers copy
+    /// structures with their padding.
+    pub fn accesses(self, inst: &Inst) -> bool {
+        use tilewright_ptx::isa::{Memory, Op};
+        use tilewright_ptx::{Address, AddressBase, StateSpace, Symbol};
+        let symbol = inst.operands.iter().find_map(|operand| match operand {
+            Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => Some(*symbol),
+            _ => None,
+        });
+        if !matches!(inst.op, Op::Memory(Memory::Ld | Memory::St)) {
+            return false;
+        }
+        match inst.space().map(StateSpace::base) {
+            Some(StateSpace::Local) => true,
+            Some(StateSpace::Param) => self.function || matches!(symbol, Some(Symbol::Local(_))),
+            None => self.local && symbol.is_none(),
+            _ => false,
+        }
+    }
 }
 
 /// The operand whose undefined value an instruction may take and give as a defined one: what lanes offer to a shuffle, as most of them are
@@ -94,11 +100,11 @@ struct Step {
 }
 
 impl Step {
-    fn new(inst: &Inst, local: bool) -> Self {
+    fn new(inst: &Inst, own: Own) -> Self {
         let (mut reads, writes) = uses(inst);
         let offered = offered(inst);
         reads.retain(|reg| Some(*reg) != offered);
-        let undefines = !writes.is_empty() && is_local(inst, local);
+        let undefines = !writes.is_empty() && own.accesses(inst);
         Step { reads, writes, guarded: inst.guard.is_some(), passes_on: passes_on(inst), joins: joins(inst), undefines }
     }
 
@@ -130,18 +136,18 @@ struct Block {
     successors: Vec<usize>,
 }
 
-/// For every instruction (by index in `items`) the registers that it may read unwritten; `local` as for [`is_local`].
+/// For every instruction (by index in `items`) the registers that it may read unwritten.
 pub(crate) fn unproved(
     items: &[Item<'_>],
     registers: usize,
-    local: bool,
+    own: Own,
     targets: &dyn Fn(&Inst) -> Vec<LabelId>,
 ) -> Vec<Vec<RegId>> {
     let blocks = blocks(items, targets);
     let steps: Vec<Option<Step>> = items
         .iter()
         .map(|item| match item {
-            Item::Inst(inst) => Some(Step::new(inst, local)),
+            Item::Inst(inst) => Some(Step::new(inst, own)),
             Item::Label(_) => None,
         })
         .collect();

@@ -150,7 +150,7 @@ impl Warp {
             self.local_initialised[word][lane] = 0;
         }
         let from = call.base.map_or(0, |slot| self.get(Slot::Wide(slot), lane));
-        let values: Vec<Vec<u32>> = call.arguments.iter().map(|a| self.passed(*a, from, lane)).collect();
+        let values: Vec<Vec<(u32, u8)>> = call.arguments.iter().map(|a| self.passed(*a, from, lane)).collect();
         let written = (callee.tracked[0]..callee.tracked[1]).map(|at| self.written[at as usize] >> lane & 1 == 1);
         let frame = Frame {
             site,
@@ -186,7 +186,7 @@ impl Warp {
             };
             let (callee, call) = (&kernel.functions[frame.function as usize], &kernel.calls[frame.site as usize]);
             let base = self.get(Slot::Wide(callee.base), lane);
-            let values: Vec<Vec<u32>> = callee.results.iter().map(|r| self.passed(*r, base, lane)).collect();
+            let values: Vec<Vec<(u32, u8)>> = callee.results.iter().map(|r| self.passed(*r, base, lane)).collect();
             for (slot, value) in callee.saved.iter().zip(&frame.kept) {
                 self.put(*slot, lane, *value);
             }
@@ -286,27 +286,28 @@ impl Warp {
         Ok(())
     }
 
-    /// The words of an argument or result.
-    pub(super) fn passed(&self, passed: Passed, base: u64, lane: usize) -> Vec<u32> {
+    /// The words of an argument or result with their initialised bytes.
+    pub(super) fn passed(&self, passed: Passed, base: u64, lane: usize) -> Vec<(u32, u8)> {
         match passed {
             Passed::Nothing => Vec::new(),
             Passed::Register { slot, .. } => {
                 let value = self.get(slot, lane);
-                vec![value as u32, (value >> 32) as u32]
+                vec![(value as u32, 0xf), ((value >> 32) as u32, 0xf)]
             }
             Passed::Frame { offset, bytes } => {
                 let first = (base as usize + offset as usize) / 4;
-                (first..first + bytes.div_ceil(4) as usize).map(|at| self.local[at][lane]).collect()
+                let word = |at: usize| (self.local[at][lane], self.local_initialised[at][lane]);
+                (first..first + bytes.div_ceil(4) as usize).map(word).collect()
             }
         }
     }
 
     /// Puts an argument or result where it belongs.
-    pub(super) fn pass(&mut self, passed: Passed, base: u64, lane: usize, words: &[u32]) {
+    pub(super) fn pass(&mut self, passed: Passed, base: u64, lane: usize, words: &[(u32, u8)]) {
         match passed {
             Passed::Nothing => {}
             Passed::Register { slot, tracked } => {
-                let word = |at: usize| words.get(at).map_or(0, |word| u64::from(*word));
+                let word = |at: usize| words.get(at).map_or(0, |word| u64::from(word.0));
                 self.put(slot, lane, word(0) | word(1) << 32);
                 if let Some(at) = tracked {
                     self.written[at as usize] |= 1 << lane;
@@ -314,10 +315,9 @@ impl Warp {
             }
             Passed::Frame { offset, bytes } => {
                 let first = (base as usize + offset as usize) / 4;
-                // Structures are passed with their padding, which nobody wrote.
-                for (at, value) in (first..first + bytes.div_ceil(4) as usize).zip(words) {
+                for (at, (value, initialised)) in (first..first + bytes.div_ceil(4) as usize).zip(words) {
                     self.local[at][lane] = *value;
-                    self.local_initialised[at][lane] = 0xf;
+                    self.local_initialised[at][lane] = *initialised;
                 }
             }
         }

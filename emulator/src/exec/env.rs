@@ -265,11 +265,15 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// A fence of the warp that runs.
+    /// A fence of the warp that runs. Where all its lanes come to it together, guarded or not, it orders them too: nothing promises that, but
+    /// programs of whole warps (Triton's) are written so, and no machine does otherwise.
     #[inline(never)]
-    pub fn fence(&mut self, wide: bool) {
+    pub fn fence(&mut self, wide: bool, together: bool) {
         self.synchronises |= wide;
         self.order.fence(&mut self.clocks, self.warp as usize);
+        if together {
+            self.clocks.next_epoch(self.warp as usize);
+        }
     }
 
     /// Strong reads of some lanes.

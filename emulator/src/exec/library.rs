@@ -44,7 +44,7 @@ impl Warp {
             };
             let base = call.base.map_or(0, |slot| self.get(Slot::Wide(slot), lane));
             if let Some(to) = call.results.first() {
-                self.pass(*to, base, lane, &[result as u32, (result >> 32) as u32]);
+                self.pass(*to, base, lane, &[(result as u32, 0xf), ((result >> 32) as u32, 0xf)]);
             }
         }
         Ok(Flow::Next)
@@ -54,7 +54,7 @@ impl Warp {
     fn passed_value(&self, call: &CallSite, index: usize, lane: usize) -> u64 {
         let base = call.base.map_or(0, |slot| self.get(Slot::Wide(slot), lane));
         let words = call.arguments.get(index).map(|a| self.passed(*a, base, lane)).unwrap_or_default();
-        let word = |at: usize| words.get(at).map_or(0, |word: &u32| u64::from(*word));
+        let word = |at: usize| words.get(at).map_or(0, |word: &(u32, u8)| u64::from(word.0));
         word(0) | word(1) << 32
     }
 

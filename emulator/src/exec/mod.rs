@@ -522,7 +522,7 @@ impl Warp {
             }
             Op::Collective { op, members } => return self.collective(env, pc, op, members, run),
             Op::Barrier(barrier) => return self.barrier(env, pc, &barrier, run),
-            Op::Fence { wide, .. } => env.fence(wide),
+            Op::Fence { wide, .. } => env.fence(wide, mask == self.live),
             Op::CheckInit { register } => {
                 let missing = run & !self.written[register as usize];
                 if missing != 0 {

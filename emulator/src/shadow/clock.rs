@@ -1,6 +1,7 @@
 //! Vector clocks of a CTA's warps.
 
 use super::cell::LAST_EPOCH;
+use crate::lanes::{LANES, Mask, lanes};
 
 /// The epochs of each warp, and how far each warp knows the others.
 #[derive(Debug, Default)]
@@ -12,6 +13,9 @@ pub struct Clocks {
     known: Vec<u32>,
     /// The last epoch up to which everything that any warp did is ordered before what this warp does now.
     floor: Vec<u32>,
+    /// `split[w][b][a]`: the last epoch of lane a whose accesses are ordered before what lane b of warp w does now, where lanes know different
+    /// things: after a `bar.warp.sync` of some of them, a fence or an arrival, until all of them meet.
+    split: Vec<Option<Box<[[u32; LANES]; LANES]>>>,
 }
 
 impl Clocks {
@@ -24,6 +28,8 @@ impl Clocks {
         self.known.resize(warps * warps, 0);
         self.floor.clear();
         self.floor.resize(warps, 0);
+        self.split.clear();
+        self.split.resize(warps, None);
     }
 
     /// The warp's current epoch.
@@ -47,22 +53,50 @@ impl Clocks {
         epoch <= self.known[me * self.warps + warp]
     }
 
+    /// Whether what a lane of the same warp did in an epoch is ordered before what this lane does now.
+    pub fn lanes_ordered(&self, warp: usize, me: u32, lane: u32, epoch: u32) -> bool {
+        me == lane
+            || epoch <= self.known[warp * self.warps + warp]
+            || self.split[warp].as_ref().is_some_and(|split| epoch <= split[me as usize][lane as usize])
+    }
+
+    /// Some lanes of a warp meet: what each of them did and knows is ordered before what all of them do now. None of them: the epoch ends, and no
+    /// lane learns of another.
+    pub fn meet(&mut self, warp: usize, mask: Mask) {
+        let (now, base) = (self.epoch[warp], self.known[warp * self.warps + warp]);
+        let split = self.split[warp].get_or_insert_with(|| Box::new([[base; LANES]; LANES]));
+        let mut sum = [0; LANES];
+        for lane in lanes(mask) {
+            for (sum, known) in sum.iter_mut().zip(&split[lane]) {
+                *sum = (*sum).max(*known);
+            }
+        }
+        lanes(mask).for_each(|lane| sum[lane] = now);
+        lanes(mask).for_each(|lane| split[lane] = sum);
+        self.epoch[warp] = (now + 1).min(LAST_EPOCH);
+        self.settle(warp);
+    }
+
     /// Ends the warp's epoch: its earlier accesses are ordered before the later ones of all its lanes. After [`LAST_EPOCH`] of them, which take
     /// minutes, everything counts as ordered.
     pub fn next_epoch(&mut self, warp: usize) {
         self.epoch[warp] = (self.epoch[warp] + 1).min(LAST_EPOCH);
+        self.split[warp] = None;
         self.settle(warp);
     }
 
     fn settle(&mut self, warp: usize) {
         let own = self.epoch[warp];
         let row = &mut self.known[warp * self.warps..][..self.warps];
-        row[warp] = own - 1;
+        if self.split[warp].is_none() || row[warp] >= own - 1 {
+            self.split[warp] = None;
+            row[warp] = own - 1;
+        }
         let floor = row.iter().fold(u32::MAX, |least, known| least.min(*known));
         self.floor[warp] = if own == LAST_EPOCH { LAST_EPOCH } else { floor };
     }
 
-    /// Adds all that the warp knows and did to `clock`, and ends its epoch.
+    /// Adds all that the warp knows and did to `clock`, and ends its epoch; its lanes learn nothing of each other by that.
     pub fn release(&mut self, warp: usize, clock: &mut Vec<u32>) {
         clock.resize(self.warps, 0);
         let row = &self.known[warp * self.warps..][..self.warps];
@@ -70,7 +104,7 @@ impl Clocks {
             *sum = (*sum).max(*known);
         }
         clock[warp] = clock[warp].max(self.epoch[warp]);
-        self.next_epoch(warp);
+        self.meet(warp, 0);
     }
 
     /// Makes everything in `clock` ordered before what the warp does now.

@@ -23,7 +23,7 @@ use super::layout::{Layout, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, is_dynamic, un
 use super::module::{Global, Reachable, Variables, function_address, is_launch_sized};
 use super::op::{self, Inst, Op, PredRef, Slot};
 use super::slots::{Slots, immediate};
-use super::written::{Item, is_local, joins, passes_on, passes_parameter, unproved};
+use super::written::{Item, Own, joins, passes_on, unproved};
 use super::{Kernel, Named, Origin, Tracked};
 use crate::counters::Class;
 use crate::error::Error;
@@ -315,7 +315,7 @@ impl<'a> Lowering<'a> {
             }
             labels
         };
-        let unproved = unproved(&items, function.regs.len(), self.local_memory, &targets);
+        let unproved = unproved(&items, function.regs.len(), self.own(), &targets);
         let first = self.kernel.tracked.len() as u32;
         for reg in unproved.iter().flatten() {
             let next = first + self.tracked.len() as u32;
@@ -428,7 +428,7 @@ impl<'a> Lowering<'a> {
         };
         // The guard itself is read by every lane, the operands where it holds.
         let mut sources = Vec::new();
-        let local = is_local(inst, self.local_memory);
+        let local = self.own().accesses(inst);
         let (reads, writes) = super::written::uses(inst);
         let stores_local = local && writes.is_empty();
         let all_lack = reads.iter().all(|reg| unproved.contains(reg));
@@ -438,7 +438,7 @@ impl<'a> Lowering<'a> {
             let is_address = inst.operands.first().is_some_and(
                 |operand| matches!(operand, Operand::Address(a) if a.base == tilewright_ptx::AddressBase::Reg(*reg)),
             );
-            if !is_guard && !is_address && (stores_local || passes_parameter(inst)) {
+            if !is_guard && !is_address && stores_local {
                 continue;
             }
             if !is_guard && passes_on(inst) {
@@ -463,6 +463,10 @@ impl<'a> Lowering<'a> {
             self.emit(flow);
         }
         Ok(())
+    }
+
+    fn own(&self) -> Own {
+        Own { local: self.local_memory, function: self.frame.is_some() }
     }
 
     /// Says which elements of the store that follows are undefined in which lanes.
