@@ -135,7 +135,7 @@ impl Mbarrier {
             self.expected = self.expected.saturating_sub(count);
         }
         if let Some((clocks, warp)) = clocks {
-            clocks.release(warp, &mut self.clock);
+            clocks.release(warp, false, &mut self.clock);
         }
         self.settle();
         Ok(state)

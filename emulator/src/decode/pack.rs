@@ -187,6 +187,18 @@ fn forward(kernel: &mut Kernel) {
     }
 }
 
+/// What the executor wants to know of instructions, now that they are final. Those that do nothing are stepped over where control falls
+/// through; they still count as executed: what counts is where straight code begins and ends.
+pub(super) fn finish(kernel: &mut Kernel) {
+    let mut ahead = 1;
+    for inst in kernel.code.iter_mut().rev() {
+        inst.step = ahead;
+        inst.computes = inst.op.computes();
+        let idle = inst.guard.is_none() && inst.op == Op::Nop;
+        ahead = if idle { ahead + 1 } else { 1 };
+    }
+}
+
 /// Gives slots whose lives do not overlap the same number.
 pub(super) fn pack(kernel: &mut Kernel) {
     // Calls read and write registers of other functions.

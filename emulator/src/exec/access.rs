@@ -1,11 +1,12 @@
-//! Loads and stores: addresses, alignment, the state space of generic addresses. Global memory is in `global`, shared memory in `shared`,
+//! Requests to memory: addresses, alignment, the state space of generic addresses. Global memory is in `global`, shared memory in `shared`,
 //! the others in `local`, atomic operations in `atomic`; `elements` moves the data.
 
 use super::Warp;
 use super::elements::{Pattern, nibble};
 use super::env::{Env, Facts, Halt};
+use crate::counters::Traffic;
 use crate::decode::op::{Access, Address, Slot, Space, Strength};
-use crate::lanes::{LANES, Mask, Wide, lanes, row};
+use crate::lanes::{BITS, LANES, Mask, Wide, lanes, row};
 use crate::memory::region::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::report::{Kind, Location, Near};
 use crate::shadow::cell::AccessKind;
@@ -81,6 +82,86 @@ impl Shape {
     }
 }
 
+/// A load, store or atomic operation of some lanes in one state space, with addresses inside it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'r> {
+    pub shape: Shape,
+    /// Where a load puts and a store finds its data; none for what moves its data itself.
+    pub access: Option<&'r Access>,
+    /// The lanes, at least one.
+    pub run: Mask,
+    pub pattern: Pattern,
+    /// Where the pattern does not tell: see [`Request::address`].
+    addresses: &'r Wide,
+}
+
+/// The addresses of a request whose pattern tells them.
+static NOWHERE: Wide = [0; LANES];
+
+impl<'r> Request<'r> {
+    #[inline(always)]
+    pub fn new(shape: Shape, access: Option<&'r Access>, addresses: &'r Wide, run: Mask) -> Self {
+        let pattern = Pattern::new(addresses, run, shape.total());
+        Request { shape, access, addresses, run, pattern }
+    }
+
+    /// A request whose pattern tells all addresses.
+    #[inline(always)]
+    fn regular(shape: Shape, access: &'r Access, run: Mask, pattern: Pattern) -> Self {
+        Request { shape, access: Some(access), run, pattern, addresses: &NOWHERE }
+    }
+
+    /// The address of a lane that takes part.
+    #[inline(always)]
+    pub fn address(&self, lane: usize) -> u64 {
+        let pattern = &self.pattern;
+        if pattern.is_uniform() {
+            pattern.least
+        } else if pattern.contiguous {
+            let ahead = (lane as u64).wrapping_sub(u64::from(pattern.first));
+            pattern.least.wrapping_add(ahead.wrapping_mul(self.shape.total()))
+        } else {
+            self.addresses[lane]
+        }
+    }
+
+    /// Bytes that the lanes access.
+    #[inline(always)]
+    pub fn bytes(&self) -> u64 {
+        self.shape.total() * u64::from(self.run.count_ones())
+    }
+
+    /// One past the last byte, once the addresses are known to be inside something.
+    #[inline(always)]
+    pub fn end(&self) -> u64 {
+        self.pattern.greatest + self.shape.total()
+    }
+
+    /// Counts the request and its bytes.
+    #[inline(always)]
+    pub fn count(&self, traffic: &mut Traffic) {
+        if self.shape.touch == Touch::Load {
+            traffic.load_requests += 1;
+            traffic.bytes_loaded += self.bytes();
+        } else {
+            traffic.store_requests += 1;
+            traffic.bytes_stored += self.bytes();
+        }
+    }
+
+    /// The part of some lanes.
+    pub fn of(&self, run: Mask) -> Self {
+        Request { run, ..*self }
+    }
+
+    /// The part of one lane.
+    pub fn lane(&self, lane: usize) -> Self {
+        let (least, lane) = (self.address(lane), lane as u32);
+        let pattern = Pattern { least, greatest: least, bits: least, contiguous: true, first: lane, last: lane };
+        Request { run: 1 << lane, pattern, ..*self }
+    }
+}
+
 impl Warp {
     #[inline(always)]
     pub(super) fn addresses(&self, address: &Address) -> Wide {
@@ -88,11 +169,11 @@ impl Warp {
         match address.base {
             None | Some(Slot::Pred(_)) => [offset; LANES],
             Some(Slot::Narrow(s)) => {
-                let row = &self.narrow[s as usize];
+                let row = &self.narrow[s];
                 row!(i => u64::from(row[i]).wrapping_add(offset))
             }
             Some(Slot::Wide(s)) => {
-                let row = &self.wide[s as usize];
+                let row = &self.wide[s];
                 row!(i => row[i].wrapping_add(offset))
             }
         }
@@ -124,48 +205,109 @@ impl Warp {
         Ok(())
     }
 
+    /// A load or store.
     #[inline(always)]
-    pub(super) fn load(&mut self, env: &mut Env<'_>, pc: u32, access: &Access, run: Mask) -> Result<(), Halt> {
-        let addresses = self.addresses(&access.address);
-        self.load_here(env, pc, access, &addresses, run)
-    }
-
-    /// A load whose addresses are computed.
-    #[inline(never)]
-    pub(super) fn load_at(
+    pub(super) fn access(
         &mut self,
         env: &mut Env<'_>,
         pc: u32,
         access: &Access,
+        touch: Touch,
+        run: Mask,
+    ) -> Result<(), Halt> {
+        let shape = Shape { pc, bytes: access.bytes, count: access.count, touch, strength: access.strength };
+        if access.strength == Strength::Strong {
+            env.order(touch, access.space, &self.addresses(&access.address), run);
+        }
+        match (access.space, self.pattern(&access.address, shape.total(), run)) {
+            (Space::Global, Some(pattern)) => self.access_global(env, &Request::regular(shape, access, run, pattern)),
+            (Space::Shared, Some(pattern)) => self.access_shared(env, &Request::regular(shape, access, run, pattern)),
+            _ => self.access_lanewise(env, pc, access, touch, run),
+        }
+    }
+
+    /// The pattern of lanes whose addresses are all the same or follow each other.
+    #[inline(always)]
+    fn pattern(&self, address: &Address, total: u64, run: Mask) -> Option<Pattern> {
+        let (first, last) = (run.trailing_zeros() & 31, 31 - (run | 1).leading_zeros());
+        let shift = total.trailing_zeros();
+        // Bits by which any lane's address is off that of the first lane, and off its place behind that.
+        macro_rules! differences {
+            ($row:expr, $int:ty) => {{
+                let row = $row;
+                let start = row[first as usize];
+                let zero = start.wrapping_sub(<$int>::from(first) << shift);
+                let (mut apart, mut off) = (0, 0);
+                if run == Mask::MAX {
+                    for lane in 0..LANES {
+                        apart |= row[lane] ^ start;
+                        off |= row[lane] ^ zero.wrapping_add((lane as $int) << shift);
+                    }
+                } else {
+                    for lane in 0..LANES {
+                        let there = if run & BITS[lane] != 0 { <$int>::MAX } else { 0 };
+                        apart |= (row[lane] ^ start) & there;
+                        off |= (row[lane] ^ zero.wrapping_add((lane as $int) << shift)) & there;
+                    }
+                }
+                (u64::from(start), u64::from(apart), u64::from(off))
+            }};
+        }
+        let span = (u64::from(last - first) + 1) << shift;
+        let (base, apart, off, most) = match address.base {
+            Some(Slot::Wide(s)) => {
+                let (start, apart, off) = differences!(&self.wide[s], u64);
+                (start, apart, off, u64::MAX)
+            }
+            Some(Slot::Narrow(s)) => {
+                let (start, apart, off) = differences!(&self.narrow[s], u32);
+                (start, apart, off, u64::from(u32::MAX))
+            }
+            None | Some(Slot::Pred(_)) => (0, 0, u64::MAX, 0),
+        };
+        let least = base.wrapping_add(address.offset as u64);
+        if apart == 0 {
+            // One lane's access follows itself.
+            return Some(Pattern { least, greatest: least, bits: least, contiguous: first == last, first, last });
+        }
+        // No address may wrap around, neither before the offset is added nor after.
+        let whole = run.count_ones() == last - first + 1;
+        if off != 0 || !whole || base > most - span || least > u64::MAX - span {
+            return None;
+        }
+        // Accesses are powers of two, so that the bits of one address are right below a multiple of `total`.
+        Some(Pattern { least, greatest: least + span - total, bits: least, contiguous: true, first, last })
+    }
+
+    #[inline(never)]
+    fn access_lanewise(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        touch: Touch,
+        run: Mask,
+    ) -> Result<(), Halt> {
+        self.access_at(env, pc, access, touch, self.addresses(&access.address), run)
+    }
+
+    /// A load or store whose addresses are computed.
+    #[inline(never)]
+    pub(super) fn access_at(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        touch: Touch,
         addresses: Wide,
         run: Mask,
     ) -> Result<(), Halt> {
-        self.load_here(env, pc, access, &addresses, run)
-    }
-
-    #[inline(always)]
-    fn load_here(
-        &mut self,
-        env: &mut Env<'_>,
-        pc: u32,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        let shape =
-            Shape { pc, bytes: access.bytes, count: access.count, touch: Touch::Load, strength: access.strength };
-        if access.strength == Strength::Strong {
-            env.order_read(access.space, addresses, run);
-        }
-        match access.space {
-            Space::Global => self.load_global(env, shape, access, addresses, run),
-            Space::Shared => self.load_shared(env, shape, access, addresses, run),
-            _ => self.load_elsewhere(env, shape, access, addresses, run),
-        }
+        let shape = Shape { pc, bytes: access.bytes, count: access.count, touch, strength: access.strength };
+        self.access_elsewhere(env, shape, access, &addresses, run)
     }
 
     #[inline(never)]
-    fn load_elsewhere(
+    fn access_elsewhere(
         &mut self,
         env: &mut Env<'_>,
         shape: Shape,
@@ -174,113 +316,39 @@ impl Warp {
         run: Mask,
     ) -> Result<(), Halt> {
         self.undefined.begin_load();
-        self.by_space(env, access.space, *addresses, run, |warp, env, space, addresses, run| match space {
-            Space::Global | Space::Generic => warp.load_global(env, shape, access, addresses, run),
-            Space::Shared => warp.load_shared(env, shape, access, addresses, run),
-            Space::Local => warp.load_local(env, shape, access, addresses, run),
-            Space::Const | Space::Param => warp.load_constant(env, shape, access, space, addresses, run),
-        })
-    }
-
-    #[inline(always)]
-    pub(super) fn store(&mut self, env: &mut Env<'_>, pc: u32, access: &Access, run: Mask) -> Result<(), Halt> {
-        let addresses = self.addresses(&access.address);
-        self.store_here(env, pc, access, &addresses, run)
-    }
-
-    /// A store whose addresses are computed.
-    #[inline(never)]
-    pub(super) fn store_at(
-        &mut self,
-        env: &mut Env<'_>,
-        pc: u32,
-        access: &Access,
-        addresses: Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        self.store_here(env, pc, access, &addresses, run)
-    }
-
-    #[inline(always)]
-    fn store_here(
-        &mut self,
-        env: &mut Env<'_>,
-        pc: u32,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        let shape =
-            Shape { pc, bytes: access.bytes, count: access.count, touch: Touch::Store, strength: access.strength };
-        if access.strength == Strength::Strong {
-            env.order_write(access.space, addresses, run);
-        }
-        match access.space {
-            Space::Global => self.store_global(env, shape, access, addresses, run),
-            Space::Shared => self.store_shared(env, shape, access, addresses, run),
-            _ => self.store_elsewhere(env, shape, access, addresses, run),
-        }
-    }
-
-    #[inline(never)]
-    fn store_elsewhere(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
         self.by_space(env, access.space, *addresses, run, |warp, env, space, addresses, run| {
             if space != Space::Local {
                 warp.check_stored(env, shape.pc, run);
             }
+            let request = Request::new(shape, Some(access), addresses, run);
             match space {
-                Space::Global | Space::Generic => warp.store_global(env, shape, access, addresses, run),
-                Space::Shared => warp.store_shared(env, shape, access, addresses, run),
-                Space::Local => warp.store_local(env, shape, access, addresses, run),
-                Space::Const | Space::Param => {
-                    let lane = run.trailing_zeros();
-                    let location = small_location(env, space, addresses[lane as usize], shape.total());
-                    env.report(
-                        Kind::ReadOnlyWrite,
-                        shape.pc,
-                        Facts { lane, location: Some(location), fatal: true, ..Facts::default() },
-                    );
-                    Err(Halt)
-                }
+                Space::Global | Space::Generic => warp.access_global(env, &request),
+                Space::Shared => warp.access_shared(env, &request),
+                Space::Local => warp.access_local(env, &request),
+                Space::Const | Space::Param => warp.load_constant(env, &request, access, space),
             }
         })
     }
+}
 
-    /// Checks bounds and alignment of the lanes in a small memory of `size` bytes, and says how their addresses lie.
-    #[inline(always)]
-    pub(super) fn check_small(
-        &self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        space: Space,
-        size: u64,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<Pattern, Halt> {
-        let total = shape.total();
-        let pattern = Pattern::new(addresses, run, total);
-        // Sizes are powers of two.
-        if pattern.bits & (total - 1) == 0 && pattern.greatest <= size && size - pattern.greatest >= total {
-            return Ok(pattern);
-        }
-        refuse_small(env, shape, space, size, addresses, run);
-        Err(Halt)
+/// Checks bounds and alignment of a request in a small memory of `size` bytes.
+#[inline(always)]
+pub(super) fn check_small(env: &mut Env<'_>, request: &Request<'_>, space: Space, size: u64) -> Result<(), Halt> {
+    let (total, pattern) = (request.shape.total(), &request.pattern);
+    // Sizes are powers of two.
+    if pattern.bits & (total - 1) == 0 && pattern.greatest <= size && size - pattern.greatest >= total {
+        return Ok(());
     }
+    refuse_small(env, request, space, size);
+    Err(Halt)
 }
 
 /// The finding about the first lane outside a small memory, or misaligned in it.
 #[cold]
-fn refuse_small(env: &mut Env<'_>, shape: Shape, space: Space, size: u64, addresses: &Wide, run: Mask) {
-    let total = shape.total();
-    for lane in lanes(run) {
-        let address = addresses[lane];
+fn refuse_small(env: &mut Env<'_>, request: &Request<'_>, space: Space, size: u64) {
+    let (total, pc) = (request.shape.total(), request.shape.pc);
+    for lane in lanes(request.run) {
+        let address = request.address(lane);
         let outside = address > size || size - address < total;
         if !outside && address & (total - 1) == 0 {
             continue;
@@ -289,7 +357,7 @@ fn refuse_small(env: &mut Env<'_>, shape: Shape, space: Space, size: u64, addres
         let location = small_location(env, space, address, total);
         let detail = if outside { String::new() } else { format!("the address must be a multiple of {total}") };
         let facts = Facts { lane: lane as u32, location: Some(location), detail, fatal: true, ..Facts::default() };
-        return env.report(kind, shape.pc, facts);
+        return env.report(kind, pc, facts);
     }
 }
 

@@ -1,100 +1,77 @@
 //! Instructions that compute registers from registers.
 
 use super::Warp;
-use crate::decode::op::{Comparison, FastCvt, LaneFn, Logic, Op, PredRef, Slot};
+use crate::decode::op::{Comparison, FastCvt, LaneFn, Logic, Op, PredRef, Slot, executed_by_step};
 use crate::lanes::int::{self, Int2, Width};
-use crate::lanes::{LANES, Mask, Row, Wide, blend, each, float, lanes, mask, row};
+use crate::lanes::{BITS, Mask, Row, Wide, blend, choose, each, float, lanes, mask, row};
 use crate::num::approx;
 use crate::num::cvt::{Cvt, cvt};
 use crate::num::float as scalar;
 use crate::num::format::F32;
 
-// A row of results for the lanes of a mask. (Macros, because a closure may end up as a function compiled without the host's features.)
-macro_rules! narrow {
-    ($warp:ident, $d:expr, $mask:expr, $out:ident => $body:expr) => {{
-        let mut row: Row = [0; LANES];
-        let $out = &mut row;
-        $body;
-        blend(&mut $warp.narrow[$d as usize], &row, $mask);
-    }};
-}
-macro_rules! wide {
-    ($warp:ident, $d:expr, $mask:expr, $out:ident => $body:expr) => {{
-        let mut row: Wide = [0; LANES];
-        let $out = &mut row;
-        $body;
-        blend(&mut $warp.wide[$d as usize], &row, $mask);
-    }};
-}
-
 impl Warp {
     #[inline(always)]
     fn n(&self, slot: u32) -> &Row {
-        &self.narrow[slot as usize]
+        &self.narrow[slot]
     }
 
     #[inline(always)]
     fn w(&self, slot: u32) -> &Wide {
-        &self.wide[slot as usize]
+        &self.wide[slot]
     }
 
     /// Executes a register instruction for the lanes of `mask`. `FMA` says that the host has fused multiply-add.
     #[inline(always)]
     pub(super) fn alu<const FMA: bool>(&mut self, op: &Op, mask: Mask, perturb: Option<u64>) {
+        // Rows are computed whole. Lanes that take no part get back what they had.
+        let kept = if mask == Mask::MAX { None } else { self.keep(op) };
+        self.compute::<FMA>(op, mask, perturb);
+        if let Some(slot) = kept {
+            self.give_back(slot, mask);
+        }
+    }
+
+    /// Keeps the row that an instruction replaces.
+    #[inline(never)]
+    fn keep(&mut self, op: &Op) -> Option<Slot> {
+        let slot = op.row();
+        match slot {
+            Some(Slot::Narrow(d)) => self.kept.0 = self.narrow[d],
+            Some(Slot::Wide(d)) => self.kept.1 = self.wide[d],
+            _ => {}
+        }
+        slot
+    }
+
+    /// The lanes outside the mask get back what they had.
+    #[inline(always)]
+    fn give_back(&mut self, slot: Slot, mask: Mask) {
+        match slot {
+            Slot::Narrow(d) => blend(&mut self.narrow[d], &self.kept.0, !mask),
+            Slot::Wide(d) => blend(&mut self.wide[d], &self.kept.1, !mask),
+            Slot::Pred(_) => {}
+        }
+    }
+
+    /// Executes a register instruction: those of [`Op::row`] in all lanes, the others in those of `mask`.
+    #[inline(always)]
+    fn compute<const FMA: bool>(&mut self, op: &Op, mask: Mask, perturb: Option<u64>) {
+        let (narrow, wide) = (&mut self.narrow, &mut self.wide);
         match *op {
-            Op::Mov { d, a } => {
-                let row = self.narrow[a as usize];
-                blend(&mut self.narrow[d as usize], &row, mask);
-            }
-            Op::MovWide { d, a } => {
-                let row = self.wide[a as usize];
-                blend(&mut self.wide[d as usize], &row, mask);
-            }
+            Op::Mov { d, a } => narrow[d] = narrow[a],
+            Op::MovWide { d, a } => wide[d] = wide[a],
             Op::MovPred { d, a } => self.set_pred(d, self.preds[a as usize], mask),
-            Op::Pack { .. } | Op::Unpack { .. } => unreachable!("lowered to lanes with their data list"),
-            Op::Int1 { op, width, d, a } => narrow!(self, d, mask, out => int::row1(op, width, self.n(a), out)),
-            Op::Int2 { op, width, d, a, b } => {
-                narrow!(self, d, mask, out => int::row2(op, width, self.n(a), self.n(b), out))
-            }
-            Op::Int1Wide { op, d, a } => wide!(self, d, mask, out => int::wide1(op, self.w(a), out)),
-            Op::Int2Wide { op, d, a, b } => wide!(self, d, mask, out => int::wide2(op, self.w(a), self.w(b), out)),
-            Op::CountWide { op, d, a } => narrow!(self, d, mask, out => {
-                let mut wide = [0; LANES];
-                int::wide1(op, self.w(a), &mut wide);
-                for lane in 0..LANES {
-                    out[lane] = wide[lane] as u32;
-                }
-            }),
-            Op::ShiftWide { op, d, a, b } => wide!(self, d, mask, out => {
-                let b = self.n(b);
-                let amount: Wide = row!(i => u64::from(b[i]));
-                int::wide2(op, self.w(a), &amount, out);
-            }),
-            Op::Mad { width, d, a, b, c } => {
-                narrow!(self, d, mask, out => int::mad(width, self.n(a), self.n(b), self.n(c), out))
-            }
-            Op::MadLoWide { d, a, b, c } => {
-                wide!(self, d, mask, out => int::mad_wide_low(self.w(a), self.w(b), self.w(c), out))
-            }
-            Op::MulWide { signed, d, a, b, c } => wide!(self, d, mask, out => {
-                int::mul_wide(signed, self.n(a), self.n(b), out);
-                if let Some(c) = c {
-                    for (value, more) in out.iter_mut().zip(self.w(c)) {
-                        *value = value.wrapping_add(*more);
-                    }
-                }
-            }),
-            Op::MulWide16 { signed, d, a, b, c } => narrow!(self, d, mask, out => {
-                int::mul_wide16(signed, self.n(a), self.n(b), out);
-                if let Some(c) = c {
-                    for (value, more) in out.iter_mut().zip(self.n(c)) {
-                        *value = value.wrapping_add(*more);
-                    }
-                }
-            }),
-            Op::Lop3 { table, d, a, b, c } => {
-                narrow!(self, d, mask, out => int::lop3_row(table, self.n(a), self.n(b), self.n(c), out))
-            }
+            Op::Int1 { op, width, d, a } => int::row1(op, width, narrow, [d, a]),
+            Op::Int2 { op, width, d, a, b } => int::row2(op, width, narrow, [d, a, b]),
+            Op::Int1Wide { op, d, a } => int::wide1(op, wide, [d, a]),
+            Op::Int2Wide { op, d, a, b } => int::wide2(op, wide, [d, a, b]),
+            Op::CountWide { op, d, a } => int::count_wide(op, &wide[a], &mut narrow[d]),
+            Op::ShiftWide { op, d, a, b } => int::shift_wide(op, wide, [d, a], &narrow[b]),
+            Op::Mad { width, d, a, b, c } => int::mad(width, narrow, [d, a, b, c]),
+            Op::MadLoWide { d, a, b, c } => int::mad_wide_low(wide, [d, a, b, c]),
+            Op::MulWide { signed, d, a, b, c } => int::mul_wide(signed, &narrow[a], &narrow[b], wide, d, c),
+            Op::MulWide16 { signed, d, a, b, c } => int::mul_wide16(signed, narrow, [d, a, b], c),
+            Op::Lop3 { table, d, a, b, c } => int::lop3_row(table, narrow, [d, a, b, c]),
             Op::Carry { subtract, carry_in, carry_out, d, a, b } => {
                 self.carry_add(mask, subtract, (carry_in, carry_out), d, a, b)
             }
@@ -108,37 +85,36 @@ impl Warp {
                 b: Slot::Narrow(b),
                 ..
             } if perturb.is_none() && mode.is_nearest() => {
-                narrow!(self, d, mask, out => float::div_approx(mode, full, self.n(a), self.n(b), out));
+                float::div_approx(mode, full, narrow, [d, a, b]);
             }
+            Op::Lane {
+                f,
+                d: Slot::Narrow(d),
+                a: Slot::Narrow(a),
+                b: Slot::Narrow(b),
+                c: Slot::Narrow(c),
+                e: Slot::Narrow(e),
+            } if f.has_row() => match f {
+                LaneFn::Bfe { signed, .. } => int::bfe_row(signed, narrow, [d, a, b, c]),
+                LaneFn::Bfi { .. } => int::bfi_row(narrow, [d, a, b, c, e]),
+                LaneFn::Shf { left, wrap } => int::shf_row(left, wrap, narrow, [d, a, b, c]),
+                _ => int::prmt_row(narrow, [d, a, b, c]),
+            },
             Op::Lane { f, d, a, b, c, e } => self.each_lane(f, mask, [d, a, b, c, e], perturb),
-            Op::Float1 { op, mode, packed, d, a } => {
-                narrow!(self, d, mask, out => float::row1(op, mode, packed, self.n(a), out))
-            }
-            Op::Float2 { op, mode, packed, d, a, b } => {
-                narrow!(self, d, mask, out => float::row2(op, mode, packed, self.n(a), self.n(b), out));
-            }
-            Op::Fma { mode, packed, d, a, b, c } => {
-                narrow!(self, d, mask, out => float::row3::<FMA>(mode, packed, self.n(a), self.n(b), self.n(c), out));
-            }
-            Op::Approx { op, mode, packed, d, a } => {
-                narrow!(self, d, mask, out => float::approx_row(op, mode, packed, perturb, self.n(a), out));
-            }
-            Op::Float1Wide { op, mode, d, a } => {
-                wide!(self, d, mask, out => float::wide1(op, mode, self.w(a), out))
-            }
-            Op::Float2Wide { op, mode, d, a, b } => {
-                wide!(self, d, mask, out => float::wide2(op, mode, self.w(a), self.w(b), out))
-            }
-            Op::FmaWide { mode, d, a, b, c } => {
-                wide!(self, d, mask, out => float::wide3::<FMA>(mode, self.w(a), self.w(b), self.w(c), out))
-            }
+            Op::Float1 { op, mode, packed, d, a } => float::row1(op, mode, packed, narrow, [d, a]),
+            Op::Float2 { op, mode, packed, d, a, b } => float::row2(op, mode, packed, narrow, [d, a, b]),
+            Op::Fma { mode, packed, d, a, b, c } => float::row3::<FMA>(mode, packed, narrow, [d, a, b, c]),
+            Op::Approx { op, mode, packed, d, a } => float::approx_row(op, mode, packed, perturb, narrow, [d, a]),
+            Op::Float1Wide { op, mode, d, a } => float::wide1(op, mode, wide, [d, a]),
+            Op::Float2Wide { op, mode, d, a, b } => float::wide2(op, mode, wide, [d, a, b]),
+            Op::FmaWide { mode, d, a, b, c } => float::wide3::<FMA>(mode, wide, [d, a, b, c]),
             Op::ApproxWide { op, mode, d, a } => {
                 for lane in lanes(mask) {
-                    self.wide[d as usize][lane] = approx::approx(op, mode, self.wide[a as usize][lane], perturb);
+                    wide[d][lane] = approx::approx(op, mode, wide[a][lane], perturb);
                 }
             }
             Op::Cvt { cvt: conversion, d, a } => self.exact_cvt(conversion, d, a, mask),
-            Op::CvtFast { cvt, d, a, b } => self.convert(cvt, d, a, b, mask),
+            Op::CvtFast { cvt, d, a, b } => self.convert(cvt, d, a, b),
             Op::Setp { test, d, p, a, b, combine } => {
                 let result = self.compare(test, a, b);
                 let (yes, no) = match combine {
@@ -164,19 +140,11 @@ impl Warp {
             Op::Set { test, yes, d, a, b, combine } => {
                 let result = self.compare(test, a, b);
                 let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
-                narrow!(self, d, mask, out => {
-                    for (lane, value) in out.iter_mut().enumerate() {
-                        *value = if result >> lane & 1 == 1 { yes } else { 0 };
-                    }
-                });
+                each!(self.narrow[d], i => if result & BITS[i] != 0 { yes } else { 0 });
             }
             Op::SetPacked { op, ty, ftz, yes, d, a, b, combine } => {
                 let [low, high] = self.compare_halves((op, ty, ftz), a, b, combine);
-                narrow!(self, d, mask, out => {
-                    for (lane, value) in out.iter_mut().enumerate() {
-                        *value = u32::from(yes) * ((low >> lane & 1) | (high >> lane & 1) << 16);
-                    }
-                });
+                each!(self.narrow[d], i => u32::from(yes) * ((low >> i & 1) | (high >> i & 1) << 16));
             }
             Op::Testp { class, ty, d, a } => {
                 let result = lanes(mask).filter(|lane| scalar::test_class(class, ty, self.get(a, *lane)));
@@ -185,17 +153,13 @@ impl Warp {
             }
             Op::Selp { d, a, b, c } => {
                 let chosen = self.pred(c);
-                narrow!(self, d, mask, out => {
-                    *out = *self.n(b);
-                    blend(out, self.n(a), chosen);
-                });
+                let (a, b) = (self.n(a), self.n(b));
+                each!(self.narrow[d], i => choose(chosen & BITS[i] != 0, a[i], b[i]));
             }
             Op::SelpWide { d, a, b, c } => {
                 let chosen = self.pred(c);
-                wide!(self, d, mask, out => {
-                    *out = *self.w(b);
-                    blend(out, self.w(a), chosen);
-                });
+                let (a, b) = (self.w(a), self.w(b));
+                each!(self.wide[d], i => choose(chosen & BITS[i] != 0, a[i], b[i]));
             }
             Op::PredLogic { op, d, a, b } => self.set_pred(d, op.apply(self.pred(a), self.pred(b)), mask),
             Op::Cvta { to, space, d, a } => {
@@ -210,39 +174,8 @@ impl Warp {
                 let result = mask!(lane => super::access::space_of(self.w(a)[lane]) == space);
                 self.set_pred(d, result, mask);
             }
-            Op::CheckInit { .. }
-            | Op::MarkInit { .. }
-            | Op::FlowInit { .. }
-            | Op::LoadedInit { .. }
-            | Op::StoredInit { .. }
-            | Op::FlowSelect { .. }
-            | Op::Clock { .. }
-            | Op::Load(_)
-            | Op::Store(_)
-            | Op::Atomic(_)
-            | Op::Fence { .. }
-            | Op::Activemask { .. }
-            | Op::ThreadCopy(_)
-            | Op::CommitCopies
-            | Op::WaitCopies { .. }
-            | Op::Mbarrier(_)
-            | Op::Mma(_)
-            | Op::MatrixAccess(_)
-            | Op::MatrixTranspose { .. }
-            | Op::FragmentAccess(_)
-            | Op::Collective { .. }
-            | Op::Barrier(_)
-            | Op::Branch { .. }
-            | Op::BranchTable { .. }
-            | Op::Call { .. }
-            | Op::Return
-            | Op::Alloca { .. }
-            | Op::StackTop { .. }
-            | Op::Exit
-            | Op::Trap
-            | Op::Nop
-            | Op::Yield => {
-                unreachable!("executed by the warp's loop")
+            executed_by_step!() => {
+                unreachable!("not a register instruction")
             }
         }
     }
@@ -274,39 +207,40 @@ impl Warp {
     }
 
     #[inline(always)]
-    fn convert(&mut self, cvt: FastCvt, d: u32, a: u32, b: u32, mask: Mask) {
+    fn convert(&mut self, cvt: FastCvt, d: u32, a: u32, b: u32) {
+        // From 32 to 64 bits and back.
         match cvt {
-            FastCvt::ZeroExtend => wide!(self, d, mask, out => { let a = self.n(a); each!(out, i => u64::from(a[i])) }),
+            FastCvt::ZeroExtend => {
+                let a = &self.narrow[a];
+                return each!(self.wide[d], i => u64::from(a[i]));
+            }
             FastCvt::SignExtend => {
-                wide!(self, d, mask, out => { let a = self.n(a); each!(out, i => i64::from(a[i] as i32) as u64) });
+                let a = &self.narrow[a];
+                return each!(self.wide[d], i => i64::from(a[i] as i32) as u64);
             }
-            FastCvt::Truncate => narrow!(self, d, mask, out => { let a = self.w(a); each!(out, i => a[i] as u32) }),
-            FastCvt::F32FromS32 => {
-                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => (a[i] as i32 as f32).to_bits()) });
+            FastCvt::Truncate => {
+                let a = &self.wide[a];
+                return each!(self.narrow[d], i => a[i] as u32);
             }
-            FastCvt::F32FromU32 => {
-                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => (a[i] as f32).to_bits()) });
+            _ => {}
+        }
+        let rows = &mut self.narrow;
+        let (a, b) = (&rows[a], &rows[b]);
+        let x = |bits: u32| f32::from_bits(bits);
+        match cvt {
+            FastCvt::ZeroExtend | FastCvt::SignExtend | FastCvt::Truncate => {}
+            FastCvt::F32FromS32 => each!(rows[d], i => (a[i] as i32 as f32).to_bits()),
+            FastCvt::F32FromU32 => each!(rows[d], i => (a[i] as f32).to_bits()),
+            FastCvt::F32FromF16 => each!(rows[d], i => canonical(float::f16_to_f32(a[i]))),
+            FastCvt::F32FromBf16 => each!(rows[d], i => canonical(float::bf16_to_f32(a[i]))),
+            FastCvt::F16FromF32 => each!(rows[d], i => float::f32_to_f16(x(a[i]))),
+            FastCvt::Bf16FromF32 => each!(rows[d], i => float::f32_to_bf16(x(a[i]))),
+            FastCvt::F16x2FromF32 => {
+                each!(rows[d], i => float::f32_to_f16(x(a[i])) << 16 | float::f32_to_f16(x(b[i])));
             }
-            FastCvt::F32FromF16 => {
-                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => canonical(float::f16_to_f32(a[i]))) });
+            FastCvt::Bf16x2FromF32 => {
+                each!(rows[d], i => float::f32_to_bf16(x(a[i])) << 16 | float::f32_to_bf16(x(b[i])));
             }
-            FastCvt::F32FromBf16 => {
-                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => canonical(float::bf16_to_f32(a[i]))) });
-            }
-            FastCvt::F16FromF32 => {
-                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => float::f32_to_f16(f32::from_bits(a[i]))) });
-            }
-            FastCvt::Bf16FromF32 => {
-                narrow!(self, d, mask, out => { let a = self.n(a); each!(out, i => float::f32_to_bf16(f32::from_bits(a[i]))) });
-            }
-            FastCvt::F16x2FromF32 | FastCvt::Bf16x2FromF32 => narrow!(self, d, mask, out => {
-                let (high, low) = (self.n(a), self.n(b));
-                if cvt == FastCvt::F16x2FromF32 {
-                    each!(out, i => float::f32_to_f16(f32::from_bits(high[i])) << 16 | float::f32_to_f16(f32::from_bits(low[i])));
-                } else {
-                    each!(out, i => float::f32_to_bf16(f32::from_bits(high[i])) << 16 | float::f32_to_bf16(f32::from_bits(low[i])));
-                }
-            }),
         }
     }
 
@@ -416,8 +350,10 @@ fn lane_fn(f: LaneFn, [a, b, c, e]: [u64; 4], perturb: Option<u64>) -> u64 {
             int2(Int2::Add, width, c, difference)
         }
         LaneFn::Prmt(mode) => u64::from(int::prmt(mode, x, y, z)),
-        LaneFn::Bfe { signed, bits } => int::bfe(bits, signed, a, y, z),
-        LaneFn::Bfi { bits } => int::bfi(bits, a, b, z, e as u32),
+        LaneFn::Bfe { signed, bits: 32 } => u64::from(int::bfe32(signed, x, y, z)),
+        LaneFn::Bfe { signed, .. } => int::bfe64(signed, a, y, z),
+        LaneFn::Bfi { bits: 32 } => u64::from(int::bfi32(x, y, z, e as u32)),
+        LaneFn::Bfi { .. } => int::bfi64(a, b, z, e as u32),
         LaneFn::Shf { left, wrap } => u64::from(int::shf(left, wrap, x, y, z)),
         LaneFn::Dp4a { a, b } => u64::from(int::dp4a(a, b, x, y, z)),
         LaneFn::Dp2a { a, b, high } => u64::from(int::dp2a(a, b, high, x, y, z)),

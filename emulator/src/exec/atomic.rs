@@ -1,10 +1,9 @@
 //! Atomic operations: what they do to a word, in shared memory here and in global memory in `global`.
 
 use super::Warp;
-use super::access::{Shape, Touch, small_location};
+use super::access::{Request, Shape, Touch, small_location};
 use super::elements::{get, put};
 use super::env::{Env, Facts, Halt};
-use super::shared::count_wavefronts;
 use crate::decode::op::{Atomic, AtomicFn, Space, Strength};
 use crate::lanes::{Mask, lanes};
 use crate::num::float::{self, Float2};
@@ -16,17 +15,14 @@ impl Warp {
         // An exchange may be the first write.
         let touch = if atomic.op == AtomicFn::Exch { Touch::Exchange } else { Touch::Atomic };
         let shape = Shape { pc, bytes: atomic.bytes, count: atomic.count, touch, strength: Strength::Strong };
-        env.order_atomic(atomic.space, &addresses, run);
+        env.order(touch, atomic.space, &addresses, run);
         env.counters.atomics += u64::from(run.count_ones());
         self.by_space(env, atomic.space, addresses, run, |warp, env, space, addresses, run| match space {
-            Space::Global | Space::Generic => warp.atomic_global(env, shape, atomic, addresses, run),
+            Space::Global | Space::Generic => {
+                warp.atomic_global(env, &Request::new(shape, None, addresses, run), atomic)
+            }
             Space::Shared => {
-                let size = u64::from(env.cx.shared_bytes);
-                let pattern = warp.check_small(env, shape, Space::Shared, size, addresses, run)?;
-                env.counters.shared.store_requests += 1;
-                env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
-                count_wavefronts(env, addresses, &pattern, shape.total(), run);
-                warp.check_shared(env, shape, None, addresses, &pattern, run);
+                warp.check_shared(env, &Request::new(shape, None, addresses, run))?;
                 for lane in lanes(run) {
                     for n in 0..usize::from(shape.count) {
                         let at = addresses[lane] as usize + n * usize::from(shape.bytes);

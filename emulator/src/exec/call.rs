@@ -5,8 +5,9 @@
 
 use std::sync::atomic::Ordering;
 
+use super::Warp;
 use super::env::{Env, Facts, Halt};
-use super::{Flow, Warp};
+use super::fragments::Flow;
 use crate::decode::Kernel;
 use crate::decode::op::{Callee, Passed, Slot, Target};
 use crate::lanes::{LANES, Mask, lanes};
@@ -116,12 +117,7 @@ impl Warp {
                 }
             }
         }
-        if let [(entry, ..)] = parts[..]
-            && run == mask
-        {
-            return Ok(Flow::Jump(entry));
-        }
-        Ok(Flow::Scatter(parts.into_iter().map(|(entry, _, group)| (entry, group)).collect()))
+        Ok(self.scattered(parts.into_iter().map(|(entry, _, group)| (entry, group)), run == mask))
     }
 
     fn push_frame(
@@ -200,18 +196,12 @@ impl Warp {
             for (result, value) in call.results.iter().zip(values) {
                 self.pass(*result, to, lane, &value);
             }
-            match parts.iter_mut().find(|part| part.0 == frame.back) {
-                Some(part) => part.1 |= 1 << lane,
-                None => parts.push((frame.back, 1 << lane)),
-            }
+            parts.push((frame.back, 1 << lane));
         }
         if gone != 0 {
             return Flow::Exit(gone);
         }
-        match parts[..] {
-            [(back, _)] if run == mask => Flow::Jump(back),
-            _ => Flow::Scatter(parts),
-        }
+        self.scattered(parts.into_iter(), run == mask)
     }
 
     /// `alloca` by the lanes of `run`.

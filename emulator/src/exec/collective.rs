@@ -1,9 +1,10 @@
 //! Where lanes meet: warp operations with a member mask, and the arrival at CTA barriers.
 
+use super::Warp;
 use super::env::{Env, Facts, Halt};
-use super::{Flow, Wait, Warp};
+use super::fragments::{Flow, Wait};
 use crate::decode::op::{Barrier, BarrierKind, Collective, Redux, Shuffle, Slot, Vote};
-use crate::lanes::{LANES, Mask, Row, blend, lanes};
+use crate::lanes::{BITS, LANES, Mask, Row, blend, lanes};
 use crate::report::Kind;
 use crate::sync::{Arrival, BARRIERS, Misuse, Waiter};
 
@@ -17,14 +18,15 @@ impl Warp {
         members: u32,
         run: Mask,
     ) -> Result<Flow, Halt> {
-        let masks = self.narrow[members as usize];
+        let masks = &self.narrow[members];
         let first = run.trailing_zeros() as usize;
         let need = masks[first];
         // The usual case: one mask that names the lanes that are here.
-        if run & !need == 0 && need & self.live & !run == 0 && agree(&masks, run) {
+        if run & !need == 0 && need & self.live & !run == 0 && agree(masks, run) {
             self.meet(env, pc, op, run)?;
             return Ok(Flow::Next);
         }
+        let masks = *masks;
         if let Some(lane) = lanes(run).find(|lane| masks[*lane] >> lane & 1 == 0) {
             let detail = format!(
                 "the member mask {:#010x} does not contain the lane that executes the instruction",
@@ -81,7 +83,7 @@ impl Warp {
                     Vote::All(d) => self.set_pred(d, flag(trues == group), group),
                     Vote::Any(d) => self.set_pred(d, flag(trues != 0), group),
                     Vote::Uni(d) => self.set_pred(d, flag(trues == group || trues == 0), group),
-                    Vote::Ballot(d) => blend(&mut self.narrow[d as usize], &[trues; LANES], group),
+                    Vote::Ballot(d) => blend(&mut self.narrow[d], &[trues; LANES], group),
                 }
             }
             Collective::MatchAny { d, a } => {
@@ -97,14 +99,14 @@ impl Warp {
                 let value = self.get(a, group.trailing_zeros() as usize);
                 let all = lanes(group).all(|lane| self.get(a, lane) == value);
                 if let Some(d) = d {
-                    blend(&mut self.narrow[d as usize], &[if all { group } else { 0 }; LANES], group);
+                    blend(&mut self.narrow[d], &[if all { group } else { 0 }; LANES], group);
                 }
                 if let Some(p) = p {
                     self.set_pred(p, flag(all), group);
                 }
             }
             Collective::Redux { op, d, a } => {
-                let row = self.narrow[a as usize];
+                let row = self.narrow[a];
                 let values = lanes(group).map(|lane| row[lane]);
                 let result = values.reduce(|x, y| match op {
                     Redux::Add => x.wrapping_add(y),
@@ -116,12 +118,12 @@ impl Warp {
                     Redux::Or => x | y,
                     Redux::Xor => x ^ y,
                 });
-                blend(&mut self.narrow[d as usize], &[result.unwrap_or(0); LANES], group);
+                blend(&mut self.narrow[d], &[result.unwrap_or(0); LANES], group);
             }
             Collective::Elect { d, p } => {
                 let leader = group.trailing_zeros();
                 if let Some(d) = d {
-                    blend(&mut self.narrow[d as usize], &[leader; LANES], group);
+                    blend(&mut self.narrow[d], &[leader; LANES], group);
                 }
                 self.set_pred(p, 1 << leader, group);
             }
@@ -139,28 +141,38 @@ impl Warp {
         (a, b, c): (u32, u32, u32),
         group: Mask,
     ) -> Result<(), Halt> {
-        let (values, amounts, controls) = (self.narrow[a as usize], self.narrow[b as usize], self.narrow[c as usize]);
-        let mut out: Row = [0; LANES];
-        let mut in_range: Mask = 0;
-        for lane in lanes(group) {
-            let me = lane as i32;
-            let amount = (amounts[lane] & 31) as i32;
-            let clamp = (controls[lane] & 31) as i32;
-            let segment = (controls[lane] >> 8 & 31) as i32;
-            let most = (me & segment) | (clamp & !segment);
-            let least = me & segment;
-            let (source, valid) = match mode {
-                Shuffle::Up => (me - amount, me - amount >= most),
-                Shuffle::Down => (me + amount, me + amount <= most),
-                Shuffle::Bfly => (me ^ amount, me ^ amount <= most),
-                Shuffle::Idx => (least | (amount & !segment), least | (amount & !segment) <= most),
+        let (values, amounts, controls) = (&self.narrow[a], &self.narrow[b], &self.narrow[c]);
+        // The lane that each lane asks for, and whether there is one.
+        let (mut from, mut valid): (Row, Row) = ([0; LANES], [0; LANES]);
+        // One loop for each mode, so that it becomes vector code.
+        macro_rules! go {
+            (|$me:ident, $amount:ident, $least:ident, $segment:ident, $most:ident| $source:expr, $inside:ident) => {
+                for lane in 0..LANES {
+                    let ($me, $amount, control) = (lane as i32, (amounts[lane] & 31) as i32, controls[lane] as i32);
+                    let (clamp, $segment) = (control & 31, control >> 8 & 31);
+                    let $least = $me & $segment;
+                    let $most = $least | (clamp & !$segment);
+                    let source = $source;
+                    let inside = source.$inside(&$most);
+                    from[lane] = if inside { source as u32 } else { lane as u32 };
+                    valid[lane] = if inside { BITS[lane] } else { 0 };
+                }
             };
-            let from = if valid { source } else { me };
-            let from = (from & 31) as usize;
-            if valid {
-                in_range |= 1 << lane;
-            }
-            if group >> from & 1 == 0 {
+        }
+        match mode {
+            Shuffle::Up => go!(|me, amount, _least, segment, most| me - amount, ge),
+            Shuffle::Down => go!(|me, amount, _least, segment, most| me + amount, le),
+            Shuffle::Bfly => go!(|me, amount, _least, segment, most| me ^ amount, le),
+            Shuffle::Idx => go!(|me, amount, least, segment, most| least | (amount & !segment), le),
+        }
+        let mut out: Row = [0; LANES];
+        for lane in 0..LANES {
+            out[lane] = values[from[lane] as usize & 31];
+        }
+        let in_range = valid.iter().fold(0, |mask, bit| mask | bit);
+        if group != Mask::MAX {
+            for lane in lanes(group).filter(|lane| group >> from[*lane] & 1 == 0) {
+                let from = from[lane];
                 let why = if self.live >> from & 1 == 1 {
                     "is not in the member mask"
                 } else if self.exist >> from & 1 == 1 {
@@ -171,9 +183,8 @@ impl Warp {
                 let detail = format!("the value comes from lane {from}, which {why}");
                 env.report(Kind::CollectiveMisuse, pc, Facts { lane: lane as u32, detail, ..Facts::default() });
             }
-            out[lane] = values[from];
         }
-        blend(&mut self.narrow[d as usize], &out, group);
+        blend(&mut self.narrow[d], &out, group);
         if let Some(p) = p {
             self.set_pred(p, in_range, group);
         }
@@ -190,9 +201,9 @@ impl Warp {
             env.report(Kind::BarrierMisuse, pc, Facts { lane, detail, fatal: true, ..Facts::default() });
             Err(Halt)
         };
-        let ids = self.narrow[barrier.id as usize];
+        let ids = &self.narrow[barrier.id];
         let id = ids[lane as usize];
-        if !agree(&ids, run) {
+        if !agree(ids, run) {
             return misuse(env, "lanes name different barriers".to_owned());
         }
         if id as usize >= BARRIERS {
@@ -202,9 +213,9 @@ impl Warp {
         let expected = match barrier.threads {
             None => everyone,
             Some(slot) => {
-                let counts = self.narrow[slot as usize];
+                let counts = &self.narrow[slot];
                 let count = counts[lane as usize];
-                if !agree(&counts, run) {
+                if !agree(counts, run) {
                     return misuse(env, "lanes name different thread counts".to_owned());
                 }
                 if count == 0 || !count.is_multiple_of(32) {
@@ -251,5 +262,9 @@ impl Warp {
 /// Whether lanes hold one value.
 fn agree(row: &Row, run: Mask) -> bool {
     let value = row[run.trailing_zeros() as usize & 31];
-    if run == Mask::MAX { *row == [value; LANES] } else { lanes(run).all(|lane| row[lane] == value) }
+    if run == Mask::MAX {
+        row.iter().fold(0, |off, other| off | (other ^ value)) == 0
+    } else {
+        lanes(run).all(|lane| row[lane] == value)
+    }
 }

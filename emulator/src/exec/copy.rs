@@ -4,6 +4,7 @@
 //! uninitialised in between, so that a read that comes too early is found in both cases.
 
 use super::Warp;
+use super::access::{Shape, Touch};
 use super::env::{Env, Halt};
 use crate::decode::op::{Access, Address, Slot, SourceBytes, Space, Strength, ThreadCopy};
 use crate::lanes::{LANES, Mask, Row, Wide, lanes};
@@ -141,14 +142,14 @@ impl Warp {
                     let (mut from, mut to) = (copy.from, copy.to);
                     from[lane] = from[lane].wrapping_add(at);
                     to[lane] = to[lane].wrapping_add(at);
-                    self.load_at(env, copy.pc, &part(Space::Global, 1, 1, data), from, 1 << lane)?;
-                    self.store_at(env, copy.pc, &part(Space::Shared, 1, 1, data), to, 1 << lane)?;
+                    self.access_at(env, copy.pc, &part(Space::Global, 1, 1, data), Touch::Load, from, 1 << lane)?;
+                    self.access_at(env, copy.pc, &part(Space::Shared, 1, 1, data), Touch::Store, to, 1 << lane)?;
                 }
             }
         }
         if full != 0 {
-            self.load_at(env, copy.pc, &part(Space::Global, 4, words, data), copy.from, full)?;
-            self.store_at(env, copy.pc, &part(Space::Shared, 4, words, data), copy.to, full)?;
+            self.access_at(env, copy.pc, &part(Space::Global, 4, words, data), Touch::Load, copy.from, full)?;
+            self.access_at(env, copy.pc, &part(Space::Shared, 4, words, data), Touch::Store, copy.to, full)?;
         }
         Ok(())
     }
@@ -163,18 +164,12 @@ impl Warp {
                 }
             }
         }
-        self.store_at(env, copy.pc, &part(Space::Shared, 4, words, copy.copy.data), copy.to, run)
+        self.access_at(env, copy.pc, &part(Space::Shared, 4, words, copy.copy.data), Touch::Store, copy.to, run)
     }
 
     /// Writes the destination again with what it holds, as the copy's end.
     fn touch(&mut self, env: &mut Env<'_>, copy: &PendingCopy) {
-        let shape = super::access::Shape {
-            pc: copy.pc,
-            bytes: 4,
-            count: 1,
-            touch: super::access::Touch::Store,
-            strength: Strength::Weak,
-        };
+        let shape = Shape { pc: copy.pc, bytes: 4, count: 1, touch: Touch::Store, strength: Strength::Weak };
         for lane in lanes(copy.mask) {
             for word in 0..usize::from(copy.copy.bytes / 4) {
                 let at = copy.to[lane] as usize + 4 * word;

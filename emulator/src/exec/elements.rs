@@ -1,26 +1,49 @@
 //! Elements of 1, 2, 4 or 8 bytes in memories of words, and their way between a memory and the registers: the one walk over the lanes and
 //! elements of a load or store, whatever the state space.
 
+use std::sync::atomic::Ordering;
+
 use super::Warp;
+use super::access::{Request, Touch};
 use super::env::Env;
+use crate::decode::Kernel;
 use crate::decode::op::{Access, Slot};
-use crate::lanes::{Mask, Row, Wide, lanes};
+use crate::lanes::{LANES, Mask, Row, Wide, lanes, row};
 use crate::memory::device::Allocation;
 
 /// A memory that is read by words. Only local memory depends on the lane.
 pub(super) trait Words {
     fn word(&self, lane: usize, index: usize) -> u32;
+    /// Every `step`-th word from `first` on.
+    fn row(&self, first: usize, step: usize, out: &mut Row) {
+        for (lane, value) in out.iter_mut().enumerate() {
+            *value = self.word(lane, first + lane * step);
+        }
+    }
 }
 
 /// A memory that is written by words, or by the bits of a word.
 pub(super) trait WordsMut: Words {
     fn set(&mut self, lane: usize, index: usize, value: u32, bits: u32);
+    /// Every `step`-th word from `first` on.
+    fn set_row(&mut self, first: usize, step: usize, row: &Row) {
+        for (lane, value) in row.iter().enumerate() {
+            self.set(lane, first + lane * step, *value, u32::MAX);
+        }
+    }
 }
 
 impl Words for [u32] {
     #[inline(always)]
     fn word(&self, _lane: usize, index: usize) -> u32 {
         self[index]
+    }
+    #[inline(always)]
+    fn row(&self, first: usize, step: usize, out: &mut Row) {
+        let words = &self[first..first + (LANES - 1) * step + 1];
+        for (lane, value) in out.iter_mut().enumerate() {
+            *value = words[lane * step];
+        }
     }
 }
 
@@ -29,6 +52,13 @@ impl WordsMut for [u32] {
     fn set(&mut self, _lane: usize, index: usize, value: u32, bits: u32) {
         let word = &mut self[index];
         *word = (*word & !bits) | (value & bits);
+    }
+    #[inline(always)]
+    fn set_row(&mut self, first: usize, step: usize, row: &Row) {
+        let words = &mut self[first..first + (LANES - 1) * step + 1];
+        for (lane, value) in row.iter().enumerate() {
+            words[lane * step] = *value;
+        }
     }
 }
 
@@ -52,12 +82,26 @@ impl Words for &Allocation {
     fn word(&self, _lane: usize, index: usize) -> u32 {
         self.load(index)
     }
+    #[inline(always)]
+    fn row(&self, first: usize, step: usize, out: &mut Row) {
+        let words = &self.words()[first..first + (LANES - 1) * step + 1];
+        for (lane, value) in out.iter_mut().enumerate() {
+            *value = words[lane * step].load(Ordering::Relaxed);
+        }
+    }
 }
 
 impl WordsMut for &Allocation {
     #[inline(always)]
     fn set(&mut self, _lane: usize, index: usize, value: u32, bits: u32) {
         self.store_bits(index, value, bits);
+    }
+    #[inline(always)]
+    fn set_row(&mut self, first: usize, step: usize, row: &Row) {
+        let words = &self.words()[first..first + (LANES - 1) * step + 1];
+        for (lane, value) in row.iter().enumerate() {
+            words[lane * step].store(*value, Ordering::Relaxed);
+        }
     }
 }
 
@@ -113,79 +157,122 @@ pub(super) fn extend(value: u64, bytes: u8, signed: bool, slot: Slot) -> u64 {
 }
 
 impl Warp {
-    /// The registers of a load get what is at the lanes' addresses, less `base`, in `memory`.
+    /// Moves the data of a load or store between its registers and the lanes' addresses, less `base`, in `memory`. Of several lanes that store
+    /// at one address the last one stays.
     #[inline(always)]
-    pub(super) fn read<M: Words + ?Sized>(
+    pub(super) fn move_data<M: WordsMut + ?Sized>(
         &mut self,
-        env: &Env<'_>,
-        access: &Access,
-        memory: &M,
-        (addresses, base): (&Wide, u64),
-        run: Mask,
+        kernel: &Kernel,
+        request: &Request<'_>,
+        memory: &mut M,
+        base: u64,
     ) {
+        let Some(access) = request.access else { return };
+        let (load, pattern) = (request.shape.touch == Touch::Load, &request.pattern);
+        let first = (pattern.least - base) as usize / 4;
+        if access.bytes != 4 || request.run != Mask::MAX || !(pattern.contiguous || load && pattern.is_uniform()) {
+            return if load {
+                self.read(kernel, request, memory, base)
+            } else {
+                self.write(kernel, request, memory, base)
+            };
+        }
+        // Whole rows of words.
+        let count = usize::from(access.count);
+        let step = if pattern.contiguous { count } else { 0 };
+        for n in 0..count {
+            match (kernel.data[access.data as usize + n], load, step) {
+                (Some(Slot::Narrow(d)), true, 1) => memory.row(first, 1, &mut self.narrow[d]),
+                (Some(Slot::Narrow(d)), true, 0) => memory.row(first + n, 0, &mut self.narrow[d]),
+                (Some(Slot::Narrow(s)), false, 1) => memory.set_row(first, 1, &self.narrow[s]),
+                (slot, ..) => self.move_row(slot, load, memory, first + n, step),
+            }
+        }
+    }
+
+    /// One row of a request for vectors, to or from every `step`-th word.
+    #[inline(never)]
+    fn move_row<M: WordsMut + ?Sized>(
+        &mut self,
+        slot: Option<Slot>,
+        load: bool,
+        memory: &mut M,
+        first: usize,
+        step: usize,
+    ) {
+        match slot {
+            Some(Slot::Narrow(d)) if load => memory.row(first, step, &mut self.narrow[d]),
+            Some(slot) if load => {
+                let mut row = [0; LANES];
+                memory.row(first, step, &mut row);
+                self.set_row(slot, &row!(lane => u64::from(row[lane])), Mask::MAX);
+            }
+            None if load => {}
+            _ => {
+                let row = slot.map_or([0; LANES], |slot| self.row(slot));
+                memory.set_row(first, step, &row!(lane => row[lane] as u32));
+            }
+        }
+    }
+
+    /// The registers of a load get what is at the lanes' addresses, less `base`, in `memory`.
+    #[inline(never)]
+    pub(super) fn read<M: Words + ?Sized>(&mut self, kernel: &Kernel, request: &Request<'_>, memory: &M, base: u64) {
         // Compiled once for each size of an element.
-        match access.bytes {
-            4 => self.read_sized::<4, M>(env, access, memory, (addresses, base), run),
-            8 => self.read_sized::<8, M>(env, access, memory, (addresses, base), run),
-            2 => self.read_sized::<2, M>(env, access, memory, (addresses, base), run),
-            _ => self.read_sized::<1, M>(env, access, memory, (addresses, base), run),
+        match request.shape.bytes {
+            4 => self.read_sized::<4, M>(kernel, request, memory, base),
+            8 => self.read_sized::<8, M>(kernel, request, memory, base),
+            2 => self.read_sized::<2, M>(kernel, request, memory, base),
+            _ => self.read_sized::<1, M>(kernel, request, memory, base),
         }
     }
 
     #[inline(always)]
     fn read_sized<const BYTES: u8, M: Words + ?Sized>(
         &mut self,
-        env: &Env<'_>,
-        access: &Access,
+        kernel: &Kernel,
+        request: &Request<'_>,
         memory: &M,
-        (addresses, base): (&Wide, u64),
-        run: Mask,
+        base: u64,
     ) {
+        let Some(access) = request.access else { return };
         for n in 0..usize::from(access.count) {
-            let Some(slot) = env.cx.kernel.data[access.data as usize + n] else { continue };
+            let Some(slot) = kernel.data[access.data as usize + n] else { continue };
             let offset = (n * usize::from(BYTES)) as u64;
-            for lane in lanes(run) {
-                let at = (addresses[lane] - base + offset) as usize;
+            for lane in lanes(request.run) {
+                let at = (request.address(lane) - base + offset) as usize;
                 let value = extend(get(memory, lane, at, BYTES), BYTES, access.signed, slot);
                 self.put(slot, lane, value);
             }
         }
     }
 
-    /// What the registers of a store hold goes to the lanes' addresses, less `base`, in `memory`. Of several lanes at one address the last one
-    /// stays.
-    #[inline(always)]
-    pub(super) fn write<M: WordsMut + ?Sized>(
-        &self,
-        env: &Env<'_>,
-        access: &Access,
-        memory: &mut M,
-        (addresses, base): (&Wide, u64),
-        run: Mask,
-    ) {
-        match access.bytes {
-            4 => self.write_sized::<4, M>(env, access, memory, (addresses, base), run),
-            8 => self.write_sized::<8, M>(env, access, memory, (addresses, base), run),
-            2 => self.write_sized::<2, M>(env, access, memory, (addresses, base), run),
-            _ => self.write_sized::<1, M>(env, access, memory, (addresses, base), run),
+    /// What the registers of a store hold goes to the lanes' addresses, less `base`, in `memory`.
+    #[inline(never)]
+    fn write<M: WordsMut + ?Sized>(&self, kernel: &Kernel, request: &Request<'_>, memory: &mut M, base: u64) {
+        match request.shape.bytes {
+            4 => self.write_sized::<4, M>(kernel, request, memory, base),
+            8 => self.write_sized::<8, M>(kernel, request, memory, base),
+            2 => self.write_sized::<2, M>(kernel, request, memory, base),
+            _ => self.write_sized::<1, M>(kernel, request, memory, base),
         }
     }
 
     #[inline(always)]
     fn write_sized<const BYTES: u8, M: WordsMut + ?Sized>(
         &self,
-        env: &Env<'_>,
-        access: &Access,
+        kernel: &Kernel,
+        request: &Request<'_>,
         memory: &mut M,
-        (addresses, base): (&Wide, u64),
-        run: Mask,
+        base: u64,
     ) {
+        let Some(access) = request.access else { return };
         for n in 0..usize::from(access.count) {
-            let slot = env.cx.kernel.data[access.data as usize + n];
+            let slot = kernel.data[access.data as usize + n];
             let offset = (n * usize::from(BYTES)) as u64;
-            for lane in lanes(run) {
+            for lane in lanes(request.run) {
                 let value = slot.map_or(0, |slot| self.get(slot, lane));
-                put(memory, lane, (addresses[lane] - base + offset) as usize, BYTES, value);
+                put(memory, lane, (request.address(lane) - base + offset) as usize, BYTES, value);
             }
         }
     }
@@ -200,33 +287,23 @@ impl Warp {
     pub(super) fn same_value<M: Words + ?Sized>(
         &self,
         env: &Env<'_>,
-        access: &Access,
+        request: &Request<'_>,
         memory: &M,
-        (addresses, base): (&Wide, u64),
+        base: u64,
         lane: usize,
         same_store: Option<usize>,
     ) -> bool {
+        let Some(access) = request.access.filter(|_| request.shape.touch == Touch::Store) else { return false };
         (0..usize::from(access.count)).all(|n| {
             let old = match same_store {
-                Some(other) if addresses[other] == addresses[lane] => self.stored(env, access, n, other),
+                Some(other) if request.address(other) == request.address(lane) => self.stored(env, access, n, other),
                 _ => {
-                    let at = (addresses[lane] - base) as usize + n * usize::from(access.bytes);
+                    let at = (request.address(lane) - base) as usize + n * usize::from(access.bytes);
                     get(memory, lane, at, access.bytes)
                 }
             };
             old == self.stored(env, access, n, lane)
         })
-    }
-
-    /// Copies a row to or from 32 consecutive words, when that is all a request does: its register.
-    #[inline(always)]
-    pub(super) fn one_row(env: &Env<'_>, access: &Access, run: Mask) -> Option<usize> {
-        match env.cx.kernel.data[access.data as usize] {
-            Some(Slot::Narrow(slot)) if access.bytes == 4 && access.count == 1 && run == Mask::MAX => {
-                Some(slot as usize)
-            }
-            _ => None,
-        }
     }
 }
 
@@ -250,23 +327,6 @@ impl Pattern {
     pub fn new(addresses: &Wide, run: Mask, total: u64) -> Pattern {
         let (first, last) = (run.trailing_zeros() & 31, 31 - (run | 1).leading_zeros());
         let start = addresses[first as usize];
-        if run == Mask::MAX {
-            let mut off = 0;
-            for (lane, address) in addresses.iter().enumerate() {
-                off |= address ^ start.wrapping_add(lane as u64 * total);
-            }
-            if off == 0 && start <= u64::MAX - 32 * total {
-                // Accesses are powers of two, so that these bits are right below a multiple of `total`.
-                return Pattern {
-                    least: start,
-                    greatest: start + 31 * total,
-                    bits: start,
-                    contiguous: true,
-                    first,
-                    last,
-                };
-            }
-        }
         let (mut least, mut greatest, mut bits, mut off) = (start, start, 0, 0);
         for (lane, address) in addresses.iter().enumerate() {
             // Lanes that take no part look like the first one.
@@ -279,18 +339,12 @@ impl Pattern {
             off |= if there { address ^ expected } else { 0 };
         }
         let whole = run.count_ones() == last - first + 1;
-        Pattern { least, greatest, bits, contiguous: off == 0 && whole && greatest >= least, first, last }
+        Pattern { least, greatest, bits, contiguous: off == 0 && whole && least == start, first, last }
     }
 
     /// Whether every lane has the same address.
     #[inline(always)]
     pub fn is_uniform(&self) -> bool {
         self.least == self.greatest
-    }
-
-    /// One past the last byte; the addresses must have been found to be inside something.
-    #[inline(always)]
-    pub fn end(&self, total: u64) -> u64 {
-        self.greatest + total
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tilewright_ptx::SpecialReg;
 
-use super::access::window;
+use super::access::{Touch, window};
 use super::copy::Copies;
 use super::host::Host;
 use crate::counters::Counters;
@@ -192,7 +192,7 @@ impl<'a> Env<'a> {
         self.shared[..reserved].fill(0);
         self.shared_initialised[..reserved].fill(0xf);
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
-        self.clocks.reset(self.cx.warps());
+        self.clocks.reset(self.cx.warps(), self.cx.options.sanitizers.races);
         self.lines.reset();
         self.order.reset(self.cx.warps());
         self.barriers.reset(self.cx.warps());
@@ -270,28 +270,27 @@ impl<'a> Env<'a> {
     #[inline(never)]
     pub fn fence(&mut self, wide: bool, together: bool) {
         self.synchronises |= wide;
-        self.order.fence(&mut self.clocks, self.warp as usize);
-        if together {
-            self.clocks.next_epoch(self.warp as usize);
+        if !self.cx.options.sanitizers.races {
+            return;
         }
+        self.order.fence(&mut self.clocks, self.warp as usize, together);
     }
 
-    /// Strong reads of some lanes.
+    /// Strong accesses of some lanes.
     #[inline(never)]
-    pub fn order_read(&mut self, space: Space, addresses: &Wide, run: Mask) {
-        lanes(run).for_each(|lane| self.order.read(self.warp as usize, addresses[lane].wrapping_add(window(space))));
-    }
-
-    /// Strong writes of some lanes.
-    #[inline(never)]
-    pub fn order_write(&mut self, space: Space, addresses: &Wide, run: Mask) {
-        lanes(run).for_each(|lane| self.order.write(self.warp as usize, addresses[lane].wrapping_add(window(space))));
-    }
-
-    /// Atomic operations of some lanes.
-    #[inline(never)]
-    pub fn order_atomic(&mut self, space: Space, addresses: &Wide, run: Mask) {
-        lanes(run).for_each(|lane| self.order.update(self.warp as usize, addresses[lane].wrapping_add(window(space))));
+    pub(super) fn order(&mut self, touch: Touch, space: Space, addresses: &Wide, run: Mask) {
+        if !self.cx.options.sanitizers.races {
+            return;
+        }
+        let warp = self.warp as usize;
+        for lane in lanes(run) {
+            let address = addresses[lane].wrapping_add(window(space));
+            match touch {
+                Touch::Load => self.order.read(warp, address),
+                Touch::Store => self.order.write(warp, address),
+                Touch::Atomic | Touch::Exchange => self.order.update(warp, address),
+            }
+        }
     }
 
     /// A number that depends on the seed, the CTA and how many were drawn: what asynchronous work does when.

@@ -1,11 +1,11 @@
 //! Global memory: bounds by region, alignment, initialisation, races, sectors, and the data.
 
 use super::Warp;
-use super::access::{Shape, Touch};
+use super::access::{Request, Shape, Touch};
 use super::elements::{Pattern, get, put};
 use super::env::{Cx, Env, Facts, Halt};
 use crate::decode::op::{Access, Atomic, Strength};
-use crate::lanes::{LANES, Mask, Wide, lanes};
+use crate::lanes::{LANES, lanes};
 use crate::memory::device::Allocation;
 use crate::memory::region::{Denied, Region};
 use crate::report::{Kind, Location, Near, Thread};
@@ -14,118 +14,40 @@ use crate::shadow::line::{LineConflict, Run};
 
 impl Warp {
     #[inline(always)]
-    pub(super) fn load_global(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        let total = shape.total();
-        let pattern = Pattern::new(addresses, run, total);
-        let traffic = &mut env.counters.global;
-        traffic.load_requests += 1;
-        traffic.bytes_loaded += total * u64::from(run.count_ones());
-        count_sectors(env, addresses, &pattern, total, run);
-        let Some(region) = whole(env, shape, &pattern) else {
-            self.check_lanes(env, shape, None, addresses, &pattern, run)?;
-            return self.load_lanes(env, shape, access, addresses, run);
-        };
-        self.check_region(env, shape, region, None, addresses, &pattern, run);
-        let allocation = &*region.allocation;
-        if let (true, Some(d)) = (pattern.contiguous, Warp::one_row(env, access, run)) {
-            let source = &allocation.words()[(pattern.least - allocation.base) as usize / 4..][..LANES];
-            let row = &mut self.narrow[d];
-            for lane in 0..LANES {
-                row[lane] = source[lane].load(std::sync::atomic::Ordering::Relaxed);
-            }
-            return Ok(());
-        }
-        if let (true, Some(d)) = (pattern.is_uniform(), Warp::one_row(env, access, run)) {
-            self.narrow[d] = [allocation.load((pattern.least - allocation.base) as usize / 4); LANES];
-            return Ok(());
-        }
-        self.read(env, access, &allocation, (addresses, allocation.base), run);
-        Ok(())
-    }
-
-    /// A load whose lanes touch several regions.
-    #[inline(never)]
-    fn load_lanes(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        for lane in lanes(run) {
-            let region = self.region(env, shape, addresses[lane], lane)?;
-            self.read(env, access, &&*region.allocation, (addresses, region.allocation.base), 1 << lane);
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    pub(super) fn store_global(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        let total = shape.total();
-        let pattern = Pattern::new(addresses, run, total);
-        let traffic = &mut env.counters.global;
-        traffic.store_requests += 1;
-        traffic.bytes_stored += total * u64::from(run.count_ones());
-        count_sectors(env, addresses, &pattern, total, run);
-        let Some(region) = whole(env, shape, &pattern) else {
-            self.check_lanes(env, shape, Some(access), addresses, &pattern, run)?;
-            return self.store_lanes(env, shape, access, addresses, run);
-        };
-        self.check_region(env, shape, region, Some(access), addresses, &pattern, run);
-        let mut allocation = &*region.allocation;
-        if pattern.contiguous {
-            before_store(env, region, pattern.least, pattern.end(total) - pattern.least);
-            if let Some(s) = Warp::one_row(env, access, run) {
-                let target = &allocation.words()[(pattern.least - allocation.base) as usize / 4..][..LANES];
-                let row = &self.narrow[s];
-                for lane in 0..LANES {
-                    target[lane].store(row[lane], std::sync::atomic::Ordering::Relaxed);
+    pub(super) fn access_global(&mut self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
+        count_sectors(env, request);
+        let Some(region) = whole(env, request) else { return self.access_lanes(env, request) };
+        self.check_region(env, request, region);
+        let (allocation, pattern) = (&*region.allocation, &request.pattern);
+        if request.shape.touch == Touch::Store {
+            if pattern.contiguous {
+                before_store(env, region, pattern.least, request.end() - pattern.least);
+            } else {
+                for lane in lanes(request.run) {
+                    before_store(env, region, request.address(lane), request.shape.total());
                 }
-                return Ok(());
             }
-            if let (2, 1) = (shape.bytes, shape.count) {
-                self.store_halves(env, access, allocation, (pattern.least - allocation.base) as usize, &pattern);
+            if let (true, 2, 1, Some(access)) =
+                (pattern.contiguous, request.shape.bytes, request.shape.count, request.access)
+            {
+                self.store_halves(env, access, allocation, (pattern.least - allocation.base) as usize, pattern);
                 return Ok(());
-            }
-        } else {
-            for lane in lanes(run) {
-                before_store(env, region, addresses[lane], total);
             }
         }
-        self.write(env, access, &mut allocation, (addresses, region.allocation.base), run);
+        self.move_data(env.cx.kernel, request, &mut &*allocation, allocation.base);
         Ok(())
     }
 
-    /// A store whose lanes touch several regions.
+    /// A request that does not lie in one region, or is misaligned: all checks lane by lane, and then its data.
     #[inline(never)]
-    fn store_lanes(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        for lane in lanes(run) {
-            let region = self.region(env, shape, addresses[lane], lane)?;
-            before_store(env, region, addresses[lane], shape.total());
-            let mut allocation = &*region.allocation;
-            self.write(env, access, &mut allocation, (addresses, region.allocation.base), 1 << lane);
+    fn access_lanes(&mut self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
+        self.check_lanes(env, request)?;
+        for lane in lanes(request.run) {
+            let region = self.region(env, request.shape, request.address(lane), lane)?;
+            if request.shape.touch == Touch::Store {
+                before_store(env, region, request.address(lane), request.shape.total());
+            }
+            self.move_data(env.cx.kernel, &request.lane(lane), &mut &*region.allocation, region.allocation.base);
         }
         Ok(())
     }
@@ -159,25 +81,20 @@ impl Warp {
     pub(super) fn atomic_global(
         &mut self,
         env: &mut Env<'_>,
-        shape: Shape,
+        request: &Request<'_>,
         atomic: &Atomic,
-        addresses: &Wide,
-        run: Mask,
     ) -> Result<(), Halt> {
-        let total = shape.total();
-        let pattern = Pattern::new(addresses, run, total);
-        let traffic = &mut env.counters.global;
-        traffic.store_requests += 1;
-        traffic.bytes_stored += total * u64::from(run.count_ones());
-        count_sectors(env, addresses, &pattern, total, run);
-        match whole(env, shape, &pattern) {
-            Some(region) => self.check_region(env, shape, region, None, addresses, &pattern, run),
-            None => self.check_lanes(env, shape, None, addresses, &pattern, run)?,
+        count_sectors(env, request);
+        match whole(env, request) {
+            Some(region) => self.check_region(env, request, region),
+            None => self.check_lanes(env, request)?,
         }
+        let Request { shape, run, .. } = *request;
+        let total = shape.total();
         for lane in lanes(run) {
-            let region = self.region(env, shape, addresses[lane], lane)?;
+            let region = self.region(env, shape, request.address(lane), lane)?;
             let mut allocation = &*region.allocation;
-            let start = addresses[lane] - allocation.base;
+            let start = request.address(lane) - allocation.base;
             allocation.mark(start, total);
             for n in 0..usize::from(shape.count) {
                 let at = start as usize + n * usize::from(shape.bytes);
@@ -209,150 +126,113 @@ impl Warp {
         Err(Halt)
     }
 
-    /// Initialisation and race checks of a request inside one region; `store` says where a store's values are.
+    /// Initialisation and race checks of a request inside one region.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "a request is described by as many things")]
-    fn check_region(
-        &self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        region: &Region,
-        store: Option<&Access>,
-        addresses: &Wide,
-        pattern: &Pattern,
-        run: Mask,
-    ) {
+    fn check_region(&self, env: &mut Env<'_>, request: &Request<'_>, region: &Region) {
+        let Request { shape, pattern, .. } = *request;
         let sanitizers = env.cx.options.sanitizers;
         if shape.looks() && sanitizers.initialisation && !region.allocation.is_complete() {
-            self.check_written(env, shape, region, addresses, pattern, run);
+            self.check_written(env, request, region);
         }
         if !sanitizers.races || region.constant {
             return;
         }
-        let total = shape.total();
-        if pattern.contiguous || pattern.is_uniform() && shape.kind() != AccessKind::Write {
-            let shift = total.trailing_zeros();
-            let lanes = if pattern.contiguous { run.count_ones() } else { 1 };
-            let part = Run { address: pattern.least, lane: pattern.first, lanes, shift };
-            let conflict = record(env, shape, part);
-            if let Some(conflict) = conflict {
-                self.global_race(env, shape, region, store, addresses, run, conflict);
+        let shift = shape.total().trailing_zeros();
+        if pattern.contiguous {
+            let lanes = request.run.count_ones();
+            self.record(env, request, region, Run { address: pattern.least, lane: pattern.first, lanes, shift });
+        } else if pattern.is_uniform() && shape.kind() != AccessKind::Write {
+            // Of many lanes that read one element, two tell it all.
+            let first = Run { address: pattern.least, lane: pattern.first, lanes: 1, shift };
+            self.record(env, request, region, first);
+            if pattern.last != pattern.first {
+                self.record(env, request, region, Run { lane: pattern.last, ..first });
             }
-            if lanes == 1 && pattern.last != pattern.first {
-                let part = Run { lane: pattern.last, ..part };
-                if let Some(conflict) = record(env, shape, part) {
-                    self.global_race(env, shape, region, store, addresses, run, conflict);
-                }
-            }
-            return;
+        } else {
+            self.check_runs(env, request, region);
         }
-        self.check_runs(env, shape, region, store, addresses, run);
     }
 
     #[inline(never)]
-    fn check_written(
-        &self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        region: &Region,
-        addresses: &Wide,
-        pattern: &Pattern,
-        run: Mask,
-    ) {
+    fn check_written(&self, env: &mut Env<'_>, request: &Request<'_>, region: &Region) {
+        let Request { shape, pattern, .. } = *request;
         let (allocation, total) = (&region.allocation, shape.total());
         if pattern.contiguous {
             let offset = pattern.least - allocation.base;
-            if let Some(at) = allocation.first_uninitialised(offset, pattern.end(total) - pattern.least) {
+            if let Some(at) = allocation.first_uninitialised(offset, request.end() - pattern.least) {
                 let lane = pattern.first as usize + ((at - offset) / total) as usize;
-                uninitialised(env, shape, addresses[lane], lane);
+                uninitialised(env, shape, request.address(lane), lane);
             }
             return;
         }
-        for lane in lanes(run) {
-            if allocation.first_uninitialised(addresses[lane] - allocation.base, total).is_some() {
-                uninitialised(env, shape, addresses[lane], lane);
+        for lane in lanes(request.run) {
+            if allocation.first_uninitialised(request.address(lane) - allocation.base, total).is_some() {
+                uninitialised(env, shape, request.address(lane), lane);
             }
         }
     }
 
     /// The race checks of a request that is not contiguous, run of lanes by run of lanes.
     #[inline(never)]
-    fn check_runs(
-        &self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        region: &Region,
-        store: Option<&Access>,
-        addresses: &Wide,
-        run: Mask,
-    ) {
-        let total = shape.total();
+    fn check_runs(&self, env: &mut Env<'_>, request: &Request<'_>, region: &Region) {
+        let run = request.run;
+        let total = request.shape.total();
         let mut rest = run;
         while rest != 0 {
             let first = rest.trailing_zeros();
-            let start = addresses[first as usize];
+            let start = request.address(first as usize);
             let mut count = 1;
             while first + count < 32
                 && rest >> (first + count) & 1 == 1
-                && addresses[(first + count) as usize] == start.wrapping_add(u64::from(count) * total)
+                && request.address((first + count) as usize) == start.wrapping_add(u64::from(count) * total)
             {
                 count += 1;
             }
             let taken = ((1u64 << count) - 1) as u32;
             rest &= !(taken << first);
             let part = Run { address: start, lane: first, lanes: count, shift: total.trailing_zeros() };
-            if let Some(conflict) = record(env, shape, part) {
-                self.global_race(env, shape, region, store, addresses, run, conflict);
-            }
+            self.record(env, request, region, part);
         }
     }
 
     /// All checks of a request that does not lie in one region, or is misaligned, lane by lane.
     #[inline(never)]
-    fn check_lanes(
-        &self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        store: Option<&Access>,
-        addresses: &Wide,
-        pattern: &Pattern,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        for lane in lanes(run) {
-            self.region(env, shape, addresses[lane], lane)?;
+    fn check_lanes(&self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
+        for lane in lanes(request.run) {
+            self.region(env, request.shape, request.address(lane), lane)?;
         }
-        for lane in lanes(run) {
-            let region = self.region(env, shape, addresses[lane], lane)?;
-            let (address, lane) = (addresses[lane], lane as u32);
-            let one =
-                Pattern { least: address, greatest: address, contiguous: true, first: lane, last: lane, ..*pattern };
-            self.check_region(env, shape, region, store, addresses, &one, 1 << lane);
+        for lane in lanes(request.run) {
+            let region = self.region(env, request.shape, request.address(lane), lane)?;
+            self.check_region(env, &request.lane(lane), region);
         }
         Ok(())
     }
 
+    /// Records a run of a request in the shadow lines, and reports the first race.
+    #[inline(always)]
+    fn record(&self, env: &mut Env<'_>, request: &Request<'_>, region: &Region, run: Run) {
+        let (warp, shape) = (env.warp, request.shape);
+        let who = Who { warp, lane: run.lane, epoch: env.clocks.epoch(warp as usize), pc: shape.pc };
+        let constant = shape.strength == Strength::Constant;
+        let (conflict, stale) = env.lines.access(&env.clocks, run, shape.kind(), constant, who);
+        if let Some(address) = stale {
+            stale_read(env, shape, run, address);
+        }
+        if let Some(conflict) = conflict {
+            self.global_race(env, request, region, conflict);
+        }
+    }
+
     /// Reports a race, and whether both sides wrote the same.
     #[cold]
-    #[expect(clippy::too_many_arguments, reason = "both sides of a race")]
-    fn global_race(
-        &self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        region: &Region,
-        store: Option<&Access>,
-        addresses: &Wide,
-        run: Mask,
-        conflict: LineConflict,
-    ) {
-        let other = conflict.other;
+    fn global_race(&self, env: &mut Env<'_>, request: &Request<'_>, region: &Region, conflict: LineConflict) {
+        let (shape, other) = (request.shape, conflict.other);
         let writes = shape.kind() == AccessKind::Write && other.kind == AccessKind::Write;
-        let same_store = other.warp == env.warp && other.pc == shape.pc && run >> other.lane & 1 == 1;
+        let same_store = other.warp == env.warp && other.pc == shape.pc && request.run >> other.lane & 1 == 1;
         let same_store = same_store.then_some(other.lane as usize);
-        let same = writes
-            && store.is_some_and(|access| {
-                let at = (addresses, region.allocation.base);
-                self.same_value(env, access, &&*region.allocation, at, conflict.lane as usize, same_store)
-            });
+        let allocation = &*region.allocation;
+        let lane = conflict.lane as usize;
+        let same = writes && self.same_value(env, request, &allocation, allocation.base, lane, same_store);
         let location = global_location(env, conflict.address, u64::from(shape.bytes));
         env.report_race(shape.pc, conflict.lane, location, same, other);
     }
@@ -370,7 +250,8 @@ fn before_store(env: &Env<'_>, region: &Region, address: u64, bytes: u64) {
 
 /// The region that contains a whole aligned request.
 #[inline(always)]
-fn whole<'a>(env: &mut Env<'a>, shape: Shape, pattern: &Pattern) -> Option<&'a Region> {
+fn whole<'a>(env: &mut Env<'a>, request: &Request<'_>) -> Option<&'a Region> {
+    let Request { shape, pattern, .. } = request;
     if pattern.bits & (shape.total() - 1) != 0 {
         return None;
     }
@@ -390,19 +271,6 @@ fn whole<'a>(env: &mut Env<'a>, shape: Shape, pattern: &Pattern) -> Option<&'a R
 #[cold]
 fn in_block(cx: &Cx<'_>, address: u64, bytes: u64) -> bool {
     cx.heap.as_ref().is_some_and(|heap| heap.contains(address, bytes))
-}
-
-/// Records a run in the shadow lines, and returns the first race.
-#[inline(always)]
-fn record(env: &mut Env<'_>, shape: Shape, run: Run) -> Option<LineConflict> {
-    let warp = env.warp;
-    let who = Who { warp, lane: run.lane, epoch: env.clocks.epoch(warp as usize), pc: shape.pc };
-    let constant = shape.strength == Strength::Constant;
-    let (conflict, stale) = env.lines.access(&env.clocks, run, shape.kind(), constant, who);
-    if let Some(address) = stale {
-        stale_read(env, shape, run, address);
-    }
-    conflict
 }
 
 #[cold]
@@ -463,28 +331,32 @@ pub(super) fn global_location(env: &Env<'_>, address: u64, bytes: u64) -> Locati
     Location { space: "global", address, bytes, near: region.map(|region| near(region, address)) }
 }
 
-/// Sectors of 32 bytes that a request touches, and the least number that could hold its bytes.
+/// Counts a request, its bytes, the sectors of 32 bytes that it touches, and the least number that could hold its bytes.
 #[inline(always)]
-fn count_sectors(env: &mut Env<'_>, addresses: &Wide, pattern: &Pattern, total: u64, run: Mask) {
+fn count_sectors(env: &mut Env<'_>, request: &Request<'_>) {
+    let (pattern, total) = (&request.pattern, request.shape.total());
+    let traffic = &mut env.counters.global;
+    request.count(traffic);
     if pattern.contiguous || pattern.is_uniform() {
-        let traffic = &mut env.counters.global;
         let end = pattern.greatest.saturating_add(total);
         traffic.transactions += (end - 1) / 32 - pattern.least / 32 + 1;
         traffic.ideal_transactions += (end - pattern.least).div_ceil(32);
         return;
     }
-    scattered_sectors(env, addresses, total, run);
+    scattered_sectors(env, request);
 }
 
 #[inline(never)]
-fn scattered_sectors(env: &mut Env<'_>, addresses: &Wide, total: u64, run: Mask) {
+fn scattered_sectors(env: &mut Env<'_>, request: &Request<'_>) {
+    let total = request.shape.total();
     // Lanes that read one address need its bytes once.
     let traffic = &mut env.counters.global;
     let mut starts = [0; LANES];
     let (mut count, mut sorted) = (0, true);
-    for lane in lanes(run) {
-        sorted &= count == 0 || starts[count - 1] <= addresses[lane];
-        starts[count] = addresses[lane];
+    for lane in lanes(request.run) {
+        let address = request.address(lane);
+        sorted &= count == 0 || starts[count - 1] <= address;
+        starts[count] = address;
         count += 1;
     }
     let starts = &mut starts[..count];

@@ -1,11 +1,12 @@
 //! Local memory, constants and parameters.
 
 use super::Warp;
-use super::access::{Shape, Touch, small_location};
+use super::access::{Request, Shape, Touch, check_small, small_location};
 use super::elements::{extend, get};
-use super::env::{Env, Halt};
+use super::env::{Env, Facts, Halt};
 use crate::decode::op::{Access, Slot, Space};
-use crate::lanes::{LANES, Mask, Wide, lanes};
+use crate::lanes::{LANES, lanes};
+use crate::report::Kind;
 
 impl Warp {
     /// Bytes of local memory: those of the kernel, and the frames of functions.
@@ -13,57 +14,35 @@ impl Warp {
         u64::from(env.cx.kernel.local_bytes).max(4 * self.local.len() as u64 * u64::from(self.has_frames()))
     }
 
-    pub(super) fn load_local(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Local, self.local_size(env), addresses, run)?;
-        count_local(env, shape, run);
-        for lane in lanes(run) {
-            for (word, need) in shape.words(addresses[lane]) {
-                if self.local_initialised[word][lane] & need != need {
-                    self.undefined_elements(env, shape, addresses[lane], lane);
-                    break;
+    pub(super) fn access_local(&mut self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
+        check_small(env, request, Space::Local, self.local_size(env))?;
+        count_local(env, request);
+        let (shape, load) = (request.shape, request.shape.touch == Touch::Load);
+        for lane in lanes(request.run) {
+            let mut missing = false;
+            for (word, bytes) in shape.words(request.address(lane)) {
+                let initialised = &mut self.local_initialised[word][lane];
+                missing |= *initialised & bytes != bytes;
+                if !load {
+                    *initialised |= bytes;
                 }
             }
-        }
-        let local = std::mem::take(&mut self.local);
-        self.read(env, access, &local[..], (addresses, 0), run);
-        self.local = local;
-        Ok(())
-    }
-
-    pub(super) fn store_local(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        self.check_small(env, shape, Space::Local, self.local_size(env), addresses, run)?;
-        count_local(env, shape, run);
-        let mut local = std::mem::take(&mut self.local);
-        self.write(env, access, &mut local[..], (addresses, 0), run);
-        self.local = local;
-        for lane in lanes(run) {
-            for (word, fills) in shape.words(addresses[lane]) {
-                self.local_initialised[word][lane] |= fills;
+            if load && missing {
+                self.undefined_elements(env, shape, request.address(lane), lane);
             }
         }
-        if let Some(undefined) = self.take_stored() {
+        if !load && let Some(undefined) = self.take_stored() {
             for (element, mask) in undefined.into_iter().enumerate() {
-                for lane in lanes(mask & run) {
-                    for (word, bytes) in element_words(shape, addresses[lane], element) {
+                for lane in lanes(mask & request.run) {
+                    for (word, bytes) in element_words(shape, request.address(lane), element) {
                         self.local_initialised[word][lane] &= !bytes;
                     }
                 }
             }
         }
+        let mut local = std::mem::take(&mut self.local);
+        self.move_data(env.cx.kernel, request, &mut local[..], 0);
+        self.local = local;
         Ok(())
     }
 
@@ -84,31 +63,36 @@ impl Warp {
     pub(super) fn load_constant(
         &mut self,
         env: &mut Env<'_>,
-        shape: Shape,
+        request: &Request<'_>,
         access: &Access,
         space: Space,
-        addresses: &Wide,
-        run: Mask,
     ) -> Result<(), Halt> {
-        let cx = env.cx;
+        let (cx, shape) = (env.cx, request.shape);
+        if shape.touch != Touch::Load {
+            let location = small_location(env, space, request.pattern.least, shape.total());
+            let facts =
+                Facts { lane: request.pattern.first, location: Some(location), fatal: true, ..Facts::default() };
+            env.report(Kind::ReadOnlyWrite, shape.pc, facts);
+            return Err(Halt);
+        }
         let (words, size) = match space {
             Space::Param => (&cx.params[..], u64::from(cx.kernel.param_bytes)),
             _ => (&cx.constants[..], cx.kernel.constant_bytes()),
         };
-        self.check_small(env, shape, space, size, addresses, run)?;
-        if access.address.base.is_some() {
-            self.read(env, access, words, (addresses, 0), run);
+        check_small(env, request, space, size)?;
+        if !request.pattern.is_uniform() {
+            self.read(cx.kernel, request, words, 0);
             return Ok(());
         }
         // The same bytes for every lane.
-        let first = addresses[run.trailing_zeros() as usize] as usize;
+        let first = request.pattern.least as usize;
         for n in 0..usize::from(shape.count) {
             let Some(slot) = cx.kernel.data[access.data as usize + n] else { continue };
             let value = get(words, 0, first + n * usize::from(shape.bytes), shape.bytes);
             let value = extend(value, shape.bytes, access.signed, slot);
             match slot {
-                Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s as usize], &[value as u32; LANES], run),
-                Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s as usize], &[value; LANES], run),
+                Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s], &[value as u32; LANES], request.run),
+                Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s], &[value; LANES], request.run),
                 Slot::Pred(_) => {}
             }
         }
@@ -127,17 +111,10 @@ pub(super) fn param(words: &[u32], at: usize, bytes: u8, signed: bool, slot: Slo
     extend(get(words, 0, at, bytes), bytes, signed, slot)
 }
 
-fn count_local(env: &mut Env<'_>, shape: Shape, run: Mask) {
-    let bytes = shape.total() * u64::from(run.count_ones());
+fn count_local(env: &mut Env<'_>, request: &Request<'_>) {
     let local = &mut env.counters.local;
-    if shape.touch == Touch::Load {
-        local.load_requests += 1;
-        local.bytes_loaded += bytes;
-    } else {
-        local.store_requests += 1;
-        local.bytes_stored += bytes;
-    }
+    request.count(local);
     // Hardware interleaves local memory by lane, so a warp's access at one address fills whole sectors.
-    local.transactions += bytes.div_ceil(32);
-    local.ideal_transactions += bytes.div_ceil(32);
+    local.transactions += request.bytes().div_ceil(32);
+    local.ideal_transactions += request.bytes().div_ceil(32);
 }

@@ -1,10 +1,10 @@
 //! Tensor cores: fragments out of registers and into them, and the loads that feed them. What is computed is in `matrix::model`.
 
 use super::Warp;
-use super::access::{Shape, Touch};
+use super::access::{Request, Shape, Touch, check_small};
 use super::env::{Env, Halt};
 use crate::decode::op::{Access, FragmentAccess, MatrixAccess, Mma, Slot, Space, Strength};
-use crate::lanes::{LANES, Mask, Wide, lanes};
+use crate::lanes::{LANES, Mask, lanes};
 use crate::matrix::{fragment, model};
 
 impl Warp {
@@ -148,23 +148,6 @@ impl Warp {
         }
     }
 
-    /// Loads or stores at given addresses in a space.
-    fn access_at(
-        &mut self,
-        env: &mut Env<'_>,
-        pc: u32,
-        access: &Access,
-        addresses: Wide,
-        run: Mask,
-        store: bool,
-    ) -> Result<(), Halt> {
-        if store {
-            self.store_at(env, pc, access, addresses, run)
-        } else {
-            self.load_at(env, pc, access, addresses, run)
-        }
-    }
-
     /// `ldmatrix`, `stmatrix`. Every lane accesses the words that it receives or gives; rows are found by the addresses of other lanes.
     pub(super) fn matrix_access(&mut self, env: &mut Env<'_>, pc: u32, op: &MatrixAccess) -> Result<(), Halt> {
         let rows = self.addresses(&op.address);
@@ -172,17 +155,12 @@ impl Warp {
         // The row addresses must be aligned, whichever word a lane takes.
         let total = 8 * u32::from(op.count);
         let used = if total == 32 { Mask::MAX } else { (1 << total) - 1 };
-        let shape = Shape {
-            pc,
-            bytes: 8,
-            count: 2,
-            touch: if op.store { Touch::Store } else { Touch::Load },
-            strength: Strength::Weak,
-        };
-        self.by_space(env, space, rows, used, |warp, env, space, addresses, run| match space {
+        let touch = if op.store { Touch::Store } else { Touch::Load };
+        let shape = Shape { pc, bytes: 8, count: 2, touch, strength: Strength::Weak };
+        self.by_space(env, space, rows, used, |_, env, space, addresses, run| match space {
             Space::Shared => {
                 let size = u64::from(env.cx.shared_bytes);
-                warp.check_small(env, shape, Space::Shared, size, addresses, run).map(|_pattern| ())
+                check_small(env, &Request::new(shape, None, addresses, run), Space::Shared, size)
             }
             _ => super::access::not_shared(env, pc, run.trailing_zeros(), space, addresses),
         })?;
@@ -190,7 +168,7 @@ impl Warp {
             if !op.trans {
                 let addresses = std::array::from_fn(|lane| rows[8 * q + lane / 4].wrapping_add(4 * (lane as u64 % 4)));
                 let access = word(space, 4, op.data + q as u32);
-                self.access_at(env, pc, &access, addresses, Mask::MAX, op.store)?;
+                self.access_at(env, pc, &access, touch, addresses, Mask::MAX)?;
                 continue;
             }
             let Some(slot) = env.cx.kernel.data[op.data as usize + q] else { continue };
@@ -206,7 +184,7 @@ impl Warp {
                     }
                 }
                 let access = word(space, 2, op.data + q as u32);
-                self.access_at(env, pc, &access, addresses, Mask::MAX, op.store)?;
+                self.access_at(env, pc, &access, touch, addresses, Mask::MAX)?;
                 for (lane, value) in out.iter_mut().enumerate() {
                     *value |= (self.get(slot, lane) & 0xffff) << (16 * h);
                 }
@@ -220,6 +198,7 @@ impl Warp {
 
     /// `wmma.load`, `wmma.store`, register by register.
     pub(super) fn fragment_access(&mut self, env: &mut Env<'_>, pc: u32, op: &FragmentAccess) -> Result<(), Halt> {
+        let touch = if op.store { Touch::Store } else { Touch::Load };
         let base = self.addresses(&op.address);
         let [length, count] = op.extents.map(usize::from);
         let bits = usize::from(op.bits);
@@ -240,7 +219,7 @@ impl Warp {
                 });
                 let access = word(op.space, bytes as u8, op.data + r as u32);
                 if parts == 1 {
-                    self.access_at(env, pc, &access, addresses, Mask::MAX, op.store)?;
+                    self.access_at(env, pc, &access, touch, addresses, Mask::MAX)?;
                     continue;
                 }
                 // Parts of a register go through a row of their own.
@@ -252,7 +231,7 @@ impl Warp {
                         self.put(Slot::Narrow(op.scratch), lane, value);
                     }
                 }
-                self.access_at(env, pc, &access, addresses, Mask::MAX, op.store)?;
+                self.access_at(env, pc, &access, touch, addresses, Mask::MAX)?;
                 for (lane, value) in whole.iter_mut().enumerate() {
                     *value |= self.get(Slot::Narrow(op.scratch), lane) << shift;
                 }

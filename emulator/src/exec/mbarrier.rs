@@ -1,8 +1,9 @@
 //! Instructions on mbarriers: addresses, order, findings. What an mbarrier is, is in `mbarrier`.
 
-use super::access::{Shape, Touch, not_shared, space_of, window};
+use super::Warp;
+use super::access::{Request, Shape, Touch, check_small, not_shared, space_of, window};
 use super::env::{Env, Facts, Halt};
-use super::{Flow, Warp};
+use super::fragments::Flow;
 use crate::decode::op::{MbarrierFn, MbarrierOp, Slot, Space, Strength};
 use crate::lanes::{Mask, lanes};
 use crate::mbarrier::{Arrival, Misuse};
@@ -35,7 +36,8 @@ impl Warp {
             touch: if init { Touch::Store } else { Touch::Exchange },
             strength: if init { Strength::Weak } else { Strength::Strong },
         };
-        self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), &addresses, run)?;
+        let size = u64::from(env.cx.shared_bytes);
+        check_small(env, &Request::new(shape, None, &addresses, run), Space::Shared, size)?;
         if let MbarrierFn::ArriveAfterCopies { .. } = op.f {
             self.wait_copies(env, run, None)?;
         }

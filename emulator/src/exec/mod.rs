@@ -1,9 +1,6 @@
-//! Execution of a warp: fragments of lanes at different instructions, and the loop over decoded instructions. What instructions compute
-//! is in `alu`, memory in `access`, meetings of lanes in `collective`.
+//! Execution of a warp: its registers, and the loop over decoded instructions. What instructions compute is in `alu`, memory in `access`, meetings of lanes in `collective`.
 //!
-//! A warp is a list of *fragments* (instruction, lanes). The one with the lowest instruction runs; fragments at the same instruction merge. A
-//! fragment that waits for other lanes is parked, and so is one that waits at a CTA barrier. There is no reconvergence stack: a lane that
-//! spins while its peers must come first would deadlock falsely.
+//! A warp is a list of *fragments* (instruction, lanes): see `fragments`.
 
 mod access;
 mod alu;
@@ -13,6 +10,7 @@ mod collective;
 mod copy;
 mod elements;
 pub(crate) mod env;
+mod fragments;
 mod global;
 pub(crate) mod host;
 mod library;
@@ -23,48 +21,25 @@ mod print;
 mod shared;
 mod undefined;
 
+pub(crate) use fragments::Wait;
 pub(crate) use global::report_cross;
 
 use crate::decode::Kernel;
-use crate::decode::op::{BarrierKind, Inst, Op, PredRef, Slot};
-use crate::lanes::{LANES, Mask, Row, Wide, lanes, mask, row};
+use crate::decode::op::{Inst, Op, PredRef, Slot};
+use crate::lanes::{LANES, Mask, Row, Rows, Wide, lanes, mask, row};
 use crate::report::Kind;
-use crate::sync::Wake;
+use access::Touch;
 use env::{Env, Facts, Halt};
-
-/// Instructions that a divergent warp executes before a fragment at a higher instruction gets a turn, so that spinning lanes cannot starve
-/// the others.
-const TURN: u32 = 1024;
-/// Length of such a turn in instructions.
-const FAVOUR: u32 = 256;
-
-/// What a fragment waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wait {
-    /// Nothing: it can run.
-    None,
-    /// All live lanes of the warp to come to its instruction.
-    Warp,
-    /// These lanes (those alive) to come to its instruction, or to another `bar.warp.sync`.
-    Lanes(Mask),
-    /// A CTA barrier; its instruction is the next one.
-    Barrier,
-}
-
-/// Lanes at one instruction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fragment {
-    pub pc: u32,
-    pub mask: Mask,
-    pub wait: Wait,
-}
+use fragments::{Flow, Fragment, TURN};
 
 /// Registers and fragments of a warp.
 #[derive(Debug, Default)]
 pub(crate) struct Warp {
-    pub narrow: Vec<Row>,
-    pub wide: Vec<Wide>,
+    pub narrow: Rows<u32>,
+    pub wide: Rows<u64>,
     pub preds: Vec<Mask>,
+    /// What the row had that an instruction for some of the lanes replaces.
+    kept: (Row, Wide),
     /// Lanes that have written each tracked register.
     pub written: Vec<Mask>,
     /// What is known of the undefined ones among them.
@@ -82,6 +57,8 @@ pub(crate) struct Warp {
     /// Lanes that have not exited.
     pub live: Mask,
     pub fragments: Vec<Fragment>,
+    /// Where the lanes of [`Flow::Scatter`] go.
+    scatter: Vec<(u32, Mask)>,
     /// Whether the rows are allocated and hold the constants of the launch.
     used: bool,
     /// Instructions until another fragment gets a turn.
@@ -103,24 +80,6 @@ pub(crate) enum Stop {
     Halted,
 }
 
-/// Where control goes after an instruction.
-enum Flow {
-    Next,
-    Jump(u32),
-    /// Lanes jump, the others go on.
-    Split(u32, Mask),
-    /// Lanes jump to several places, the others go on.
-    Scatter(Vec<(u32, Mask)>),
-    /// Lanes exit.
-    Exit(Mask),
-    /// These lanes stay at the instruction and wait; the others go on.
-    Park(Mask, Wait),
-    /// These lanes wait behind the instruction for a CTA barrier.
-    Barrier(Mask),
-    /// The warp gives way.
-    Yield,
-}
-
 impl Warp {
     /// Prepares for a warp of a CTA.
     pub fn start(&mut self, kernel: &Kernel, env: &Env<'_>, warp: u32) {
@@ -136,14 +95,14 @@ impl Warp {
         self.carry = 0;
         let fresh = !std::mem::replace(&mut self.used, true);
         if fresh {
-            self.narrow = vec![[0; LANES]; kernel.narrow];
-            self.wide = vec![[0; LANES]; kernel.wide];
+            self.narrow = Rows::new(kernel.narrow);
+            self.wide = Rows::new(kernel.wide);
             self.preds = vec![0; kernel.preds];
             for (slot, value) in &kernel.constants {
                 match slot {
                     Slot::Pred(s) => self.preds[*s as usize] = if *value != 0 { Mask::MAX } else { 0 },
-                    Slot::Narrow(s) => self.narrow[*s as usize] = [*value as u32; LANES],
-                    Slot::Wide(s) => self.wide[*s as usize] = [*value; LANES],
+                    Slot::Narrow(s) => self.narrow[*s] = [*value as u32; LANES],
+                    Slot::Wide(s) => self.wide[*s] = [*value; LANES],
                 }
             }
             for (slot, offset, bytes, signed) in &kernel.param_slots {
@@ -158,8 +117,8 @@ impl Warp {
         for register in &kernel.tracked {
             match register.slot {
                 Slot::Pred(s) => self.preds[s as usize] = 0,
-                Slot::Narrow(s) => self.narrow[s as usize] = [crate::memory::device::POISON & register.ones; LANES],
-                Slot::Wide(s) => self.wide[s as usize] = [u64::MAX; LANES],
+                Slot::Narrow(s) => self.narrow[s] = [crate::memory::device::POISON & register.ones; LANES],
+                Slot::Wide(s) => self.wide[s] = [u64::MAX; LANES],
             }
         }
         let words = kernel.local_bytes.div_ceil(4) as usize;
@@ -172,7 +131,7 @@ impl Warp {
             // Most special registers are the same in every CTA, and warps are used again with the same number.
             if fresh || Env::depends_on_cta(*special) {
                 let value = |lane| env.special(*special, warp, lane);
-                let row = &mut self.narrow[*slot as usize];
+                let row = &mut self.narrow[*slot];
                 if Env::depends_on_cta(*special) {
                     *row = [value(0); LANES];
                 } else {
@@ -196,105 +155,11 @@ impl Warp {
         *old = (*old & !mask) | (value & mask);
     }
 
-    /// Whether something can run.
-    pub fn is_runnable(&self) -> bool {
-        self.fragments.iter().any(|f| self.ready(f))
-    }
-
-    fn ready(&self, fragment: &Fragment) -> bool {
-        match fragment.wait {
-            Wait::None => true,
-            Wait::Warp => fragment.mask == self.live,
-            Wait::Lanes(need) => need & self.live & !fragment.mask == 0,
-            Wait::Barrier => false,
-        }
-    }
-
-    /// Takes up what a barrier has told the warp.
-    pub fn wake(&mut self, kernel: &Kernel, wake: Wake) {
-        for fragment in &mut self.fragments {
-            if fragment.wait == Wait::Barrier && fragment.mask == wake.mask {
-                fragment.wait = Wait::None;
-            }
-        }
-        let Op::Barrier(barrier) = kernel.code[wake.pc as usize].op else { return };
-        match barrier.kind {
-            BarrierKind::Sync | BarrierKind::Arrive => {}
-            BarrierKind::Popc(d, _) => {
-                crate::lanes::blend(&mut self.narrow[d as usize], &[wake.count; LANES], wake.mask)
-            }
-            BarrierKind::All(d, _) => self.set_pred(d, if wake.all { Mask::MAX } else { 0 }, wake.mask),
-            BarrierKind::Any(d, _) => self.set_pred(d, if wake.count > 0 { Mask::MAX } else { 0 }, wake.mask),
-        }
-    }
-
-    /// `bar.warp.sync` at different instructions: releases fragments that together hold the lanes each of them waits for.
-    fn release_warp_barriers(&mut self, code: &[Inst]) -> bool {
-        let parked = |f: &Fragment| {
-            matches!(f.wait, Wait::Lanes(_))
-                && matches!(code[f.pc as usize].op, Op::Collective { op: crate::decode::op::Collective::Barrier, .. })
-        };
-        let union = self.fragments.iter().filter(|f| parked(f)).fold(0, |mask, f| mask | f.mask);
-        let live = self.live;
-        let satisfied = |f: &Fragment| parked(f) && matches!(f.wait, Wait::Lanes(need) if need & live & !union == 0);
-        let mut any = false;
-        for index in 0..self.fragments.len() {
-            if satisfied(&self.fragments[index]) {
-                self.fragments[index].pc += 1;
-                self.fragments[index].wait = Wait::None;
-                any = true;
-            }
-        }
-        any
-    }
-
-    /// The fragment to run: the ready one with the lowest instruction, or after a turn the next higher one.
-    fn choose(&mut self, code: &[Inst]) -> Option<usize> {
-        let mut after = None;
-        if self.turn == 0 {
-            after = self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc).min();
-            self.turn = TURN;
-            self.favour = FAVOUR;
-        }
-        loop {
-            let ready = self.fragments.iter().enumerate().filter(|(_, f)| self.ready(f));
-            let lowest = ready.clone().min_by_key(|(_, f)| f.pc).map(|(i, _)| i);
-            let next = after.and_then(|pc| ready.filter(|(_, f)| f.pc > pc).min_by_key(|(_, f)| f.pc).map(|(i, _)| i));
-            if let Some(index) = next.or(lowest) {
-                return Some(index);
-            }
-            if !self.release_warp_barriers(code) {
-                return None;
-            }
-        }
-    }
-
-    /// Merges fragments at the instruction of fragment `index` into it; returns its new index.
-    fn merge(&mut self, index: usize) -> usize {
-        let Fragment { pc, mut mask, .. } = self.fragments[index];
-        let mut at = index;
-        let mut other = 0;
-        while other < self.fragments.len() {
-            let f = self.fragments[other];
-            if other != at && f.pc == pc && f.wait != Wait::Barrier {
-                mask |= f.mask;
-                self.fragments.swap_remove(other);
-                if at == self.fragments.len() {
-                    at = other;
-                }
-            } else {
-                other += 1;
-            }
-        }
-        self.fragments[at].mask = mask;
-        at
-    }
-
     /// Runs until the warp waits, exits, is stopped, or has executed `slice` instructions.
     #[inline(always)]
     fn run_on<const FMA: bool>(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
         let cx = env.cx;
-        let code = &cx.kernel.code[..];
+        let (code, perturb) = (&cx.kernel.code[..], cx.options.perturb);
         let mut left = slice;
         // The time at which the slice is used up.
         let due = env.time + u64::from(slice);
@@ -327,11 +192,14 @@ impl Warp {
                 }
                 let flow = if run == 0 {
                     Ok(Flow::Next)
+                } else if inst.computes {
+                    self.alu::<FMA>(&inst.op, run, perturb);
+                    Ok(Flow::Next)
                 } else {
-                    self.step::<FMA>(env, inst, (pc, due - u64::from(left)), mask, run)
+                    self.step(env, inst, (pc, due - u64::from(left)), mask, run)
                 };
                 match flow {
-                    Ok(Flow::Next) => pc += 1,
+                    Ok(Flow::Next) => pc += inst.step,
                     Ok(Flow::Jump(target)) => {
                         env.ran(start, pc + 1, mask.count_ones());
                         (pc, start) = (target, target);
@@ -378,77 +246,9 @@ impl Warp {
         stop
     }
 
-    /// Applies a change of the fragment list.
-    fn leave(&mut self, index: usize, run: Mask, flow: Flow) {
-        let Fragment { pc, mask, .. } = self.fragments[index];
-        let rest = mask & !run;
-        // The usual cases: all lanes of the fragment take the same way.
-        match flow {
-            Flow::Exit(gone) if gone == mask => {
-                self.fragments.swap_remove(index);
-                self.live &= !gone;
-                return;
-            }
-            Flow::Barrier(lanes) if lanes == mask => {
-                self.fragments[index] = Fragment { pc: pc + 1, mask, wait: Wait::Barrier };
-                return;
-            }
-            _ => {}
-        }
-        let mut push = |pc: u32, mask: Mask, wait: Wait| {
-            if mask != 0 {
-                self.fragments.push(Fragment { pc, mask, wait });
-            }
-        };
-        match flow {
-            Flow::Next | Flow::Jump(_) => unreachable!("handled in the loop"),
-            Flow::Split(target, taken) => {
-                push(target, taken, Wait::None);
-                push(pc + 1, mask & !taken, Wait::None);
-            }
-            Flow::Scatter(parts) => {
-                for (target, lanes) in parts {
-                    push(target, lanes, Wait::None);
-                }
-                push(pc + 1, rest, Wait::None);
-            }
-            Flow::Exit(gone) => {
-                push(pc + 1, mask & !gone, Wait::None);
-                self.live &= !gone;
-            }
-            Flow::Park(lanes, wait) => {
-                push(pc, lanes, wait);
-                push(pc + 1, mask & !lanes, Wait::None);
-            }
-            Flow::Barrier(lanes) => {
-                push(pc + 1, lanes, Wait::Barrier);
-                push(pc + 1, mask & !lanes, Wait::None);
-            }
-            Flow::Yield => push(pc + 1, mask, Wait::None),
-        }
-        self.fragments.swap_remove(index);
-        // Fragments parked at one instruction wait together.
-        let mut at = 0;
-        while at < self.fragments.len() {
-            if matches!(self.fragments[at].wait, Wait::Warp | Wait::Lanes(_)) {
-                let wait = self.fragments[at].wait;
-                let same = |f: &Fragment| f.pc == self.fragments[at].pc && f.wait == wait;
-                let together = self.fragments.iter().filter(|f| same(f)).fold(0, |m, f| m | f.mask);
-                let pc = self.fragments[at].pc;
-                if together != self.fragments[at].mask {
-                    self.fragments.retain(|f| !(f.pc == pc && f.wait == wait));
-                    self.fragments.push(Fragment { pc, mask: together, wait });
-                    at = 0;
-                    continue;
-                }
-            }
-            at += 1;
-        }
-    }
-
     /// Executes one instruction for the lanes of `run`, a non-empty part of the fragment's `mask`.
     #[inline(always)]
-    fn step<const FMA: bool>(
+    fn step(
         &mut self,
         env: &mut Env<'_>,
         inst: &Inst,
@@ -465,25 +265,17 @@ impl Warp {
                 return Ok(Flow::Split(target, run));
             }
             Op::BranchTable { index, first, count } => {
-                let which = self.narrow[index as usize];
+                let which = self.narrow[index];
                 if let Some(lane) = lanes(run).find(|lane| which[*lane] >= count) {
                     let detail = format!("branch table index {} of {count} targets", which[lane]);
                     env.report(Kind::Trap, pc, Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() });
                     return Err(Halt);
                 }
-                let mut parts: Vec<(u32, Mask)> = Vec::new();
-                for lane in lanes(run) {
-                    let target = env.cx.kernel.targets[(first + which[lane]) as usize];
-                    match parts.iter_mut().find(|part| part.0 == target) {
-                        Some(part) => part.1 |= 1 << lane,
-                        None => parts.push((target, 1 << lane)),
-                    }
-                }
-                if parts.len() == 1 && run == mask {
-                    return Ok(Flow::Jump(parts[0].0));
-                }
-                env.counters.divergent_branches += 1;
-                return Ok(Flow::Scatter(parts));
+                let targets = &env.cx.kernel.targets;
+                let target = |lane: usize| (targets[(first + which[lane]) as usize], 1 << lane);
+                let flow = self.scattered(lanes(run).map(target), run == mask);
+                env.counters.divergent_branches += u64::from(matches!(flow, Flow::Scatter));
+                return Ok(flow);
             }
             Op::Call { site } => return self.call(env, pc, site, mask, run),
             Op::Alloca { d, size, align } => self.alloca(env, pc, d, size, align, run)?,
@@ -497,8 +289,11 @@ impl Warp {
             }
             Op::Nop => {}
             Op::Yield => return Ok(Flow::Yield),
-            Op::Load(access) => self.load(env, pc, &access, run)?,
-            Op::Store(access) => self.store(env, pc, &access, run)?,
+            // Both in one place: the code between here and the data is long.
+            Op::Load(ref access) | Op::Store(ref access) => {
+                let touch = if matches!(inst.op, Op::Load(_)) { Touch::Load } else { Touch::Store };
+                self.access(env, pc, access, touch, run)?;
+            }
             Op::Atomic(atomic) => self.atomic(env, pc, &atomic, run)?,
             Op::ThreadCopy(ref copy) => self.copy_async(env, pc, copy, run)?,
             Op::CommitCopies => env.copies.commit(env.warp, run),
@@ -546,8 +341,8 @@ impl Warp {
             }
             Op::Pack { d, parts, count, bits } => self.pack(env.cx.kernel, d, (parts, count, bits), run),
             Op::Unpack { a, parts, count, bits } => self.unpack(env.cx.kernel, a, (parts, count, bits), run),
-            Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d as usize], &[run; LANES], run),
-            _ => self.alu::<FMA>(&inst.op, run, env.cx.options.perturb),
+            Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d], &[run; LANES], run),
+            _ => unreachable!("executed by the loop: see `Inst::computes`"),
         }
         Ok(Flow::Next)
     }
@@ -569,8 +364,8 @@ impl Warp {
     fn row(&self, slot: Slot) -> Wide {
         match slot {
             Slot::Pred(s) => row!(lane => u64::from(self.preds[s as usize] >> lane & 1)),
-            Slot::Narrow(s) => row!(lane => u64::from(self.narrow[s as usize][lane])),
-            Slot::Wide(s) => self.wide[s as usize],
+            Slot::Narrow(s) => row!(lane => u64::from(self.narrow[s][lane])),
+            Slot::Wide(s) => self.wide[s],
         }
     }
 
@@ -578,8 +373,8 @@ impl Warp {
     fn set_row(&mut self, slot: Slot, row: &Wide, mask: Mask) {
         match slot {
             Slot::Pred(s) => self.set_pred(s, mask!(lane => row[lane] & 1 == 1), mask),
-            Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s as usize], &row!(lane => row[lane] as u32), mask),
-            Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s as usize], row, mask),
+            Slot::Narrow(s) => crate::lanes::blend(&mut self.narrow[s], &row!(lane => row[lane] as u32), mask),
+            Slot::Wide(s) => crate::lanes::blend(&mut self.wide[s], row, mask),
         }
     }
 
@@ -611,8 +406,8 @@ impl Warp {
     pub fn get(&self, slot: Slot, lane: usize) -> u64 {
         match slot {
             Slot::Pred(s) => u64::from(self.preds[s as usize] >> lane & 1),
-            Slot::Narrow(s) => u64::from(self.narrow[s as usize][lane]),
-            Slot::Wide(s) => self.wide[s as usize][lane],
+            Slot::Narrow(s) => u64::from(self.narrow[s][lane]),
+            Slot::Wide(s) => self.wide[s][lane],
         }
     }
 
@@ -621,8 +416,8 @@ impl Warp {
     pub fn put(&mut self, slot: Slot, lane: usize, value: u64) {
         match slot {
             Slot::Pred(s) => self.set_pred(s, ((value & 1) as u32) << lane, 1 << lane),
-            Slot::Narrow(s) => self.narrow[s as usize][lane] = value as u32,
-            Slot::Wide(s) => self.wide[s as usize][lane] = value,
+            Slot::Narrow(s) => self.narrow[s][lane] = value as u32,
+            Slot::Wide(s) => self.wide[s][lane] = value,
         }
     }
 }

@@ -1,88 +1,45 @@
 //! Shared memory: loads and stores with their checks, and the wavefronts they cost.
 
 use super::Warp;
-use super::access::{Shape, small_location};
-use super::elements::Pattern;
+use super::access::{Request, Shape, check_small, small_location};
 use super::env::{Env, Facts, Halt};
-use crate::decode::op::{Access, Space};
-use crate::lanes::{LANES, Mask, Wide, lanes};
+use crate::decode::op::Space;
+use crate::lanes::{LANES, Mask, Wide, lanes, row};
 use crate::report::Kind;
 use crate::shadow::cell::{AccessKind, Conflict, Who, Words};
 
 impl Warp {
     #[inline(always)]
-    pub(super) fn load_shared(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        let pattern = self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
-        env.counters.shared.load_requests += 1;
-        env.counters.shared.bytes_loaded += shape.total() * u64::from(run.count_ones());
-        count_wavefronts(env, addresses, &pattern, shape.total(), run);
-        self.check_shared(env, shape, None, addresses, &pattern, run);
-        if let (true, Some(d)) = (pattern.contiguous, Warp::one_row(env, access, run)) {
-            let first = pattern.least as usize / 4;
-            self.narrow[d].copy_from_slice(&env.shared[first..first + LANES]);
-            return Ok(());
-        }
-        if let (true, Some(d)) = (pattern.is_uniform(), Warp::one_row(env, access, run)) {
-            self.narrow[d] = [env.shared[pattern.least as usize / 4]; LANES];
-            return Ok(());
-        }
-        self.read(env, access, &env.shared[..], (addresses, 0), run);
+    pub(super) fn access_shared(&mut self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
+        self.check_shared(env, request)?;
+        self.move_data(env.cx.kernel, request, &mut env.shared[..], 0);
         Ok(())
     }
 
+    /// All checks and counts of a request to shared memory, before its data moves.
     #[inline(always)]
-    pub(super) fn store_shared(
-        &mut self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        access: &Access,
-        addresses: &Wide,
-        run: Mask,
-    ) -> Result<(), Halt> {
-        let pattern = self.check_small(env, shape, Space::Shared, u64::from(env.cx.shared_bytes), addresses, run)?;
-        env.counters.shared.store_requests += 1;
-        env.counters.shared.bytes_stored += shape.total() * u64::from(run.count_ones());
-        count_wavefronts(env, addresses, &pattern, shape.total(), run);
-        self.check_shared(env, shape, Some(access), addresses, &pattern, run);
-        if let (true, Some(s)) = (pattern.contiguous, Warp::one_row(env, access, run)) {
-            let first = pattern.least as usize / 4;
-            env.shared[first..first + LANES].copy_from_slice(&self.narrow[s]);
-            return Ok(());
-        }
-        let mut shared = std::mem::take(&mut env.shared);
-        self.write(env, access, &mut shared[..], (addresses, 0), run);
-        env.shared = shared;
+    pub(super) fn check_shared(&self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
+        check_small(env, request, Space::Shared, u64::from(env.cx.shared_bytes))?;
+        request.count(&mut env.counters.shared);
+        count_wavefronts(env, request);
+        self.look_at_shared(env, request);
         Ok(())
     }
 
-    /// Race and initialisation checks of a request to shared memory, before its data moves; `store` says where a store's values are.
+    /// Race and initialisation checks of a request inside shared memory.
     #[inline(always)]
-    pub(super) fn check_shared(
-        &self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        store: Option<&Access>,
-        addresses: &Wide,
-        pattern: &Pattern,
-        run: Mask,
-    ) {
-        let total = shape.total();
-        let (first, end) = (pattern.least as usize / 4, (pattern.end(total) as usize).div_ceil(4));
+    pub(super) fn look_at_shared(&self, env: &mut Env<'_>, request: &Request<'_>) {
+        let Request { shape, pattern, .. } = *request;
+        let (total, end) = (shape.total(), request.end());
+        let (first, last) = (pattern.least as usize / 4, (end as usize).div_ceil(4));
         // Whole words, one after the other.
-        let words = pattern.contiguous && total >= 2 && (pattern.least | pattern.end(total)) & 3 == 0;
-        let initialised = &mut env.shared_initialised[first..end];
+        let words = pattern.contiguous && total >= 2 && (pattern.least | end) & 3 == 0;
+        let initialised = &mut env.shared_initialised[first..last];
         if words && !shape.looks() {
             initialised.fill(0xf);
         } else if !(words && initialised.iter().fold(0xf, |all, word| all & word) == 0xf) {
-            let lanes = if pattern.is_uniform() { 1 << pattern.first } else { run };
-            self.check_initialised(env, shape, addresses, lanes);
+            let lanes = if pattern.is_uniform() { 1 << pattern.first } else { request.run };
+            self.check_initialised(env, &request.of(lanes));
         }
         if !env.cx.options.sanitizers.races {
             return;
@@ -90,95 +47,72 @@ impl Warp {
         let warp = env.warp;
         let who = Who { warp, lane: pattern.first, epoch: env.clocks.epoch(warp as usize), pc: shape.pc };
         if words {
-            let words = Words { first, count: end - first, shift: total.trailing_zeros() };
+            let words = Words { first, count: last - first, shift: total.trailing_zeros() };
             if env.cells.access_words(&env.clocks, words, shape.kind(), who) {
                 return;
             }
         }
         // Of many lanes that read one word, two tell it all.
-        let run = if pattern.is_uniform() && shape.kind() != AccessKind::Write { ends(pattern) } else { run };
-        if total == 4 && shape.bytes == 4 {
-            // One word a lane, as in transposes and permutations.
-            for lane in lanes(run) {
-                let who = Who { lane: lane as u32, ..who };
-                let word = addresses[lane] as usize / 4;
-                if let Some(conflict) = env.cells.access(&env.clocks, word, 0xf, shape.kind(), who) {
-                    self.shared_race(env, shape, store, addresses, (lane, word), run, conflict);
-                }
-            }
-            return;
-        }
-        self.check_words(env, shape, store, addresses, run);
+        let ends = pattern.is_uniform() && shape.kind() != AccessKind::Write;
+        let run = if ends { 1 << pattern.first | 1 << pattern.last } else { request.run };
+        self.check_words(env, &request.of(run));
     }
 
-    /// As [`Warp::check_shared`], of one lane's access.
+    /// As [`Warp::look_at_shared`], of one lane's access.
     #[inline(never)]
     pub(super) fn check_shared_lane(&self, env: &mut Env<'_>, shape: Shape, lane: usize, address: u64) {
         let mut addresses = [0; LANES];
         addresses[lane] = address;
-        let pattern = Pattern::new(&addresses, 1 << lane, shape.total());
-        self.check_shared(env, shape, None, &addresses, &pattern, 1 << lane);
+        self.look_at_shared(env, &Request::new(shape, None, &addresses, 1 << lane));
     }
 
     /// Initialised bytes of a request, lane by lane.
     #[inline(never)]
-    fn check_initialised(&self, env: &mut Env<'_>, shape: Shape, addresses: &Wide, run: Mask) {
-        for lane in lanes(run) {
+    fn check_initialised(&self, env: &mut Env<'_>, request: &Request<'_>) {
+        let shape = request.shape;
+        for lane in lanes(request.run) {
+            let address = request.address(lane);
             let mut missing = false;
-            for (word, need) in shape.words(addresses[lane]) {
+            for (word, need) in shape.words(address) {
                 let initialised = &mut env.shared_initialised[word];
                 // One report is enough for these bytes.
                 missing |= *initialised & need != need;
                 *initialised |= need;
             }
             if missing && shape.looks() && env.cx.options.sanitizers.initialisation {
-                uninitialised(env, shape, lane, addresses[lane] as usize);
+                uninitialised(env, shape, lane, address as usize);
             }
         }
     }
 
     /// Races of a request, lane by lane.
     #[inline(never)]
-    fn check_words(&self, env: &mut Env<'_>, shape: Shape, store: Option<&Access>, addresses: &Wide, run: Mask) {
+    fn check_words(&self, env: &mut Env<'_>, request: &Request<'_>) {
+        let shape = request.shape;
         let epoch = env.clocks.epoch(env.warp as usize);
-        for lane in lanes(run) {
+        for lane in lanes(request.run) {
             let who = Who { warp: env.warp, lane: lane as u32, epoch, pc: shape.pc };
-            for (word, bytes) in shape.words(addresses[lane]) {
+            for (word, bytes) in shape.words(request.address(lane)) {
                 if let Some(conflict) = env.cells.access(&env.clocks, word, bytes, shape.kind(), who) {
-                    self.shared_race(env, shape, store, addresses, (lane, word), run, conflict);
+                    self.shared_race(env, request, (lane, word), conflict);
                 }
             }
         }
     }
 
     #[cold]
-    #[expect(clippy::too_many_arguments, reason = "both sides of a race")]
-    fn shared_race(
-        &self,
-        env: &mut Env<'_>,
-        shape: Shape,
-        store: Option<&Access>,
-        addresses: &Wide,
-        (lane, word): (usize, usize),
-        run: Mask,
-        conflict: Conflict,
-    ) {
+    fn shared_race(&self, env: &mut Env<'_>, request: &Request<'_>, (lane, word): (usize, usize), conflict: Conflict) {
+        let shape = request.shape;
         let writes = shape.kind() == AccessKind::Write && conflict.kind == AccessKind::Write;
-        let same_store = conflict.warp == env.warp && conflict.pc == shape.pc && run >> conflict.lane & 1 == 1;
+        let same_store = conflict.warp == env.warp && conflict.pc == shape.pc && request.run >> conflict.lane & 1 == 1;
         let same_store = same_store.then_some(conflict.lane as usize);
-        let same = writes
-            && store
-                .is_some_and(|access| self.same_value(env, access, &env.shared[..], (addresses, 0), lane, same_store));
+        let same = writes && self.same_value(env, request, &env.shared[..], 0, lane, same_store);
         // A vector is named by the word in question.
-        let (address, bytes) = if shape.total() > 4 { (word as u64 * 4, 4) } else { (addresses[lane], shape.total()) };
+        let (address, bytes) =
+            if shape.total() > 4 { (word as u64 * 4, 4) } else { (request.address(lane), shape.total()) };
         let location = small_location(env, Space::Shared, address, bytes);
         env.report_race(shape.pc, lane as u32, location, same, conflict);
     }
-}
-
-/// The first and the last lane of a request.
-fn ends(pattern: &Pattern) -> Mask {
-    1 << pattern.first | 1 << pattern.last
 }
 
 #[cold]
@@ -208,17 +142,19 @@ fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
 /// Wavefronts of a shared-memory request: 32 banks of 4 bytes; accesses of 8 (16) bytes go by halves (quarters) of the warp; lanes that read
 /// the same word share it.
 #[inline(always)]
-pub(super) fn count_wavefronts(env: &mut Env<'_>, addresses: &Wide, pattern: &Pattern, bytes: u64, run: Mask) {
-    let groups = (bytes.max(4) / 4) as usize;
+fn count_wavefronts(env: &mut Env<'_>, request: &Request<'_>) {
+    let Request { run, pattern, .. } = *request;
+    let groups = (request.shape.total().max(4) / 4) as usize;
     let shared = &mut env.counters.shared;
-    if pattern.is_uniform() || (pattern.contiguous && run == Mask::MAX && bytes >= 4) {
+    // Words that follow each other are in different banks.
+    if pattern.is_uniform() || pattern.contiguous {
         let groups =
             if run == Mask::MAX { groups } else { (0..groups).filter(|g| group(run, *g, groups) != 0).count() };
         shared.ideal_transactions += groups as u64;
         shared.transactions += groups as u64;
         return;
     }
-    scattered_wavefronts(env, addresses, groups, run);
+    scattered_wavefronts(env, request, groups);
 }
 
 /// The lanes of one of `groups` equal parts of a warp.
@@ -228,7 +164,9 @@ fn group(run: Mask, group: usize, groups: usize) -> Mask {
 }
 
 #[inline(never)]
-fn scattered_wavefronts(env: &mut Env<'_>, addresses: &Wide, groups: usize, run: Mask) {
+fn scattered_wavefronts(env: &mut Env<'_>, request: &Request<'_>, groups: usize) {
+    let run = request.run;
+    let addresses: Wide = row!(lane => request.address(lane));
     let size = LANES / groups;
     for part in 0..groups {
         let mask = group(run, part, groups);

@@ -1,7 +1,7 @@
 //! Floating-point rows. Round-to-nearest instructions run on the host's own arithmetic where that is exact by proof (each case says
 //! why); everything else loops over `num::float`, which is exact in every rounding.
 
-use super::{LANES, Mask, Row, Wide};
+use super::{LANES, Mask, Row, Rows, Wide};
 use crate::num::approx::{Approx, approx};
 use crate::num::elementary::{exp2, log2};
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, compare, float1, float2, fma};
@@ -99,7 +99,8 @@ pub fn bf16_to_f32(bits: u32) -> f32 {
 }
 
 #[inline(always)]
-fn native2<const FTZ: bool>(op: Float2, a: &Row, b: &Row, out: &mut Row) -> bool {
+fn native2<const FTZ: bool>(op: Float2, rows: &mut Rows<u32>, [d, a, b]: [u32; 3]) -> bool {
+    let (a, b) = (&rows[a], &rows[b]);
     // What an operand is, as an expression of the lane.
     macro_rules! x {
         ($i:ident) => {
@@ -112,14 +113,14 @@ fn native2<const FTZ: bool>(op: Float2, a: &Row, b: &Row, out: &mut Row) -> bool
         };
     }
     match op {
-        Float2::Add => each!(out, i => result::<FTZ>(x!(i) + y!(i))),
-        Float2::Sub => each!(out, i => result::<FTZ>(x!(i) - y!(i))),
-        Float2::Mul => each!(out, i => result::<FTZ>(x!(i) * y!(i))),
-        Float2::Div => each!(out, i => result::<FTZ>(x!(i) / y!(i))),
-        Float2::Min { nan: false, xorsign: false } => each!(out, i => extremum(x!(i), y!(i), false, false)),
-        Float2::Max { nan: false, xorsign: false } => each!(out, i => extremum(x!(i), y!(i), false, true)),
-        Float2::Min { nan: true, xorsign: false } => each!(out, i => extremum(x!(i), y!(i), true, false)),
-        Float2::Max { nan: true, xorsign: false } => each!(out, i => extremum(x!(i), y!(i), true, true)),
+        Float2::Add => each!(rows[d], i => result::<FTZ>(x!(i) + y!(i))),
+        Float2::Sub => each!(rows[d], i => result::<FTZ>(x!(i) - y!(i))),
+        Float2::Mul => each!(rows[d], i => result::<FTZ>(x!(i) * y!(i))),
+        Float2::Div => each!(rows[d], i => result::<FTZ>(x!(i) / y!(i))),
+        Float2::Min { nan: false, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), false, false)),
+        Float2::Max { nan: false, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), false, true)),
+        Float2::Min { nan: true, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), true, false)),
+        Float2::Max { nan: true, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), true, true)),
         Float2::Min { .. } | Float2::Max { .. } | Float2::Copysign => return false,
     }
     true
@@ -148,100 +149,94 @@ fn extremum(x: f32, y: f32, nan: bool, greatest: bool) -> u32 {
 #[inline(always)]
 fn narrow2(op: Float2, ty: FloatType, a: &Row, b: &Row, out: &mut Row) -> bool {
     match (ty, op) {
-        (FloatType::F16, Float2::Add) => each!(out, i => f32_to_f16(f16_to_f32(a[i]) + f16_to_f32(b[i]))),
-        (FloatType::F16, Float2::Sub) => each!(out, i => f32_to_f16(f16_to_f32(a[i]) - f16_to_f32(b[i]))),
-        (FloatType::F16, Float2::Mul) => each!(out, i => f32_to_f16(f16_to_f32(a[i]) * f16_to_f32(b[i]))),
-        (FloatType::Bf16, Float2::Add) => each!(out, i => f32_to_bf16(bf16_to_f32(a[i]) + bf16_to_f32(b[i]))),
-        (FloatType::Bf16, Float2::Sub) => each!(out, i => f32_to_bf16(bf16_to_f32(a[i]) - bf16_to_f32(b[i]))),
+        (FloatType::F16, Float2::Add) => each!(*out, i => f32_to_f16(f16_to_f32(a[i]) + f16_to_f32(b[i]))),
+        (FloatType::F16, Float2::Sub) => each!(*out, i => f32_to_f16(f16_to_f32(a[i]) - f16_to_f32(b[i]))),
+        (FloatType::F16, Float2::Mul) => each!(*out, i => f32_to_f16(f16_to_f32(a[i]) * f16_to_f32(b[i]))),
+        (FloatType::Bf16, Float2::Add) => each!(*out, i => f32_to_bf16(bf16_to_f32(a[i]) + bf16_to_f32(b[i]))),
+        (FloatType::Bf16, Float2::Sub) => each!(*out, i => f32_to_bf16(bf16_to_f32(a[i]) - bf16_to_f32(b[i]))),
         (FloatType::Bf16, Float2::Mul) => {
-            each!(out, i => f32_to_bf16(narrow_odd(f64::from(bf16_to_f32(a[i])) * f64::from(bf16_to_f32(b[i])))));
+            each!(*out, i => f32_to_bf16(narrow_odd(f64::from(bf16_to_f32(a[i])) * f64::from(bf16_to_f32(b[i])))));
         }
         _ => return false,
     }
     true
 }
 
-/// Runs a body for rows of at most 32 bits: once, or for packed halves twice, so that it is compiled once.
+/// Runs a body that makes a row from others of at most 32 bits: once, or for packed halves twice, so that it is compiled once.
 macro_rules! halves {
-    ($mode:ident, $packed:ident, $out:ident, [$($row:ident)*] => $body:expr) => {{
+    ($mode:ident, $packed:ident, $rows:ident[$d:ident], [$($row:ident)*], $out:ident => $body:expr) => {{
         let keep = if $mode.ty == FloatType::F32 { u32::MAX } else { 0xffff };
-        let target = $out;
-        *target = [0; LANES];
+        let mut target: Row = [0; LANES];
         for pass in 0..1 + u32::from($packed) {
-            $(let $row: &Row = &row!(i => $row[i] >> (16 * pass) & keep);)*
+            $(let $row: &Row = &row!(i => $rows[$row][i] >> (16 * pass) & keep);)*
             let mut result: Row = [0; LANES];
             let $out = &mut result;
             $body;
-            each_merged(target, &result, 16 * pass);
+            target = row!(i => target[i] | result[i] << (16 * pass));
         }
+        $rows[$d] = target;
     }};
-}
-
-#[inline(always)]
-fn each_merged(target: &mut Row, result: &Row, shift: u32) {
-    for lane in 0..LANES {
-        target[lane] |= result[lane] << shift;
-    }
 }
 
 #[inline(never)]
 fn exact1(op: Float1, mode: FloatMode, a: &Row, out: &mut Row) {
-    each!(out, i => float1(op, mode, u64::from(a[i])) as u32);
+    each!(*out, i => float1(op, mode, u64::from(a[i])) as u32);
 }
 
 #[inline(never)]
 fn exact2(op: Float2, mode: FloatMode, a: &Row, b: &Row, out: &mut Row) {
-    each!(out, i => float2(op, mode, u64::from(a[i]), u64::from(b[i])) as u32);
+    each!(*out, i => float2(op, mode, u64::from(a[i]), u64::from(b[i])) as u32);
 }
 
 #[inline(never)]
 fn exact3(mode: FloatMode, a: &Row, b: &Row, c: &Row, out: &mut Row) {
-    each!(out, i => fma(mode, u64::from(a[i]), u64::from(b[i]), u64::from(c[i])) as u32);
+    each!(*out, i => fma(mode, u64::from(a[i]), u64::from(b[i]), u64::from(c[i])) as u32);
 }
 
 /// One operand of at most 32 bits.
 #[inline(always)]
-pub fn row1(op: Float1, mode: FloatMode, packed: bool, a: &Row, out: &mut Row) {
+pub fn row1(op: Float1, mode: FloatMode, packed: bool, rows: &mut Rows<u32>, [d, a]: [u32; 2]) {
     // Signs need no rounding.
     let sign = mode.ty.format().zero(true) as u32;
     if mode.ty == FloatType::F32 {
+        let a = &rows[a];
         match (op, mode.ftz) {
-            (Float1::Abs, false) => return each!(out, i => a[i] & !sign),
-            (Float1::Abs, true) => return each!(out, i => flush(a[i]) & !sign),
-            (Float1::Neg, false) => return each!(out, i => a[i] ^ sign),
-            (Float1::Neg, true) => return each!(out, i => flush(a[i]) ^ sign),
+            (Float1::Abs, false) => return each!(rows[d], i => a[i] & !sign),
+            (Float1::Abs, true) => return each!(rows[d], i => flush(a[i]) & !sign),
+            (Float1::Neg, false) => return each!(rows[d], i => a[i] ^ sign),
+            (Float1::Neg, true) => return each!(rows[d], i => flush(a[i]) ^ sign),
             (Float1::Sqrt, false) if mode.is_nearest() => {
-                return each!(out, i => result::<false>(operand::<false>(a[i]).sqrt()));
+                return each!(rows[d], i => result::<false>(operand::<false>(a[i]).sqrt()));
             }
             (Float1::Sqrt, true) if mode.is_nearest() => {
-                return each!(out, i => result::<true>(operand::<true>(a[i]).sqrt()));
+                return each!(rows[d], i => result::<true>(operand::<true>(a[i]).sqrt()));
             }
             (Float1::Rcp, false) if mode.is_nearest() => {
-                return each!(out, i => result::<false>(1.0 / operand::<false>(a[i])));
+                return each!(rows[d], i => result::<false>(1.0 / operand::<false>(a[i])));
             }
             (Float1::Rcp, true) if mode.is_nearest() => {
-                return each!(out, i => result::<true>(1.0 / operand::<true>(a[i])));
+                return each!(rows[d], i => result::<true>(1.0 / operand::<true>(a[i])));
             }
             _ => {}
         }
     }
-    halves!(mode, packed, out, [a] => match op {
-        Float1::Abs if !mode.ftz => each!(out, i => a[i] & !sign),
-        Float1::Neg if !mode.ftz => each!(out, i => a[i] ^ sign),
+    halves!(mode, packed, rows[d], [a], out => match op {
+        Float1::Abs if !mode.ftz => each!(*out, i => a[i] & !sign),
+        Float1::Neg if !mode.ftz => each!(*out, i => a[i] ^ sign),
         _ => exact1(op, mode, a, out),
     });
 }
 
 /// Two operands of at most 32 bits.
 #[inline(always)]
-pub fn row2(op: Float2, mode: FloatMode, packed: bool, a: &Row, b: &Row, out: &mut Row) {
+pub fn row2(op: Float2, mode: FloatMode, packed: bool, rows: &mut Rows<u32>, [d, a, b]: [u32; 3]) {
     if mode.ty == FloatType::F32 && mode.is_nearest() {
-        let done = if mode.ftz { native2::<true>(op, a, b, out) } else { native2::<false>(op, a, b, out) };
+        let done = if mode.ftz { native2::<true>(op, rows, [d, a, b]) } else { native2::<false>(op, rows, [d, a, b]) };
         if done {
             return;
         }
     }
-    halves!(mode, packed, out, [a b] => {
+    halves!(mode, packed, rows[d], [a b], out => {
         if !(mode.is_nearest() && !mode.ftz && narrow2(op, mode.ty, a, b, out)) {
             exact2(op, mode, a, b, out);
         }
@@ -249,12 +244,13 @@ pub fn row2(op: Float2, mode: FloatMode, packed: bool, a: &Row, b: &Row, out: &m
 }
 
 #[inline(always)]
-fn native_fma<const FTZ: bool, const FMA: bool>(a: &Row, b: &Row, c: &Row, out: &mut Row) {
+fn native_fma<const FTZ: bool, const FMA: bool>(rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
     if FMA {
-        each!(out, i => result::<FTZ>(operand::<FTZ>(a[i]).mul_add(operand::<FTZ>(b[i]), operand::<FTZ>(c[i]))));
+        each!(rows[d], i => result::<FTZ>(operand::<FTZ>(a[i]).mul_add(operand::<FTZ>(b[i]), operand::<FTZ>(c[i]))));
         return;
     }
-    each!(out, i => {
+    each!(rows[d], i => {
         let [a, b, c] = [operand::<FTZ>(a[i]), operand::<FTZ>(b[i]), operand::<FTZ>(c[i])];
         result::<FTZ>(fma_odd(f64::from(a), f64::from(b), f64::from(c)) as f32)
     });
@@ -262,16 +258,20 @@ fn native_fma<const FTZ: bool, const FMA: bool>(a: &Row, b: &Row, c: &Row, out: 
 
 /// `a · b + c` of at most 32 bits, rounded once. `FMA` says that the host has the instruction; its results are the same.
 #[inline(always)]
-pub fn row3<const FMA: bool>(mode: FloatMode, packed: bool, a: &Row, b: &Row, c: &Row, out: &mut Row) {
+pub fn row3<const FMA: bool>(mode: FloatMode, packed: bool, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
     if mode.ty == FloatType::F32 && mode.is_nearest() {
-        return if mode.ftz { native_fma::<true, FMA>(a, b, c, out) } else { native_fma::<false, FMA>(a, b, c, out) };
+        return if mode.ftz {
+            native_fma::<true, FMA>(rows, [d, a, b, c])
+        } else {
+            native_fma::<false, FMA>(rows, [d, a, b, c])
+        };
     }
-    halves!(mode, packed, out, [a b c] => match mode.ty {
+    halves!(mode, packed, rows[d], [a b c], out => match mode.ty {
         FloatType::F16 if mode.is_nearest() && !mode.ftz => {
-            each!(out, i => f32_to_f16(narrow_odd(fma_odd(f16_to_f64(a[i]), f16_to_f64(b[i]), f16_to_f64(c[i])))));
+            each!(*out, i => f32_to_f16(narrow_odd(fma_odd(f16_to_f64(a[i]), f16_to_f64(b[i]), f16_to_f64(c[i])))));
         }
         FloatType::Bf16 if mode.is_nearest() && !mode.ftz => {
-            each!(out, i => f32_to_bf16(narrow_odd(fma_odd(bf16_to_f64(a[i]), bf16_to_f64(b[i]), bf16_to_f64(c[i])))));
+            each!(*out, i => f32_to_bf16(narrow_odd(fma_odd(bf16_to_f64(a[i]), bf16_to_f64(b[i]), bf16_to_f64(c[i])))));
         }
         _ => exact3(mode, a, b, c, out),
     });
@@ -294,22 +294,27 @@ fn wide_result(value: f64) -> u64 {
 
 /// One f64 operand.
 #[inline(always)]
-pub fn wide1(op: Float1, mode: FloatMode, a: &Wide, out: &mut Wide) {
-    for lane in 0..LANES {
-        out[lane] = match op {
-            Float1::Sqrt if mode.is_nearest() => wide_result(f64::from_bits(a[lane]).sqrt()),
-            Float1::Rcp if mode.is_nearest() => wide_result(1.0 / f64::from_bits(a[lane])),
-            _ => float1(op, mode, a[lane]),
-        };
+pub fn wide1(op: Float1, mode: FloatMode, rows: &mut Rows<u64>, [d, a]: [u32; 2]) {
+    let a = rows[a];
+    match op {
+        Float1::Sqrt if mode.is_nearest() => each!(rows[d], i => wide_result(f64::from_bits(a[i]).sqrt())),
+        Float1::Rcp if mode.is_nearest() => each!(rows[d], i => wide_result(1.0 / f64::from_bits(a[i]))),
+        _ => exact_wide1(op, mode, &a, &mut rows[d]),
     }
+}
+
+#[inline(never)]
+fn exact_wide1(op: Float1, mode: FloatMode, a: &Wide, out: &mut Wide) {
+    each!(*out, i => float1(op, mode, a[i]));
 }
 
 /// Two f64 operands.
 #[inline(always)]
-pub fn wide2(op: Float2, mode: FloatMode, a: &Wide, b: &Wide, out: &mut Wide) {
+pub fn wide2(op: Float2, mode: FloatMode, rows: &mut Rows<u64>, [d, a, b]: [u32; 3]) {
+    let (x, y) = (&rows[a], &rows[b]);
     macro_rules! native {
         ($op:tt) => {
-            each!(out, i => wide_result(f64::from_bits(a[i]) $op f64::from_bits(b[i])))
+            each!(rows[d], i => wide_result(f64::from_bits(x[i]) $op f64::from_bits(y[i])))
         };
     }
     match op {
@@ -317,28 +322,32 @@ pub fn wide2(op: Float2, mode: FloatMode, a: &Wide, b: &Wide, out: &mut Wide) {
         Float2::Sub if mode.is_nearest() => native!(-),
         Float2::Mul if mode.is_nearest() => native!(*),
         Float2::Div if mode.is_nearest() => native!(/),
-        _ => exact_wide2(op, mode, a, b, out),
+        _ => exact_wide2(op, mode, rows, [d, a, b]),
     }
 }
 
 #[inline(never)]
-fn exact_wide2(op: Float2, mode: FloatMode, a: &Wide, b: &Wide, out: &mut Wide) {
-    each!(out, i => float2(op, mode, a[i], b[i]));
+fn exact_wide2(op: Float2, mode: FloatMode, rows: &mut Rows<u64>, [d, a, b]: [u32; 3]) {
+    let (a, b) = (&rows[a], &rows[b]);
+    each!(rows[d], i => float2(op, mode, a[i], b[i]));
 }
 
 /// f64 `a · b + c`, rounded once.
 #[inline(always)]
-pub fn wide3<const FMA: bool>(mode: FloatMode, a: &Wide, b: &Wide, c: &Wide, out: &mut Wide) {
+pub fn wide3<const FMA: bool>(mode: FloatMode, rows: &mut Rows<u64>, slots: [u32; 4]) {
     if !mode.is_nearest() {
-        return exact_wide3(mode, a, b, c, out);
+        return exact_wide3(mode, rows, slots);
     }
+    let [d, a, b, c] = slots;
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
     // Without the host's instruction this is a library call, exact as well.
-    each!(out, i => wide_result(f64::from_bits(a[i]).mul_add(f64::from_bits(b[i]), f64::from_bits(c[i]))));
+    each!(rows[d], i => wide_result(f64::from_bits(a[i]).mul_add(f64::from_bits(b[i]), f64::from_bits(c[i]))));
 }
 
 #[inline(never)]
-fn exact_wide3(mode: FloatMode, a: &Wide, b: &Wide, c: &Wide, out: &mut Wide) {
-    each!(out, i => fma(mode, a[i], b[i], c[i]));
+fn exact_wide3(mode: FloatMode, rows: &mut Rows<u64>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    each!(rows[d], i => fma(mode, a[i], b[i], c[i]));
 }
 
 /// Comparison of at most 32 bits.
@@ -402,16 +411,18 @@ pub fn compare_wide(op: FloatCompare, a: &Wide, b: &Wide) -> Mask {
 
 /// An approximate function of at most 32 bits.
 #[inline(always)]
-pub fn approx_row(op: Approx, mode: FloatMode, packed: bool, perturb: Option<u64>, a: &Row, out: &mut Row) {
+pub fn approx_row(
+    op: Approx,
+    mode: FloatMode,
+    packed: bool,
+    perturb: Option<u64>,
+    rows: &mut Rows<u32>,
+    [d, a]: [u32; 2],
+) {
     if mode.ty == FloatType::F32 && mode.is_nearest() && perturb.is_none() {
-        let flushed;
-        let a = if mode.ftz {
-            flushed = row!(i => flush(a[i]));
-            &flushed
-        } else {
-            a
-        };
-        let x: [f32; LANES] = row!(i => f32::from_bits(a[i]));
+        let row = &rows[a];
+        let x: [f32; LANES] =
+            if mode.ftz { row!(i => operand::<true>(row[i])) } else { row!(i => operand::<false>(row[i])) };
         let value: [f32; LANES] = match op {
             // The quotient and the root of f32 numbers in f64, rounded to f32, are those of f32: 53 ≥ 2·24 + 2 bits.
             Approx::Rcp => row!(i => 1.0 / x[i]),
@@ -419,24 +430,25 @@ pub fn approx_row(op: Approx, mode: FloatMode, packed: bool, perturb: Option<u64
             Approx::Rsqrt => row!(i => (1.0 / f64::from(x[i]).sqrt()) as f32),
             Approx::Ex2 => row!(i => exp2(f64::from(x[i])) as f32),
             Approx::Lg2 => row!(i => log2(f64::from(x[i])) as f32),
-            Approx::Sin | Approx::Cos | Approx::Tanh => return exact_approx(op, mode, packed, perturb, a, out),
+            Approx::Sin | Approx::Cos | Approx::Tanh => return exact_approx(op, mode, packed, perturb, rows, [d, a]),
         };
         if mode.ftz {
-            each!(out, i => result::<true>(value[i]));
+            each!(rows[d], i => result::<true>(value[i]));
         } else {
-            each!(out, i => result::<false>(value[i]));
+            each!(rows[d], i => result::<false>(value[i]));
         }
         return;
     }
-    exact_approx(op, mode, packed, perturb, a, out);
+    exact_approx(op, mode, packed, perturb, rows, [d, a]);
 }
 
 /// `div.approx`, `div.full` of f32, round to nearest: see [`crate::num::approx::div`]. A quotient of f32 numbers in f64, rounded to f32, is that
 /// of f32.
 #[inline(always)]
-pub fn div_approx(mode: FloatMode, full_range: bool, a: &Row, b: &Row, out: &mut Row) {
+pub fn div_approx(mode: FloatMode, full_range: bool, rows: &mut Rows<u32>, [d, a, b]: [u32; 3]) {
+    let (a, b) = (&rows[a], &rows[b]);
     let limit = if full_range { u32::MAX } else { 0x7e80_0000 };
-    each!(out, i => {
+    each!(rows[d], i => {
         let (a, b) = if mode.ftz { (flush(a[i]), flush(b[i])) } else { (a[i], b[i]) };
         let (x, y) = (f32::from_bits(a), f32::from_bits(b));
         let magnitude = b & 0x7fff_ffff;
@@ -449,6 +461,13 @@ pub fn div_approx(mode: FloatMode, full_range: bool, a: &Row, b: &Row, out: &mut
 }
 
 #[inline(never)]
-fn exact_approx(op: Approx, mode: FloatMode, packed: bool, perturb: Option<u64>, a: &Row, out: &mut Row) {
-    halves!(mode, packed, out, [a] => each!(out, i => approx(op, mode, u64::from(a[i]), perturb) as u32));
+fn exact_approx(
+    op: Approx,
+    mode: FloatMode,
+    packed: bool,
+    perturb: Option<u64>,
+    rows: &mut Rows<u32>,
+    [d, a]: [u32; 2],
+) {
+    halves!(mode, packed, rows[d], [a], out => each!(*out, i => approx(op, mode, u64::from(a[i]), perturb) as u32));
 }

@@ -1,7 +1,7 @@
 //! Integer, logic and shift instructions (PTX manual 9.7.1, 9.7.2, 9.7.8), as the meaning for one lane and as rows.
 //! A 16-bit value lives zero-extended in 32 bits.
 
-use super::{LANES, Mask, Row, Wide};
+use super::{LANES, Mask, Row, Rows, Wide, choose};
 
 /// Width of an integer instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,7 +124,7 @@ pub enum IntCompare {
 macro_rules! width {
     ($d:tt $module:ident, $u:ty, $s:ty, $wide:ty, $swide:ty, $bits:literal, $row:ty) => {
         pub(crate) mod $module {
-            use super::{Int1, Int2, IntCompare, LANES, Mask};
+            use super::{Int1, Int2, IntCompare, LANES, Mask, Rows};
 
             type Cell = $row;
             const BITS: u32 = $bits;
@@ -192,27 +192,23 @@ macro_rules! width {
             }
 
             #[inline(always)]
-            fn each1(a: &[Cell; LANES], out: &mut [Cell; LANES], f: impl Fn(Cell) -> Cell) {
-                for lane in 0..LANES {
-                    out[lane] = f(a[lane]);
-                }
-                crate::lanes::apart();
+            fn each1(rows: &mut Rows<Cell>, [d, a]: [u32; 2], f: impl Fn(Cell) -> Cell) {
+                let a = &rows[a];
+                each!(rows[d], i => f(a[i]));
             }
 
             #[inline(always)]
-            fn each2(a: &[Cell; LANES], b: &[Cell; LANES], out: &mut [Cell; LANES], f: impl Fn(Cell, Cell) -> Cell) {
-                for lane in 0..LANES {
-                    out[lane] = f(a[lane], b[lane]);
-                }
-                crate::lanes::apart();
+            fn each2(rows: &mut Rows<Cell>, [d, a, b]: [u32; 3], f: impl Fn(Cell, Cell) -> Cell) {
+                let (a, b) = (&rows[a], &rows[b]);
+                each!(rows[d], i => f(a[i], b[i]));
             }
 
             /// The row.
             #[inline(always)]
-            pub fn row1(op: Int1, a: &[Cell; LANES], out: &mut [Cell; LANES]) {
+            pub fn row1(op: Int1, rows: &mut Rows<Cell>, slots: [u32; 2]) {
                 // One loop an operation: the scalar function folds to a single case in each.
                 macro_rules! cases {
-                    ($d($op:pat => $value:expr),* $d(,)?) => { match op { $d($op => each1(a, out, |x| int1($value, x)),)* } };
+                    ($d($op:pat => $value:expr),* $d(,)?) => { match op { $d($op => each1(rows, slots, |x| int1($value, x)),)* } };
                 }
                 cases! {
                     Int1::Not => Int1::Not, Int1::Cnot => Int1::Cnot, Int1::Neg => Int1::Neg, Int1::Abs => Int1::Abs,
@@ -223,9 +219,9 @@ macro_rules! width {
 
             /// The row.
             #[inline(always)]
-            pub fn row2(op: Int2, a: &[Cell; LANES], b: &[Cell; LANES], out: &mut [Cell; LANES]) {
+            pub fn row2(op: Int2, rows: &mut Rows<Cell>, slots: [u32; 3]) {
                 macro_rules! cases {
-                    ($d($op:pat => $value:expr),* $d(,)?) => { match op { $d($op => each2(a, b, out, |x, y| int2($value, x, y)),)* } };
+                    ($d($op:pat => $value:expr),* $d(,)?) => { match op { $d($op => each2(rows, slots, |x, y| int2($value, x, y)),)* } };
                 }
                 cases! {
                     Int2::Add => Int2::Add, Int2::Sub => Int2::Sub, Int2::Mul => Int2::Mul, Int2::MulHiU => Int2::MulHiU,
@@ -274,26 +270,43 @@ width!($ w64, u64, i64, u128, i128, 64, u64);
 
 /// One operand, 16 or 32 bits.
 #[inline(always)]
-pub fn row1(op: Int1, width: Width, a: &Row, out: &mut Row) {
-    if width == Width::W16 { w16::row1(op, a, out) } else { w32::row1(op, a, out) }
+pub fn row1(op: Int1, width: Width, rows: &mut Rows<u32>, slots: [u32; 2]) {
+    if width == Width::W16 { w16::row1(op, rows, slots) } else { w32::row1(op, rows, slots) }
 }
 
 /// Two operands, 16 or 32 bits.
 #[inline(always)]
-pub fn row2(op: Int2, width: Width, a: &Row, b: &Row, out: &mut Row) {
-    if width == Width::W16 { w16::row2(op, a, b, out) } else { w32::row2(op, a, b, out) }
+pub fn row2(op: Int2, width: Width, rows: &mut Rows<u32>, slots: [u32; 3]) {
+    if width == Width::W16 { w16::row2(op, rows, slots) } else { w32::row2(op, rows, slots) }
 }
 
-/// One operand of 64 bits; counts fit the low half.
+/// One operand of 64 bits.
 #[inline(always)]
-pub fn wide1(op: Int1, a: &Wide, out: &mut Wide) {
-    w64::row1(op, a, out);
+pub fn wide1(op: Int1, rows: &mut Rows<u64>, slots: [u32; 2]) {
+    w64::row1(op, rows, slots);
 }
 
-/// Two operands of 64 bits; shift amounts are zero-extended.
+/// `popc`, `clz`, `bfind` of 64 bits.
+#[inline(never)]
+pub fn count_wide(op: Int1, a: &Wide, out: &mut Row) {
+    each!(*out, i => w64::int1(op, a[i]) as u32);
+}
+
+/// Two operands of 64 bits.
 #[inline(always)]
-pub fn wide2(op: Int2, a: &Wide, b: &Wide, out: &mut Wide) {
-    w64::row2(op, a, b, out);
+pub fn wide2(op: Int2, rows: &mut Rows<u64>, slots: [u32; 3]) {
+    w64::row2(op, rows, slots);
+}
+
+/// Shifts of 64 bits by 32-bit amounts.
+#[inline(always)]
+pub fn shift_wide(op: Int2, rows: &mut Rows<u64>, [d, a]: [u32; 2], amounts: &Row) {
+    let a = &rows[a];
+    match op {
+        Int2::Shl => each!(rows[d], i => w64::int2(Int2::Shl, a[i], u64::from(amounts[i]))),
+        Int2::ShrU => each!(rows[d], i => w64::int2(Int2::ShrU, a[i], u64::from(amounts[i]))),
+        _ => each!(rows[d], i => w64::int2(Int2::ShrS, a[i], u64::from(amounts[i]))),
+    }
 }
 
 /// Comparison of 16 or 32 bits.
@@ -310,35 +323,51 @@ pub fn compare_wide(op: IntCompare, a: &Wide, b: &Wide) -> Mask {
 
 /// `a · b + c` of 16 or 32 bits, low half.
 #[inline(always)]
-pub fn mad(width: Width, a: &Row, b: &Row, c: &Row, out: &mut Row) {
+pub fn mad(width: Width, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
     let keep = if width == Width::W16 { 0xffff } else { u32::MAX };
-    each!(out, i => a[i].wrapping_mul(b[i]).wrapping_add(c[i]) & keep);
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    each!(rows[d], i => a[i].wrapping_mul(b[i]).wrapping_add(c[i]) & keep);
 }
 
 /// `a · b + c` of 64 bits, low half.
 #[inline(always)]
-pub fn mad_wide_low(a: &Wide, b: &Wide, c: &Wide, out: &mut Wide) {
-    each!(out, i => a[i].wrapping_mul(b[i]).wrapping_add(c[i]));
+pub fn mad_wide_low(rows: &mut Rows<u64>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    each!(rows[d], i => a[i].wrapping_mul(b[i]).wrapping_add(c[i]));
 }
 
-/// The full 64-bit product of 32-bit operands (`mul.wide`).
+/// The full 64-bit product of 32-bit operands (`mul.wide`), or its sum with row `c`.
 #[inline(always)]
-pub fn mul_wide(signed: bool, a: &Row, b: &Row, out: &mut Wide) {
+pub fn mul_wide(signed: bool, a: &Row, b: &Row, rows: &mut Rows<u64>, d: u32, c: Option<u32>) {
+    macro_rules! go {
+        ($i:ident => $product:expr) => {
+            match c {
+                None => each!(rows[d], $i => $product),
+                Some(c) => {
+                    let c = &rows[c];
+                    each!(rows[d], $i => ($product).wrapping_add(c[$i]));
+                }
+            }
+        };
+    }
     if signed {
-        each!(out, i => (i64::from(a[i] as i32) * i64::from(b[i] as i32)) as u64);
+        go!(i => (i64::from(a[i] as i32) * i64::from(b[i] as i32)) as u64);
     } else {
-        each!(out, i => u64::from(a[i]) * u64::from(b[i]));
+        go!(i => u64::from(a[i]) * u64::from(b[i]));
     }
 }
 
-/// The full 32-bit product of 16-bit operands.
+/// The full 32-bit product of 16-bit operands, plus row `c` if there is one.
 #[inline(always)]
-pub fn mul_wide16(signed: bool, a: &Row, b: &Row, out: &mut Row) {
-    each!(out, i => if signed {
+pub fn mul_wide16(signed: bool, rows: &mut Rows<u32>, [d, a, b]: [u32; 3], c: Option<u32>) {
+    let (a, b) = (&rows[a], &rows[b]);
+    let product = row!(i => if signed {
         (i32::from(a[i] as u16 as i16) * i32::from(b[i] as u16 as i16)) as u32
     } else {
         (a[i] & 0xffff).wrapping_mul(b[i] & 0xffff)
     });
+    let c = c.map_or([0; LANES], |c| rows[c]);
+    each!(rows[d], i => product[i].wrapping_add(c[i]));
 }
 
 /// Every bit is the entry of `table` at the index `a b c` (`lop3`).
@@ -353,8 +382,9 @@ pub fn lop3(table: u8, a: u32, b: u32, c: u32) -> u32 {
 
 /// [`lop3`] in every lane.
 #[inline(always)]
-pub fn lop3_row(table: u8, a: &Row, b: &Row, c: &Row, out: &mut Row) {
-    each!(out, i => lop3(table, a[i], b[i], c[i]));
+pub fn lop3_row(table: u8, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    each!(rows[d], i => lop3(table, a[i], b[i], c[i]));
 }
 
 /// Byte selection of `prmt` (PTX manual 9.7.9.7).
@@ -368,6 +398,25 @@ pub enum Prmt {
     Ecl,
     Ecr,
     Rc16,
+}
+
+/// `prmt` without a mode in every lane.
+#[inline(always)]
+pub fn prmt_row(rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    each!(rows[d], i => {
+        let (x, y, control) = (a[i], b[i], c[i]);
+        macro_rules! byte {
+            ($n:literal) => {{
+                let chosen = control >> (4 * $n);
+                let word = choose(chosen & 4 == 0, x, y);
+                let value = word >> (8 * (chosen & 3)) & 0xff;
+                let sign = if value & 0x80 == 0 { 0 } else { 0xff };
+                (if chosen & 8 == 0 { value } else { sign }) << (8 * $n)
+            }};
+        }
+        byte!(0) | byte!(1) | byte!(2) | byte!(3)
+    });
 }
 
 /// `prmt` of one lane.
@@ -393,36 +442,74 @@ pub fn prmt(mode: Prmt, a: u32, b: u32, control: u32) -> u32 {
     u32::from_le_bytes(result)
 }
 
-/// `bfe`: `length` bits from `position`, zero- or sign-extended (PTX manual 9.7.1.19). `bits` is 32 or 64.
-pub fn bfe(bits: u32, signed: bool, a: u64, position: u32, length: u32) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
-    let bit = |at: u32| if at < bits { a >> at & 1 } else { 0 };
-    let top = (position + length).saturating_sub(1).min(bits - 1);
-    let sign = if !signed || length == 0 { 0 } else { bit(top) };
-    let mut result = 0;
-    for at in 0..bits {
-        let value = if at < length && position + at < bits { bit(position + at) } else { sign };
-        result |= value << at;
+macro_rules! fields {
+    ($bfe:ident, $bfi:ident, $u:ty, $s:ty) => {
+        /// `bfe`: `length` bits from `position`, zero- or sign-extended (PTX manual 9.7.1.19).
+        #[inline(always)]
+        pub fn $bfe(signed: bool, a: $u, position: u32, length: u32) -> $u {
+            let (position, length) = (position & 0xff, length & 0xff);
+            let top = <$u>::BITS - 1;
+            // Of a field that lies beyond the top, the sign is left.
+            let first = position.min(top);
+            let width = length.min(top + 1 - first).max(1);
+            let high = a << (top + 1 - first - width);
+            let unused = top + 1 - width;
+            let field = if signed { (high as $s >> unused) as $u } else { high >> unused };
+            let beyond = if signed { (a as $s >> top) as $u } else { 0 };
+            let field = if position > top { beyond } else { field };
+            if length == 0 { 0 } else { field }
+        }
+
+        /// `bfi`: `length` bits of `a` put into `b` at `position` (PTX manual 9.7.1.20).
+        #[inline(always)]
+        pub fn $bfi(a: $u, b: $u, position: u32, length: u32) -> $u {
+            let (position, length) = (position & 0xff, length & 0xff);
+            let top = <$u>::BITS - 1;
+            let first = position.min(top);
+            let width = length.min(top + 1 - first).max(1);
+            let ones = <$u>::MAX >> (top + 1 - width);
+            let result = (b & !(ones << first)) | ((a & ones) << first);
+            if position > top || length == 0 { b } else { result }
+        }
+    };
+}
+fields!(bfe32, bfi32, u32, i32);
+fields!(bfe64, bfi64, u64, i64);
+
+/// [`bfe32`] in every lane.
+#[inline(always)]
+pub fn bfe_row(signed: bool, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    if signed {
+        each!(rows[d], i => bfe32(true, a[i], b[i], c[i]));
+    } else {
+        each!(rows[d], i => bfe32(false, a[i], b[i], c[i]));
     }
-    result
 }
 
-/// `bfi`: `length` bits of `a` put into `b` at `position` (PTX manual 9.7.1.20).
-pub fn bfi(bits: u32, a: u64, b: u64, position: u32, length: u32) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
-    if position >= bits {
-        return b;
-    }
-    let width = length.min(bits - position);
-    let ones = if width == 64 { u64::MAX } else { (1u64 << width) - 1 };
-    (b & !(ones << position)) | ((a & ones) << position)
+/// [`bfi32`] in every lane.
+#[inline(always)]
+pub fn bfi_row(rows: &mut Rows<u32>, [d, a, b, c, e]: [u32; 5]) {
+    let (a, b, c, e) = (&rows[a], &rows[b], &rows[c], &rows[e]);
+    each!(rows[d], i => bfi32(a[i], b[i], c[i], e[i]));
 }
 
 /// `shf`: the 64 bits `b a` shifted, upper half for left, lower half for right (PTX manual 9.7.8.3).
+#[inline(always)]
 pub fn shf(left: bool, wrap: bool, a: u32, b: u32, amount: u32) -> u32 {
     let n = if wrap { amount & 31 } else { amount.min(32) };
-    let pair = u64::from(b) << 32 | u64::from(a);
-    if left { (pair << n >> 32) as u32 } else { (pair >> n) as u32 }
+    // To the left by n is to the right by 32 − n.
+    let n = if left { 32 - n } else { n };
+    let low = if n < 32 { a >> (n & 31) } else { 0 };
+    let high = if n > 0 { b << (32u32.wrapping_sub(n) & 31) } else { 0 };
+    low | high
+}
+
+/// [`shf`] in every lane.
+#[inline(always)]
+pub fn shf_row(left: bool, wrap: bool, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
+    let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
+    each!(rows[d], i => shf(left, wrap, a[i], b[i], c[i]));
 }
 
 /// `dp4a`: four byte products added to `c`.

@@ -1,6 +1,9 @@
 //! Lanes: what a warp's 32 lanes compute together, as operations on rows. A row is an array, the loops are plain, and the compiler turns
-//! them into vector code. Each row function equals its scalar meaning (`num`, and `int::scalar` for integers) in every lane; tests
+//! them into vector code. A function whose operands and result are rows of one kind takes a register file and three numbers: the result may
+//! be one of the operands, and is stored when it is complete. Each row function equals its scalar meaning (`num`, and `int::scalar` for integers) in every lane; tests
 //! compare the two. Nothing here knows about registers, masks or memory.
+
+use std::ops::{Index, IndexMut};
 
 // Macros and not functions of closures: a closure may end up as a function of its own, compiled without the host's features.
 
@@ -14,12 +17,11 @@ macro_rules! row {
         row
     }};
 }
-/// Sets every lane of a row.
+/// Sets every lane of a row, which the expression may read.
 macro_rules! each {
-    ($out:ident, $lane:ident => $value:expr) => {{
-        for ($lane, value) in $out.iter_mut().enumerate() {
-            *value = $value;
-        }
+    ($out:expr, $lane:ident => $value:expr) => {{
+        let row = $crate::lanes::row!($lane => $value);
+        $out = row;
         $crate::lanes::apart();
     }};
 }
@@ -28,7 +30,7 @@ macro_rules! mask {
     ($lane:ident => $test:expr) => {{
         let mut mask: $crate::lanes::Mask = 0;
         for $lane in 0..$crate::lanes::LANES {
-            mask |= u32::from($test) << $lane;
+            mask |= if $test { $crate::lanes::BITS[$lane] } else { 0 };
         }
         mask
     }};
@@ -48,6 +50,47 @@ pub type Wide = [u64; LANES];
 /// One bit per lane.
 pub type Mask = u32;
 
+/// Rows one after the other, each at the start of a cache line, so that no vector of a row lies in two lines.
+#[derive(Debug, Default)]
+pub struct Rows<T>(Vec<Aligned<T>>);
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Aligned<T>([T; LANES]);
+
+impl<T: Copy + Default> Rows<T> {
+    /// This many rows of zeros.
+    pub fn new(count: usize) -> Self {
+        Rows(vec![Aligned([T::default(); LANES]); count])
+    }
+}
+
+impl<T> Index<u32> for Rows<T> {
+    type Output = [T; LANES];
+    #[inline(always)]
+    fn index(&self, row: u32) -> &[T; LANES] {
+        &self.0[row as usize].0
+    }
+}
+
+impl<T> IndexMut<u32> for Rows<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, row: u32) -> &mut [T; LANES] {
+        &mut self.0[row as usize].0
+    }
+}
+
+/// The bit of each lane in a mask.
+pub const BITS: Row = {
+    let mut bits = [1; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] <<= lane;
+        lane += 1;
+    }
+    bits
+};
+
 /// Keeps the compiler from joining the last stores of several arms of a `match` behind it, which would split their vectors. Costs nothing.
 #[inline(always)]
 pub fn apart() {
@@ -65,6 +108,12 @@ pub fn lanes(mask: Mask) -> impl Iterator<Item = usize> {
     })
 }
 
+/// One of two values that are both there. (Of two places in memory the compiler might choose one to read, which has no vector code.)
+#[inline(always)]
+pub fn choose<T: Copy>(first: bool, a: T, b: T) -> T {
+    if first { a } else { b }
+}
+
 /// Copies the lanes of `mask`.
 #[inline(always)]
 pub fn blend<T: Copy>(to: &mut [T; LANES], from: &[T; LANES], mask: Mask) {
@@ -73,7 +122,7 @@ pub fn blend<T: Copy>(to: &mut [T; LANES], from: &[T; LANES], mask: Mask) {
         return apart();
     }
     for lane in 0..LANES {
-        to[lane] = if mask >> lane & 1 == 1 { from[lane] } else { to[lane] };
+        to[lane] = choose(mask & BITS[lane] != 0, from[lane], to[lane]);
     }
 }
 

@@ -2,7 +2,7 @@
 //! soft floats. Every operation, edge values × edge values and random ones.
 
 use super::int::{self, Int1, Int2, IntCompare, Width};
-use super::{LANES, Row, Wide, float};
+use super::{LANES, Row, Rows, Wide, float};
 use crate::num::approx::{Approx, approx};
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, compare, float1, float2, fma};
 use crate::num::format::Round;
@@ -45,6 +45,27 @@ fn pairs(values: &[u64]) -> Vec<(Wide, Wide)> {
         all.push((1, 1));
     }
     all.chunks(LANES).map(|c| (std::array::from_fn(|i| c[i].0), std::array::from_fn(|i| c[i].1))).collect()
+}
+
+/// Runs a function of rows: row `d` gets the result, the operands are rows 1, 2, … Once with a row of its own for the result, and once with
+/// each operand's.
+fn over<T: Copy + Default + PartialEq + std::fmt::Debug>(
+    operands: &[[T; LANES]],
+    run: impl Fn(&mut Rows<T>, u32),
+) -> [T; LANES] {
+    let result = |d: u32| {
+        let mut rows = Rows::new(operands.len() + 1);
+        for (row, operand) in (1..).zip(operands) {
+            rows[row] = *operand;
+        }
+        run(&mut rows, d);
+        rows[d]
+    };
+    let apart = result(0);
+    for d in 1..=operands.len() as u32 {
+        assert_eq!(result(d), apart, "the result in the place of operand {d}");
+    }
+    apart
 }
 
 fn narrow(row: &Wide) -> Row {
@@ -165,14 +186,12 @@ fn integer_rows_of_two() {
                 if skipped {
                     continue;
                 }
-                let mut out: Wide = [0; LANES];
-                if width == Width::W64 {
-                    int::wide2(op, &a, &b, &mut out);
+                let out: Wide = if width == Width::W64 {
+                    over(&[a, b], |rows, d| int::wide2(op, rows, [d, 1, 2]))
                 } else {
-                    let mut row = [0; LANES];
-                    int::row2(op, width, &narrow(&a), &narrow(&b), &mut row);
-                    out = row.map(u64::from);
-                }
+                    let row = over(&[narrow(&a), narrow(&b)], |rows, d| int::row2(op, width, rows, [d, 1, 2]));
+                    row.map(u64::from)
+                };
                 for lane in 0..LANES {
                     assert_eq!(
                         out[lane],
@@ -214,14 +233,12 @@ fn integer_rows_of_one() {
                 if matches!(op, Int1::Bfind { .. }) && width == Width::W16 {
                     continue;
                 }
-                let mut out: Wide = [0; LANES];
-                if width == Width::W64 {
-                    int::wide1(op, &a, &mut out);
+                let out: Wide = if width == Width::W64 {
+                    over(&[a], |rows, d| int::wide1(op, rows, [d, 1]))
                 } else {
-                    let mut row = [0; LANES];
-                    int::row1(op, width, &narrow(&a), &mut row);
-                    out = row.map(u64::from);
-                }
+                    let row = over(&[narrow(&a)], |rows, d| int::row1(op, width, rows, [d, 1]));
+                    row.map(u64::from)
+                };
                 for lane in 0..LANES {
                     assert_eq!(out[lane], oracle(a[lane], bits) & ones, "{op:?} {width:?} {:#x}", a[lane]);
                 }
@@ -275,19 +292,21 @@ fn products_and_sums() {
     for (a, b) in pairs(&edges(Width::W32)) {
         let (x, y) = (narrow(&a), narrow(&b));
         let z: Row = std::array::from_fn(|i| x[i] ^ y[31 - i]);
-        let (mut low, mut low16, mut wide16) = ([0; LANES], [0; LANES], [0; LANES]);
-        int::mad(Width::W32, &x, &y, &z, &mut low);
-        int::mad(Width::W16, &x, &y, &z, &mut low16);
+        let low = over(&[x, y, z], |rows, d| int::mad(Width::W32, rows, [d, 1, 2, 3]));
+        let low16 = over(&[x, y, z], |rows, d| int::mad(Width::W16, rows, [d, 1, 2, 3]));
         for signed in [true, false] {
-            let mut wide = [0; LANES];
-            int::mul_wide(signed, &x, &y, &mut wide);
-            int::mul_wide16(signed, &x, &y, &mut wide16);
+            let wide = over(&[], |rows, d| int::mul_wide(signed, &x, &y, rows, d, None));
+            let sum = over(&[a], |rows, d| int::mul_wide(signed, &x, &y, rows, d, Some(1)));
+            let wide16 = over(&[x, y], |rows, d| int::mul_wide16(signed, rows, [d, 1, 2], None));
+            let sum16 = over(&[x, y, z], |rows, d| int::mul_wide16(signed, rows, [d, 1, 2], Some(3)));
             for lane in 0..LANES {
                 let (p, q) = (i128::from(x[lane]), i128::from(y[lane]));
                 let (sp, sq) = (i128::from(x[lane] as i32), i128::from(y[lane] as i32));
                 assert_eq!(wide[lane], (if signed { sp * sq } else { p * q }) as u64);
                 let half = |v: u32| if signed { i128::from(v as u16 as i16) } else { i128::from(v as u16) };
                 assert_eq!(wide16[lane], (half(x[lane]) * half(y[lane])) as u32);
+                assert_eq!(sum[lane], wide[lane].wrapping_add(a[lane]));
+                assert_eq!(sum16[lane], wide16[lane].wrapping_add(z[lane]));
                 assert_eq!(low[lane], (p * q + i128::from(z[lane])) as u32);
                 assert_eq!(low16[lane], (p * q + i128::from(z[lane])) as u16 as u32);
             }
@@ -309,7 +328,11 @@ fn bit_fields() {
                         let sign = if !signed || len == 0 { 0 } else { bit(a, (pos + len - 1).min(bits - 1)) };
                         let expected = (0..bits)
                             .fold(0, |d, i| d | (if i < len && pos + i < bits { bit(a, pos + i) } else { sign }) << i);
-                        assert_eq!(int::bfe(bits, signed, a, position, length), expected);
+                        let ours = match bits {
+                            32 => u64::from(int::bfe32(signed, a as u32, position, length)),
+                            _ => int::bfe64(signed, a, position, length),
+                        };
+                        assert_eq!(ours, expected, "{a:#x} {position} {length}");
                     }
                     let b = a.rotate_left(13) & (u64::MAX >> (64 - bits));
                     let mut expected = b;
@@ -318,9 +341,48 @@ fn bit_fields() {
                             expected = (expected & !(1 << (pos + i))) | bit(a, i) << (pos + i);
                         }
                     }
-                    assert_eq!(int::bfi(bits, a, b, position, length), expected, "{a:#x} {b:#x} {position} {length}");
+                    let ours = match bits {
+                        32 => u64::from(int::bfi32(a as u32, b as u32, position, length)),
+                        _ => int::bfi64(a, b, position, length),
+                    };
+                    assert_eq!(ours, expected, "{a:#x} {b:#x} {position} {length}");
                 }
             }
+        }
+    }
+}
+
+/// Rows of instructions that have a meaning for one lane, on random operands.
+#[test]
+fn rows_of_bit_fields_and_permutations() {
+    let mut bits = Bits(31);
+    // Small numbers as often as large ones.
+    let mut row =
+        || -> Row { std::array::from_fn(|_| (bits.next() as u32) >> [0, 24, 27][(bits.next() % 3) as usize]) };
+    for _ in 0..400 {
+        let operands = [row(), row(), row(), row()];
+        let lane = |n: usize, i: usize| operands[n][i];
+        let check = |name: &str, out: Row, meaning: &dyn Fn(u32, u32, u32, u32) -> u32| {
+            for (i, out) in out.iter().enumerate() {
+                let [a, b, c, e] = [lane(0, i), lane(1, i), lane(2, i), lane(3, i)];
+                assert_eq!(*out, meaning(a, b, c, e), "{name} {a:#x} {b:#x} {c:#x} {e:#x}");
+            }
+        };
+        for signed in [false, true] {
+            let out = over(&operands, |rows, d| int::bfe_row(signed, rows, [d, 1, 2, 3]));
+            check("bfe", out, &|a, b, c, _| int::bfe32(signed, a, b, c));
+        }
+        let out = over(&operands, |rows, d| int::bfi_row(rows, [d, 1, 2, 3, 4]));
+        check("bfi", out, &int::bfi32);
+        let out = over(&operands, |rows, d| int::prmt_row(rows, [d, 1, 2, 3]));
+        check("prmt", out, &|a, b, c, _| int::prmt(int::Prmt::Default, a, b, c));
+        for (left, wrap) in [(false, false), (false, true), (true, false), (true, true)] {
+            let out = over(&operands, |rows, d| int::shf_row(left, wrap, rows, [d, 1, 2, 3]));
+            check("shf", out, &|a, b, c, _| {
+                let pair = u64::from(b) << 32 | u64::from(a);
+                let n = if wrap { c & 31 } else { c.min(32) };
+                if left { (pair << n >> 32) as u32 } else { (pair >> n) as u32 }
+            });
         }
     }
 }
@@ -385,16 +447,14 @@ fn float_rows() {
                     Float2::Copysign,
                 ];
                 for op in ops {
-                    let mut out = [0; LANES];
-                    float::row2(op, mode, false, &x, &y, &mut out);
+                    let out = over(&[x, y], |rows, d| float::row2(op, mode, false, rows, [d, 1, 2]));
                     for lane in 0..LANES {
                         let expected = float2(op, mode, a[lane], b[lane]) as u32;
                         assert_eq!(out[lane], expected, "{op:?} {mode:?} {:#x} {:#x}", a[lane], b[lane]);
                     }
                 }
-                let (mut out, mut host) = ([0; LANES], [0; LANES]);
-                float::row3::<false>(mode, false, &x, &y, &z, &mut out);
-                float::row3::<true>(mode, false, &x, &y, &z, &mut host);
+                let out = over(&[x, y, z], |rows, d| float::row3::<false>(mode, false, rows, [d, 1, 2, 3]));
+                let host = over(&[x, y, z], |rows, d| float::row3::<true>(mode, false, rows, [d, 1, 2, 3]));
                 assert_eq!(out, host, "{mode:?}");
                 for lane in 0..LANES {
                     let expected = fma(mode, a[lane], b[lane], u64::from(z[lane])) as u32;
@@ -422,9 +482,8 @@ fn random_fused_rows() {
                     ^ (bits.next() & 1) << (format.bits() - 1);
                 (x[lane], y[lane], z[lane]) = (a as u32, b as u32, (near & mask) as u32);
             }
-            let (mut out, mut host) = ([0; LANES], [0; LANES]);
-            float::row3::<false>(mode, false, &x, &y, &z, &mut out);
-            float::row3::<true>(mode, false, &x, &y, &z, &mut host);
+            let out = over(&[x, y, z], |rows, d| float::row3::<false>(mode, false, rows, [d, 1, 2, 3]));
+            let host = over(&[x, y, z], |rows, d| float::row3::<true>(mode, false, rows, [d, 1, 2, 3]));
             assert_eq!(out, host, "{ty:?}");
             for lane in 0..LANES {
                 let [a, b, c] = [x[lane], y[lane], z[lane]].map(u64::from);
@@ -441,9 +500,8 @@ fn packed_rows_are_two_rows() {
     let row = |bits: &mut Bits| -> Row { std::array::from_fn(|_| bits.next() as u32) };
     for _ in 0..200 {
         let (a, b, c) = (row(&mut bits), row(&mut bits), row(&mut bits));
-        let (mut sum, mut fused) = ([0; LANES], [0; LANES]);
-        float::row2(Float2::Add, mode, true, &a, &b, &mut sum);
-        float::row3::<false>(mode, true, &a, &b, &c, &mut fused);
+        let sum = over(&[a, b], |rows, d| float::row2(Float2::Add, mode, true, rows, [d, 1, 2]));
+        let fused = over(&[a, b, c], |rows, d| float::row3::<false>(mode, true, rows, [d, 1, 2, 3]));
         for lane in 0..LANES {
             for shift in [0, 16] {
                 let half = |v: u32| u64::from(v >> shift & 0xffff);
@@ -460,8 +518,7 @@ fn one_operand_rows() {
         let row: Row = std::array::from_fn(|i| a[i] as u32);
         for mode in float_modes(FloatType::F32) {
             for op in [Float1::Abs, Float1::Neg, Float1::Rcp, Float1::Sqrt] {
-                let mut out = [0; LANES];
-                float::row1(op, mode, false, &row, &mut out);
+                let out = over(&[row], |rows, d| float::row1(op, mode, false, rows, [d, 1]));
                 for lane in 0..LANES {
                     assert_eq!(u64::from(out[lane]), float1(op, mode, a[lane]), "{op:?} {mode:?} {:#x}", a[lane]);
                 }
@@ -479,8 +536,7 @@ fn one_operand_rows() {
                 Approx::Cos,
                 Approx::Tanh,
             ] {
-                let mut out = [0; LANES];
-                float::approx_row(op, mode, false, None, &row, &mut out);
+                let out = over(&[row], |rows, d| float::approx_row(op, mode, false, None, rows, [d, 1]));
                 for lane in 0..LANES {
                     assert_eq!(u64::from(out[lane]), approx(op, mode, a[lane], None), "{op:?} {:#x}", a[lane]);
                 }
@@ -495,8 +551,7 @@ fn quotient_rows() {
         for ftz in [false, true] {
             let mode = FloatMode { ftz, ..FloatMode::plain(FloatType::F32) };
             for full in [false, true] {
-                let mut out = [0; LANES];
-                float::div_approx(mode, full, &narrow(&a), &narrow(&b), &mut out);
+                let out = over(&[narrow(&a), narrow(&b)], |rows, d| float::div_approx(mode, full, rows, [d, 1, 2]));
                 for lane in 0..LANES {
                     let expected = crate::num::approx::div(mode, full, a[lane], b[lane], None);
                     assert_eq!(u64::from(out[lane]), expected, "{mode:?} {full} {:#x} {:#x}", a[lane], b[lane]);
@@ -513,8 +568,7 @@ fn double_rows() {
             [FloatMode::plain(FloatType::F64), FloatMode { round: Round::Zero, ..FloatMode::plain(FloatType::F64) }]
         {
             for op in [Float2::Add, Float2::Sub, Float2::Mul, Float2::Div, Float2::Min { nan: false, xorsign: false }] {
-                let mut out = [0; LANES];
-                float::wide2(op, mode, &a, &b, &mut out);
+                let out = over(&[a, b], |rows, d| float::wide2(op, mode, rows, [d, 1, 2]));
                 for lane in 0..LANES {
                     assert_eq!(
                         out[lane],
@@ -525,8 +579,7 @@ fn double_rows() {
                     );
                 }
             }
-            let mut out = [0; LANES];
-            float::wide3::<false>(mode, &a, &b, &a, &mut out);
+            let out = over(&[a, b], |rows, d| float::wide3::<false>(mode, rows, [d, 1, 2, 1]));
             for lane in 0..LANES {
                 assert_eq!(out[lane], fma(mode, a[lane], b[lane], a[lane]));
             }

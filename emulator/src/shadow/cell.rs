@@ -274,13 +274,15 @@ impl Cells {
         // Lanes in both fields; two lanes share a word of halves.
         macro_rules! go {
             ($new:expr) => {{
-                let mut unordered = false;
+                let mut unordered = 0;
                 for (k, (write, read)) in writes.iter().zip(reads.iter()).enumerate() {
                     let new: Entry = base + $new(k as u64);
-                    let fine = |old: Entry| (old < bound) | ((old ^ new) & IDENTITY == 0);
-                    unordered |= !(fine(*write) & fine(*read));
+                    // Entries have no top bit, and signed numbers are compared in fewer steps.
+                    for old in [*write, *read] {
+                        unordered |= if (old as i64) < bound as i64 { 0 } else { (old ^ new) & IDENTITY };
+                    }
                 }
-                if unordered {
+                if unordered != 0 {
                     return false;
                 }
                 if kind == AccessKind::Write {

@@ -7,29 +7,34 @@ use crate::lanes::{LANES, Mask, lanes};
 #[derive(Debug, Default)]
 pub struct Clocks {
     warps: usize,
+    /// Whether anybody asks; otherwise nothing is kept.
+    tracked: bool,
     /// Current epoch of each warp, from 1.
     epoch: Vec<u32>,
     /// `known[w · warps + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now; of w itself the one before its own.
     known: Vec<u32>,
     /// The last epoch up to which everything that any warp did is ordered before what this warp does now.
     floor: Vec<u32>,
-    /// `split[w][b][a]`: the last epoch of lane a whose accesses are ordered before what lane b of warp w does now, where lanes know different
-    /// things: after a `bar.warp.sync` of some of them, a fence or an arrival, until all of them meet.
-    split: Vec<Option<Box<[[u32; LANES]; LANES]>>>,
+    /// Whether the lanes of each warp know different things: after a `bar.warp.sync`, a fence or an arrival of some of them, until all of them meet.
+    apart: Vec<bool>,
+    /// Where they do, `split[w][b][a]`: the last epoch of lane a whose accesses are ordered before what lane b of warp w does now.
+    split: Vec<Vec<[u32; LANES]>>,
 }
 
 impl Clocks {
     /// The state at the start of a CTA.
-    pub fn reset(&mut self, warps: usize) {
+    pub fn reset(&mut self, warps: usize, tracked: bool) {
         self.warps = warps;
+        self.tracked = tracked;
         self.epoch.clear();
         self.epoch.resize(warps, 1);
         self.known.clear();
         self.known.resize(warps * warps, 0);
         self.floor.clear();
         self.floor.resize(warps, 0);
-        self.split.clear();
-        self.split.resize(warps, None);
+        self.apart.clear();
+        self.apart.resize(warps, false);
+        self.split.resize(warps, Vec::new());
     }
 
     /// The warp's current epoch.
@@ -57,14 +62,21 @@ impl Clocks {
     pub fn lanes_ordered(&self, warp: usize, me: u32, lane: u32, epoch: u32) -> bool {
         me == lane
             || epoch <= self.known[warp * self.warps + warp]
-            || self.split[warp].as_ref().is_some_and(|split| epoch <= split[me as usize][lane as usize])
+            || self.apart[warp] && epoch <= self.split[warp][me as usize][lane as usize]
     }
 
     /// Some lanes of a warp meet: what each of them did and knows is ordered before what all of them do now. None of them: the epoch ends, and no
     /// lane learns of another.
     pub fn meet(&mut self, warp: usize, mask: Mask) {
+        if !self.tracked {
+            return;
+        }
         let (now, base) = (self.epoch[warp], self.known[warp * self.warps + warp]);
-        let split = self.split[warp].get_or_insert_with(|| Box::new([[base; LANES]; LANES]));
+        let split = &mut self.split[warp];
+        if !std::mem::replace(&mut self.apart[warp], true) {
+            split.clear();
+            split.resize(LANES, [base; LANES]);
+        }
         let mut sum = [0; LANES];
         for lane in lanes(mask) {
             for (sum, known) in sum.iter_mut().zip(&split[lane]) {
@@ -80,35 +92,47 @@ impl Clocks {
     /// Ends the warp's epoch: its earlier accesses are ordered before the later ones of all its lanes. After [`LAST_EPOCH`] of them, which take
     /// minutes, everything counts as ordered.
     pub fn next_epoch(&mut self, warp: usize) {
-        self.epoch[warp] = (self.epoch[warp] + 1).min(LAST_EPOCH);
-        self.split[warp] = None;
-        self.settle(warp);
+        if !self.tracked {
+            return;
+        }
+        let epoch = (self.epoch[warp] + 1).min(LAST_EPOCH);
+        self.epoch[warp] = epoch;
+        self.apart[warp] = false;
+        let before = std::mem::replace(&mut self.known[warp * self.warps + warp], epoch - 1);
+        // The floor stays unless it was this warp's own epoch that held it down.
+        if before <= self.floor[warp] || epoch == LAST_EPOCH {
+            self.settle(warp);
+        }
     }
 
     fn settle(&mut self, warp: usize) {
         let own = self.epoch[warp];
-        let row = &mut self.known[warp * self.warps..][..self.warps];
-        if self.split[warp].is_none() || row[warp] >= own - 1 {
-            self.split[warp] = None;
-            row[warp] = own - 1;
-        }
+        // Whoever knows what a warp did in all epochs before this one knows it of every lane.
+        self.apart[warp] &= self.known[warp * self.warps + warp] < own - 1;
+        let row = &self.known[warp * self.warps..][..self.warps];
         let floor = row.iter().fold(u32::MAX, |least, known| least.min(*known));
         self.floor[warp] = if own == LAST_EPOCH { LAST_EPOCH } else { floor };
     }
 
-    /// Adds all that the warp knows and did to `clock`, and ends its epoch; its lanes learn nothing of each other by that.
-    pub fn release(&mut self, warp: usize, clock: &mut Vec<u32>) {
+    /// Adds all that the warp knows and did to `clock`, and ends its epoch. If its lanes do so `together`, they learn of each other.
+    pub fn release(&mut self, warp: usize, together: bool, clock: &mut Vec<u32>) {
+        if !self.tracked {
+            return;
+        }
         clock.resize(self.warps, 0);
         let row = &self.known[warp * self.warps..][..self.warps];
         for (sum, known) in clock.iter_mut().zip(row) {
             *sum = (*sum).max(*known);
         }
         clock[warp] = clock[warp].max(self.epoch[warp]);
-        self.meet(warp, 0);
+        if together { self.next_epoch(warp) } else { self.meet(warp, 0) }
     }
 
     /// Makes everything in `clock` ordered before what the warp does now.
     pub fn acquire(&mut self, warp: usize, clock: &[u32]) {
+        if !self.tracked {
+            return;
+        }
         let row = &mut self.known[warp * self.warps..][..self.warps];
         for (known, other) in row.iter_mut().zip(clock) {
             *known = (*known).max(*other);

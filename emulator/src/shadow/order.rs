@@ -32,14 +32,15 @@ impl Order {
         self.words.clear();
     }
 
-    /// A fence of the warp: what it has seen is ordered before what comes, and what it did before what it writes from now on.
-    pub fn fence(&mut self, clocks: &mut Clocks, warp: usize) {
+    /// A fence of the warp, of all its lanes `together` or of some: what it has seen is ordered before what comes, and what it did before what it
+    /// writes from now on.
+    pub fn fence(&mut self, clocks: &mut Clocks, warp: usize, together: bool) {
         let seen = std::mem::take(&mut self.seen[warp]);
         if !seen.is_empty() {
             clocks.acquire(warp, &seen);
         }
         let mut clock = Vec::new();
-        clocks.release(warp, &mut clock);
+        clocks.release(warp, together, &mut clock);
         self.fenced[warp] = Some(Arc::new(clock));
     }
 

@@ -209,6 +209,7 @@ impl<'a> Lowering<'a> {
         kernel.local_variables = self.local.named;
         self.slots.finish(&mut kernel);
         super::pack::pack(&mut kernel);
+        super::pack::finish(&mut kernel);
         Ok(kernel)
     }
 
@@ -534,7 +535,7 @@ impl<'a> Lowering<'a> {
     // What the families share.
 
     pub(super) fn emit(&mut self, op: Op) {
-        self.kernel.code.push(Inst { guard: self.guard, op });
+        self.kernel.code.push(Inst { guard: self.guard, computes: false, step: 1, op });
         self.kernel.origins.push(self.origin.clone());
     }
 

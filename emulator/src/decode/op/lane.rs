@@ -133,6 +133,16 @@ pub enum LaneFn {
     FmaOob(FloatMode, bool),
 }
 
+impl LaneFn {
+    /// Whether rows of 32 bits have code of their own.
+    pub fn has_row(self) -> bool {
+        matches!(
+            self,
+            LaneFn::Bfe { bits: 32, .. } | LaneFn::Bfi { bits: 32 } | LaneFn::Shf { .. } | LaneFn::Prmt(Prmt::Default)
+        )
+    }
+}
+
 /// A row conversion with a fast path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FastCvt {

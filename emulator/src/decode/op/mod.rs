@@ -472,11 +472,97 @@ pub enum Op {
     Yield,
 }
 
+/// Operations that do more than compute registers from registers.
+macro_rules! executed_by_step {
+    () => {
+        Op::Pack { .. }
+            | Op::Unpack { .. }
+            | Op::CheckInit { .. }
+            | Op::MarkInit { .. }
+            | Op::FlowInit { .. }
+            | Op::LoadedInit { .. }
+            | Op::StoredInit { .. }
+            | Op::FlowSelect { .. }
+            | Op::Clock { .. }
+            | Op::Load(_)
+            | Op::Store(_)
+            | Op::Atomic(_)
+            | Op::Fence { .. }
+            | Op::Activemask { .. }
+            | Op::ThreadCopy(_)
+            | Op::CommitCopies
+            | Op::WaitCopies { .. }
+            | Op::Mbarrier(_)
+            | Op::Mma(_)
+            | Op::MatrixAccess(_)
+            | Op::MatrixTranspose { .. }
+            | Op::FragmentAccess(_)
+            | Op::Collective { .. }
+            | Op::Barrier(_)
+            | Op::Branch { .. }
+            | Op::BranchTable { .. }
+            | Op::Call { .. }
+            | Op::Return
+            | Op::Alloca { .. }
+            | Op::StackTop { .. }
+            | Op::Exit
+            | Op::Trap
+            | Op::Nop
+            | Op::Yield
+    };
+}
+pub(crate) use executed_by_step;
+
+impl Op {
+    /// Whether the operation only computes registers from registers, in every lane by itself.
+    pub fn computes(&self) -> bool {
+        !matches!(self, executed_by_step!())
+    }
+
+    /// The row that a register instruction computes for all lanes, whichever take part. The others write lane by lane, or predicates.
+    pub fn row(&self) -> Option<Slot> {
+        match *self {
+            Op::Mov { d, .. }
+            | Op::Int1 { d, .. }
+            | Op::Int2 { d, .. }
+            | Op::CountWide { d, .. }
+            | Op::Mad { d, .. }
+            | Op::MulWide16 { d, .. }
+            | Op::Lop3 { d, .. }
+            | Op::Float1 { d, .. }
+            | Op::Float2 { d, .. }
+            | Op::Fma { d, .. }
+            | Op::Approx { d, .. }
+            | Op::Set { d, .. }
+            | Op::SetPacked { d, .. }
+            | Op::Selp { d, .. } => Some(Slot::Narrow(d)),
+            Op::MovWide { d, .. }
+            | Op::Int1Wide { d, .. }
+            | Op::Int2Wide { d, .. }
+            | Op::ShiftWide { d, .. }
+            | Op::MadLoWide { d, .. }
+            | Op::MulWide { d, .. }
+            | Op::Float1Wide { d, .. }
+            | Op::Float2Wide { d, .. }
+            | Op::FmaWide { d, .. }
+            | Op::SelpWide { d, .. } => Some(Slot::Wide(d)),
+            Op::Lane { d, .. } => Some(d),
+            Op::CvtFast { cvt: FastCvt::ZeroExtend | FastCvt::SignExtend, d, .. } => Some(Slot::Wide(d)),
+            Op::CvtFast { d, .. } => Some(Slot::Narrow(d)),
+            _ => None,
+        }
+    }
+}
+
 /// One decoded instruction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Inst {
     /// The lanes it runs in, if guarded.
     pub guard: Option<PredRef>,
+    /// Whether it only computes registers: see [`Op::computes`].
+    pub computes: bool,
+    /// How far ahead the next instruction is that does something: 1, or more where copies were forwarded.
+    pub step: u32,
     /// What it does.
     pub op: Op,
 }

@@ -1,0 +1,233 @@
+//! Fragments: the lanes of a warp, grouped by the instruction they are at.
+//!
+//! The fragment with the lowest instruction runs; fragments at the same instruction merge. A fragment that waits for other lanes is parked, and so
+//! is one that waits at a CTA barrier. There is no reconvergence stack: a lane that spins while its peers must come first would deadlock falsely.
+
+use super::Warp;
+use crate::decode::Kernel;
+use crate::decode::op::{BarrierKind, Collective, Inst, Op};
+use crate::lanes::{LANES, Mask, blend};
+use crate::sync::Wake;
+
+/// Instructions that a divergent warp executes before a fragment at a higher instruction gets a turn, so that spinning lanes cannot starve
+/// the others.
+pub(super) const TURN: u32 = 1024;
+/// Length of such a turn in instructions.
+const FAVOUR: u32 = 256;
+
+/// What a fragment waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// Nothing: it can run.
+    None,
+    /// All live lanes of the warp to come to its instruction.
+    Warp,
+    /// These lanes (those alive) to come to its instruction, or to another `bar.warp.sync`.
+    Lanes(Mask),
+    /// A CTA barrier; its instruction is the next one.
+    Barrier,
+}
+
+/// Lanes at one instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fragment {
+    pub pc: u32,
+    pub mask: Mask,
+    pub wait: Wait,
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Flow {
+    Next,
+    Jump(u32),
+    /// Lanes jump, the others go on.
+    Split(u32, Mask),
+    /// Lanes jump to the several places of the warp's list, the others go on.
+    Scatter,
+    /// Lanes exit.
+    Exit(Mask),
+    /// These lanes stay at the instruction and wait; the others go on.
+    Park(Mask, Wait),
+    /// These lanes wait behind the instruction for a CTA barrier.
+    Barrier(Mask),
+    /// The warp gives way.
+    Yield,
+}
+
+impl Warp {
+    /// Whether something can run.
+    pub fn is_runnable(&self) -> bool {
+        self.fragments.iter().any(|f| self.ready(f))
+    }
+
+    pub(super) fn ready(&self, fragment: &Fragment) -> bool {
+        match fragment.wait {
+            Wait::None => true,
+            Wait::Warp => fragment.mask == self.live,
+            Wait::Lanes(need) => need & self.live & !fragment.mask == 0,
+            Wait::Barrier => false,
+        }
+    }
+
+    /// Takes up what a barrier has told the warp.
+    pub fn wake(&mut self, kernel: &Kernel, wake: Wake) {
+        for fragment in &mut self.fragments {
+            if fragment.wait == Wait::Barrier && fragment.mask == wake.mask {
+                fragment.wait = Wait::None;
+            }
+        }
+        let Op::Barrier(barrier) = kernel.code[wake.pc as usize].op else { return };
+        match barrier.kind {
+            BarrierKind::Sync | BarrierKind::Arrive => {}
+            BarrierKind::Popc(d, _) => blend(&mut self.narrow[d], &[wake.count; LANES], wake.mask),
+            BarrierKind::All(d, _) => self.set_pred(d, if wake.all { Mask::MAX } else { 0 }, wake.mask),
+            BarrierKind::Any(d, _) => self.set_pred(d, if wake.count > 0 { Mask::MAX } else { 0 }, wake.mask),
+        }
+    }
+
+    /// `bar.warp.sync` at different instructions: releases fragments that together hold the lanes each of them waits for.
+    fn release_warp_barriers(&mut self, code: &[Inst]) -> bool {
+        let parked = |f: &Fragment| {
+            matches!(f.wait, Wait::Lanes(_))
+                && matches!(code[f.pc as usize].op, Op::Collective { op: Collective::Barrier, .. })
+        };
+        let union = self.fragments.iter().filter(|f| parked(f)).fold(0, |mask, f| mask | f.mask);
+        let live = self.live;
+        let satisfied = |f: &Fragment| parked(f) && matches!(f.wait, Wait::Lanes(need) if need & live & !union == 0);
+        let mut any = false;
+        for index in 0..self.fragments.len() {
+            if satisfied(&self.fragments[index]) {
+                self.fragments[index].pc += 1;
+                self.fragments[index].wait = Wait::None;
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The fragment to run: the ready one with the lowest instruction, or after a turn the next higher one.
+    pub(super) fn choose(&mut self, code: &[Inst]) -> Option<usize> {
+        let mut after = None;
+        if self.turn == 0 {
+            after = self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc).min();
+            self.turn = TURN;
+            self.favour = FAVOUR;
+        }
+        loop {
+            let ready = self.fragments.iter().enumerate().filter(|(_, f)| self.ready(f));
+            let lowest = ready.clone().min_by_key(|(_, f)| f.pc).map(|(i, _)| i);
+            let next = after.and_then(|pc| ready.filter(|(_, f)| f.pc > pc).min_by_key(|(_, f)| f.pc).map(|(i, _)| i));
+            if let Some(index) = next.or(lowest) {
+                return Some(index);
+            }
+            if !self.release_warp_barriers(code) {
+                return None;
+            }
+        }
+    }
+
+    /// Merges fragments at the instruction of fragment `index` into it; returns its new index.
+    pub(super) fn merge(&mut self, index: usize) -> usize {
+        let Fragment { pc, mut mask, .. } = self.fragments[index];
+        let mut at = index;
+        let mut other = 0;
+        while other < self.fragments.len() {
+            let f = self.fragments[other];
+            if other != at && f.pc == pc && f.wait != Wait::Barrier {
+                mask |= f.mask;
+                self.fragments.swap_remove(other);
+                if at == self.fragments.len() {
+                    at = other;
+                }
+            } else {
+                other += 1;
+            }
+        }
+        self.fragments[at].mask = mask;
+        at
+    }
+
+    /// Where control goes when lanes go on at instructions of their own; `all` says that they are the whole fragment.
+    pub(super) fn scattered(&mut self, places: impl Iterator<Item = (u32, Mask)>, all: bool) -> Flow {
+        self.scatter.clear();
+        for (pc, lanes) in places {
+            match self.scatter.iter_mut().find(|part| part.0 == pc) {
+                Some(part) => part.1 |= lanes,
+                None => self.scatter.push((pc, lanes)),
+            }
+        }
+        match self.scatter[..] {
+            [(pc, _)] if all => Flow::Jump(pc),
+            _ => Flow::Scatter,
+        }
+    }
+
+    /// Applies a change of the fragment list.
+    pub(super) fn leave(&mut self, index: usize, run: Mask, flow: Flow) {
+        let Fragment { pc, mask, .. } = self.fragments[index];
+        let rest = mask & !run;
+        // The usual cases: all lanes of the fragment take the same way.
+        match flow {
+            Flow::Exit(gone) if gone == mask => {
+                self.fragments.swap_remove(index);
+                self.live &= !gone;
+                return;
+            }
+            Flow::Barrier(lanes) if lanes == mask => {
+                self.fragments[index] = Fragment { pc: pc + 1, mask, wait: Wait::Barrier };
+                return;
+            }
+            _ => {}
+        }
+        let mut push = |pc: u32, mask: Mask, wait: Wait| {
+            if mask != 0 {
+                self.fragments.push(Fragment { pc, mask, wait });
+            }
+        };
+        match flow {
+            Flow::Next | Flow::Jump(_) => unreachable!("handled in the loop"),
+            Flow::Split(target, taken) => {
+                push(target, taken, Wait::None);
+                push(pc + 1, mask & !taken, Wait::None);
+            }
+            Flow::Scatter => {
+                for (target, lanes) in self.scatter.drain(..) {
+                    push(target, lanes, Wait::None);
+                }
+                push(pc + 1, rest, Wait::None);
+            }
+            Flow::Exit(gone) => {
+                push(pc + 1, mask & !gone, Wait::None);
+                self.live &= !gone;
+            }
+            Flow::Park(lanes, wait) => {
+                push(pc, lanes, wait);
+                push(pc + 1, mask & !lanes, Wait::None);
+            }
+            Flow::Barrier(lanes) => {
+                push(pc + 1, lanes, Wait::Barrier);
+                push(pc + 1, mask & !lanes, Wait::None);
+            }
+            Flow::Yield => push(pc + 1, mask, Wait::None),
+        }
+        self.fragments.swap_remove(index);
+        // Fragments parked at one instruction wait together.
+        let mut at = 0;
+        while at < self.fragments.len() {
+            if matches!(self.fragments[at].wait, Wait::Warp | Wait::Lanes(_)) {
+                let wait = self.fragments[at].wait;
+                let same = |f: &Fragment| f.pc == self.fragments[at].pc && f.wait == wait;
+                let together = self.fragments.iter().filter(|f| same(f)).fold(0, |m, f| m | f.mask);
+                let pc = self.fragments[at].pc;
+                if together != self.fragments[at].mask {
+                    self.fragments.retain(|f| !(f.pc == pc && f.wait == wait));
+                    self.fragments.push(Fragment { pc, mask: together, wait });
+                    at = 0;
+                    continue;
+                }
+            }
+            at += 1;
+        }
+    }
+}
