@@ -42,7 +42,6 @@ family! {
             "cvt.<$frnd>.f16.bf16 d, a:T1! @7.8/90",
             "cvt.f64.bf16 d, a:T1! @7.8/90",
             "cvt[.<$irnd>].bf16.bf16 d, a:T1! @7.8/90",
-            "cvt.<$irnd>.<u8|s8>.bf16 d:b32, a:T1! @7.8/90",
             "cvt.<rn|rz>[.relu].<f16x2|bf16x2>.f32 d, a:T1, b:T1 @7.0/80",
             "cvt.rna.tf32.f32 d, a:T1 @7.0/80",
             "cvt.<rn|rz>[.relu].tf32.f32 d, a:T1 @7.8/90",
