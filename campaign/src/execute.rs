@@ -9,7 +9,7 @@ use tilewright::{Device, EmulatorOptions, ReferenceOutput};
 use tilewright::{e4m3, e5m2, tf32};
 use tilewright_emulator::{Arg, Extent, Kind, Launch, Memory, Options, Program, Sanitizers};
 use tilewright_kernel::format::Format;
-use tilewright_kernel::info::{Argument, ParameterKind};
+use tilewright_kernel::info::{Argument, Entry, ParameterKind};
 use tilewright_kernel::{ElementType, KernelInfo};
 
 use crate::ast::{Dims, Kernel, Role};
@@ -160,13 +160,15 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
         return Err(fail("blocks", format!("{:?} blocks", info.launch.blocks.eval(&values))));
     };
     let program = Program::parse(&info.ptx.text).map_err(|e| fail("ptx", e.to_string()))?;
-    let args = (info.arguments.iter())
-        .map(|a| match *a {
+    let args_of = |entry: &Entry| -> Vec<Arg> {
+        let argument = |a: Argument| match a {
             Argument::Address(p) => placed[usize::from(p)].as_ref().map_or(0, |t| t.allocation + t.lead).into(),
             Argument::Scalar(p) => Arg(scalars[usize::from(p)].clone()),
             Argument::Dim(d) => values[usize::from(d)].into(),
-        })
-        .collect::<Vec<Arg>>();
+            Argument::Map(_) => Arg(Vec::new()), // the campaign stages nothing yet
+        };
+        info.arguments_of(entry).map(argument).collect()
+    };
     let extents: Vec<Extent> = (placed.iter().zip(info.parameters.iter()))
         .filter_map(|(t, p)| t.as_ref().map(|t| (t, p)))
         .map(|(t, p)| Extent {
@@ -184,7 +186,7 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
             grid: [blocks, 1, 1],
             block: [info.launch.threads, 1, 1],
             dynamic_shared: info.launch.shared_bytes,
-            args: args.clone(),
+            args: args_of(entry),
             extents: extents.clone(),
         };
         let perturb = (turn == 1).then(|| rng.bits());

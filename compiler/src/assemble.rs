@@ -1,6 +1,7 @@
 //! The finished kernel as data: everything that the launcher needs.
 
 use tilewright_kernel::info::{self, KernelInfo, ParameterKind};
+use tilewright_kernel::tensor_map::{GRANULE, Promotion};
 use tilewright_kernel::{Size, SizeOp};
 
 use crate::extent::Facts;
@@ -8,6 +9,7 @@ use crate::lower::{self, Analysed};
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::syntax::TokenBuffer;
+use crate::tma::plan::{Axis, Staged};
 
 /// The kernel; none if a size exceeds 64 bits.
 pub(crate) fn assemble(
@@ -32,7 +34,9 @@ pub(crate) fn assemble(
     let entry = |e: &lower::Entry| info::Entry {
         name: e.kernel.signature.name.clone().into(),
         conditions: e.conditions.clone().into(),
+        takes_maps: e.staged,
     };
+    let maps = stages.iter().flat_map(|s| &s.staged).map(|s| map(s, facts)).collect::<Option<Vec<_>>>()?;
     let info = KernelInfo {
         name: program.name.text.clone().into(),
         dims: program.dims.clone().into(),
@@ -41,7 +45,8 @@ pub(crate) fn assemble(
         facts: program.facts.iter().map(|f| f.constraint.clone()).collect(),
         requirements: Vec::new().into(),
         entries: entries.iter().map(entry).collect(),
-        arguments: lower::arguments(program).into(),
+        arguments: lower::arguments(program, maps.len()).into(),
+        maps: maps.into(),
         launch: info::Launch { blocks, threads, cluster: 1, shared_bytes: 0 },
         ptx: info::Ptx {
             text: module.to_string().into(),
@@ -58,9 +63,34 @@ pub(crate) fn assemble(
     Some(info)
 }
 
-/// What the base address of a parameter must be a multiple of: its element, or its longest vector up to 16 bytes.
+/// The tensor map of a staged copy; none if a size exceeds 64 bits.
+fn map(staged: &Staged, facts: &Facts) -> Option<info::MapInfo> {
+    let dimension = |axis: &Axis| {
+        Some(info::MapDimension {
+            size: facts.normal(&axis.size).to_size(facts.dims())?,
+            stride: facts.normal(&axis.stride).to_size(facts.dims())?,
+            box_size: u32::try_from(axis.boxed.box_size).ok()?,
+            element_stride: u32::try_from(axis.boxed.element_stride).ok()?,
+        })
+    };
+    Some(info::MapInfo {
+        name: staged.name.clone().into(),
+        parameter: staged.parameter,
+        format: staged.format,
+        dimensions: staged.axes.iter().rev().map(dimension).collect::<Option<Vec<_>>>()?.into(),
+        swizzle: staged.swizzle,
+        promotion: Promotion::None,
+    })
+}
+
+/// What the base address of a parameter must be a multiple of: its element, its longest vector up to 16 bytes, or what a tensor map
+/// demands.
 fn alignment(parameter: usize, element: u32, facts: &Facts, stages: &[Analysed]) -> u32 {
     let mut bytes = element;
+    let staged = |s: &Analysed| s.staged.iter().any(|copy| usize::from(copy.parameter) == parameter);
+    if stages.iter().any(staged) {
+        bytes = bytes.max(GRANULE as u32);
+    }
     for analysed in stages {
         let Some(vector) = &analysed.vector else { continue };
         let own = analysed.accesses.iter().filter(|a| usize::from(a.parameter) == parameter);

@@ -179,7 +179,7 @@ fn analyse(
             Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }
                 .run(vector, &accesses, &mut found);
         }
-        analysed.push(Analysed { stage, symbolic, holes, vector, accesses });
+        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, staged: Vec::new() });
     }
     let clean = !found.has_errors();
     diags.append(found);

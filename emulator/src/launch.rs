@@ -98,7 +98,8 @@ pub struct Options {
     pub budget: u64,
     /// Host threads; `None` uses rayon's current pool. The result does not depend on it.
     pub threads: Option<usize>,
-    /// Use only instructions that every host of this architecture has, for measuring and comparing. The result does not depend on it.
+    /// Use only instructions that every host of this architecture has, and execute every instruction in every lane: for measuring and
+    /// comparing. The result does not depend on it.
     pub baseline: bool,
 }
 

@@ -1,6 +1,7 @@
 //! The kernel as a whole: what the macro emits as one `static`, and what the launcher needs.
 
-use crate::{Algorithm, Constraint, ElementType, List, Size, Text};
+use crate::tensor_map::{self, Dimension, Fault, Fill, Format, Promotion, Swizzle, TensorMap};
+use crate::{Algorithm, Constraint, ElementType, List, Size, SizeError, Text};
 
 /// A kernel, compiled.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +20,9 @@ pub struct KernelInfo {
     pub requirements: List<Constraint>,
     /// Entry points, narrowest first; the launcher takes the first one whose conditions hold. The last has none.
     pub entries: List<Entry>,
-    /// What each `.param` of every entry point receives, in order.
+    /// Tensor maps that the launcher encodes.
+    pub maps: List<MapInfo>,
+    /// What each `.param` of every entry point receives, in order. Tensor maps come last, and only to entry points that take them.
     pub arguments: List<Argument>,
     /// Launch shape.
     pub launch: Launch,
@@ -119,6 +122,90 @@ pub struct Entry {
     pub name: Text,
     /// Conditions under which it is correct, such as 32-bit indices that suffice.
     pub conditions: List<Constraint>,
+    /// Whether it takes the tensor maps.
+    pub takes_maps: bool,
+}
+
+/// A tensor map, over sizes that are known at launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapInfo {
+    /// Name of the staged copy in the source.
+    pub name: Text,
+    /// The tensor.
+    pub parameter: u16,
+    /// Type of its elements.
+    pub format: Format,
+    /// Its dimensions, innermost first.
+    pub dimensions: List<MapDimension>,
+    /// The swizzle of tiles in shared memory.
+    pub swizzle: Swizzle,
+    /// What a miss fetches into the second-level cache.
+    pub promotion: Promotion,
+}
+
+/// A dimension of a [`MapInfo`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapDimension {
+    /// Elements of the tensor along it.
+    pub size: Size,
+    /// Distance of neighbours, in elements.
+    pub stride: Size,
+    /// Elements that a box spans.
+    pub box_size: u32,
+    /// Every so manieth element of a box is copied.
+    pub element_stride: u32,
+}
+
+/// Why a tensor map cannot be encoded for some arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MapError {
+    /// A size or stride has no value, or one beyond 64 bits.
+    Size(SizeError),
+    /// A rule of tensor maps is broken.
+    Rule(Fault),
+}
+
+impl std::fmt::Display for MapError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Size(error) => error.fmt(f),
+            Self::Rule(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for MapError {}
+
+impl MapInfo {
+    /// The map for a tensor at `address`, with these dimensions of the kernel. Every rule of tensor maps holds for it.
+    ///
+    /// # Errors
+    /// See [`MapError`].
+    pub fn at(&self, address: u64, dims: &[i64]) -> Result<TensorMap, MapError> {
+        let value = |size: &Size| {
+            let value = size.eval(dims).map_err(MapError::Size)?;
+            u64::try_from(value).map_err(|_| MapError::Size(SizeError::Overflow))
+        };
+        let bytes = u64::from(self.format.bytes());
+        let mut dimensions = Vec::with_capacity(self.dimensions.len());
+        for (at, d) in self.dimensions.iter().enumerate() {
+            let size = value(&d.size)?;
+            let stride = value(&d.stride)?.checked_mul(bytes).ok_or(MapError::Size(SizeError::Overflow))?;
+            // Of a dimension of one element the stride is never used, and a launch may leave it open.
+            let stride = if at > 0 && size == 1 { tensor_map::GRANULE } else { stride };
+            dimensions.push(Dimension { size, stride, box_size: d.box_size, element_stride: d.element_stride });
+        }
+        let map = TensorMap {
+            format: self.format,
+            address,
+            dimensions,
+            swizzle: self.swizzle,
+            fill: Fill::Zero,
+            promotion: self.promotion,
+        };
+        map.check().map_err(MapError::Rule)?;
+        Ok(map)
+    }
 }
 
 /// What one `.param` receives. Addresses and dimensions are 64-bit, scalars have their element's width.
@@ -130,6 +217,8 @@ pub enum Argument {
     Scalar(u16),
     /// Value of a dimension or stride, as a signed 64-bit integer.
     Dim(u16),
+    /// A tensor map, 128 bytes by value.
+    Map(u16),
 }
 
 /// Launch shape.
@@ -163,6 +252,12 @@ pub struct Ptx {
 }
 
 impl KernelInfo {
+    /// What each `.param` of an entry point receives, in order.
+    pub fn arguments_of(&self, entry: &Entry) -> impl Iterator<Item = Argument> {
+        let takes_maps = entry.takes_maps;
+        self.arguments.iter().copied().filter(move |a| takes_maps || !matches!(a, Argument::Map(_)))
+    }
+
     /// The name of dimension `dim`, for messages.
     pub fn dim_name(&self, dim: u16) -> &str {
         self.dims.get(usize::from(dim)).map_or("?", |d| &d.name)

@@ -1,13 +1,14 @@
 //! Kernel data as Rust constants.
 //!
 //! A variant without fields is named by its debug text; everything else is written out field by field, against the short
-//! names that the expansion imports: `E` element types, `a` algorithm, `i` info, `s` size, `L` Cow, `O` Option.
+//! names that the expansion imports: `E` element types, `a` algorithm, `i` info, `s` size, `t` tensor maps, `L` Cow, `O` Option.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use tilewright_kernel::algorithm::{Algorithm, Axis, Component, Equation, FoldState, Index, Run, Source, Value};
 use tilewright_kernel::info::{
-    Argument, Dim, DimKind, Entry, KernelInfo, Parameter, ParameterKind, Role, Solved, TensorParameter,
+    Argument, Dim, DimKind, Entry, KernelInfo, MapDimension, MapInfo, Parameter, ParameterKind, Role, Solved,
+    TensorParameter,
 };
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
 
@@ -48,14 +49,16 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
     });
     let facts = list(&kernel.facts, constraint);
     let requirements = list(&kernel.requirements, constraint);
-    let entries = list(&kernel.entries, |Entry { name, conditions }| {
+    let entries = list(&kernel.entries, |Entry { name, conditions, takes_maps }| {
         let (name, conditions) = (text(name), list(conditions, constraint));
-        quote!(i::Entry { name: #name, conditions: #conditions })
+        quote!(i::Entry { name: #name, conditions: #conditions, takes_maps: #takes_maps })
     });
+    let maps = list(&kernel.maps, map);
     let arguments = list(&kernel.arguments, |argument| match argument {
         Argument::Address(p) => quote!(i::Argument::Address(#p)),
         Argument::Scalar(p) => quote!(i::Argument::Scalar(#p)),
         Argument::Dim(d) => quote!(i::Argument::Dim(#d)),
+        Argument::Map(m) => quote!(i::Argument::Map(#m)),
     });
     let launch = {
         let (blocks, threads) = (size(&kernel.launch.blocks), kernel.launch.threads);
@@ -82,6 +85,7 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
             algorithm as a,
             info as i,
             size as s,
+            tensor_map as t,
         };
         #[allow(unused_imports)]
         use ::core::option::Option as O;
@@ -95,6 +99,7 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
             facts: #facts,
             requirements: #requirements,
             entries: #entries,
+            maps: #maps,
             arguments: #arguments,
             launch: #launch,
             ptx: #ptx,
@@ -104,6 +109,21 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
         };
         &KERNEL
     }}
+}
+
+fn map(map: &MapInfo) -> TokenStream {
+    let (name, parameter) = (text(&map.name), map.parameter);
+    let (format, swizzle, promotion) = (variant(&map.format), variant(&map.swizzle), variant(&map.promotion));
+    let dimensions = list(&map.dimensions, |MapDimension { size: extent, stride, box_size, element_stride }| {
+        let (extent, stride) = (size(extent), size(stride));
+        quote!(i::MapDimension {
+            size: #extent, stride: #stride, box_size: #box_size, element_stride: #element_stride
+        })
+    });
+    quote!(i::MapInfo {
+        name: #name, parameter: #parameter, format: t::Format::#format, dimensions: #dimensions,
+        swizzle: t::Swizzle::#swizzle, promotion: t::Promotion::#promotion
+    })
 }
 
 fn dim(dim: &Dim) -> TokenStream {

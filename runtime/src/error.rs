@@ -273,6 +273,15 @@ pub enum Reason {
         /// What the device has.
         limit: u64,
     },
+    /// A tensor that the kernel stages through the tensor memory accelerator has sizes or strides that no tensor map has.
+    TensorMap {
+        /// Name of the staged copy.
+        stage: String,
+        /// The tensor.
+        parameter: String,
+        /// The rule, with the values. Dimensions are counted from 0, the innermost.
+        why: String,
+    },
     /// No entry point of the kernel is correct for these dimensions.
     NoEntry {
         /// Values of the dimensions.
@@ -466,6 +475,9 @@ impl fmt::Display for Reason {
                 write!(f, "{blocks} blocks are not a multiple of the cluster of {cluster}")
             }
             Self::Resources { what, needed, limit } => write!(f, "it needs {needed} {what}, the device has {limit}"),
+            Self::TensorMap { stage, parameter, why } => {
+                write!(f, "`{parameter}` cannot be copied by `{stage}`: {why}")
+            }
             Self::NoEntry { dims } => write!(f, "no entry point is correct for these sizes{}", with(dims)),
             Self::MissingEntry { entry } => write!(f, "its PTX has no entry point `{entry}`"),
             Self::OtherDevice { parameter, tensor, stream } if tensor == stream => {

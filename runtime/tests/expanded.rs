@@ -104,8 +104,11 @@ const fn saxpy() -> KernelInfo {
         ),
         requirements: List::Borrowed(const { &[] }),
         entries: List::Borrowed(
-            const { &[Entry { name: Text::Borrowed("saxpy"), conditions: List::Borrowed(const { &[] }) }] },
+            const {
+                &[Entry { name: Text::Borrowed("saxpy"), conditions: List::Borrowed(const { &[] }), takes_maps: false }]
+            },
         ),
+        maps: List::Borrowed(const { &[] }),
         arguments: List::Borrowed(
             const {
                 &[

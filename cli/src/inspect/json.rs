@@ -22,8 +22,11 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
     let texts = |list: &[Constraint]| -> Vec<String> { list.iter().map(|c| c.text.to_string()).collect() };
     let solved: Vec<Value> =
         info.solved.iter().map(|s| json!({ "dim": info.dim_name(s.dim), "value": size(&s.value) })).collect();
-    let entries: Vec<Value> =
-        info.entries.iter().map(|e| json!({ "name": e.name, "conditions": texts(&e.conditions) })).collect();
+    let entries: Vec<Value> = info
+        .entries
+        .iter()
+        .map(|e| json!({ "name": e.name, "conditions": texts(&e.conditions), "takes_maps": e.takes_maps }))
+        .collect();
     let stages = view::stages(info, &found.kernel.stages)?;
     Some(json!({
         "name": info.name,
@@ -96,6 +99,7 @@ fn argument(info: &KernelInfo, argument: Argument) -> Value {
         Argument::Address(p) => ("address", parameter(p)),
         Argument::Scalar(p) => ("scalar", parameter(p)),
         Argument::Dim(d) => ("dim", info.dim_name(d)),
+        Argument::Map(m) => ("map", info.maps.get(usize::from(m)).map_or("?", |m| &*m.name)),
     };
     json!({ "kind": kind, "of": of })
 }

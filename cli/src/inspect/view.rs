@@ -98,7 +98,7 @@ impl Viewer<'_> {
     }
 
     fn stage(&self) -> StageView {
-        let Analysed { stage, symbolic, holes, vector, accesses } = self.analysed;
+        let Analysed { stage, symbolic, holes, vector, accesses, .. } = self.analysed;
         let domain = &stage.domain;
         let name = |axis: usize| domain.axes[axis].name.clone();
         let axis = |(id, axis): (usize, &tilewright_compiler::domain::Axis)| {

@@ -246,7 +246,7 @@ impl Expr {
     }
 
     /// The product of atoms, coefficient 1.
-    pub(super) fn from_atoms(atoms: &[Atom]) -> Self {
+    pub fn from_atoms(atoms: &[Atom]) -> Self {
         Self { terms: vec![Term { atoms: atoms.to_vec(), coefficient: 1 }], unknown: false }
     }
 

@@ -17,8 +17,11 @@
 //!
 //! **Scope.** A value may be used after its binding, in the region that binds it and in regions nested in that one.
 //!
-//! Room for later work: staged copies will add a statement for each asynchronous copy, barrier and shuffle, memories beside the
-//! parameters in [`Load`] and [`Store`], and an executor beside the region of a warp role. None exists before something emits it.
+//! **Collectives.** Statements that all threads of a block execute together ([`StatementKind::Sync`], [`StatementKind::Elect`],
+//! [`StatementKind::Await`]) stand only where every thread comes: not in a branch or loop that threads may disagree on. A copy by the
+//! accelerator is issued by the elected thread; a barrier counts its bytes, and a phase of the barrier ends with the last of them.
+//!
+//! Room for later work: shuffles, and an executor beside the region of a warp role. None exists before something emits it.
 
 mod builder;
 mod facts;
@@ -61,6 +64,37 @@ id! {
 id! {
     /// Position in [`Kernel::variables`].
     VariableId
+}
+
+id! {
+    /// Position in [`Kernel::buffers`].
+    BufferId
+}
+id! {
+    /// A barrier of copies: below [`Kernel::barriers`].
+    BarrierId
+}
+
+/// Memory that loads and stores reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Memory {
+    /// A tensor: position in [`Signature::parameters`].
+    Parameter(u16),
+    /// A buffer in the block's shared memory.
+    Shared(BufferId),
+}
+
+/// A buffer in shared memory, one for each block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Name in the source.
+    pub name: String,
+    /// Element type.
+    pub element: ElementType,
+    /// Number of elements.
+    pub elements: u32,
+    /// Alignment of its first element in bytes, a power of two.
+    pub alignment: u32,
 }
 
 /// Type of a value.
@@ -311,14 +345,49 @@ pub enum StatementKind {
     Loop(Loop),
     /// Chooses.
     If(If),
+    /// All threads of the block wait for each other; what each wrote before, the others see after.
+    Sync,
+    /// One thread of the block runs the region; the others do not wait for it.
+    Elect(RegionId),
+    /// The phase of a barrier that is under way ends when so many bytes have come, besides those of other expectations.
+    Expect {
+        /// The barrier.
+        barrier: BarrierId,
+        /// Bytes of all copies of the phase.
+        bytes: u32,
+    },
+    /// Starts a copy of a tile by the accelerator.
+    Transfer(Transfer),
+    /// All threads of the block wait for the end of a barrier's phase, and see what its copies wrote.
+    Await {
+        /// The barrier.
+        barrier: BarrierId,
+        /// Number of the phase modulo 2, an [`Type::I32`].
+        parity: ValueId,
+    },
 }
 
-/// Reads `lanes` neighbouring elements of a tensor.
+/// A copy of a tile from a tensor to shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Position in [`Signature::maps`].
+    pub map: u16,
+    /// Where the tile starts in the tensor, innermost dimension first; [`Type::I32`], one for each dimension of the map.
+    pub start: Vec<ValueId>,
+    /// Where it goes.
+    pub buffer: BufferId,
+    /// Element offset of the tile in the buffer; a literal.
+    pub offset: u32,
+    /// What counts its bytes.
+    pub barrier: BarrierId,
+}
+
+/// Reads `lanes` neighbouring elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Position in [`Signature::parameters`].
-    pub parameter: u16,
-    /// Element offset of the first lane from the tensor's base; `I32` or `I64`.
+    /// What is read.
+    pub memory: Memory,
+    /// Element offset of the first lane from the memory's base; `I32` or `I64`.
     pub offset: ValueId,
     /// Number of lanes, a power of two; the address is a multiple of the vector's size, up to 16 bytes.
     pub lanes: u32,
@@ -338,12 +407,12 @@ impl Load {
     }
 }
 
-/// Writes neighbouring elements of a tensor.
+/// Writes neighbouring elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
-    /// Position in [`Signature::parameters`].
-    pub parameter: u16,
-    /// Element offset of the first lane from the tensor's base; `I32` or `I64`.
+    /// What is written.
+    pub memory: Memory,
+    /// Element offset of the first lane from the memory's base; `I32` or `I64`.
     pub offset: ValueId,
     /// The lanes; their number is a power of two, and the address a multiple of the vector's size, up to 16 bytes.
     pub values: Vec<ValueId>,
@@ -403,6 +472,15 @@ pub struct Dimension {
     pub range: Range,
 }
 
+/// A tensor map that the launcher passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map {
+    /// Name of the staged copy.
+    pub name: String,
+    /// Number of dimensions, 1 to 5.
+    pub rank: u32,
+}
+
 /// What a kernel is before its statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
@@ -412,6 +490,8 @@ pub struct Signature {
     pub parameters: Vec<Parameter>,
     /// Dimensions and strides.
     pub dims: Vec<Dimension>,
+    /// Tensor maps: what each is called, and how many dimensions it has.
+    pub maps: Vec<Map>,
     /// What each `.param` receives.
     pub arguments: Vec<Argument>,
     /// Threads of a block, exactly.
@@ -429,6 +509,11 @@ pub struct Kernel {
     pub regions: Vec<Region>,
     /// Type of each variable.
     pub variables: Vec<Type>,
+    /// Buffers in shared memory.
+    pub buffers: Vec<Buffer>,
+    /// Number of barriers of copies. Each is ready for its first phase when the body starts, and expects the one arrival that
+    /// comes with [`StatementKind::Expect`].
+    pub barriers: u32,
 }
 
 impl Kernel {
@@ -443,6 +528,14 @@ impl Kernel {
     /// A region; `id` comes from this kernel.
     pub fn region(&self, id: RegionId) -> &Region {
         &self.regions[id.index()]
+    }
+
+    /// Element type of a memory; none if it does not exist.
+    pub fn element(&self, memory: Memory) -> Option<ElementType> {
+        match memory {
+            Memory::Parameter(p) => self.signature.parameters.get(usize::from(p)).map(|p| p.element),
+            Memory::Shared(b) => self.buffers.get(b.index()).map(|b| b.element),
+        }
     }
 
     /// The constant, if the value is an index literal.

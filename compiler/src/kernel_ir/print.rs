@@ -6,7 +6,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    IndexOp, Kernel, Op, ParameterKind, RegionId, Shift, Statement, StatementKind, Type, UnaryOp, Value, ValueId,
+    IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind, Type, UnaryOp, Value,
+    ValueId,
 };
 
 impl Display for Kernel {
@@ -29,6 +30,10 @@ impl Display for Kernel {
             write!(f, "{}{}", if n == 0 { "; " } else { ", " }, dim.name)?;
         }
         writeln!(f, ") threads {} {{", signature.threads)?;
+        for buffer in &self.buffers {
+            let (name, element) = (&buffer.name, buffer.element);
+            writeln!(f, "    shared {name}: {element}[{}] aligned {}", buffer.elements, buffer.alignment)?;
+        }
         Printer { kernel: self, names, line: 0 }.region(f, Self::BODY, 1)?;
         writeln!(f, "}}")
     }
@@ -54,7 +59,14 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
                     number(kernel, otherwise, names, next);
                 }
             }
-            StatementKind::Declare(..) | StatementKind::Set(..) | StatementKind::Store(_) => {}
+            StatementKind::Elect(part) => number(kernel, *part, names, next),
+            StatementKind::Declare(..)
+            | StatementKind::Set(..)
+            | StatementKind::Store(_)
+            | StatementKind::Sync
+            | StatementKind::Expect { .. }
+            | StatementKind::Transfer(_)
+            | StatementKind::Await { .. } => {}
         }
     }
 }
@@ -90,14 +102,14 @@ impl Printer<'_> {
             StatementKind::Load(load) => {
                 let results: Vec<_> = load.results().collect();
                 let element = self.ty(load.first);
-                write!(f, "{}: {element} = {}", self.list(&results), self.place(load.parameter, load.offset))?;
+                write!(f, "{}: {element} = {}", self.list(&results), self.place(load.memory, load.offset))?;
                 if let Some(predicate) = load.predicate {
                     write!(f, " if {} else {}", self.name(predicate), self.list(&load.otherwise))?;
                 }
                 writeln!(f)
             }
             StatementKind::Store(store) => {
-                writeln!(f, "{} = {}", self.place(store.parameter, store.offset), self.list(&store.values))
+                writeln!(f, "{} = {}", self.place(store.memory, store.offset), self.list(&store.values))
             }
             StatementKind::Loop(l) => {
                 writeln!(f, "for {} in 0..{} {{", self.name(l.index), self.name(l.count))?;
@@ -113,6 +125,23 @@ impl Printer<'_> {
                 }
                 writeln!(f, "{pad}}}")
             }
+            StatementKind::Sync => writeln!(f, "sync"),
+            StatementKind::Elect(part) => {
+                writeln!(f, "elect {{")?;
+                self.region(f, *part, indent + 1)?;
+                writeln!(f, "{pad}}}")
+            }
+            StatementKind::Expect { barrier, bytes } => writeln!(f, "barrier{} expects {bytes} bytes", barrier.0),
+            StatementKind::Transfer(transfer) => {
+                let map = self.kernel.signature.maps.get(usize::from(transfer.map)).map_or("?", |m| m.name.as_str());
+                let buffer = self.kernel.buffers.get(transfer.buffer.index()).map_or("?", |b| b.name.as_str());
+                let start = self.list(&transfer.start);
+                let (offset, barrier) = (transfer.offset, transfer.barrier.0);
+                writeln!(f, "copy map {map} at {start} to {buffer}[{offset}], barrier{barrier}")
+            }
+            StatementKind::Await { barrier, parity } => {
+                writeln!(f, "await barrier{} phase {}", barrier.0, self.name(*parity))
+            }
         }
     }
 
@@ -120,8 +149,12 @@ impl Printer<'_> {
         self.kernel.value(value).ty
     }
 
-    fn place(&self, parameter: u16, offset: ValueId) -> String {
-        let name = self.kernel.signature.parameters.get(usize::from(parameter)).map_or("?", |p| p.name.as_str());
+    fn place(&self, memory: Memory, offset: ValueId) -> String {
+        let name = match memory {
+            Memory::Parameter(p) => self.kernel.signature.parameters.get(usize::from(p)).map(|p| p.name.as_str()),
+            Memory::Shared(b) => self.kernel.buffers.get(b.index()).map(|b| b.name.as_str()),
+        };
+        let name = name.unwrap_or("?");
         format!("{name}[{}]", self.name(offset))
     }
 

@@ -19,7 +19,14 @@ fn signature() -> Signature {
         name: "k".to_owned(),
         parameters: vec![tensor("x", false), tensor("z", true), scalar],
         dims: vec![Dimension { name: "N".to_owned(), range: Range::new(0, i64::from(i32::MAX)) }],
-        arguments: vec![Argument::Address(0), Argument::Address(1), Argument::Scalar(2), Argument::Dim(0)],
+        maps: vec![Map { name: "m".to_owned(), rank: 2 }],
+        arguments: vec![
+            Argument::Address(0),
+            Argument::Address(1),
+            Argument::Scalar(2),
+            Argument::Dim(0),
+            Argument::Map(0),
+        ],
         threads: 256,
     }
 }
@@ -30,6 +37,67 @@ fn check(build: impl FnOnce(&mut Builder), expected: Expect) {
     let kernel = b.finish().expect("balanced");
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
     expected.assert_eq(&kernel.to_string());
+}
+
+fn tile() -> Buffer {
+    Buffer { name: "s".to_owned(), element: F32, elements: 64, alignment: 128 }
+}
+
+#[test]
+fn copies_stand_where_every_thread_comes() {
+    check(
+        |b| {
+            let (n, thread, zero) = (b.dim(0, Type::I32), b.thread_index(), b.index_literal(Type::I32, 0));
+            let (buffer, barrier) = (b.buffer(tile()), b.barrier());
+            let parity = b.variable(zero);
+            let at = b.begin_loop(n);
+            b.sync();
+            b.begin_elect();
+            b.expect(barrier, 256);
+            b.transfer(Transfer { map: 0, start: vec![zero, at], buffer, offset: 0, barrier });
+            b.end_elect();
+            let phase = b.get(parity);
+            b.await_phase(barrier, phase);
+            let one = b.index_literal(Type::I32, 1);
+            let next = b.index_xor(phase, one);
+            b.set(parity, next);
+            // Only after all have waited do they part.
+            let few = b.index_literal(Type::I32, 64);
+            let some = b.index_compare(Compare::Lt, thread, few);
+            b.begin_if(some);
+            let value = b.load(Memory::Shared(buffer), thread, 1, None);
+            // (thread + at) − at is thread again.
+            let there = b.index_add(thread, at);
+            let here = b.index_sub(there, at);
+            b.store(Memory::Parameter(1), here, &value);
+            b.end_if();
+            b.end_loop();
+        },
+        expect![[r#"
+            kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
+                shared s: f32[64] aligned 128
+                %0: index32 = N
+                %1: index32 = thread
+                var v0: index32 = 0
+                %2: bool = %1 < 64
+                for %3 in 0..%0 {
+                    sync
+                    elect {
+                        barrier0 expects 256 bytes
+                        copy map m at (0, %3) to s[0], barrier0
+                    }
+                    %4: index32 = v0
+                    await barrier0 phase %4
+                    %5: index32 = %4 ^ 1
+                    v0 = %5
+                    if %2 {
+                        %6: f32 = s[%1]
+                        z[%1] = %6
+                    }
+                }
+            }
+        "#]],
+    );
 }
 
 #[test]
@@ -52,9 +120,9 @@ fn a_loop_computes_only_what_depends_on_it() {
             let shifted = b.index_add(at, four);
             let inside = b.in_range(shifted, n);
             let guard = Guard { predicate: inside, otherwise: &[zero] };
-            let x = b.load(0, at, 1, None)[0];
-            let y = b.load(0, shifted, 1, Some(guard))[0];
-            let again = b.load(0, at, 1, None)[0];
+            let x = b.load(Memory::Parameter(0), at, 1, None)[0];
+            let y = b.load(Memory::Parameter(0), shifted, 1, Some(guard))[0];
+            let again = b.load(Memory::Parameter(0), at, 1, None)[0];
             assert_eq!(x, again);
             b.line(2);
             let product = b.binary(Binary::Mul, x, y);
@@ -63,7 +131,7 @@ fn a_loop_computes_only_what_depends_on_it() {
             b.set(sum, new);
             b.end_loop();
             let total = b.get(sum);
-            b.store(1, i, &[total]);
+            b.store(Memory::Parameter(1), i, &[total]);
             b.end_if();
         },
         expect![[r#"
@@ -108,7 +176,7 @@ fn narrow_elements_are_computed_wide_and_cast_back() {
             let root = b.unary(UnaryOp::Sqrt, sum);
             let result = b.cast(root, F32);
             let zero = b.index_literal(Type::I64, 0);
-            b.store(1, zero, &[result]);
+            b.store(Memory::Parameter(1), zero, &[result]);
             let n = b.dim(0, Type::I64);
             let byte = b.from_index(n, I8);
             let minus = b.unary(UnaryOp::Neg, byte);
@@ -117,10 +185,10 @@ fn narrow_elements_are_computed_wide_and_cast_back() {
             let wide = b.cast(literal, U64);
             let index = b.to_index(wide, Type::I64);
             b.begin_if(less);
-            b.store(1, index, &[result]);
+            b.store(Memory::Parameter(1), index, &[result]);
             b.begin_else();
             let seven = b.index_literal(Type::I64, 7);
-            b.store(1, seven, &[result]);
+            b.store(Memory::Parameter(1), seven, &[result]);
             b.end_if();
         },
         expect![[r#"
@@ -157,7 +225,7 @@ fn check_index(build: impl FnOnce(&mut Builder, ValueId, ValueId) -> ValueId, ex
     let (n, t) = (b.dim(0, Type::I32), b.thread_index());
     let value = build(&mut b, n, t);
     let zero = b.f32_literal(0.0);
-    b.store(1, value, &[zero]);
+    b.store(Memory::Parameter(1), value, &[zero]);
     let kernel = b.finish().expect("balanced");
     assert_eq!(verify(&kernel), Ok(()), "{kernel}");
     let text = kernel.to_string();
@@ -282,18 +350,18 @@ fn known_conditions_and_single_iterations_leave_no_control_flow() {
             let value = b.f32_literal(1.5);
             let i = b.begin_loop(one);
             b.begin_if(yes);
-            b.store(1, i, &[value]);
+            b.store(Memory::Parameter(1), i, &[value]);
             b.begin_else();
-            b.store(1, one, &[value]);
+            b.store(Memory::Parameter(1), one, &[value]);
             b.end_if();
             b.begin_if(no);
-            b.store(1, one, &[value]);
+            b.store(Memory::Parameter(1), one, &[value]);
             b.end_if();
             b.begin_if(no);
-            b.store(1, one, &[value]);
+            b.store(Memory::Parameter(1), one, &[value]);
             b.begin_else();
             let two = b.index_literal(Type::I32, 2);
-            b.store(1, two, &[value]);
+            b.store(Memory::Parameter(1), two, &[value]);
             b.end_if();
             b.end_loop();
             let thread = b.thread_index();
@@ -301,7 +369,7 @@ fn known_conditions_and_single_iterations_leave_no_control_flow() {
             b.begin_if(p);
             b.end_if();
             let guard = Guard { predicate: no, otherwise: &[value, value] };
-            assert_eq!(b.load(0, i, 2, Some(guard)), [value, value]);
+            assert_eq!(b.load(Memory::Parameter(0), i, 2, Some(guard)), [value, value]);
         },
         expect![[r#"
             kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
@@ -387,10 +455,10 @@ fn the_verifier_finds_each_fault() {
     fault(|b| {
         let n = b.dim(0, Type::I32);
         let i = b.begin_loop(n);
-        let v = b.load(0, i, 1, None)[0];
-        b.store(1, i, &[v]);
+        let v = b.load(Memory::Parameter(0), i, 1, None)[0];
+        b.store(Memory::Parameter(1), i, &[v]);
         b.end_loop();
-        b.store(1, i, &[v]);
+        b.store(Memory::Parameter(1), i, &[v]);
         Problem::NotInScope(i)
     });
     fault(|b| {
@@ -404,53 +472,110 @@ fn the_verifier_finds_each_fault() {
     });
     fault(|b| {
         let (z, v) = (zero(b), one(b));
-        b.store(0, z, &[v]);
+        b.store(Memory::Parameter(0), z, &[v]);
         Problem::ReadOnly(0)
     });
     fault(|b| {
         let z = zero(b);
-        b.load(2, z, 1, None);
+        b.load(Memory::Parameter(2), z, 1, None);
         Problem::NotATensor(2)
     });
     fault(|b| {
         let z = zero(b);
-        b.load(7, z, 1, None);
+        b.load(Memory::Parameter(7), z, 1, None);
         Problem::NotATensor(7)
     });
     fault(|b| {
         let z = zero(b);
-        b.load(0, z, 3, None);
+        b.load(Memory::Parameter(0), z, 3, None);
         Problem::BadLanes(3)
     });
     fault(|b| {
         let z = zero(b);
-        b.load(0, z, 2 * MAX_LANES, None);
+        b.load(Memory::Parameter(0), z, 2 * MAX_LANES, None);
         Problem::BadLanes(2 * MAX_LANES)
     });
     fault(|b| {
         let z = zero(b);
-        b.store(1, z, &[]);
+        b.store(Memory::Parameter(1), z, &[]);
         Problem::BadLanes(0)
     });
     fault(|b| {
         let (z, v) = (zero(b), b.literal(I32, 1));
-        b.store(1, z, &[v]);
+        b.store(Memory::Parameter(1), z, &[v]);
         Problem::BadOperand(v)
     });
     fault(|b| {
         let v = one(b);
-        b.store(1, v, &[v]);
+        b.store(Memory::Parameter(1), v, &[v]);
         Problem::BadOperand(v)
     });
     fault(|b| {
         let (z, v, t) = (zero(b), one(b), b.thread_index());
         let predicate = b.index_compare(Compare::Lt, z, t);
-        b.load(0, z, 2, Some(Guard { predicate, otherwise: &[v] }));
+        b.load(Memory::Parameter(0), z, 2, Some(Guard { predicate, otherwise: &[v] }));
         Problem::BadAlternatives(1)
     });
     fault(|b| {
+        let z = zero(b);
+        b.load(Memory::Shared(BufferId(0)), z, 1, None);
+        Problem::NotABuffer(0)
+    });
+    // Threads disagree on the branch, and on the number of iterations.
+    fault(|b| {
+        let (z, t) = (zero(b), b.thread_index());
+        let first = b.index_compare(Compare::Eq, t, z);
+        b.begin_if(first);
+        b.sync();
+        b.end_if();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        let t = b.thread_index();
+        b.begin_loop(t);
+        b.sync();
+        b.end_loop();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        let (z, barrier) = (zero(b), b.barrier());
+        b.begin_elect();
+        b.await_phase(barrier, z);
+        b.end_elect();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        let barrier = b.barrier();
+        b.expect(barrier, 16);
+        Problem::NotCollective
+    });
+    fault(|b| {
+        b.begin_elect();
+        b.expect(BarrierId(3), 16);
+        b.end_elect();
+        Problem::NotABarrier(3)
+    });
+    for (map, rank) in [(0, 1), (1, 2)] {
+        fault(|b| {
+            let (z, barrier) = (zero(b), b.barrier());
+            let buffer = b.buffer(tile());
+            b.begin_elect();
+            b.transfer(Transfer { map, start: vec![z; rank], buffer, offset: 0, barrier });
+            b.end_elect();
+            Problem::NotAMap(map)
+        });
+    }
+    fault(|b| {
+        let (z, barrier) = (zero(b), b.barrier());
+        let buffer = b.buffer(tile());
+        b.begin_elect();
+        b.transfer(Transfer { map: 0, start: vec![z, z], buffer, offset: 64, barrier });
+        b.end_elect();
+        Problem::NotABuffer(0)
+    });
+    fault(|b| {
         let big = b.index_literal(Type::I32, 1 << 31);
-        b.load(0, big, 1, None);
+        b.load(Memory::Parameter(0), big, 1, None);
         Problem::BadLiteral(big)
     });
     fault(|b| {
@@ -463,7 +588,7 @@ fn the_verifier_finds_each_fault() {
         let (t, v) = (b.thread_index(), one(b));
         b.begin_if(t);
         let z = zero(b);
-        b.store(1, z, &[v]);
+        b.store(Memory::Parameter(1), z, &[v]);
         b.end_if();
         Problem::BadOperand(t)
     });

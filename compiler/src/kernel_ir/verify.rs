@@ -11,15 +11,18 @@
 //! 6. A predicated load has one alternative a lane, of the element type; any other has none.
 //! 7. A loop's count is an index integer and its index has the same type; a branch's condition is a predicate.
 //! 8. A variable is set to values of its type.
-//! 9. Scalars and dimensions that are used are passed; a block has 1 to 1024 threads.
+//! 9. Scalars, dimensions and tensor maps that are used are passed; a block has 1 to 1024 threads.
+//! 10. Statements for all threads of a block stand where every thread comes: in no branch and no loop that threads may disagree on, and not in
+//!     the part of the elected thread. Copies and their expectations stand in that part, which changes nothing else.
+//! 11. A copy starts at one 32-bit index for each dimension of its map, and ends on a barrier that the kernel has.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::Argument;
 
 use super::{
-    Kernel, Op, ParameterKind, RegionId, Statement, StatementKind, Type, UnaryOp, Value, ValueId, VariableId,
-    arithmetic_type,
+    BarrierId, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, Transfer, Type, UnaryOp, Value,
+    ValueId, VariableId, arithmetic_type,
 };
 
 /// The longest vector of a load or store.
@@ -65,6 +68,14 @@ pub enum Problem {
     ScalarNotPassed(u16),
     /// No argument passes this dimension.
     DimNotPassed(u16),
+    /// A buffer in shared memory that does not exist.
+    NotABuffer(u32),
+    /// A barrier that does not exist.
+    NotABarrier(u32),
+    /// A tensor map that does not exist or is not passed, or a start with another number of dimensions.
+    NotAMap(u16),
+    /// A statement for all threads where some do not come, or one for the elected thread elsewhere.
+    NotCollective,
     /// A block cannot have so many threads.
     BadThreads(u32),
 }
@@ -81,6 +92,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Vec<Fault>> {
         used: vec![false; kernel.regions.len()],
         faults: Vec::new(),
         line: 0,
+        threads: Threads::All,
     };
     if !(1..=1024).contains(&kernel.signature.threads) {
         checker.fault(Problem::BadThreads(kernel.signature.threads));
@@ -97,6 +109,17 @@ enum Binding {
     Closed,
 }
 
+/// Who comes to a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Threads {
+    /// Every thread of the block.
+    All,
+    /// Threads that a condition chooses.
+    Some,
+    /// The elected one.
+    Elected,
+}
+
 struct Checker<'a> {
     kernel: &'a Kernel,
     bound: Vec<Binding>,
@@ -104,6 +127,7 @@ struct Checker<'a> {
     used: Vec<bool>,
     faults: Vec<Fault>,
     line: u32,
+    threads: Threads,
 }
 
 impl Checker<'_> {
@@ -157,7 +181,7 @@ impl Checker<'_> {
                 self.assigned(*variable, *value);
             }
             StatementKind::Load(load) => {
-                let element = self.access(load.parameter, load.offset, load.lanes, false);
+                let element = self.access(load.memory, load.offset, load.lanes, false);
                 if let Some(predicate) = load.predicate {
                     self.operand(predicate, |ty| ty == Type::PRED);
                 }
@@ -179,7 +203,7 @@ impl Checker<'_> {
             }
             StatementKind::Store(store) => {
                 let lanes = u32::try_from(store.values.len()).unwrap_or(u32::MAX);
-                let element = self.access(store.parameter, store.offset, lanes, true);
+                let element = self.access(store.memory, store.offset, lanes, true);
                 for value in &store.values {
                     self.operand(*value, |ty| Some(ty) == element);
                 }
@@ -190,15 +214,35 @@ impl Checker<'_> {
                 let fits = index.is_some_and(|i| i.op == Op::LoopIndex && Some(i.ty) == count.map(|c| c.ty));
                 self.expect(fits, Problem::BadBinding(l.index));
                 self.open(l.index);
-                self.nested(l.body, region);
+                self.nested_where(l.count, l.body, region);
                 self.close(l.index);
             }
             StatementKind::If(branch) => {
                 self.operand(branch.condition, |ty| ty == Type::PRED);
-                self.nested(branch.then, region);
+                self.nested_where(branch.condition, branch.then, region);
                 if let Some(otherwise) = branch.otherwise {
-                    self.nested(otherwise, region);
+                    self.nested_where(branch.condition, otherwise, region);
                 }
+            }
+            StatementKind::Sync => self.collective(Threads::All),
+            StatementKind::Elect(part) => {
+                self.collective(Threads::All);
+                let outer = std::mem::replace(&mut self.threads, Threads::Elected);
+                self.nested(*part, region);
+                self.threads = outer;
+            }
+            StatementKind::Expect { barrier, .. } => {
+                self.collective(Threads::Elected);
+                self.barrier(*barrier);
+            }
+            StatementKind::Transfer(transfer) => {
+                self.collective(Threads::Elected);
+                self.transfer(transfer);
+            }
+            StatementKind::Await { barrier, parity } => {
+                self.collective(Threads::All);
+                self.barrier(*barrier);
+                self.operand(*parity, |ty| ty == Type::I32);
             }
         }
     }
@@ -210,6 +254,37 @@ impl Checker<'_> {
             return self.fault(Problem::NoSuchId);
         }
         self.region(inner);
+    }
+
+    /// A region that runs as often as a value says: all threads come if they agree on it.
+    fn nested_where(&mut self, decides: ValueId, inner: RegionId, outer: RegionId) {
+        let agreed = self.kernel.values.get(decides.index()).is_some_and(|v| v.facts.uniform);
+        let threads = if agreed || self.threads == Threads::Elected { self.threads } else { Threads::Some };
+        let before = std::mem::replace(&mut self.threads, threads);
+        self.nested(inner, outer);
+        self.threads = before;
+    }
+
+    fn collective(&mut self, threads: Threads) {
+        self.expect(self.threads == threads, Problem::NotCollective);
+    }
+
+    fn barrier(&mut self, barrier: BarrierId) {
+        self.expect(barrier.0 < self.kernel.barriers, Problem::NotABarrier(barrier.0));
+    }
+
+    fn transfer(&mut self, transfer: &Transfer) {
+        let Transfer { map, start, buffer, offset, barrier } = transfer;
+        let signature = &self.kernel.signature;
+        let rank = signature.maps.get(usize::from(*map)).map(|m| m.rank as usize);
+        let passed = signature.arguments.contains(&Argument::Map(*map));
+        self.expect(passed && rank == Some(start.len()) && (1..=5).contains(&start.len()), Problem::NotAMap(*map));
+        for value in start {
+            self.operand(*value, |ty| ty == Type::I32);
+        }
+        let fits = self.kernel.buffers.get(buffer.index()).is_some_and(|b| *offset < b.elements);
+        self.expect(fits, Problem::NotABuffer(buffer.0));
+        self.barrier(*barrier);
     }
 
     fn open(&mut self, value: ValueId) {
@@ -245,10 +320,18 @@ impl Checker<'_> {
         self.operand(value, |value| Some(value) == ty);
     }
 
-    /// Parameter, offset and lanes of a load or store; the lanes' type.
-    fn access(&mut self, parameter: u16, offset: ValueId, lanes: u32, write: bool) -> Option<Type> {
+    /// Memory, offset and lanes of a load or store; the lanes' type.
+    fn access(&mut self, memory: Memory, offset: ValueId, lanes: u32, write: bool) -> Option<Type> {
         self.operand(offset, Type::is_index);
         self.expect(lanes.is_power_of_two() && lanes <= MAX_LANES, Problem::BadLanes(lanes));
+        let parameter = match memory {
+            Memory::Parameter(parameter) => parameter,
+            Memory::Shared(buffer) => {
+                let element = self.kernel.element(memory);
+                self.expect(element.is_some(), Problem::NotABuffer(buffer.0));
+                return element.map(Type::Element);
+            }
+        };
         let signature = &self.kernel.signature;
         let declared = signature.parameters.get(usize::from(parameter));
         let passed = signature.arguments.contains(&Argument::Address(parameter));

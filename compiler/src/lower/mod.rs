@@ -4,6 +4,7 @@ pub mod emit;
 mod narrow;
 mod reduction;
 mod stage;
+mod staging;
 mod value;
 
 use tilewright_kernel::info::{Argument, ParameterKind};
@@ -16,6 +17,7 @@ use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
 use crate::schedule::Stage;
+use crate::tma::plan::Staged;
 
 /// A stage with everything that was found out about it.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub struct Analysed {
     pub vector: Option<Vector>,
     /// Its accesses of tensors.
     pub accesses: Vec<Access>,
+    /// Copies of what it reads, staged in shared memory.
+    pub staged: Vec<Staged>,
 }
 
 /// An entry point and when it is correct.
@@ -39,15 +43,18 @@ pub struct Entry {
     pub kernel: Kernel,
     /// Its conditions; none for the last entry point.
     pub conditions: Vec<Constraint>,
+    /// Whether copies are staged: then it takes tensor maps.
+    pub staged: bool,
 }
 
 /// What each `.param` receives, the same for every entry point.
-pub fn arguments(program: &Program) -> Vec<Argument> {
+pub fn arguments(program: &Program, maps: usize) -> Vec<Argument> {
     let parameters = program.parameters.iter().enumerate().map(|(p, parameter)| match parameter.kind {
         ParameterKind::Scalar => Argument::Scalar(p as u16),
         ParameterKind::Tensor(_) => Argument::Address(p as u16),
     });
-    parameters.chain((0..program.dims.len()).map(|d| Argument::Dim(d as u16))).collect()
+    let dims = (0..program.dims.len()).map(|d| Argument::Dim(d as u16));
+    parameters.chain(dims).chain((0..maps).map(|m| Argument::Map(m as u16))).collect()
 }
 
 /// Number of blocks of a stage.
@@ -62,13 +69,29 @@ pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32
     let name = &program.name.text;
     let mut entries = Vec::new();
     let narrow = narrow::conditions(program, facts, stages);
-    if let Some(conditions) = &narrow {
-        let kernel = entry(program, facts, stages, threads, name.clone(), Type::I32)?;
-        entries.push(Entry { kernel, conditions: conditions.clone() });
+    let wide = narrow.as_ref().is_none_or(|c| !c.is_empty());
+    let mut add = |name: String, index: Type, conditions: Vec<Constraint>, staged: bool| {
+        let kernel = entry(program, facts, stages, threads, name, index, staged)?;
+        entries.push(Entry { kernel, conditions, staged });
+        Some(())
+    };
+    if let Some(conditions) = narrow {
+        // A tensor map has no dimension without elements, and starts of tiles have 32 bits. Elsewhere every thread reads the tensor.
+        let filled = stages.iter().any(|s| !s.staged.is_empty()).then(|| narrow::filled(program, facts, stages));
+        let plain = match filled {
+            Some(filled) => {
+                let all: Vec<Constraint> = conditions.iter().chain(&filled).cloned().collect();
+                add(name.clone(), Type::I32, all, true)?;
+                (!filled.is_empty()).then(|| format!("{name}_plain"))
+            }
+            None => Some(name.clone()),
+        };
+        if let Some(plain) = plain {
+            add(plain, Type::I32, conditions, false)?;
+        }
     }
-    if narrow.is_none_or(|c| !c.is_empty()) {
-        let kernel = entry(program, facts, stages, threads, format!("{name}_64"), Type::I64)?;
-        entries.push(Entry { kernel, conditions: Vec::new() });
+    if wide {
+        add(format!("{name}_64"), Type::I64, Vec::new(), false)?;
     }
     Some(entries)
 }
@@ -80,6 +103,7 @@ fn entry(
     threads: u32,
     name: String,
     index: Type,
+    staged: bool,
 ) -> Option<Kernel> {
     let parameters = program.parameters.iter().map(|p| kernel_ir::Parameter {
         name: p.name.to_string(),
@@ -98,18 +122,26 @@ fn entry(
         let high = facts.upper_bound(&e).map_or(most, clamp).min(most);
         kernel_ir::Dimension { name: dim.name.to_string(), range: Range::new(low, high.max(low)) }
     });
+    let map = |staged: &Staged| kernel_ir::Map { name: staged.name.clone(), rank: staged.axes.len() as u32 };
+    let copies = stages.iter().filter(|_| staged).flat_map(|s| &s.staged);
+    let maps: Vec<kernel_ir::Map> = copies.map(map).collect();
     let signature = Signature {
         name,
         parameters: parameters.collect(),
         dims: dims.collect(),
-        arguments: arguments(program),
+        arguments: arguments(program, maps.len()),
+        maps,
         threads,
     };
     let mut builder = Builder::new(signature);
+    let mut first_map = 0;
     for analysed in stages {
         let own = blocks(&analysed.stage, facts);
         let guard = (stages.len() > 1).then_some(&own);
-        stage::lower(&mut builder, program, facts, analysed, threads, guard, index).ok()?;
+        let copies = if staged { &analysed.staged[..] } else { &[] };
+        let frame = stage::Frame { threads, blocks: guard, index, copies, first_map };
+        stage::lower(&mut builder, program, facts, analysed, &frame).ok()?;
+        first_map += copies.len() as u16;
     }
     builder.finish().ok()
 }

@@ -81,6 +81,26 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
     needed.iter().map(condition).collect()
 }
 
+/// That every dimension of every staged copy's tensor has elements. A start of a tile that wraps in 32 bits lies far outside the tensor
+/// either way.
+pub fn filled(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Constraint> {
+    let mut conditions: Vec<Constraint> = Vec::new();
+    for axis in stages.iter().flat_map(|s| &s.staged).flat_map(|staged| &staged.axes) {
+        let size = facts.normal(&axis.size);
+        if size.as_constant().is_some_and(|n| n >= 1) {
+            continue;
+        }
+        // Facts speak of sizes of at least 1; a launch may have others.
+        let Some(lhs) = size.to_size(facts.dims()) else { continue };
+        let text = format!("{} >= 1", size.show(&|v| program.dim_name(v as u16).to_owned()));
+        let condition = Constraint { lhs, relation: Relation::Ge, rhs: Size::constant(1), text: text.into() };
+        if !conditions.contains(&condition) {
+            conditions.push(condition);
+        }
+    }
+    conditions
+}
+
 /// Whether a ≥ b for all sizes, by comparing coefficients: sizes and strides are never negative.
 fn dominates(a: &Expr, b: &Expr) -> bool {
     fn grows(e: &Expr) -> bool {

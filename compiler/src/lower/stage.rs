@@ -6,15 +6,17 @@
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
+use super::staging::{self, Copy, Held};
 use super::value::{Accumulator, Bound, Lane, Scope, Values, size};
 use crate::domain::{Arithmetic, AxisId, AxisKind, Binding};
-use crate::extent::{Expr, Facts};
+use crate::extent::{Expr, Facts, Var};
 use crate::holes::{Holes, Predicate, Side};
-use crate::kernel_ir::{Builder, Type, ValueId};
+use crate::kernel_ir::{Builder, Memory, Type, ValueId};
 use crate::memory::access;
 use crate::memory::vector::Vector;
 use crate::program::Program;
 use crate::schedule::Stage;
+use crate::tma::plan::Staged;
 
 use super::Analysed;
 use super::emit::functions::NoFunction;
@@ -56,6 +58,8 @@ struct Point {
     done: Vec<bool>,
     /// Which accumulator: position among the written-out data iterations.
     accumulator: usize,
+    /// Conditions that threads may disagree on, held back until every copy that all of them wait for is there.
+    pending: Vec<ValueId>,
 }
 
 /// What happens at the innermost point.
@@ -80,10 +84,27 @@ struct Nest<'a, 'b> {
     /// Position in `sequence` where the reduction starts: its first axis, or the end.
     split: usize,
     accumulators: Vec<Accumulator>,
+    /// Staged copies.
+    copies: Vec<Copy<'a>>,
     index: Type,
 }
 
-/// Emits one stage. `blocks` is the number of blocks it uses, if the launch may have more.
+/// What surrounds a stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    /// Threads of a block.
+    pub threads: u32,
+    /// The number of blocks that the stage uses, if the launch may have more.
+    pub blocks: Option<&'a Expr>,
+    /// Type of index integers.
+    pub index: Type,
+    /// Its staged copies.
+    pub copies: &'a [Staged],
+    /// The tensor map of the first one; the others follow.
+    pub first_map: u16,
+}
+
+/// Emits one stage.
 ///
 /// # Errors
 /// A function that its type does not have, which the program room should have refused.
@@ -92,10 +113,9 @@ pub(super) fn lower(
     program: &Program,
     facts: &Facts,
     analysed: &Analysed,
-    threads: u32,
-    blocks: Option<&Expr>,
-    index: Type,
+    frame: &Frame<'_>,
 ) -> Result<(), NoFunction> {
+    let Frame { threads, blocks, index, copies, first_map } = *frame;
     let stage = &analysed.stage;
     let sequence: Vec<AxisId> =
         stage.domain.leaves.iter().copied().filter(|a| stage.domain.axes[*a].binding.is_sequential()).collect();
@@ -114,8 +134,11 @@ pub(super) fn lower(
         reduced: None,
         next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
         conditional: false,
+        staged: Vec::new(),
         defect: None,
     };
+    let copies = copies.iter().enumerate();
+    let copies = copies.map(|(n, staged)| Copy::new(b, staged, first_map + n as u16, &sequence)).collect();
     let mut nest = Nest {
         b,
         program,
@@ -127,19 +150,21 @@ pub(super) fn lower(
         sequence,
         split,
         accumulators: Vec::new(),
+        copies,
         index,
     };
     let mut point = Point {
         values: vec![None; stage.domain.axes.len()],
         done: vec![false; analysed.holes.kept.len()],
         accumulator: 0,
+        pending: Vec::new(),
     };
     let mut guards = nest.bind(&mut point, threads);
     if let Some(blocks) = blocks {
         let (at, count) = (nest.block(), nest.size(blocks));
         guards.push(nest.b.index_compare(Compare::Lt, at, count));
     }
-    let opened = nest.advance(&mut point, guards);
+    let opened = nest.advance(&mut point, guards, 0);
     let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
     nest.descend(&point, 0, goal);
     nest.close(opened);
@@ -219,8 +244,9 @@ impl Nest<'_, '_> {
         }
     }
 
-    /// Computes what the new values decide, and opens one branch for all predicates decided now. Returns what to close.
-    fn advance(&mut self, point: &mut Point, mut conditions: Vec<ValueId>) -> bool {
+    /// Computes what the new values decide, and opens one branch for all predicates decided now, inside so many loops. Returns what
+    /// to close. What threads disagree on waits while copies for all of them are to come.
+    fn advance(&mut self, point: &mut Point, mut conditions: Vec<ValueId>, loops: usize) -> bool {
         let mut emit = Emit { b: &mut *self.b, index: self.index };
         self.stage.domain.toward_roots(&mut emit, &mut point.values);
         for at in 0..self.holes.kept.len() {
@@ -248,6 +274,16 @@ impl Nest<'_, '_> {
                 }
             });
         }
+        if self.copies.iter().any(|copy| copy.boundary >= loops) {
+            let (agreed, others) = conditions.into_iter().partition(|c| self.b.facts(*c).uniform);
+            point.pending.extend::<Vec<ValueId>>(others);
+            conditions = agreed;
+        }
+        self.open_if(conditions)
+    }
+
+    /// Opens a branch where all conditions hold; whether there is one to close.
+    fn open_if(&mut self, conditions: Vec<ValueId>) -> bool {
         let Some(all) = conditions.into_iter().reduce(|a, c| self.b.and(a, c)) else { return false };
         if self.b.kernel().pred_literal(all) == Some(true) {
             return false;
@@ -256,14 +292,72 @@ impl Nest<'_, '_> {
         true
     }
 
+    /// Starts the copies of which an instance stands here, inside `k` loops, and waits for them.
+    fn instantiate(&mut self, point: &Point, k: usize) {
+        let here: Vec<Copy<'_>> = self.copies.iter().filter(|copy| copy.boundary == k).cloned().collect();
+        if here.is_empty() {
+            return;
+        }
+        // In a loop, the readers of the last instance are done first.
+        if k > 0 {
+            self.b.sync();
+        }
+        let leaves = self.stage.domain.leaves.clone();
+        let dims = self.facts.dims();
+        let values = point.values.clone();
+        let variable = |ty: Type| {
+            let (leaves, values) = (leaves.clone(), values.clone());
+            move |b: &mut Builder, v: Var| {
+                let leaf = (v as usize).checked_sub(dims).and_then(|n| leaves.get(n));
+                match leaf.and_then(|leaf| values[*leaf]) {
+                    Some(value) => b.index_convert(value, ty),
+                    None => b.dim(v as u16, ty),
+                }
+            }
+        };
+        // Coordinates of the accelerator have 32 bits.
+        let narrow: Vec<Vec<ValueId>> =
+            here.iter().map(|copy| staging::starts(self.b, copy.staged, Type::I32, &variable(Type::I32))).collect();
+        self.b.begin_elect();
+        for (copy, starts) in here.iter().zip(&narrow) {
+            copy.start(self.b, starts);
+        }
+        self.b.end_elect();
+        for copy in &here {
+            copy.finish(self.b, k > 0);
+            let starts = staging::starts(self.b, copy.staged, self.index, &variable(self.index));
+            self.values.staged.retain(|held| held.buffer != copy.buffer);
+            self.values.staged.push(Held { staged: copy.staged, buffer: copy.buffer, starts });
+        }
+    }
+
     fn close(&mut self, opened: bool) {
         if opened {
             self.b.end_if();
         }
     }
 
-    /// Runs the loops from position `k` of the sequence.
+    /// Runs the loops from position `k` of the sequence, with the copies that stand in front of them.
     fn descend(&mut self, point: &Point, k: usize, goal: Goal) {
+        let storing = goal == Goal::Store && self.stage.reduction.is_some();
+        // Around a reduction this is entered twice, for its accumulators and for its terms; its stores come after both.
+        let entered = k == self.split && !self.accumulators.is_empty();
+        if !(storing || entered) {
+            self.instantiate(point, k);
+        }
+        let later = !storing && self.copies.iter().any(|copy| copy.boundary > k);
+        if later || point.pending.is_empty() {
+            return self.loops(point, k, goal);
+        }
+        let mut inner = point.clone();
+        let conditions = std::mem::take(&mut inner.pending);
+        let opened = self.open_if(conditions);
+        self.loops(&inner, k, goal);
+        self.close(opened);
+    }
+
+    /// The loops themselves.
+    fn loops(&mut self, point: &Point, k: usize, goal: Goal) {
         if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && self.accumulators.is_empty()
         {
             return self.reduce(point, k);
@@ -297,7 +391,7 @@ impl Nest<'_, '_> {
     fn enter(&mut self, point: &Point, k: usize, goal: Goal, axis: AxisId, value: ValueId, conditions: Vec<ValueId>) {
         let mut inner = point.clone();
         inner.values[axis] = Some(value);
-        let opened = self.advance(&mut inner, conditions);
+        let opened = self.advance(&mut inner, conditions, k + 1);
         self.descend(&inner, k + 1, goal);
         self.close(opened);
     }
@@ -380,7 +474,7 @@ impl Nest<'_, '_> {
         let zero = self.b.index_literal(self.index, 0);
         let mut first = point.clone();
         first.values[axis] = Some(zero);
-        let opened = self.advance(&mut first, Vec::new());
+        let opened = self.advance(&mut first, Vec::new(), self.sequence.len());
         self.values.lane = Some(Lane { vector: vector.clone(), number: 0, loaded: Default::default() });
         let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
         let mut results: Vec<Vec<ValueId>> = Vec::new();
@@ -484,6 +578,6 @@ impl Nest<'_, '_> {
             let scaled = self.b.index_mul(bound.value, stride);
             offset = self.b.index_add(offset, scaled);
         }
-        self.b.store(parameter, offset, lanes);
+        self.b.store(Memory::Parameter(parameter), offset, lanes);
     }
 }

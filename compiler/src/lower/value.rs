@@ -10,11 +10,13 @@ use tilewright_kernel::algorithm::{
 use super::emit::functions;
 use super::reduction;
 use crate::domain::Symbolic;
-use crate::extent::{Expr, Facts};
-use crate::kernel_ir::{Builder, Guard, Type, ValueId, VariableId};
+use crate::extent::{Atom, Expr, Facts, Var};
+use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
 use crate::memory::access;
 use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
+
+use super::staging::Held;
 
 /// An axis of the algorithm in scope.
 #[derive(Clone, Debug)]
@@ -79,6 +81,8 @@ pub struct Values<'a> {
     pub next_var: u32,
     /// Whether lanes may disagree on being here: then a read is not a vector.
     pub conditional: bool,
+    /// Tensors whose staged copies are in shared memory at this point.
+    pub staged: Vec<Held<'a>>,
     /// A function that the program room should have refused.
     pub defect: Option<functions::NoFunction>,
 }
@@ -327,6 +331,13 @@ impl Values<'_> {
                     }
                     (inside, or)
                 });
+                if let Some(held) = self.staged.iter().find(|held| held.staged.parameter == parameter) {
+                    let offset = held.offset(b, &values, self.index);
+                    let memory = Memory::Shared(held.buffer);
+                    let Some((predicate, or)) = guard else { return b.load(memory, offset, 1, None)[0] };
+                    let otherwise = [self.value(b, or, scope)];
+                    return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
+                }
                 let strides = access::strides(tensor, self.facts);
                 let mut offset = b.index_literal(self.index, 0);
                 for (value, stride) in values.iter().zip(&strides) {
@@ -337,7 +348,12 @@ impl Values<'_> {
                 }
                 if let Some((predicate, or)) = guard {
                     let otherwise = [self.value(b, or, scope)];
-                    return b.load(parameter, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
+                    return b.load(
+                        Memory::Parameter(parameter),
+                        offset,
+                        1,
+                        Some(Guard { predicate, otherwise: &otherwise }),
+                    )[0];
                 }
                 if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional) {
                     let symbolic = access::offset(tensor, &exprs, self.facts);
@@ -351,7 +367,7 @@ impl Values<'_> {
                         let lanes = lane.vector.lanes as u32;
                         let back = b.index_literal(self.index, -(number as i64));
                         let start = b.index_add(offset, back);
-                        let loaded = b.load(parameter, start, lanes, None);
+                        let loaded = b.load(Memory::Parameter(parameter), start, lanes, None);
                         let result = loaded[number];
                         if let Some(lane) = &mut self.lane {
                             lane.loaded.insert(key, loaded);
@@ -359,7 +375,7 @@ impl Values<'_> {
                         return result;
                     }
                 }
-                b.load(parameter, offset, 1, None)[0]
+                b.load(Memory::Parameter(parameter), offset, 1, None)[0]
             }
         }
     }
@@ -472,16 +488,20 @@ impl Values<'_> {
 
 /// An expression over dimensions as an index integer.
 pub fn size(b: &mut Builder, e: &Expr, ty: Type) -> ValueId {
-    use crate::extent::Atom;
+    expression(b, e, ty, &|b, v| b.dim(v as u16, ty))
+}
+
+/// An expression as an index integer; `variable` gives the values of its variables.
+pub fn expression(b: &mut Builder, e: &Expr, ty: Type, variable: &dyn Fn(&mut Builder, Var) -> ValueId) -> ValueId {
     let mut sum = b.index_literal(ty, 0);
     for term in e.terms() {
         let coefficient = i64::try_from(term.coefficient).unwrap_or(i64::MAX);
         let mut product = b.index_literal(ty, coefficient);
         for atom in &term.atoms {
             let factor = match atom {
-                Atom::Var(v) => b.dim(*v as u16, ty),
+                Atom::Var(v) => variable(b, *v),
                 Atom::Quotient { of, by } => {
-                    let (of, by) = (size(b, of, ty), size(b, by, ty));
+                    let (of, by) = (expression(b, of, ty, variable), expression(b, by, ty, variable));
                     b.index_div(of, by)
                 }
             };

@@ -70,6 +70,36 @@ pub(super) fn ops(
     }
 }
 
+/// A literal, after facts such as `K == 4096`.
+pub(crate) fn literal(program: &Program, facts: &Facts, e: &ast::Expr) -> Option<i128> {
+    facts.normal(&size(program, e)?).as_constant()
+}
+
+/// Arithmetic on literals and dimensions.
+fn size(program: &Program, e: &ast::Expr) -> Option<Expr> {
+    use ast::{BinaryOp, ExprKind, UnaryOp};
+    Some(match &e.kind {
+        ExprKind::Int(literal) if literal.suffix.is_none() => Expr::constant(i128::from(literal.value)),
+        ExprKind::Name(name) => {
+            let dim = program.dims.iter().position(|d| d.name == name.text)?;
+            Expr::var(dim as u32)
+        }
+        ExprKind::Unary(UnaryOp::Neg, a) => size(program, a)?.scale(-1),
+        ExprKind::Binary(a, op, b) => {
+            let (a, b) = (size(program, a)?, size(program, b)?);
+            match op.value {
+                BinaryOp::Add => a.add(&b),
+                BinaryOp::Sub => a.sub(&b),
+                BinaryOp::Mul => a.mul(&b),
+                BinaryOp::Div => a.floor_div(&b),
+                BinaryOp::Rem => a.modulo(&b),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
+}
+
 impl Apply<'_> {
     /// The leaf called `name`, or a report of why there is none; `among` are the axes that the op names.
     fn leaf(&mut self, name: &ast::Name, among: &[&ast::Name]) -> Option<AxisId> {
@@ -111,38 +141,9 @@ impl Apply<'_> {
         Some(NewAxis { name: name.text.clone(), span: name.span })
     }
 
-    /// A literal, after facts such as `K == 4096`.
-    fn literal(&self, e: &ast::Expr) -> Option<i128> {
-        self.facts.normal(&self.size(e)?).as_constant()
-    }
-
-    fn size(&self, e: &ast::Expr) -> Option<Expr> {
-        use ast::{BinaryOp, ExprKind, UnaryOp};
-        Some(match &e.kind {
-            ExprKind::Int(literal) if literal.suffix.is_none() => Expr::constant(i128::from(literal.value)),
-            ExprKind::Name(name) => {
-                let dim = self.program.dims.iter().position(|d| d.name == name.text)?;
-                Expr::var(dim as u32)
-            }
-            ExprKind::Unary(UnaryOp::Neg, a) => self.size(a)?.scale(-1),
-            ExprKind::Binary(a, op, b) => {
-                let (a, b) = (self.size(a)?, self.size(b)?);
-                match op.value {
-                    BinaryOp::Add => a.add(&b),
-                    BinaryOp::Sub => a.sub(&b),
-                    BinaryOp::Mul => a.mul(&b),
-                    BinaryOp::Div => a.floor_div(&b),
-                    BinaryOp::Rem => a.modulo(&b),
-                    _ => return None,
-                }
-            }
-            _ => return None,
-        })
-    }
-
     /// A factor: a literal between `least` and the limit.
     fn factor(&mut self, e: &ast::Expr, least: i128, what: &'static str) -> Option<i128> {
-        let value = self.literal(e);
+        let value = literal(self.program, self.facts, e);
         if let Some(value) = value.filter(|v| (least..=FACTOR_LIMIT).contains(v)) {
             return Some(value);
         }

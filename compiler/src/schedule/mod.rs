@@ -9,6 +9,7 @@ mod apply;
 mod distribution;
 mod loops;
 
+pub(crate) use apply::literal;
 pub use distribution::Distribution;
 pub use loops::check_loops;
 
@@ -296,7 +297,7 @@ pub fn index_of_dims(algorithm: &Algorithm, index: IndexId) -> Option<Expr> {
 }
 
 /// The domain of an output equation with its ops applied.
-fn stage(program: &Program, facts: &Facts, equation: usize, diags: &mut Diagnostics) -> Option<Stage> {
+pub(crate) fn stage(program: &Program, facts: &Facts, equation: usize, diags: &mut Diagnostics) -> Option<Stage> {
     let algorithm = &program.algorithm;
     let definition = &algorithm.equations[equation];
     let mut roots = Vec::new();

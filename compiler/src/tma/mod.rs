@@ -16,9 +16,14 @@
 //! **Approximation.** None for numbers. For symbolic sizes "infeasible" is a proof and anything else is undecided until a witness
 //! is found, which is replayed slot by slot ([`slots`]), not by the formula.
 
+pub mod plan;
 pub mod reach;
+pub mod region;
 pub mod slots;
+pub mod view;
 
+#[cfg(test)]
+mod plan_tests;
 #[cfg(test)]
 mod tests;
 

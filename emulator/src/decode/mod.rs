@@ -1,6 +1,6 @@
 //! PTX text to decoded programs: the parsed module is lowered once, instruction by instruction (`lower`), with registers numbered by class,
-//! immediates and special registers given slots of their own (`slots`), variables placed (`layout`), and reads that are not provably after writes marked (`written`), and registers
-//! packed by their lives (`pack`, with `operands`).
+//! immediates and special registers given slots of their own (`slots`), variables placed (`layout`), and reads that are not provably after writes marked (`written`), instructions that
+//! a warp can execute once (`uniform`), and registers packed by their lives (`pack`, with `operands`).
 
 pub mod op;
 
@@ -11,6 +11,7 @@ mod module;
 mod operands;
 mod pack;
 mod slots;
+mod uniform;
 mod written;
 
 use tilewright_ptx::SpecialReg;

@@ -3,7 +3,7 @@
 use super::Warp;
 use crate::decode::op::{Comparison, FastCvt, LaneFn, Logic, Op, PredRef, Slot, executed_by_step};
 use crate::lanes::int::{self, Int2, Width};
-use crate::lanes::{BITS, Mask, Row, Wide, blend, choose, each, float, lanes, mask, row};
+use crate::lanes::{BITS, LANES, Mask, Row, Wide, agree, blend, choose, each, float, lanes, mask, row};
 use crate::num::approx;
 use crate::num::cvt::{Cvt, cvt};
 use crate::num::float as scalar;
@@ -28,6 +28,48 @@ impl Warp {
         self.compute::<FMA>(op, mask, perturb);
         if let Some(slot) = kept {
             self.give_back(slot, mask);
+        }
+    }
+
+    /// Executes a slow instruction in one lane for all lanes of `mask`, if its operands are the same in all of them; otherwise it does nothing. The
+    /// row functions equal the scalar ones, and lane functions are the scalar ones.
+    #[inline(never)]
+    pub(super) fn once(&mut self, op: &Op, mask: Mask, perturb: Option<u64>) -> bool {
+        let first = mask.trailing_zeros() as usize & 31;
+        let same = |slots: &[Slot]| slots.iter().all(|slot| self.is_uniform(*slot, mask));
+        let get = |slot: Slot| self.get(slot, first);
+        use Slot::{Narrow, Wide};
+        let (d, value) = match *op {
+            Op::Int2 { op, width, d, a, b } if same(&[Narrow(a), Narrow(b)]) => {
+                let (a, b) = (get(Narrow(a)) as u32, get(Narrow(b)) as u32);
+                let value = if width == Width::W16 { int::w16::int2(op, a, b) } else { int::w32::int2(op, a, b) };
+                (Narrow(d), u64::from(value))
+            }
+            Op::Int2Wide { op, d, a, b } if same(&[Wide(a), Wide(b)]) => {
+                (Wide(d), int::w64::int2(op, get(Wide(a)), get(Wide(b))))
+            }
+            Op::Approx { op, mode, packed: false, d, a } if same(&[Narrow(a)]) => {
+                (Narrow(d), approx::approx(op, mode, get(Narrow(a)), perturb))
+            }
+            Op::ApproxWide { op, mode, d, a } if same(&[Wide(a)]) => {
+                (Wide(d), approx::approx(op, mode, get(Wide(a)), perturb))
+            }
+            Op::Cvt { cvt: conversion, d, a } if same(&[a]) => (d, cvt(conversion, get(a))),
+            Op::Lane { f, d, a, b, c, e } if same(&[a, b, c, e]) => {
+                (d, lane_fn(f, [get(a), get(b), get(c), get(e)], perturb))
+            }
+            _ => return false,
+        };
+        self.set_row(d, &[value; LANES], mask);
+        true
+    }
+
+    /// Whether lanes hold one value.
+    fn is_uniform(&self, slot: Slot, mask: Mask) -> bool {
+        match slot {
+            Slot::Pred(s) => [0, mask].contains(&(self.preds[s as usize] & mask)),
+            Slot::Narrow(s) => agree(&self.narrow[s], mask),
+            Slot::Wide(s) => agree(&self.wide[s], mask),
         }
     }
 

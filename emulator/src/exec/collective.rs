@@ -4,7 +4,7 @@ use super::Warp;
 use super::env::{Env, Facts, Halt};
 use super::fragments::{Flow, Wait};
 use crate::decode::op::{Barrier, BarrierKind, Collective, Redux, Shuffle, Slot, Vote};
-use crate::lanes::{BITS, LANES, Mask, Row, blend, lanes};
+use crate::lanes::{BITS, LANES, Mask, Row, agree, blend, lanes};
 use crate::report::Kind;
 use crate::sync::{Arrival, BARRIERS, Misuse, Waiter};
 
@@ -256,15 +256,5 @@ impl Warp {
             }
         }
         if waits { Ok(Flow::Barrier(run)) } else { Ok(Flow::Next) }
-    }
-}
-
-/// Whether lanes hold one value.
-fn agree(row: &Row, run: Mask) -> bool {
-    let value = row[run.trailing_zeros() as usize & 31];
-    if run == Mask::MAX {
-        row.iter().fold(0, |off, other| off | (other ^ value)) == 0
-    } else {
-        lanes(run).all(|lane| row[lane] == value)
     }
 }

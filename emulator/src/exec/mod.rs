@@ -160,6 +160,7 @@ impl Warp {
     fn run_on<const FMA: bool>(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
         let cx = env.cx;
         let (code, perturb) = (&cx.kernel.code[..], cx.options.perturb);
+        let once = !cx.options.baseline;
         let mut left = slice;
         // The time at which the slice is used up.
         let due = env.time + u64::from(slice);
@@ -193,7 +194,9 @@ impl Warp {
                 let flow = if run == 0 {
                     Ok(Flow::Next)
                 } else if inst.computes {
-                    self.alu::<FMA>(&inst.op, run, perturb);
+                    if !(inst.once && once && self.once(&inst.op, run, perturb)) {
+                        self.alu::<FMA>(&inst.op, run, perturb);
+                    }
                     Ok(Flow::Next)
                 } else {
                     self.step(env, inst, (pc, due - u64::from(left)), mask, run)

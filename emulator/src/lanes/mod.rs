@@ -108,6 +108,19 @@ pub fn lanes(mask: Mask) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Whether lanes hold one value.
+pub fn agree<T>(row: &[T; LANES], mask: Mask) -> bool
+where
+    T: Copy + Default + PartialEq + std::ops::BitXor<Output = T> + std::ops::BitOr<Output = T>,
+{
+    let value = row[mask.trailing_zeros() as usize & 31];
+    if mask == Mask::MAX {
+        row.iter().fold(T::default(), |off, other| off | (*other ^ value)) == T::default()
+    } else {
+        lanes(mask).all(|lane| row[lane] == value)
+    }
+}
+
 /// One of two values that are both there. (Of two places in memory the compiler might choose one to read, which has no vector code.)
 #[inline(always)]
 pub fn choose<T: Copy>(first: bool, a: T, b: T) -> T {

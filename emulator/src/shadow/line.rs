@@ -101,8 +101,8 @@ pub struct Lines {
     slots: Vec<u32>,
     lines: Vec<Line>,
     cells: Cells,
-    /// Room for the order of lines.
-    order: Vec<u32>,
+    /// Room for the order of lines: number and index.
+    order: Vec<(u64, u32)>,
 }
 
 /// How a kind counts towards other CTAs.
@@ -126,9 +126,9 @@ impl Lines {
     /// What the CTA did, line by line in the order of addresses.
     pub fn uses(&mut self) -> impl Iterator<Item = &LineUse> {
         self.order.clear();
-        self.order.extend(0..self.lines.len() as u32);
-        self.order.sort_unstable_by_key(|index| self.lines[*index as usize].used.line);
-        self.order.iter().map(|index| &self.lines[*index as usize].used)
+        self.order.extend((0..).zip(&self.lines).map(|(index, line)| (line.used.line, index)));
+        self.order.sort_unstable();
+        self.order.iter().map(|(_, index)| &self.lines[*index as usize].used)
     }
 
     fn find(&mut self, line: u64) -> usize {
@@ -220,6 +220,13 @@ impl Lines {
         let line = &mut self.lines[index];
         if line.cells != 0 {
             return self.add_cells(clocks, index, new);
+        }
+        let [old, after, ..] = &mut line.summaries;
+        let again = old.warp == new.warp && old.kind == new.kind && old.same_lanes(&new) && old.mask & !new.mask == 0;
+        if again && after.mask == 0 {
+            // The usual case: the same lanes do the same once more, and nobody else has been there.
+            *old = new;
+            return None;
         }
         let mut conflict = None;
         let (mut detail, mut merged) = (false, false);

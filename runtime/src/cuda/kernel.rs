@@ -149,8 +149,17 @@ pub(crate) struct Call {
     /// Blocks of a cluster, 1 without clusters.
     pub(crate) cluster: u32,
     pub(crate) shared_bytes: u32,
-    /// Value of each parameter, little-endian in its low bytes.
-    pub(crate) parameters: Vec<u64>,
+    /// The parameters, encoded.
+    pub(crate) parameters: Vec<Parameter>,
+}
+
+/// A parameter as the driver copies it.
+#[derive(Clone, Debug)]
+pub(crate) enum Parameter {
+    /// A value, little-endian in its low bytes.
+    Word(u64),
+    /// A tensor map.
+    Map(Box<sys::CUtensorMap>),
 }
 
 impl Call {
@@ -229,6 +238,10 @@ impl Call {
 }
 
 /// One pointer to each value, as the driver wants its parameters.
-pub(super) fn pointers(values: &mut [u64]) -> Vec<*mut c_void> {
-    values.iter_mut().map(|v| std::ptr::from_mut(v).cast()).collect()
+pub(super) fn pointers(values: &mut [Parameter]) -> Vec<*mut c_void> {
+    let pointer = |value: &mut Parameter| match value {
+        Parameter::Word(word) => std::ptr::from_mut(word).cast(),
+        Parameter::Map(map) => std::ptr::from_mut(&mut **map).cast(),
+    };
+    values.iter_mut().map(pointer).collect()
 }

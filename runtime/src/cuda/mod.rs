@@ -20,12 +20,14 @@ mod kernel;
 mod memory;
 mod probe;
 mod run;
+mod tensor_map;
 
 pub(crate) use context::{Context, Stream};
 pub(crate) use interop::{adopt, release};
 pub(crate) use kernel::Call;
 pub(crate) use memory::Block;
 pub(crate) use run::{Graph, run};
+pub(crate) use tensor_map::parameters;
 
 use cudarc::driver::sys;
 

@@ -15,6 +15,8 @@ pub(super) struct Driver {
     pub extended_launch: bool,
     /// Whether it can build graphs from kernel nodes as this crate does (CUDA 12.0).
     pub kernel_nodes: bool,
+    /// Whether it encodes tensor maps (CUDA 12.0).
+    pub tensor_maps: bool,
 }
 
 /// Every symbol that this crate calls, but those of the optional groups.
@@ -70,6 +72,9 @@ const GRAPHS: [&str; 6] = [
     "cuGraphExecDestroy",
 ];
 
+/// Symbols that tensor maps need.
+const TENSOR_MAPS: [&str; 1] = ["cuTensorMapEncodeTiled"];
+
 /// The driver, if this machine has a usable one.
 pub(super) fn probe() -> Result<Driver> {
     static DRIVER: OnceLock<Result<Driver>> = OnceLock::new();
@@ -105,6 +110,7 @@ fn find() -> Result<Driver> {
         version: split_version(version),
         extended_launch: EXTENDED.into_iter().all(has),
         kernel_nodes: GRAPHS.into_iter().all(has),
+        tensor_maps: TENSOR_MAPS.into_iter().all(has),
     })
 }
 

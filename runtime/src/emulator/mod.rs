@@ -10,7 +10,7 @@ use tilewright_emulator::{self as emulator, Extent, Finding, Launch, Location, M
 use tilewright_kernel::Text;
 
 use crate::error::{Error, Fault, Result};
-use crate::launch::{GivenTensor, Work};
+use crate::launch::{GivenTensor, Passed, Work};
 
 /// Decoded programs that are kept.
 const PROGRAMS: usize = 256;
@@ -47,7 +47,7 @@ impl Emulator {
             return Err(refused(work, "the emulator does not run clusters yet".to_owned()));
         }
         let program = self.program(&work.ptx).map_err(|e| refused(work, e.to_string()))?;
-        let launch = launch(work);
+        let launch = launch(work)?;
         let options = emulator::Options {
             seed: self.options.seed,
             sanitizers: if self.options.sanitize { Sanitizers::ALL } else { Sanitizers::NONE },
@@ -104,9 +104,13 @@ impl Emulator {
 }
 
 /// The launch in the emulator's terms. The kernel may access what the tensors span, and nothing else.
-fn launch(work: &Work) -> Launch {
-    let argument =
-        |&(value, width): &(u64, u32)| emulator::Arg(value.to_le_bytes()[..(width as usize).min(8)].to_vec());
+fn launch(work: &Work) -> Result<Launch> {
+    let argument = |passed: &Passed| match passed {
+        Passed::Word(value, width) => Ok(emulator::Arg(value.to_le_bytes()[..(*width as usize).min(8)].to_vec())),
+        Passed::Map(map) => {
+            map.encode().map(|bytes| emulator::Arg(bytes.to_vec())).map_err(|e| refused(work, e.to_string()))
+        }
+    };
     let extent = |(name, tensor): &(Text, GivenTensor)| {
         let (base, end) = crate::launch::byte_range(tensor)?;
         let read_only = !tensor.writable;
@@ -118,14 +122,14 @@ fn launch(work: &Work) -> Launch {
             read_only,
         })
     };
-    Launch {
+    Ok(Launch {
         entry: work.entry.to_string(),
         grid: [work.blocks, 1, 1],
         block: [work.threads, 1, 1],
         dynamic_shared: work.shared_bytes,
-        args: work.parameters.iter().map(argument).collect(),
+        args: work.parameters.iter().map(argument).collect::<Result<_>>()?,
         extents: work.tensors.iter().filter_map(extent).collect(),
-    }
+    })
 }
 
 /// The emulator cannot run the launch at all.

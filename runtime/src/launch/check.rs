@@ -3,8 +3,9 @@
 //! The compiler's proof holds for arguments that pass: shapes and strides as declared, all facts and requirements true,
 //! bases aligned, outputs that overlap neither themselves nor anything else.
 
-use tilewright_kernel::info::{Argument, ParameterKind, Role, TensorParameter};
+use tilewright_kernel::info::{Argument, MapError, ParameterKind, Role, TensorParameter};
 use tilewright_kernel::rules::{self, View};
+use tilewright_kernel::tensor_map::TensorMap;
 use tilewright_kernel::{Constraint, KernelInfo, Size, SizeError};
 
 use super::argument::{Given, GivenTensor};
@@ -24,8 +25,17 @@ pub(crate) struct Plan {
     pub(crate) entry: usize,
     /// Blocks of the grid; 0 only if `empty`.
     pub(crate) blocks: u32,
-    /// Value of each `.param`, little-endian in its low bytes, and its width in bytes.
-    pub(crate) parameters: Vec<(u64, u32)>,
+    /// What each `.param` of the entry point receives.
+    pub(crate) parameters: Vec<Passed>,
+}
+
+/// What a `.param` receives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// A value, little-endian in the low bytes, and its width in bytes.
+    Word(u64, u32),
+    /// A tensor map, to be encoded for the device.
+    Map(Box<TensorMap>),
 }
 
 /// Runs all checks.
@@ -57,7 +67,7 @@ pub(crate) fn check(kernel: &KernelInfo, given: &[Given]) -> Result<Plan, Reason
     check_aliasing(kernel, given)?;
     let blocks = if empty { 0 } else { checker.blocks()? };
     let entry = if empty { 0 } else { checker.entry()? };
-    let parameters = parameters(kernel, given, &dims);
+    let parameters = parameters(kernel, given, &dims, entry)?;
     Ok(Plan { dims, empty, entry, blocks, parameters })
 }
 
@@ -337,18 +347,32 @@ fn placed(tensor: &GivenTensor) -> rules::Placed<'_> {
     }
 }
 
-/// What each `.param` receives.
-fn parameters(kernel: &KernelInfo, given: &[Given], dims: &[i64]) -> Vec<(u64, u32)> {
-    let one = |argument: &Argument| match *argument {
-        Argument::Address(p) => match given.get(usize::from(p)) {
-            Some(Given::Tensor(tensor)) => (tensor.address, 8),
-            _ => (0, 8),
-        },
-        Argument::Scalar(p) => match given.get(usize::from(p)) {
-            Some(Given::Scalar { element, bits }) => (*bits, element.bytes()),
-            _ => (0, 8),
-        },
-        Argument::Dim(d) => (dims.get(usize::from(d)).copied().unwrap_or(0).cast_unsigned(), 8),
+/// What each `.param` of an entry point receives.
+fn parameters(kernel: &KernelInfo, given: &[Given], dims: &[i64], entry: usize) -> Result<Vec<Passed>, Reason> {
+    let address = |p: u16| match given.get(usize::from(p)) {
+        Some(Given::Tensor(tensor)) => tensor.address,
+        _ => 0,
     };
-    kernel.arguments.iter().map(one).collect()
+    let mut passed = Vec::with_capacity(kernel.arguments.len());
+    let arguments = kernel.entries.get(entry).map(|entry| kernel.arguments_of(entry));
+    for argument in arguments.into_iter().flatten() {
+        passed.push(match argument {
+            Argument::Address(p) => Passed::Word(address(p), 8),
+            Argument::Scalar(p) => match given.get(usize::from(p)) {
+                Some(Given::Scalar { element, bits }) => Passed::Word(*bits, element.bytes()),
+                _ => Passed::Word(0, 8),
+            },
+            Argument::Dim(d) => Passed::Word(dims.get(usize::from(d)).copied().unwrap_or(0).cast_unsigned(), 8),
+            Argument::Map(m) => {
+                let Some(map) = kernel.maps.get(usize::from(m)) else { continue };
+                let refuse = |error: MapError| Reason::TensorMap {
+                    stage: map.name.to_string(),
+                    parameter: kernel.parameters.get(usize::from(map.parameter)).map_or("?", |p| &*p.name).to_owned(),
+                    why: error.to_string(),
+                };
+                Passed::Map(Box::new(map.at(address(map.parameter), dims).map_err(refuse)?))
+            }
+        });
+    }
+    Ok(passed)
 }

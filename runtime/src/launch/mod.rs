@@ -19,7 +19,7 @@ pub use argument::Arg;
 pub(crate) use argument::{Given, GivenTensor};
 #[cfg(feature = "emulator")]
 pub(crate) use check::byte_range;
-pub(crate) use check::check;
+pub(crate) use check::{Passed, check};
 pub use graph::Graph;
 use tilewright_kernel::info::{Parameter, ParameterKind};
 use tilewright_kernel::{KernelInfo, List, Text};
@@ -57,8 +57,8 @@ pub(crate) struct Work {
     pub(crate) threads: u32,
     pub(crate) cluster: u32,
     pub(crate) shared_bytes: u32,
-    /// Value and width in bytes of each `.param`.
-    pub(crate) parameters: Vec<(u64, u32)>,
+    /// What each `.param` receives.
+    pub(crate) parameters: Vec<Passed>,
     /// Nothing to compute.
     pub(crate) empty: bool,
     #[cfg(feature = "cuda")]
@@ -181,7 +181,7 @@ impl Work {
                 threads: work.threads,
                 cluster: work.cluster,
                 shared_bytes: work.shared_bytes,
-                parameters: work.parameters.iter().map(|(value, _)| *value).collect(),
+                parameters: crate::cuda::parameters(&work.parameters)?,
             });
         }
         Ok(work)

@@ -9,6 +9,7 @@ use tilewright_kernel::{
     Algorithm, Constraint, ElementType, KernelInfo, List, Relation, Size, SizeError, SizeOp, Text,
 };
 
+use super::Passed;
 use super::argument::{Given, GivenTensor};
 use super::check::{GRID_LIMIT, Plan, check};
 use super::check_target;
@@ -59,9 +60,11 @@ fn kernel() -> KernelInfo {
                     rhs: Size::constant(1000),
                     text: "N * M < 1000".into(),
                 }]),
+                takes_maps: false,
             },
-            Entry { name: "wide".into(), conditions: List::Owned(vec![]) },
+            Entry { name: "wide".into(), conditions: List::Owned(vec![]), takes_maps: false },
         ]),
+        maps: List::Owned(vec![]),
         arguments: List::Owned(vec![Argument::Scalar(0), Argument::Address(3), Argument::Dim(1), Argument::Dim(2)]),
         launch: Launch {
             blocks: Size::binary(SizeOp::CeilDiv, &elements, &Size::constant(128)),
@@ -127,7 +130,7 @@ fn view(given: &mut Given) -> &mut GivenTensor {
 #[test]
 fn good_arguments_pass_and_are_encoded() {
     let plan = check(&kernel(), &good(5, 8)).unwrap();
-    let parameters = vec![(7, 4), (0x3_0000_0000, 8), (8, 8), (11, 8)];
+    let parameters = [(7, 4), (0x3_0000_0000, 8), (8, 8), (11, 8)].map(|(v, w)| Passed::Word(v, w)).to_vec();
     assert_eq!(plan, Plan { dims: vec![5, 8, 11, 13], empty: false, entry: 0, blocks: 1, parameters });
     let plan = check(&kernel(), &good(500, 8)).unwrap();
     assert_eq!((plan.entry, plan.blocks), (1, 32), "4000 elements need the wide entry");

@@ -109,6 +109,12 @@ impl Builder {
             let negated = self.index_literal(ty, negated);
             return self.index_add(a, negated);
         }
+        // (x + y) − y, as where a start is taken off again.
+        match self.kernel.value(a).op {
+            Op::Index(IndexOp::Add, x, y) if y == b => return x,
+            Op::Index(IndexOp::Add, x, y) if x == b => return y,
+            _ => {}
+        }
         self.index_op(IndexOp::Sub, a, b, |x, y| x.sum(y.negated()))
     }
 

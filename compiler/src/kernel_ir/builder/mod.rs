@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use self::numbering::{Numbering, key};
 use super::{
-    Facts, If, Kernel, Load, Loop, Op, ParameterKind, Range, Region, RegionId, Signature, Statement, StatementKind,
-    Store, Type, Value, ValueId, VariableId,
+    BarrierId, Buffer, BufferId, Facts, If, Kernel, Load, Loop, Memory, Op, ParameterKind, Range, Region, RegionId,
+    Signature, Statement, StatementKind, Store, Transfer, Type, Value, ValueId, VariableId,
 };
 
 /// Builds a [`Kernel`].
@@ -34,8 +34,8 @@ pub struct Builder {
     unbalanced: bool,
 }
 
-/// Region, parameter, offset, lanes, predicate.
-type LoadKey = (RegionId, u16, ValueId, u32, Option<ValueId>);
+/// Region, memory, offset, lanes, predicate.
+type LoadKey = (RegionId, Memory, ValueId, u32, Option<ValueId>);
 
 /// A loop or branch under construction.
 #[derive(Debug)]
@@ -52,6 +52,8 @@ enum Frame {
     Taken,
     /// The side that is never taken: a region that nothing refers to.
     Dropped,
+    /// The part of the elected thread.
+    Elect { line: u32 },
 }
 
 /// What a load is subject to.
@@ -72,7 +74,14 @@ impl Builder {
     pub fn new(signature: Signature) -> Self {
         let body = Region { depth: 0, statements: Vec::new() };
         Self {
-            kernel: Kernel { signature, values: Vec::new(), regions: vec![body], variables: Vec::new() },
+            kernel: Kernel {
+                signature,
+                values: Vec::new(),
+                regions: vec![body],
+                variables: Vec::new(),
+                buffers: Vec::new(),
+                barriers: 0,
+            },
             numbering: Numbering::default(),
             open: vec![Kernel::BODY],
             frames: Vec::new(),
@@ -109,6 +118,9 @@ impl Builder {
                 StatementKind::Store(store) => [store.offset].iter().chain(&store.values).for_each(&mut mark),
                 StatementKind::Loop(l) => mark(&l.count),
                 StatementKind::If(branch) => mark(&branch.condition),
+                StatementKind::Transfer(transfer) => transfer.start.iter().for_each(&mut mark),
+                StatementKind::Await { parity, .. } => mark(parity),
+                StatementKind::Sync | StatementKind::Elect(_) | StatementKind::Expect { .. } => {}
             }
         }
         // Operands are older than what they are operands of.
@@ -256,10 +268,59 @@ impl Builder {
         value
     }
 
-    /// Reads `lanes` neighbouring elements of a tensor; `offset` counts elements from its base. One value a lane.
+    /// A buffer in shared memory.
+    pub fn buffer(&mut self, buffer: Buffer) -> BufferId {
+        self.kernel.buffers.push(buffer);
+        BufferId(self.kernel.buffers.len() as u32 - 1)
+    }
+
+    /// A barrier of copies.
+    pub fn barrier(&mut self) -> BarrierId {
+        self.kernel.barriers += 1;
+        BarrierId(self.kernel.barriers - 1)
+    }
+
+    /// All threads of the block wait for each other.
+    pub fn sync(&mut self) {
+        self.push(self.line, StatementKind::Sync);
+    }
+
+    /// Starts the part of the elected thread.
+    pub fn begin_elect(&mut self) {
+        self.open_region();
+        self.frames.push(Frame::Elect { line: self.line });
+    }
+
+    /// Ends the part of the elected thread.
+    pub fn end_elect(&mut self) {
+        match self.frames.pop() {
+            Some(Frame::Elect { line }) => {
+                let region = self.close_region();
+                self.push(line, StatementKind::Elect(region));
+            }
+            _ => self.unbalanced = true,
+        }
+    }
+
+    /// Says how many bytes end the phase of a barrier; by the elected thread, once a phase.
+    pub fn expect(&mut self, barrier: BarrierId, bytes: u32) {
+        self.push(self.line, StatementKind::Expect { barrier, bytes });
+    }
+
+    /// Starts a copy; by the elected thread.
+    pub fn transfer(&mut self, transfer: Transfer) {
+        self.push(self.line, StatementKind::Transfer(transfer));
+    }
+
+    /// Waits for the end of a barrier's phase.
+    pub fn await_phase(&mut self, barrier: BarrierId, parity: ValueId) {
+        self.push(self.line, StatementKind::Await { barrier, parity });
+    }
+
+    /// Reads `lanes` neighbouring elements; `offset` counts elements from the memory's base. One value a lane.
     ///
     /// A load that was made before, of a tensor that the kernel does not write, is not repeated.
-    pub fn load(&mut self, parameter: u16, offset: ValueId, lanes: u32, guard: Option<Guard<'_>>) -> Vec<ValueId> {
+    pub fn load(&mut self, memory: Memory, offset: ValueId, lanes: u32, guard: Option<Guard<'_>>) -> Vec<ValueId> {
         let guard = match guard {
             Some(g) if self.kernel.pred_literal(g.predicate) == Some(false) => return g.otherwise.to_vec(),
             Some(g) if self.kernel.pred_literal(g.predicate) == Some(true) => None,
@@ -269,12 +330,15 @@ impl Builder {
             Some(guard) => (Some(guard.predicate), guard.otherwise),
             None => (None, &[][..]),
         };
-        let declared = self.kernel.signature.parameters.get(usize::from(parameter));
-        let element = declared.map_or(tilewright_kernel::ElementType::F32, |p| p.element);
-        let constant = declared.is_some_and(|p| matches!(p.kind, ParameterKind::Tensor { written: false }));
+        let element = self.kernel.element(memory).unwrap_or(tilewright_kernel::ElementType::F32);
+        let constant = match memory {
+            Memory::Parameter(p) => self.kernel.signature.parameters.get(usize::from(p)),
+            Memory::Shared(_) => None,
+        };
+        let constant = constant.is_some_and(|p| matches!(p.kind, ParameterKind::Tensor { written: false }));
         if constant {
             for &region in &self.open {
-                let known = self.loads.get(&(region, parameter, offset, lanes, predicate));
+                let known = self.loads.get(&(region, memory, offset, lanes, predicate));
                 if let Some((first, _)) = known.filter(|(_, values)| values == otherwise) {
                     return (first.0..first.0 + lanes).map(ValueId).collect();
                 }
@@ -286,16 +350,16 @@ impl Builder {
             .collect();
         let otherwise = otherwise.to_vec();
         if constant {
-            let key = (self.region(), parameter, offset, lanes, predicate);
+            let key = (self.region(), memory, offset, lanes, predicate);
             self.loads.insert(key, (first, otherwise.clone()));
         }
-        self.push(self.line, StatementKind::Load(Load { parameter, offset, lanes, predicate, otherwise, first }));
+        self.push(self.line, StatementKind::Load(Load { memory, offset, lanes, predicate, otherwise, first }));
         results
     }
 
-    /// Writes neighbouring elements of a tensor; `offset` counts elements from its base.
-    pub fn store(&mut self, parameter: u16, offset: ValueId, values: &[ValueId]) {
-        self.push(self.line, StatementKind::Store(Store { parameter, offset, values: values.to_vec() }));
+    /// Writes neighbouring elements; `offset` counts elements from the memory's base.
+    pub fn store(&mut self, memory: Memory, offset: ValueId, values: &[ValueId]) {
+        self.push(self.line, StatementKind::Store(Store { memory, offset, values: values.to_vec() }));
     }
 
     // Placement.

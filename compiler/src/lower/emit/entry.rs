@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
+use tilewright_kernel::tensor_map::ENCODED_BYTES;
 use tilewright_ptx::{
     Address, Block, BuildError, Directive, Function, FunctionBuilder, Guard, Immediate, Inst, LabelId, Operand, RegId,
     ScalarType, SpecialReg, Symbol,
 };
 
 use super::EmitError;
-use crate::kernel_ir::{If, Kernel, Loop, Op, RegionId, Statement, StatementKind, Type, Value, ValueId};
+use crate::kernel_ir::{If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId};
 
 /// A branch with at most so many bindings and so many effects is executed under a predicate instead of jumped over.
 const PREDICATED_LETS: usize = 8;
@@ -25,11 +26,14 @@ pub(super) struct Entry<'a> {
     registers: Vec<Option<RegId>>,
     variables: Vec<Option<RegId>>,
     /// The `.param` of each argument.
-    symbols: Vec<Symbol>,
-    /// Addresses to compute where an offset is bound: offset, parameter, register once computed; sorted.
-    pub(super) addresses: Vec<(ValueId, u16, Option<RegId>)>,
+    pub(super) symbols: Vec<Symbol>,
+    /// Addresses to compute where an offset is bound: offset, memory, register once computed; sorted.
+    pub(super) addresses: Vec<(ValueId, Memory, Option<RegId>)>,
     /// Base address of each tensor parameter that is accessed.
     pub(super) bases: Vec<Option<RegId>>,
+    /// The shared variable of each buffer, and of all barriers.
+    pub(super) buffers: Vec<Symbol>,
+    pub(super) barriers: Option<Symbol>,
     /// An instruction of each mnemonic so far, without operands.
     mnemonics: BTreeMap<String, Inst>,
     /// The first instruction that the table does not take.
@@ -37,7 +41,7 @@ pub(super) struct Entry<'a> {
     /// What effects are subject to, in a branch that is predicated.
     pub(super) guard: Option<RegId>,
     /// Whether all threads of the block run the current region together.
-    converged: bool,
+    pub(super) converged: bool,
     file: u32,
     line: u32,
 }
@@ -50,6 +54,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32) -> Result<Function, EmitErr
     f.directive(Directive::Minnctapersm(1));
     let symbols =
         (0..).zip(&kernel.signature.arguments).map(|(n, argument)| add_param(&mut f, kernel, n, *argument)).collect();
+    let (buffers, barriers) = super::staging::declare(&mut f, kernel);
     let mut entry = Entry {
         kernel,
         f,
@@ -59,6 +64,8 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32) -> Result<Function, EmitErr
         symbols,
         addresses: Vec::new(),
         bases: vec![None; kernel.signature.parameters.len()],
+        buffers,
+        barriers,
         mnemonics: BTreeMap::new(),
         error: None,
         guard: None,
@@ -68,6 +75,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32) -> Result<Function, EmitErr
     };
     entry.plan_addresses();
     entry.load_bases();
+    entry.prepare_barriers();
     entry.region(Kernel::BODY);
     entry.emit("ret", []);
     if let Some(error) = entry.error {
@@ -82,13 +90,19 @@ fn add_param(f: &mut FunctionBuilder, kernel: &Kernel, number: usize, argument: 
     let (name, ty) = match argument {
         Argument::Address(p) => (signature.parameters.get(usize::from(p)).map(|p| &p.name), ScalarType::U64),
         Argument::Dim(d) => (signature.dims.get(usize::from(d)).map(|d| &d.name), ScalarType::S64),
+        Argument::Map(m) => (signature.maps.get(usize::from(m)).map(|m| &m.name), ScalarType::B8),
         Argument::Scalar(p) => {
             let parameter = signature.parameters.get(usize::from(p));
             (parameter.map(|p| &p.name), parameter.map_or(ScalarType::B32, |p| memory_type(p.element)))
         }
     };
     let name: String = name.map_or("", String::as_str).chars().filter(char::is_ascii_alphanumeric).collect();
-    f.param(format!("arg{number}_{name}"), ty)
+    let name = format!("arg{number}_{name}");
+    match argument {
+        // 64 bytes: what `cuTensorMapEncodeTiled` and the accelerator demand.
+        Argument::Map(_) => f.param_bytes(name, ENCODED_BYTES as u64, 64),
+        _ => f.param(name, ty),
+    }
 }
 
 /// The type with which a single element is loaded and stored.
@@ -212,7 +226,7 @@ impl Entry<'_> {
         self.addresses_from(value);
     }
 
-    fn region(&mut self, region: RegionId) {
+    pub(super) fn region(&mut self, region: RegionId) {
         let kernel = self.kernel;
         kernel.region(region).statements.iter().for_each(|statement| self.statement(statement));
     }
@@ -245,6 +259,11 @@ impl Entry<'_> {
             StatementKind::Store(store) => self.store(store),
             StatementKind::Loop(l) => self.repeat(l),
             StatementKind::If(branch) => self.branch(branch),
+            StatementKind::Sync => self.emit("bar.sync", [0.into()]),
+            StatementKind::Elect(part) => self.elect(*part),
+            StatementKind::Expect { barrier, bytes } => self.expect(*barrier, *bytes),
+            StatementKind::Transfer(transfer) => self.transfer(transfer),
+            StatementKind::Await { barrier, parity } => self.await_phase(*barrier, *parity),
         }
     }
 
@@ -305,7 +324,7 @@ impl Entry<'_> {
         self.converged = outer;
     }
 
-    fn jump(&mut self, predicate: RegId, negated: bool, bra: &str, target: LabelId) {
+    pub(super) fn jump(&mut self, predicate: RegId, negated: bool, bra: &str, target: LabelId) {
         self.add(bra, vec![target.into()], Some(Guard { reg: predicate, negated }));
     }
 

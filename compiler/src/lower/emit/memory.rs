@@ -9,7 +9,7 @@ use tilewright_kernel::info::Argument;
 use tilewright_ptx::{Address, Guard, Immediate, Operand, RegId, ScalarType};
 
 use super::entry::{Entry, memory_type, register_type};
-use crate::kernel_ir::{IndexOp, Load, Op, ParameterKind, Region, StatementKind, Store, Type, Value, ValueId};
+use crate::kernel_ir::{IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, Type, Value, ValueId};
 
 /// Most bytes that one instruction moves (9.7.9.8, without the 256-bit forms of newer targets).
 const VECTOR_BYTES: u32 = 16;
@@ -20,16 +20,16 @@ impl Entry<'_> {
         let accesses = self.kernel.regions.iter().flat_map(|Region { statements, .. }| statements);
         let mut addresses = Vec::new();
         for statement in accesses {
-            let (parameter, offset) = match &statement.kind {
-                StatementKind::Load(load) => (load.parameter, load.offset),
-                StatementKind::Store(store) => (store.parameter, store.offset),
+            let (memory, offset) = match &statement.kind {
+                StatementKind::Load(load) => (load.memory, load.offset),
+                StatementKind::Store(store) => (store.memory, store.offset),
                 _ => continue,
             };
-            let (rest, _) = self.peel(parameter, offset);
-            addresses.push((rest, parameter, None));
+            let (rest, _) = self.peel(memory, offset);
+            addresses.push((rest, memory, None));
         }
-        addresses.sort_unstable_by_key(|(offset, parameter, _)| (*offset, *parameter));
-        addresses.dedup_by_key(|(offset, parameter, _)| (*offset, *parameter));
+        addresses.sort_unstable_by_key(|(offset, memory, _)| (*offset, *memory));
+        addresses.dedup_by_key(|(offset, memory, _)| (*offset, *memory));
         self.addresses = addresses;
     }
 
@@ -37,7 +37,7 @@ impl Entry<'_> {
     pub(super) fn load_bases(&mut self) {
         for parameter in 0..self.bases.len() {
             let number = parameter as u16;
-            if !self.addresses.iter().any(|(_, p, _)| *p == number) {
+            if !self.addresses.iter().any(|(_, memory, _)| *memory == Memory::Parameter(number)) {
                 continue;
             }
             let generic = self.param(Argument::Address(number), "ld.param.u64", ScalarType::B64);
@@ -50,26 +50,30 @@ impl Entry<'_> {
     pub(super) fn addresses_from(&mut self, offset: ValueId) {
         let start = self.addresses.partition_point(|(value, ..)| *value < offset);
         let mut position = start;
-        while let Some((value, parameter, _)) = self.addresses.get(position).copied()
+        while let Some((value, memory, _)) = self.addresses.get(position).copied()
             && value == offset
         {
-            let address = self.compute_address(parameter, offset);
+            let address = self.compute_address(memory, offset);
             self.addresses[position].2 = Some(address);
             position += 1;
         }
     }
 
-    fn bytes(&self, parameter: u16) -> u32 {
-        self.kernel.signature.parameters.get(usize::from(parameter)).map_or(1, |p| p.element.bytes())
+    fn bytes(&self, memory: Memory) -> u32 {
+        self.kernel.element(memory).map_or(1, ElementType::bytes)
     }
 
-    fn compute_address(&mut self, parameter: u16, offset: ValueId) -> RegId {
-        let bytes = self.bytes(parameter);
+    fn compute_address(&mut self, memory: Memory, offset: ValueId) -> RegId {
+        let bytes = self.bytes(memory);
+        let x = self.operand(offset);
+        let parameter = match memory {
+            Memory::Parameter(parameter) => parameter,
+            Memory::Shared(buffer) => return self.shared_address(buffer, x, self.ty(offset), bytes),
+        };
         let base = match self.bases[usize::from(parameter)] {
             Some(base) => base,
             None => self.f.reg(ScalarType::B64),
         };
-        let x = self.operand(offset);
         match self.ty(offset) {
             Type::I64 if bytes == 1 => self.result("add.s64", ScalarType::B64, [x, base.into()]),
             Type::I64 => self.result("mad.lo.s64", ScalarType::B64, [x, bytes.into(), base.into()]),
@@ -81,13 +85,13 @@ impl Entry<'_> {
     ///
     /// The rest is used on its own. In 64 bits that is right modulo 2⁶⁴, as addresses are. In 32 bits the rest itself must fit,
     /// which is known where both parts are not negative: the rest is then at most the offset.
-    fn peel(&self, parameter: u16, offset: ValueId) -> (ValueId, i64) {
+    fn peel(&self, memory: Memory, offset: ValueId) -> (ValueId, i64) {
         let Value { op: Op::Index(IndexOp::Add, rest, constant), ty, .. } = *self.kernel.value(offset) else {
             return (offset, 0);
         };
         let Some(constant) = self.kernel.index_literal(constant) else { return (offset, 0) };
         let exact = ty == Type::I64 || constant >= 0 && self.kernel.value(rest).facts.range.is_non_negative();
-        match constant.checked_mul(i64::from(self.bytes(parameter))) {
+        match constant.checked_mul(i64::from(self.bytes(memory))) {
             // Room for the offsets of a vector's parts.
             Some(bytes) if exact && bytes.abs() < 1 << 30 => (rest, bytes),
             _ => (offset, 0),
@@ -95,32 +99,44 @@ impl Entry<'_> {
     }
 
     /// The address of an access.
-    fn address(&mut self, parameter: u16, offset: ValueId) -> Address {
-        let (rest, bytes) = self.peel(parameter, offset);
+    fn address(&mut self, memory: Memory, offset: ValueId) -> Address {
+        let (rest, bytes) = self.peel(memory, offset);
         if let Some(constant) = self.kernel.index_literal(rest)
-            && let Some(bytes) =
-                constant.checked_mul(i64::from(self.bytes(parameter))).and_then(|b| b.checked_add(bytes))
+            && let Some(bytes) = constant.checked_mul(i64::from(self.bytes(memory))).and_then(|b| b.checked_add(bytes))
             && bytes.abs() < 1 << 30
-            && let Some(base) = self.bases[usize::from(parameter)]
+            && let Some(base) = self.base(memory)
         {
-            return Address::reg(base).offset(bytes);
+            return base.offset(bytes);
         }
-        let found =
-            self.addresses.binary_search_by_key(&(rest, parameter), |(offset, parameter, _)| (*offset, *parameter));
+        let found = self.addresses.binary_search_by_key(&(rest, memory), |(offset, memory, _)| (*offset, *memory));
         let register = match found.ok().and_then(|position| self.addresses[position].2) {
             Some(register) => register,
             // A constant too large for an instruction.
-            None => self.compute_address(parameter, rest),
+            None => self.compute_address(memory, rest),
         };
         Address::reg(register).offset(bytes)
     }
 
+    /// The address of the first element, where it is known without computing.
+    fn base(&self, memory: Memory) -> Option<Address> {
+        match memory {
+            Memory::Parameter(parameter) => self.bases[usize::from(parameter)].map(Address::reg),
+            Memory::Shared(buffer) => self.buffers.get(buffer.index()).map(|symbol| Address::symbol(*symbol)),
+        }
+    }
+
     pub(super) fn load(&mut self, load: &Load) {
-        let element = self.kernel.signature.parameters[usize::from(load.parameter)].element;
-        let kind = self.kernel.signature.parameters[usize::from(load.parameter)].kind;
-        let space = if kind == (ParameterKind::Tensor { written: false }) { "ld.global.nc" } else { "ld.global" };
+        // The verifier has seen that the memory exists.
+        let element = self.kernel.element(load.memory).unwrap_or(ElementType::F32);
+        let space = match load.memory {
+            Memory::Shared(_) => "ld.shared",
+            Memory::Parameter(p) => match self.kernel.signature.parameters[usize::from(p)].kind {
+                ParameterKind::Tensor { written: false } => "ld.global.nc",
+                _ => "ld.global",
+            },
+        };
         let predicate = load.predicate.map(|predicate| self.register(predicate));
-        let address = self.address(load.parameter, load.offset);
+        let address = self.address(load.memory, load.offset);
         let results: Vec<_> = load.results().collect();
         let per_chunk = (VECTOR_BYTES / element.bytes()).min(load.lanes) as usize;
         for (n, lanes) in results.chunks(per_chunk).enumerate() {
@@ -142,8 +158,9 @@ impl Entry<'_> {
     }
 
     pub(super) fn store(&mut self, store: &Store) {
-        let element = self.kernel.signature.parameters[usize::from(store.parameter)].element;
-        let address = self.address(store.parameter, store.offset);
+        let element = self.kernel.element(store.memory).unwrap_or(ElementType::F32);
+        let space = if let Memory::Shared(_) = store.memory { "st.shared" } else { "st.global" };
+        let address = self.address(store.memory, store.offset);
         let per_chunk = (VECTOR_BYTES / element.bytes()) as usize;
         for (n, lanes) in store.values.chunks(per_chunk).enumerate() {
             let parts = parts(element, lanes.len());
@@ -154,7 +171,7 @@ impl Entry<'_> {
                 sources.push(if constant { self.moved(ty, source).into() } else { source });
             }
             let to = address.offset(address.offset + i64::from(VECTOR_BYTES) * n as i64);
-            let mnemonic = format!("st.global{}.{}", vector(parts.count), parts.memory);
+            let mnemonic = format!("{space}{}.{}", vector(parts.count), parts.memory);
             self.effect(&mnemonic, [to.into(), group(sources.into_iter())]);
         }
     }

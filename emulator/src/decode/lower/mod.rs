@@ -208,6 +208,7 @@ impl<'a> Lowering<'a> {
         kernel.local_bytes = self.local.next as u32;
         kernel.local_variables = self.local.named;
         self.slots.finish(&mut kernel);
+        super::uniform::mark(&mut kernel);
         super::pack::pack(&mut kernel);
         super::pack::finish(&mut kernel);
         Ok(kernel)
@@ -535,7 +536,7 @@ impl<'a> Lowering<'a> {
     // What the families share.
 
     pub(super) fn emit(&mut self, op: Op) {
-        self.kernel.code.push(Inst { guard: self.guard, computes: false, step: 1, op });
+        self.kernel.code.push(Inst { guard: self.guard, once: false, computes: false, step: 1, op });
         self.kernel.origins.push(self.origin.clone());
     }
 

@@ -559,6 +559,8 @@ impl Op {
 pub struct Inst {
     /// The lanes it runs in, if guarded.
     pub guard: Option<PredRef>,
+    /// Whether one lane may compute the result for all: see `decode::uniform`.
+    pub once: bool,
     /// Whether it only computes registers: see [`Op::computes`].
     pub computes: bool,
     /// How far ahead the next instruction is that does something: 1, or more where copies were forwarded.

@@ -126,7 +126,9 @@ impl Builder {
             entries: List::Owned(vec![tilewright_kernel::info::Entry {
                 name: "e".into(),
                 conditions: List::Owned(vec![]),
+                takes_maps: false,
             }]),
+            maps: List::Owned(Vec::new()),
             arguments: List::Owned(Vec::new()),
             launch: Launch { blocks: Size::constant(1), threads: 1, cluster: 1, shared_bytes: 0 },
             ptx,

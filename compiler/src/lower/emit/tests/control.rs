@@ -6,6 +6,7 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::machine::{execute, from_bytes, run, to_bytes};
 use super::{THREADS, build, global_index, scalar, tensor, text};
+use crate::kernel_ir::Memory::Parameter;
 use crate::kernel_ir::{Guard, Type};
 use crate::lower::emit::{EmitError, emit};
 
@@ -91,7 +92,7 @@ fn short_and_long_branches() {
                 let (offset, one) = (b.index_literal(Type::I32, n), b.literal(I32, 1));
                 let row = b.index_mul(i, width);
                 let at = b.index_add(row, offset);
-                b.store(0, at, &[one]);
+                b.store(Parameter(0), at, &[one]);
             }
             b.end_if();
         });
@@ -110,7 +111,7 @@ fn every_scalar_arrives() {
         let bits = if element == Bool { 1 } else { 0xA5A5_A5A5_A5A5_25A5 & super::oracle::mask(element) };
         let kernel = build(vec![scalar("a", U8), scalar("s", element), tensor("y", element, true)], |b| {
             let (i, s) = (b.thread_index(), b.scalar(1));
-            b.store(2, i, &[s]);
+            b.store(Parameter(2), i, &[s]);
         });
         let zeros = to_bytes(element, &vec![0; THREADS as usize]);
         let found = execute(&kernel, 0, 1, &[vec![1], to_bytes(element, &[bits]), zeros], true);
@@ -132,11 +133,11 @@ fn text_of_a_vector_kernel() {
         let p = b.index_compare(Compare::Lt, first, n);
         let zero = b.f32_literal(0.0);
         b.line(1);
-        let x = b.load(1, first, 4, Some(Guard { predicate: p, otherwise: &[zero; 4] }));
+        let x = b.load(Parameter(1), first, 4, Some(Guard { predicate: p, otherwise: &[zero; 4] }));
         b.line(2);
         let products: Vec<_> = x.into_iter().map(|x| b.binary(Binary::Mul, a, x)).collect();
         b.begin_if(p);
-        b.store(2, first, &products);
+        b.store(Parameter(2), first, &products);
         b.end_if();
     });
     check(
@@ -206,7 +207,7 @@ fn text_of_a_reduction() {
         let k = b.begin_loop(count);
         let column = b.index_mul(k, two);
         let at = b.index_add(row, column);
-        for x in b.load(0, at, 2, None) {
+        for x in b.load(Parameter(0), at, 2, None) {
             let (x, old) = (b.cast(x, F32), b.get(sum));
             let new = b.binary(Binary::Add, old, x);
             b.set(sum, new);
@@ -214,7 +215,7 @@ fn text_of_a_reduction() {
         b.end_loop();
         let total = b.get(sum);
         let half = b.cast(total, F16);
-        b.store(1, i, &[half]);
+        b.store(Parameter(1), i, &[half]);
     });
     check(
         &kernel,
@@ -289,7 +290,7 @@ fn entries_share_a_module() {
         let mut kernel = build(vec![tensor("y", F32, true)], |b| {
             let (i, one) = (b.thread_index(), b.f32_literal(1.0));
             let i = b.index_convert(i, index);
-            b.store(0, i, &[one]);
+            b.store(Parameter(0), i, &[one]);
         });
         name.clone_into(&mut kernel.signature.name);
         kernel
@@ -304,10 +305,10 @@ fn entries_share_a_module() {
 fn what_cannot_be_emitted_is_refused() {
     let mut kernel = build(vec![tensor("x", F32, false), tensor("y", Bool, true)], |b| {
         let i = b.thread_index();
-        let value = b.load(0, i, 1, None)[0];
+        let value = b.load(Parameter(0), i, 1, None)[0];
         b.line(3);
         let value = b.cast(value, Bool);
-        b.store(1, i, &[value]);
+        b.store(Parameter(1), i, &[value]);
     });
     let refused = emit(std::slice::from_ref(&kernel), "k");
     assert!(matches!(refused, Err(EmitError::Invalid { entry: 0, .. })));

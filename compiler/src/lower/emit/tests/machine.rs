@@ -6,6 +6,7 @@ use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::info::Argument;
 
 use super::{THREADS, build, global_index, tensor, text};
+use crate::kernel_ir::Memory::Parameter;
 use crate::kernel_ir::{Builder, Kernel, ParameterKind, Type, ValueId};
 
 /// Runs a kernel over these bytes of each tensor (and of each scalar), and returns the bytes of all of them afterwards. The bytes of
@@ -41,6 +42,7 @@ pub(super) fn execute(kernel: &Kernel, n: i64, blocks: u32, buffers: &[Vec<u8>],
             Argument::Address(p) => bases[usize::from(*p)].into(),
             Argument::Scalar(p) => Arg(buffers[usize::from(*p)].clone()),
             Argument::Dim(_) => n.into(),
+            Argument::Map(_) => panic!("these kernels have no tensor maps"),
         });
     }
     let report =
@@ -80,11 +82,11 @@ pub(super) fn run(
         let (i, n) = (global_index(b), b.dim(0, Type::I32));
         let inside = b.index_compare(Compare::Lt, i, n);
         b.begin_if(inside);
-        let values: Vec<_> = (0..inputs.len() as u16).map(|p| b.load(p, i, 1, None)[0]).collect();
+        let values: Vec<_> = (0..inputs.len() as u16).map(|p| b.load(Parameter(p), i, 1, None)[0]).collect();
         let found = body(b, &values);
         assert_eq!(found.len(), results.len());
         for (p, value) in (inputs.len() as u16..).zip(found) {
-            b.store(p, i, &[value]);
+            b.store(Parameter(p), i, &[value]);
         }
         b.end_if();
     });

@@ -5,6 +5,7 @@ use tilewright_kernel::algorithm::Compare;
 
 use super::machine::{execute, from_bytes, to_bytes};
 use super::{THREADS, build, global_index, oracle, scalar, tensor, text};
+use crate::kernel_ir::Memory::Parameter;
 use crate::kernel_ir::{Builder, Guard, Kernel, Type, ValueId};
 
 /// `count` elements that are all different where the type allows it, and never NaN.
@@ -37,9 +38,9 @@ fn reversing(
         let shifted = b.index_add(first, width);
         let otherwise = alternatives(b);
         let guard = Guard { predicate, otherwise: &otherwise };
-        let mut values = b.load(0, shifted, lanes, Some(guard));
+        let mut values = b.load(Parameter(0), shifted, lanes, Some(guard));
         values.reverse();
-        b.store(1, shifted, &values);
+        b.store(Parameter(1), shifted, &values);
     })
 }
 
@@ -87,8 +88,8 @@ fn a_byte_that_is_not_zero_is_true() {
         let i = b.thread_index();
         let four = b.index_literal(Type::I32, 4);
         let at = b.index_mul(i, four);
-        let values = b.load(0, at, 4, None);
-        b.store(1, at, &values);
+        let values = b.load(Parameter(0), at, 4, None);
+        b.store(Parameter(1), at, &values);
     });
     let bytes: Vec<u8> = (0..4 * THREADS).map(|n| (n % 7 * 43) as u8).collect();
     let found = execute(&kernel, 0, 1, &[bytes.clone(), bytes.clone()], true);
@@ -110,12 +111,12 @@ fn constants_in_addresses() {
                 let i = b.index_sub(i, n);
                 let at = b.index_literal(index, constant + 7);
                 let at = b.index_add(i, at);
-                let value = b.load(0, at, 1, None)[0];
+                let value = b.load(Parameter(0), at, 1, None)[0];
                 let to = b.index_add(i, base);
-                b.store(1, to, &[value]);
+                b.store(Parameter(1), to, &[value]);
                 let nine = b.index_literal(index, 3);
-                let fixed = b.load(0, nine, 1, None)[0];
-                b.store(1, nine, &[fixed]);
+                let fixed = b.load(Parameter(0), nine, 1, None)[0];
+                b.store(Parameter(1), nine, &[fixed]);
             });
             let x = pattern(F32, 1200);
             let zero = vec![0; THREADS as usize + 7];
@@ -135,10 +136,10 @@ fn large_constants_are_computed() {
         let (i, far) = (b.thread_index(), b.index_literal(Type::I64, 1 << 40));
         let wide = b.index_convert(i, Type::I64);
         let at = b.index_add(wide, far);
-        let (x, fixed) = (b.load(0, at, 1, None)[0], b.load(0, far, 1, None)[0]);
+        let (x, fixed) = (b.load(Parameter(0), at, 1, None)[0], b.load(Parameter(0), far, 1, None)[0]);
         let sum = b.binary(tilewright_kernel::algorithm::Binary::Add, x, fixed);
         let sum = b.cast(sum, U8);
-        b.store(1, wide, &[sum]);
+        b.store(Parameter(1), wide, &[sum]);
     });
     let text = text(&kernel);
     assert_eq!(text.matches("1099511627776").count(), 2, "{text}");

@@ -32,7 +32,14 @@ fn build(parameters: Vec<Parameter>, body: impl FnOnce(&mut Builder)) -> Kernel 
     });
     let arguments = arguments.chain([Argument::Dim(0)]).collect();
     let dims = vec![Dimension { name: "N".to_owned(), range: Range::new(0, i64::from(i32::MAX)) }];
-    let mut b = Builder::new(Signature { name: "k".to_owned(), parameters, dims, arguments, threads: THREADS });
+    let mut b = Builder::new(Signature {
+        name: "k".to_owned(),
+        parameters,
+        dims,
+        maps: Vec::new(),
+        arguments,
+        threads: THREADS,
+    });
     body(&mut b);
     b.finish().expect("balanced")
 }

@@ -1,0 +1,499 @@
+//! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies.
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::info::TensorParameter;
+use tilewright_kernel::tensor_map::{self, Fault, Fill, Format, Promotion, Swizzle, TensorMap};
+
+use super::reach::{Level, Reach, level};
+use super::region::{self, Inner, Interval, NotATile};
+use super::view::{Boxed, Refusal, View, ViewAxis};
+use crate::domain::{AxisId, Binding, Symbolic};
+use crate::extent::{Expr, Facts, Var};
+use crate::memory::access;
+use crate::memory::vector::Access;
+use crate::program::{self, Program};
+use crate::schedule::{self, Stage};
+use crate::syntax::{Span, ast};
+
+/// Variables from here on stand for the indices of a tensor, outermost first, in [`Axis::position`].
+pub const PLACEHOLDER: Var = 1 << 24;
+
+/// A staged copy of a tensor for one reader.
+#[derive(Clone, Debug)]
+pub struct Staged {
+    /// Its name.
+    pub name: String,
+    /// The tensor.
+    pub parameter: u16,
+    /// Type of its elements.
+    pub element: ElementType,
+    /// The same, as the accelerator knows it.
+    pub format: Format,
+    /// The sequential loop of the reader that an instance stands in; none for the block as a whole.
+    pub attach: Option<AxisId>,
+    /// The axes of the TMA domain, outermost first.
+    pub axes: Vec<Axis>,
+    /// The swizzle of its layout.
+    pub swizzle: Swizzle,
+}
+
+/// An axis of the TMA domain with what an instance copies along it.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Its name, or the names of a composite.
+    pub name: String,
+    /// Elements of the tensor along it.
+    pub size: Expr,
+    /// Distance of neighbours, in elements.
+    pub stride: Expr,
+    /// Where an element of the tensor lies along the axis: over dimensions and [`PLACEHOLDER`] variables.
+    pub position: Expr,
+    /// What one instance holds, over dimensions and the loops around the instance.
+    pub region: Interval,
+    /// The box and its tile.
+    pub boxed: Boxed,
+}
+
+impl Axis {
+    /// Boxes of one instance along the axis.
+    pub fn boxes(&self) -> i128 {
+        (self.region.extent + self.boxed.box_size - 1).div_euclid(self.boxed.box_size)
+    }
+
+    /// Slots of a tile along the axis.
+    pub fn tile(&self) -> i128 {
+        (self.boxed.box_size + self.boxed.element_stride - 1).div_euclid(self.boxed.element_stride)
+    }
+
+    /// Copies of one instance along the axis: every phase of every box.
+    pub fn copies(&self) -> i128 {
+        self.boxes() * self.boxed.element_stride
+    }
+}
+
+/// What an index in the buffer counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Boxes of the region.
+    Box,
+    /// Phases of a box.
+    Phase,
+    /// Slots of a tile.
+    Slot,
+}
+
+/// A part of a position in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Position in [`Staged::axes`].
+    pub axis: usize,
+    /// What is counted along it.
+    pub part: Part,
+    /// Elements that one step takes.
+    pub stride: i128,
+}
+
+/// Why a staged copy is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// An op of its view.
+    View(Refusal),
+    /// The reader is no loop nest of this name, or has no such loop.
+    Attach(Span),
+    /// The attach point is run by threads: the instance of a block lies around them.
+    AttachInsideBlock(Span),
+    /// The reader does not read the tensor.
+    NotRead(Span),
+    /// The copy names another number of axes than the tensor has: its own and the tensor's.
+    Axes(usize, usize),
+    /// What is read along an axis of the view is not a tile.
+    NotATile {
+        /// The axis of the view.
+        axis: String,
+        /// Why.
+        why: NotATile,
+        /// The read.
+        read: Span,
+    },
+    /// A loop inside the attach point has no bound that is known at compile time.
+    Unbounded {
+        /// The loop.
+        axis: String,
+        /// Its extent.
+        extent: Expr,
+    },
+    /// Elements along the innermost axis are not neighbours in memory.
+    InnerStride {
+        /// The axis.
+        axis: String,
+        /// Their distance.
+        stride: Expr,
+    },
+    /// The distance of neighbours along an axis is not known to be a multiple of 16 bytes.
+    Pitch {
+        /// The axis.
+        axis: String,
+        /// Their distance in elements.
+        stride: Expr,
+        /// What it must be a multiple of, in elements.
+        multiple: i128,
+    },
+    /// A limit of tensor maps. Dimensions are counted from the innermost.
+    Limit(Fault),
+    /// A swizzle span that does not exist.
+    Swizzle(Span),
+    /// The inner box is shorter than the span of the swizzle: how far rows are apart then is not confirmed on hardware.
+    NarrowSwizzle {
+        /// Bytes of the inner box.
+        bytes: i128,
+        /// Bytes of the span.
+        span: u32,
+    },
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self::View(refusal)
+    }
+}
+
+/// Where the instances of a staged copy stand in their reader.
+struct Attach<'a> {
+    facts: &'a Facts,
+    stage: &'a Stage,
+    /// The sequential loop, if it is one.
+    leaf: Option<AxisId>,
+    /// Variables of loops inside the attach point.
+    inside: Vec<Inner>,
+}
+
+impl<'a> Attach<'a> {
+    /// The loops of `stage` inside the leaf called `axis`. An instance belongs to a block: bound leaves finer than the grid are inside.
+    fn new(facts: &'a Facts, stage: &'a Stage, symbolic: &'a Symbolic, axis: &ast::Name) -> Result<Self, Refused> {
+        let leaf = stage.domain.leaf(&axis.text).ok_or(Refused::Attach(axis.span))?;
+        let at = match stage.domain.axes[leaf].binding {
+            // Every grid axis lies around every sequential one.
+            Binding::Grid => None,
+            Binding::Serial | Binding::Unroll(_) => stage.domain.leaves.iter().position(|l| *l == leaf),
+            _ => return Err(Refused::AttachInsideBlock(axis.span)),
+        };
+        let mut inside = Vec::new();
+        for (position, leaf) in stage.domain.leaves.iter().enumerate() {
+            let definition = &stage.domain.axes[*leaf];
+            let around = match definition.binding {
+                Binding::Grid => true,
+                binding => binding.is_sequential() && at.is_some_and(|at| position <= at),
+            };
+            if around {
+                continue;
+            }
+            let extent = facts.normal(&definition.extent);
+            let most = extent.as_constant().or_else(|| facts.upper_bound(&extent));
+            let Some(most) = most else {
+                return Err(Refused::Unbounded { axis: definition.name.clone(), extent });
+            };
+            inside.push(Inner { var: (facts.dims() + position) as Var, extent: most.max(1) });
+        }
+        // The result of a swizzle ranges over its extent, whatever its operands are.
+        for (var, ..) in &symbolic.opaque {
+            let extent = symbolic.variables.iter().find(|v| v.var == *var).and_then(|v| v.extent.as_constant());
+            if let Some(extent) = extent {
+                inside.push(Inner { var: *var, extent });
+            }
+        }
+        Ok(Self { facts, stage, leaf: at.map(|_| leaf), inside })
+    }
+
+    /// An index of a read with the axes of inner reductions as further loops inside, that start at 0.
+    fn unrolled(&self, index: &Expr, read: &Access, inside: &mut Vec<Inner>) -> Result<Expr, Refused> {
+        let mut index = index.clone();
+        for axis in read.inner.iter().rev() {
+            let extent = self.facts.normal(&axis.upper.sub(&axis.lower));
+            let most = extent.as_constant().or_else(|| self.facts.upper_bound(&extent));
+            let Some(most) = most else {
+                return Err(Refused::Unbounded { axis: self.name_of(axis.var), extent });
+            };
+            let shifted = axis.lower.add(&Expr::var(axis.var));
+            index = index.substitute(&|v| (v == axis.var).then(|| shifted.clone()));
+            if !inside.iter().any(|i| i.var == axis.var) {
+                inside.push(Inner { var: axis.var, extent: most.max(1) });
+            }
+        }
+        Ok(index)
+    }
+
+    fn name_of(&self, var: Var) -> String {
+        let leaf = (var as usize).checked_sub(self.facts.dims()).and_then(|k| self.stage.domain.leaves.get(k));
+        leaf.map_or_else(|| "an axis of a reduction".to_owned(), |l| self.stage.domain.axes[*l].name.clone())
+    }
+}
+
+/// Analyses one staged copy for the stage that reads it.
+///
+/// # Errors
+/// See [`Refused`].
+pub fn plan(
+    program: &Program,
+    facts: &Facts,
+    reader: (&Stage, &Symbolic, &[Access]),
+    parameter: u16,
+    tensor: &TensorParameter,
+    copy: &program::Stage,
+) -> Result<Staged, Refused> {
+    let (stage, symbolic, accesses) = reader;
+    let copy = &copy.ast;
+    if copy.axes.len() != tensor.shape.len() {
+        return Err(Refused::Axes(copy.axes.len(), tensor.shape.len()));
+    }
+    let at = copy.clauses.at.as_ref().ok_or(Refused::Attach(copy.head))?;
+    let attach = Attach::new(facts, stage, symbolic, &at.axis)?;
+    let reads: Vec<&Access> = accesses.iter().filter(|a| a.parameter == parameter && !a.is_write).collect();
+    if reads.is_empty() {
+        return Err(Refused::NotRead(copy.source.span));
+    }
+    let mut inside = attach.inside.clone();
+    let mut axes: Vec<ViewAxis> = Vec::new();
+    for (d, (size, stride)) in tensor.shape.iter().zip(access::strides(tensor, facts)).enumerate() {
+        let own = Ok(Expr::var(PLACEHOLDER + d as Var));
+        let indices = reads.iter().map(|read| attach.unrolled(&read.indices[d], read, &mut inside));
+        let indices = std::iter::once(own).chain(indices);
+        axes.push(ViewAxis {
+            name: copy.axes[d].text.clone(),
+            span: copy.axes[d].span,
+            size: facts.normal(&Expr::from_size(size)),
+            stride,
+            indices: indices.collect::<Result<_, _>>()?,
+            boxed: None,
+        });
+    }
+    let literal = |e: &ast::Expr| schedule::literal(program, facts, e);
+    let mut view = View::new(axes, facts, &literal);
+    let mut swizzle = Swizzle::None;
+    for op in &copy.ops {
+        match &op.kind {
+            ast::OpKind::Layout { swizzle: Some(span), .. } => {
+                let bytes = literal(span).and_then(|bytes| u32::try_from(bytes).ok()).filter(|bytes| *bytes > 16);
+                swizzle = bytes.and_then(Swizzle::with_span).ok_or(Refused::Swizzle(span.span))?;
+            }
+            ast::OpKind::Layout { .. } | ast::OpKind::Fill { .. } | ast::OpKind::L2 { .. } => {}
+            _ => view.apply(op)?,
+        }
+    }
+    let mut axes = Vec::new();
+    for axis in view.axes {
+        let mut region: Option<Interval> = None;
+        // The first one is the axis itself, in terms of the tensor's indices.
+        for (index, read) in axis.indices[1..].iter().zip(&reads) {
+            let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: read.span };
+            let found = region::interval(index, &inside, facts).map_err(not_a_tile)?;
+            region = Some(match region {
+                Some(before) => region::hull(&before, &found, facts).map_err(not_a_tile)?,
+                None => found,
+            });
+        }
+        let Some(region) = region else { return Err(Refused::NotRead(copy.source.span)) };
+        // Without a box, the whole region is one.
+        let boxed = axis.boxed.unwrap_or_else(|| Boxed {
+            box_size: region.extent,
+            element_stride: 1,
+            coordinates: Vec::new(),
+            tile: vec![axis.name.clone()],
+            phase: None,
+            span: axis.span,
+        });
+        let position = axis.indices[0].clone();
+        axes.push(Axis { name: axis.name, size: axis.size, stride: axis.stride, position, region, boxed });
+    }
+    let axes = ordered(axes, facts);
+    let element = program.parameters[usize::from(parameter)].element;
+    let format = Format::of(element);
+    let attach = attach.leaf;
+    let staged = Staged { name: copy.name.text.clone(), parameter, element, format, attach, axes, swizzle };
+    staged.check(facts)?;
+    Ok(staged)
+}
+
+/// The axes as a map lists them, outermost first: without those of one element, which add nothing to an address; the one whose
+/// neighbours are neighbours in memory last; and no more than a map has, as long as axes of boxes of one element can be counted together.
+fn ordered(mut axes: Vec<Axis>, facts: &Facts) -> Vec<Axis> {
+    let is_unit = |a: &Axis| facts.normal(&a.stride).as_constant() == Some(1);
+    let counts = |a: &Axis| a.size.as_constant() != Some(1);
+    if let Some(at) = axes.iter().rposition(|a| is_unit(a) && counts(a)) {
+        let inner = axes.remove(at);
+        axes.push(inner);
+        axes.retain(counts);
+    }
+    while axes.len() > tensor_map::MAX_RANK {
+        // One outer position each: then the pair is an interval of the merged axis, too.
+        let joins = |pair: &[Axis]| {
+            let run = facts.normal(&pair[1].size.mul(&pair[1].stride));
+            let single = |a: &Axis| a.boxed.box_size == 1 && a.boxed.element_stride == 1;
+            single(&pair[0]) && single(&pair[1]) && pair[0].region.extent == 1 && facts.normal(&pair[0].stride) == run
+        };
+        let Some(at) = axes.windows(2).position(joins) else { break };
+        let inner = axes.remove(at + 1);
+        let outer = &mut axes[at];
+        outer.name = format!("{}·{}", outer.name, inner.name);
+        let start = outer.region.start.mul(&inner.size).add(&inner.region.start);
+        outer.region = Interval { start: facts.normal(&start), extent: inner.region.extent };
+        outer.position = facts.normal(&outer.position.mul(&inner.size).add(&inner.position));
+        outer.size = facts.normal(&outer.size.mul(&inner.size));
+        outer.stride = inner.stride;
+        outer.boxed.coordinates.extend(inner.boxed.coordinates);
+        outer.boxed.tile.extend(inner.boxed.tile);
+    }
+    axes
+}
+
+impl Staged {
+    /// The rules of tensor maps, as far as sizes and strides are expressions.
+    fn check(&self, facts: &Facts) -> Result<(), Refused> {
+        self.boxes().check_box().map_err(Refused::Limit)?;
+        let Some((inner, outer)) = self.axes.split_last() else { return Err(Refused::Limit(Fault::Rank(0))) };
+        if facts.normal(&inner.stride).as_constant() != Some(1) {
+            return Err(Refused::InnerStride { axis: inner.name.clone(), stride: inner.stride.clone() });
+        }
+        let (bytes, span) = (inner.boxed.box_size * i128::from(self.format.bytes()), self.swizzle.span());
+        if self.swizzle != Swizzle::None && bytes != i128::from(span) {
+            return Err(Refused::NarrowSwizzle { bytes, span });
+        }
+        let multiple = i128::from(tensor_map::GRANULE) / i128::from(self.format.bytes());
+        for axis in outer {
+            if !facts.proves_multiple(&axis.stride, multiple) {
+                return Err(Refused::Pitch { axis: axis.name.clone(), stride: axis.stride.clone(), multiple });
+            }
+        }
+        Ok(())
+    }
+
+    /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses are stand-ins.
+    fn boxes(&self) -> TensorMap {
+        let clamp = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
+        let dimensions = self.axes.iter().rev().map(|axis| tensor_map::Dimension {
+            size: 1,
+            stride: 0,
+            box_size: clamp(axis.boxed.box_size),
+            element_stride: clamp(axis.boxed.element_stride),
+        });
+        TensorMap {
+            format: self.format,
+            address: 0,
+            dimensions: dimensions.collect(),
+            swizzle: self.swizzle,
+            fill: Fill::Zero,
+            promotion: Promotion::None,
+        }
+    }
+
+    /// Bytes of one tile, out-of-bounds part included.
+    pub fn tile_bytes(&self) -> u64 {
+        self.boxes().tile_bytes()
+    }
+
+    /// Copies of one instance.
+    pub fn copies(&self) -> i128 {
+        self.axes.iter().map(Axis::copies).product()
+    }
+
+    /// Elements from one tile of the buffer to the next: a tile, rounded up to the alignment of tiles.
+    pub fn pitch(&self) -> i128 {
+        let bytes = i128::from(self.tile_bytes());
+        let alignment = i128::from(self.swizzle.alignment());
+        (bytes + alignment - 1).div_euclid(alignment) * alignment / i128::from(self.element.bytes())
+    }
+
+    /// Elements of the buffer.
+    pub fn elements(&self) -> i128 {
+        self.copies() * self.pitch()
+    }
+
+    /// Bytes that an instance copies.
+    pub fn bytes(&self) -> i128 {
+        self.copies() * i128::from(self.tile_bytes())
+    }
+
+    /// How far one step takes in the buffer, in elements: boxes, then phases, then the slots of a tile, each in the order of the axes.
+    pub fn strides(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut stride = 1;
+        for (axis, a) in self.axes.iter().enumerate().rev() {
+            steps.push(Step { axis, part: Part::Slot, stride });
+            stride *= a.tile();
+        }
+        let mut stride = self.pitch();
+        for (axis, a) in self.axes.iter().enumerate().rev().filter(|(_, a)| a.boxed.element_stride > 1) {
+            steps.push(Step { axis, part: Part::Phase, stride });
+            stride *= a.boxed.element_stride;
+        }
+        for (axis, a) in self.axes.iter().enumerate().rev().filter(|(_, a)| a.boxes() > 1) {
+            steps.push(Step { axis, part: Part::Box, stride });
+            stride *= a.boxes();
+        }
+        steps
+    }
+
+    /// Where the tiles start, along each axis from the start of the region, in the order of the buffer.
+    pub fn tiles(&self) -> Vec<Vec<i128>> {
+        let mut tiles: Vec<Vec<i128>> = vec![vec![0; self.axes.len()]];
+        let mut repeat = |axis: usize, count: i128, step: i128| {
+            tiles = tiles
+                .iter()
+                .flat_map(|start| {
+                    (0..count).map(move |n| {
+                        let mut start = start.clone();
+                        start[axis] += n * step;
+                        start
+                    })
+                })
+                .collect();
+        };
+        for (axis, a) in self.axes.iter().enumerate() {
+            repeat(axis, a.boxes(), a.boxed.box_size);
+        }
+        for (axis, a) in self.axes.iter().enumerate() {
+            repeat(axis, a.boxed.element_stride, 1);
+        }
+        tiles
+    }
+
+    /// What zeros in every hole would take, over all instances; see [`Level`]. Loops around the instances range over their extents.
+    pub fn level(&self, facts: &Facts, symbolic: &Symbolic) -> Level {
+        let first = (facts.dims() + symbolic.variables.len()) as Var;
+        // Every axis has a first box to the one before last, whole, and a last one that may be live in part.
+        let mut worst = Level::Free;
+        for choice in 0..1u32 << self.axes.len() {
+            let mut reachable = facts.residue_system();
+            for leaf in &symbolic.variables {
+                reachable.at_least(leaf.var, 0);
+                let last = leaf.extent.sub(&Expr::constant(1)).sub(&Expr::var(leaf.var));
+                reachable.require(&facts.with_residues(&last));
+            }
+            let mut dimensions = Vec::with_capacity(self.axes.len());
+            let mut empty = false;
+            for (d, axis) in self.axes.iter().enumerate() {
+                let (box_size, boxes) = (axis.boxed.box_size, axis.boxes());
+                let tail = axis.region.extent - (boxes - 1) * box_size;
+                let (number, live) = if choice >> d & 1 == 1 {
+                    (Expr::constant(boxes - 1), tail)
+                } else {
+                    let var = first + d as Var;
+                    reachable.at_least(var, 0);
+                    reachable.require(&Expr::constant(boxes - 2).sub(&Expr::var(var)));
+                    empty |= boxes == 1;
+                    (Expr::var(var), box_size)
+                };
+                dimensions.push(Reach {
+                    size: facts.with_residues(&axis.size),
+                    box_size,
+                    element_stride: axis.boxed.element_stride,
+                    start: facts.with_residues(&axis.region.start.add(&number.scale(box_size))),
+                    live: Expr::constant(live),
+                });
+            }
+            if !empty {
+                worst = worst.max(level(&reachable, &dimensions));
+            }
+        }
+        worst
+    }
+}

@@ -1,0 +1,472 @@
+//! Whole schedules: the dimensions that are inferred, the levels, and what is refused.
+
+use super::Level;
+use super::plan::{Refused, Staged, plan};
+use super::region::NotATile;
+use super::view::Refusal;
+use crate::diag::Diagnostics;
+use crate::domain::Symbolic;
+use crate::extent::Facts;
+use crate::memory::access;
+use crate::program::build;
+use crate::schedule;
+use crate::syntax::{TokenBuffer, parse};
+use tilewright_kernel::tensor_map::Fault;
+
+/// Plans the only staged copy of a kernel; dimensions innermost first as ⟨size, bytes between neighbours, box, element stride⟩.
+fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
+    let stream = source.parse().expect("the test source has balanced brackets and Rust's tokens");
+    let (tokens, _) = TokenBuffer::new(stream);
+    let (parsed, mut found) = parse(&tokens);
+    let program = build(&parsed.kernels[0], &mut found).expect("the kernel builds");
+    assert!(!found.has_errors(), "{source}");
+    let constraints: Vec<_> = program.facts.iter().map(|f| f.constraint.clone()).collect();
+    let facts = Facts::new(&program.dims, &constraints).expect("the facts of a test are consistent");
+    let mut diags = Diagnostics::new();
+    let stage = schedule::stage(&program, &facts, 0, &mut diags).expect("the schedule applies");
+    assert!(!diags.has_errors(), "{source}");
+    let symbolic = Symbolic::new(&stage.domain, &facts);
+    let accesses = access::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
+    let copy = &program.stages[0];
+    let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("it is an input");
+    let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
+    let staged = plan(&program, &facts, (&stage, &symbolic, &accesses), parameter as u16, tensor, copy)?;
+    let names = |v: u32| program.dim_name(v as u16).to_owned();
+    let bytes = i128::from(staged.format.bytes());
+    let dimension = |axis: &super::plan::Axis| {
+        let stride = facts.normal(&axis.stride.scale(bytes)).show(&names);
+        format!("⟨{}, {stride}, {}, {}⟩", axis.size.show(&names), axis.boxed.box_size, axis.boxed.element_stride)
+    };
+    let shown: Vec<String> = staged.axes.iter().rev().map(dimension).collect();
+    let level = staged.level(&facts, &symbolic);
+    Ok((shown.join(" "), level, staged))
+}
+
+/// A kernel that copies `x` to `y`, staged: its type and facts, the schedule of `y`, where the copy stands and its ops.
+fn copy(
+    ty: &str,
+    facts: &str,
+    axes: &str,
+    reader: &str,
+    at: &str,
+    ops: &str,
+) -> Result<(String, Level, Staged), Refused> {
+    let plain = ty.split(';').next().unwrap_or(ty).trim_end_matches(']').to_owned() + "]";
+    planned(&format!(
+        "kernel K(x: {ty}) -> (y: {plain}) {facts} {{
+            y[{axes}] = x[{axes}];
+            schedule y {{ {reader} }}
+            stage xs[{axes}] = x in shared at y.{at} via tma {{ {ops} }}
+        }}"
+    ))
+}
+
+fn dimensions(found: Result<(String, Level, Staged), Refused>) -> String {
+    found.expect("the copy is accepted").0
+}
+
+#[test]
+fn views_of_other_ranks() {
+    // Two dimensions as one, and one as two.
+    let found = copy(
+        "f32[1024, 1024]",
+        "",
+        "i, j",
+        "merge i, j -> m; split m by 32 -> c, b; bind c: grid; bind b: thread;",
+        "c",
+        "merge i, j -> m; box m by 32 -> mc, mb;",
+    );
+    assert_eq!(dimensions(found), "⟨1048576, 4, 32, 1⟩");
+    let reader = "split i by 1024 -> o, n; split n by 32 -> nc, nb; split o by 4 -> oc, ob; reorder oc, nc, ob, nb;
+        bind oc, nc: grid; bind nb: thread;";
+    let ops = "split i by 1024 -> o, n; box n by 32 -> nc, nb; box o by 4 -> oc, ob;";
+    assert_eq!(dimensions(copy("f32[1048576]", "", "i", reader, "nc", ops)), "⟨1024, 4, 32, 1⟩ ⟨1024, 4096, 4, 1⟩");
+    // With a size that is known at launch, the split of the view needs a fact.
+    let found = copy("f32[N]", "where N % 1024 == 0", "i", reader, "nc", ops);
+    assert_eq!(dimensions(found), "⟨1024, 4, 32, 1⟩ ⟨N / 1024, 4096, 4, 1⟩");
+    let refused = copy("f32[N]", "where N % 512 == 0", "i", reader, "nc", ops).unwrap_err();
+    assert!(matches!(refused, Refused::View(Refusal::Indivisible { factor: 1024, .. })), "{refused:?}");
+}
+
+#[test]
+fn strided_tiles() {
+    let reader =
+        "split i by 32 -> io, ii; split j by 32 -> jo, ji; reorder io, jo, ii, ji; bind io, jo: grid; bind ji: thread;";
+    let ops = "box i by 32 -> ic, ib; tile ib by 2 -> it, is; box j by 32 -> jc, jb;";
+    let (shown, level, staged) = copy("f32[1024, 1024]", "", "i, j", reader, "jo", ops).unwrap();
+    assert_eq!(shown, "⟨1024, 4, 32, 1⟩ ⟨1024, 4096, 32, 2⟩");
+    assert_eq!((level, staged.copies(), staged.tile_bytes()), (Level::Free, 2, 2048));
+    let refused = copy("f32[1024, 1024]", "", "i, j", reader, "jo", "box j by 32 -> jc, jb; tile jb by 2 -> jt, js;");
+    assert_eq!(refused.unwrap_err(), Refused::Limit(Fault::InnerElementStride(2)));
+    let refused = copy("f32[1024, 1024]", "", "i, j", reader, "jo", "box i by 32 -> ic, ib; tile ib by 9 -> it, is;");
+    assert_eq!(refused.unwrap_err(), Refused::Limit(Fault::ElementStride { dimension: 1, element_stride: 9 }));
+}
+
+#[test]
+fn strided_boxes_over_rows_of_a_view() {
+    let reader = "split i by 32 -> io, ii; bind io: grid; bind ii: thread;";
+    let ops = "split i by 8 -> a, q; box a by 4 -> c, b; tile b by 2 -> t, s; box q by 8 -> qc, qb;";
+    assert_eq!(dimensions(copy("f32[7976]", "", "i", reader, "io", ops)), "⟨8, 4, 8, 1⟩ ⟨997, 32, 4, 2⟩");
+    let refused = copy("f32[997]", "", "i", reader, "io", ops).unwrap_err();
+    assert!(matches!(refused, Refused::View(Refusal::Indivisible { factor: 8, .. })), "{refused:?}");
+}
+
+/// A tensor whose middle dimension is the one with neighbours in memory.
+#[test]
+fn memory_order_decides_the_innermost_dimension() {
+    let reader = "merge a, b -> m; split m by 8 -> mc, mb; split c by 128 -> cc, cb; reorder cc, mc, cb, mb;
+        bind cc, mc: grid; bind mb: thread;";
+    let ops = "merge a, b -> m; box m by 8 -> mc, mb; box c by 128 -> cc, cb; layout [cb, mb] swizzle 32;";
+    let found = copy("f32[128, 1024, 128; 1024, 1, 131072]", "", "a, b, c", reader, "mc", ops);
+    assert_eq!(dimensions(found), "⟨131072, 4, 8, 1⟩ ⟨128, 524288, 128, 1⟩");
+}
+
+/// Six dimensions, of which the outer ones only count boxes: two of them are counted as one.
+#[test]
+fn dimensions_are_counted_together_where_a_map_has_too_few() {
+    let reader = "merge a, b, c, d, e -> m; bind m: grid; bind f: thread;";
+    let found = copy("f32[2, 3, 4, 5, 6, 32]", "", "a, b, c, d, e, f", reader, "m", "");
+    let expected = "⟨32, 4, 32, 1⟩ ⟨6, 128, 1, 1⟩ ⟨5, 768, 1, 1⟩ ⟨4, 3840, 1, 1⟩ ⟨6, 15360, 1, 1⟩";
+    assert_eq!(dimensions(found), expected);
+    // With gaps between all of them nothing can be counted together.
+    let gaps = "f32[2, 3, 4, 5, 6, 32; 140000, 40000, 9600, 1600, 64, 1]";
+    let refused = copy(gaps, "", "a, b, c, d, e, f", reader, "m", "").unwrap_err();
+    assert_eq!(refused, Refused::Limit(Fault::Rank(6)));
+}
+
+#[test]
+fn composite_boxes() {
+    let reader = "merge a, b, c -> m; bind m: grid; split d by 32 -> e, t; reorder m, e, t; bind t: thread;";
+    // The box is the last axis; the others count boxes, one position each.
+    let found = copy("f32[4, 8, 16, 32]", "", "a, b, c, d", reader, "m", "box (a, b, c; d);");
+    assert_eq!(dimensions(found), "⟨16384, 4, 32, 1⟩");
+    // Each axis of its own: rank 4; the region is one element along the outer ones.
+    let found = copy("f32[4, 8, 16, 32]", "", "a, b, c, d", reader, "m", "");
+    assert_eq!(dimensions(found), "⟨32, 4, 32, 1⟩ ⟨16, 128, 1, 1⟩ ⟨8, 2048, 1, 1⟩ ⟨4, 16384, 1, 1⟩");
+    // All axes of the slice as the box, none of them to count.
+    let whole = "split a by 4 -> ao, ai; bind ao: grid; bind d: thread; reorder ao, ai, b, c, d;";
+    let found = copy("f32[4, 2, 8, 4]", "", "a, b, c, d", whole, "ao", "box (; a, b, c, d);");
+    assert_eq!(dimensions(found), "⟨256, 4, 256, 1⟩");
+    // Merged beyond a gap: rows that do not follow each other.
+    let gap =
+        copy("f32[4, 8; ld, 1]", "where ld % 4 == 0", "a, b", "bind a: grid; bind b: thread;", "a", "box (a; b);");
+    assert!(matches!(gap.unwrap_err(), Refused::View(Refusal::Discontiguous { .. })));
+    let unknown = copy(
+        "f32[M, N]",
+        "",
+        "a, b",
+        "bind a: grid; split b by 32 -> bo, t; bind bo: grid; bind t: thread;",
+        "bo",
+        "box (a; b);",
+    );
+    assert!(matches!(unknown.unwrap_err(), Refused::View(Refusal::SymbolicBox { .. })));
+}
+
+#[test]
+fn whole_regions_are_boxes() {
+    let reader = "split i by 2 -> io, ii; bind io: grid; bind l: thread; reorder io, ii, j, k, l;";
+    let (shown, _, staged) =
+        copy("f32[2, 256, 2, 32]", "", "i, j, k, l", reader, "io", "layout [i, j, k, l] swizzle 128;").unwrap();
+    assert_eq!(shown, "⟨32, 4, 32, 1⟩ ⟨2, 128, 2, 1⟩ ⟨256, 256, 256, 1⟩ ⟨2, 65536, 2, 1⟩");
+    assert_eq!(staged.tile_bytes(), 131_072);
+}
+
+#[test]
+fn ranks_types_and_swizzles() {
+    for (ty, bytes) in [("f16", 2), ("f32", 4), ("f64", 8)] {
+        for span in [16, 32, 64, 128] {
+            let e = span / bytes;
+            let layout = if span == 16 { String::new() } else { format!("layout [l, m] swizzle {span};") };
+            for (shape, boxes) in [
+                (vec![1_048_576], vec![e]),
+                (vec![1024, 128], vec![3, e]),
+                (vec![1024, 8, 128], vec![1, 5, e]),
+                (vec![4, 8, 1024, 1024], vec![3, 5, 1, e]),
+                (vec![4, 8, 1024, 32, 128], vec![1, 3, 1, 5, e]),
+            ] {
+                let names: Vec<String> = (0..shape.len()).map(|d| format!("i{d}")).collect();
+                let mut reader = String::new();
+                let mut ops = String::new();
+                let (mut outer, mut inner) = (Vec::new(), Vec::new());
+                for (name, size) in names.iter().zip(&boxes) {
+                    reader += &format!("split {name} by {size} -> c{name}, b{name}; ");
+                    ops += &format!("box {name} by {size} -> c{name}, b{name}; ");
+                    outer.push(format!("c{name}"));
+                    inner.push(format!("b{name}"));
+                }
+                reader +=
+                    &format!("reorder {}, {}; bind {}: grid;", outer.join(", "), inner.join(", "), outer.join(", "));
+                let list = |v: &[i32]| v.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
+                let found = copy(
+                    &format!("{ty}[{}]", list(&shape)),
+                    "",
+                    &names.join(", "),
+                    &reader,
+                    outer.last().unwrap(),
+                    &(ops + &layout),
+                );
+                let mut stride = i64::from(bytes);
+                let mut expected = Vec::new();
+                for (size, box_size) in shape.iter().zip(&boxes).rev() {
+                    expected.push(format!("⟨{size}, {stride}, {box_size}, 1⟩"));
+                    stride *= i64::from(*size);
+                }
+                let (shown, level, _) = found.unwrap();
+                assert_eq!((shown, level), (expected.join(" "), Level::Free));
+            }
+        }
+    }
+}
+
+#[test]
+fn figures_of_the_introduction() {
+    let reader = "split j by 128 -> jo, ji; bind jo: grid; bind ji: thread; reorder jo, i, ji;";
+    let ops = "box j by 128 -> jc, jb; box i by 4 -> ic, ib; tile ib by 3 -> it, is;";
+    let (shown, level, staged) = copy("f64[16, 200]", "", "i, j", reader, "jo", ops).unwrap();
+    assert_eq!(shown, "⟨200, 8, 128, 1⟩ ⟨16, 1600, 4, 3⟩");
+    // 3 < 4 < 16 and 3 does not divide 4: weak only. Four boxes of three phases.
+    assert_eq!((level, staged.copies()), (Level::Impossible, 12));
+    let reader = "split i by 4 -> io, ii; bind io: grid; bind j: thread; reorder io, ii, j;";
+    let found = copy("f64[16, 10]", "", "i, j", reader, "io", "box i by 4 -> ic, ib; box j by 6 -> jc, jb;");
+    assert_eq!(dimensions(found), "⟨10, 8, 6, 1⟩ ⟨16, 80, 4, 1⟩");
+    // The tail of the second box along j lies outside the tensor.
+    let found = copy("f64[16, 10]", "", "i, j", reader, "io", "box i by 4 -> ic, ib; box j by 6 -> jc, jb;").unwrap();
+    assert_eq!((found.1, found.2.copies()), (Level::Free, 2));
+}
+
+#[test]
+fn refusals() {
+    let reader = "split i by 32 -> c, b; bind c: grid; bind b: thread;";
+    let refused = |ty: &str, facts: &str, ops: &str| copy(ty, facts, "i", reader, "c", ops).unwrap_err();
+    let small = refused("f32[128]", "", "box i by 2 -> ic, ib;");
+    assert_eq!(small, Refused::Limit(Fault::InnerBoxGranule { bytes: 8 }));
+    assert!(matches!(refused("f32[128; s]", "where s >= 1", ""), Refused::InnerStride { .. }));
+    let twice = refused("f32[128]", "", "box i by 8 -> ic, ib; box i by 8 -> jc, jb;");
+    assert!(matches!(twice, Refused::View(Refusal::Twice { .. })), "{twice:?}");
+    let unknown = refused("f32[128]", "", "box j by 8 -> ic, ib;");
+    assert!(matches!(unknown, Refused::View(Refusal::NoAxis { .. })), "{unknown:?}");
+    let taken = refused("f32[128]", "", "box i by 8 -> ib, ib;");
+    assert!(matches!(taken, Refused::View(Refusal::Taken { .. })), "{taken:?}");
+    let span = refused("f32[128]", "", "layout [i] swizzle 48;");
+    assert!(matches!(span, Refused::Swizzle(_)), "{span:?}");
+    // Rows whose distance is not a multiple of 16 bytes.
+    let reader =
+        "split i by 8 -> io, ii; split j by 32 -> jo, ji; reorder io, jo, ii, ji; bind io, jo: grid; bind ji: thread;";
+    let pitch = |facts: &str| copy("f32[M, N; ld, 1]", facts, "i, j", reader, "jo", "");
+    assert!(matches!(pitch("where ld >= N").unwrap_err(), Refused::Pitch { multiple: 4, .. }));
+    assert_eq!(dimensions(pitch("where ld >= N, ld % 4 == 0")), "⟨N, 4, 32, 1⟩ ⟨M, 4 * ld, 8, 1⟩");
+    // A whole row of unknown length cannot be held.
+    let row = copy("f32[M, N]", "where N % 4 == 0", "i, j", "bind i: grid;", "i", "");
+    assert!(matches!(row.unwrap_err(), Refused::Unbounded { .. }));
+    let inside = copy("f32[M, 32]", "", "i, j", "bind i: grid; bind j: thread;", "j", "");
+    assert!(matches!(inside.unwrap_err(), Refused::AttachInsideBlock(_)));
+}
+
+/// The second program: a transposed reader, tiles of 32 × 32.
+#[test]
+fn the_transpose() {
+    let (shown, level, staged) = planned(
+        "kernel Transpose(x: f32[M, N]) -> (y: f32[N, M]) where N % 4 == 0 {
+            y[j, i] = x[i, j];
+            schedule y {
+                split j by 32 -> jo, j1; split i by 32 -> io, i1; split j1 by 4 -> jg, jl; split i1 by 8 -> ig, il;
+                reorder jo, io, jg, ig, jl, il; bind jo, io: grid;
+                merge jg, ig -> g; split g by 8 -> r, w; bind w: warp; merge jl, il -> lane; bind lane: thread;
+            }
+            stage xs[i, j] = x in shared at y.io via tma {
+                box i by 32 -> ic, ib; box j by 32 -> jc, jb; layout [ib, jb] swizzle 128;
+            }
+        }",
+    )
+    .unwrap();
+    assert_eq!(shown, "⟨N, 4, 32, 1⟩ ⟨M, 4 * N, 32, 1⟩");
+    assert_eq!((level, staged.copies(), staged.tile_bytes()), (Level::Free, 1, 4096));
+    assert!(staged.axes.iter().all(|a| a.region.extent == 32));
+}
+
+/// The third program, and its variants: column sums with strided tiles along the reduction.
+#[test]
+fn strided_columns() {
+    let columns = |facts: &str, ops: &str| {
+        planned(&format!(
+            "kernel StridedColumns(x: f32[K, M]) -> (y: f32[M]) where M % 4 == 0 {facts} {{
+                y[m] = sum(|k| x[k, m]);
+                schedule y {{
+                    split m by 32 -> mo, mi; split k by 15 -> ko, ki; reorder mo, ko, mi, ki;
+                    bind mo: grid; bind mi: thread;
+                }}
+                stage xs[k, m] = x in shared at y.ko via tma {{ {ops} box m by 32 -> mc, mb; }}
+            }}"
+        ))
+    };
+    let (shown, level, staged) = columns("", "box k by 15 -> kc, kb; tile kb by 3 -> kt, ks;").unwrap();
+    assert_eq!(shown, "⟨M, 4, 32, 1⟩ ⟨K, 4 * M, 15, 3⟩");
+    assert_eq!((level, staged.copies()), (Level::Free, 3));
+    // 4 does not divide 15, and 4 < 15 < K.
+    let level = columns("", "box k by 15 -> kc, kb; tile kb by 4 -> kt, ks;").unwrap().1;
+    assert_eq!(level, Level::Impossible);
+    let level = columns(", K <= 15", "box k by 15 -> kc, kb; tile kb by 4 -> kt, ks;").unwrap().1;
+    assert_eq!(level, Level::Free);
+    // A stride beyond the box.
+    let level = columns("", "box k by 5 -> kc, kb; tile kb by 8 -> kt, ks;").unwrap().1;
+    assert_eq!(level, Level::Redirect);
+}
+
+/// Boxes that do not divide the region, and halos.
+#[test]
+fn boxes_that_end_inside_the_tensor() {
+    let blocks = |ops: &str, body: &str, facts: &str| {
+        planned(&format!(
+            "kernel K(x: f32[N]) -> (y: f32[N]) {facts} {{
+                y[i] = {body};
+                schedule y {{ split i by 40 -> io, ii; bind io: grid; bind ii: thread; }}
+                stage xs[i] = x in shared at y.io via tma {{ {ops} }}
+            }}"
+        ))
+    };
+    // 64 positions for a region of 40: 24 of them belong to the next block.
+    let (shown, level, _) = blocks("box i by 64 -> ic, ib;", "x[i]", "").unwrap();
+    assert_eq!((shown.as_str(), level), ("⟨N, 4, 64, 1⟩", Level::Impossible));
+    let level = blocks("box i by 64 -> ic, ib;", "x[i]", "where N <= 40").unwrap().1;
+    assert_eq!(level, Level::Free);
+    let level = blocks("box i by 20 -> ic, ib;", "x[i]", "").unwrap().1;
+    assert_eq!(level, Level::Free);
+    // Neighbours on both sides: 43 positions from before the tensor on. As a box they are no whole number of 16-byte granules.
+    let halo = "(x[i - 1] or 0.0) + x[i] + (x[i + 2] or 0.0)";
+    assert_eq!(blocks("", halo, "").unwrap_err(), Refused::Limit(Fault::InnerBoxGranule { bytes: 172 }));
+    let (_, level, staged) = blocks("box i by 44 -> ic, ib;", halo, "").unwrap();
+    assert_eq!((staged.axes[0].region.extent, staged.axes[0].boxes(), level), (43, 1, Level::Impossible));
+}
+
+#[test]
+fn what_is_read_must_be_a_tile() {
+    let refused = planned(
+        "kernel K(x: f32[N], p: i32[N]) -> (y: f32[N]) {
+            y[i] = x[p[i]] or 0.0;
+            schedule y { split i by 32 -> io, ii; bind io: grid; bind ii: thread; }
+            stage xs[i] = x in shared at y.io via tma { }
+        }",
+    );
+    assert!(matches!(refused.unwrap_err(), Refused::NotATile { why: NotATile::Unknown, .. }));
+}
+
+/// Every copy of a kernel planned, and the kernel lowered to its entry points.
+fn lowered(source: &str) -> Vec<crate::lower::Entry> {
+    let stream = source.parse().expect("the test source has balanced brackets and Rust's tokens");
+    let (tokens, _) = TokenBuffer::new(stream);
+    let (parsed, mut diags) = parse(&tokens);
+    let program = build(&parsed.kernels[0], &mut diags).expect("the kernel builds");
+    let constraints: Vec<_> = program.facts.iter().map(|f| f.constraint.clone()).collect();
+    let facts = Facts::new(&program.dims, &constraints).expect("the facts of a test are consistent");
+    // The schedule of the reader, as if nothing were staged.
+    let bare = crate::program::Program { stages: Vec::new(), ..program.clone() };
+    let built = schedule::build(&bare, &facts, &mut diags).expect("the schedule applies");
+    let stage = built.stages[0].clone();
+    let symbolic = Symbolic::new(&stage.domain, &facts);
+    let accesses = access::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
+    let staged = program.stages.iter().map(|copy| {
+        let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("an input");
+        let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
+        plan(&program, &facts, (&stage, &symbolic, &accesses), parameter as u16, tensor, copy).expect("accepted")
+    });
+    let staged = staged.collect();
+    let holes = crate::holes::analyse(&stage.domain, &facts);
+    let vector = crate::memory::vector::Vector::of(&stage, &facts);
+    let analysed = crate::lower::Analysed { stage, symbolic, holes, vector, accesses, staged };
+    crate::lower::lower(&program, &facts, &[analysed], built.threads).expect("it can be built")
+}
+
+/// Threads wait together and part only after that; each phase of each box is one copy.
+#[test]
+fn strided_columns_are_staged() {
+    let entries = lowered(
+        "kernel StridedColumns(x: f32[K, M]) -> (y: f32[M]) where M % 4 == 0 {
+            y[m] = sum(|k| x[k, m]);
+            launch threads(32);
+            schedule y {
+                split m by 32 -> mo, mi; split k by 15 -> ko, ki; reorder mo, ko, mi, ki;
+                bind mo: grid; bind mi: thread;
+            }
+            stage xs[k, m] = x in shared at y.ko via tma {
+                box k by 15 -> kc, kb; tile kb by 3 -> kt, ks; box m by 32 -> mc, mb;
+            }
+        }",
+    );
+    // Staged where the tensor has elements; plain where it may have none; wide.
+    let names: Vec<&str> = entries.iter().map(|e| e.kernel.signature.name.as_str()).collect();
+    assert_eq!(names, ["StridedColumns", "StridedColumns_plain", "StridedColumns_64"]);
+    let staged: Vec<bool> = entries.iter().map(|e| e.staged).collect();
+    assert_eq!(staged, [true, false, false]);
+    let texts: Vec<&str> = entries[0].conditions.iter().map(|c| &*c.text).collect();
+    assert!(texts.contains(&"K >= 1") && texts.contains(&"M >= 1"), "{texts:?}");
+    expect_test::expect![[r#"
+        kernel StridedColumns(x: f32[], mut y: f32[]; K, M) threads 32 {
+            shared xs: f32[480] aligned 128
+            // statement 1
+            var v0: index32 = 0
+            %0: index32 = block
+            %1: index32 = thread
+            %2: index32 = %0 * 32
+            %3: index32 = %1 + %2
+            %4: index32 = M
+            %5: bool = %3 < %4
+            var v1: f32 = 0.0f32
+            %6: index32 = K
+            %7: index32 = %6 + 14
+            %8: index32 = %7 / 15
+            for %9 in 0..%8 {
+                sync
+                %10: index32 = %9 * 15
+                %11: index32 = %10 + 1
+                %12: index32 = %10 + 2
+                elect {
+                    barrier0 expects 1920 bytes
+                    copy map xs at (%2, %10) to xs[0], barrier0
+                    copy map xs at (%2, %11) to xs[160], barrier0
+                    copy map xs at (%2, %12) to xs[320], barrier0
+                }
+                %13: index32 = v0
+                await barrier0 phase %13
+                %14: index32 = 1 ^ %13
+                v0 = %14
+                if %5 {
+                    for %15 in 0..15 {
+                        %16: index32 = %10 + %15
+                        %17: bool = %16 < %6
+                        %18: index32 = %15 / 3
+                        %19: index32 = %15 % 3
+                        %20: index32 = %18 * 32
+                        %21: index32 = %1 + %20
+                        %22: index32 = %19 * 160
+                        %23: index32 = %21 + %22
+                        if %17 {
+                            %24: f32 = xs[%23]
+                            %25: f32 = v1
+                            %26: f32 = %25 + %24
+                            v1 = %26
+                        }
+                    }
+                }
+            }
+            if %5 {
+                %27: f32 = v1
+                y[%3] = %27
+            }
+        }
+    "#]].assert_eq(&entries[0].kernel.to_string());
+    let kernels: Vec<_> = entries.iter().map(|e| e.kernel.clone()).collect();
+    let module = crate::lower::emit::emit(&kernels, "StridedColumns").expect("it can be emitted");
+    assert_eq!(module.target.to_string(), "sm_90");
+    let text = module.to_string();
+    for line in [
+        ".param .align 64 .b8 arg4_xs[128]",
+        ".shared .align 128 .f32 buffer0_xs[480];",
+        "mbarrier.init.shared.b64",
+        "elect.sync",
+        "mbarrier.arrive.expect_tx.shared.b64",
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+        "mbarrier.try_wait.parity.shared.b64",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}

@@ -1,0 +1,297 @@
+//! The TMA domain of a staged copy: a view of the tensor's dimensions, and on each of its axes a box and a tile.
+//!
+//! A split of a view axis must divide, and a merge needs neighbours that are contiguous to each other (seed "Introduction to TMA
+//! Support", step 1): then an axis of the view has one size and one stride, which is all that a tensor map can say. Boxes and tiles need
+//! not divide anything (steps 2 and 3).
+//!
+//! Ops in front of the boxes act on the tensor; a box cuts the *region* that an instance holds, so that box 0 starts where the region
+//! starts.
+
+use crate::extent::{Expr, Facts};
+use crate::syntax::{Span, ast};
+
+/// An axis of the view, outermost first in its list.
+#[derive(Clone, Debug)]
+pub struct ViewAxis {
+    /// Its name.
+    pub name: String,
+    /// Where it was written.
+    pub span: Span,
+    /// Elements of the tensor along it.
+    pub size: Expr,
+    /// Distance of neighbours, in elements.
+    pub stride: Expr,
+    /// Index expressions that the ops of the view carry along: what each read asks for, in terms of the reader's loops.
+    pub indices: Vec<Expr>,
+    /// Its box, if it was boxed.
+    pub boxed: Option<Boxed>,
+}
+
+/// A boxing split, and the striding split of its box.
+#[derive(Clone, Debug)]
+pub struct Boxed {
+    /// Elements that the box spans.
+    pub box_size: i128,
+    /// Distance of two slots; 1 for a dense tile.
+    pub element_stride: i128,
+    /// Axes that count boxes, outermost first; none if the axis is one box.
+    pub coordinates: Vec<String>,
+    /// Axes of the tile, outermost first; none for a box of one element.
+    pub tile: Vec<String>,
+    /// The axis that counts phases, if there is a striding split.
+    pub phase: Option<String>,
+    /// The op.
+    pub span: Span,
+}
+
+/// Why an op of a view is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no axis of that name to which the op applies.
+    NoAxis {
+        /// What was named.
+        name: String,
+        /// Where.
+        span: Span,
+        /// The axes that there are.
+        known: Vec<String>,
+    },
+    /// The name is taken.
+    Taken {
+        /// It.
+        name: String,
+        /// Where.
+        span: Span,
+    },
+    /// A factor that is not a literal of at least 1.
+    Factor {
+        /// Where.
+        span: Span,
+    },
+    /// A split of the view leaves a remainder: `size % factor == 0` is not known.
+    Indivisible {
+        /// Size of the axis.
+        size: Expr,
+        /// The factor.
+        factor: i128,
+        /// The op.
+        span: Span,
+    },
+    /// Axes are merged that are not neighbours, or whose elements do not follow each other.
+    Discontiguous {
+        /// The outer one.
+        outer: String,
+        /// The inner one.
+        inner: String,
+        /// The op.
+        span: Span,
+    },
+    /// A composite box whose box axes have sizes known at launch only.
+    SymbolicBox {
+        /// Size of the axis.
+        size: Expr,
+        /// The op.
+        span: Span,
+    },
+    /// A second box or tile on one axis.
+    Twice {
+        /// The axis.
+        name: String,
+        /// The second op.
+        span: Span,
+    },
+    /// Part of the language that is not built yet.
+    NotYet {
+        /// What.
+        construct: &'static str,
+        /// Where.
+        span: Span,
+    },
+}
+
+/// The view under construction.
+pub struct View<'a> {
+    /// Its axes, outermost first.
+    pub axes: Vec<ViewAxis>,
+    facts: &'a Facts,
+    /// Dimensions by name, for factors.
+    literal: &'a dyn Fn(&ast::Expr) -> Option<i128>,
+}
+
+impl<'a> View<'a> {
+    /// The tensor itself. `literal` evaluates a factor.
+    pub fn new(axes: Vec<ViewAxis>, facts: &'a Facts, literal: &'a dyn Fn(&ast::Expr) -> Option<i128>) -> Self {
+        Self { axes, facts, literal }
+    }
+
+    /// Applies an op that makes the view, its boxes or its tiles.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn apply(&mut self, op: &ast::Op) -> Result<(), Refusal> {
+        use ast::OpKind;
+        match &op.kind {
+            OpKind::Split { axis, side, factor, outer, inner } => {
+                self.split(axis, *side, factor, [outer, inner], op.span)
+            }
+            OpKind::Merge { axes, into } => self.merge_names(axes, into, op.span),
+            OpKind::Box { axis, factor, coordinate, inner } => {
+                let at = self.unboxed(axis)?;
+                let box_size = self.factor(factor)?;
+                self.fresh(&[coordinate, inner])?;
+                self.axes[at].boxed = Some(Boxed {
+                    box_size,
+                    element_stride: 1,
+                    coordinates: vec![coordinate.text.clone()],
+                    tile: vec![inner.text.clone()],
+                    phase: None,
+                    span: op.span,
+                });
+                Ok(())
+            }
+            OpKind::BoxRun { coordinates, boxed } => self.composite(coordinates, boxed, op.span),
+            OpKind::Tile { axis, factor, tile, stride } => {
+                let element_stride = self.factor(factor)?;
+                self.fresh(&[tile, stride])?;
+                let owner =
+                    self.axes.iter_mut().find_map(|a| a.boxed.as_mut().filter(|b| b.tile == [axis.text.clone()]));
+                let Some(boxed) = owner else { return Err(self.no_axis(axis, true)) };
+                if boxed.phase.is_some() {
+                    return Err(Refusal::Twice { name: axis.text.clone(), span: op.span });
+                }
+                boxed.element_stride = element_stride;
+                boxed.tile = vec![tile.text.clone()];
+                boxed.phase = Some(stride.text.clone());
+                Ok(())
+            }
+            OpKind::Resize { .. } => Err(Refusal::NotYet { construct: "resize", span: op.keyword }),
+            OpKind::Swizzle { .. } => Err(Refusal::NotYet { construct: "swizzle", span: op.keyword }),
+            OpKind::Reorder { .. } => Err(Refusal::NotYet { construct: "reorder", span: op.keyword }),
+            _ => Err(Refusal::NotYet { construct: "this op", span: op.keyword }),
+        }
+    }
+
+    fn factor(&self, e: &ast::Expr) -> Result<i128, Refusal> {
+        (self.literal)(e).filter(|f| *f >= 1).ok_or(Refusal::Factor { span: e.span })
+    }
+
+    /// Position of an axis that has no box yet.
+    fn unboxed(&self, name: &ast::Name) -> Result<usize, Refusal> {
+        let at = self.axes.iter().position(|a| a.name == name.text).ok_or_else(|| self.no_axis(name, false))?;
+        match &self.axes[at].boxed {
+            Some(_) => Err(Refusal::Twice { name: name.text.clone(), span: name.span }),
+            None => Ok(at),
+        }
+    }
+
+    fn no_axis(&self, name: &ast::Name, boxes: bool) -> Refusal {
+        let of_box = |a: &ViewAxis| a.boxed.iter().flat_map(|b| b.tile.clone()).collect::<Vec<_>>();
+        let known = match boxes {
+            true => self.axes.iter().flat_map(of_box).collect(),
+            false => self.axes.iter().filter(|a| a.boxed.is_none()).map(|a| a.name.clone()).collect(),
+        };
+        Refusal::NoAxis { name: name.text.clone(), span: name.span, known }
+    }
+
+    /// Whether these names are new, and different from each other.
+    fn fresh(&self, names: &[&ast::Name]) -> Result<(), Refusal> {
+        for (at, name) in names.iter().enumerate() {
+            let made = |b: &Boxed| b.coordinates.iter().chain(&b.tile).chain(&b.phase).any(|n| *n == name.text);
+            let taken = self.axes.iter().any(|a| a.name == name.text || a.boxed.as_ref().is_some_and(made));
+            if taken || names[..at].iter().any(|n| n.text == name.text) {
+                return Err(Refusal::Taken { name: name.text.clone(), span: name.span });
+            }
+        }
+        Ok(())
+    }
+
+    fn split(
+        &mut self,
+        axis: &ast::Name,
+        side: ast::SplitSide,
+        factor: &ast::Expr,
+        names: [&ast::Name; 2],
+        span: Span,
+    ) -> Result<(), Refusal> {
+        let at = self.unboxed(axis)?;
+        let factor = self.factor(factor)?;
+        self.fresh(&names)?;
+        let input = self.axes[at].clone();
+        if !self.facts.proves_multiple(&input.size, factor) {
+            return Err(Refusal::Indivisible { size: input.size, factor, span });
+        }
+        let (literal, other) =
+            (Expr::constant(factor), self.facts.normal(&input.size.floor_div(&Expr::constant(factor))));
+        let [outer_size, inner_size] = match side {
+            ast::SplitSide::Inner => [other, literal],
+            ast::SplitSide::Outer => [literal, other],
+        };
+        let new = |name: &ast::Name, size: Expr, stride: Expr, indices: Vec<Expr>| ViewAxis {
+            name: name.text.clone(),
+            span: name.span,
+            size,
+            stride,
+            indices,
+            boxed: None,
+        };
+        let of = |f: &dyn Fn(&Expr) -> Expr| input.indices.iter().map(|i| self.facts.normal(&f(i))).collect();
+        let outer_stride = self.facts.normal(&input.stride.mul(&inner_size));
+        let outer = new(names[0], outer_size, outer_stride, of(&|i| i.floor_div(&inner_size)));
+        let inner_indices = of(&|i| i.modulo(&inner_size));
+        let inner = new(names[1], inner_size, input.stride.clone(), inner_indices);
+        self.axes.splice(at..=at, [outer, inner]);
+        Ok(())
+    }
+
+    fn merge_names(&mut self, names: &[ast::Name], into: &ast::Name, span: Span) -> Result<(), Refusal> {
+        let positions: Vec<usize> = names.iter().map(|n| self.unboxed(n)).collect::<Result<_, _>>()?;
+        self.fresh(&[into])?;
+        let merged = self.merged(&positions, into.text.clone(), into.span, span)?;
+        self.axes.splice(positions[0]..positions[0] + positions.len(), [merged]);
+        Ok(())
+    }
+
+    /// The axis that these neighbours make together.
+    fn merged(&self, positions: &[usize], name: String, at: Span, op: Span) -> Result<ViewAxis, Refusal> {
+        let mut axis = ViewAxis { name, span: at, ..self.axes[positions[0]].clone() };
+        for pair in positions.windows(2) {
+            let (outer, inner) = (&self.axes[pair[0]], &self.axes[pair[1]]);
+            let run = self.facts.normal(&inner.size.mul(&inner.stride));
+            let follows = self.facts.normal(&outer.stride) == run || outer.size.as_constant() == Some(1);
+            if pair[1] != pair[0] + 1 || !follows {
+                return Err(Refusal::Discontiguous { outer: outer.name.clone(), inner: inner.name.clone(), span: op });
+            }
+            axis.size = self.facts.normal(&axis.size.mul(&inner.size));
+            axis.stride = inner.stride.clone();
+            let joined = axis.indices.iter().zip(&inner.indices);
+            axis.indices = joined.map(|(o, i)| self.facts.normal(&o.mul(&inner.size).add(i))).collect();
+        }
+        Ok(axis)
+    }
+
+    /// A composite box: a run of axes, merged in thought, whose innermost ones are the box. Merging and then splitting by the extent of
+    /// the box axes gives the axes back, so that nothing has to divide.
+    fn composite(&mut self, coordinates: &[ast::Name], boxed: &[ast::Name], span: Span) -> Result<(), Refusal> {
+        let names: Vec<&ast::Name> = coordinates.iter().chain(boxed).collect();
+        let positions: Vec<usize> = names.iter().map(|n| self.unboxed(n)).collect::<Result<_, _>>()?;
+        let mut box_size = 1i128;
+        for at in &positions[coordinates.len()..] {
+            let size = &self.axes[*at].size;
+            let extent = size.as_constant().and_then(|n| box_size.checked_mul(n));
+            box_size = extent.ok_or_else(|| Refusal::SymbolicBox { size: size.clone(), span })?;
+        }
+        let name = names.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join("·");
+        let mut axis = self.merged(&positions, name, names[0].span, span)?;
+        let texts = |list: &[ast::Name]| list.iter().map(|n| n.text.clone()).collect();
+        axis.boxed = Some(Boxed {
+            box_size,
+            element_stride: 1,
+            coordinates: texts(coordinates),
+            tile: texts(boxed),
+            phase: None,
+            span,
+        });
+        self.axes.splice(positions[0]..positions[0] + positions.len(), [axis]);
+        Ok(())
+    }
+}
