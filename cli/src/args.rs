@@ -21,6 +21,9 @@ enum Command {
         /// Rust source files.
         #[arg(required = true)]
         files: Vec<String>,
+        /// Print JSON, with the proposed edits; the format is described in docs/inspect-json.md.
+        #[arg(long)]
+        json: bool,
     },
     /// Shows what kernels were compiled to: axes, predicates, accesses, launch shape, PTX.
     Inspect {
@@ -39,10 +42,10 @@ enum Command {
     Run {
         /// A Rust source file.
         file: String,
-        /// The kernel to run.
+        /// The kernel to run; may be left out if the file has one.
         #[arg(long)]
-        kernel: String,
-        /// Sizes and strides, such as N=1000,M=7. A stride that is left out is the contiguous one.
+        kernel: Option<String>,
+        /// Sizes and strides, such as N=1000,M=7. A size that follows from the facts may be left out; a stride that is left out is the contiguous one.
         #[arg(long, value_delimiter = ',')]
         dims: Vec<String>,
         /// Seed of the inputs and of the emulator's order of execution.
@@ -74,10 +77,10 @@ impl Args {
     /// Does what was asked for.
     pub fn execute(self) -> Output {
         match self.command {
-            Command::Check { files } => check::check(&files),
+            Command::Check { files, json } => check::check(&files, json),
             Command::Inspect { file, kernel, json } => inspect::inspect(&file, kernel.as_deref(), json),
             Command::Run { file, kernel, dims, seed, perturb, json } => {
-                run::run(&file, &kernel, &dims, (seed, perturb), json)
+                run::run(&file, kernel.as_deref(), &dims, (seed, perturb), json)
             }
             Command::Emulate(request) => emulate::emulate(&request),
             Command::Explain { code } => explain::explain(code.as_deref()),

@@ -1,23 +1,33 @@
 //! `tilewright check`: every kernel of some files, and what rustc would say.
 
+use serde_json::{Value, json};
+
 use crate::source::SourceFile;
-use crate::{Output, Status};
+use crate::{Output, Status, findings};
+
+/// Version of the JSON format.
+const FORMAT: u32 = 1;
 
 /// Checks files.
-pub fn check(files: &[String]) -> Output {
+pub fn check(files: &[String], as_json: bool) -> Output {
     let (mut text, mut errors) = (String::new(), String::new());
+    let mut documents: Vec<Value> = Vec::new();
     let (mut kernels, mut wrong, mut warnings, mut unreadable) = (0, 0, 0, 0);
     for path in files {
         match SourceFile::read(path) {
             Ok(file) => {
-                let findings = file.findings();
-                text.push_str(&findings.text);
-                kernels += file.kernels().count();
-                wrong += findings.errors;
-                warnings += findings.warnings;
+                let found = file.findings();
+                text.push_str(&found.text);
+                let count = file.kernels().count();
+                documents
+                    .push(json!({ "file": path, "kernels": count, "findings": findings::list(&file), "error": null }));
+                kernels += count;
+                wrong += found.errors;
+                warnings += found.warnings;
             }
             Err(error) => {
                 errors.push_str(&format!("error: {error}\n"));
+                documents.push(json!({ "file": path, "kernels": 0, "findings": [], "error": error.to_string() }));
                 unreadable += 1;
             }
         }
@@ -30,6 +40,10 @@ pub fn check(files: &[String]) -> Output {
         count(wrong, "error"),
         count(warnings, "warning")
     ));
+    if as_json {
+        let document = json!({ "format": FORMAT, "files": documents, "errors": wrong, "warnings": warnings });
+        text = format!("{document:#}\n");
+    }
     let status = match (unreadable, wrong) {
         (0, 0) => Status::Good,
         (0, _) => Status::Bad,

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`args`] | the command line |
 //! | [`source`] | Rust files, their `schedule!` invocations, findings at their places |
+//! | [`findings`] | findings and their edits as JSON |
 //! | [`check`] | `tilewright check` |
 //! | [`inspect`] | `tilewright inspect`, text and JSON |
 //! | [`explain`] | `tilewright explain` |
@@ -18,6 +19,7 @@ pub mod args;
 pub mod check;
 pub mod emulate;
 pub mod explain;
+pub mod findings;
 pub mod inputs;
 pub mod inspect;
 pub mod run;

@@ -12,7 +12,7 @@ use crate::{Output, Status, inspect, sizes};
 const FORMAT: u32 = 1;
 
 /// Runs a kernel, with a seed, and approximate results moved within their bounds or not.
-pub fn run(path: &str, name: &str, dims: &[String], (seed, perturb): (u64, bool), as_json: bool) -> Output {
+pub fn run(path: &str, name: Option<&str>, dims: &[String], (seed, perturb): (u64, bool), as_json: bool) -> Output {
     let file = match SourceFile::read(path) {
         Ok(file) => file,
         Err(error) => return Output::usage(error),

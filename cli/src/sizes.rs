@@ -1,10 +1,11 @@
 //! The value of every dimension of a kernel: from what the user gives, from the facts, and contiguous strides for the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use tilewright_kernel::info::{DimKind, ParameterKind};
 use tilewright_kernel::rules::{elements, row_major_strides};
+use tilewright_kernel::size::{Relation, SizeOp};
 use tilewright_kernel::{KernelInfo, Size};
 
 use crate::listed;
@@ -53,6 +54,15 @@ pub enum SizesError {
         /// Value by the fact.
         value: i128,
     },
+    /// A fact that no value of the last unknown dimension satisfies.
+    NoSolution {
+        /// The dimension.
+        name: String,
+        /// The fact.
+        fact: String,
+        /// The values that it depends on.
+        given: String,
+    },
     /// An extent or stride without a value.
     NoValue {
         /// Which.
@@ -78,6 +88,9 @@ impl fmt::Display for SizesError {
             Self::Negative { what, value } => write!(f, "{what} = {value} is negative"),
             Self::Determined { name, given, value } => {
                 write!(f, "{name} = {given} is given, but a fact makes it {value}")
+            }
+            Self::NoSolution { name, fact, given } => {
+                write!(f, "no {name} satisfies the fact `{fact}` for {given}")
             }
             Self::NoValue { what, why } => write!(f, "{what} has no value: {why}"),
         }
@@ -122,7 +135,7 @@ pub fn complete(kernel: &KernelInfo, given: &Given) -> Result<Vec<i64>, SizesErr
         values[at] = Some(value);
     }
     // Each round finds at least one value or is the last.
-    while solve(kernel, &mut values)? || contiguous(kernel, &mut values)? {}
+    while solve(kernel, &mut values)? || equate(kernel, &mut values)? || contiguous(kernel, &mut values)? {}
     let missing = |(dim, value): (&tilewright_kernel::info::Dim, &Option<i64>)| {
         (value.is_none()).then(|| (dim.kind == DimKind::Stride, dim.name.to_string()))
     };
@@ -160,6 +173,44 @@ fn solve(kernel: &KernelInfo, values: &mut [Option<i64>]) -> Result<bool, SizesE
         }
     }
     Ok(progress)
+}
+
+/// The value of a dimension that is the only unknown one of a fact `a == b`, where both sides are linear in it.
+fn equate(kernel: &KernelInfo, values: &mut [Option<i64>]) -> Result<bool, SizesError> {
+    for fact in kernel.facts.iter().filter(|f| f.relation == Relation::Eq) {
+        let dims = fact.dims();
+        let unknown: BTreeSet<u16> = dims.iter().copied().filter(|d| values[usize::from(*d)].is_none()).collect();
+        let Some(&dim) = unknown.first().filter(|_| unknown.len() == 1) else { continue };
+        // How far the left side is above the right one, for a value of the unknown.
+        let mut all: Vec<i64> = values.iter().map(|v| v.unwrap_or(0)).collect();
+        let mut above = |value: i64| {
+            all[usize::from(dim)] = value;
+            fact.lhs.eval(&all).ok()?.checked_sub(fact.rhs.eval(&all).ok()?)
+        };
+        let (Some(at_0), Some(at_1), Some(at_2)) = (above(0), above(1), above(2)) else { continue };
+        let slope = at_1 - at_0;
+        if slope == 0 || at_2 - at_1 != slope || is_stepped(&fact.lhs) || is_stepped(&fact.rhs) {
+            continue;
+        }
+        let value = (at_0 % slope == 0).then(|| i64::try_from(-(at_0 / slope)).ok()).flatten();
+        let Some(value) = value.filter(|v| *v >= 0 && above(*v) == Some(0)) else {
+            let known = dims.iter().filter_map(|d| Some((kernel.dim_name(*d), values[usize::from(*d)]?)));
+            let known: BTreeSet<String> = known.map(|(name, value)| format!("{name} = {value}")).collect();
+            let given = known.into_iter().collect::<Vec<_>>().join(", ");
+            let name = kernel.dim_name(dim).to_owned();
+            return Err(SizesError::NoSolution { name, fact: fact.text.to_string(), given });
+        };
+        values[usize::from(dim)] = Some(value);
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// Whether a size divides, or takes the smaller or larger of two: then it is not linear.
+fn is_stepped(size: &Size) -> bool {
+    let linear =
+        |op: &SizeOp| matches!(op, SizeOp::Const(_) | SizeOp::Dim(_) | SizeOp::Add | SizeOp::Sub | SizeOp::Mul);
+    !size.ops.iter().all(linear)
 }
 
 /// Contiguous strides for those that nothing tells, innermost first; one a call, because a stride may determine others.
@@ -307,6 +358,22 @@ mod tests {
         assert_eq!(all[0].as_ref().map(|l| (&*l.shape, &*l.strides)), Some((&[8, 1000][..], &[1000, 1][..])));
         let dims = complete(&kernel, &given("M=8,N=5,ld=7,t=2").unwrap()).unwrap();
         assert_eq!(named(dims), given("M=8,N=5,ld=7,s=16,t=2").unwrap());
+    }
+
+    #[test]
+    fn equations_are_solved_for_any_of_their_sizes() {
+        let kernel = kernel(
+            "K(x: f32[P], z: f32[Q]) -> (y: f32[Q]) where P == 3 * Q + 2, R == P - 2 * Q, R <= P {
+                y[i] = x[3 * i + 4] + z[i] + sum(|r in 0..R| x[r]); schedule y { bind i: grid; } }",
+        );
+        let solved = |text: &str| given(text).and_then(|g| complete(&kernel, &g)).map_err(|e| e.to_string());
+        assert_eq!(kernel.dims.iter().map(|d| &*d.name).collect::<Vec<_>>(), ["P", "Q", "R"]);
+        assert_eq!(solved("Q=5"), Ok(vec![17, 5, 7]));
+        assert_eq!(solved("P=17"), Ok(vec![17, 5, 7]));
+        assert_eq!(solved("P=16"), Err("no Q satisfies the fact `P == 3 * Q + 2` for P = 16".to_owned()));
+        assert_eq!(solved("P=1"), Err("no Q satisfies the fact `P == 3 * Q + 2` for P = 1".to_owned()));
+        // Both are given: whether they agree is for the launch to say.
+        assert!(solved("P=17,Q=4").is_ok());
     }
 
     #[test]

@@ -34,7 +34,8 @@ pub struct Invocation {
     /// What it was compiled to.
     pub outcome: Outcome,
     tokens: TokenBuffer,
-    spans: Vec<proc_macro2::Span>,
+    /// The place of each token.
+    pub(crate) spans: Vec<proc_macro2::Span>,
 }
 
 impl fmt::Debug for Invocation {

@@ -100,8 +100,11 @@ impl<'k> Trial<'k> {
     pub fn new(kernel: &'k KernelInfo, dims: &[i64], seed: u64, device: &Device) -> Result<Self, TrialError> {
         let layouts = sizes::layouts(kernel, dims).map_err(TrialError::Sizes)?;
         let reach = |l: &sizes::Layout| {
-            let each = l.shape.iter().zip(&l.strides).map(|(&e, &s)| (e as u128).saturating_mul(s as u128));
-            each.fold(u128::from(l.elements), u128::saturating_add)
+            // The elements in a row, and the tensor from its first element to its last.
+            let each = l.shape.iter().zip(&l.strides);
+            let each = each.map(|(&e, &s)| (e as u128).saturating_sub(1).saturating_mul(s as u128));
+            let span = if l.elements == 0 { 0 } else { each.fold(1, u128::saturating_add) };
+            span.saturating_add(l.elements.into())
         };
         let sizes_of = kernel.parameters.iter().zip(&layouts);
         let bytes = sizes_of.clone().filter_map(|(p, l)| Some(reach(l.as_ref()?) * u128::from(p.element.bytes())));

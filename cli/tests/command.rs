@@ -311,6 +311,29 @@ fn json(arguments: &[&str]) -> Value {
 }
 
 #[test]
+fn check_json_is_documented() {
+    let document = json(&["check", "good.rs", "wrong.rs", "missing.rs", "--json"]);
+    let mut found = Vec::new();
+    fields(&document, "", &mut found);
+    // Fields that are described once.
+    found.retain(|f| !f.contains("labels[].range.") && !f.contains("edit.range."));
+    assert_eq!(sorted(found), documented("check --json"));
+    let errors = document["errors"].as_u64().expect("a number");
+    let of = |file: usize| document["files"][file]["findings"].as_array().expect("a list").len() as u64;
+    assert_eq!((of(0), of(1), of(2)), (0, errors + document["warnings"].as_u64().expect("a number"), 0));
+    assert!(document["files"][2]["error"].is_string());
+    let inspected = json(&["inspect", "wrong.rs", "--json"]);
+    assert_eq!(inspected["findings"], document["files"][1]["findings"]);
+}
+
+#[test]
+fn the_only_kernel_needs_no_name() {
+    let (code, _, err) = tilewright(&["run", "good.rs", "--dims", "N=64"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("has 3 kernels: add --kernel with one of Saxpy"), "{err}");
+}
+
+#[test]
 fn inspect_json_is_documented() {
     let document = json(&["inspect", "good.rs", "--json"]);
     let mut found = Vec::new();

@@ -221,6 +221,9 @@ pub enum Argument {
     Map(u16),
 }
 
+/// Most threads of a block (CUDA programming guide, table of compute capabilities).
+pub const BLOCK_LIMIT: u32 = 1024;
+
 /// Launch shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {

@@ -73,7 +73,7 @@
 //! # Features
 //!
 //! `cuda` (default): GPUs, by way of `cudarc`. `emulator` (default): the emulator. At least one is needed. A program that uses
-//! `cudarc` itself must ask for the same features `dynamic-loading` and `cuda-12080`: `cudarc` cannot be built for two CUDA
+//! `cudarc` itself must ask for the same features `dynamic-loading` and `cuda-12000`: `cudarc` cannot be built for two CUDA
 //! versions at once. Drivers from CUDA 11.4 on will do.
 
 #![deny(unsafe_code)]

@@ -1,4 +1,6 @@
 //! `cargo xtask device`: what a machine with a GPU, and without Rust, needs to run everything.
+//!
+//! The programs need Linux on x86-64 with glibc 2.34 or newer: no symbol of a later version is used (`objdump -T` tells).
 
 use std::path::Path;
 
@@ -8,6 +10,8 @@ use crate::{Failure, cargo, kernels, root, run};
 const LIMIT: u64 = 60 << 20;
 /// The script that runs everything.
 const SCRIPT: &str = include_str!("device/run.sh");
+/// What the libraries of that machine reach.
+const BASELINES: &str = include_str!("device/baselines.py");
 
 /// Builds release binaries and puts them into `dist/device`, with the kernels and the script.
 ///
@@ -41,6 +45,8 @@ pub fn bundle() -> Result<(), Failure> {
     }
     let script = dist.join("run.sh");
     std::fs::write(&script, SCRIPT).map_err(|e| format!("{}: {e}", script.display()))?;
+    let baselines = dist.join("baselines.py");
+    std::fs::write(&baselines, BASELINES).map_err(|e| format!("{}: {e}", baselines.display()))?;
     // A copy keeps the permissions of its source: this one is made executable by the shell that it is for.
     run(std::process::Command::new("chmod").arg("+x").arg(&script))?;
     println!("device: {} holds {:.1} MiB", dist.display(), bytes as f64 / f64::from(1 << 20));

@@ -35,6 +35,8 @@ pub struct Options {
     pub paths: Vec<PathBuf>,
     /// Also the generated kernels of every operation and type.
     pub ops: bool,
+    /// Also how long kernels take, if there is a GPU.
+    pub times: bool,
     /// Seed of the inputs.
     pub seed: u64,
 }
@@ -130,7 +132,7 @@ pub fn survey(options: &Options) -> Result<Survey, Failure> {
         let _ = writeln!(text, "not tried: {kernel}: {why}");
     }
     let (mut timings, mut untimed) = (Vec::new(), Vec::new());
-    if let Ok(device) = &gpu {
+    if let Some(device) = gpu.as_ref().ok().filter(|_| options.times) {
         for kernel in &all {
             match time(kernel, device, options.seed) {
                 Ok(timing) => timings.extend(timing),

@@ -10,10 +10,10 @@ use crate::source::Found;
 /// Version of the format; it grows when a field changes its meaning or goes.
 const FORMAT: u32 = 1;
 
-/// The document about some kernels of a file. Keys are sorted; the same input gives the same text.
-pub fn document(path: &str, kernels: &[Found<'_>]) -> Value {
+/// The document about some kernels of a file, and what was found in the file. Keys are sorted; the same input gives the same text.
+pub fn document(path: &str, kernels: &[Found<'_>], findings: &[Value]) -> Value {
     let kernels: Vec<Value> = kernels.iter().filter_map(kernel).collect();
-    json!({ "format": FORMAT, "file": path, "kernels": kernels })
+    json!({ "format": FORMAT, "file": path, "kernels": kernels, "findings": findings })
 }
 
 fn kernel(found: &Found<'_>) -> Option<Value> {
@@ -127,6 +127,7 @@ fn stage(stage: &StageView) -> Value {
         "ops": stage.ops.iter().map(op).collect::<Vec<_>>(),
         "predicates": stage.predicates.iter().map(predicate).collect::<Vec<_>>(),
         "vector": vector,
+        "computed": stage.computed.iter().map(|(name, output)| json!({ "name": name, "output": output })).collect::<Vec<_>>(),
         "accesses": stage.accesses.iter().map(access).collect::<Vec<_>>(),
     })
 }

@@ -10,7 +10,7 @@ pub use json::document;
 use tilewright_kernel::KernelInfo;
 
 use crate::source::{Found, SourceFile};
-use crate::{Output, Status, listed};
+use crate::{Output, Status, findings, listed};
 
 /// Inspects one kernel of a file or all of them.
 pub fn inspect(path: &str, wanted: Option<&str>, as_json: bool) -> Output {
@@ -25,11 +25,11 @@ pub fn inspect(path: &str, wanted: Option<&str>, as_json: bool) -> Output {
         },
         None => file.kernels().collect(),
     };
-    let findings = file.findings();
-    let errors = if findings.errors > 0 { findings.text } else { String::new() };
-    let wrong = findings.errors > 0 && (wanted.is_none() || found.iter().any(|f| f.kernel.info.is_none()));
+    let said = file.findings();
+    let errors = if said.errors > 0 { said.text } else { String::new() };
+    let wrong = said.errors > 0 && (wanted.is_none() || found.iter().any(|f| f.kernel.info.is_none()));
     let text = if as_json {
-        let mut text = format!("{:#}", document(path, &found));
+        let mut text = format!("{:#}", document(path, &found, &findings::list(&file)));
         text.push('\n');
         text
     } else {
@@ -50,12 +50,31 @@ pub(crate) fn named<'a>(file: &'a SourceFile, name: &str) -> Result<Vec<Found<'a
     Err(format!("{} has no kernel `{}`; it has {known}", file.path, name.escape_debug()))
 }
 
-/// The finished kernel with a name, the only one of that name.
+/// The finished kernel with a name, the only one of that name; without a name the only one of the file.
 ///
 /// # Errors
 /// What to tell the user, and whether the kernel itself is wrong rather than its name.
-pub(crate) fn only<'a>(file: &'a SourceFile, name: &str) -> Result<(usize, &'a KernelInfo), Output> {
-    let found = named(file, name).map_err(Output::usage)?;
+pub(crate) fn only<'a>(file: &'a SourceFile, name: Option<&str>) -> Result<(usize, &'a KernelInfo), Output> {
+    let found = match name {
+        Some(name) => named(file, name).map_err(Output::usage)?,
+        None => file.kernels().collect(),
+    };
+    let Some(name) = name.or_else(|| found.first().filter(|_| found.len() == 1).map(|f| &*f.kernel.ast.name.text))
+    else {
+        let names: Vec<String> = found.iter().map(|f| f.kernel.ast.name.text.to_string()).collect();
+        let (count, path) = (names.len(), &file.path);
+        return Err(match count {
+            // What could not be parsed is no kernel.
+            0 if file.findings().errors > 0 => {
+                Output { text: String::new(), errors: file.findings().text, status: Status::Bad }
+            }
+            0 => Output::usage(format!("{path} has no kernel")),
+            _ => Output::usage(format!(
+                "{path} has {count} kernels: add --kernel with one of {}",
+                listed(&names, "none")
+            )),
+        });
+    };
     if let [first, second, ..] = &found[..] {
         let path = &file.path;
         return Err(Output::usage(format!(

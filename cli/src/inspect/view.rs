@@ -5,6 +5,7 @@ use tilewright_compiler::extent::{Expr, Facts, Var};
 use tilewright_compiler::holes::{Predicate, Reason, Side};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::memory::vector::Class;
+use tilewright_compiler::schedule::computed_at_reads;
 use tilewright_kernel::KernelInfo;
 
 /// An axis, leaf or not.
@@ -61,6 +62,8 @@ pub struct StageView {
     /// Axis and lanes.
     pub vector: Option<(String, i128)>,
     pub accesses: Vec<AccessView>,
+    /// Tensors that it computes where it reads them, and whether each is an output.
+    pub computed: Vec<(String, bool)>,
 }
 
 /// The stages of a kernel; none if its facts cannot be rebuilt, which a finished kernel excludes.
@@ -173,7 +176,13 @@ impl Viewer<'_> {
                 None => "element",
             },
         };
+        let algorithm = &self.info.algorithm;
+        let computed = |component: usize| {
+            let component = &algorithm.components[component];
+            (component.name.to_string(), component.parameter.is_some())
+        };
         StageView {
+            computed: computed_at_reads(algorithm, stage.equation).into_iter().map(computed).collect(),
             name: stage.name.clone(),
             axes: domain.axes.iter().enumerate().map(axis).collect(),
             ops: domain.ops.iter().map(op).collect(),

@@ -33,11 +33,13 @@ mod inner {
             }
         }
 
-        kernel Half(x: i32[P]) -> (y: i32[Q + 1])
+        kernel Half(x: i32[P]) -> (y: i32[Q + 1], z: i32[Q + 1])
         where P == 2 * Q
         {
             y[i] = (x[2 * i - 1] or 0) + (x[2 * i] or 0);
+            z[i] = 2 * y[i];
             schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+            schedule z { split i by 32 -> b, t; bind b: grid; bind t: thread; }
         }
     }
 }

@@ -40,7 +40,11 @@ impl Diagnostics {
 
     /// Adds a finding.
     pub fn report(&mut self, payload: impl IntoDiagnostic) {
-        let diagnostic = payload.into_diagnostic();
+        self.add(payload.into_diagnostic());
+    }
+
+    /// Apart from [`Self::report`], which is compiled once a payload.
+    fn add(&mut self, diagnostic: Diagnostic) {
         if self.found.len() < KEPT {
             self.found.push(diagnostic);
             return;

@@ -10,6 +10,7 @@ use crate::holes::{Predicate, Reason, Side};
 use crate::lower::Analysed;
 use crate::memory::vector::Class;
 use crate::program::Program;
+use crate::schedule::computed_at_reads;
 
 /// The explanation of a kernel. The same kernel always gives the same text.
 pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &KernelInfo) -> String {
@@ -61,6 +62,15 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
             Binding::Thread => "thread".to_owned(),
         };
         let _ = writeln!(out, "    axis {}: {}, {binding}", axis.name, show(&axis.extent));
+    }
+    for component in computed_at_reads(&program.algorithm, stage.equation) {
+        let component = &program.algorithm.components[component];
+        let _ = match component.parameter {
+            Some(_) => {
+                writeln!(out, "    computes {} again where it reads it: an output is not read back", component.name)
+            }
+            None => writeln!(out, "    computes {} where it reads it", component.name),
+        };
     }
     let busy = if stage.distribution.warps.is_empty() {
         stage.distribution.thread_count()

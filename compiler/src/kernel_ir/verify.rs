@@ -11,14 +11,14 @@
 //! 6. A predicated load has one alternative a lane, of the element type; any other has none.
 //! 7. A loop's count is an index integer and its index has the same type; a branch's condition is a predicate.
 //! 8. A variable is set to values of its type.
-//! 9. Scalars, dimensions and tensor maps that are used are passed; a block has 1 to 1024 threads.
+//! 9. Scalars, dimensions and tensor maps that are used are passed; a block has 1 to `BLOCK_LIMIT` threads.
 //! 10. Statements for all threads of a block stand where every thread comes: in no branch and no loop that threads may disagree on, and not in
 //!     the part of the elected thread. Copies and their expectations stand in that part, which changes nothing else.
 //! 11. A copy starts at one 32-bit index for each dimension of its map, and ends on a barrier that the kernel has.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
-use tilewright_kernel::info::Argument;
+use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
     BarrierId, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, Transfer, Type, UnaryOp, Value,
@@ -94,7 +94,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), Vec<Fault>> {
         line: 0,
         threads: Threads::All,
     };
-    if !(1..=1024).contains(&kernel.signature.threads) {
+    if !(1..=BLOCK_LIMIT).contains(&kernel.signature.threads) {
         checker.fault(Problem::BadThreads(kernel.signature.threads));
     }
     checker.region(Kernel::BODY);

@@ -16,8 +16,8 @@ use crate::syntax::{Span, ast};
 
 use super::Stage;
 
-/// Most threads of a block (CUDA programming guide, compute capabilities table).
-pub const BLOCK_LIMIT: i128 = 1024;
+/// Most threads of a block.
+const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
 /// Threads of a warp.
 pub const WARP: i128 = 32;
 

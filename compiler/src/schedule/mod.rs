@@ -216,14 +216,11 @@ fn read_component(algorithm: &Algorithm, value: ValueId) -> Option<usize> {
     }
 }
 
-/// An output is computed where it is read, as intermediates are; a reduction is repeated for every element of its reader.
-fn check_outputs_read(program: &Program, equation: usize, diags: &mut Diagnostics) {
-    let algorithm = &program.algorithm;
-    let range = algorithm.equations[equation].components.range();
-    let reader = range.start;
+/// The components that a stage computes where it reads them, outputs and intermediates, in the order of its reads; also those that are
+/// read through others.
+pub fn computed_at_reads(algorithm: &Algorithm, equation: usize) -> Vec<usize> {
     let mut seen = Vec::new();
-    let mut open: Vec<usize> = range.collect();
-    // Through intermediates: what they read is read here.
+    let mut open: Vec<usize> = algorithm.equations[equation].components.range().collect();
     while let Some(component) = open.pop() {
         let mut values = vec![algorithm.components[component].value];
         let mut visited = BTreeSet::new();
@@ -232,19 +229,29 @@ fn check_outputs_read(program: &Program, equation: usize, diags: &mut Diagnostic
                 continue;
             }
             values.extend(algorithm.operands(value));
-            let Some(source) = read_component(algorithm, value).filter(|s| !seen.contains(s)) else { continue };
-            seen.push(source);
-            open.push(source);
-            let mut reductions = Vec::new();
-            outermost_reductions(algorithm, algorithm.components[source].value, &mut reductions);
-            if let (Some(_), Some(reduction)) = (algorithm.components[source].parameter, reductions.first()) {
-                diags.report(ReducedAgain {
-                    name: algorithm.components[source].name.to_string(),
-                    reader: algorithm.components[reader].name.to_string(),
-                    span: program.value_spans[*reduction as usize],
-                    head: program.component_spans[reader],
-                });
+            if let Some(source) = read_component(algorithm, value).filter(|s| !seen.contains(s)) {
+                seen.push(source);
+                open.push(source);
             }
+        }
+    }
+    seen
+}
+
+/// An output is computed where it is read, as intermediates are; a reduction is repeated for every element of its reader.
+fn check_outputs_read(program: &Program, equation: usize, diags: &mut Diagnostics) {
+    let algorithm = &program.algorithm;
+    let reader = algorithm.equations[equation].components.range().start;
+    for source in computed_at_reads(algorithm, equation) {
+        let mut reductions = Vec::new();
+        outermost_reductions(algorithm, algorithm.components[source].value, &mut reductions);
+        if let (Some(_), Some(reduction)) = (algorithm.components[source].parameter, reductions.first()) {
+            diags.report(ReducedAgain {
+                name: algorithm.components[source].name.to_string(),
+                reader: algorithm.components[reader].name.to_string(),
+                span: program.value_spans[*reduction as usize],
+                head: program.component_spans[reader],
+            });
         }
     }
 }

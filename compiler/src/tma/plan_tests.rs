@@ -453,7 +453,8 @@ fn strided_columns_are_staged() {
                 y[%3] = %27
             }
         }
-    "#]].assert_eq(&entries[0].kernel.to_string());
+    "#]]
+    .assert_eq(&entries[0].kernel.to_string());
     let kernels: Vec<_> = entries.iter().map(|e| e.kernel.clone()).collect();
     let module = crate::lower::emit::emit(&kernels, "StridedColumns").expect("it can be emitted");
     assert_eq!(module.target.to_string(), "sm_90");

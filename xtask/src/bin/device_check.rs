@@ -1,6 +1,6 @@
 //! Runs kernels on the emulator and on the GPU of this machine, compares, and times: the program of the device bundle.
 //!
-//! `device-check [--json FILE] [--seed S] [--no-ops] PATH…`, where a path is a Rust file or a folder of them.
+//! `device-check [--json FILE] [--seed S] [--no-ops] [--no-times] PATH…`, where a path is a Rust file or a folder of them.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use xtask::survey::{Options, survey};
 
-const USAGE: &str = "device-check [--json FILE] [--seed S] [--no-ops] PATH…";
+const USAGE: &str = "device-check [--json FILE] [--seed S] [--no-ops] [--no-times] PATH…";
 
 fn main() -> ExitCode {
-    let (mut options, mut json) = (Options { ops: true, ..Options::default() }, None);
+    let (mut options, mut json) = (Options { ops: true, times: true, ..Options::default() }, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
                 None => return usage("--seed needs a number"),
             },
             "--no-ops" => options.ops = false,
+            "--no-times" => options.times = false,
             flag if flag.starts_with('-') => return usage(&format!("there is no option `{flag}`")),
             path => options.paths.push(PathBuf::from(path)),
         }
