@@ -26,6 +26,8 @@ pub struct Mbarrier {
     pub bytes: i64,
     clock: Vec<u32>,
     completed: Vec<u32>,
+    /// The last phase that each thread has seen the end of, by parity.
+    seen: BTreeMap<u32, u32>,
 }
 
 /// Why an operation is refused.
@@ -45,6 +47,8 @@ pub enum Misuse {
     Completes,
     /// A state of a phase that is neither the current one nor the one before it: phase of the state and of the object.
     Stale(u32, u32),
+    /// A wait by parity for a phase that ended longer ago: that phase and the current one.
+    Late(u32, u32),
 }
 
 impl std::fmt::Display for Misuse {
@@ -61,6 +65,10 @@ impl std::fmt::Display for Misuse {
             Misuse::Stale(state, phase) => {
                 write!(f, "the state is of phase {state}; the mbarrier is in phase {phase}")
             }
+            Misuse::Late(next, phase) => write!(
+                f,
+                "the thread waits by parity for phase {next}; the mbarrier is in phase {phase}, so that the parity tells nothing"
+            ),
         }
     }
 }
@@ -127,7 +135,7 @@ impl Mbarrier {
             self.expected = self.expected.saturating_sub(count);
         }
         if let Some((clocks, warp)) = clocks {
-            clocks.release(warp, &mut self.clock);
+            clocks.release(warp, false, &mut self.clock);
         }
         self.settle();
         Ok(state)
@@ -146,6 +154,23 @@ impl Mbarrier {
     /// Whether the phase of this parity has ended: the current one has not, the one before it has.
     pub fn ended_parity(&self, parity: u32) -> bool {
         self.phase & 1 != parity & 1
+    }
+
+    /// As [`Mbarrier::ended_parity`] for a thread that may have waited before. The wait is for the phase after the one that it has seen, or for that
+    /// one again; a phase two behind the current one has the current one's parity.
+    pub fn ended_for(&mut self, thread: u32, parity: u32) -> Result<bool, Misuse> {
+        if let Some(seen) = self.seen.get(&thread) {
+            let next = seen.wrapping_add(1);
+            let behind = self.phase.wrapping_sub(next) as i32;
+            if next & 1 == parity & 1 && behind >= 2 {
+                return Err(Misuse::Late(next, self.phase));
+            }
+        }
+        let ended = self.ended_parity(parity);
+        if ended {
+            self.seen.insert(thread, self.phase.wrapping_sub(1));
+        }
+        Ok(ended)
     }
 
     /// What the last completed phase ordered.

@@ -183,7 +183,13 @@ impl Program {
             allocations.push(Arc::new(workspace));
         }
         allocations.iter().for_each(|allocation| allocation.settle());
-        let regions = regions(launch, &allocations, own)?;
+        let mut list = regions(launch, &allocations, own)?;
+        let heap = if kernel.heap { Some(memory.heap()?) } else { memory.heap_in_use() };
+        if let Some(heap) = &heap {
+            list.push(heap.region(allocations.len()));
+            allocations.push(heap.allocation.clone());
+        }
+        let regions = if launch.extents.is_empty() { Regions::of_allocations(list) } else { Regions::new(list) };
         let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
         let cross = || (options.sanitizers.races && blocks > 1).then(Cross::default);
         let mut cx = Cx {
@@ -194,6 +200,7 @@ impl Program {
             params,
             constants,
             regions,
+            heap,
             allocations,
             grid: launch.grid,
             block: launch.block,
@@ -288,7 +295,7 @@ fn params(kernel: &Kernel, launch: &Launch) -> Result<Vec<u32>, Error> {
 }
 
 /// The regions that the kernel may access: those listed, or all of the device's first `own` allocations, and the program's variables behind them.
-fn regions(launch: &Launch, allocations: &[Arc<Allocation>], own: usize) -> Result<Regions, Error> {
+fn regions(launch: &Launch, allocations: &[Arc<Allocation>], own: usize) -> Result<Vec<Region>, Error> {
     let whole = |(index, allocation): (usize, &Arc<Allocation>)| Region {
         base: allocation.base,
         end: allocation.base + allocation.bytes,
@@ -296,11 +303,12 @@ fn regions(launch: &Launch, allocations: &[Arc<Allocation>], own: usize) -> Resu
         element: 0,
         read_only: false,
         constant: false,
+        heap: false,
         allocation: allocation.clone(),
         index,
     };
     if launch.extents.is_empty() {
-        return Ok(Regions::of_allocations(allocations.iter().enumerate().map(whole).collect()));
+        return Ok(allocations.iter().enumerate().map(whole).collect());
     }
     let mut list: Vec<Region> = allocations.iter().enumerate().skip(own).map(whole).collect();
     for extent in &launch.extents {
@@ -318,9 +326,10 @@ fn regions(launch: &Launch, allocations: &[Arc<Allocation>], own: usize) -> Resu
             element: extent.element,
             read_only: extent.read_only,
             constant: false,
+            heap: false,
             allocation: allocation.clone(),
             index: at,
         });
     }
-    Ok(Regions::new(list))
+    Ok(list)
 }

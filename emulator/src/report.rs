@@ -219,6 +219,8 @@ pub struct Report {
     pub dropped: u64,
     /// What was executed.
     pub counters: Counters,
+    /// What the kernel printed with `printf`: at most 1 MiB, the same for the same seed. Texts of different threads have no order.
+    pub printed: String,
 }
 
 impl Report {

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::counters::{Class, Counters};
 use crate::decode::op::Op;
 use crate::error::Error;
-use crate::exec::env::{Count, Cx, Env, Facts};
+use crate::exec::env::{Count, Cx, Env, Facts, MOST_PRINTED};
 use crate::exec::{Stop, Wait, Warp};
 use crate::report::{Finding, Kind, Report, Thread};
 
@@ -271,6 +271,7 @@ fn earlier(known: Option<(u32, Thread)>, new: (u32, Thread)) -> Option<(u32, Thr
 struct Outcome {
     counters: Counters,
     counts: Vec<Count>,
+    printed: Vec<u8>,
     findings: Vec<Finding>,
     dropped: u64,
 }
@@ -285,6 +286,8 @@ impl Outcome {
                 sum.add(count);
             }
         }
+        self.printed.extend(other.printed);
+        self.printed.truncate(MOST_PRINTED);
         self.findings.extend(other.findings);
         self.dropped += other.dropped;
     }
@@ -293,6 +296,7 @@ impl Outcome {
         Outcome {
             counters: cta.env.counters,
             counts: cta.env.counts,
+            printed: cta.env.printed,
             findings: cta.env.findings,
             dropped: cta.env.dropped,
         }
@@ -306,7 +310,13 @@ impl Outcome {
             // Checks of registers are not instructions of the program.
             let check = matches!(
                 inst.op,
-                Op::CheckInit { .. } | Op::MarkInit { .. } | Op::FlowInit { .. } | Op::FlowSelect { .. }
+                Op::CheckInit { .. }
+                    | Op::MarkInit { .. }
+                    | Op::FlowInit { .. }
+                    | Op::LoadedInit { .. }
+                    | Op::StoredInit { .. }
+                    | Op::FlowSelect { .. }
+                    | Op::Fence { implied: true, .. }
             );
             if check {
                 continue;
@@ -319,7 +329,8 @@ impl Outcome {
         }
         debug_assert_eq!(Class::ALL.len(), counters.thread_instructions.len());
         counters.uniform_branches = branches.saturating_sub(counters.divergent_branches);
-        Report { findings: self.findings, dropped: self.dropped, counters }
+        let printed = String::from_utf8_lossy(&self.printed).into_owned();
+        Report { findings: self.findings, dropped: self.dropped, counters, printed }
     }
 }
 

@@ -135,7 +135,7 @@ impl Barriers {
             state.trues += (arrival.trues & arrival.waiter.mask).count_ones();
             state.voters += arrival.waiter.mask.count_ones();
         }
-        clocks.release(arrival.waiter.warp as usize, &mut state.clock);
+        clocks.release(arrival.waiter.warp as usize, arrival.threads == 32, &mut state.clock);
         if arrival.waits {
             state.waiting.push(arrival.waiter);
         }

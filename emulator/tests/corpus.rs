@@ -131,6 +131,11 @@ fn run(case: &Value, program: &Program, data: &[u8], options: &Options) -> Resul
     if !report.is_clean() {
         return Err(report.to_string());
     }
+    if let Some(text) = case.get("prints").and_then(Value::as_str)
+        && report.printed != text
+    {
+        return Err(format!("prints {:?}, not {text:?}", report.printed));
+    }
     for (index, base, size, kind, want, bounds, bound) in checks {
         let mut got = vec![0; want.len() * size];
         memory.read(base, &mut got).unwrap();

@@ -106,6 +106,8 @@ pub struct Variable {
     pub init: Option<Initializer>,
     /// `.ptr` attributes of a kernel parameter.
     pub ptr: Option<PtrAttribute>,
+    /// `.attribute(.managed)`: also addressable by the host.
+    pub managed: bool,
     /// Line of declaration, 0 when built.
     pub line: u32,
 }
@@ -123,6 +125,7 @@ impl Variable {
             linkage: Linkage::Internal,
             init: None,
             ptr: None,
+            managed: false,
             line: 0,
         }
     }

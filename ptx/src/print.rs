@@ -147,6 +147,9 @@ fn print_params(module: &Module, params: &[Variable], out: &mut String) -> fmt::
 fn print_variable(module: &Module, variable: &Variable, out: &mut String) -> fmt::Result {
     out.push_str(linkage(variable.linkage));
     write!(out, ".{} ", variable.space)?;
+    if variable.managed {
+        out.push_str(".attribute(.managed) ");
+    }
     let natural = variable.ty.bytes() * u32::from(variable.vector);
     if variable.align != natural && variable.space != StateSpace::Reg {
         // A parameter's `.ptr` has an alignment of its own; that of the parameter goes first.

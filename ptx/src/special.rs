@@ -37,6 +37,7 @@ spelled! {
         ReservedSmemOffsetCap = "%reserved_smem_offset_cap", ReservedSmemOffset0 = "%reserved_smem_offset_0",
         ReservedSmemOffset1 = "%reserved_smem_offset_1",
         TotalSmemSize = "%total_smem_size", AggrSmemSize = "%aggr_smem_size", DynamicSmemSize = "%dynamic_smem_size",
+        CurrentGraphExec = "%current_graph_exec",
     }
 }
 
@@ -46,10 +47,23 @@ impl SpecialReg {
         use SpecialReg::*;
         match self {
             IsExplicitCluster => ScalarType::Pred,
-            Gridid | Clock64 | Globaltimer | Pm0Wide | Pm1Wide | Pm2Wide | Pm3Wide | Pm4Wide | Pm5Wide | Pm6Wide
-            | Pm7Wide => ScalarType::U64,
+            CurrentGraphExec | Gridid | Clock64 | Globaltimer | Pm0Wide | Pm1Wide | Pm2Wide | Pm3Wide | Pm4Wide
+            | Pm5Wide | Pm6Wide | Pm7Wide => ScalarType::U64,
             _ => ScalarType::U32,
         }
+    }
+
+    /// Whether it says where the part of shared memory is that the system keeps.
+    pub const fn is_reserved_shared(self) -> bool {
+        use SpecialReg::*;
+        matches!(
+            self,
+            ReservedSmemOffsetBegin
+                | ReservedSmemOffsetEnd
+                | ReservedSmemOffsetCap
+                | ReservedSmemOffset0
+                | ReservedSmemOffset1
+        )
     }
 
     /// Lowest version and target that have it.
@@ -66,6 +80,7 @@ impl SpecialReg {
             | ReservedSmemOffsetCap
             | ReservedSmemOffset0
             | ReservedSmemOffset1 => Requirement { version: PtxVersion::new(7, 6), target: Target::sm(80) },
+            CurrentGraphExec => Requirement { version: PtxVersion::new(8, 0), target: Target::sm(50) },
             AggrSmemSize => Requirement { version: PtxVersion::new(8, 1), target: Target::sm(90) },
             _ => Requirement::ANCIENT,
         }

@@ -82,7 +82,7 @@ fn calls_and_branches_have_targets() {
 #[test]
 fn versions_and_targets() {
     refused("wgmma.fence.sync.aligned;", "needs PTX 8.0 and sm_90a; the module has PTX 8.0 and sm_90");
-    refused("fence.acquire.gpu;", "needs PTX 8.6 and sm_90");
+    refused("fence.acquire.gpu;", "needs PTX 8.6 and sm_70");
     let old =
         kernel("mov.u32 %r1, %cluster_ctarank;").replace(".version 8.0", ".version 7.0").replace("sm_90", "sm_80");
     assert!(load(&old).unwrap_err().to_string().contains("needs PTX 7.8 and sm_90"));

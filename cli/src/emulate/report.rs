@@ -11,6 +11,9 @@ const FORMAT: u32 = 1;
 pub(super) fn text(done: &Done) -> String {
     let mut out = String::new();
     let report = &done.report;
+    if !report.printed.is_empty() {
+        out.push_str(&format!("printed:\n{}\n", report.printed.trim_end()));
+    }
     for finding in &report.findings {
         out.push_str(&format!("{finding}\n"));
     }
@@ -81,6 +84,7 @@ pub(super) fn json(request: &Request, done: &Done) -> String {
         "good": report.is_clean(),
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "findings_dropped": report.dropped,
+        "printed": report.printed,
         "counters": {
             "blocks": c.ctas, "warps": c.warps, "warp_instructions": c.warp_instructions,
             "thread_instructions": c.total(), "by_class": classes,

@@ -36,6 +36,12 @@ impl Layout {
         Layout { limit, ..Layout::default() }
     }
 
+    /// Takes the first bytes for something that no text declares.
+    pub(super) fn reserve(&mut self, name: &str, bytes: u64) {
+        self.named.push(Named { name: name.to_owned(), offset: self.next, bytes, element: 0 });
+        self.next += bytes;
+    }
+
     pub(super) fn add(&mut self, variable: &Variable) -> Result<u64, Error> {
         self.add_aligned(variable, 1)
     }

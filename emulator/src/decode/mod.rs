@@ -4,6 +4,7 @@
 
 pub mod op;
 
+mod guess;
 mod layout;
 mod lower;
 mod module;
@@ -86,6 +87,10 @@ pub(crate) struct Kernel {
     pub most_threads: Option<u64>,
     /// Whether threads take room on their stacks when they run.
     pub stack: bool,
+    /// Bytes at the start of shared memory that the system keeps for libraries, where the kernel asks for them.
+    pub reserved_shared: u32,
+    /// Whether it allocates from the device's heap.
+    pub heap: bool,
     /// Whether it asks for the workspace of a cooperative launch.
     pub grid_workspace: bool,
     /// Whether CTAs communicate through global memory.

@@ -154,6 +154,8 @@ pub(crate) struct Reachable {
     pub recursive: BTreeSet<FuncId>,
     /// Variables outside functions that the kernel or one of them names.
     pub variables: BTreeSet<VarId>,
+    /// Whether an instruction reads where the system's part of shared memory is.
+    pub reserved_shared: bool,
 }
 
 impl Reachable {
@@ -211,6 +213,7 @@ impl Reachable {
                 }
             }
             for operand in &inst.operands {
+                self.reserved_shared |= matches!(operand, Operand::Special(special) if special.is_reserved_shared());
                 for_each_symbol(operand, &mut |symbol| {
                     if let Symbol::Global(id) = symbol {
                         self.variables.insert(id);

@@ -178,7 +178,11 @@ impl<F: FnMut(Slot, Role) -> Slot> Visitor<'_, F> {
     fn op(&mut self, op: &mut Op) {
         match op {
             // Tracked registers keep their slots.
-            Op::CheckInit { .. } | Op::MarkInit { .. } | Op::FlowInit { .. } => {}
+            Op::CheckInit { .. }
+            | Op::MarkInit { .. }
+            | Op::FlowInit { .. }
+            | Op::LoadedInit { .. }
+            | Op::StoredInit { .. } => {}
             Op::FlowSelect { p, .. } => self.pred_ref(p),
             Op::Mov { d, a } => self.narrows(d, &mut [a]),
             Op::MovWide { d, a } => self.wides(d, &mut [a]),
@@ -250,7 +254,6 @@ impl<F: FnMut(Slot, Role) -> Slot> Visitor<'_, F> {
             Op::SetpPacked { d, p, a, b, combine, .. } => {
                 self.narrow(a, Read);
                 self.narrow(b, Read);
-                // The second result is combined after the first one is written.
                 combine.iter_mut().for_each(|(_, p)| self.pred_ref(p));
                 d.iter_mut().chain(p).for_each(|d| self.pred(d, Write));
             }
@@ -258,6 +261,10 @@ impl<F: FnMut(Slot, Role) -> Slot> Visitor<'_, F> {
                 self.tested(test, a, b);
                 combine.iter_mut().for_each(|(_, p)| self.pred_ref(p));
                 self.narrow(d, Write);
+            }
+            Op::SetPacked { d, a, b, combine, .. } => {
+                combine.iter_mut().for_each(|(_, p)| self.pred_ref(p));
+                self.narrows(d, &mut [a, b]);
             }
             Op::Testp { d, a, .. } => {
                 self.slot(a, Read);

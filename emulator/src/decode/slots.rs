@@ -13,6 +13,8 @@ use crate::num::format::{BF16, F16, F32, F64, Round};
 pub(crate) struct Slots<'a> {
     function: &'a Function,
     registers: Vec<Option<Slot>>,
+    /// Registers of 128 bits: their halves, low one first.
+    pairs: BTreeMap<RegId, [Slot; 2]>,
     constants: BTreeMap<(u8, u64), Slot>,
     specials: BTreeMap<SpecialReg, u32>,
     params: BTreeMap<(u32, u8, bool, bool), Slot>,
@@ -49,6 +51,7 @@ impl<'a> Slots<'a> {
         Slots {
             function,
             registers: vec![None; function.regs.len()],
+            pairs: BTreeMap::new(),
             constants: BTreeMap::new(),
             specials: BTreeMap::new(),
             params: BTreeMap::new(),
@@ -61,13 +64,15 @@ impl<'a> Slots<'a> {
     /// Turns to another function, whose registers are others.
     pub fn enter(&mut self, function: &'a Function) {
         self.function = function;
+        self.pairs.clear();
         self.registers.clear();
         self.registers.resize(function.regs.len(), None);
     }
 
     /// The slots of the current function's registers so far, each once.
     pub fn in_use(&self) -> Vec<Slot> {
-        let mut slots: Vec<Slot> = self.registers.iter().copied().flatten().collect();
+        let whole = self.registers.iter().copied().flatten();
+        let mut slots: Vec<Slot> = whole.chain(self.pairs.values().flatten().copied()).collect();
         slots.sort_unstable();
         slots.dedup();
         slots
@@ -92,6 +97,19 @@ impl<'a> Slots<'a> {
         let slot = self.fresh(self.function.regs.ty(reg)?.bits())?;
         self.registers[reg.index()] = Some(slot);
         Some(slot)
+    }
+
+    /// The slots of the halves of a register of 128 bits; `None` for another one.
+    pub fn pair(&mut self, reg: RegId) -> Option<[Slot; 2]> {
+        if self.bits(reg) != 128 {
+            return None;
+        }
+        if let Some(pair) = self.pairs.get(&reg) {
+            return Some(*pair);
+        }
+        let pair = [self.fresh(64)?, self.fresh(64)?];
+        self.pairs.insert(reg, pair);
+        Some(pair)
     }
 
     /// Declared width of a register.

@@ -37,6 +37,48 @@ pub(crate) fn passes_on(inst: &Inst) -> bool {
     matches!(inst.op, Op::Arith(_) | Op::Logic(_) | Op::Compare(_) | Op::Convert(_) | Op::Math(_) | Op::Video(_))
 }
 
+/// Whether the result is defined if one of the operands is: what puts values together from parts, some of which may be the padding of a
+/// structure.
+pub(crate) fn joins(inst: &Inst) -> bool {
+    use tilewright_ptx::isa::{Convert, Logic, Op};
+    match inst.op {
+        Op::Logic(Logic::Or | Logic::Xor | Logic::And | Logic::Lop3 | Logic::Shf | Logic::Bfi | Logic::Prmt) => true,
+        Op::Convert(Convert::Mov) => matches!(inst.operands.get(1), Some(Operand::Vector(_))),
+        _ => false,
+    }
+}
+
+/// What a function knows of memory of its thread's own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    /// The kernel has such memory, so that a generic address may be in it.
+    pub local: bool,
+    /// It is a device function, whose parameters are in it.
+    pub function: bool,
+}
+
+impl Own {
+    /// Whether the instruction loads from, or stores to, a thread's own memory, or may do so: values there may be undefined, since compilers copy
+    /// structures with their padding.
+    pub fn accesses(self, inst: &Inst) -> bool {
+        use tilewright_ptx::isa::{Memory, Op};
+        use tilewright_ptx::{Address, AddressBase, StateSpace, Symbol};
+        let symbol = inst.operands.iter().find_map(|operand| match operand {
+            Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) => Some(*symbol),
+            _ => None,
+        });
+        if !matches!(inst.op, Op::Memory(Memory::Ld | Memory::St)) {
+            return false;
+        }
+        match inst.space().map(StateSpace::base) {
+            Some(StateSpace::Local) => true,
+            Some(StateSpace::Param) => self.function || matches!(symbol, Some(Symbol::Local(_))),
+            None => self.local && symbol.is_none(),
+            _ => false,
+        }
+    }
+}
+
 /// The operand whose undefined value an instruction may take and give as a defined one: what lanes offer to a shuffle, as most of them are
 /// not asked for it.
 fn offered(inst: &Inst) -> Option<RegId> {
@@ -52,19 +94,28 @@ struct Step {
     writes: Vec<RegId>,
     guarded: bool,
     passes_on: bool,
+    joins: bool,
+    /// Whether what it loads may be undefined.
+    undefines: bool,
 }
 
 impl Step {
-    fn new(inst: &Inst, ever: &[u64]) -> Self {
+    fn new(inst: &Inst, own: Own) -> Self {
         let (mut reads, writes) = uses(inst);
         let offered = offered(inst);
-        reads.retain(|reg| Some(*reg) != offered || !has(ever, *reg));
-        Step { reads, writes, guarded: inst.guard.is_some(), passes_on: passes_on(inst) }
+        reads.retain(|reg| Some(*reg) != offered);
+        let undefines = !writes.is_empty() && own.accesses(inst);
+        Step { reads, writes, guarded: inst.guard.is_some(), passes_on: passes_on(inst), joins: joins(inst), undefines }
     }
 
     /// Changes the set of defined registers.
-    fn apply(&self, state: &mut [u64], ever: &[u64]) {
-        let lacks = self.passes_on && self.reads.iter().any(|reg| !has(state, *reg) && has(ever, *reg));
+    fn apply(&self, state: &mut [u64]) {
+        let missing = |reg: &RegId| !has(state, *reg);
+        let lacks = match (self.passes_on, self.joins) {
+            (true, true) => !self.reads.is_empty() && self.reads.iter().all(missing),
+            (true, false) => self.reads.iter().any(missing),
+            _ => self.undefines,
+        };
         for reg in &self.writes {
             let (word, bit) = (reg.index() / 64, 1 << (reg.index() % 64));
             if lacks {
@@ -80,19 +131,6 @@ fn has(set: &[u64], reg: RegId) -> bool {
     set[reg.index() / 64] >> (reg.index() % 64) & 1 == 1
 }
 
-/// Registers that some instruction writes.
-pub(crate) fn ever_written(items: &[Item<'_>], registers: usize) -> Vec<u64> {
-    let mut ever = vec![0; registers.div_ceil(64)];
-    for item in items {
-        if let Item::Inst(inst) = item {
-            for reg in uses(inst).1 {
-                ever[reg.index() / 64] |= 1 << (reg.index() % 64);
-            }
-        }
-    }
-    ever
-}
-
 struct Block {
     items: std::ops::Range<usize>,
     successors: Vec<usize>,
@@ -102,14 +140,14 @@ struct Block {
 pub(crate) fn unproved(
     items: &[Item<'_>],
     registers: usize,
+    own: Own,
     targets: &dyn Fn(&Inst) -> Vec<LabelId>,
 ) -> Vec<Vec<RegId>> {
     let blocks = blocks(items, targets);
-    let ever = ever_written(items, registers);
     let steps: Vec<Option<Step>> = items
         .iter()
         .map(|item| match item {
-            Item::Inst(inst) => Some(Step::new(inst, &ever)),
+            Item::Inst(inst) => Some(Step::new(inst, own)),
             Item::Label(_) => None,
         })
         .collect();
@@ -133,7 +171,7 @@ pub(crate) fn unproved(
     while let Some(block) = work.pop() {
         let mut state = entry[block].clone().unwrap_or_else(|| vec![0; words]);
         for step in steps[blocks[block].items.clone()].iter().flatten() {
-            step.apply(&mut state, &ever);
+            step.apply(&mut state);
         }
         for successor in &blocks[block].successors {
             let changed = match &mut entry[*successor] {
@@ -165,7 +203,7 @@ pub(crate) fn unproved(
                     result[index].push(*reg);
                 }
             }
-            step.apply(&mut state, &ever);
+            step.apply(&mut state);
         }
     }
     result

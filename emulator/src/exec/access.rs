@@ -216,6 +216,9 @@ impl Warp {
         run: Mask,
     ) -> Result<(), Halt> {
         let shape = Shape { pc, bytes: access.bytes, count: access.count, touch, strength: access.strength };
+        if access.strength == Strength::Strong {
+            env.order(touch, access.space, &self.addresses(&access.address), run);
+        }
         match (access.space, self.pattern(&access.address, shape.total(), run)) {
             (Space::Global, Some(pattern)) => self.access_global(env, &Request::regular(shape, access, run, pattern)),
             (Space::Shared, Some(pattern)) => self.access_shared(env, &Request::regular(shape, access, run, pattern)),
@@ -312,7 +315,11 @@ impl Warp {
         addresses: &Wide,
         run: Mask,
     ) -> Result<(), Halt> {
+        self.undefined.begin_load();
         self.by_space(env, access.space, *addresses, run, |warp, env, space, addresses, run| {
+            if space != Space::Local {
+                warp.check_stored(env, shape.pc, run);
+            }
             let request = Request::new(shape, Some(access), addresses, run);
             match space {
                 Space::Global | Space::Generic => warp.access_global(env, &request),

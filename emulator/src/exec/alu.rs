@@ -1,7 +1,7 @@
 //! Instructions that compute registers from registers.
 
 use super::Warp;
-use crate::decode::op::{Comparison, FastCvt, LaneFn, Op, Slot, executed_by_step};
+use crate::decode::op::{Comparison, FastCvt, LaneFn, Logic, Op, PredRef, Slot, executed_by_step};
 use crate::lanes::int::{self, Int2, Width};
 use crate::lanes::{BITS, LANES, Mask, Row, Wide, agree, blend, choose, each, float, lanes, mask, row};
 use crate::num::approx;
@@ -171,19 +171,22 @@ impl Warp {
                 }
             }
             Op::SetpPacked { op, ty, ftz, d, p, a, b, combine } => {
-                for (slot, shift) in [(d, 0), (p, 16)] {
-                    let Some(slot) = slot else { continue };
-                    let (a, b) = (self.n(a), self.n(b));
-                    let (x, y) = (row!(i => a[i] >> shift & 0xffff), row!(i => b[i] >> shift & 0xffff));
-                    let result = float::compare_row(op, ty, ftz, &x, &y);
-                    let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
-                    self.set_pred(slot, result, mask);
+                // Both before either is written: a result may be the predicate that they are combined with.
+                let results = self.compare_halves((op, ty, ftz), a, b, combine);
+                for (slot, result) in [d, p].into_iter().zip(results) {
+                    if let Some(slot) = slot {
+                        self.set_pred(slot, result, mask);
+                    }
                 }
             }
             Op::Set { test, yes, d, a, b, combine } => {
                 let result = self.compare(test, a, b);
                 let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
                 each!(self.narrow[d], i => if result & BITS[i] != 0 { yes } else { 0 });
+            }
+            Op::SetPacked { op, ty, ftz, yes, d, a, b, combine } => {
+                let [low, high] = self.compare_halves((op, ty, ftz), a, b, combine);
+                each!(self.narrow[d], i => u32::from(yes) * ((low >> i & 1) | (high >> i & 1) << 16));
             }
             Op::Testp { class, ty, d, a } => {
                 let result = lanes(mask).filter(|lane| scalar::test_class(class, ty, self.get(a, *lane)));
@@ -229,6 +232,22 @@ impl Warp {
         }
     }
 
+    /// A comparison of packed halves: the lanes where it holds of the lower ones, and of the upper ones.
+    fn compare_halves(
+        &self,
+        (op, ty, ftz): (scalar::FloatCompare, scalar::FloatType, bool),
+        a: u32,
+        b: u32,
+        combine: Option<(Logic, PredRef)>,
+    ) -> [Mask; 2] {
+        [0, 16].map(|shift| {
+            let (a, b) = (self.n(a), self.n(b));
+            let (x, y) = (row!(i => a[i] >> shift & 0xffff), row!(i => b[i] >> shift & 0xffff));
+            let result = float::compare_row(op, ty, ftz, &x, &y);
+            combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)))
+        })
+    }
+
     #[inline(always)]
     fn convert(&mut self, cvt: FastCvt, d: u32, a: u32, b: u32) {
         // From 32 to 64 bits and back.
@@ -267,16 +286,18 @@ impl Warp {
         }
     }
 
+    /// A difference adds the complement: the flag it leaves and takes is the carry of that sum, the opposite of a borrow. The manual does not
+    /// say so, but CUDA's 128-bit division reads it with `addc`, and that is what the assembler makes of it.
     #[inline(never)]
     fn carry_add(&mut self, mask: Mask, subtract: bool, carry: (bool, bool), d: Slot, a: Slot, b: Slot) {
         for lane in lanes(mask) {
             let (x, y) = (self.get(a, lane), self.get(b, lane));
             let value = if subtract {
                 let bits = bits_of(d);
-                let borrow = u128::from(carry.0 && self.carry >> lane & 1 == 1);
-                let wide = (1u128 << bits) + u128::from(x) - u128::from(y) - borrow;
+                let carried = u128::from(!carry.0 || self.carry >> lane & 1 == 1);
+                let wide = u128::from(x) + u128::from(!y & ones(bits)) + carried;
                 if carry.1 {
-                    self.set_carry(lane, wide >> bits == 0);
+                    self.set_carry(lane, wide >> bits != 0);
                 }
                 wide as u64 & ones(bits)
             } else {

@@ -75,11 +75,9 @@ impl Warp {
         let first = run.trailing_zeros();
         let mut parts: Vec<(u32, u32, Mask)> = Vec::new();
         match &call.target {
+            Target::Library(library) => return self.library(env, pc, *library, call, run),
             Target::Undefined(name) => {
-                let detail = match name.as_str() {
-                    "__assertfail" => self.assertion(env, call, first as usize),
-                    _ => format!("a call of `{name}`, which the module only declares"),
-                };
+                let detail = format!("a call of `{name}`, which the module only declares");
                 return fail(env, first, Kind::Trap, detail);
             }
             Target::Function(number) => {
@@ -279,7 +277,7 @@ impl Warp {
     }
 
     /// The words of an argument or result with their initialised bytes.
-    fn passed(&self, passed: Passed, base: u64, lane: usize) -> Vec<(u32, u8)> {
+    pub(super) fn passed(&self, passed: Passed, base: u64, lane: usize) -> Vec<(u32, u8)> {
         match passed {
             Passed::Nothing => Vec::new(),
             Passed::Register { slot, .. } => {
@@ -295,7 +293,7 @@ impl Warp {
     }
 
     /// Puts an argument or result where it belongs.
-    fn pass(&mut self, passed: Passed, base: u64, lane: usize, words: &[(u32, u8)]) {
+    pub(super) fn pass(&mut self, passed: Passed, base: u64, lane: usize, words: &[(u32, u8)]) {
         match passed {
             Passed::Nothing => {}
             Passed::Register { slot, tracked } => {
@@ -313,28 +311,5 @@ impl Warp {
                 }
             }
         }
-    }
-
-    /// What a failed `assert` says: message, file, line and function are the arguments of `__assertfail`.
-    fn assertion(&self, env: &Env<'_>, call: &crate::decode::op::CallSite, lane: usize) -> String {
-        let base = call.base.map_or(0, |slot| self.get(Slot::Wide(slot), lane));
-        let argument = |at: usize| {
-            let words = call.arguments.get(at).map(|a| self.passed(*a, base, lane)).unwrap_or_default();
-            let word = |at: usize| words.get(at).map_or(0, |word: &(u32, u8)| u64::from(word.0));
-            word(0) | word(1) << 32
-        };
-        let text = |address: u64| {
-            let mut bytes = Vec::new();
-            while bytes.len() < 256 {
-                match env.byte(address.wrapping_add(bytes.len() as u64)) {
-                    Some(0) | None => break,
-                    Some(byte) => bytes.push(byte),
-                }
-            }
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
-        let line = argument(2) as u32;
-        let (message, file, function) = (text(argument(0)), text(argument(1)), text(argument(3)));
-        format!("assertion `{message}` failed at {file}:{line} in `{function}`")
     }
 }

@@ -74,7 +74,8 @@ impl Warp {
     fn meet(&mut self, env: &mut Env<'_>, pc: u32, op: Collective, group: Mask) -> Result<(), Halt> {
         let flag = |yes: bool| if yes { Mask::MAX } else { 0 };
         match op {
-            Collective::Barrier => env.clocks.next_epoch(env.warp as usize),
+            Collective::Barrier if group == self.live => env.clocks.next_epoch(env.warp as usize),
+            Collective::Barrier => env.clocks.meet(env.warp as usize, group),
             Collective::Shfl { mode, d, p, a, b, c } => self.shuffle(env, pc, mode, (d, p), (a, b, c), group)?,
             Collective::Vote(vote, source) => {
                 let trues = self.pred(source) & group;

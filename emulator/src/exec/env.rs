@@ -5,13 +5,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tilewright_ptx::SpecialReg;
 
+use super::access::{Touch, window};
 use super::copy::Copies;
 use super::host::Host;
 use crate::counters::Counters;
 use crate::decode::Kernel;
+use crate::decode::op::Space;
+use crate::lanes::{Mask, Wide, lanes};
 use crate::launch::Options;
 use crate::mbarrier::Mbarriers;
 use crate::memory::device::{Allocation, Memory};
+use crate::memory::heap::Heap;
 use crate::memory::region::Regions;
 use crate::memory::undo::Undo;
 use crate::report::{Finding, Kind, Location, Other, Place, Thread};
@@ -19,8 +23,11 @@ use crate::shadow::cell::{Cells, Conflict};
 use crate::shadow::clock::Clocks;
 use crate::shadow::cross::Cross;
 use crate::shadow::line::Lines;
+use crate::shadow::order::Order;
 use crate::sync::Barriers;
 
+/// Bytes that a launch may print: the default of `cudaLimitPrintfFifoSize`. What comes after is dropped.
+pub(crate) const MOST_PRINTED: usize = 1 << 20;
 /// Distinct findings kept.
 const FINDINGS: usize = 64;
 
@@ -36,6 +43,8 @@ pub(crate) struct Cx<'a> {
     /// The module's constants as words.
     pub constants: Vec<u32>,
     pub regions: Regions,
+    /// The device's heap, if a kernel has used it.
+    pub heap: Option<Arc<Heap>>,
     pub allocations: Vec<Arc<Allocation>>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
@@ -104,6 +113,7 @@ pub(crate) struct Env<'a> {
     pub cells: Cells,
     pub clocks: Clocks,
     pub lines: Lines,
+    order: Order,
     pub barriers: Barriers,
     pub mbarriers: Mbarriers,
     /// Copies on their way.
@@ -118,6 +128,8 @@ pub(crate) struct Env<'a> {
     pub warp: u32,
     pub counts: Vec<Count>,
     pub counters: Counters,
+    /// What the kernel has printed.
+    pub printed: Vec<u8>,
     pub findings: Vec<Finding>,
     /// Instruction of each finding and of its other side.
     keys: Vec<(Kind, u32, u32)>,
@@ -148,6 +160,7 @@ impl<'a> Env<'a> {
             cells: Cells::default(),
             clocks: Clocks::default(),
             lines: Lines::default(),
+            order: Order::default(),
             barriers: Barriers::default(),
             mbarriers: Mbarriers::default(),
             copies: Copies::default(),
@@ -157,6 +170,7 @@ impl<'a> Env<'a> {
             warp: 0,
             counts: vec![Count::default(); length + 1],
             counters: Counters::default(),
+            printed: Vec::new(),
             findings: Vec::new(),
             keys: Vec::new(),
             dropped: 0,
@@ -174,9 +188,13 @@ impl<'a> Env<'a> {
         self.shared.resize(words, crate::memory::device::POISON);
         self.shared_initialised.clear();
         self.shared_initialised.resize(words, 0);
+        let reserved = self.cx.kernel.reserved_shared as usize / 4;
+        self.shared[..reserved].fill(0);
+        self.shared_initialised[..reserved].fill(0xf);
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
         self.clocks.reset(self.cx.warps(), self.cx.options.sanitizers.races);
         self.lines.reset();
+        self.order.reset(self.cx.warps());
         self.barriers.reset(self.cx.warps());
         self.mbarriers.reset(self.cx.warps());
         self.copies.reset(self.cx.warps());
@@ -247,6 +265,34 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// A fence of the warp that runs. Where all its lanes come to it together, guarded or not, it orders them too: nothing promises that, but
+    /// programs of whole warps (Triton's) are written so, and no machine does otherwise.
+    #[inline(never)]
+    pub fn fence(&mut self, wide: bool, together: bool) {
+        self.synchronises |= wide;
+        if !self.cx.options.sanitizers.races {
+            return;
+        }
+        self.order.fence(&mut self.clocks, self.warp as usize, together);
+    }
+
+    /// Strong accesses of some lanes.
+    #[inline(never)]
+    pub(super) fn order(&mut self, touch: Touch, space: Space, addresses: &Wide, run: Mask) {
+        if !self.cx.options.sanitizers.races {
+            return;
+        }
+        let warp = self.warp as usize;
+        for lane in lanes(run) {
+            let address = addresses[lane].wrapping_add(window(space));
+            match touch {
+                Touch::Load => self.order.read(warp, address),
+                Touch::Store => self.order.write(warp, address),
+                Touch::Atomic | Touch::Exchange => self.order.update(warp, address),
+            }
+        }
+    }
+
     /// A number that depends on the seed, the CTA and how many were drawn: what asynchronous work does when.
     pub fn draw(&mut self) -> u64 {
         self.draws += 1;
@@ -256,6 +302,13 @@ impl<'a> Env<'a> {
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
+    }
+
+    /// Adds to what the kernel prints; whether there was room for it.
+    pub fn print(&mut self, text: &[u8]) -> bool {
+        let room = MOST_PRINTED.saturating_sub(self.printed.len());
+        self.printed.extend_from_slice(&text[..text.len().min(room)]);
+        text.len() <= room
     }
 
     /// A byte of global memory or of constants at a generic address, without any check: for messages.

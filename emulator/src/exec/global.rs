@@ -3,7 +3,7 @@
 use super::Warp;
 use super::access::{Request, Shape, Touch};
 use super::elements::{Pattern, get, put};
-use super::env::{Env, Facts, Halt};
+use super::env::{Cx, Env, Facts, Halt};
 use crate::decode::op::{Access, Atomic, Strength};
 use crate::lanes::{LANES, lanes};
 use crate::memory::device::Allocation;
@@ -114,6 +114,10 @@ impl Warp {
         let total = shape.total();
         let hint = env.hints[shape.pc as usize] as usize;
         let found = cx.regions.find(address, total, shape.touch != Touch::Load, hint);
+        let found = found.and_then(|index| match cx.regions.get(index).heap && !in_block(cx, address, total) {
+            true => Err(Denied::Outside),
+            false => Ok(index),
+        });
         if let (Ok(index), true) = (found, address & (total - 1) == 0) {
             env.hints[shape.pc as usize] = index as u32;
             return Ok(cx.regions.get(index));
@@ -256,7 +260,17 @@ fn whole<'a>(env: &mut Env<'a>, request: &Request<'_>) -> Option<&'a Region> {
     let bytes = (pattern.greatest - pattern.least).checked_add(shape.total())?;
     let index = cx.regions.find(pattern.least, bytes, shape.touch != Touch::Load, hint).ok()?;
     env.hints[shape.pc as usize] = index as u32;
-    Some(cx.regions.get(index))
+    let region = cx.regions.get(index);
+    if region.heap && !in_block(cx, pattern.least, bytes) {
+        return None;
+    }
+    Some(region)
+}
+
+/// Whether a range of the heap is inside one of its blocks.
+#[cold]
+fn in_block(cx: &Cx<'_>, address: u64, bytes: u64) -> bool {
+    cx.heap.as_ref().is_some_and(|heap| heap.contains(address, bytes))
 }
 
 #[cold]

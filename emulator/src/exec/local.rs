@@ -1,7 +1,7 @@
 //! Local memory, constants and parameters.
 
 use super::Warp;
-use super::access::{Request, Touch, check_small, small_location};
+use super::access::{Request, Shape, Touch, check_small, small_location};
 use super::elements::{extend, get};
 use super::env::{Env, Facts, Halt};
 use crate::decode::op::{Access, Slot, Space};
@@ -18,16 +18,24 @@ impl Warp {
         check_small(env, request, Space::Local, self.local_size(env))?;
         count_local(env, request);
         let (shape, load) = (request.shape, request.shape.touch == Touch::Load);
-        if !load || env.cx.options.sanitizers.initialisation {
-            for lane in lanes(request.run) {
-                for (word, bytes) in shape.words(request.address(lane)) {
-                    let initialised = &mut self.local_initialised[word][lane];
-                    let missing = *initialised & bytes != bytes;
+        for lane in lanes(request.run) {
+            let mut missing = false;
+            for (word, bytes) in shape.words(request.address(lane)) {
+                let initialised = &mut self.local_initialised[word][lane];
+                missing |= *initialised & bytes != bytes;
+                if !load {
                     *initialised |= bytes;
-                    if load && missing {
-                        let location = small_location(env, Space::Local, word as u64 * 4, shape.total().min(4));
-                        let facts = Facts { lane: lane as u32, location: Some(location), ..Facts::default() };
-                        env.report(Kind::UninitialisedRead, shape.pc, facts);
+                }
+            }
+            if load && missing {
+                self.undefined_elements(env, shape, request.address(lane), lane);
+            }
+        }
+        if !load && let Some(undefined) = self.take_stored() {
+            for (element, mask) in undefined.into_iter().enumerate() {
+                for lane in lanes(mask & request.run) {
+                    for (word, bytes) in element_words(shape, request.address(lane), element) {
+                        self.local_initialised[word][lane] &= !bytes;
                     }
                 }
             }
@@ -36,6 +44,20 @@ impl Warp {
         self.move_data(env.cx.kernel, request, &mut local[..], 0);
         self.local = local;
         Ok(())
+    }
+
+    /// Notes the elements of a lane's load that nobody wrote.
+    #[cold]
+    fn undefined_elements(&mut self, env: &Env<'_>, shape: Shape, address: u64, lane: usize) {
+        for element in 0..usize::from(shape.count) {
+            for (word, need) in element_words(shape, address, element) {
+                if self.local_initialised[word][lane] & need != need {
+                    let at = address + element as u64 * u64::from(shape.bytes);
+                    let location = || small_location(env, Space::Local, at, u64::from(shape.bytes));
+                    self.undefined.note_load(shape.pc, lane as u32, element, location);
+                }
+            }
+        }
     }
 
     pub(super) fn load_constant(
@@ -76,6 +98,12 @@ impl Warp {
         }
         Ok(())
     }
+}
+
+/// The words of one element of an access with the bytes it touches of each.
+fn element_words(shape: Shape, address: u64, element: usize) -> impl Iterator<Item = (usize, u8)> {
+    let one = Shape { count: 1, ..shape };
+    one.words(address + element as u64 * u64::from(shape.bytes))
 }
 
 /// A parameter's value as a register holds it.

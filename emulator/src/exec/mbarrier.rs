@@ -136,7 +136,7 @@ impl Warp {
                 let barrier = env.mbarriers.at(at)?;
                 let ended = match phase {
                     Slot::Wide(_) => barrier.ended(value)?,
-                    _ => barrier.ended_parity(value as u32),
+                    _ => barrier.ended_for(env.warp << 5 | lane as u32, value as u32)?,
                 };
                 if ended && acquire {
                     env.clocks.acquire(env.warp as usize, barrier.completed());

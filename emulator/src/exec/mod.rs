@@ -13,10 +13,13 @@ pub(crate) mod env;
 mod fragments;
 mod global;
 pub(crate) mod host;
+mod library;
 mod local;
 mod matrix;
 mod mbarrier;
+mod print;
 mod shared;
+mod undefined;
 
 pub(crate) use fragments::Wait;
 pub(crate) use global::report_cross;
@@ -39,6 +42,8 @@ pub(crate) struct Warp {
     kept: (Row, Wide),
     /// Lanes that have written each tracked register.
     pub written: Vec<Mask>,
+    /// What is known of the undefined ones among them.
+    undefined: undefined::Undefined,
     /// The carry of `add.cc`.
     pub carry: Mask,
     /// Local memory, word by word, 32 lanes each.
@@ -108,6 +113,7 @@ impl Warp {
         // Registers that are proved to be written first keep what an earlier warp left; the others start out the same everywhere.
         self.written.clear();
         self.written.resize(kernel.tracked.len(), 0);
+        self.undefined.reset(kernel.tracked.len());
         for register in &kernel.tracked {
             match register.slot {
                 Slot::Pred(s) => self.preds[s as usize] = 0,
@@ -314,27 +320,18 @@ impl Warp {
             }
             Op::Collective { op, members } => return self.collective(env, pc, op, members, run),
             Op::Barrier(barrier) => return self.barrier(env, pc, &barrier, run),
-            Op::Fence { wide } => env.synchronises |= wide,
+            Op::Fence { wide, .. } => env.fence(wide, mask == self.live),
             Op::CheckInit { register } => {
                 let missing = run & !self.written[register as usize];
                 if missing != 0 {
-                    self.uninitialised(env, pc, register, missing);
+                    self.used_undefined(env, pc, register, missing);
                 }
             }
             Op::MarkInit { register } => self.written[register as usize] |= run,
-            Op::FlowInit { register, first, count } => {
-                let sources = &env.cx.kernel.flows[first as usize..][..count as usize];
-                let defined = sources.iter().fold(run, |mask, source| mask & self.written[*source as usize]);
-                let written = &mut self.written[register as usize];
-                *written = (*written & !run) | defined;
-            }
-            Op::FlowSelect { register, p, a, b } => {
-                let of = |at: u32| self.written.get(at as usize).copied().unwrap_or(Mask::MAX);
-                let chosen = self.pred(p);
-                let defined = run & ((of(a) & chosen) | (of(b) & !chosen));
-                let written = &mut self.written[register as usize];
-                *written = (*written & !run) | defined;
-            }
+            Op::FlowInit { register, first, count, any } => self.flow_init(env, register, (first, count), any, run),
+            Op::LoadedInit { register, element } => self.loaded_init(register, element, run),
+            Op::StoredInit { first, count } => self.stored_init(env, (first, count), run),
+            Op::FlowSelect { register, p, a, b } => self.flow_select(register, p, (a, b), run),
             Op::Clock { d, which } => {
                 let value = match which {
                     crate::decode::op::Clock::Low => time & 0xffff_ffff,
@@ -364,19 +361,6 @@ impl Warp {
         let lane = self.live.trailing_zeros();
         env.report(Kind::CollectiveMisuse, pc, Facts { lane, detail, fatal: true, ..Facts::default() });
         false
-    }
-
-    #[cold]
-    fn uninitialised(&mut self, env: &mut Env<'_>, pc: u32, register: u32, missing: Mask) {
-        let detail =
-            format!("register {}, {} lanes", env.cx.kernel.tracked[register as usize].name, missing.count_ones());
-        env.report(
-            Kind::UninitialisedRegister,
-            pc,
-            Facts { lane: missing.trailing_zeros(), detail, ..Facts::default() },
-        );
-        // One report a lane is enough.
-        self.written[register as usize] |= missing;
     }
 
     /// All lanes of a slot as 64-bit values.

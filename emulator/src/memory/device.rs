@@ -163,6 +163,7 @@ pub(super) struct Table {
     pub(super) used: u64,
     /// Variables of programs, by the program's number.
     pub(super) modules: BTreeMap<u64, super::module::Module>,
+    pub(super) heap: Option<Arc<super::heap::Heap>>,
 }
 
 /// The address space of an emulated device.

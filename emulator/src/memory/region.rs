@@ -19,6 +19,8 @@ pub const FUNCTIONS: u64 = 0x7f50_0000_0000;
 pub const MODULE: u64 = 0x7000_0000_0000;
 /// The workspace of a cooperative launch, behind the variables: blocks of a grid meet in it (`cooperative_groups::grid_group`).
 pub const GRID_WORKSPACE: u64 = MODULE_END;
+/// The heap of device code, behind that.
+pub const HEAP: u64 = 0x7200_0000_0000;
 /// Where they end.
 pub const MODULE_END: u64 = 0x7100_0000_0000;
 /// Size of each window.
@@ -39,6 +41,8 @@ pub struct Region {
     pub read_only: bool,
     /// Whether no region through which the kernel may store overlaps this one: reads of it cannot race.
     pub constant: bool,
+    /// Whether it is the heap, of which only live blocks may be accessed.
+    pub heap: bool,
     /// The allocation it lies in.
     pub allocation: Arc<Allocation>,
     /// That allocation's index in the launch's list.

@@ -78,6 +78,8 @@ const LANE: u32 = 5;
 const IDENTITY: Entry = !(((1 << 22) - 1) << PC);
 /// What two accesses share that one warp does in one epoch.
 const SAME_WARP: Entry = !((1 << EPOCH) - 1) | 31 << WARP;
+/// Most entries that a warp has of one kind beside the two of the word.
+const MOST_OWN: usize = 8;
 /// The last epoch that fits; see [`Clocks::next_epoch`].
 pub const LAST_EPOCH: u32 = (1 << 25) - 1;
 
@@ -119,11 +121,15 @@ fn bound(clocks: &Clocks, warp: u32) -> Entry {
 fn ordered(e: Entry, clocks: &Clocks, who: Who) -> bool {
     e == 0
         || clocks.ordered(who.warp as usize, warp(e) as usize, epoch(e))
-        || (warp(e) == who.warp && lane(e) == who.lane && other(e) == who.lane)
+        || (warp(e) == who.warp
+            && [lane(e), other(e)]
+                .iter()
+                .all(|lane| clocks.lanes_ordered(who.warp as usize, who.lane, *lane, epoch(e))))
 }
 
-fn conflict(e: Entry, kind: AccessKind, who: Who) -> Conflict {
-    let named = if warp(e) == who.warp && lane(e) == who.lane { other(e) } else { lane(e) };
+fn conflict(e: Entry, kind: AccessKind, clocks: &Clocks, who: Who) -> Conflict {
+    let ordered = warp(e) == who.warp && clocks.lanes_ordered(who.warp as usize, who.lane, lane(e), epoch(e));
+    let named = if ordered { other(e) } else { lane(e) };
     Conflict { kind, warp: warp(e), lane: named, pc: pc(e) }
 }
 
@@ -139,7 +145,7 @@ struct Cell {
 impl Cell {
     fn access(&mut self, clocks: &Clocks, kind: AccessKind, who: Who) -> Option<Conflict> {
         let check = |old: AccessKind, e: Entry| {
-            (kind.conflicts(old) && !ordered(e, clocks, who)).then(|| conflict(e, old, who))
+            (kind.conflicts(old) && !ordered(e, clocks, who)).then(|| conflict(e, old, clocks, who))
         };
         let found = check(AccessKind::Write, self.write)
             .or_else(|| check(AccessKind::Read, self.read))
@@ -151,17 +157,24 @@ impl Cell {
             AccessKind::Read => {
                 // A read that is ordered before this one needs no memory of its own.
                 if self.read != 0 && !clocks.ordered(who.warp as usize, warp(self.read) as usize, epoch(self.read)) {
-                    self.add(AccessKind::Read, self.read);
+                    self.add(clocks, AccessKind::Read, self.read);
                 }
                 self.read = new;
             }
-            AccessKind::Atomic | AccessKind::StrongRead => self.add(kind, new),
+            AccessKind::Atomic | AccessKind::StrongRead => self.add(clocks, kind, new),
         }
         found
     }
 
-    fn add(&mut self, kind: AccessKind, new: Entry) {
-        match self.more.iter_mut().find(|(old, e)| *old == kind && warp(*e) == warp(new)) {
+    fn add(&mut self, clocks: &Clocks, kind: AccessKind, new: Entry) {
+        let own = self.more.iter().filter(|(old, e)| *old == kind && warp(*e) == warp(new)).count();
+        let fits = |old: Entry| {
+            // Lanes that do not know of each other keep entries of their own, up to a number.
+            (old ^ new) & SAME_WARP == 0
+                || clocks.ordered(warp(new) as usize, warp(old) as usize, epoch(old))
+                || own >= MOST_OWN
+        };
+        match self.more.iter_mut().find(|(old, e)| *old == kind && warp(*e) == warp(new) && fits(*e)) {
             Some((_, old)) if (*old ^ new) & SAME_WARP == 0 => {
                 let who = Who { warp: warp(new), lane: lane(new), epoch: epoch(new), pc: pc(new) };
                 *old = merged(*old, who);

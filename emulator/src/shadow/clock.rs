@@ -1,6 +1,7 @@
 //! Vector clocks of a CTA's warps.
 
 use super::cell::LAST_EPOCH;
+use crate::lanes::{LANES, Mask, lanes};
 
 /// The epochs of each warp, and how far each warp knows the others.
 #[derive(Debug, Default)]
@@ -14,6 +15,10 @@ pub struct Clocks {
     known: Vec<u32>,
     /// The last epoch up to which everything that any warp did is ordered before what this warp does now.
     floor: Vec<u32>,
+    /// Whether the lanes of each warp know different things: after a `bar.warp.sync`, a fence or an arrival of some of them, until all of them meet.
+    apart: Vec<bool>,
+    /// Where they do, `split[w][b][a]`: the last epoch of lane a whose accesses are ordered before what lane b of warp w does now.
+    split: Vec<Vec<[u32; LANES]>>,
 }
 
 impl Clocks {
@@ -27,6 +32,9 @@ impl Clocks {
         self.known.resize(warps * warps, 0);
         self.floor.clear();
         self.floor.resize(warps, 0);
+        self.apart.clear();
+        self.apart.resize(warps, false);
+        self.split.resize(warps, Vec::new());
     }
 
     /// The warp's current epoch.
@@ -50,6 +58,37 @@ impl Clocks {
         epoch <= self.known[me * self.warps + warp]
     }
 
+    /// Whether what a lane of the same warp did in an epoch is ordered before what this lane does now.
+    pub fn lanes_ordered(&self, warp: usize, me: u32, lane: u32, epoch: u32) -> bool {
+        me == lane
+            || epoch <= self.known[warp * self.warps + warp]
+            || self.apart[warp] && epoch <= self.split[warp][me as usize][lane as usize]
+    }
+
+    /// Some lanes of a warp meet: what each of them did and knows is ordered before what all of them do now. None of them: the epoch ends, and no
+    /// lane learns of another.
+    pub fn meet(&mut self, warp: usize, mask: Mask) {
+        if !self.tracked {
+            return;
+        }
+        let (now, base) = (self.epoch[warp], self.known[warp * self.warps + warp]);
+        let split = &mut self.split[warp];
+        if !std::mem::replace(&mut self.apart[warp], true) {
+            split.clear();
+            split.resize(LANES, [base; LANES]);
+        }
+        let mut sum = [0; LANES];
+        for lane in lanes(mask) {
+            for (sum, known) in sum.iter_mut().zip(&split[lane]) {
+                *sum = (*sum).max(*known);
+            }
+        }
+        lanes(mask).for_each(|lane| sum[lane] = now);
+        lanes(mask).for_each(|lane| split[lane] = sum);
+        self.epoch[warp] = (now + 1).min(LAST_EPOCH);
+        self.settle(warp);
+    }
+
     /// Ends the warp's epoch: its earlier accesses are ordered before the later ones of all its lanes. After [`LAST_EPOCH`] of them, which take
     /// minutes, everything counts as ordered.
     pub fn next_epoch(&mut self, warp: usize) {
@@ -58,6 +97,7 @@ impl Clocks {
         }
         let epoch = (self.epoch[warp] + 1).min(LAST_EPOCH);
         self.epoch[warp] = epoch;
+        self.apart[warp] = false;
         let before = std::mem::replace(&mut self.known[warp * self.warps + warp], epoch - 1);
         // The floor stays unless it was this warp's own epoch that held it down.
         if before <= self.floor[warp] || epoch == LAST_EPOCH {
@@ -67,13 +107,15 @@ impl Clocks {
 
     fn settle(&mut self, warp: usize) {
         let own = self.epoch[warp];
+        // Whoever knows what a warp did in all epochs before this one knows it of every lane.
+        self.apart[warp] &= self.known[warp * self.warps + warp] < own - 1;
         let row = &self.known[warp * self.warps..][..self.warps];
         let floor = row.iter().fold(u32::MAX, |least, known| least.min(*known));
         self.floor[warp] = if own == LAST_EPOCH { LAST_EPOCH } else { floor };
     }
 
-    /// Adds all that the warp knows and did to `clock`, and ends its epoch.
-    pub fn release(&mut self, warp: usize, clock: &mut Vec<u32>) {
+    /// Adds all that the warp knows and did to `clock`, and ends its epoch. If its lanes do so `together`, they learn of each other.
+    pub fn release(&mut self, warp: usize, together: bool, clock: &mut Vec<u32>) {
         if !self.tracked {
             return;
         }
@@ -83,7 +125,7 @@ impl Clocks {
             *sum = (*sum).max(*known);
         }
         clock[warp] = clock[warp].max(self.epoch[warp]);
-        self.next_epoch(warp);
+        if together { self.next_epoch(warp) } else { self.meet(warp, 0) }
     }
 
     /// Makes everything in `clock` ordered before what the warp does now.

@@ -237,7 +237,8 @@ impl Lines {
             let ordered = clocks.ordered(usize::from(new.warp), usize::from(old.warp), old.epoch);
             let own = old.same_warp(&new);
             if overlap != 0 && old.kind.conflicts(new.kind) && !ordered {
-                if own {
+                // Of one warp the lanes decide.
+                if old.warp == new.warp {
                     detail |= !old.same_lanes(&new);
                 } else if conflict.is_none() {
                     let byte = overlap.trailing_zeros();

@@ -7,10 +7,11 @@
 //! `clock` keeps the order, `cell` the accesses to a word, `line` those to global memory inside one CTA (a summary per 128 bytes, words
 //! only where needed), `cross` those of different CTAs, which a kernel without communication through global memory never orders.
 //!
-//! Approximations, all towards silence: a `bar.warp.sync` of some lanes ends the epoch of the whole warp, and CTAs that both use fences or
-//! acquire/release operations of a scope beyond the CTA are taken to be ordered by them.
+//! Approximations, all towards silence: what one lane of a warp releases to other warps or acquires from them, the whole warp does, and CTAs that
+//! both use fences or acquire/release operations of a scope beyond the CTA are taken to be ordered by them.
 
 pub mod cell;
 pub mod clock;
 pub mod cross;
 pub mod line;
+pub mod order;

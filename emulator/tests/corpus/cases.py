@@ -36,6 +36,10 @@ class Case:
             self.scalar(0, np.uint64)
         return self
 
+    def prints(self, text):
+        self.json["prints"] = text
+        return self
+
     def buffer(self, initial=None, want=None, bound=0.0, kind=None):
         """A buffer: its contents before (none: uninitialised), and after within a bound."""
         arg = {}
@@ -568,7 +572,16 @@ def triton():
 
 
 def write(folder):
-    for family in (basic, reductions, rows, histograms, integers, control, tensor, asynchronous, mathematics, faults, triton):
+    import collective
+    import language
+    import numeric
+    import programs
+    import walks
+
+    subjects = (collective, walks, numeric, language, programs)
+
+    own = (basic, reductions, rows, histograms, integers, control, tensor, asynchronous, mathematics, faults, triton)
+    for family in (*own, *(family for subject in subjects for family in subject.FAMILIES)):
         family()
     data, cases = bytearray(), []
     for case in CASES:

@@ -23,7 +23,9 @@ family! {
             "set.<$fcmp>[.<and|or|xor>][.ftz].<u32|s32|f32>.f32 d, a:T1, b:T1, !c?and|or|xor",
             "set.<$fcmp>[.<and|or|xor>].<u32|s32|f32>.f64 d, a:T1, b:T1, !c?and|or|xor",
             "set.<$fcmp>[.<and|or|xor>][.ftz].<f16|u16@6.5|s16@6.5|u32@6.5|s32@6.5>.f16 d, a:T1!, b:T1!, !c?and|or|xor",
-            "set.<$fcmp>[.<and|or|xor>][.ftz].f16x2.f16x2 d, a:T1!, b:T1!, !c?and|or|xor",
+            "set.<$fcmp>[.<and|or|xor>][.ftz].<f16x2|u32@6.5|s32@6.5>.f16x2 d, a:T1!, b:T1!, !c?and|or|xor",
+            "set.<$fcmp>[.<and|or|xor>].<bf16|u16|s16|u32|s32>.bf16 d, a:T1!, b:T1!, !c?and|or|xor @7.8/90",
+            "set.<$fcmp>[.<and|or|xor>].<bf16x2|u32|s32>.bf16x2 d, a:T1!, b:T1!, !c?and|or|xor @7.8/90",
         ];
         /// One of two by a predicate.
         Selp: "9.7.5.3", None, None, [

@@ -115,6 +115,7 @@ family! {
             "wmma.mma.sync.aligned.<row|col>.<row|col>.m32n8k16.s32.s8.s8.s32[.satfinite] d:s32x8, a:b32x4, b:b32x1, c:s32x8 @6.3/72",
             "wmma.mma.sync.aligned.<row|col>.<row|col>.m16n16k8.f32.tf32.tf32.f32 d:f32x8, a:b32x4, b:b32x4, c:f32x8 @7.0/80",
             "wmma.mma.sync.aligned.<row|col>.<row|col>.m8n8k4[.<$frnd>].f64.f64.f64.f64 d:f64x2, a:f64x1, b:f64x1, c:f64x2 @7.0/80",
+            "wmma.mma.sync.aligned.<row|col>.<row|col>.m8n8k4.f64.f64.f64.f64.<$frnd> d:f64x2, a:f64x1, b:f64x1, c:f64x2 @7.0/80",
             "wmma.mma.sync.aligned.row.col.m8n8k32.s32.u4.u4.s32[.satfinite] d:s32x2, a:b32x1, b:b32x1, c:s32x2 @6.3/75",
             "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32[.satfinite] d:s32x2, a:b32x1, b:b32x1, c:s32x2 @6.3/75",
             "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d:s32x2, a:b32x1, b:b32x1, c:s32x2 @6.3/75",

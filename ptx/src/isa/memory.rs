@@ -13,15 +13,15 @@ family! {
         /// Load.
         Ld: "9.7.9.8", Read, None, [
             "ld[.weak][.<const|global|local|shared|shared::cta|shared::cluster|param|param::entry|param::func>]\
-             [.<ca|cg|cs|lu|cv>][.<v2|v4>].<$mem> d:T0xV+, *a -v4+$b64",
+             [.<ca|cg|cs|lu|cv>][.<v2|v4>].<$mem|b128@8.3/70> d:T0xV+, *a -v4+$b64 -v2|v4+b128",
             concat!(
                 "ld[.weak][.global][.<ca|cg|cs|lu|cv>]", hints!(),
-                "[.<v2|v4>].<$mem> d:T0xV+, *a, e:b64?L2::cache_hint -v4+$b64 -$l1+ca|cg|cs|lu|cv"
+                "[.<v2|v4>].<$mem|b128@8.3/70> d:T0xV+, *a, e:b64?L2::cache_hint -v4+$b64 -v2|v4+b128 -$l1+ca|cg|cs|lu|cv"
             ),
-            "ld.volatile[.<global|$any_shared>][.<v2|v4>].<$mem> d:T0xV+, *a -v4+$b64",
+            "ld.volatile[.<global|$any_shared>][.<v2|v4>].<$mem|b128@8.3/70> d:T0xV+, *a -v4+$b64 -v2|v4+b128",
             concat!(
                 "ld.<relaxed|acquire>.<cta|cluster|gpu|sys>[.<global|shared|shared::cta|shared::cluster>]",
-                hints!(), "[.<v2|v4>].<$mem> d:T0xV+, *a, e:b64?L2::cache_hint -v4+$b64 -$hints+$any_shared"
+                hints!(), "[.<v2|v4>].<$mem|b128@8.3/70> d:T0xV+, *a, e:b64?L2::cache_hint -v4+$b64 -v2|v4+b128 -$hints+$any_shared"
             ),
             "ld.mmio.relaxed.sys[.global].<$mem> d:T0+, *a @8.2/70",
         ];
@@ -29,7 +29,7 @@ family! {
         LdNc: "9.7.9.9", Read, None, [
             concat!(
                 "ld.global[.<ca|cg|cs>].nc", hints!(),
-                "[.<v2|v4>].<$mem> d:T0xV+, *a, e:b64?L2::cache_hint -v4+$b64 -$l1+ca|cg|cs"
+                "[.<v2|v4>].<$mem|b128@8.3/70> d:T0xV+, *a, e:b64?L2::cache_hint -v4+$b64 -v2|v4+b128 -$l1+ca|cg|cs"
             ),
         ];
         /// Load of data that is the same for the whole warp.
@@ -37,12 +37,12 @@ family! {
         /// Store.
         St: "9.7.9.11", Write, None, [
             "st[.weak][.<global|local|shared|shared::cta|shared::cluster|param|param::func>]\
-             [.<wb|cg|cs|wt>][.<v2|v4>].<$mem> *a, b:T0xV+ -v4+$b64",
-            "st[.weak][.global][.<$l1@7.4>][.L2::cache_hint@7.4/80][.<v2|v4>].<$mem> *a, b:T0xV+, e:b64?L2::cache_hint -v4+$b64",
-            "st.volatile[.<global|$any_shared>][.<v2|v4>].<$mem> *a, b:T0xV+ -v4+$b64",
+             [.<wb|cg|cs|wt>][.<v2|v4>].<$mem|b128@8.3/70> *a, b:T0xV+ -v4+$b64 -v2|v4+b128",
+            "st[.weak][.global][.<$l1@7.4>][.L2::cache_hint@7.4/80][.<v2|v4>].<$mem|b128@8.3/70> *a, b:T0xV+, e:b64?L2::cache_hint -v4+$b64 -v2|v4+b128",
+            "st.volatile[.<global|$any_shared>][.<v2|v4>].<$mem|b128@8.3/70> *a, b:T0xV+ -v4+$b64 -v2|v4+b128",
             "st.<relaxed|release>.<cta|cluster|gpu|sys>[.<global|shared|shared::cta|shared::cluster>]\
-             [.<$l1@7.4>][.L2::cache_hint@7.4/80][.<v2|v4>].<$mem> *a, b:T0xV+, e:b64?L2::cache_hint \
-             -v4+$b64 -$hints+$any_shared",
+             [.<$l1@7.4>][.L2::cache_hint@7.4/80][.<v2|v4>].<$mem|b128@8.3/70> *a, b:T0xV+, e:b64?L2::cache_hint \
+             -v4+$b64 -v2|v4+b128 -$hints+$any_shared",
             "st.mmio.relaxed.sys[.global].<$mem> *a, b:T0+ @8.2/70",
         ];
         /// Prefetch of a cache line.

@@ -7,12 +7,14 @@
 //! Versions and targets in the table were checked against ptxas 13.0 where that assembler can tell (it starts at `sm_75`), and
 //! follow the manual where the assembler is laxer.
 
+mod absent;
 mod form;
 pub mod notation;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+pub(crate) use absent::absent;
 pub use form::{Count, Form, ImmRule, OperandKind, OperandSpec, Presence, Slot, TypeRule};
 
 /// What an instruction does to memory.

@@ -29,7 +29,7 @@ family! {
         /// Fence between the threads of a scope.
         Fence: "9.7.13.4", Sync, None, [
             "fence[.<sc|acq_rel>].<cta|cluster|gpu|sys>",
-            "fence.<acquire|release>.<cta|cluster|gpu|sys> @8.6/90",
+            "fence.<acquire|release>.<cta|cluster|gpu|sys> @8.6/70",
             "fence.acquire.sync_restrict::shared::cluster.cluster @8.6/90",
             "fence.release.sync_restrict::shared::cta.cluster @8.6/90",
             "fence.mbarrier_init.release.cluster @8.0/90",

@@ -9,6 +9,7 @@ family! {
         Vote: "9.7.13.9", None, Mask, [
             "vote.sync.<all|any|uni>.pred d:pred, !a, m:b32",
             "vote.sync.ballot.b32 d:b32, !a, m:b32",
+            "vote.ballot.sync.b32 d:b32, !a, m:b32",
         ];
         /// Threads with the same value.
         Match: "9.7.13.10", None, Mask, [

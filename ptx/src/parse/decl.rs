@@ -58,6 +58,7 @@ impl<'a> Parser<'a> {
         let space = self.space()?;
         let mut align = None;
         let mut vector = 1;
+        let mut managed = false;
         let ty = loop {
             match self.peek() {
                 Token::Dot("align") => {
@@ -73,7 +74,13 @@ impl<'a> Parser<'a> {
                     vector = 4;
                 }
                 Token::Dot("attribute") => {
-                    return self.fail(ParseErrorKind::Unsupported("attributes of variables"));
+                    self.at += 1;
+                    self.expect('(', "`(`")?;
+                    if !self.eat_dot("managed") {
+                        return self.fail(ParseErrorKind::Unsupported("attributes of variables other than `.managed`"));
+                    }
+                    managed = true;
+                    self.expect(')', "`)`")?;
                 }
                 Token::Dot("texref" | "samplerref" | "surfref") => {
                     return self.fail(ParseErrorKind::Unsupported("textures, samplers and surfaces"));
@@ -85,6 +92,7 @@ impl<'a> Parser<'a> {
         variable.align = align.unwrap_or(ty.bytes() * u32::from(vector));
         variable.vector = vector;
         variable.linkage = linkage;
+        variable.managed = managed;
         variable.line = line;
         if self.eat_dot("ptr") {
             let mut ptr = PtrAttribute { space: None, align: None };

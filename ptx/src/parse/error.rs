@@ -94,7 +94,11 @@ impl fmt::Display for ParseError {
             ParseErrorKind::DuplicateName(name) => write!(f, "`{name}` is declared twice"),
             ParseErrorKind::Instruction { mnemonic, fault } => {
                 write!(f, "`{mnemonic}`: ")?;
-                write_select_fault(fault, f)
+                write_select_fault(fault, f)?;
+                match crate::isa::absent(mnemonic) {
+                    Some(section) => write!(f, "; it is not supported (PTX manual {section})"),
+                    None => Ok(()),
+                }
             }
             ParseErrorKind::UnknownModifier { mnemonic, modifier } => {
                 write!(f, "`{mnemonic}`: no instruction has the modifier `.{modifier}`")

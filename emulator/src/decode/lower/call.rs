@@ -8,7 +8,7 @@ use tilewright_ptx::{FuncId, Function, Inst as Source, Operand, StateSpace, Symb
 use super::{Lowered, Lowering, refuse};
 use crate::decode::layout::{Layout, MOST_LOCAL, unsupported};
 use crate::decode::module::{callee, function_address};
-use crate::decode::op::{CallSite, Callee, Op, Passed, Slot, Target};
+use crate::decode::op::{CallSite, Callee, Library, Op, Passed, Slot, Target};
 use crate::error::Error;
 
 /// Least alignment of a frame.
@@ -204,6 +204,17 @@ impl Lowering<'_> {
                 let passed = self.argument(element)?;
                 if index < at { results.push(passed) } else { arguments.push(passed) }
             }
+        }
+        let target = match target {
+            Target::Undefined(name) => match Library::of(&name, arguments.len(), results.len()) {
+                Some(library) => Target::Library(library),
+                None => Target::Undefined(name),
+            },
+            target => target,
+        };
+        if let Target::Library(Library::Allocate | Library::Free) = target {
+            // Addresses depend on the order of calls.
+            (self.kernel.heap, self.kernel.communicates) = (true, true);
         }
         let site = self.kernel.calls.len() as u32;
         self.kernel.calls.push(CallSite { target, arguments, results, base: self.frame });

@@ -59,18 +59,22 @@ impl Lowering<'_> {
             }
             Compare::Set => {
                 let ty = self.ty(inst, 0)?;
-                if ty == ScalarType::F16x2 {
-                    return refuse("packed results are not supported");
-                }
                 let yes = match ty {
                     ScalarType::F32 => 1f32.to_bits(),
-                    ScalarType::F16 => 0x3c00,
+                    ScalarType::F16 | ScalarType::F16x2 => 0x3c00,
+                    ScalarType::Bf16 | ScalarType::Bf16x2 => 0x3f80,
                     _ if ty.bits() == 16 => 0xffff,
                     _ => u32::MAX,
                 };
+                let packed = matches!(self.ty(inst, 1)?, ScalarType::F16x2 | ScalarType::Bf16x2);
                 let d = self.narrow(self.operand(inst, 0)?, ty)?;
                 let (test, a, b, combine) = self.test(inst, 1)?;
-                self.emit(Op::Set { test, yes, d, a, b, combine });
+                match (packed, test) {
+                    (true, Comparison::Float(op, ty, ftz)) => {
+                        self.emit(Op::SetPacked { op, ty, ftz, yes: yes as u16, d, a, b, combine })
+                    }
+                    _ => self.emit(Op::Set { test, yes, d, a, b, combine }),
+                }
                 Ok(())
             }
             Compare::Selp => {

@@ -60,7 +60,7 @@ impl Lowering<'_> {
             }
             Synchronization::Membar | Synchronization::Fence => {
                 let wide = !matches!(inst.find::<Scope>(), Some(Scope::Cta));
-                self.emit(Op::Fence { wide });
+                self.emit(Op::Fence { wide, implied: false });
                 Ok(())
             }
             // Proxies differ only where asynchronous copies or tensor maps are used, which are refused.

@@ -94,6 +94,9 @@ impl Lowering<'_> {
             });
             return Ok(());
         }
+        if ty == ScalarType::B128 {
+            return self.mov_128(d, a);
+        }
         match (d, a) {
             (Operand::Vector(parts), whole) => {
                 let a = self.value(whole, ty)?;
@@ -116,6 +119,68 @@ impl Lowering<'_> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Halves of 64 bits, or four words, into a register of 128 bits or back.
+    fn mov_128(&mut self, d: &Operand, a: &Operand) -> Lowered<()> {
+        match (d, a) {
+            (Operand::Vector(parts), whole) => {
+                let pair = self.pair(whole)?;
+                let each = parts.len() / 2;
+                for (half, a) in pair.into_iter().enumerate() {
+                    let parts = parts.get(half * each..(half + 1) * each).unwrap_or(&[]);
+                    match (parts, a) {
+                        ([Operand::Sink], _) => {}
+                        ([part], Slot::Wide(a)) => {
+                            let d = self.wide(part, ScalarType::B64)?;
+                            self.emit(Op::MovWide { d, a });
+                        }
+                        (parts, a) => {
+                            let (parts, count, bits) = self.parts(parts, ScalarType::B64)?;
+                            self.emit(Op::Unpack { a, parts, count, bits });
+                        }
+                    }
+                }
+            }
+            (whole, Operand::Vector(parts)) => {
+                let pair = self.pair(whole)?;
+                let each = parts.len() / 2;
+                for (half, d) in pair.into_iter().enumerate() {
+                    let parts = parts.get(half * each..(half + 1) * each).unwrap_or(&[]);
+                    match (parts, d) {
+                        ([part], Slot::Wide(d)) => {
+                            let a = self.wide(part, ScalarType::B64)?;
+                            self.emit(Op::MovWide { d, a });
+                        }
+                        (parts, d) => {
+                            let (parts, count, bits) = self.parts(parts, ScalarType::B64)?;
+                            self.emit(Op::Pack { d, parts, count, bits });
+                        }
+                    }
+                }
+            }
+            (d, a) => {
+                for (d, a) in self.pair(d)?.into_iter().zip(self.pair(a)?) {
+                    match (d, a) {
+                        (Slot::Wide(d), Slot::Wide(a)) => self.emit(Op::MovWide { d, a }),
+                        _ => return refuse("operands of different sizes"),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The halves of a register of 128 bits.
+    pub(super) fn pair(&mut self, operand: &Operand) -> Lowered<[Slot; 2]> {
+        let pair = match operand {
+            Operand::Reg(reg) => self.slots.pair(*reg),
+            _ => None,
+        };
+        match pair {
+            Some(pair) => Ok(pair),
+            None => refuse("a register of 128 bits is expected"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use tilewright_ptx::isa::{Atomic, Memory};
 use tilewright_ptx::{
-    AddressBase, AtomicOp, Flag, Inst as Source, Operand, ScalarType, Scope, Semantics, StateSpace, VectorWidth,
+    AddressBase, AtomicOp, Inst as Source, Operand, ScalarType, Scope, Semantics, StateSpace, VectorWidth,
 };
 
 use super::{Lowered, Lowering, refuse};
@@ -69,6 +69,19 @@ impl Lowering<'_> {
         elements.iter().map(|e| if *e == Operand::Sink { Ok(None) } else { self.value(e, ty).map(Some) }).collect()
     }
 
+    /// Elements of a load or store: bytes of each, how many, and where their values are. 128 bits are two elements.
+    fn elements(&mut self, inst: &Source, operand: &Operand, ty: ScalarType) -> Lowered<(u8, u8, Vec<Option<Slot>>)> {
+        if ty.bits() == 128 {
+            let slots = match operand {
+                Operand::Sink => vec![None; 2],
+                operand => self.pair(operand)?.map(Some).to_vec(),
+            };
+            return Ok((8, 2, slots));
+        }
+        let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
+        Ok((ty.bytes() as u8, count as u8, self.data(operand, ty, count)?))
+    }
+
     pub(super) fn push(&mut self, slots: impl IntoIterator<Item = Option<Slot>>) -> u32 {
         let first = self.kernel.data.len() as u32;
         self.kernel.data.extend(slots);
@@ -80,24 +93,16 @@ impl Lowering<'_> {
             Memory::Ld | Memory::LdNc | Memory::Ldu => self.load(memory, inst),
             Memory::St => {
                 let ty = self.ty(inst, 0)?;
-                let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
                 let space = self.space(inst, self.operand(inst, 0)?)?;
                 if space == Space::Param {
                     return refuse("a kernel's parameters cannot be written");
                 }
                 let address = self.address(self.operand(inst, 0)?)?;
-                let slots = self.data(self.operand(inst, 1)?, ty, count)?;
+                let (bytes, count, slots) = self.elements(inst, self.operand(inst, 1)?, ty)?;
                 let data = self.push(slots);
                 let strength = self.strength(inst, space);
-                self.emit(Op::Store(Access {
-                    space,
-                    address,
-                    bytes: ty.bytes() as u8,
-                    count: count as u8,
-                    signed: false,
-                    strength,
-                    data,
-                }));
+                self.implied_fence(inst, Semantics::Release);
+                self.emit(Op::Store(Access { space, address, bytes, count, signed: false, strength, data }));
                 Ok(())
             }
             // Hints: they change when data moves, never what it is.
@@ -116,34 +121,31 @@ impl Lowering<'_> {
         }
     }
 
-    /// How strong the access is. Strong accesses beyond the CTA, and fences that come with them, make the kernel's CTAs communicate.
+    /// How strong the access is. Strong accesses beyond the CTA make the kernel's CTAs communicate.
     fn strength(&mut self, inst: &Source, space: Space) -> Strength {
-        let strong = match inst.find::<Semantics>() {
-            None | Some(Semantics::Weak) => false,
-            Some(Semantics::Relaxed | Semantics::Acquire | Semantics::Release | Semantics::AcqRel | Semantics::Sc) => {
-                true
-            }
-            Some(Semantics::Volatile | Semantics::Mmio) => true,
-        };
-        if !strong {
+        if matches!(inst.find::<Semantics>(), None | Some(Semantics::Weak)) && !self.guess {
             return Strength::Weak;
         }
         if matches!(space, Space::Global | Space::Generic) {
             self.kernel.communicates = true;
         }
-        let wide = !matches!(inst.find::<Scope>(), None | Some(Scope::Cta));
-        if matches!(inst.find::<Semantics>(), Some(Semantics::Acquire | Semantics::Release | Semantics::AcqRel)) {
-            self.emit(Op::Fence { wide });
-        }
         Strength::Strong
+    }
+
+    /// The fence that a release has before its access, or an acquire after it (PTX manual 8.7).
+    fn implied_fence(&mut self, inst: &Source, which: Semantics) {
+        let semantics = inst.find::<Semantics>();
+        if semantics == Some(which) || semantics == Some(Semantics::AcqRel) {
+            let wide = !matches!(inst.find::<Scope>(), Some(Scope::Cta));
+            self.emit(Op::Fence { wide, implied: true });
+        }
     }
 
     fn load(&mut self, memory: Memory, inst: &Source) -> Lowered<()> {
         let ty = self.ty(inst, 0)?;
-        let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
         let space = self.space(inst, self.operand(inst, 1)?)?;
         let address = self.address(self.operand(inst, 1)?)?;
-        let slots = self.data(self.operand(inst, 0)?, ty, count)?;
+        let (bytes, count, slots) = self.elements(inst, self.operand(inst, 0)?, ty)?;
         let strength = if memory == Memory::LdNc { Strength::Constant } else { self.strength(inst, space) };
         // A value is sign-extended when its register is wider. A 16-bit register takes 16 bits of the extended value.
         let mut narrow = Vec::new();
@@ -178,15 +180,8 @@ impl Lowering<'_> {
             }
         }
         let data = self.push(slots);
-        self.emit(Op::Load(Access {
-            space,
-            address,
-            bytes: ty.bytes() as u8,
-            count: count as u8,
-            signed: ty.is_signed(),
-            strength,
-            data,
-        }));
+        self.emit(Op::Load(Access { space, address, bytes, count, signed: ty.is_signed(), strength, data }));
+        self.implied_fence(inst, Semantics::Acquire);
         self.trim(&narrow);
         Ok(())
     }
@@ -254,9 +249,7 @@ impl Lowering<'_> {
             self.kernel.communicates = true;
         }
         // Relaxed is the default (9.7.13.5).
-        let strong = !matches!(inst.find::<Semantics>(), None | Some(Semantics::Relaxed));
-        let wide = !matches!(inst.find::<Scope>(), Some(Scope::Cta));
-        let orders = strong && wide && !inst.has(Flag::Noftz);
+        self.implied_fence(inst, Semantics::Release);
         self.emit(Op::Atomic(op::Atomic {
             space,
             address,
@@ -265,8 +258,8 @@ impl Lowering<'_> {
             op,
             returns,
             data,
-            orders,
         }));
+        self.implied_fence(inst, Semantics::Acquire);
         Ok(())
     }
 }

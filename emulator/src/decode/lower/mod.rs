@@ -23,7 +23,7 @@ use super::layout::{Layout, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, is_dynamic, un
 use super::module::{Global, Reachable, Variables, function_address, is_launch_sized};
 use super::op::{self, Inst, Op, PredRef, Slot};
 use super::slots::{Slots, immediate};
-use super::written::{Item, ever_written, passes_on, unproved};
+use super::written::{Item, Own, joins, passes_on, unproved};
 use super::{Kernel, Named, Origin, Tracked};
 use crate::counters::Class;
 use crate::error::Error;
@@ -32,6 +32,10 @@ use crate::num::format::Round;
 
 /// Most decoded instructions of a kernel: the race detector packs their numbers.
 const MOST_CODE: usize = 1 << 22;
+/// Bytes of shared memory that the system keeps on sm_80 and later (CUDA programming guide, compute capabilities).
+const RESERVED_SHARED: u32 = 1024;
+/// Where the part of it for libraries begins: the manual names the offset and not its value.
+const RESERVED_LIBRARY: u32 = 256;
 
 /// A decoded module.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +97,8 @@ pub(super) struct Lowering<'a> {
     places: BTreeMap<Symbol, u64>,
     /// What the kernel reaches.
     reachable: Reachable,
+    /// Whether threads have memory of their own that a generic address may be in.
+    local_memory: bool,
     /// Number in the kernel's list of every device function.
     numbers: BTreeMap<FuncId, u32>,
     /// The frame base of a device function; none in the kernel.
@@ -108,8 +114,8 @@ pub(super) struct Lowering<'a> {
     table_fixes: Vec<(usize, LabelId)>,
     guard: Option<PredRef>,
     tracked: BTreeMap<RegId, u32>,
-    /// Registers of the function that some instruction writes.
-    ever: Vec<u64>,
+    /// Whether the present instruction is a load that guesses what a compare-and-swap will find.
+    pub(super) guess: bool,
     origin: Origin,
     mnemonics: BTreeMap<String, u32>,
     sources: BTreeMap<(String, u32, u32), u32>,
@@ -129,6 +135,9 @@ impl<'a> Lowering<'a> {
         kernel.constant_variables = variables.constant_names.clone();
         // Shared variables outside functions take room where they are used.
         let mut shared = Layout::new(MOST_SHARED);
+        if reachable.reserved_shared {
+            shared.reserve("reserved for the system", u64::from(RESERVED_SHARED));
+        }
         for id in &reachable.variables {
             let Some(variable) = module.variables.get(id.index()) else { continue };
             if variable.space.base() == StateSpace::Shared && !is_dynamic(variable) {
@@ -159,6 +168,7 @@ impl<'a> Lowering<'a> {
             kernel,
             slots: Slots::new(function),
             places,
+            local_memory: has_local_memory(module, function, &reachable),
             reachable,
             numbers: BTreeMap::new(),
             frame: None,
@@ -171,7 +181,7 @@ impl<'a> Lowering<'a> {
             table_fixes: Vec::new(),
             guard: None,
             tracked: BTreeMap::new(),
-            ever: Vec::new(),
+            guess: false,
             origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },
             mnemonics: BTreeMap::new(),
             sources: BTreeMap::new(),
@@ -192,6 +202,7 @@ impl<'a> Lowering<'a> {
         self.kernel.start = self.kernel.code.len() as u32;
         self.body()?;
         let mut kernel = self.kernel;
+        kernel.reserved_shared = if self.reachable.reserved_shared { RESERVED_SHARED } else { 0 };
         kernel.static_shared = self.shared.next as u32;
         kernel.shared_variables = self.shared.named;
         kernel.local_bytes = self.local.next as u32;
@@ -306,8 +317,7 @@ impl<'a> Lowering<'a> {
             }
             labels
         };
-        let unproved = unproved(&items, function.regs.len(), &targets);
-        self.ever = ever_written(&items, function.regs.len());
+        let unproved = unproved(&items, function.regs.len(), self.own(), &targets);
         let first = self.kernel.tracked.len() as u32;
         for reg in unproved.iter().flatten() {
             let next = first + self.tracked.len() as u32;
@@ -317,18 +327,17 @@ impl<'a> Lowering<'a> {
         tracked.sort_unstable();
         for (_, reg) in tracked {
             let name = function.regs.name(reg);
-            let Some(slot) = self.slots.register(reg) else {
-                return Err(unsupported(
-                    function.line,
-                    format!("register {name}"),
-                    "",
-                    "registers have at most 64 bits",
-                ));
+            // What follows a register of 128 bits is the state of its lower half.
+            let Some(slot) = self.slots.register(reg).or_else(|| self.slots.pair(reg).map(|pair| pair[0])) else {
+                return Err(unsupported(function.line, format!("register {name}"), "", "it has no size of a register"));
             };
             let ones = if self.slots.bits(reg) <= 16 { 0xffff } else { u32::MAX };
             self.kernel.tracked.push(Tracked { name, slot, ones });
         }
-        let mut index = 0;
+        let insts: Vec<&Source> =
+            items.iter().filter_map(|item| if let Item::Inst(inst) = item { Some(*inst) } else { None }).collect();
+        let guesses = super::guess::guesses(&insts);
+        let (mut index, mut number) = (0, 0);
         for statement in &flat {
             match statement {
                 Statement::Label(label) => {
@@ -336,8 +345,9 @@ impl<'a> Lowering<'a> {
                     index += 1;
                 }
                 Statement::Inst(inst) => {
+                    self.guess = guesses.contains(&number);
                     self.instruction(inst, &unproved[index])?;
-                    index += 1;
+                    (index, number) = (index + 1, number + 1);
                 }
                 Statement::Loc(loc) => self.source(loc.file, loc.line, loc.column),
                 _ => {}
@@ -420,10 +430,20 @@ impl<'a> Lowering<'a> {
         };
         // The guard itself is read by every lane, the operands where it holds.
         let mut sources = Vec::new();
+        let local = self.own().accesses(inst);
+        let (reads, writes) = super::written::uses(inst);
+        let stores_local = local && writes.is_empty();
+        let all_lack = reads.iter().all(|reg| unproved.contains(reg));
         for reg in unproved {
             let is_guard = inst.guard.is_some_and(|g| g.reg == *reg);
             let register = self.tracked[reg];
-            if !is_guard && passes_on(inst) && self.is_ever_written(*reg) {
+            let is_address = inst.operands.first().is_some_and(
+                |operand| matches!(operand, Operand::Address(a) if a.base == tilewright_ptx::AddressBase::Reg(*reg)),
+            );
+            if !is_guard && !is_address && stores_local {
+                continue;
+            }
+            if !is_guard && passes_on(inst) {
                 sources.push((*reg, register));
                 continue;
             }
@@ -431,13 +451,42 @@ impl<'a> Lowering<'a> {
             self.emit(Op::CheckInit { register });
         }
         self.guard = guard;
+        if stores_local {
+            self.stored_undefined(inst, unproved);
+        }
         self.lower(inst).map_err(explain)?;
-        for reg in super::written::uses(inst).1 {
+        for (element, reg) in writes.into_iter().enumerate() {
             let Some(register) = self.tracked.get(&reg).copied() else { continue };
-            let flow = self.flow(inst, register, &sources).map_err(explain)?;
+            let flow = match local {
+                true => Op::LoadedInit { register, element: element as u32 },
+                false if joins(inst) && !all_lack => Op::MarkInit { register },
+                false => self.flow(inst, register, &sources).map_err(explain)?,
+            };
             self.emit(flow);
         }
         Ok(())
+    }
+
+    fn own(&self) -> Own {
+        Own { local: self.local_memory, function: self.frame.is_some() }
+    }
+
+    /// Says which elements of the store that follows are undefined in which lanes.
+    fn stored_undefined(&mut self, inst: &Source, unproved: &[RegId]) {
+        let Some(data) = inst.operands.get(1) else { return };
+        let mut elements = Vec::new();
+        let one = std::slice::from_ref(data);
+        for element in if let Operand::Vector(elements) = data { elements.as_slice() } else { one } {
+            elements.push(match element {
+                Operand::Reg(reg) if unproved.contains(reg) => self.tracked.get(reg).copied().unwrap_or(u32::MAX),
+                _ => u32::MAX,
+            });
+        }
+        if elements.iter().any(|register| *register != u32::MAX) {
+            let (first, count) = (self.kernel.flows.len() as u32, elements.len() as u32);
+            self.kernel.flows.extend(elements);
+            self.emit(Op::StoredInit { first, count });
+        }
     }
 
     /// How a result is defined, given the operands that may not be.
@@ -462,12 +511,7 @@ impl<'a> Lowering<'a> {
         }
         let first = self.kernel.flows.len() as u32;
         self.kernel.flows.extend(sources.iter().map(|source| source.1));
-        Ok(Op::FlowInit { register, first, count: sources.len() as u32 })
-    }
-
-    /// Whether some instruction of the function writes the register.
-    fn is_ever_written(&self, reg: RegId) -> bool {
-        self.ever.get(reg.index() / 64).is_some_and(|word| word >> (reg.index() % 64) & 1 == 1)
+        Ok(Op::FlowInit { register, first, count: sources.len() as u32, any: joins(inst) })
     }
 
     fn lower(&mut self, inst: &Source) -> Lowered<()> {
@@ -501,7 +545,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn reg(&mut self, reg: RegId) -> Lowered<Slot> {
-        self.slots.register(reg).ok_or_else(|| Refusal("registers of 128 bits are not supported".to_owned()))
+        self.slots.register(reg).ok_or_else(|| Refusal("a register of 128 bits is not supported here".to_owned()))
     }
 
     fn pred_reg(&mut self, reg: RegId) -> Lowered<u32> {
@@ -570,11 +614,11 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Clock { d, which });
                 d
             }
-            (None, Gridid) => self.slots.constant(64, 0).unwrap_or(Slot::Wide(0)),
-            (None, ReservedSmemOffsetBegin | ReservedSmemOffsetEnd | ReservedSmemOffsetCap)
-            | (None, ReservedSmemOffset0 | ReservedSmemOffset1) => {
-                return refuse("there is no reserved shared memory");
-            }
+            // No graph launches this kernel.
+            (None, Gridid | CurrentGraphExec) => self.slots.constant(64, 0).unwrap_or(Slot::Wide(0)),
+            (None, ReservedSmemOffsetBegin | ReservedSmemOffset0) => self.constant_32(0)?,
+            (None, ReservedSmemOffsetEnd | ReservedSmemOffsetCap) => self.constant_32(RESERVED_SHARED)?,
+            (None, ReservedSmemOffset1) => self.constant_32(RESERVED_LIBRARY)?,
             // Counters of nothing, and of what the driver tells only where the workspace of a cooperative launch is.
             (None, Envreg1 | Envreg2) => {
                 self.kernel.grid_workspace = true;
@@ -601,6 +645,10 @@ impl<'a> Lowering<'a> {
             }
             _ => Ok(slot),
         }
+    }
+
+    fn constant_32(&mut self, value: u32) -> Lowered<Slot> {
+        self.slots.constant(32, u64::from(value)).ok_or_else(|| Refusal("no room for a constant".to_owned()))
     }
 
     /// The offset of a variable in its state space.
@@ -679,6 +727,16 @@ impl<'a> Lowering<'a> {
     pub(super) fn ty(&self, inst: &Source, index: usize) -> Lowered<ScalarType> {
         inst.ty(index).ok_or_else(|| Refusal("the type is missing".to_owned()))
     }
+}
+
+/// Whether the kernel or a function that it reaches has variables in local memory, or parameters there whose address may be taken.
+fn has_local_memory(module: &Module, kernel: &Function, reachable: &Reachable) -> bool {
+    let functions = reachable.order.iter().filter_map(|id| module.functions.get(id.index()));
+    functions.chain([kernel]).any(|function| {
+        let mut allocates = false;
+        function.for_each_inst(&mut |inst| allocates |= matches!(inst.op, Family::Stack(_)));
+        allocates || function.variables.iter().any(|variable| variable.space.base() == StateSpace::Local)
+    })
 }
 
 /// All statements, those of nested scopes included.

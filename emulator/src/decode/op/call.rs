@@ -9,8 +9,36 @@ pub enum Target {
     Function(u32),
     /// The function whose address is in the register.
     Address(WideSlot),
+    /// A function that the driver has for every module.
+    Library(Library),
     /// A function that the module only declares.
     Undefined(String),
+}
+
+/// A function that device code calls and no module defines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Library {
+    /// `vprintf(format, arguments)`, what `printf` becomes.
+    Print,
+    /// `malloc(bytes)`.
+    Allocate,
+    /// `free(address)`.
+    Free,
+    /// `__assertfail(message, file, line, function, size of a character)`.
+    AssertFail,
+}
+
+impl Library {
+    /// The function of this name with so many arguments and results.
+    pub fn of(name: &str, arguments: usize, results: usize) -> Option<Library> {
+        Some(match (name, arguments, results) {
+            ("vprintf", 2, 1) => Library::Print,
+            ("malloc", 1, 1) => Library::Allocate,
+            ("free", 1, 0) => Library::Free,
+            ("__assertfail", 5, 0) => Library::AssertFail,
+            _ => return None,
+        })
+    }
 }
 
 /// An argument or result, at the caller's or the callee's side.

@@ -113,6 +113,4 @@ pub struct Atomic {
     pub returns: bool,
     /// First entry in the data list.
     pub data: u32,
-    /// Whether it is also a release, an acquire or both.
-    pub orders: bool,
 }

@@ -13,7 +13,7 @@ use crate::num::approx::Approx;
 use crate::num::cvt::Cvt;
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, NumberClass};
 
-pub use call::{CallSite, Callee, Passed, Target};
+pub use call::{CallSite, Callee, Library, Passed, Target};
 pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
 pub use matrix::{FragmentAccess, MatrixAccess, Mma};
@@ -95,9 +95,20 @@ pub enum Op {
         register: u32,
     },
 
-    /// The register is as defined as all of these: entries of the kernel's list of flows.
+    /// The register is as defined as all of these, or as any: entries of the kernel's list of flows.
     FlowInit {
         register: u32,
+        first: u32,
+        count: u32,
+        any: bool,
+    },
+    /// The register is as defined as this element of the load before.
+    LoadedInit {
+        register: u32,
+        element: u32,
+    },
+    /// The elements of the store that follows are as defined as these entries of the kernel's list of flows; `u32::MAX` stands for a defined one.
+    StoredInit {
         first: u32,
         count: u32,
     },
@@ -339,6 +350,17 @@ pub enum Op {
         b: u32,
         combine: Option<(Logic, PredRef)>,
     },
+    /// `set` of packed halves: `yes` in each half where true.
+    SetPacked {
+        op: FloatCompare,
+        ty: FloatType,
+        ftz: bool,
+        yes: u16,
+        d: Narrow,
+        a: Narrow,
+        b: Narrow,
+        combine: Option<(Logic, PredRef)>,
+    },
     Testp {
         class: NumberClass,
         ty: FloatType,
@@ -379,9 +401,10 @@ pub enum Op {
         d: PredSlot,
         a: WideSlot,
     },
-    /// Orders memory; `wide` when beyond the CTA.
+    /// Orders memory; `wide` when beyond the CTA, `implied` when another instruction says it.
     Fence {
         wide: bool,
+        implied: bool,
     },
 
     Activemask {
@@ -457,6 +480,8 @@ macro_rules! executed_by_step {
             | Op::CheckInit { .. }
             | Op::MarkInit { .. }
             | Op::FlowInit { .. }
+            | Op::LoadedInit { .. }
+            | Op::StoredInit { .. }
             | Op::FlowSelect { .. }
             | Op::Clock { .. }
             | Op::Load(_)
@@ -509,6 +534,7 @@ impl Op {
             | Op::Fma { d, .. }
             | Op::Approx { d, .. }
             | Op::Set { d, .. }
+            | Op::SetPacked { d, .. }
             | Op::Selp { d, .. } => Some(Slot::Narrow(d)),
             Op::MovWide { d, .. }
             | Op::Int1Wide { d, .. }

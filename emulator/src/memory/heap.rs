@@ -1,0 +1,106 @@
+//! The heap of device code: `malloc` and `free` in kernels. It belongs to the device and keeps its blocks from launch to launch.
+//!
+//! Freed addresses are not given out again, so that a use after `free` is an access outside every block for as long as the device lives.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::device::{Allocation, Memory};
+use super::region::{HEAP, Region};
+use crate::error::Error;
+
+/// Bytes that live blocks may take: the default of `cudaLimitMallocHeapSize`.
+const LIMIT: u64 = 8 << 20;
+/// Bytes of addresses.
+const SPAN: u64 = 32 << 20;
+/// Alignment of blocks.
+const ALIGN: u64 = 16;
+/// Bytes between blocks, so that running past the end of one is seen.
+const GAP: u64 = 16;
+
+#[derive(Debug, Default)]
+struct Blocks {
+    next: u64,
+    used: u64,
+    /// Sizes by address.
+    live: BTreeMap<u64, u64>,
+}
+
+/// The heap of one device.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    pub allocation: Arc<Allocation>,
+    blocks: Mutex<Blocks>,
+}
+
+impl Heap {
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The address of a new block, or 0 when there is no room.
+    pub fn allocate(&self, bytes: u64) -> u64 {
+        let mut blocks = self.blocks();
+        let (Some(used), Some(end)) = (blocks.used.checked_add(bytes), blocks.next.checked_add(bytes)) else {
+            return 0;
+        };
+        if bytes == 0 || used > LIMIT || end > SPAN {
+            return 0;
+        }
+        let address = HEAP + blocks.next;
+        blocks.used = used;
+        blocks.next = (end + GAP).next_multiple_of(ALIGN);
+        blocks.live.insert(address, bytes);
+        address
+    }
+
+    /// Ends the block that starts at an address; whether there is one.
+    pub fn free(&self, address: u64) -> bool {
+        let mut blocks = self.blocks();
+        let Some(bytes) = blocks.live.remove(&address) else { return false };
+        blocks.used -= bytes;
+        true
+    }
+
+    /// Whether a range is inside one live block.
+    pub fn contains(&self, address: u64, bytes: u64) -> bool {
+        let blocks = self.blocks();
+        let found = blocks.live.range(..=address).next_back();
+        found.is_some_and(|(base, size)| address - base < *size && bytes <= size - (address - base))
+    }
+
+    /// The heap as a region of a launch; `index` is that of its allocation.
+    pub fn region(&self, index: usize) -> Region {
+        Region {
+            base: HEAP,
+            end: HEAP + SPAN,
+            label: "heap".to_owned(),
+            element: 0,
+            read_only: false,
+            constant: false,
+            heap: true,
+            allocation: self.allocation.clone(),
+            index,
+        }
+    }
+}
+
+impl Memory {
+    /// The device's heap, which is made when it is asked for first.
+    pub(crate) fn heap(&self) -> Result<Arc<Heap>, Error> {
+        let mut table = self.table();
+        if let Some(heap) = &table.heap {
+            return Ok(heap.clone());
+        }
+        let refusal = Error::OutOfMemory { bytes: SPAN, used: table.used, capacity: self.capacity() };
+        let allocation = Arc::new(Allocation::new(HEAP, SPAN, "heap").ok_or(refusal)?);
+        let heap = Arc::new(Heap { allocation, blocks: Mutex::default() });
+        table.heap = Some(heap.clone());
+        Ok(heap)
+    }
+
+    /// The device's heap, if a kernel has used it.
+    pub(crate) fn heap_in_use(&self) -> Option<Arc<Heap>> {
+        self.table().heap.clone()
+    }
+}
