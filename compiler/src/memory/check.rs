@@ -5,7 +5,7 @@
 //! lexicographically. A hit is a witness; a search that visits every point of finitely many sizes and finds none is a proof.
 //! Reads may stay open where each lane can read its own element instead.
 //!
-//! What is said of all that is found is for [`super::finding`] to decide.
+//! What is said of all that is found is for `finding` to decide.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
