@@ -113,7 +113,12 @@ impl Values<'_> {
                 None => b.index_literal(self.index, 0),
             },
             Index::Value(v) => {
-                let value = self.value(b, v, scope);
+                let mut value = self.value(b, v, scope);
+                if self.program.algorithm.types[v as usize] == ElementType::U64 {
+                    // As an index it is never negative; what does not fit 63 bits lies outside everything, at the largest index too.
+                    let most = b.literal(ElementType::U64, i64::MAX as u64);
+                    value = b.binary(Binary::Min, value, most);
+                }
                 b.to_index(value, Type::I64)
             }
             Index::Add(x, y) | Index::Sub(x, y) | Index::Mul(x, y) | Index::Div(x, y) | Index::Mod(x, y) => {
