@@ -447,3 +447,25 @@ fn tensors_of_another_device_are_told_apart() {
     let refused = Softmax { x: &x, y: &mut y, top: &mut top }.launch(&other).unwrap_err();
     assert!(matches!(&refused, Error::Refused(_)) && refused.to_string().contains("another emulator"), "{refused}");
 }
+
+schedule! {
+    /// A range that starts below 0, indexed by what has no sign.
+    kernel Unsigned(a: u64, inout z: f32[M])
+    {
+        t[i in -3..M - 3] = 1.0f32;
+        inline t;
+        z[i] = t[a] or 1.5;
+        schedule z { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+    }
+}
+
+#[test]
+fn an_unsigned_index_is_never_negative() {
+    for device in &devices() {
+        for (a, expected) in [(0, 1.0), (60, 1.0), (61, 1.5), (1 << 63, 1.5), (u64::MAX - 1, 1.5), (u64::MAX, 1.5)] {
+            let mut z = Tensor::zeros(device, [64]).unwrap();
+            Unsigned { a, z: &mut z }.launch(device).unwrap();
+            assert_eq!(z.to_vec().unwrap(), vec![expected; 64], "a = {a}");
+        }
+    }
+}
