@@ -136,13 +136,12 @@ pub trait Single: Ops<Number = f32, Word = u32> {
     fn cos_approx(&mut self, a: Self::F) -> Self::F;
 }
 
-/// c₀ + x·(c₁ + x·(c₂ + …)), by one `fma` for each coefficient but the last.
-pub(super) fn polynomial<O: Ops, const N: usize>(o: &mut O, x: O::F, coefficients: &[O::Number; N]) -> O::F {
-    const { assert!(N > 0) }
-    let mut sum = o.float(coefficients[N - 1]);
-    for &c in coefficients[..N - 1].iter().rev() {
+/// c₀ + x·(c₁ + x·(c₂ + …)), by one `fma` for each coefficient but the last. There is at least one.
+pub(super) fn polynomial<O: Ops>(o: &mut O, x: O::F, coefficients: &[O::Number]) -> O::F {
+    debug_assert!(!coefficients.is_empty(), "a polynomial has coefficients");
+    let sum = coefficients.iter().rev().fold(None, |sum, &c| {
         let c = o.float(c);
-        sum = o.fma(sum, x, c);
-    }
-    sum
+        Some(sum.map_or(c, |sum| o.fma(sum, x, c)))
+    });
+    sum.unwrap_or(x)
 }

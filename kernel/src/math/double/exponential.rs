@@ -1,10 +1,10 @@
 //! `exp`, `log`, `tanh`, `erf`: as for `f32`, with more terms; the logarithm by a quotient.
 
+use crate::math::exponential::{Format, erf_in, exp_in, log_in, tanh_in};
 use crate::math::ops::{Double, polynomial};
 
-// 0x1.8p52: adding it to a number below 2^51 rounds that number to an integer, which is then the low bits of the sum.
+// 0x1.8p52
 const ROUND: f64 = 6_755_399_441_055_744.0;
-const LOG2_E: f64 = std::f64::consts::LOG2_E;
 const LN_2: f64 = std::f64::consts::LN_2;
 /// ln 2 − `LN_2`
 const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
@@ -102,142 +102,65 @@ const EXP2_NEG: [f64; 11] = [
     -4.434_769_938_408_383e-10,
 ];
 
-/// eˣ over all of `f64`.
-///
-/// x = n·ln 2 + r; the scale 2^n is applied as two factors 2^⌊n/2⌋·2^⌈n/2⌉, so that the only rounding of a subnormal result
-/// is that of the last multiplication. Clamping the argument leaves every result as it is and keeps n small.
-pub fn exp<O: Double>(o: &mut O, x: O::F) -> O::F {
-    let (low, high, one) = (o.float(-746.0), o.float(710.0), o.float(1.0));
-    // Bits of `t`: n + 2046, so that halving gives ⌊n/2⌋ + 1023, a biased exponent.
-    let (scale, round) = (o.float(LOG2_E), o.float(ROUND + 2046.0));
-    let x = o.max(x, low);
-    let x = o.min(x, high);
-    let t = o.fma(x, scale, round);
-    let n = o.sub(t, round);
-    let p = exp_of_rest(o, x, n, one);
-    let t = o.bits(t);
-    let half = o.shr(t, 1);
-    let rest = o.int_sub(t, half);
-    let (half, rest) = (o.shl(half, 52), o.shl(rest, 52));
-    let (half, rest) = (o.float_of(half), o.float_of(rest));
-    let p = o.mul(p, half);
-    o.mul(p, rest)
-}
+const SHAPE: Format<f64, u64> = Format {
+    fraction: 52,
+    round_twice_biased: ROUND + 2046.0,
+    round_biased: ROUND + 1023.0,
+    round_negative: ROUND + 3071.0,
+    exp_range: (-746.0, 710.0),
+    log2_e: std::f64::consts::LOG2_E,
+    minus_ln_2: (-LN_2, -LN_2_REST),
+    exp: &EXP,
+    subnormal: (f64::MIN_POSITIVE, 18_014_398_509_481_984.0, -54.0),
+    root_half: std::f64::consts::FRAC_1_SQRT_2.to_bits(),
+    tanh: &TANH,
+    tanh_range: (0.55, 20.0),
+    erf_near: &ERF_NEAR,
+    erf_far: &ERF_FAR,
+    exp2_neg: &EXP2_NEG,
+    numbers: [-2.0, 0.0, 1.0, f64::INFINITY, f64::NAN],
+    minus_infinity: f64::NEG_INFINITY,
+};
 
-/// exp(x − n·ln 2), the difference at most ln(2)/2.
-fn exp_of_rest<O: Double>(o: &mut O, x: O::F, n: O::F, one: O::F) -> O::F {
-    let (ln_2, rest) = (o.float(-LN_2), o.float(-LN_2_REST));
-    let r = o.fma(n, ln_2, x);
-    let r = o.fma(n, rest, r);
-    let p = polynomial(o, r, &EXP);
-    let p = o.fma(p, r, one);
-    o.fma(p, r, one)
+/// eˣ over all of `f64`.
+pub fn exp<O: Double>(o: &mut O, x: O::F) -> O::F {
+    exp_in(o, x, &SHAPE)
 }
 
 /// Natural logarithm over all of `f64`.
 ///
-/// x = 2^e·(1 + f) with √½ ≤ 1 + f < √2, and with s = f/(2 + f): log(1 + f) = log((1 + s)/(1 − s)) = f − s·(f − R) where R = s²·P(s²),
-/// since 2s = f − s·f.
+/// With s = f/(2 + f): log(1 + f) = log((1 + s)/(1 − s)) = f − s·(f − R) where R = s²·P(s²), since 2s = f − s·f.
 pub fn log<O: Double>(o: &mut O, x: O::F) -> O::F {
-    const TWO_POW_54: f64 = 18_014_398_509_481_984.0;
-    let (zero, one, two, infinity) = (o.float(0.0), o.float(1.0), o.float(2.0), o.float(f64::INFINITY));
-    // Subnormal numbers are made normal first.
-    let (least, lift, lifted) = (o.float(f64::MIN_POSITIVE), o.float(TWO_POW_54), o.float(-54.0));
-    let subnormal = o.lt(x, least);
-    let larger = o.mul(x, lift);
-    let y = o.select(subnormal, larger, x);
-    let offset = o.select(subnormal, lifted, zero);
-
-    let bits = o.bits(y);
-    let root = o.int(std::f64::consts::FRAC_1_SQRT_2.to_bits());
-    let e = o.int_sub(bits, root);
-    let e = o.shr(e, 52);
-    let shift = o.shl(e, 52);
-    let mantissa = o.int_sub(bits, shift);
-    let mantissa = o.float_of(mantissa);
-    let f = o.sub(mantissa, one);
-    let e = o.to_float(e);
-    let e = o.add(e, offset);
-
-    let denominator = o.add(f, two);
-    let s = o.div(f, denominator);
-    let square = o.mul(s, s);
-    let p = polynomial(o, square, &ATANH);
-    let p = o.mul(p, square);
-    // e·ln 2 + f − (s·(f − p) − e·low)
-    let rest = o.sub(f, p);
-    let minus_s = o.float(-1.0);
-    let minus_s = o.mul(s, minus_s);
-    let low = o.float(LN_2_LOW);
-    let low = o.mul(e, low);
-    let rest = o.fma(minus_s, rest, low);
-    let rest = o.add(f, rest);
-    let high = o.float(LN_2_HIGH);
-    let p = o.fma(e, high, rest);
-
-    let (nan, negative) = (o.float(f64::NAN), o.float(f64::NEG_INFINITY));
-    let is_zero = o.eq(x, zero);
-    let outside = o.select(is_zero, negative, nan);
-    let positive = o.lt(zero, x);
-    let p = o.select(positive, p, outside);
-    let is_infinite = o.eq(x, infinity);
-    o.select(is_infinite, infinity, p)
+    log_in(o, x, &SHAPE, |o, e, f| {
+        let two = o.float(2.0);
+        let denominator = o.add(f, two);
+        let s = o.div(f, denominator);
+        let square = o.mul(s, s);
+        let p = polynomial(o, square, &ATANH);
+        let p = o.mul(p, square);
+        // e·ln 2 + f − (s·(f − p) − e·low)
+        let rest = o.sub(f, p);
+        let minus_s = o.float(-1.0);
+        let minus_s = o.mul(s, minus_s);
+        let low = o.float(LN_2_LOW);
+        let low = o.mul(e, low);
+        let rest = o.fma(minus_s, rest, low);
+        let rest = o.add(f, rest);
+        let high = o.float(LN_2_HIGH);
+        o.fma(e, high, rest)
+    })
 }
 
-/// Hyperbolic tangent over all of `f64`: a polynomial up to |x| = 0.55, 1 − 2/(exp(2|x|) + 1) above, which is 1 from |x| = 20 on.
+/// Hyperbolic tangent over all of `f64`: a polynomial up to |x| = 0.55; 1 from |x| = 20 on.
 pub fn tanh<O: Double>(o: &mut O, x: O::F) -> O::F {
-    let (switch, limit, one, minus_2) = (o.float(0.55), o.float(20.0), o.float(1.0), o.float(-2.0));
-    let a = o.abs(x);
-
-    let square = o.mul(a, a);
-    let p = polynomial(o, square, &TANH);
-    let p = o.mul(p, square);
-    let near = o.fma(p, a, a);
-
-    // Low bits of `t`: n + 1023, a biased exponent.
-    let (scale, round) = (o.float(LOG2_E), o.float(ROUND + 1023.0));
-    let b = o.min(a, limit);
-    let b = o.add(b, b);
-    let t = o.fma(b, scale, round);
-    let n = o.sub(t, round);
-    let p = exp_of_rest(o, b, n, one);
-    let t = o.bits(t);
-    let power = o.shl(t, 52);
-    let power = o.float_of(power);
-    let denominator = o.fma(power, p, one);
-    let quotient = o.recip(denominator);
-    let far = o.fma(quotient, minus_2, one);
-
-    let is_near = o.lt(a, switch);
-    let size = o.select(is_near, near, far);
-    o.copysign(size, x)
+    tanh_in(o, x, &SHAPE)
 }
 
-/// Error function over all of `f64`: a polynomial up to |x| = 1, 1 − 2^−Q above, which is 1 from |x| = 6 on.
+/// Error function over all of `f64`; 1 from |x| = 6 on.
 pub fn erf<O: Double>(o: &mut O, x: O::F) -> O::F {
-    let (limit, one, two) = (o.float(6.0), o.float(1.0), o.float(2.0));
-    let a = o.abs(x);
-
-    let square = o.mul(a, a);
-    let p = polynomial(o, square, &ERF_NEAR);
-    let near = o.fma(p, a, a);
-
-    let b = o.min(a, limit);
-    let b = o.sub(b, two);
-    let q = polynomial(o, b, &ERF_FAR);
-    // Low bits of `t`: 2048 + 1023 − n for the nearest integer n of Q: the bits of −2^−n once shifted.
-    let round = o.float(ROUND + 2048.0 + 1023.0);
-    let t = o.sub(round, q);
-    let minus_n = o.sub(t, round);
-    let f = o.add(q, minus_n);
-    let p = polynomial(o, f, &EXP2_NEG);
-    let p = o.fma(p, f, one);
-    let t = o.bits(t);
-    let power = o.shl(t, 52);
-    let power = o.float_of(power);
-    let far = o.fma(power, p, one);
-
-    let is_near = o.lt(a, one);
-    let size = o.select(is_near, near, far);
-    o.copysign(size, x)
+    erf_in(o, x, &SHAPE, |o, a| {
+        let (limit, two) = (o.float(6.0), o.float(2.0));
+        let b = o.min(a, limit);
+        o.sub(b, two)
+    })
 }
