@@ -181,6 +181,7 @@ fn analyse(
         }
         analysed.push(Analysed { stage, symbolic, holes, vector, accesses, staged: Vec::new() });
     }
+    tma::check::stage_copies(program, facts, &mut analysed, &mut found);
     let clean = !found.has_errors();
     diags.append(found);
     clean.then_some(analysed)

@@ -342,6 +342,24 @@ impl std::fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+impl Fault {
+    /// The dimension that it is about, counted from the innermost.
+    pub fn dimension(&self) -> Option<usize> {
+        match *self {
+            Self::Size { dimension, .. }
+            | Self::StrideGranule { dimension, .. }
+            | Self::StrideLimit { dimension, .. }
+            | Self::Box { dimension, .. }
+            | Self::ElementStride { dimension, .. } => Some(dimension),
+            Self::InnerStride { .. }
+            | Self::InnerBoxGranule { .. }
+            | Self::InnerBoxSpan { .. }
+            | Self::InnerElementStride(_) => Some(0),
+            Self::Rank(_) | Self::Address(_) | Self::TileBytes(_) | Self::NanFill(_) => None,
+        }
+    }
+}
+
 impl TensorMap {
     /// Bytes that one copy moves, and counts: the whole tile, out-of-bounds part included.
     pub fn tile_bytes(&self) -> u64 {

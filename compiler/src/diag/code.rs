@@ -105,6 +105,17 @@ codes! {
     TW0208 "too-large" Error "an extent beyond exact arithmetic";
     TW0209 "inlined-too-far" Error "a stage that grows too large once its intermediates are inlined";
 
+    // TW03: copies by the tensor memory accelerator.
+    TW0301 "no-zero-fill" Error "holes that a copy cannot fill with zeros";
+    TW0302 "view-split" Error "a split of a tensor map's view that leaves a remainder";
+    TW0303 "view-merge" Error "axes merged in a view that are not contiguous to each other";
+    TW0304 "map-limit" Error "a box, tile or rank that no tensor map has";
+    TW0305 "inner-stride" Error "a staged tensor without neighbours in memory";
+    TW0306 "pitch" Error "a staged tensor whose strides are not known to be multiples of 16 bytes";
+    TW0310 "attach-point" Error "a staged copy where none can stand";
+    TW0311 "staged-for-nobody" Error "a staged copy that its reader does not read";
+    TW0312 "not-a-tile" Error "a staged copy of something that is not a tile";
+
     // TW04: layout and alignment.
     TW0401 "misaligned-vector" Error "a vector access that is not known to be aligned";
     TW0402 "straddling-vector" Error "a vector that runs from one row into the next";
@@ -112,6 +123,13 @@ codes! {
     TW0404 "scattered-vector" Error "a vectorised axis along which the output is not contiguous";
     TW0405 "loop-inside-vector" Error "a loop inside a vectorised axis";
     TW0406 "accumulators" Error "a loop over the result inside one over the terms that needs too many accumulators";
+    TW0407 "bad-swizzle" Error "a swizzle that a copy cannot have";
+    TW0408 "bad-layout" Error "a layout in which a tile is not whole";
+
+    // TW05: memory and resource budgets.
+    TW0501 "unbounded-buffer" Error "a buffer whose size is not known at compile time";
+    TW0502 "shared-budget" Error "more shared memory than a block has";
+    TW0503 "too-many-tiles" Error "a staged copy of too many tiles";
 
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";

@@ -265,3 +265,113 @@ impl IntoDiagnostic for AccumulatorExtent {
             .change(append(&order), format!("put the reduction innermost: `reorder {};`", order.join(", ")))
     }
 }
+
+/// What is wrong with a swizzle.
+#[derive(Clone, Debug)]
+pub enum SwizzleProblem {
+    /// A span that does not exist.
+    Span,
+    /// The innermost box is narrower than the span.
+    Narrow {
+        /// Bytes of the box.
+        bytes: i128,
+        /// Bytes of the span.
+        span: u32,
+    },
+}
+
+/// TW0407: a swizzle that the accelerator does not do, or that is not confirmed.
+#[derive(Clone, Debug)]
+pub struct BadSwizzle {
+    /// The copy.
+    pub copy: String,
+    /// What is wrong.
+    pub problem: SwizzleProblem,
+    /// Bytes of an element.
+    pub element: u32,
+    /// The innermost axis.
+    pub inner: String,
+    /// The span, or the `layout` op.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for BadSwizzle {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, problem, element, inner, span } = self;
+        match problem {
+            SwizzleProblem::Span => {
+                Diagnostic::new(Code::TW0407, span, format!("`{copy}` has a swizzle span that does not exist"))
+                    .note("a swizzle exchanges chunks of 16 bytes inside spans of 32, 64 or 128 bytes")
+            }
+            SwizzleProblem::Narrow { bytes, span: whole } => Diagnostic::new(
+                Code::TW0407,
+                span,
+                format!("the tile of `{copy}` has rows of {bytes} bytes, and its swizzle spans {whole}"),
+            )
+            .note("how far rows narrower than the span are apart in shared memory is not confirmed on hardware")
+            .help(format!("box `{inner}` by {}, or use a swizzle that spans a row", whole / element)),
+        }
+    }
+}
+
+/// What is wrong with a layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LayoutProblem {
+    /// An axis that is none of the copy's.
+    Unknown(String),
+    /// The same axis twice.
+    Twice(String),
+    /// An axis of several iterations that is missing.
+    Missing(String),
+    /// An axis that counts boxes or phases, inside one of the tile.
+    Inside {
+        /// The axis that counts.
+        outer: String,
+        /// The axis of the tile in front of it.
+        tile: String,
+    },
+    /// The innermost axis is not the one whose elements follow each other in device memory.
+    Innermost {
+        /// The axis that is last.
+        last: String,
+        /// The one that must be.
+        wanted: String,
+    },
+    /// Axes of one composite box in another order, or apart.
+    Composite(String),
+    /// A padded axis.
+    Padded(String),
+}
+
+/// TW0408: a layout in which a tile is not one whole.
+#[derive(Clone, Debug)]
+pub struct BadLayout {
+    /// The copy.
+    pub copy: String,
+    /// What is wrong.
+    pub problem: LayoutProblem,
+    /// The order that copies have without a layout.
+    pub natural: Vec<String>,
+    /// The axis, or the op.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for BadLayout {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, problem, natural, span } = self;
+        let title = match &problem {
+            LayoutProblem::Unknown(axis) => format!("`{copy}` has no axis `{axis}` to lay out"),
+            LayoutProblem::Twice(axis) => format!("`{axis}` is laid out twice"),
+            LayoutProblem::Missing(axis) => format!("the layout of `{copy}` leaves out `{axis}`"),
+            LayoutProblem::Inside { outer, tile } => format!("`{outer}` stands inside `{tile}`, which belongs to the tile"),
+            LayoutProblem::Innermost { last, wanted } => {
+                format!("the tile of `{copy}` ends with `{last}`, and its elements follow each other along `{wanted}`")
+            }
+            LayoutProblem::Composite(axis) => format!("`{axis}` is part of a composite box, whose axes stay together in their order"),
+            LayoutProblem::Padded(axis) => format!("`{axis}` cannot be padded: the accelerator writes a tile without gaps"),
+        };
+        Diagnostic::new(Code::TW0408, span, title)
+            .note("a copy writes its tile as a whole: axes that count boxes and phases stand in front of all axes of the tile")
+            .help(format!("without a layout it is [{}]", natural.join(", ")))
+    }
+}

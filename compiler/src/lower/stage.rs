@@ -462,7 +462,10 @@ impl Nest<'_, '_> {
             let accumulator = self.values.start(self.b, reduction, &scope);
             self.accumulators.push(accumulator);
         }
+        // What stands inside the loops over the terms is not there behind them: they may have no iteration.
+        let held = self.values.staged.clone();
         self.descend(point, k, Goal::Accumulate);
+        self.values.staged = held;
         self.descend(point, k, Goal::Store);
         self.accumulators.clear();
     }

@@ -255,7 +255,11 @@ mod tests {
                 continue;
             }
             let format = Format::of(element);
-            check(&Staged { name: String::new(), parameter: 0, element, format, attach: None, axes, swizzle });
+            let mut outer = Staged::natural(axes.len());
+            let turn = next(0, outer.len() as i128 - 1) as usize;
+            outer.rotate_left(turn);
+            let (name, layout) = (String::new(), None);
+            check(&Staged { name, parameter: 0, element, format, attach: None, axes, swizzle, outer, layout });
         }
     }
 }

@@ -12,9 +12,10 @@ use std::ops::ControlFlow;
 
 use tilewright_kernel::info::{DimKind, ParameterKind, TensorParameter};
 use tilewright_kernel::rules::is_injective;
-use tilewright_kernel::size::{Constraint, Relation, Size, SizeOp};
+use tilewright_kernel::size::{Size, SizeOp};
 
 use super::finding::{Finding, causes};
+use super::multiples::{misaligned_terms, proposals};
 use super::vector::{Access, Along, Inner, Vector};
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::SplitVector;
@@ -244,7 +245,7 @@ impl Check<'_> {
         };
         let extent = self.facts.normal(&domain.axes[predicate.axis].extent);
         let all_uniform = |facts: &Facts| self.holes.kept.iter().all(|p| uniform(facts, p));
-        let fact = self.proposals(std::slice::from_ref(&extent), vector.lanes, &all_uniform).into_iter().next();
+        let fact = proposals(self.program, std::slice::from_ref(&extent), vector.lanes, &all_uniform).into_iter().next();
         Some(Finding::Guard(SplitVector {
             axis: domain.axes[vector.axis].name.clone(),
             lanes: vector.lanes,
@@ -467,7 +468,7 @@ impl Check<'_> {
         if aligned(self.facts) {
             return None;
         }
-        let facts = self.proposals(&self.misaligned_terms(base, vector.lanes), vector.lanes, &aligned);
+        let facts = proposals(self.program, &misaligned_terms(self.facts, base, vector.lanes), vector.lanes, &aligned);
         if facts.is_empty() && !access.is_write {
             return None; // no fact helps: each lane reads its own element, and `explain` says so
         }
@@ -640,70 +641,5 @@ impl Check<'_> {
                 Some((dims.to_vec(), [Self::element(access, values)?, Self::element(access, &other)?]))
             })
         })
-    }
-
-    /// The parts of `e` over dimensions alone that are not known multiples of `m`: what a fact could be about.
-    fn misaligned_terms(&self, e: &Expr, m: i128) -> Vec<Expr> {
-        let mut parts: Vec<Expr> = Vec::new();
-        for term in e.terms() {
-            let mut part = Expr::constant(term.coefficient);
-            for atom in &term.atoms {
-                if let Atom::Var(v) = atom
-                    && (*v as usize) < self.facts.dims()
-                {
-                    part = part.mul(&Expr::var(*v));
-                }
-            }
-            if !self.facts.proves_multiple(&part, m) && !part.vars().is_empty() && !parts.contains(&part) {
-                parts.push(part);
-            }
-        }
-        parts
-    }
-
-    /// Facts `… % m == 0` that make `goal` true: one per expression, about its last dimension if that suffices.
-    fn proposals(&self, of: &[Expr], m: i128, goal: &dyn Fn(&Facts) -> bool) -> Vec<String> {
-        let with = |extra: &[Constraint]| -> Option<Facts> {
-            let mut all: Vec<Constraint> = self.program.facts.iter().map(|f| f.constraint.clone()).collect();
-            all.extend_from_slice(extra);
-            Facts::new(&self.program.dims, &all).ok()
-        };
-        let Ok(modulus) = i64::try_from(m) else { return Vec::new() };
-        let multiple = |size: Size, text: String, by: i64| Constraint {
-            lhs: Size::binary(SizeOp::Mod, &size, &Size::constant(by)),
-            relation: Relation::Eq,
-            rhs: Size::constant(0),
-            text: format!("{text} % {by} == 0").into(),
-        };
-        let mut extra: Vec<Constraint> = Vec::new();
-        for e in of {
-            let vars = e.vars();
-            if with(&extra).is_some_and(|facts| facts.proves_multiple(e, m)) {
-                continue;
-            }
-            // One dimension that is a multiple of m, or of m times what it is divided by.
-            let factors = [Some(1), e.divisors().filter(|d| *d > 1)];
-            let candidates = factors.into_iter().flatten().filter_map(|d| i64::try_from(m.checked_mul(d)?).ok());
-            let simple = candidates
-                .flat_map(|by| vars.iter().rev().map(move |v| (*v, by)))
-                .map(|(v, by)| multiple(Size::dim(v as u16), self.dim(v), by))
-                .find(|c| {
-                    let mut trial = extra.clone();
-                    trial.push(c.clone());
-                    with(&trial).is_some_and(|facts| facts.proves_multiple(e, m))
-                });
-            let is_sum = e.terms().iter().flat_map(|t| &t.atoms).all(|a| matches!(a, Atom::Var(_)));
-            let whole = || {
-                if !is_sum {
-                    return None; // facts are written without quotients
-                }
-                let text = e.show(&|v| self.dim(v));
-                let text = if vars.len() > 1 || e.terms().len() > 1 { format!("({text})") } else { text };
-                e.to_size(self.facts.dims()).map(|size| multiple(size, text, modulus))
-            };
-            extra.extend(simple.or_else(whole));
-        }
-        let enough = !extra.is_empty() && with(&extra).is_some_and(|facts| goal(&facts));
-        if enough { extra.into_iter().map(|c| c.text.into_owned()).collect() } else { Vec::new() }
     }
 }

@@ -3,4 +3,5 @@
 pub mod access;
 pub mod check;
 mod finding;
+pub mod multiples;
 pub mod vector;

@@ -122,11 +122,6 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
 
 /// Reports what the language has and this compiler does not.
 fn unsupported(program: &Program, diags: &mut Diagnostics) {
-    for stage in &program.stages {
-        let construct = "stage".to_owned();
-        let instead = Some("without it, each thread reads the tensor from device memory".to_owned());
-        diags.report(NotSupportedYet { construct, span: stage.ast.head, instead });
-    }
     for (at, index) in program.algorithm.indices.iter().enumerate() {
         if wide_arithmetic(&program.algorithm, *index) {
             let construct = "arithmetic on a 64-bit index read from memory".to_owned();

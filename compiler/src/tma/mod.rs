@@ -16,11 +16,13 @@
 //! **Approximation.** None for numbers. For symbolic sizes "infeasible" is a proof and anything else is undecided until a witness
 //! is found, which is replayed slot by slot ([`slots`]), not by the formula.
 
+pub mod check;
 pub mod plan;
 pub mod reach;
 pub mod region;
 pub mod slots;
 pub mod view;
+pub mod witness;
 
 #[cfg(test)]
 mod plan_tests;

@@ -7,6 +7,7 @@ use tilewright_kernel::tensor_map::{self, Fault, Fill, Format, Promotion, Swizzl
 use super::reach::{Level, Reach, level};
 use super::region::{self, Inner, Interval, NotATile};
 use super::view::{Boxed, Refusal, View, ViewAxis};
+use crate::diag::tw04xx::LayoutProblem;
 use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access;
@@ -35,6 +36,10 @@ pub struct Staged {
     pub axes: Vec<Axis>,
     /// The swizzle of its layout.
     pub swizzle: Swizzle,
+    /// What counts tiles in the buffer, outermost first: boxes and phases of axes.
+    pub outer: Vec<(usize, Part)>,
+    /// The op that gave the layout.
+    pub layout: Option<Span>,
 }
 
 /// An axis of the TMA domain with what an instance copies along it.
@@ -68,6 +73,22 @@ impl Axis {
     /// Copies of one instance along the axis: every phase of every box.
     pub fn copies(&self) -> i128 {
         self.boxes() * self.boxed.element_stride
+    }
+
+    /// What a part of the axis counts up to.
+    fn count(&self, part: Part) -> i128 {
+        match part {
+            Part::Box => self.boxes(),
+            Part::Phase => self.boxed.element_stride,
+            Part::Slot => self.tile(),
+        }
+    }
+
+    /// The names of its parts, outermost first.
+    fn names(&self) -> Vec<(String, Part)> {
+        let Boxed { coordinates, phase, tile, .. } = &self.boxed;
+        let of = |names: &[String], part: Part| names.iter().map(|n| (n.clone(), part)).collect::<Vec<_>>();
+        [of(coordinates, Part::Box), of(phase.as_slice(), Part::Phase), of(tile, Part::Slot)].concat()
     }
 }
 
@@ -106,6 +127,8 @@ pub enum Refused {
     NotRead(Span),
     /// The copy names another number of axes than the tensor has: its own and the tensor's.
     Axes(usize, usize),
+    /// An op that a copy does not have.
+    NotYet(&'static str, Span),
     /// What is read along an axis of the view is not a tile.
     NotATile {
         /// The axis of the view.
@@ -138,16 +161,22 @@ pub enum Refused {
         /// What it must be a multiple of, in elements.
         multiple: i128,
     },
-    /// A limit of tensor maps. Dimensions are counted from the innermost.
-    Limit(Fault),
+    /// A limit of tensor maps, and the axis that it is about with its box.
+    Limit(Fault, Option<(String, Span)>),
     /// A swizzle span that does not exist.
     Swizzle(Span),
+    /// A layout in which a tile is not one whole, with what there is to lay out.
+    Layout(LayoutProblem, Vec<String>, Span),
     /// The inner box is shorter than the span of the swizzle: how far rows are apart then is not confirmed on hardware.
     NarrowSwizzle {
         /// Bytes of the inner box.
         bytes: i128,
         /// Bytes of the span.
         span: u32,
+        /// The inner axis.
+        inner: String,
+        /// The layout.
+        at: Option<Span>,
     },
 }
 
@@ -269,13 +298,22 @@ pub fn plan(
     let literal = |e: &ast::Expr| schedule::literal(program, facts, e);
     let mut view = View::new(axes, facts, &literal);
     let mut swizzle = Swizzle::None;
+    let mut layout: Option<(&[ast::LayoutAxis], Span)> = None;
     for op in &copy.ops {
         match &op.kind {
-            ast::OpKind::Layout { swizzle: Some(span), .. } => {
-                let bytes = literal(span).and_then(|bytes| u32::try_from(bytes).ok()).filter(|bytes| *bytes > 16);
-                swizzle = bytes.and_then(Swizzle::with_span).ok_or(Refused::Swizzle(span.span))?;
+            ast::OpKind::Layout { axes, swizzle: spans } => {
+                if layout.is_some() {
+                    return Err(Refused::NotYet("a second `layout`", op.span));
+                }
+                layout = Some((axes, op.span));
+                if let Some(spans) = spans {
+                    let bytes = literal(spans).and_then(|bytes| u32::try_from(bytes).ok()).filter(|bytes| *bytes > 16);
+                    swizzle = bytes.and_then(Swizzle::with_span).ok_or(Refused::Swizzle(spans.span))?;
+                }
             }
-            ast::OpKind::Layout { .. } | ast::OpKind::Fill { .. } | ast::OpKind::L2 { .. } => {}
+            // Filling is judged once the copy is known.
+            ast::OpKind::Fill { .. } => {}
+            ast::OpKind::L2 { .. } => return Err(Refused::NotYet("l2", op.keyword)),
             _ => view.apply(op)?,
         }
     }
@@ -304,11 +342,23 @@ pub fn plan(
         let position = axis.indices[0].clone();
         axes.push(Axis { name: axis.name, size: axis.size, stride: axis.stride, position, region, boxed });
     }
+    let names: Vec<String> = axes.iter().flat_map(Axis::names).map(|(name, _)| name).collect();
     let axes = ordered(axes, facts);
     let element = program.parameters[usize::from(parameter)].element;
-    let format = Format::of(element);
-    let attach = attach.leaf;
-    let staged = Staged { name: copy.name.text.clone(), parameter, element, format, attach, axes, swizzle };
+    let mut staged = Staged {
+        name: copy.name.text.clone(),
+        parameter,
+        element,
+        format: Format::of(element),
+        attach: attach.leaf,
+        outer: Staged::natural(axes.len()),
+        axes,
+        swizzle,
+        layout: layout.map(|l| l.1),
+    };
+    if let Some((list, span)) = layout {
+        staged.lay_out(list, &names, span)?;
+    }
     staged.check(facts)?;
     Ok(staged)
 }
@@ -346,16 +396,106 @@ fn ordered(mut axes: Vec<Axis>, facts: &Facts) -> Vec<Axis> {
 }
 
 impl Staged {
+    /// Boxes, then phases, each in the order of the axes: how tiles follow each other without a layout.
+    pub fn natural(axes: usize) -> Vec<(usize, Part)> {
+        [Part::Box, Part::Phase].into_iter().flat_map(|part| (0..axes).map(move |axis| (axis, part))).collect()
+    }
+
+    /// The names of what can be laid out, in the natural order.
+    fn parts(&self) -> Vec<(String, usize, Part)> {
+        let of = |part: Part| {
+            let axes = self.axes.iter().enumerate();
+            axes.flat_map(move |(n, axis)| axis.names().into_iter().filter_map(move |(name, p)| (p == part).then_some((name, n, p))))
+        };
+        of(Part::Box).chain(of(Part::Phase)).chain(of(Part::Slot)).collect()
+    }
+
+    /// Takes the order of the buffer from a layout: what counts tiles, then the axes of the tile, which become the order of the map.
+    /// `known` are the names that there are; some have gone with axes of one element.
+    fn lay_out(&mut self, list: &[ast::LayoutAxis], known: &[String], op: Span) -> Result<(), Refused> {
+        let parts = self.parts();
+        let natural: Vec<String> = parts.iter().map(|p| p.0.clone()).collect();
+        let refuse = |problem, span| Err(Refused::Layout(problem, natural.clone(), span));
+        let mut order: Vec<(usize, Part)> = Vec::new();
+        let mut tile: Vec<usize> = Vec::new();
+        let mut last_slot: Option<&str> = None;
+        let mut seen: Vec<&str> = Vec::new();
+        for written in list {
+            let (name, span) = (written.name.text.as_str(), written.name.span);
+            if written.pad.is_some() {
+                return refuse(LayoutProblem::Padded(name.to_owned()), span);
+            }
+            if seen.contains(&name) {
+                return refuse(LayoutProblem::Twice(name.to_owned()), span);
+            }
+            let Some(at) = parts.iter().position(|p| p.0 == name) else {
+                if known.iter().any(|k| k == name) {
+                    continue;
+                }
+                return refuse(LayoutProblem::Unknown(name.to_owned()), span);
+            };
+            let (_, axis, part) = parts[at];
+            // The parts of a composite stay together: each after the one in front of it.
+            let composite = at > 0 && (parts[at - 1].1, parts[at - 1].2) == (axis, part);
+            if composite && seen.last() != Some(&parts[at - 1].0.as_str()) {
+                return refuse(LayoutProblem::Composite(name.to_owned()), span);
+            }
+            seen.push(name);
+            match part {
+                Part::Slot if composite => last_slot = Some(name),
+                Part::Slot => {
+                    tile.push(axis);
+                    last_slot = Some(name);
+                }
+                _ if composite => {}
+                _ => {
+                    if let Some(tile) = last_slot.filter(|_| self.axes[axis].count(part) > 1) {
+                        let (outer, tile) = (name.to_owned(), tile.to_owned());
+                        return refuse(LayoutProblem::Inside { outer, tile }, span);
+                    }
+                    order.push((axis, part));
+                }
+            }
+        }
+        for (name, axis, part) in &parts {
+            if self.axes[*axis].count(*part) > 1 && !seen.contains(&name.as_str()) {
+                return refuse(LayoutProblem::Missing(name.clone()), op);
+            }
+        }
+        let Some(innermost) = self.axes.len().checked_sub(1) else { return Ok(()) };
+        // What is not written has one slot: its place changes nothing.
+        let unwritten: Vec<usize> = (0..self.axes.len()).filter(|a| !tile.contains(a)).collect();
+        let mut sequence: Vec<usize> = unwritten.into_iter().filter(|a| *a != innermost || tile.is_empty()).collect();
+        sequence.extend(&tile);
+        if sequence.last() != Some(&innermost) {
+            let wanted = self.axes[innermost].boxed.tile.last().cloned().unwrap_or_default();
+            return refuse(LayoutProblem::Innermost { last: last_slot.unwrap_or_default().to_owned(), wanted }, op);
+        }
+        for missing in Self::natural(self.axes.len()) {
+            if !order.contains(&missing) {
+                order.push(missing);
+            }
+        }
+        let place = |axis: usize| sequence.iter().position(|a| *a == axis).unwrap_or(axis);
+        self.outer = order.into_iter().map(|(axis, part)| (place(axis), part)).collect();
+        let axes = std::mem::take(&mut self.axes);
+        self.axes = sequence.iter().map(|a| axes[*a].clone()).collect();
+        Ok(())
+    }
+
     /// The rules of tensor maps, as far as sizes and strides are expressions.
     fn check(&self, facts: &Facts) -> Result<(), Refused> {
-        self.boxes().check_box().map_err(Refused::Limit)?;
-        let Some((inner, outer)) = self.axes.split_last() else { return Err(Refused::Limit(Fault::Rank(0))) };
+        self.boxes().check_box().map_err(|fault| {
+            let axis = fault.dimension().and_then(|d| self.axes.iter().rev().nth(d));
+            Refused::Limit(fault, axis.map(|a| (a.name.clone(), a.boxed.span)))
+        })?;
+        let Some((inner, outer)) = self.axes.split_last() else { return Err(Refused::Limit(Fault::Rank(0), None)) };
         if facts.normal(&inner.stride).as_constant() != Some(1) {
             return Err(Refused::InnerStride { axis: inner.name.clone(), stride: inner.stride.clone() });
         }
         let (bytes, span) = (inner.boxed.box_size * i128::from(self.format.bytes()), self.swizzle.span());
         if self.swizzle != Swizzle::None && bytes != i128::from(span) {
-            return Err(Refused::NarrowSwizzle { bytes, span });
+            return Err(Refused::NarrowSwizzle { bytes, span, inner: inner.name.clone(), at: self.layout });
         }
         let multiple = i128::from(tensor_map::GRANULE) / i128::from(self.format.bytes());
         for axis in outer {
@@ -412,7 +552,7 @@ impl Staged {
         self.copies() * i128::from(self.tile_bytes())
     }
 
-    /// How far one step takes in the buffer, in elements: boxes, then phases, then the slots of a tile, each in the order of the axes.
+    /// How far one step takes in the buffer, in elements: what counts tiles, and the slots of a tile in the order of the axes.
     pub fn strides(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut stride = 1;
@@ -421,13 +561,12 @@ impl Staged {
             stride *= a.tile();
         }
         let mut stride = self.pitch();
-        for (axis, a) in self.axes.iter().enumerate().rev().filter(|(_, a)| a.boxed.element_stride > 1) {
-            steps.push(Step { axis, part: Part::Phase, stride });
-            stride *= a.boxed.element_stride;
-        }
-        for (axis, a) in self.axes.iter().enumerate().rev().filter(|(_, a)| a.boxes() > 1) {
-            steps.push(Step { axis, part: Part::Box, stride });
-            stride *= a.boxes();
+        for (axis, part) in self.outer.iter().rev() {
+            let count = self.axes[*axis].count(*part);
+            if count > 1 {
+                steps.push(Step { axis: *axis, part: *part, stride });
+                stride *= count;
+            }
         }
         steps
     }
@@ -435,23 +574,15 @@ impl Staged {
     /// Where the tiles start, along each axis from the start of the region, in the order of the buffer.
     pub fn tiles(&self) -> Vec<Vec<i128>> {
         let mut tiles: Vec<Vec<i128>> = vec![vec![0; self.axes.len()]];
-        let mut repeat = |axis: usize, count: i128, step: i128| {
-            tiles = tiles
-                .iter()
-                .flat_map(|start| {
-                    (0..count).map(move |n| {
-                        let mut start = start.clone();
-                        start[axis] += n * step;
-                        start
-                    })
-                })
-                .collect();
-        };
-        for (axis, a) in self.axes.iter().enumerate() {
-            repeat(axis, a.boxes(), a.boxed.box_size);
-        }
-        for (axis, a) in self.axes.iter().enumerate() {
-            repeat(axis, a.boxed.element_stride, 1);
+        for (axis, part) in &self.outer {
+            let a = &self.axes[*axis];
+            let step = if *part == Part::Box { a.boxed.box_size } else { 1 };
+            let moved = |start: &Vec<i128>, n: i128| {
+                let mut start = start.clone();
+                start[*axis] += n * step;
+                start
+            };
+            tiles = tiles.iter().flat_map(|start| (0..a.count(*part)).map(move |n| moved(start, n))).collect();
         }
         tiles
     }

@@ -62,9 +62,13 @@ pub enum Refusal {
         name: String,
         /// Where.
         span: Span,
+        /// Where it was introduced first.
+        first: Span,
     },
     /// A factor that is not a literal of at least 1.
     Factor {
+        /// Its value, if it is a literal.
+        value: Option<i128>,
         /// Where.
         span: Span,
     },
@@ -83,6 +87,10 @@ pub enum Refusal {
         outer: String,
         /// The inner one.
         inner: String,
+        /// Their strides.
+        strides: (Expr, Expr),
+        /// Elements along the inner one.
+        size: Expr,
         /// The op.
         span: Span,
     },
@@ -172,7 +180,8 @@ impl<'a> View<'a> {
     }
 
     fn factor(&self, e: &ast::Expr) -> Result<i128, Refusal> {
-        (self.literal)(e).filter(|f| *f >= 1).ok_or(Refusal::Factor { span: e.span })
+        let value = (self.literal)(e);
+        value.filter(|f| *f >= 1).ok_or(Refusal::Factor { value, span: e.span })
     }
 
     /// Position of an axis that has no box yet.
@@ -197,9 +206,12 @@ impl<'a> View<'a> {
     fn fresh(&self, names: &[&ast::Name]) -> Result<(), Refusal> {
         for (at, name) in names.iter().enumerate() {
             let made = |b: &Boxed| b.coordinates.iter().chain(&b.tile).chain(&b.phase).any(|n| *n == name.text);
-            let taken = self.axes.iter().any(|a| a.name == name.text || a.boxed.as_ref().is_some_and(made));
-            if taken || names[..at].iter().any(|n| n.text == name.text) {
-                return Err(Refusal::Taken { name: name.text.clone(), span: name.span });
+            let own = |a: &ViewAxis| (a.name == name.text).then_some(a.span);
+            let of_box = |a: &ViewAxis| a.boxed.as_ref().filter(|b| made(b)).map(|b| b.span);
+            let before = self.axes.iter().find_map(|a| own(a).or_else(|| of_box(a)));
+            let beside = names[..at].iter().find(|n| n.text == name.text).map(|n| n.span);
+            if let Some(first) = before.or(beside) {
+                return Err(Refusal::Taken { name: name.text.clone(), span: name.span, first });
             }
         }
         Ok(())
@@ -259,7 +271,13 @@ impl<'a> View<'a> {
             let run = self.facts.normal(&inner.size.mul(&inner.stride));
             let follows = self.facts.normal(&outer.stride) == run || outer.size.as_constant() == Some(1);
             if pair[1] != pair[0] + 1 || !follows {
-                return Err(Refusal::Discontiguous { outer: outer.name.clone(), inner: inner.name.clone(), span: op });
+                return Err(Refusal::Discontiguous {
+                    outer: outer.name.clone(),
+                    inner: inner.name.clone(),
+                    strides: (outer.stride.clone(), inner.stride.clone()),
+                    size: inner.size.clone(),
+                    span: op,
+                });
             }
             axis.size = self.facts.normal(&axis.size.mul(&inner.size));
             axis.stride = inner.stride.clone();

@@ -1,0 +1,338 @@
+//! TW03: copies by the tensor memory accelerator.
+
+use super::tw02xx::prefix;
+use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
+use crate::syntax::Span;
+
+/// An element that a hole of a buffer holds: sizes, and where it stands.
+#[derive(Clone, Debug)]
+pub struct FilledHole {
+    /// Sizes.
+    pub dims: Assignment,
+    /// For each axis of the view: its name, where the box starts, the phase, and the slot.
+    pub axes: Vec<(String, i128, i128, i128)>,
+    /// The position that the hole holds, along the axis that makes it a hole.
+    pub position: i128,
+    /// That axis: its place in `axes`, its extent, and one past the last position of the box that was asked for.
+    pub axis: (usize, i128, i128),
+}
+
+/// TW0301: `fill zero` where the accelerator loads elements into holes.
+#[derive(Clone, Debug)]
+pub struct NoZeroFill {
+    /// The copy.
+    pub copy: String,
+    /// An axis whose element stride does not divide its box: its name, the stride and the box.
+    pub strided: Option<(String, i128, i128)>,
+    /// The smallest case.
+    pub witness: Option<FilledHole>,
+    /// The `fill` op.
+    pub span: Span,
+    /// The box or tile that makes the holes.
+    pub cause: Span,
+}
+
+impl IntoDiagnostic for NoZeroFill {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, strided, witness, span, cause } = self;
+        let why = match &strided {
+            Some((axis, stride, size)) => {
+                format!("the element stride {stride} of `{axis}` does not divide its box of {size}")
+            }
+            None => "a box may hold elements beside those that are read".to_owned(),
+        };
+        let title = match witness {
+            Some(_) => format!("the holes of `{copy}` cannot all be zero: {why}"),
+            None => format!("could not prove that the holes of `{copy}` are zero: {why}"),
+        };
+        let mut diagnostic = Diagnostic::new(Code::TW0301, span, title)
+            .label(cause, "this makes slots that nothing reads")
+            .note("the accelerator writes zeros only for positions outside the tensor, not for those outside a box");
+        if let Some(FilledHole { dims, axes, position, axis: (at, size, end) }) = witness {
+            let (name, start, phase, slot) = &axes[at];
+            diagnostic = diagnostic.counterexample(format!(
+                "{}the box of `{name}` at {start}, phase {phase}, slot {slot} is position {position}: not asked for, which \
+                 ends at {end}, but inside the tensor, which ends at {size}",
+                prefix(&dims)
+            ));
+        }
+        if let Some((axis, _, _)) = &strided {
+            diagnostic = diagnostic.help(format!(
+                "tile `{axis}` by a stride that divides its box, or box it by a multiple of its stride"
+            ));
+        }
+        diagnostic.change(Change::RemoveOp(span), "or remove `fill zero`: readers never look into holes")
+    }
+}
+
+/// TW0302: a split of the view of a tensor that leaves a remainder.
+#[derive(Clone, Debug)]
+pub struct ViewSplit {
+    /// The tensor.
+    pub tensor: String,
+    /// The axis's extent.
+    pub extent: String,
+    /// The factor.
+    pub factor: i128,
+    /// The smallest failing sizes, and the extent there.
+    pub witness: Option<(Assignment, i128)>,
+    /// A fact that makes it right.
+    pub fact: Option<String>,
+    /// The op.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for ViewSplit {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { tensor, extent, factor, witness, fact, span } = self;
+        let title = match (&witness, extent.bytes().all(|b| b.is_ascii_digit())) {
+            (Some(_), true) => format!("this view of `{tensor}` has no one size: {extent} is not a multiple of {factor}"),
+            (Some(_), false) => {
+                format!("this view of `{tensor}` has no one size: {extent} is not known to be a multiple of {factor}")
+            }
+            (None, _) => format!("could not prove that {extent} is a multiple of {factor}, which this view needs"),
+        };
+        let mut diagnostic = Diagnostic::new(Code::TW0302, span, title)
+            .note("a tensor map has one size and one stride for each axis: a split in front of a box leaves no remainder");
+        if let Some((dims, value)) = witness {
+            diagnostic = diagnostic.counterexample(format!(
+                "{}{value} elements make {} rows of {factor} and one of {}",
+                prefix(&dims),
+                value.div_euclid(factor),
+                value.rem_euclid(factor)
+            ));
+        }
+        match fact {
+            Some(fact) => {
+                let text = format!("state the fact: `where {fact}`");
+                diagnostic.change(Change::State(vec![fact]), text)
+            }
+            None => diagnostic,
+        }
+        .help(format!("use `box … by {factor}` for a part of an axis: boxes need not divide anything"))
+    }
+}
+
+/// TW0303: axes of a view that are merged and do not follow each other in memory.
+#[derive(Clone, Debug)]
+pub struct ViewMerge {
+    /// The tensor.
+    pub tensor: String,
+    /// The outer axis.
+    pub outer: String,
+    /// The inner axis.
+    pub inner: String,
+    /// Strides of both in elements, and the extent of the inner one.
+    pub strides: (String, String),
+    /// Extent of the inner one.
+    pub extent: String,
+    /// The op.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for ViewMerge {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { tensor, outer, inner, strides: (far, near), extent, span } = self;
+        Diagnostic::new(
+            Code::TW0303,
+            span,
+            format!("`{outer}` and `{inner}` of `{tensor}` are not one axis: its elements do not follow each other"),
+        )
+        .note(format!(
+            "neighbours along `{inner}` are {near} apart and there are {extent} of them; neighbours along `{outer}` are {far} apart"
+        ))
+        .note("a tensor map has one stride for each axis: only neighbours that are contiguous to each other can be merged")
+        .help("keep the axes apart, each with a box of its own")
+    }
+}
+
+/// TW0304: a box, a tile or a number of axes that no tensor map has.
+#[derive(Clone, Debug)]
+pub struct MapLimit {
+    /// The copy.
+    pub copy: String,
+    /// The axis, where it is about one.
+    pub axis: Option<String>,
+    /// The rule with the values: the launcher says the same.
+    pub fault: String,
+    /// What may help.
+    pub help: String,
+    /// The op, or the copy.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for MapLimit {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, axis, fault, help, span } = self;
+        let title = match axis {
+            Some(axis) => format!("`{copy}` cannot be copied so: along `{axis}`, {fault}"),
+            None => format!("`{copy}` cannot be copied so: {fault}"),
+        };
+        Diagnostic::new(Code::TW0304, span, title).help(help)
+    }
+}
+
+/// TW0305: no axis of the tensor has neighbours that are neighbours in memory.
+#[derive(Clone, Debug)]
+pub struct InnerStride {
+    /// The tensor.
+    pub tensor: String,
+    /// The innermost axis and the distance of its neighbours in elements.
+    pub axis: String,
+    /// Their distance.
+    pub stride: String,
+    /// The copy.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for InnerStride {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { tensor, axis, stride, span } = self;
+        Diagnostic::new(
+            Code::TW0305,
+            span,
+            format!("`{tensor}` cannot be copied by TMA: neighbours along `{axis}` are {stride} elements apart"),
+        )
+        .note("the innermost axis of a tensor map has no stride: its elements follow each other in memory")
+        .help("stage another tensor, or let each thread read this one: without `stage`")
+    }
+}
+
+/// TW0306: rows that are not known to start at multiples of 16 bytes.
+#[derive(Clone, Debug)]
+pub struct Pitch {
+    /// The tensor.
+    pub tensor: String,
+    /// The axis.
+    pub axis: String,
+    /// The distance of its neighbours in elements.
+    pub stride: String,
+    /// What it must be a multiple of, in elements.
+    pub multiple: i128,
+    /// The smallest failing sizes, and the distance in bytes.
+    pub witness: Option<(Assignment, i128)>,
+    /// A fact that makes it right.
+    pub fact: Option<String>,
+    /// The copy.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for Pitch {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { tensor, axis, stride, multiple, witness, fact, span } = self;
+        let title = match witness {
+            Some(_) => format!("`{tensor}` cannot be copied by TMA: {stride} is not known to be a multiple of {multiple}"),
+            None => format!("could not prove that {stride} is a multiple of {multiple}, which a TMA copy of `{tensor}` needs"),
+        };
+        let mut diagnostic = Diagnostic::new(Code::TW0306, span, title)
+            .note(format!("neighbours along `{axis}` are {stride} elements apart; a tensor map's strides are multiples of 16 bytes"));
+        if let Some((dims, bytes)) = witness {
+            diagnostic = diagnostic.counterexample(format!("{}they are {bytes} bytes apart", prefix(&dims)));
+        }
+        match fact {
+            Some(fact) => {
+                let text = format!("state the fact: `where {fact}`");
+                diagnostic.change(Change::State(vec![fact]), text)
+            }
+            None => diagnostic,
+        }
+        .help("or let each thread read the tensor: without `stage`")
+    }
+}
+
+/// What is wrong with the place of a staged copy.
+#[derive(Clone, Debug)]
+pub enum AttachProblem {
+    /// No `at`.
+    Missing,
+    /// The stage is not computed by a loop nest of its own.
+    NoStage(String),
+    /// The axis is none of the stage's loops.
+    NoLoop {
+        /// The axis.
+        axis: String,
+        /// The stage.
+        stage: String,
+    },
+    /// The axis is run by units of a block.
+    InsideBlock(String),
+}
+
+/// TW0310: a staged copy where none can stand.
+#[derive(Clone, Debug)]
+pub struct AttachPoint {
+    /// The copy.
+    pub copy: String,
+    /// What is wrong.
+    pub problem: AttachProblem,
+    /// Loops that a copy can stand in, `y.io`.
+    pub possible: Vec<String>,
+    /// The clause, or the copy.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for AttachPoint {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, problem, possible, span } = self;
+        let title = match problem {
+            AttachProblem::Missing => format!("`{copy}` is staged for nobody: `at` says which stage reads it, and in which loop"),
+            AttachProblem::NoStage(stage) => format!("`{copy}` cannot stand in `{stage}`, which has no loops of its own"),
+            AttachProblem::NoLoop { axis, stage } => format!("`{copy}` cannot stand at `{axis}`, which is no loop of `{stage}`"),
+            AttachProblem::InsideBlock(axis) => {
+                format!("`{copy}` cannot stand at `{axis}`: the copy belongs to the block, and its threads run `{axis}`")
+            }
+        };
+        let diagnostic = Diagnostic::new(Code::TW0310, span, title)
+            .note("a copy in shared memory stands in a loop that the whole block runs: a grid axis or a serial loop");
+        match &possible[..] {
+            [] => diagnostic.help("bind an axis to the grid, and attach the copy there"),
+            list => diagnostic.help(format!("attach it `at {}`", list.join("` or `at "))),
+        }
+    }
+}
+
+/// TW0311: a staged copy that its reader does not read.
+#[derive(Clone, Debug)]
+pub struct StagedForNobody {
+    /// The copy.
+    pub copy: String,
+    /// The tensor.
+    pub tensor: String,
+    /// The stage.
+    pub stage: String,
+    /// The copy's source.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for StagedForNobody {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, tensor, stage, span } = self;
+        Diagnostic::new(Code::TW0311, span, format!("`{copy}` stages `{tensor}` for `{stage}`, which does not read it"))
+            .help("remove the copy, or attach it to a stage that reads the tensor")
+    }
+}
+
+/// TW0312: what is read in one instance is not a tile.
+#[derive(Clone, Debug)]
+pub struct NoTile {
+    /// The copy.
+    pub copy: String,
+    /// The axis of the view.
+    pub axis: String,
+    /// Why.
+    pub why: String,
+    /// The read.
+    pub read: Span,
+    /// The copy.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NoTile {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, axis, why, read, span } = self;
+        Diagnostic::new(Code::TW0312, span, format!("what `{copy}` would hold along `{axis}` is not a tile: {why}"))
+            .label(read, "what is read here")
+            .note("an instance holds an interval of each axis, whose length is known at compile time")
+            .help("attach the copy at another loop, or let each thread read the tensor: without `stage`")
+    }
+}

@@ -1,0 +1,96 @@
+//! TW05: memory and resource budgets.
+
+use super::{Change, Code, Diagnostic, IntoDiagnostic};
+use crate::syntax::Span;
+
+/// TW0501: a buffer whose size is not known at compile time.
+#[derive(Clone, Debug)]
+pub struct UnboundedBuffer {
+    /// The copy.
+    pub copy: String,
+    /// The loop that an instance goes around, and its extent.
+    pub axis: String,
+    /// Its extent.
+    pub extent: String,
+    /// A fact that bounds it, of a size that is usual.
+    pub fact: Option<String>,
+    /// The copy.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for UnboundedBuffer {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, axis, extent, fact, span } = self;
+        let diagnostic = Diagnostic::new(
+            Code::TW0501,
+            span,
+            format!("`{copy}` would need a buffer of unknown size: `{axis}` has {extent} iterations"),
+        )
+        .note("shared memory is reserved when a block starts, in a size that is fixed at compile time")
+        .help(format!("split `{axis}` by a literal, and attach the copy at the outer loop"));
+        match fact {
+            Some(fact) => {
+                let text = format!("or bound it with a fact, such as `where {fact}`");
+                diagnostic.change(Change::State(vec![fact]), text)
+            }
+            None => diagnostic,
+        }
+    }
+}
+
+/// TW0502: more shared memory than a block has.
+#[derive(Clone, Debug)]
+pub struct SharedBudget {
+    /// Name and bytes of each buffer, with its alignment.
+    pub buffers: Vec<(String, i128)>,
+    /// Bytes in all, barriers included.
+    pub bytes: i128,
+    /// Bytes there are.
+    pub limit: i128,
+    /// The largest one.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for SharedBudget {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { buffers, bytes, limit, span } = self;
+        let list: Vec<String> = buffers.iter().map(|(name, bytes)| format!("`{name}` {bytes}")).collect();
+        Diagnostic::new(Code::TW0502, span, format!("a block needs {bytes} bytes of shared memory, and has {limit}"))
+            .note(format!("in bytes: {}; each buffer has a barrier of 8", list.join(", ")))
+            .help("box by less, or attach the copy at a loop further inside")
+    }
+}
+
+/// TW0503: an instance of so many tiles that their copies would fill the program.
+#[derive(Clone, Debug)]
+pub struct TooManyTiles {
+    /// The copy.
+    pub copy: String,
+    /// Tiles of an instance: for each axis its boxes and their phases.
+    pub axes: Vec<(String, i128, i128)>,
+    /// Tiles in all.
+    pub tiles: i128,
+    /// The most that are written out.
+    pub limit: i128,
+    /// The copy.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for TooManyTiles {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, axes, tiles, limit, span } = self;
+        let axes: Vec<String> = (axes.iter().filter(|(_, boxes, phases)| boxes * phases > 1))
+            .map(|(name, boxes, phases)| match phases {
+                1 => format!("{boxes} boxes of `{name}`"),
+                _ => format!("{boxes} boxes of `{name}` in {phases} phases"),
+            })
+            .collect();
+        Diagnostic::new(
+            Code::TW0503,
+            span,
+            format!("an instance of `{copy}` is {tiles} copies; at most {limit} are written out"),
+        )
+        .note(axes.join(", "))
+        .help("box by more, or attach the copy at a loop further inside")
+    }
+}

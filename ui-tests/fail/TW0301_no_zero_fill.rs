@@ -1,0 +1,22 @@
+//! Holes that a copy cannot fill with zeros.
+
+tilewright::schedule! {
+    kernel StridedColumns(x: f32[K, M]) -> (y: f32[M]) where M % 4 == 0 {
+        y[m] = sum(|k| x[k, m]);
+        schedule y {
+            split m by 32 -> mo, mi;
+            split k by 15 -> ko, ki;
+            reorder mo, ko, mi, ki;
+            bind mo: grid;
+            bind mi: thread;
+        }
+        stage xs[k, m] = x in shared at y.ko via tma {
+            box k by 15 -> kc, kb;
+            tile kb by 4 -> kt, ks;
+            box m by 32 -> mc, mb;
+            fill zero;
+        }
+    }
+}
+
+fn main() {}

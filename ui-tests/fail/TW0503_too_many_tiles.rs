@@ -1,0 +1,16 @@
+//! A staged copy of too many tiles.
+
+tilewright::schedule! {
+    kernel Column(x: f32[K, M]) -> (y: f32[M]) where M % 4 == 0 {
+        y[m] = sum(|k| x[k, m]);
+        schedule y {
+            split m by 32 -> mo, mi;
+            split k by 256 -> ko, ki; reorder mo, ko, mi, ki;
+            bind mo: grid;
+            bind mi: thread;
+        }
+        stage xs[k, m] = x in shared at y.ko via tma { box k by 1 -> kc, kb; box m by 32 -> mc, mb; }
+    }
+}
+
+fn main() {}
