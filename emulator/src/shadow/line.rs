@@ -118,8 +118,10 @@ impl Lines {
     /// Forgets everything.
     pub fn reset(&mut self) {
         // A table that grew in one CTA is cleared at the price of its size in the next; CTAs of a launch are alike.
-        self.slots.fill(0);
-        self.lines.clear();
+        if !self.lines.is_empty() {
+            self.slots.fill(0);
+            self.lines.clear();
+        }
         self.cells.reset(0);
     }
 
