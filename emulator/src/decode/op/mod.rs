@@ -82,9 +82,8 @@ pub enum Comparison {
     WideFloat(FloatCompare),
 }
 
-/// A decoded operation. Its kind is a byte of its own, which the executor looks up as it is.
+/// A decoded operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
-#[repr(u8)]
 #[allow(missing_docs, reason = "d is the result, a b c the operands, as in the manual's syntax lines")]
 pub enum Op {
     /// Finding if a lane reads a register that it never wrote.
