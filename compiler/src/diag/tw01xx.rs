@@ -1090,3 +1090,23 @@ impl IntoDiagnostic for TooMany {
         Diagnostic::new(Code::TW0131, self.span, format!("a kernel has at most {} {}", self.limit, self.what))
     }
 }
+
+/// TW0132: a kernel that writes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoOutput {
+    /// The kernel.
+    pub name: String,
+    /// The first tensor that an equation defines, if there is one, and its number of indices.
+    pub defines: Option<(String, usize)>,
+    /// The kernel's name.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NoOutput {
+    fn into_diagnostic(self) -> Diagnostic {
+        let (tensor, rank) = self.defines.unwrap_or_else(|| ("y".to_owned(), 1));
+        let sizes = ["M", "N", "K"].get(..rank).map_or_else(|| "…".to_owned(), |names| names.join(", "));
+        Diagnostic::new(Code::TW0132, self.span, format!("`{}` writes nothing", self.name))
+            .help(format!("declare what it computes, behind its inputs: `-> ({tensor}: f32[{sizes}])`"))
+    }
+}
