@@ -469,3 +469,27 @@ fn an_unsigned_index_is_never_negative() {
         }
     }
 }
+
+schedule! {
+    /// Two outputs whose thread axes never have an element, beside one that has.
+    kernel NoThreads(x: f32[N, N, N - 1], w: f32[M]) -> (a: f32[N, 4, N - 1], b: f32[M])
+    where N == 1
+    {
+        a[i, j, k] = x[i, j, k] or 0.25;
+        b[i] = 2.0 * w[i];
+        schedule a { bind i: grid; bind j: thread; bind k: thread; }
+        schedule b { split i by 4 -> o, t; bind o: grid; bind t: thread; }
+    }
+}
+
+#[test]
+fn an_axis_of_threads_may_have_no_elements() {
+    for device in &devices() {
+        let x = Tensor::<f32, 3>::zeros(device, [1, 1, 0]).unwrap();
+        let w = Tensor::from_slice(device, &[1.0, 2.0, 3.0, 4.0, 5.0], [5]).unwrap();
+        let mut a = Tensor::<f32, 3>::zeros(device, [1, 4, 0]).unwrap();
+        let mut b = Tensor::zeros(device, [5]).unwrap();
+        NoThreads { x: &x, w: &w, a: &mut a, b: &mut b }.launch(device).unwrap();
+        assert_eq!(b.to_vec().unwrap(), [2.0, 4.0, 6.0, 8.0, 10.0]);
+    }
+}

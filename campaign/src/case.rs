@@ -7,8 +7,9 @@ use tilewright_compiler::diag::Code;
 
 use crate::ast::{Dims, Kernel};
 use crate::compile::{Outcome, compile, message};
+use crate::execute::{self, Ran};
 use crate::rng::Rng;
-use crate::{execute, interpret, judge, sizes};
+use crate::{interpret, judge, sizes};
 
 /// A check that failed.
 #[derive(Clone, Debug)]
@@ -93,8 +94,9 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
                 }
                 let ran = catch_unwind(AssertUnwindSafe(|| execute::run(kernel, &info, &dims, &mut rng)));
                 match ran {
-                    Ok(Ok(true)) => report.launches += 1,
-                    Ok(Ok(false)) => report.counts.push("not-launched".to_owned()),
+                    Ok(Ok(Ran::Compared)) => report.launches += 1,
+                    Ok(Ok(Ran::Empty)) => report.counts.push("not-launched".to_owned()),
+                    Ok(Ok(Ran::Undetermined)) => report.counts.push("reference-undetermined".to_owned()),
                     Ok(Err(failure)) => {
                         report.failures.push(failure);
                         break;

@@ -200,10 +200,16 @@ fn lanes(
         };
         let count = lanes.len() as i64;
         if alignment {
-            for (indices, offset) in at(0).into_iter().flatten().flatten() {
+            let next = at(1).unwrap_or_default();
+            for (k, element) in at(0).into_iter().flatten().enumerate() {
+                let Some((indices, offset)) = &element else { continue };
+                // Lanes that all access one element are no vector.
+                if next.get(k) == Some(&element) {
+                    continue;
+                }
                 let text = format!(
                     "a vector starts at {}, which is element {offset}, not a multiple of {count}",
-                    show(&indices)
+                    show(indices)
                 );
                 if offset.rem_euclid(count) != 0 && found.is_none() && wanted(&text) {
                     found = Some(text);

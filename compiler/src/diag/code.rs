@@ -89,6 +89,7 @@ codes! {
     TW0129 "repeated-statement" Error "a second statement on the same thing";
     TW0130 "scalar-output" Error "an output passed by value";
     TW0131 "too-many" Error "more of something than a kernel can have";
+    TW0132 "no-output" Error "a kernel that writes nothing";
     TW0150 "unknown-axis" Error "an op on an axis that its stage does not have";
     TW0151 "axis-named-twice" Error "two axes of a stage with one name";
     TW0152 "bound-twice" Error "an axis given to two parts of the machine";

@@ -6,7 +6,8 @@ use super::names::plain;
 use super::signature::{LIMIT, Signature};
 use crate::diag::Diagnostics;
 use crate::diag::tw01xx::{
-    AssignedInput, CyclicEquations, DefinedTwice, DuplicateName, NeverDefined, NeverRead, TooMany, UnusedInput,
+    AssignedInput, CyclicEquations, DefinedTwice, DuplicateName, NeverDefined, NeverRead, NoOutput, TooMany,
+    UnusedInput,
 };
 use crate::syntax::{Span, ast};
 use tilewright_kernel::info::{ParameterKind, Role};
@@ -57,6 +58,11 @@ pub(super) fn plan<'a>(kernel: &'a ast::Kernel, signature: &Signature, diags: &m
         }
     }
     let reads: Vec<BTreeSet<&str>> = written.iter().map(|e| tensors_read(e)).collect();
+    if kernel.outputs.is_empty() && kernel.inputs.iter().all(|p| p.inout.is_none()) {
+        let first = written.first().and_then(|e| e.targets.first().map(|t| (plain(t).to_owned(), e.axes.len())));
+        diags.report(NoOutput { name: plain(&kernel.name).to_owned(), defines: first, span: kernel.name.span });
+        return None;
+    }
     report_unused(signature, &written, &definer, &reads, diags);
     let order = sort(&written, signature, &definer, &reads, diags)?;
 

@@ -104,7 +104,8 @@ pub(super) fn distribute(
     }
     let needed = stages.iter().map(|s| s.distribution.needed()).max().unwrap_or(1);
     // Without a `launch` the block has the threads that are needed, as far as a block can; `check` refuses the rest.
-    let threads = launch.map_or(needed.min(BLOCK_LIMIT), |(threads, _)| threads);
+    // An axis without elements still leaves a thread: other stages may need it.
+    let threads = launch.map_or(needed.clamp(1, BLOCK_LIMIT), |(threads, _)| threads);
     for stage in stages.iter() {
         check(stage, threads, needed, launch.map(|l| l.1), diags);
     }
