@@ -3,7 +3,7 @@
 //! The attribute is read here and goes no further: rustc would call the code an unknown lint.
 
 use crate::diag::tw00xx::{UselessAllow, UselessReason};
-use crate::diag::{Code, Diagnostics, Level, suggest};
+use crate::diag::{Code, Diagnostics, Level};
 use crate::syntax::{Span, ast};
 
 /// Whether a word inside `allow(…)` is a code of ours: `TW` and digits.
@@ -26,7 +26,11 @@ pub(crate) fn apply(kernel: &ast::Kernel, complete: bool, found: &mut Diagnostic
         let reason = match Code::from_text(word) {
             None => {
                 let warnings = Code::ALL.iter().map(|c| c.row()).filter(|r| r.level == Level::Warning);
-                let suggestion = suggest::closest(word, warnings.map(|r| r.code)).map(str::to_owned);
+                // Codes are all alike: more than one wrong character tells nothing.
+                let near = |code: &&str| {
+                    code.len() == word.len() && code.bytes().zip(word.bytes()).filter(|(a, b)| a != b).count() <= 1
+                };
+                let suggestion = warnings.map(|r| r.code).find(near).map(str::to_owned);
                 Some(UselessReason::Unknown { suggestion })
             }
             Some(code) if code.row().level == Level::Error => Some(UselessReason::Error),

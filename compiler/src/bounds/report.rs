@@ -35,6 +35,7 @@ pub(super) fn report(
     diags: &mut Diagnostics,
 ) {
     let mut reported = 0;
+    let mut reads: Vec<OutOfBounds> = Vec::new();
     for places in failures.values() {
         let steps = if reported < SEARCHES { SEARCH } else { SEARCH / 20 };
         let verdict = decide(program, given, places, steps);
@@ -43,7 +44,7 @@ pub(super) fn report(
         }
         reported += 1;
         if reported > REPORTED {
-            return;
+            break;
         }
         let Some(first) = places.first() else { continue };
         let found = match &verdict {
@@ -67,7 +68,14 @@ pub(super) fn report(
                 out.facts = facts;
                 out.witness =
                     found.zip(told).map(|((_, witness), told)| (told, element(&out.tensor, &witness.indices)));
-                diags.report(out);
+                // One missing fact is one fault, however many reads need it.
+                let same = |o: &&mut OutOfBounds| {
+                    !o.facts.is_empty() && o.facts == out.facts && o.witness.is_some() == out.witness.is_some()
+                };
+                match reads.iter_mut().find(same) {
+                    Some(known) => known.also.push((out.read, out.span)),
+                    None => reads.push(out),
+                }
             }
             Goal::NonEmpty { value, axis } => {
                 let is_max = matches!(
@@ -95,6 +103,9 @@ pub(super) fn report(
                 });
             }
         }
+    }
+    for read in reads {
+        diags.report(read);
     }
 }
 
@@ -268,6 +279,7 @@ fn outside(
             t if t.is_float() => "0.0",
             _ => "0",
         },
+        also: Vec::new(),
     })
 }
 

@@ -4,6 +4,8 @@
 //! into tokens ([`Edit`]). An edit is a promise: after it the finding is gone, and if it was the only one, the kernel compiles.
 //! What leaves a choice to the author stays prose.
 
+use tilewright_kernel::ElementType;
+
 use crate::syntax::ast::{Expr, Item, Kernel, LaunchItemKind, Op, OpKind, Schedule, SplitSide};
 use crate::syntax::{Span, SpanId, TokenBuffer};
 
@@ -12,6 +14,8 @@ use crate::syntax::{Span, SpanId, TokenBuffer};
 pub enum Change {
     /// These tokens become this text.
     Replace(Span, String),
+    /// This expression is converted to a type.
+    Convert(Span, ElementType),
     /// These facts join the `where` clause.
     State(Vec<String>),
     /// This op goes, with its semicolon.
@@ -70,12 +74,20 @@ impl Change {
     /// The change as an edit of tokens, for a finding at `place`; none where the source has no place for it.
     #[must_use]
     pub fn on(&self, place: Span, kernels: &[&Kernel], source: &TokenBuffer) -> Option<Edit> {
-        if let Self::Replace(span, text) = self {
-            return (*span != Span::UNKNOWN).then(|| Edit::replace(*span, text));
+        match self {
+            Self::Replace(span, _) | Self::Convert(span, _) if *span == Span::UNKNOWN => return None,
+            Self::Replace(span, text) => return Some(Edit::replace(*span, text)),
+            Self::Convert(span, to) => {
+                let text = source.span_text(*span);
+                let text = if binds_tightest(&text) { text } else { format!("({text})") };
+                // What stands around it may bind more tightly than `as`.
+                return Some(Edit::replace(*span, format!("({text} as {to})")));
+            }
+            _ => {}
         }
         let kernel = kernels.iter().find(|k| k.span.contains(place))?;
         match self {
-            Self::Replace(..) => None,
+            Self::Replace(..) | Self::Convert(..) => None,
             Self::State(facts) => Some(match kernel.facts.last() {
                 Some(last) => Edit::after(last.span, format!(", {}", facts.join(", "))),
                 None => Edit::after(kernel.header, format!("where {}", facts.join(", "))),
@@ -105,6 +117,21 @@ impl Change {
             Self::AppendStatement(statement) => Some(Edit::before(kernel.span.last, statement.as_str())),
         }
     }
+}
+
+/// Whether an expression is a name, a read or a call, which needs no parentheses before `as`.
+fn binds_tightest(text: &str) -> bool {
+    let rest = text.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '.'));
+    let mut depth = 0_usize;
+    let closes_at = rest.char_indices().find_map(|(at, c)| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (depth == 0).then_some(at + c.len_utf8())
+    });
+    rest.is_empty() || (rest.len() < text.len() && rest.starts_with(['(', '[']) && closes_at == Some(rest.len()))
 }
 
 /// The schedule that a place is in, or that belongs to the equation it is in.

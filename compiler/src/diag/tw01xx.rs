@@ -3,6 +3,7 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::DimKind;
 
+use super::edit::Change;
 use super::suggest::closest;
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
@@ -672,35 +673,60 @@ impl IntoDiagnostic for TypeMismatch {
     fn into_diagnostic(self) -> Diagnostic {
         let TypeMismatch { place, expected, found, span } = self;
         let new = |title: String| Diagnostic::new(Code::TW0119, span, title).note("nothing is converted without `as`");
-        let convert = format!("convert it: `(…) as {expected}`");
+        let convert = |d: Diagnostic, what: &str, from: ElementType, to: ElementType, span: Span| {
+            if to == ElementType::Bool {
+                return d.help(format!("compare {what}: `… != 0`"));
+            }
+            if from == ElementType::Bool && !to.is_integer() {
+                return d.help(format!("choose by {what}: `if … {{ 1.0 }} else {{ 0.0 }}`"));
+            }
+            d.change(Change::Convert(span, to), format!("convert {what}: `… as {to}`"))
+        };
         match place {
             TypeMismatchAt::Output(name) => {
-                new(format!("`{name}` is `{expected}` and its definition is `{found}`")).help(convert)
+                let d = new(format!("`{name}` is `{expected}` and its definition is `{found}`"));
+                convert(d, "it", found, expected, span)
             }
             TypeMismatchAt::Operands { op, left, right } => {
-                let wider = if found.bytes() > expected.bytes() { found } else { expected };
-                let narrower = if wider == found { "left" } else { "right" };
-                new(format!("the operands of `{op}` are `{expected}` and `{found}`"))
+                let d = new(format!("the operands of `{op}` are `{expected}` and `{found}`"))
                     .label(left, format!("this is `{expected}`"))
-                    .label(right, format!("this is `{found}`"))
-                    .help(format!("convert the {narrower} one: `… as {wider}`"))
+                    .label(right, format!("this is `{found}`"));
+                if holds_more(found, expected) {
+                    convert(d, "the left one", expected, found, left)
+                } else {
+                    convert(d, "the right one", found, expected, right)
+                }
             }
-            TypeMismatchAt::Branches { then } => new(format!("the branches of `if` are `{expected}` and `{found}`"))
-                .label(then, format!("this is `{expected}`"))
-                .help(convert),
+            TypeMismatchAt::Branches { then } => {
+                let d = new(format!("the branches of `if` are `{expected}` and `{found}`"))
+                    .label(then, format!("this is `{expected}`"));
+                convert(d, "it", found, expected, span)
+            }
             TypeMismatchAt::Argument { function, first } => {
-                new(format!("the arguments of `{function}` are `{expected}` and `{found}`"))
-                    .label(first, format!("this is `{expected}`"))
-                    .help(convert)
+                let d = new(format!("the arguments of `{function}` are `{expected}` and `{found}`"))
+                    .label(first, format!("this is `{expected}`"));
+                convert(d, "it", found, expected, span)
             }
             TypeMismatchAt::Or(tensor) => {
-                new(format!("`{tensor}` is `{expected}` and its value outside is `{found}`")).help(convert)
+                let d = new(format!("`{tensor}` is `{expected}` and its value outside is `{found}`"));
+                convert(d, "it", found, expected, span)
             }
-            TypeMismatchAt::State => {
-                new(format!("a state that starts as `{expected}` becomes `{found}`")).help(convert)
-            }
+            TypeMismatchAt::State => convert(
+                new(format!("a state that starts as `{expected}` becomes `{found}`")),
+                "it",
+                found,
+                expected,
+                span,
+            ),
         }
     }
+}
+
+/// Whether a conversion from `b` to `a` loses less than one from `a` to `b`: truth values are numbers, integers become floats,
+/// and the wider of two floats or integers holds more.
+fn holds_more(a: ElementType, b: ElementType) -> bool {
+    let rank = |e: ElementType| (e != ElementType::Bool, !e.is_integer(), e.bytes());
+    rank(a) > rank(b)
 }
 
 /// TW0120: a literal whose type nothing fixes.
@@ -708,13 +734,21 @@ impl IntoDiagnostic for TypeMismatch {
 pub struct UntypedLiteral {
     /// An integer; else a float.
     pub is_integer: bool,
+    /// As it is written.
+    pub text: String,
     /// The literal.
     pub span: Span,
 }
 
 impl IntoDiagnostic for UntypedLiteral {
     fn into_diagnostic(self) -> Diagnostic {
-        let example = if self.is_integer { "`1i32` or `1 as i32`" } else { "`1.0f32` or `1.0 as f32`" };
+        let (text, element) = (self.text, if self.is_integer { "i32" } else { "f32" });
+        // `inf` and `nan` are words, which take no suffix.
+        let example = if text.ends_with(char::is_alphabetic) {
+            format!("`{text} as {element}`")
+        } else {
+            format!("`{text}{element}` or `{text} as {element}`")
+        };
         Diagnostic::new(Code::TW0120, self.span, "nothing here says which type this literal has")
             .help(format!("give it one: {example}"))
     }

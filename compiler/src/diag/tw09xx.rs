@@ -67,6 +67,8 @@ pub struct OutOfBounds {
     pub facts: Vec<String>,
     /// What a read outside gives when the author does not care: `0.0`, `0`, `false`.
     pub zero: &'static str,
+    /// Other reads that these facts make right, with their tokens.
+    pub also: Vec<(String, Span)>,
 }
 
 impl IntoDiagnostic for OutOfBounds {
@@ -96,8 +98,15 @@ impl IntoDiagnostic for OutOfBounds {
         } else {
             diagnostic = diagnostic.note("neither a proof nor a failing size was found");
         }
+        let alone = self.also.is_empty();
+        for (other, span) in self.also {
+            diagnostic = diagnostic.label(span, format!("`{other}` needs the same fact"));
+        }
         if !facts.is_empty() {
             diagnostic = state(diagnostic, facts);
+        }
+        if !alone {
+            return diagnostic.help(format!("say at each what is read outside: `{read} or {zero}`"));
         }
         diagnostic.replace(
             self.span,

@@ -109,20 +109,14 @@ impl Context<'_> {
             (None, Hint::Poison) => return None,
             (None, Hint::None) => {
                 let is_integer = matches!(expr.kind, ast::ExprKind::Int(_));
-                self.diags.report(UntypedLiteral { is_integer, span });
+                self.diags.report(UntypedLiteral { is_integer, text: literal_text(&expr.kind, negative), span });
                 return None;
             }
         };
         match literal::bits(&expr.kind, negative, element) {
             Ok(bits) => Some(self.nodes.value(Value::Literal(bits), element, span)),
             Err(problem) => {
-                let text = match &expr.kind {
-                    ast::ExprKind::Int(literal) => literal.value.to_string(),
-                    ast::ExprKind::Float(literal) => literal.digits.clone(),
-                    ast::ExprKind::Constant(ast::Constant::Infinity) => "inf".to_owned(),
-                    _ => "nan".to_owned(),
-                };
-                let text = if negative { format!("-{text}") } else { text };
+                let text = literal_text(&expr.kind, negative);
                 self.diags.report(WrongLiteral { text, element, problem, span });
                 None
             }
@@ -432,4 +426,15 @@ impl Context<'_> {
         };
         Some(self.nodes.value(node, element, span))
     }
+}
+
+/// A literal as it is written, without its suffix.
+fn literal_text(kind: &ast::ExprKind, negative: bool) -> String {
+    let text = match kind {
+        ast::ExprKind::Int(literal) => literal.value.to_string(),
+        ast::ExprKind::Float(literal) => literal.digits.clone(),
+        ast::ExprKind::Constant(ast::Constant::Infinity) => "inf".to_owned(),
+        _ => "nan".to_owned(),
+    };
+    if negative { format!("-{text}") } else { text }
 }

@@ -91,6 +91,7 @@ impl Warp {
         }
         let Request { shape, run, .. } = *request;
         let total = shape.total();
+        let op = atomic.op.in_global_memory();
         for lane in lanes(run) {
             let region = self.region(env, shape, request.address(lane), lane)?;
             let mut allocation = &*region.allocation;
@@ -100,7 +101,7 @@ impl Warp {
                 let at = start as usize + n * usize::from(shape.bytes);
                 // Kernels with global atomics run on one host thread.
                 let old = get(&allocation, lane, at, shape.bytes);
-                let new = self.atomic_value(env, atomic, n, lane, old);
+                let new = self.atomic_value(env, op, atomic, n, lane, old);
                 put(&mut allocation, lane, at, shape.bytes, new);
             }
         }

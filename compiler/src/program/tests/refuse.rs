@@ -832,7 +832,7 @@ fn types_agree() {
             1 | kernel K(x: f32[N]) -> (y: f16[N]) { y[i] = x[i]; }
               |                                             ^^^^
               = note: nothing is converted without `as`
-              = help: convert it: `(…) as f16`
+              = help: convert it: `… as f16`
               = explain: TW0119
 
         "#]],
@@ -848,7 +848,7 @@ fn types_agree() {
               |                                                                        ---- this is `f32`
               |                                                                                      ^^^^
               = note: nothing is converted without `as`
-              = help: convert it: `(…) as f32`
+              = help: convert it: `… as f32`
               = explain: TW0119
 
         "#]],
@@ -864,7 +864,7 @@ fn types_agree() {
               |                                                            ---- this is `f32`
               |                                                                  ^^^^
               = note: nothing is converted without `as`
-              = help: convert it: `(…) as f32`
+              = help: convert it: `… as f32`
               = explain: TW0119
 
         "#]],
@@ -879,7 +879,7 @@ fn types_agree() {
             1 | kernel K(x: f32[N], w: f16[N]) -> (y: f32[N]) { y[i] = x[i] or w[i]; }
               |                                                                ^^^^
               = note: nothing is converted without `as`
-              = help: convert it: `(…) as f32`
+              = help: convert it: `… as f32`
               = explain: TW0119
 
         "#]],
@@ -894,7 +894,7 @@ fn types_agree() {
             1 | kernel K(x: f32[N]) -> (y: f32[]) { y[] = fold(|j| init 0.0f64, step s => x[j]) as f32; }
               |                                                                           ^^^^
               = note: nothing is converted without `as`
-              = help: convert it: `(…) as f64`
+              = help: convert it: `… as f64`
               = explain: TW0119
 
         "#]],
