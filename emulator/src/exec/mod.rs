@@ -57,7 +57,7 @@ pub(crate) struct Warp {
     /// Lanes that have not exited.
     pub live: Mask,
     pub fragments: Vec<Fragment>,
-    /// Where the lanes of [`Flow::Scatter`] go.
+    /// Where the lanes of [`Flow::Scatter`] go, and what those of [`Flow::ParkGroups`] wait for.
     scatter: Vec<(u32, Mask)>,
     /// Whether the rows are allocated and hold the constants of the launch.
     used: bool,
