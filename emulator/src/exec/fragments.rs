@@ -110,11 +110,17 @@ impl Warp {
         !released.is_empty()
     }
 
-    /// The fragment to run: the ready one with the lowest instruction, or after a turn the next higher one.
+    /// The fragment to run: the ready one with the lowest instruction, or after a turn another one. The others take turns by instruction, so that
+    /// of several that spin none keeps the rest from running.
     pub(super) fn choose(&mut self, code: &[Inst]) -> Option<usize> {
         let mut after = None;
         if self.turn == 0 {
-            after = self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc).min();
+            // Otherwise lanes that spin would keep those from meeting that they wait for.
+            self.release_warp_barriers(code);
+            let ready = || self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc);
+            let lowest = ready().min();
+            let last = lowest.map(|lowest| lowest.max(self.favoured));
+            after = if ready().any(|pc| Some(pc) > last) { last } else { lowest };
             self.turn = TURN;
             self.favour = FAVOUR;
         }
@@ -123,6 +129,9 @@ impl Warp {
             let lowest = ready.clone().min_by_key(|(_, f)| f.pc).map(|(i, _)| i);
             let next = after.and_then(|pc| ready.filter(|(_, f)| f.pc > pc).min_by_key(|(_, f)| f.pc).map(|(i, _)| i));
             if let Some(index) = next.or(lowest) {
+                if next.is_some() {
+                    self.favoured = self.fragments[index].pc;
+                }
                 return Some(index);
             }
             if !self.release_warp_barriers(code) {
