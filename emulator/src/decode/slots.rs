@@ -35,6 +35,9 @@ pub(crate) fn immediate(value: Immediate, ty: ScalarType) -> Option<u64> {
         _ => None,
     };
     match (value, float) {
+        // As it is written: a conversion would change NaNs.
+        (Immediate::F32(v), Some(F32)) => Some(u64::from(v)),
+        (Immediate::F64(v), Some(F64)) => Some(v),
         (Immediate::F32(v), Some(to)) => Some(convert(F32, to, Round::Nearest, u64::from(v))),
         (Immediate::F64(v), Some(to)) => Some(convert(F64, to, Round::Nearest, v)),
         // Untyped operands take the bits of a constant of their own size.

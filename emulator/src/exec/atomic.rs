@@ -6,7 +6,7 @@ use super::elements::{get, put};
 use super::env::{Env, Facts, Halt};
 use crate::decode::op::{Atomic, AtomicFn, Space, Strength};
 use crate::lanes::{Mask, lanes};
-use crate::num::float::{self, Float2};
+use crate::num::float::{self, Float2, FloatMode, FloatType};
 use crate::report::Kind;
 
 impl Warp {
@@ -27,7 +27,7 @@ impl Warp {
                     for n in 0..usize::from(shape.count) {
                         let at = addresses[lane] as usize + n * usize::from(shape.bytes);
                         let old = get(&env.shared[..], lane, at, shape.bytes);
-                        let new = warp.atomic_value(env, atomic, n, lane, old);
+                        let new = warp.atomic_value(env, atomic.op, atomic, n, lane, old);
                         put(&mut env.shared[..], lane, at, shape.bytes, new);
                     }
                 }
@@ -48,7 +48,15 @@ impl Warp {
     }
 
     /// The new value of element `n`; the old one goes to the result register.
-    pub(super) fn atomic_value(&mut self, env: &Env<'_>, atomic: &Atomic, n: usize, lane: usize, old: u64) -> u64 {
+    pub(super) fn atomic_value(
+        &mut self,
+        env: &Env<'_>,
+        op: AtomicFn,
+        atomic: &Atomic,
+        n: usize,
+        lane: usize,
+        old: u64,
+    ) -> u64 {
         let count = usize::from(atomic.count);
         let data = atomic.data as usize;
         let slot = |group: usize| env.cx.kernel.data[data + group * count + n];
@@ -56,13 +64,25 @@ impl Warp {
             slot(group).map_or(0, |s| warp.get(s, lane)) & (u64::MAX >> (64 - 8 * u32::from(atomic.bytes)))
         };
         let operands = usize::from(atomic.returns);
-        let new = apply(atomic.op, atomic.bytes, old, value(self, operands), || value(self, operands + 1));
+        let new = apply(op, atomic.bytes, old, value(self, operands), || value(self, operands + 1));
         if atomic.returns
             && let Some(d) = slot(0)
         {
             self.put(d, lane, old);
         }
         new
+    }
+}
+
+impl AtomicFn {
+    /// As it is in global memory, where sums of f32 flush subnormal operands and results; in shared memory they do not (PTX manual 9.7.13.5).
+    pub(super) fn in_global_memory(self) -> AtomicFn {
+        match self {
+            AtomicFn::AddFloat(mode) if mode.ty == FloatType::F32 => {
+                AtomicFn::AddFloat(FloatMode { ftz: true, ..mode })
+            }
+            other => other,
+        }
     }
 }
 

@@ -78,11 +78,26 @@ fn finish(mode: FloatMode, value: f64) -> u64 {
     mode.result(exact::convert(F64, mode.ty.format(), Round::Nearest, value.to_bits()))
 }
 
+/// The word of an f64 that `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64` read and write.
+const UPPER: u64 = 0xffff_ffff_0000_0000;
+
+/// A result of those two: rounded to 20 bits of the fraction, the lower word zero, a NaN of its own (PTX manual 9.7.3.14, 9.7.3.17).
+fn finish_upper(mode: FloatMode, value: f64) -> u64 {
+    if value.is_nan() {
+        return 0x7fff_ffff_0000_0000;
+    }
+    // A carry out of the fraction runs into the exponent, and infinities have none.
+    mode.result(value.to_bits().wrapping_add(1 << 31) & UPPER)
+}
+
 /// The function's result; `perturb` is the seed of the test mode.
 pub fn approx(op: Approx, mode: FloatMode, a: u64, perturb: Option<u64>) -> u64 {
     let format = mode.ty.format();
+    let upper = mode.ty == FloatType::F64 && mode.ftz;
+    let a = if upper { a & UPPER } else { a };
     let a = if mode.ftz { format.flush(a) } else { a };
     let x = to_f64(format, a);
+    let finish = |mode, value| if upper { finish_upper(mode, value) } else { finish(mode, value) };
     let value = match op {
         Approx::Rcp => 1.0 / x,
         Approx::Sqrt => x.sqrt(),
@@ -103,7 +118,7 @@ pub fn approx(op: Approx, mode: FloatMode, a: u64, perturb: Option<u64>) -> u64 
     }
     let amount = noise(seed, op as u64 + 1, a, 0);
     // Rounding to the result type adds half a unit, so the noise stays clear of the bound by as much.
-    let half_unit = 0.5 * (-f64::from(format.fraction)).exp2();
+    let half_unit = 0.5 * (-f64::from(if upper { 20 } else { format.fraction })).exp2();
     let moved = match bound(op, mode, value) {
         Bound::Relative(r) => value * (1.0 + amount * (r - half_unit).max(r * 0.25)),
         Bound::Absolute(r) => value + amount * (r - half_unit).max(r * 0.25),

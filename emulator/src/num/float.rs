@@ -249,7 +249,8 @@ pub fn test_class(class: NumberClass, ty: FloatType, a: u64) -> bool {
         NumberClass::Infinite => magnitude == format.infinity(),
         NumberClass::Number => !format.is_nan(a),
         NumberClass::NotANumber => format.is_nan(a),
-        NumberClass::Normal => magnitude < format.infinity() && magnitude != 0 && !format.is_subnormal(a),
+        // Zeros count as normal.
+        NumberClass::Normal => magnitude < format.infinity() && !format.is_subnormal(a),
         NumberClass::Subnormal => format.is_subnormal(a),
     }
 }

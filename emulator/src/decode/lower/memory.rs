@@ -210,19 +210,15 @@ impl Lowering<'_> {
         let op = match (inst.find::<AtomicOp>(), ty) {
             (Some(AtomicOp::Add), F16) => AtomicFn::AddFloat(float(FloatType::F16)),
             (Some(AtomicOp::Add), Bf16) => AtomicFn::AddFloat(float(FloatType::Bf16)),
-            // In global memory f32 atomics flush nothing; in shared memory they flush nothing either (PTX manual 9.7.13.5).
             (Some(AtomicOp::Add), F32) => AtomicFn::AddFloat(float(FloatType::F32)),
             (Some(AtomicOp::Add), F64) => AtomicFn::AddFloat(float(FloatType::F64)),
             (Some(AtomicOp::Add), F16x2) => AtomicFn::AddPacked(float(FloatType::F16)),
             (Some(AtomicOp::Add), Bf16x2) => AtomicFn::AddPacked(float(FloatType::Bf16)),
-            (Some(which @ (AtomicOp::Min | AtomicOp::Max)), F16x2) => {
+            (Some(which @ (AtomicOp::Min | AtomicOp::Max)), F16 | F16x2) => {
                 AtomicFn::ExtremumPacked(float(FloatType::F16), which == AtomicOp::Max)
             }
-            (Some(which @ (AtomicOp::Min | AtomicOp::Max)), Bf16x2) => {
+            (Some(which @ (AtomicOp::Min | AtomicOp::Max)), Bf16 | Bf16x2) => {
                 AtomicFn::ExtremumPacked(float(FloatType::Bf16), which == AtomicOp::Max)
-            }
-            (Some(AtomicOp::Min | AtomicOp::Max), F16 | Bf16) => {
-                return refuse("minima and maxima of single halves are not supported");
             }
             (Some(AtomicOp::Add), _) => AtomicFn::Add,
             (Some(AtomicOp::Min), _) => AtomicFn::Min { signed },
