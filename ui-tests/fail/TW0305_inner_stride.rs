@@ -1,7 +1,7 @@
 //! A staged tensor without neighbours in memory.
 
 tilewright::schedule! {
-    kernel Scale(x: f32[M, N]; ld, 2) -> (y: f32[M, N]) where ld % 4 == 0 {
+    kernel Scale(x: f32[M, N; ld, 2]) -> (y: f32[M, N]) where ld % 4 == 0 {
         y[i, j] = 2.0 * x[i, j];
         launch threads(256);
         schedule y {

@@ -13,7 +13,7 @@ tilewright::schedule! {
             bind w: thread;
             bind ji: thread;
         }
-        stage xs[i, j] = x in shared at y.jo via tma { box i by 32 -> ic, ib; box j by 16 -> jc, jb; layout [ib, jb] swizzle 128; }
+        stage xs[i, j] = x in shared at y.jo via tma { box i by 32 -> ic, ib; box j by 16 -> jc, jb; layout [jc, ib, jb] swizzle 128; }
     }
 }
 

@@ -57,9 +57,8 @@ impl IntoDiagnostic for NoZeroFill {
             ));
         }
         if let Some((axis, _, _)) = &strided {
-            diagnostic = diagnostic.help(format!(
-                "tile `{axis}` by a stride that divides its box, or box it by a multiple of its stride"
-            ));
+            diagnostic = diagnostic
+                .help(format!("tile `{axis}` by a stride that divides its box, or box it by a multiple of its stride"));
         }
         diagnostic.change(Change::RemoveOp(span), "or remove `fill zero`: readers never look into holes")
     }
@@ -86,14 +85,17 @@ impl IntoDiagnostic for ViewSplit {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { tensor, extent, factor, witness, fact, span } = self;
         let title = match (&witness, extent.bytes().all(|b| b.is_ascii_digit())) {
-            (Some(_), true) => format!("this view of `{tensor}` has no one size: {extent} is not a multiple of {factor}"),
+            (Some(_), true) => {
+                format!("this view of `{tensor}` has no one size: {extent} is not a multiple of {factor}")
+            }
             (Some(_), false) => {
                 format!("this view of `{tensor}` has no one size: {extent} is not known to be a multiple of {factor}")
             }
             (None, _) => format!("could not prove that {extent} is a multiple of {factor}, which this view needs"),
         };
-        let mut diagnostic = Diagnostic::new(Code::TW0302, span, title)
-            .note("a tensor map has one size and one stride for each axis: a split in front of a box leaves no remainder");
+        let mut diagnostic = Diagnostic::new(Code::TW0302, span, title).note(
+            "a tensor map has one size and one stride for each axis: a split in front of a box leaves no remainder",
+        );
         if let Some((dims, value)) = witness {
             diagnostic = diagnostic.counterexample(format!(
                 "{}{value} elements make {} rows of {factor} and one of {}",
@@ -126,14 +128,16 @@ pub struct ViewMerge {
     pub strides: (String, String),
     /// Extent of the inner one.
     pub extent: String,
+    /// The smallest sizes for which they do not, with the distance of neighbours along the outer axis and the length of the inner one.
+    pub witness: Option<(Assignment, i128, i128)>,
     /// The op.
     pub span: Span,
 }
 
 impl IntoDiagnostic for ViewMerge {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { tensor, outer, inner, strides: (far, near), extent, span } = self;
-        Diagnostic::new(
+        let Self { tensor, outer, inner, strides: (far, near), extent, witness, span } = self;
+        let mut diagnostic = Diagnostic::new(
             Code::TW0303,
             span,
             format!("`{outer}` and `{inner}` of `{tensor}` are not one axis: its elements do not follow each other"),
@@ -141,8 +145,14 @@ impl IntoDiagnostic for ViewMerge {
         .note(format!(
             "neighbours along `{inner}` are {near} apart and there are {extent} of them; neighbours along `{outer}` are {far} apart"
         ))
-        .note("a tensor map has one stride for each axis: only neighbours that are contiguous to each other can be merged")
-        .help("keep the axes apart, each with a box of its own")
+        .note("a tensor map has one stride for each axis: only neighbours that are contiguous to each other can be merged");
+        if let Some((dims, far, run)) = witness {
+            diagnostic = diagnostic.counterexample(format!(
+                "{}a row takes {run} elements, and the next one starts after {far}",
+                prefix(&dims)
+            ));
+        }
+        diagnostic.help("keep the axes apart, each with a box of its own")
     }
 }
 
@@ -221,11 +231,16 @@ impl IntoDiagnostic for Pitch {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { tensor, axis, stride, multiple, witness, fact, span } = self;
         let title = match witness {
-            Some(_) => format!("`{tensor}` cannot be copied by TMA: {stride} is not known to be a multiple of {multiple}"),
-            None => format!("could not prove that {stride} is a multiple of {multiple}, which a TMA copy of `{tensor}` needs"),
+            Some(_) => {
+                format!("`{tensor}` cannot be copied by TMA: {stride} is not known to be a multiple of {multiple}")
+            }
+            None => format!(
+                "could not prove that {stride} is a multiple of {multiple}, which a TMA copy of `{tensor}` needs"
+            ),
         };
-        let mut diagnostic = Diagnostic::new(Code::TW0306, span, title)
-            .note(format!("neighbours along `{axis}` are {stride} elements apart; a tensor map's strides are multiples of 16 bytes"));
+        let mut diagnostic = Diagnostic::new(Code::TW0306, span, title).note(format!(
+            "neighbours along `{axis}` are {stride} elements apart; a tensor map's strides are multiples of 16 bytes"
+        ));
         if let Some((dims, bytes)) = witness {
             diagnostic = diagnostic.counterexample(format!("{}they are {bytes} bytes apart", prefix(&dims)));
         }
@@ -275,11 +290,19 @@ impl IntoDiagnostic for AttachPoint {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { copy, problem, possible, span } = self;
         let title = match problem {
-            AttachProblem::Missing => format!("`{copy}` is staged for nobody: `at` says which stage reads it, and in which loop"),
-            AttachProblem::NoStage(stage) => format!("`{copy}` cannot stand in `{stage}`, which has no loops of its own"),
-            AttachProblem::NoLoop { axis, stage } => format!("`{copy}` cannot stand at `{axis}`, which is no loop of `{stage}`"),
+            AttachProblem::Missing => {
+                format!("`{copy}` is staged for nobody: `at` says which stage reads it, and in which loop")
+            }
+            AttachProblem::NoStage(stage) => {
+                format!("`{copy}` cannot stand in `{stage}`, which has no loops of its own")
+            }
+            AttachProblem::NoLoop { axis, stage } => {
+                format!("`{copy}` cannot stand at `{axis}`, which is no loop of `{stage}`")
+            }
             AttachProblem::InsideBlock(axis) => {
-                format!("`{copy}` cannot stand at `{axis}`: the copy belongs to the block, and its threads run `{axis}`")
+                format!(
+                    "`{copy}` cannot stand at `{axis}`: the copy belongs to the block, and its threads run `{axis}`"
+                )
             }
         };
         let diagnostic = Diagnostic::new(Code::TW0310, span, title)

@@ -363,12 +363,18 @@ impl IntoDiagnostic for BadLayout {
             LayoutProblem::Unknown(axis) => format!("`{copy}` has no axis `{axis}` to lay out"),
             LayoutProblem::Twice(axis) => format!("`{axis}` is laid out twice"),
             LayoutProblem::Missing(axis) => format!("the layout of `{copy}` leaves out `{axis}`"),
-            LayoutProblem::Inside { outer, tile } => format!("`{outer}` stands inside `{tile}`, which belongs to the tile"),
+            LayoutProblem::Inside { outer, tile } => {
+                format!("`{outer}` stands inside `{tile}`, which belongs to the tile")
+            }
             LayoutProblem::Innermost { last, wanted } => {
                 format!("the tile of `{copy}` ends with `{last}`, and its elements follow each other along `{wanted}`")
             }
-            LayoutProblem::Composite(axis) => format!("`{axis}` is part of a composite box, whose axes stay together in their order"),
-            LayoutProblem::Padded(axis) => format!("`{axis}` cannot be padded: the accelerator writes a tile without gaps"),
+            LayoutProblem::Composite(axis) => {
+                format!("`{axis}` is part of a composite box, whose axes stay together in their order")
+            }
+            LayoutProblem::Padded(axis) => {
+                format!("`{axis}` cannot be padded: the accelerator writes a tile without gaps")
+            }
         };
         Diagnostic::new(Code::TW0408, span, title)
             .note("a copy writes its tile as a whole: axes that count boxes and phases stand in front of all axes of the tile")

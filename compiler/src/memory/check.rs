@@ -245,7 +245,8 @@ impl Check<'_> {
         };
         let extent = self.facts.normal(&domain.axes[predicate.axis].extent);
         let all_uniform = |facts: &Facts| self.holes.kept.iter().all(|p| uniform(facts, p));
-        let fact = proposals(self.program, std::slice::from_ref(&extent), vector.lanes, &all_uniform).into_iter().next();
+        let fact =
+            proposals(self.program, std::slice::from_ref(&extent), vector.lanes, &all_uniform).into_iter().next();
         Some(Finding::Guard(SplitVector {
             axis: domain.axes[vector.axis].name.clone(),
             lanes: vector.lanes,

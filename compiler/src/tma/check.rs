@@ -3,19 +3,19 @@
 use tilewright_kernel::algorithm::Value;
 use tilewright_kernel::tensor_map::Fault;
 
+use super::Level;
 use super::plan::{Refused, Staged, plan};
 use super::region::NotATile;
 use super::view::Refusal;
 use super::witness;
-use super::Level;
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::WrongRank;
 use crate::diag::tw01xx_schedule::{NameTaken, UnknownAxis};
 use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw03xx::{
-    AttachPoint, AttachProblem, FilledHole, InnerStride, MapLimit, NoTile, NoZeroFill, Pitch, StagedForNobody, ViewMerge,
-    ViewSplit,
+    AttachPoint, AttachProblem, FilledHole, InnerStride, MapLimit, NoTile, NoZeroFill, Pitch, StagedForNobody,
+    ViewMerge, ViewSplit,
 };
 use crate::diag::tw04xx::{BadLayout, BadSwizzle, SwizzleProblem};
 use crate::diag::tw05xx::{SharedBudget, TooManyTiles, UnboundedBuffer};
@@ -237,19 +237,21 @@ impl One<'_> {
         self.diags.report(NoZeroFill { copy, strided, witness, span, cause: cause.unwrap_or(span) });
     }
 
-    /// The smallest sizes for which an expression is no multiple of `m`, and its value there.
-    fn remainder(&self, e: &Expr, m: i128) -> Option<(Vec<(String, i128)>, i128)> {
-        let vars: Vec<Var> = e.vars();
-        let found = self.facts.smallest(&vars, &mut Budget::new(STEPS), |dims, _| {
+    /// The smallest sizes for which `test` gives something; those of `vars` by name.
+    fn smallest<W>(&self, vars: &[Var], test: impl Fn(&[i128]) -> Option<W>) -> Option<(Vec<(String, i128)>, W)> {
+        let found = self.facts.smallest(vars, &mut Budget::new(STEPS), |dims, _| {
             let values: Vec<i128> = dims.iter().map(|d| i128::from(*d)).collect();
-            let value = e.eval(&values).filter(|value| value.rem_euclid(m) != 0)?;
-            Some((dims.to_vec(), value))
+            Some((dims.to_vec(), test(&values)?))
         });
-        let Search::Found((dims, value)) = found else { return None };
+        let Search::Found((dims, what)) = found else { return None };
         // Only the sizes that it depends on.
         let named = self.assignment(&dims).into_iter().enumerate();
-        let named = named.filter(|(d, _)| vars.contains(&(*d as Var))).map(|(_, pair)| pair).collect();
-        Some((named, value))
+        Some((named.filter(|(d, _)| vars.contains(&(*d as Var))).map(|(_, pair)| pair).collect(), what))
+    }
+
+    /// The smallest sizes for which an expression is no multiple of `m`, and its value there.
+    fn remainder(&self, e: &Expr, m: i128) -> Option<(Vec<(String, i128)>, i128)> {
+        self.smallest(&e.vars(), |values| e.eval(values).filter(|value| value.rem_euclid(m) != 0))
     }
 
     /// A fact that makes an expression a multiple of `m`.
@@ -289,9 +291,15 @@ impl One<'_> {
             Refused::NotATile { axis, why, read } => {
                 let why = match why {
                     NotATile::Unknown => "the index is read from memory".to_owned(),
-                    NotATile::SymbolicStep(_) => "a loop inside moves it by steps that are known at launch only".to_owned(),
+                    NotATile::SymbolicStep(_) => {
+                        "a loop inside moves it by steps that are known at launch only".to_owned()
+                    }
                     NotATile::Apart(a, b) => {
-                        format!("two reads start at {} and {}", self.with_loops(&a, reader), self.with_loops(&b, reader))
+                        format!(
+                            "two reads start at {} and {}",
+                            self.with_loops(&a, reader),
+                            self.with_loops(&b, reader)
+                        )
                     }
                     NotATile::TooLong => "it is too long to count".to_owned(),
                 };
@@ -372,9 +380,16 @@ impl One<'_> {
                 self.diags.report(ViewSplit { tensor, extent, factor, witness, fact, span });
             }
             Refusal::Discontiguous { outer, inner, strides, size, span } => {
+                let run = size.mul(&strides.1);
+                let vars = [strides.0.vars(), run.vars()].concat();
+                let found = self.smallest(&vars, |values| {
+                    let (far, run) = (strides.0.eval(values)?, run.eval(values)?);
+                    (far != run).then_some((far, run))
+                });
+                let witness = found.map(|(dims, (far, run))| (dims, far, run));
                 let strides = (self.show(&strides.0), self.show(&strides.1));
                 let extent = self.show(&size);
-                self.diags.report(ViewMerge { tensor, outer, inner, strides, extent, span });
+                self.diags.report(ViewMerge { tensor, outer, inner, strides, extent, witness, span });
             }
             Refusal::SymbolicBox { size, span } => {
                 let fault = format!("a box is a literal, and the axes of this one have {} elements", self.show(&size));

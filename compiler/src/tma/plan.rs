@@ -405,7 +405,9 @@ impl Staged {
     fn parts(&self) -> Vec<(String, usize, Part)> {
         let of = |part: Part| {
             let axes = self.axes.iter().enumerate();
-            axes.flat_map(move |(n, axis)| axis.names().into_iter().filter_map(move |(name, p)| (p == part).then_some((name, n, p))))
+            axes.flat_map(move |(n, axis)| {
+                axis.names().into_iter().filter_map(move |(name, p)| (p == part).then_some((name, n, p)))
+            })
         };
         of(Part::Box).chain(of(Part::Phase)).chain(of(Part::Slot)).collect()
     }
