@@ -52,6 +52,7 @@
 
 #![deny(unsafe_code)]
 
+mod bulk;
 mod counters;
 mod decode;
 mod error;

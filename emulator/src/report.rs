@@ -137,6 +137,12 @@ pub enum Kind {
     StackOverflow,
     /// A read of the destination of an asynchronous copy before its end was waited for.
     InFlight,
+    /// A bulk copy touches what threads have written without a proxy fence.
+    MissingProxyFence,
+    /// A bulk copy against its rules: tensor map, coordinates, size.
+    CopyMisuse,
+    /// A bulk copy whose end no thread has waited for when its block ended.
+    UnfinishedCopy,
 }
 
 impl Kind {
@@ -164,6 +170,9 @@ impl Kind {
             Kind::Trap => "trap",
             Kind::StackOverflow => "stack overflow",
             Kind::InFlight => "read of data that an asynchronous copy has not delivered",
+            Kind::MissingProxyFence => "bulk copy of data written without a proxy fence",
+            Kind::CopyMisuse => "bulk copy misused",
+            Kind::UnfinishedCopy => "bulk copy that nobody waited for",
         }
     }
 }

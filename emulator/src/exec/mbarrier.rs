@@ -68,6 +68,9 @@ impl Warp {
             return Ok(Flow::Next);
         }
         let fruitless = env.mbarriers.failed(env.warp as usize);
+        if super::bulk::needed(env, fruitless)? {
+            return Ok(Flow::Yield);
+        }
         if fruitless > FRUITLESS && !env.cx.kernel.communicates {
             let lane = run.trailing_zeros();
             let objects: Vec<String> = env
@@ -140,6 +143,9 @@ impl Warp {
                 };
                 if ended && acquire {
                     env.clocks.acquire(env.warp as usize, barrier.completed());
+                    if let Some(agent) = barrier.agent {
+                        env.clocks.learn(env.warp as usize, agent, barrier.phase);
+                    }
                 }
                 let ended = ended && !(spurious && env.draw() & 7 == 0);
                 self.put(Slot::Pred(d), lane, u64::from(ended));
@@ -162,7 +168,7 @@ fn written(env: &Env<'_>, at: u64) -> bool {
 }
 
 /// The object's bytes count as uninitialised: reading them is an error.
-fn hide(env: &mut Env<'_>, at: u64) {
+pub(super) fn hide(env: &mut Env<'_>, at: u64) {
     let word = at as usize / 4;
     env.shared_initialised[word] = 0;
     env.shared_initialised[word + 1] = 0;
