@@ -50,6 +50,40 @@ impl Random {
     }
 }
 
+/// The place of a number's `n`-th one, from 0; there must be more ones than `n`.
+fn nth_one(bits: u32, n: u32) -> usize {
+    // By bytes and a table: what is drawn is not foreseeable, and neither would be the branches of a loop.
+    let (mut n, mut rest, mut at) = (n, bits, 0);
+    loop {
+        let byte = rest & 0xff;
+        let ones = byte.count_ones();
+        if n < ones {
+            return at + usize::from(NTH_ONE[byte as usize][n as usize]);
+        }
+        n -= ones;
+        rest >>= 8;
+        at += 8;
+    }
+}
+
+/// The places of each byte's ones.
+const NTH_ONE: [[u8; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut place, mut n) = (0, 0);
+        while place < 8 {
+            if byte >> place & 1 == 1 {
+                table[byte][n] = place;
+                n += 1;
+            }
+            place += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
 /// A CTA that runs.
 struct Cta<'a> {
     env: Env<'a>,
@@ -129,13 +163,9 @@ impl<'a> Cta<'a> {
                 return CtaStop::Slice;
             }
             turns -= 1;
-            let mut candidates = runnable;
-            if runnable.count_ones() > 1 {
-                for _ in 0..self.random.below(runnable.count_ones()) {
-                    candidates &= candidates - 1;
-                }
-            }
-            let index = candidates.trailing_zeros() as usize;
+            let candidates = runnable.count_ones();
+            let chosen = if candidates > 1 { self.random.below(candidates) } else { 0 };
+            let index = nth_one(runnable, chosen);
             let warp = &mut self.warps[index];
             self.env.warp = index as u32;
             if !crate::exec::bulk::advance(&mut self.env) {
@@ -455,4 +485,18 @@ pub(crate) fn run<'a>(
         reset(cx);
     }
     Ok(serial(cx).report(cx))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nth_one;
+
+    #[test]
+    fn places_of_ones() {
+        for bits in [1, 0xff, 0x8000_0001, 0xdead_beef, u32::MAX, 0x0001_0000] {
+            let places: Vec<usize> = (0..32).filter(|place| bits >> place & 1 == 1).collect();
+            let found: Vec<usize> = (0..bits.count_ones()).map(|n| nth_one(bits, n)).collect();
+            assert_eq!(found, places, "{bits:#x}");
+        }
+    }
 }

@@ -89,8 +89,7 @@ pub struct Flight {
 impl Flight {
     /// Whether it touches bytes of global memory.
     pub fn touches(&self, bytes: &Range<u64>) -> bool {
-        overlap(&self.global, bytes)
-            && self.cargo.spans.iter().any(|span| overlap(&span.global(), bytes))
+        overlap(&self.global, bytes) && self.cargo.spans.iter().any(|span| overlap(&span.global(), bytes))
     }
 
     /// The first of these bytes that it touches, or their first.

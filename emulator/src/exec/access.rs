@@ -231,48 +231,60 @@ impl Warp {
     fn pattern(&self, address: &Address, total: u64, run: Mask) -> Option<Pattern> {
         let (first, last) = (run.trailing_zeros() & 31, 31 - (run | 1).leading_zeros());
         let shift = total.trailing_zeros();
-        // Bits by which any lane's address is off that of the first lane, and off its place behind that.
-        macro_rules! differences {
+        // The base of the first lane, and whether the others follow it; the last lane's decides which of the two patterns is looked for.
+        macro_rules! base {
             ($row:expr, $int:ty) => {{
                 let row = $row;
                 let start = row[first as usize];
                 let zero = start.wrapping_sub(<$int>::from(first) << shift);
-                let (mut apart, mut off) = (0, 0);
-                if run == Mask::MAX {
-                    for lane in 0..LANES {
-                        apart |= row[lane] ^ start;
-                        off |= row[lane] ^ zero.wrapping_add((lane as $int) << shift);
-                    }
-                } else {
-                    for lane in 0..LANES {
-                        let there = if run & BITS[lane] != 0 { <$int>::MAX } else { 0 };
-                        apart |= (row[lane] ^ start) & there;
-                        off |= (row[lane] ^ zero.wrapping_add((lane as $int) << shift)) & there;
-                    }
+                let follow = row[last as usize] != start;
+                // Bits by which any lane's base is off its place.
+                let mut off = 0;
+                macro_rules! place {
+                    ($lane:ident => $place:expr) => {
+                        if run == Mask::MAX {
+                            for $lane in 0..LANES {
+                                off |= row[$lane] ^ $place;
+                            }
+                        } else {
+                            for $lane in 0..LANES {
+                                let there = if run & BITS[$lane] != 0 { <$int>::MAX } else { 0 };
+                                off |= (row[$lane] ^ $place) & there;
+                            }
+                        }
+                    };
                 }
-                (u64::from(start), u64::from(apart), u64::from(off))
+                if follow {
+                    place!(lane => zero.wrapping_add((lane as $int) << shift));
+                } else {
+                    place!(lane => start);
+                }
+                if off != 0 {
+                    return None;
+                }
+                (u64::from(start), follow)
             }};
         }
-        let span = (u64::from(last - first) + 1) << shift;
-        let (base, apart, off, most) = match address.base {
+        let (base, follow, most) = match address.base {
             Some(Slot::Wide(s)) => {
-                let (start, apart, off) = differences!(&self.wide[s], u64);
-                (start, apart, off, u64::MAX)
+                let (start, follow) = base!(&self.wide[s], u64);
+                (start, follow, u64::MAX)
             }
             Some(Slot::Narrow(s)) => {
-                let (start, apart, off) = differences!(&self.narrow[s], u32);
-                (start, apart, off, u64::from(u32::MAX))
+                let (start, follow) = base!(&self.narrow[s], u32);
+                (start, follow, u64::from(u32::MAX))
             }
-            None | Some(Slot::Pred(_)) => (0, 0, u64::MAX, 0),
+            None | Some(Slot::Pred(_)) => (0, false, 0),
         };
         let least = base.wrapping_add(address.offset as u64);
-        if apart == 0 {
+        if !follow {
             // One lane's access follows itself.
             return Some(Pattern { least, greatest: least, bits: least, contiguous: first == last, first, last });
         }
         // No address may wrap around, neither before the offset is added nor after.
+        let span = (u64::from(last - first) + 1) << shift;
         let whole = run.count_ones() == last - first + 1;
-        if off != 0 || !whole || base > most - span || least > u64::MAX - span {
+        if !whole || base > most - span || least > u64::MAX - span {
             return None;
         }
         // Accesses are powers of two, so that the bits of one address are right below a multiple of `total`.

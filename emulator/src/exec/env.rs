@@ -193,8 +193,11 @@ impl<'a> Env<'a> {
         self.shared_initialised.clear();
         self.shared_initialised.resize(words, 0);
         let reserved = self.cx.kernel.reserved_shared as usize / 4;
-        self.shared[..reserved].fill(0);
-        self.shared_initialised[..reserved].fill(0xf);
+        // To fill nothing at the dangling address of an empty vector takes processors long: a masked store to memory that is not there.
+        if reserved > 0 {
+            self.shared[..reserved].fill(0);
+            self.shared_initialised[..reserved].fill(0xf);
+        }
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
         self.clocks.reset(self.cx.warps(), self.cx.options.sanitizers.races, !self.cx.kernel.bulks.is_empty());
         self.lines.reset();

@@ -10,7 +10,7 @@ use crate::memory::device::Allocation;
 use crate::memory::region::{Denied, Region};
 use crate::report::{Kind, Location, Near, Thread};
 use crate::shadow::cell::{AccessKind, Who};
-use crate::shadow::line::{LineConflict, Run};
+use crate::shadow::line::{Found, LineConflict, Run};
 
 impl Warp {
     #[inline(always)]
@@ -219,11 +219,17 @@ impl Warp {
         if env.bulk.near_global(run.address, end) {
             super::bulk::meet_global(env, shape, run);
         }
-        let (conflict, stale) = env.lines.access(&env.clocks, run, shape.kind(), constant, who);
-        if let Some(address) = stale {
-            stale_read(env, shape, run, address);
+        if let Some(found) = env.lines.access(&env.clocks, run, shape.kind(), constant, who) {
+            self.report_found(env, request, region, run, &found);
         }
-        if let Some(conflict) = conflict {
+    }
+
+    #[cold]
+    fn report_found(&self, env: &mut Env<'_>, request: &Request<'_>, region: &Region, run: Run, found: &Found) {
+        if let Some(address) = found.stale {
+            stale_read(env, request.shape, run, address);
+        }
+        if let Some(conflict) = found.race {
             self.global_race(env, request, region, conflict);
         }
     }
@@ -380,12 +386,12 @@ pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::Cr
     let [x, y, _] = env.cx.grid.map(u64::from);
     let cta = |n: u64| [(n % x) as u32, (n / x % y) as u32, (n / x / y) as u32];
     let location = global_location(env, conflict.address, 1);
-    let thread = Thread { cta: env.cta, warp: u32::from(conflict.site.warp), lane: u32::from(conflict.site.lane) };
+    let thread = Thread { cta: env.cta, warp: conflict.site.warp(), lane: conflict.site.lane() };
     let (other, detail) = match conflict.other_cta {
         Some(number) => {
             let site = conflict.other_site;
-            let thread = Thread { cta: cta(number), warp: u32::from(site.warp), lane: u32::from(site.lane) };
-            (Some((conflict.other.name(), thread, site.pc)), String::new())
+            let thread = Thread { cta: cta(number), warp: site.warp(), lane: site.lane() };
+            (Some((conflict.other.name(), thread, site.pc())), String::new())
         }
         None => (None, format!("several other blocks access the byte: {}", conflict.other.name())),
     };
@@ -395,5 +401,5 @@ pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::Cr
         detail
     };
     let facts = Facts { lane: thread.lane, location: Some(location), other, detail, ..Facts::default() };
-    env.report_thread(Kind::Race, conflict.site.pc, thread, facts);
+    env.report_thread(Kind::Race, conflict.site.pc(), thread, facts);
 }

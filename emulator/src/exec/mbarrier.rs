@@ -10,8 +10,8 @@ use crate::mbarrier::{Arrival, Misuse};
 use crate::report::Kind;
 
 /// Waits of one warp that fail before the CTA counts as stuck, if nothing that they wait for has changed. Every failed wait lets another warp
-/// run, so that this is far beyond what any warp needs to come to its arrival.
-const FRUITLESS: u32 = 1 << 14;
+/// run for thousands of instructions, so that this is far beyond what any warp needs to come to its arrival.
+const FRUITLESS: u32 = 1 << 12;
 
 impl Warp {
     /// An instruction on an mbarrier by the lanes of `run`.

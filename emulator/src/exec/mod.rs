@@ -169,6 +169,9 @@ impl Warp {
             if self.fragments.is_empty() {
                 break Stop::Done;
             }
+            if let ([Fragment { wait: Wait::Barrier, .. }], 1..) = (&self.fragments[..], self.turn) {
+                break Stop::Blocked;
+            }
             let mut index = 0;
             if self.fragments.len() > 1 || !self.ready(&self.fragments[0]) {
                 let Some(chosen) = self.choose(code) else { break Stop::Blocked };

@@ -25,12 +25,15 @@ macro_rules! each {
         $crate::lanes::apart();
     }};
 }
-/// A mask from a test of every lane.
+/// A mask from a test of every lane: first a row of all ones or zeros, in memory, and then its bits. In one step the compiler might make it a chain of 32
+/// dependent instructions, or test lane after lane.
 macro_rules! mask {
     ($lane:ident => $test:expr) => {{
+        let mut row: $crate::lanes::Row = $crate::lanes::row!($lane => if $test { u32::MAX } else { 0 });
+        std::hint::black_box(&mut row);
         let mut mask: $crate::lanes::Mask = 0;
-        for $lane in 0..$crate::lanes::LANES {
-            mask |= if $test { $crate::lanes::BITS[$lane] } else { 0 };
+        for lane in 0..$crate::lanes::LANES {
+            mask |= row[lane] & $crate::lanes::BITS[lane];
         }
         mask
     }};
@@ -109,6 +112,7 @@ pub fn lanes(mask: Mask) -> impl Iterator<Item = usize> {
 }
 
 /// Whether lanes hold one value.
+#[inline]
 pub fn agree<T>(row: &[T; LANES], mask: Mask) -> bool
 where
     T: Copy + Default + PartialEq + std::ops::BitXor<Output = T> + std::ops::BitOr<Output = T>,
@@ -121,10 +125,10 @@ where
     }
 }
 
-/// One of two values that are both there. (Of two places in memory the compiler might choose one to read, which has no vector code.)
+/// One of two values that are both there. (With an `if`, the compiler might choose one of two places in memory to read, which has no vector code.)
 #[inline(always)]
 pub fn choose<T: Copy>(first: bool, a: T, b: T) -> T {
-    if first { a } else { b }
+    std::hint::select_unpredictable(first, a, b)
 }
 
 /// Copies the lanes of `mask`.

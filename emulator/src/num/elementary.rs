@@ -5,15 +5,47 @@
 
 use std::f64::consts::{LN_2, LOG2_E, SQRT_2};
 
-/// Terms of the series of 2^r for |r| ≤ 1/2: (r·ln 2)^k / k!, where the 14th is below 2⁻⁵⁶.
-const EXP: [f64; 14] = {
+/// A polynomial for 2^r, |r| ≤ 1/2: the series' terms (r·ln 2)^k / k! up to the 13th, of which the last three are economised: r·T(2r), with the Chebyshev
+/// polynomial T of one degree less, is at most 1/2, and a multiple of it that cancels the highest term changes the value by less than
+/// 2⁻⁵¹. At r = 0 the value is exact.
+const EXP: [f64; 11] = {
     let mut terms = [1.0; 14];
     let mut k = 1;
     while k < 14 {
         terms[k] = terms[k - 1] * LN_2 / k as f64;
         k += 1;
     }
-    terms
+    // Of the polynomials T(2r), by degree, the terms in r.
+    let mut chebyshev = [[0.0; 13]; 13];
+    chebyshev[0][0] = 1.0;
+    chebyshev[1][1] = 2.0;
+    let mut n = 2;
+    while n < 13 {
+        let mut k = 0;
+        while k < 13 {
+            let raised = if k > 0 { 4.0 * chebyshev[n - 1][k - 1] } else { 0.0 };
+            chebyshev[n][k] = raised - chebyshev[n - 2][k];
+            k += 1;
+        }
+        n += 1;
+    }
+    let mut degree = 13;
+    while degree > 10 {
+        let factor = terms[degree] / chebyshev[degree - 1][degree - 1];
+        let mut k = 1;
+        while k <= degree {
+            terms[k] -= factor * chebyshev[degree - 1][k - 1];
+            k += 1;
+        }
+        degree -= 1;
+    }
+    let mut kept = [0.0; 11];
+    let mut k = 0;
+    while k < 11 {
+        kept[k] = terms[k];
+        k += 1;
+    }
+    kept
 };
 
 /// Terms of the series of log₂((1+t)/(1−t)) = 2·log₂e·(t + t³/3 + …), where |t| ≤ 3 − 2√2 makes the 12th one below 2⁻⁶⁰.
@@ -38,8 +70,8 @@ pub fn exp2(x: f64) -> f64 {
     let x = if x < -1000.0 { -1000.0 } else { x };
     let shifted = x + ROUND;
     let r = x - (shifted - ROUND);
-    let mut sum = EXP[13];
-    let mut k = 13;
+    let mut sum = EXP[10];
+    let mut k = 10;
     while k > 0 {
         k -= 1;
         sum = sum * r + EXP[k];

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::cell::AccessKind;
-use super::line::{LINE, LineUse, Site};
+use super::line::{LINE, LINES_PER_PAGE, LineUse, Site};
 
 const SHARDS: u64 = 64;
-const LINES_PER_PAGE: u64 = 32;
 const KINDS: [AccessKind; 3] = [AccessKind::Read, AccessKind::Write, AccessKind::Atomic];
 
 /// The CTA of bytes that several accessed in one way, which belong to none of them.
@@ -20,10 +19,27 @@ struct Entry {
     mask: u128,
     cta: u64,
     site: Site,
-    /// Index plus one of the next entry of the line, or 0.
-    next: u32,
-    kind: u8,
-    synchronises: bool,
+    link: Link,
+}
+
+/// From the top: index plus one of the next entry of the line, or 0; the kind of access; whether the CTA synchronises. Entries are many, so that they are
+/// kept to 32 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Link(u32);
+
+impl Link {
+    fn new(next: Head, kind: usize, synchronises: bool) -> Link {
+        Link(next << 3 | (kind as u32) << 1 | u32::from(synchronises))
+    }
+    fn next(self) -> Head {
+        self.0 >> 3
+    }
+    fn kind(self) -> usize {
+        (self.0 >> 1 & 3) as usize
+    }
+    fn synchronises(self) -> bool {
+        self.0 & 1 == 1
+    }
 }
 
 /// Index plus one of the first entry of a line, or 0.
@@ -115,18 +131,18 @@ fn check(
     while at != 0 {
         let entry = entries[at as usize - 1];
         let overlap = entry.mask & mask;
-        let races = entry.cta != cta && KINDS[kind].conflicts(KINDS[usize::from(entry.kind)]);
-        if overlap != 0 && races && !(synchronises && entry.synchronises) {
+        let races = entry.cta != cta && KINDS[kind].conflicts(KINDS[entry.link.kind()]);
+        if overlap != 0 && races && !(synchronises && entry.link.synchronises()) {
             return Some(CrossConflict {
                 address: used.line * LINE + u64::from(overlap.trailing_zeros()),
                 kind: KINDS[kind],
                 site: used.sites[kind],
-                other: KINDS[usize::from(entry.kind)],
+                other: KINDS[entry.link.kind()],
                 other_site: entry.site,
                 other_cta: (entry.cta != SEVERAL).then_some(entry.cta),
             });
         }
-        at = entry.next;
+        at = entry.link.next();
     }
     None
 }
@@ -137,8 +153,8 @@ fn add(entries: &mut Vec<Entry>, head: &mut Head, cta: u64, synchronises: bool, 
     let mut at = *head;
     while at != 0 {
         let entry = &mut entries[at as usize - 1];
-        at = entry.next;
-        if usize::from(entry.kind) != kind {
+        at = entry.link.next();
+        if entry.link.kind() != kind {
             continue;
         }
         if entry.cta == cta {
@@ -155,7 +171,7 @@ fn add(entries: &mut Vec<Entry>, head: &mut Head, cta: u64, synchronises: bool, 
     }
     let mut push = |cta, mask: u128, synchronises| {
         if mask != 0 {
-            entries.push(Entry { mask, cta, site, next: *head, kind: kind as u8, synchronises });
+            entries.push(Entry { mask, cta, site, link: Link::new(*head, kind, synchronises) });
             *head = entries.len() as u32;
         }
     };

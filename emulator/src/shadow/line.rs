@@ -5,9 +5,12 @@ mod probe;
 
 use super::cell::{AccessKind, Cells, Conflict, Who};
 use super::clock::Clocks;
+use crate::lanes::lanes;
 
 /// Bytes of a line.
 pub const LINE: u64 = 128;
+/// Lines of a page: they are found together.
+pub const LINES_PER_PAGE: u64 = 32;
 /// Summaries kept before a line gets cells.
 const SUMMARIES: usize = 4;
 
@@ -52,19 +55,32 @@ impl Summary {
     }
 }
 
-/// The last thread that accessed a line in some way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Site {
+/// The last thread that accessed a line in some way. From the top: instruction, warp, lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Site(u32);
+
+impl Site {
+    const NONE: Site = Site(0);
+
+    fn new(warp: u8, lane: u32, pc: u32) -> Site {
+        Site(pc << 10 | u32::from(warp) << 5 | lane)
+    }
     /// Warp.
-    pub warp: u8,
+    pub fn warp(self) -> u32 {
+        self.0 >> 5 & 31
+    }
     /// Lane.
-    pub lane: u8,
+    pub fn lane(self) -> u32 {
+        self.0 & 31
+    }
     /// Instruction.
-    pub pc: u32,
+    pub fn pc(self) -> u32 {
+        self.0 >> 10
+    }
 }
 
 /// What a CTA did to a line, for comparison with other CTAs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct LineUse {
     /// Address divided by 128.
     pub line: u64,
@@ -76,13 +92,32 @@ pub struct LineUse {
     pub constant: u128,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Line {
     used: LineUse,
     /// Those with a mask, in front.
     summaries: [Summary; SUMMARIES],
     /// Index plus one of the first of 32 cells.
     cells: u32,
+}
+
+impl Line {
+    /// Nobody has accessed it.
+    const NEW: Line = Line {
+        used: LineUse { line: 0, masks: [0; 3], sites: [Site::NONE; 3], constant: 0 },
+        summaries: [NOTHING; SUMMARIES],
+        cells: 0,
+    };
+}
+
+/// Lines that follow each other.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    number: u64,
+    /// The lines that there are, one bit each.
+    present: u32,
+    /// Where they are in the list of lines.
+    lines: [u32; LINES_PER_PAGE as usize],
 }
 
 /// A race inside the CTA.
@@ -96,14 +131,24 @@ pub struct LineConflict {
     pub other: Conflict,
 }
 
+/// What an access has to report.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The first race.
+    pub race: Option<LineConflict>,
+    /// The first address where a load through the read-only cache meets a write of this CTA.
+    pub stale: Option<u64>,
+}
+
 /// The lines that a CTA touched.
 #[derive(Debug, Default)]
 pub struct Lines {
-    /// Open addressing by line number; 0 is empty, otherwise index plus one.
+    /// Open addressing by the number of a page; 0 is empty, otherwise index plus one.
     slots: Vec<u32>,
+    pages: Vec<Page>,
     lines: Vec<Line>,
     cells: Cells,
-    /// Room for the order of lines: number and index.
+    /// Room for the order of pages: number and index.
     order: Vec<(u64, u32)>,
 }
 
@@ -120,45 +165,62 @@ impl Lines {
     /// Forgets everything.
     pub fn reset(&mut self) {
         // A table that grew in one CTA is cleared at the price of its size in the next; CTAs of a launch are alike.
-        self.slots.fill(0);
-        self.lines.clear();
-        self.cells.reset(0);
+        if !self.pages.is_empty() {
+            self.slots.fill(0);
+            self.pages.clear();
+            self.lines.clear();
+            self.cells.reset(0);
+        }
     }
 
     /// What the CTA did, line by line in the order of addresses.
     pub fn uses(&mut self) -> impl Iterator<Item = &LineUse> {
         self.order.clear();
-        self.order.extend((0..).zip(&self.lines).map(|(index, line)| (line.used.line, index)));
+        self.order.extend((0..).zip(&self.pages).map(|(index, page)| (page.number, index)));
         self.order.sort_unstable();
-        self.order.iter().map(|(_, index)| &self.lines[*index as usize].used)
+        self.order.iter().flat_map(|(_, index)| {
+            let page = &self.pages[*index as usize];
+            lanes(page.present).map(|line| &self.lines[page.lines[line] as usize].used)
+        })
     }
 
+    /// The index of a line, which may be new.
+    #[inline]
     fn find(&mut self, line: u64) -> usize {
-        if (self.lines.len() + 1) * 2 > self.slots.len() {
+        if (self.pages.len() + 1) * 2 > self.slots.len() {
             self.grow();
         }
+        let number = line / LINES_PER_PAGE;
         let mask = self.slots.len() - 1;
-        let mut at = hash(line) & mask;
-        loop {
+        let mut at = hash(number) & mask;
+        let page = loop {
             match self.slots[at] {
                 0 => {
-                    let used = LineUse { line, ..LineUse::default() };
-                    self.lines.push(Line { used, summaries: [NOTHING; SUMMARIES], cells: 0 });
-                    self.slots[at] = self.lines.len() as u32;
-                    return self.lines.len() - 1;
+                    self.pages.push(Page { number, present: 0, lines: [0; LINES_PER_PAGE as usize] });
+                    self.slots[at] = self.pages.len() as u32;
+                    break self.pages.len() - 1;
                 }
-                index if self.lines[index as usize - 1].used.line == line => return index as usize - 1,
+                index if self.pages[index as usize - 1].number == number => break index as usize - 1,
                 _ => at = (at + 1) & mask,
             }
+        };
+        let page = &mut self.pages[page];
+        let place = (line % LINES_PER_PAGE) as usize;
+        if page.present >> place & 1 == 0 {
+            page.present |= 1 << place;
+            page.lines[place] = self.lines.len() as u32;
+            self.lines.extend_from_slice(&[Line::NEW]);
+            self.lines[page.lines[place] as usize].used.line = line;
         }
+        page.lines[place] as usize
     }
 
     fn grow(&mut self) {
         let size = (self.slots.len() * 2).max(64);
         self.slots.clear();
         self.slots.resize(size, 0);
-        for (index, line) in self.lines.iter().enumerate() {
-            let mut at = hash(line.used.line) & (size - 1);
+        for (index, page) in self.pages.iter().enumerate() {
+            let mut at = hash(page.number) & (size - 1);
             while self.slots[at] != 0 {
                 at = (at + 1) & (size - 1);
             }
@@ -166,8 +228,8 @@ impl Lines {
         }
     }
 
-    /// Records a run of lanes. `who.lane` is ignored. `constant` marks loads through the read-only cache. Returns the first race, and the
-    /// first address where a read-only load meets a write of this CTA.
+    /// Records a run of lanes. `who.lane` is ignored. `constant` marks loads through the read-only cache. What is found is boxed: it is rare, and
+    /// nothing is returned in a register.
     pub fn access(
         &mut self,
         clocks: &Clocks,
@@ -175,16 +237,16 @@ impl Lines {
         kind: AccessKind,
         constant: bool,
         who: Who,
-    ) -> (Option<LineConflict>, Option<u64>) {
+    ) -> Option<Box<Found>> {
         let end = run.address + (u64::from(run.lanes) << run.shift);
-        let (mut race, mut stale) = (None, None);
+        let mut found: Option<Box<Found>> = None;
         let mut at = run.address;
         while at < end {
             let number = at / LINE;
             let stop = end.min((number + 1) * LINE);
             let first = (at % LINE) as u32;
             let length = (stop - at) as u32;
-            let mask = (if length == 128 { u128::MAX } else { (1u128 << length) - 1 }) << first;
+            let mask = (u128::MAX >> (128 - length)) << first;
             // Runs are aligned to their elements, so that a lane never straddles two lines.
             let lane = run.lane as i32 - ((run.address as i64 - (number * LINE) as i64) >> run.shift) as i32;
             let new = Summary {
@@ -197,28 +259,30 @@ impl Lines {
                 lane: lane as i16,
             };
             let index = self.find(number);
-            if self.lines[index].summaries[0].mask == 0 && self.lines[index].cells == 0 {
-                self.lines[index].summaries[0] = new;
-            } else {
-                let found = self.add(clocks, index, new);
-                race = race.or(found);
-            }
-            let used = &mut self.lines[index].used;
+            let line = &mut self.lines[index];
+            let used = &mut line.used;
             used.masks[column(kind)] |= mask;
-            used.sites[column(kind)] = Site { warp: new.warp, lane: new.lane_of(first) as u8, pc: who.pc };
+            used.sites[column(kind)] = Site::new(new.warp, new.lane_of(first), who.pc);
             if constant {
                 used.constant |= mask;
             }
             let met = used.constant & used.masks[1] & mask;
-            if met != 0 && stale.is_none() {
-                stale = Some(number * LINE + u64::from(met.trailing_zeros()));
+            if met != 0 {
+                let stale = &mut found.get_or_insert_default().stale;
+                *stale = stale.or(Some(number * LINE + u64::from(met.trailing_zeros())));
+            }
+            if line.summaries[0].mask == 0 && line.cells == 0 {
+                line.summaries[0] = new;
+            } else if let Some(conflict) = self.add(clocks, index, new) {
+                let race = &mut found.get_or_insert_default().race;
+                *race = race.or(Some(*conflict));
             }
             at = stop;
         }
-        (race, stale)
+        found
     }
 
-    fn add(&mut self, clocks: &Clocks, index: usize, new: Summary) -> Option<LineConflict> {
+    fn add(&mut self, clocks: &Clocks, index: usize, new: Summary) -> Option<Box<LineConflict>> {
         let line = &mut self.lines[index];
         if line.cells != 0 {
             return self.add_cells(clocks, index, new);
@@ -230,7 +294,7 @@ impl Lines {
             *old = new;
             return None;
         }
-        let mut conflict = None;
+        let mut conflict: Option<Box<LineConflict>> = None;
         let (mut detail, mut merged) = (false, false);
         let mut at = 0;
         while at < SUMMARIES && line.summaries[at].mask != 0 {
@@ -247,7 +311,7 @@ impl Lines {
                     let (warp, lane) = (u32::from(old.warp), old.lane_of(byte));
                     let other = Conflict { kind: old.kind, warp, lane, pc: old.pc };
                     let address = line.used.line * LINE + u64::from(byte);
-                    conflict = Some(LineConflict { lane: new.lane_of(byte), address, other });
+                    conflict = Some(Box::new(LineConflict { lane: new.lane_of(byte), address, other }));
                 }
             }
             if own && old.kind == new.kind && old.same_lanes(&new) && !merged {
@@ -286,10 +350,10 @@ impl Lines {
         }
     }
 
-    fn add_cells(&mut self, clocks: &Clocks, index: usize, new: Summary) -> Option<LineConflict> {
+    fn add_cells(&mut self, clocks: &Clocks, index: usize, new: Summary) -> Option<Box<LineConflict>> {
         let first = self.lines[index].cells as usize - 1;
         let base = self.lines[index].used.line * LINE;
-        let mut conflict = None;
+        let mut conflict: Option<Box<LineConflict>> = None;
         for word in 0..32u32 {
             let bits = (new.mask >> (4 * word)) as u8 & 0xf;
             let mut rest = bits;
@@ -299,8 +363,8 @@ impl Lines {
                 rest &= !part;
                 let who = Who { warp: u32::from(new.warp), lane: new.lane_of(byte), epoch: new.epoch, pc: new.pc };
                 let found = self.cells.access(clocks, first + word as usize, part, new.kind, who);
-                if let (None, Some(other)) = (conflict, found) {
-                    conflict = Some(LineConflict { lane: who.lane, address: base + u64::from(byte), other });
+                if let (None, Some(other)) = (&conflict, found) {
+                    conflict = Some(Box::new(LineConflict { lane: who.lane, address: base + u64::from(byte), other }));
                 }
             }
         }

@@ -249,7 +249,9 @@ pub(crate) fn finish(env: &mut Env<'_>) -> bool {
         for (issuer, store) in open {
             let detail = match store {
                 true => "the block has ended, and the thread has not waited until its shared memory was read",
-                false => "the block has ended, and nobody has waited for the phase of the mbarrier that the copy completes",
+                false => {
+                    "the block has ended, and nobody has waited for the phase of the mbarrier that the copy completes"
+                }
             };
             let thread = Thread { cta: env.cta, warp: issuer.warp, lane: issuer.lane };
             let facts = Facts { lane: issuer.lane, detail: detail.to_owned(), ..Facts::default() };

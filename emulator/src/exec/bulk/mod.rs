@@ -188,7 +188,12 @@ fn tensor_map(env: &mut Env<'_>, issuer: Issuer, address: u64) -> Result<TensorM
     let at = address.wrapping_sub(window(space));
     let cx = env.cx;
     if !at.is_multiple_of(64) {
-        return stop(env, issuer, Kind::Misaligned, format!("the tensor map at {address:#x} must be at a multiple of 64"));
+        return stop(
+            env,
+            issuer,
+            Kind::Misaligned,
+            format!("the tensor map at {address:#x} must be at a multiple of 64"),
+        );
     }
     let mut bytes = [0; ENCODED_BYTES];
     let words = match space {
@@ -432,7 +437,12 @@ fn check_flights(env: &mut Env<'_>, issue: &Issue) {
     }
 }
 
-fn race(env: &mut Env<'_>, me: Issuer, location: Option<crate::report::Location>, (access, other): (&'static str, Issuer)) {
+fn race(
+    env: &mut Env<'_>,
+    me: Issuer,
+    location: Option<crate::report::Location>,
+    (access, other): (&'static str, Issuer),
+) {
     let thread = Thread { cta: env.cta, warp: other.warp, lane: other.lane };
     let facts = Facts { lane: me.lane, location, other: Some((access, thread, other.pc)), ..Facts::default() };
     env.report(Kind::Race, me.pc, facts);
@@ -476,7 +486,11 @@ fn report_flaw(env: &mut Env<'_>, issuer: Issuer, location: crate::report::Locat
         (Kind::Race, String::new())
     };
     let other = Some((conflict.kind.name(), thread, conflict.pc));
-    env.report(kind, issuer.pc, Facts { lane: issuer.lane, location: Some(location), other, detail, ..Facts::default() });
+    env.report(
+        kind,
+        issuer.pc,
+        Facts { lane: issuer.lane, location: Some(location), other, detail, ..Facts::default() },
+    );
 }
 
 /// Counts what a copy moves: bytes and sectors of global memory, and its bytes of shared memory in rows of 128.

@@ -48,13 +48,7 @@ fn look(clocks: &Clocks, space: Proxied, writes: bool, who: Who, kind: AccessKin
 
 impl Cells {
     /// The first earlier access to bytes of `mask` (4 bits) of a word that stands against a copy that `who` issues now.
-    pub fn probe(
-        &self,
-        clocks: &Clocks,
-        (word, mask): (usize, u8),
-        to: (Proxied, bool),
-        who: Who,
-    ) -> Option<Flaw> {
+    pub fn probe(&self, clocks: &Clocks, (word, mask): (usize, u8), to: (Proxied, bool), who: Who) -> Option<Flaw> {
         let look = |kind, e| look(clocks, to.0, to.1, who, kind, e);
         let (write, read) = (self.writes[word], self.reads[word]);
         match self.detail[word].checked_sub(1).map(|at| &self.details[at as usize]) {

@@ -73,8 +73,7 @@ impl Clocks {
 
     /// How what a lane of `warp` did in an epoch stands to a copy that lane `me.1` of warp `me.0` issues now.
     pub fn sight(&self, me: (usize, u32), space: Proxied, (warp, lane): (usize, u32), epoch: u32) -> Sight {
-        let ordered =
-            self.ordered(me.0, warp, epoch) || warp == me.0 && self.lanes_ordered(warp, me.1, lane, epoch);
+        let ordered = self.ordered(me.0, warp, epoch) || warp == me.0 && self.lanes_ordered(warp, me.1, lane, epoch);
         if !ordered {
             return Sight::Unordered;
         }

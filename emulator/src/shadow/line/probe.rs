@@ -7,7 +7,13 @@ use crate::shadow::clock::{Clocks, Proxied};
 impl Lines {
     /// Records for other CTAs that a copy issued by `who` reads or writes `bytes` bytes from `address`, and returns the first access of this CTA that
     /// stands against it, with the byte.
-    pub fn probe(&mut self, clocks: &Clocks, (address, bytes): (u64, u64), writes: bool, who: Who) -> Option<(u64, Flaw)> {
+    pub fn probe(
+        &mut self,
+        clocks: &Clocks,
+        (address, bytes): (u64, u64),
+        writes: bool,
+        who: Who,
+    ) -> Option<(u64, Flaw)> {
         let kind = if writes { AccessKind::Write } else { AccessKind::Read };
         let (mut at, end) = (address, address + bytes);
         let mut found = None;
@@ -15,14 +21,14 @@ impl Lines {
             let number = at / LINE;
             let stop = end.min((number + 1) * LINE);
             let length = (stop - at) as u32;
-            let mask = (if length == 128 { u128::MAX } else { (1u128 << length) - 1 }) << (at % LINE);
+            let mask = (u128::MAX >> (128 - length)) << (at % LINE);
             let index = self.find(number);
             if found.is_none() {
                 found = self.meets(clocks, &self.lines[index], mask, writes, who);
             }
             let used = &mut self.lines[index].used;
             used.masks[column(kind)] |= mask;
-            used.sites[column(kind)] = Site { warp: who.warp as u8, lane: who.lane as u8, pc: who.pc };
+            used.sites[column(kind)] = Site::new(who.warp as u8, who.lane, who.pc);
             at = stop;
         }
         found
