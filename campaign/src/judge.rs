@@ -247,8 +247,12 @@ fn help(kernel: &Kernel, error: &Error) -> Result<(), Failure> {
                     return Err(fail(format!("the error stays\n{report}")));
                 }
                 // An edit may uncover what is checked later; it may not be wrong itself.
-                let is_wrong =
-                    |e: &&Error| e.found.code < Code::TW0201 || matches!(e.found.code, Code::TW0203 | Code::TW0202);
+                let states_a_fact = text.contains("`where ");
+                let is_wrong = |e: &&Error| match e.found.code {
+                    Code::TW0202 => true,
+                    Code::TW0203 => states_a_fact,
+                    code => code < Code::TW0201,
+                };
                 if text.starts_with("did you mean") {
                     continue; // a guess at a name; it promises no more
                 }

@@ -307,8 +307,8 @@ fn a_cut_vector_has_one_message() {
 fn empty_reductions_read_nothing() {
     let kernel = |range: &str| {
         format!(
-            "kernel K(x: f32[N, N]) -> (y: f32[N, N]) where N % 4 == 0 {{
-                y[i, j] = sum(|r in {range}| x[j, r + 1] or 0.0) + sum(|q in {range}| x[j, j]);
+            "kernel K(x: f32[N, N; ld, 1]) -> (y: f32[N, N]) where N % 4 == 0, ld % 4 == 0 {{
+                y[i, j] = sum(|r in {range}| x[j, r + 1] or 0.0) + sum(|q in {range}| x[i, j]);
                 schedule y {{ merge i, j -> m; split m by 8 -> o, v; bind o: grid; vectorize v; }}
             }}"
         )
@@ -316,6 +316,23 @@ fn empty_reductions_read_nothing() {
     accepted(&kernel("1..1"));
     let report = refused(&kernel("0..1"), &["TW0402"]);
     assert!(report.contains("one vector holds x["), "{report}");
+}
+
+/// A read that is no run inside a row of the merged axes is read lane by lane, wherever rows end.
+#[test]
+fn what_is_no_run_is_no_vector() {
+    let kernel = |read: &str| {
+        format!(
+            "kernel K(x: f32[N, N; ld, 1]) -> (y: f32[N, N]) where N % 4 == 0, ld % 4 == 0 {{
+                y[i, j] = {read};
+                schedule y {{ merge i, j -> m; split m by 8 -> o, v; bind o: grid; vectorize v; }}
+            }}"
+        )
+    };
+    refused(&kernel("x[i, j]"), &["TW0402"]);
+    for read in ["x[j, j]", "x[i, 0]", "x[i, i]", "x[j, i]", "x[i, N - 1 - j]", "x[i, j / 2]"] {
+        accepted(&kernel(read));
+    }
 }
 
 /// Nor does it matter to the elements that there are no terms: each is computed.

@@ -161,8 +161,14 @@ fn every_template_runs() {
     }
 }
 
+/// Cases of each test; `TILEWRIGHT_FUZZ=FIRST,COUNT` asks for a campaign of so many.
+fn cases() -> u32 {
+    let count = std::env::var("TILEWRIGHT_FUZZ").ok();
+    count.and_then(|text| text.split_once(',')?.1.parse().ok()).unwrap_or(400)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     /// Memory, findings and counters depend neither on the number of host threads, nor on the host's instructions, nor on what is executed
     /// once for a warp.

@@ -57,8 +57,8 @@ impl Display for Printed<'_> {
 type Piece = (String, u8);
 
 const ATOM: u8 = 9;
-const CAST: u8 = 8;
-const PREFIX: u8 = 7;
+const PREFIX: u8 = 8;
+const CAST: u8 = 7;
 const PRODUCT: u8 = 6;
 const SUM: u8 = 5;
 const COMPARISON: u8 = 3;

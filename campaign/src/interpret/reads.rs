@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tilewright_kernel::ElementType;
+
 use crate::ast::{Bound, Dims, Index, Kernel, Node, Value};
 
 /// Values of the axes in scope.
@@ -21,6 +23,25 @@ pub struct Read<'a> {
     /// Whether neighbouring elements may do without it: it stands on one side of a condition, or in an intermediate that is read
     /// with `or`.
     pub conditional: bool,
+    /// How it was reached: the reads of intermediates and the terms of reductions around it, outermost first.
+    pub way: Vec<Step>,
+}
+
+/// A step on the way to a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Through this read of an intermediate, by its address.
+    Read(usize),
+    /// The axis of a reduction, by its address, at this value.
+    Term(usize, i64),
+}
+
+impl Read<'_> {
+    /// The same read, reached over one step more.
+    fn over(&self, step: Step) -> Self {
+        let way = std::iter::once(step).chain(self.way.iter().copied()).collect();
+        Self { indices: self.indices.clone(), way, ..*self }
+    }
 }
 
 /// The same reads, all of them conditional.
@@ -32,7 +53,7 @@ fn visit_conditional(
     f: &mut dyn FnMut(&Read<'_>) -> bool,
 ) -> bool {
     visit(kernel, value, scope, dims, &mut |read: &Read<'_>| {
-        f(&Read { indices: read.indices.clone(), conditional: true, ..*read })
+        f(&Read { indices: read.indices.clone(), way: read.way.clone(), conditional: true, ..*read })
     })
 }
 
@@ -63,12 +84,44 @@ fn compare(op: &str, a: i64, b: i64) -> bool {
     }
 }
 
+/// The value of an index that was converted once, and of a literal, where nothing is rounded or cut off.
+fn number(value: &Value, scope: &Scope, dims: &Dims) -> Option<f64> {
+    let small = |x: f64| (0.0..=100.0).contains(&x).then_some(x);
+    match &value.node {
+        Node::FromIndex(i) => small(index(i, scope, dims)? as f64),
+        Node::Literal(text) => {
+            // Without the suffix, which starts with a letter.
+            let digits = text.find(|c: char| c.is_ascii_alphabetic()).map_or(text.as_str(), |at| &text[..at]);
+            small(digits.parse().ok()?)
+        }
+        _ => None,
+    }
+}
+
 /// What a condition is at a point, if indices alone decide it.
 fn decided(value: &Value, scope: &Scope, dims: &Dims) -> Option<bool> {
     match &value.node {
         Node::CompareIndex(op, a, b) => Some(compare(op, index(a, scope, dims)?, index(b, scope, dims)?)),
         Node::Prefix("!", a) => decided(a, scope, dims).map(|v| !v),
         Node::Literal(text) => text.parse().ok(),
+        Node::Infix(op @ ("<" | "<=" | ">" | ">=" | "==" | "!="), a, b) => {
+            let unsigned = matches!(a.ty, ElementType::U64 | ElementType::U32 | ElementType::U16 | ElementType::U8);
+            let (a, b) = match (*op, number(a, scope, dims), number(b, scope, dims)) {
+                (_, Some(a), Some(b)) => (a, b),
+                // Nothing without a sign is less than 0.
+                ("<=", Some(0.0), None) | (">=", None, Some(0.0)) if unsigned => return Some(true),
+                (">", Some(0.0), None) | ("<", None, Some(0.0)) if unsigned => return Some(false),
+                _ => return None,
+            };
+            Some(match *op {
+                "<" => a < b,
+                "<=" => a <= b,
+                ">" => a > b,
+                ">=" => a >= b,
+                "==" => a == b,
+                _ => a != b,
+            })
+        }
         Node::Infix("&&", a, b) => match (decided(a, scope, dims), decided(b, scope, dims)) {
             (Some(false), _) | (_, Some(false)) => Some(false),
             (Some(true), Some(true)) => Some(true),
@@ -102,10 +155,19 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
                 let is_known = equation.domain_written || kernel.parameter(tensor).is_some();
                 if outside
                     && is_known
-                    && !f(&Read { value, tensor, indices: at, guarded: or.is_some(), conditional: false })
+                    && !f(&Read {
+                        value,
+                        tensor,
+                        indices: at,
+                        guarded: or.is_some(),
+                        conditional: false,
+                        way: Vec::new(),
+                    })
                 {
                     return false;
                 }
+                let step = Step::Read(std::ptr::from_ref(value) as usize);
+                let f = &mut |read: &Read<'_>| f(&read.over(step));
                 return match inner {
                     Some(_) if outside && or.is_some() => true,
                     Some(inner) if or.is_some() => visit_conditional(kernel, &equation.value, &inner, dims, f),
@@ -113,7 +175,7 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
                     _ => true,
                 };
             }
-            f(&Read { value, tensor, indices: at, guarded: or.is_some(), conditional: false })
+            f(&Read { value, tensor, indices: at, guarded: or.is_some(), conditional: false, way: Vec::new() })
         }
         Node::Select(c, a, b) => {
             let sides: &[&Value] = match decided(c, scope, dims) {
@@ -154,6 +216,7 @@ fn terms(
     let mut inner = scope.clone();
     (lower..upper).all(|v| {
         inner.insert(first.axis.clone(), v);
-        terms(kernel, rest, body, &inner, dims, f)
+        let step = Step::Term(std::ptr::from_ref(first) as usize, v);
+        terms(kernel, rest, body, &inner, dims, &mut |read| f(&read.over(step)))
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::domain::Domain;
-use super::reads::{Read, Scope, visit};
+use super::reads::{Read, Scope, Step, visit};
 use super::{BUDGET, domains};
 use crate::ast::{Dims, Kernel, Role};
 
@@ -143,38 +143,36 @@ fn cut(domain: &Domain, wanted: &dyn Fn(&Witness) -> bool) -> Option<Witness> {
 /// An element that is accessed: its indices and its offset.
 type Element = Option<(Vec<i64>, i64)>;
 
-/// The elements that a point accesses in a tensor, in the order of the expression; the write last. Without terms, only what
-/// is accessed outside the reduction.
-fn elements(
-    kernel: &Kernel,
-    domain: &Domain,
-    roots: &[i64],
-    access: &Access,
-    dims: &Dims,
-    terms: bool,
-) -> Vec<Element> {
-    let Some(equation) = kernel.equation(&domain.stage) else { return Vec::new() };
+/// The elements that a point accesses, each by the way to its read.
+type Elements = BTreeMap<Vec<Step>, Element>;
+
+/// The elements that a point accesses in a tensor; the write by no way. Without terms, only what is accessed outside the
+/// reduction.
+fn elements(kernel: &Kernel, domain: &Domain, roots: &[i64], access: &Access, dims: &Dims, terms: bool) -> Elements {
+    let Some(equation) = kernel.equation(&domain.stage) else { return Elements::new() };
     let scope: Scope = (domain.roots.iter().zip(roots).zip(&domain.lower))
         .filter(|((r, _), _)| terms || domain.axes[**r].data)
         .map(|((r, v), lower)| (domain.axes[*r].name.clone(), v + lower))
         .collect();
-    let Some(parameter) = kernel.parameter(&access.tensor) else { return Vec::new() };
+    let Some(parameter) = kernel.parameter(&access.tensor) else { return Elements::new() };
     let pitch = parameter.pitch(dims);
     let element = |indices: &[Option<i64>]| {
         let indices: Vec<i64> = indices.iter().copied().collect::<Option<_>>()?;
         let offset = indices.iter().zip(&pitch).map(|(i, s)| i * s).sum();
         Some((indices, offset))
     };
-    let mut list = Vec::new();
+    let mut list = Elements::new();
     visit(kernel, &equation.value, &scope, dims, &mut |read| {
         if access.is(read) && !read.guarded && !read.conditional {
-            list.push(element(&read.indices));
+            let mut way = read.way.clone();
+            way.push(Step::Read(std::ptr::from_ref(read.value) as usize));
+            list.insert(way, element(&read.indices));
         }
         true
     });
     if access.text.is_none() && equation.targets.contains(&access.tensor) {
         let own: Vec<Option<i64>> = equation.axes.iter().map(|(a, _)| scope.get(a).copied()).collect();
-        list.push(element(&own));
+        list.insert(Vec::new(), element(&own));
     }
     list
 }
@@ -201,10 +199,10 @@ fn lanes(
         let count = lanes.len() as i64;
         if alignment {
             let next = at(1).unwrap_or_default();
-            for (k, element) in at(0).into_iter().flatten().enumerate() {
+            for (way, element) in at(0).into_iter().flatten() {
                 let Some((indices, offset)) = &element else { continue };
                 // Lanes that all access one element are no vector.
-                if next.get(k) == Some(&element) {
+                if next.get(&way) == Some(&element) {
                     continue;
                 }
                 let text = format!(
@@ -219,7 +217,9 @@ fn lanes(
         }
         for k in 1..lanes.len() {
             let (Some(a), Some(b)) = (at(k - 1), at(k)) else { continue };
-            for (x, y) in a.iter().flatten().zip(b.iter().flatten()) {
+            // The same read, in the same terms.
+            for (way, x) in &a {
+                let (Some(x), Some(Some(y))) = (x, b.get(way)) else { continue };
                 let text =
                     format!("one vector holds {} at element {} and {} at element {}", show(&x.0), x.1, show(&y.0), y.1);
                 if y.1 != x.1 + 1 && found.is_none() && wanted(&text) {

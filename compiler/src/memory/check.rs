@@ -411,7 +411,10 @@ impl Check<'_> {
         // A read that is no run of neighbours, or divides its index itself, is read lane by lane.
         let is_read_by_lane = match along {
             Along::Affine { .. } => !is_result,
-            Along::Straddles => !access.is_write && !self.rows_straddle(vector),
+            Along::Straddles => {
+                let is_vector = self.rows_straddle(vector) && self.is_run(vector, access);
+                !(access.is_write || is_vector)
+            }
         };
         if is_read_by_lane {
             return None;
@@ -459,6 +462,14 @@ impl Check<'_> {
             instead,
             is_alone,
         }))
+    }
+
+    /// Whether the lanes in one row of what was merged are neighbours in memory.
+    fn is_run(&self, vector: &Vector, access: &Access) -> bool {
+        match vector.inside_row(&access.offset, self.symbolic, self.facts) {
+            Along::Affine { step, .. } => step.as_constant() == Some(1),
+            Along::Straddles => true,
+        }
     }
 
     /// Checks that a run of neighbours starts at a multiple of the vector.

@@ -73,7 +73,22 @@ impl Vector {
         if e.is_unknown() {
             return Along::Straddles;
         }
-        let Some(frozen) = self.freeze(&e, symbolic, facts) else { return Along::Straddles };
+        match self.freeze(&e, symbolic, facts, false) {
+            Some(frozen) => self.step(&frozen, symbolic),
+            None => Along::Straddles,
+        }
+    }
+
+    /// How `e` changes along lanes that no quotient tells apart: inside one row of what was merged.
+    pub fn inside_row(&self, e: &Expr, symbolic: &Symbolic, facts: &Facts) -> Along {
+        match self.freeze(&facts.normal(e), symbolic, facts, true) {
+            Some(frozen) => self.step(&frozen, symbolic),
+            None => Along::Straddles,
+        }
+    }
+
+    /// Start and step of an expression whose quotients are free of the lane.
+    fn step(&self, frozen: &Expr, symbolic: &Symbolic) -> Along {
         if frozen.vars().iter().any(|v| *v != self.var && symbolic.depends_on(&Expr::var(*v), self.var)) {
             return Along::Straddles; // through a swizzle
         }
@@ -98,7 +113,8 @@ impl Vector {
     }
 
     /// `e` with every quotient that contains the lane replaced by one that does not; none if one changes inside the vector.
-    fn freeze(&self, e: &Expr, symbolic: &Symbolic, facts: &Facts) -> Option<Expr> {
+    /// `in_row` supposes that none does.
+    fn freeze(&self, e: &Expr, symbolic: &Symbolic, facts: &Facts, in_row: bool) -> Option<Expr> {
         if !e.vars().contains(&self.var) {
             return Some(e.clone());
         }
@@ -108,7 +124,7 @@ impl Vector {
             for atom in &term.atoms {
                 let factor = match atom {
                     Atom::Var(v) => Expr::var(*v),
-                    Atom::Quotient { of, by } => self.freeze_quotient(of, by, symbolic, facts)?,
+                    Atom::Quotient { of, by } => self.freeze_quotient(of, by, symbolic, facts, in_row)?,
                 };
                 product = product.mul(&factor);
             }
@@ -117,15 +133,15 @@ impl Vector {
         Some(sum)
     }
 
-    fn freeze_quotient(&self, of: &Expr, by: &Expr, symbolic: &Symbolic, facts: &Facts) -> Option<Expr> {
-        let of = self.freeze(of, symbolic, facts)?;
+    fn freeze_quotient(&self, of: &Expr, by: &Expr, symbolic: &Symbolic, facts: &Facts, in_row: bool) -> Option<Expr> {
+        let of = self.freeze(of, symbolic, facts, in_row)?;
         if by.vars().contains(&self.var) {
             return None;
         }
         let base = of.substitute(&|v| (v == self.var).then(|| Expr::constant(0)));
         let moving = of.sub(&base);
-        if moving == Expr::constant(0) {
-            return Some(of.floor_div(by));
+        if moving == Expr::constant(0) || in_row {
+            return Some(base.floor_div(by));
         }
         // moving = c·v with a literal c ≥ 1
         let [term] = moving.terms() else { return None };

@@ -3,7 +3,7 @@
 use super::Warp;
 use super::env::{Env, Facts, Halt};
 use super::fragments::{Flow, Wait};
-use crate::decode::op::{Barrier, BarrierKind, Collective, Redux, Shuffle, Slot, Vote};
+use crate::decode::op::{Barrier, BarrierKind, Collective, Redux, Shuffle, Vote};
 use crate::lanes::{BITS, LANES, Mask, Row, agree, blend, lanes};
 use crate::report::Kind;
 use crate::sync::{Arrival, BARRIERS, Misuse, Waiter};
@@ -19,8 +19,7 @@ impl Warp {
         run: Mask,
     ) -> Result<Flow, Halt> {
         let masks = &self.narrow[members];
-        let first = run.trailing_zeros() as usize;
-        let need = masks[first];
+        let need = masks[run.trailing_zeros() as usize];
         // The usual case: one mask that names the lanes that are here.
         if run & !need == 0 && need & self.live & !run == 0 && agree(masks, run) {
             self.meet(env, pc, op, run)?;
@@ -39,35 +38,37 @@ impl Warp {
             );
             return Err(Halt);
         }
-        // Lanes with different member masks form different groups.
-        let group = lanes(run).filter(|lane| masks[*lane] == need).fold(0, |mask, lane| mask | 1 << lane);
-        if group != run {
-            for lane in lanes(run & !group) {
-                if masks[lane] & need != 0 {
-                    let detail = format!(
-                        "lanes {first} and {lane} name overlapping member masks {need:#010x} and {:#010x}",
-                        masks[lane]
-                    );
-                    env.report(
-                        Kind::CollectiveMisuse,
-                        pc,
-                        Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() },
-                    );
-                    return Err(Halt);
-                }
-            }
-        }
-        if need & self.live & !run != 0 {
-            return Ok(Flow::Park(run, Wait::Lanes(need)));
-        }
+        // Lanes with different member masks form different groups: those that are complete go on, each of the others waits for its own.
+        self.scatter.clear();
         let mut rest = run;
         while rest != 0 {
-            let need = masks[rest.trailing_zeros() as usize];
-            let group = rest & need;
-            self.meet(env, pc, op, group)?;
+            let first = rest.trailing_zeros() as usize;
+            let need = masks[first];
+            let group = lanes(rest).filter(|lane| masks[*lane] == need).fold(0, |mask, lane| mask | 1 << lane);
+            if let Some(lane) = lanes(run & !group).find(|lane| masks[*lane] & need != 0) {
+                let detail = format!(
+                    "lanes {first} and {lane} name overlapping member masks {need:#010x} and {:#010x}",
+                    masks[lane]
+                );
+                env.report(
+                    Kind::CollectiveMisuse,
+                    pc,
+                    Facts { lane: lane as u32, detail, fatal: true, ..Facts::default() },
+                );
+                return Err(Halt);
+            }
+            if need & self.live & !group == 0 {
+                self.meet(env, pc, op, group)?;
+            } else {
+                self.scatter.push((need, group));
+            }
             rest &= !group;
         }
-        Ok(Flow::Next)
+        Ok(match self.scatter[..] {
+            [] => Flow::Next,
+            [(need, group)] => Flow::Park(group, Wait::Lanes(need)),
+            _ => Flow::ParkGroups,
+        })
     }
 
     /// The operation, once all lanes of a group are there.
@@ -87,13 +88,14 @@ impl Warp {
                 }
             }
             Collective::MatchAny { d, a } => {
+                // The result may be in the register of the operand.
+                let mut equal: Row = [0; LANES];
                 for lane in lanes(group) {
                     let value = self.get(a, lane);
-                    let equal = lanes(group)
-                        .filter(|other| self.get(a, *other) == value)
-                        .fold(0u32, |mask, other| mask | 1 << other);
-                    self.put(Slot::Narrow(d), lane, u64::from(equal));
+                    let same = |other: &usize| self.get(a, *other) == value;
+                    equal[lane] = lanes(group).filter(same).fold(0, |mask, other| mask | BITS[other]);
                 }
+                blend(&mut self.narrow[d], &equal, group);
             }
             Collective::MatchAll { d, p, a } => {
                 let value = self.get(a, group.trailing_zeros() as usize);

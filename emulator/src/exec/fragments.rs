@@ -49,6 +49,8 @@ pub(super) enum Flow {
     Exit(Mask),
     /// These lanes stay at the instruction and wait; the others go on.
     Park(Mask, Wait),
+    /// The groups of lanes in the warp's list stay at the instruction, each waiting for the lanes of its own mask; the others go on.
+    ParkGroups,
     /// These lanes wait behind the instruction for a CTA barrier.
     Barrier(Mask),
     /// The warp gives way.
@@ -86,31 +88,39 @@ impl Warp {
         }
     }
 
-    /// `bar.warp.sync` at different instructions: releases fragments that together hold the lanes each of them waits for.
+    /// `bar.warp.sync` at different instructions: releases fragments with one member mask that together hold its lanes (PTX manual 9.7.13.3: all
+    /// its threads have executed the barrier with the same member mask).
     fn release_warp_barriers(&mut self, code: &[Inst]) -> bool {
-        let parked = |f: &Fragment| {
-            matches!(f.wait, Wait::Lanes(_))
-                && matches!(code[f.pc as usize].op, Op::Collective { op: Collective::Barrier, .. })
+        let need = |f: &Fragment| match (f.wait, code[f.pc as usize].op) {
+            (Wait::Lanes(need), Op::Collective { op: Collective::Barrier, .. }) => Some(need),
+            _ => None,
         };
-        let union = self.fragments.iter().filter(|f| parked(f)).fold(0, |mask, f| mask | f.mask);
-        let live = self.live;
-        let satisfied = |f: &Fragment| parked(f) && matches!(f.wait, Wait::Lanes(need) if need & live & !union == 0);
-        let mut any = false;
-        for index in 0..self.fragments.len() {
-            if satisfied(&self.fragments[index]) {
-                self.fragments[index].pc += 1;
-                self.fragments[index].wait = Wait::None;
-                any = true;
-            }
+        let complete = |f: &Fragment| {
+            need(f).is_some_and(|mask| {
+                let same = self.fragments.iter().filter(|other| need(other) == Some(mask));
+                mask & self.live & !same.fold(0, |lanes, other| lanes | other.mask) == 0
+            })
+        };
+        let released: Vec<usize> =
+            (0..self.fragments.len()).filter(|index| complete(&self.fragments[*index])).collect();
+        for index in &released {
+            self.fragments[*index].pc += 1;
+            self.fragments[*index].wait = Wait::None;
         }
-        any
+        !released.is_empty()
     }
 
-    /// The fragment to run: the ready one with the lowest instruction, or after a turn the next higher one.
+    /// The fragment to run: the ready one with the lowest instruction, or after a turn another one. The others take turns by instruction, so that
+    /// of several that spin none keeps the rest from running.
     pub(super) fn choose(&mut self, code: &[Inst]) -> Option<usize> {
         let mut after = None;
         if self.turn == 0 {
-            after = self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc).min();
+            // Otherwise lanes that spin would keep those from meeting that they wait for.
+            self.release_warp_barriers(code);
+            let ready = || self.fragments.iter().filter(|f| self.ready(f)).map(|f| f.pc);
+            let lowest = ready().min();
+            let last = lowest.map(|lowest| lowest.max(self.favoured));
+            after = if ready().any(|pc| Some(pc) > last) { last } else { lowest };
             self.turn = TURN;
             self.favour = FAVOUR;
         }
@@ -119,6 +129,9 @@ impl Warp {
             let lowest = ready.clone().min_by_key(|(_, f)| f.pc).map(|(i, _)| i);
             let next = after.and_then(|pc| ready.filter(|(_, f)| f.pc > pc).min_by_key(|(_, f)| f.pc).map(|(i, _)| i));
             if let Some(index) = next.or(lowest) {
+                if next.is_some() {
+                    self.favoured = self.fragments[index].pc;
+                }
                 return Some(index);
             }
             if !self.release_warp_barriers(code) {
@@ -200,6 +213,14 @@ impl Warp {
             Flow::Exit(gone) => {
                 push(pc + 1, mask & !gone, Wait::None);
                 self.live &= !gone;
+            }
+            Flow::ParkGroups => {
+                let mut stay = 0;
+                for (need, lanes) in self.scatter.drain(..) {
+                    push(pc, lanes, Wait::Lanes(need));
+                    stay |= lanes;
+                }
+                push(pc + 1, mask & !stay, Wait::None);
             }
             Flow::Park(lanes, wait) => {
                 push(pc, lanes, wait);

@@ -58,7 +58,7 @@ pub(crate) struct Warp {
     /// Lanes that have not exited.
     pub live: Mask,
     pub fragments: Vec<Fragment>,
-    /// Where the lanes of [`Flow::Scatter`] go.
+    /// Where the lanes of [`Flow::Scatter`] go, and what those of [`Flow::ParkGroups`] wait for.
     scatter: Vec<(u32, Mask)>,
     /// Whether the rows are allocated and hold the constants of the launch.
     used: bool,
@@ -66,6 +66,8 @@ pub(crate) struct Warp {
     turn: u32,
     /// Instructions left of such a turn.
     favour: u32,
+    /// Where the fragment was that had the last such turn.
+    favoured: u32,
 }
 
 /// Why a warp stopped running.
@@ -93,6 +95,7 @@ impl Warp {
         self.fragments.push(Fragment { pc: kernel.start, mask: self.exist, wait: Wait::None });
         self.turn = TURN;
         self.favour = 0;
+        self.favoured = 0;
         self.carry = 0;
         let fresh = !std::mem::replace(&mut self.used, true);
         if fresh {

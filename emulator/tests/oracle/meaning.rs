@@ -108,9 +108,9 @@ pub fn room(op: Op) -> Result<(), (&'static str, &'static str)> {
         Op::Memory(_) => Err(("instructions.rs", "moves data")),
         Op::Synchronization(_) => Err(("order.rs", "orders threads")),
         Op::AsyncCopy(_) => Err(("asynchronous.rs", "moves data later")),
-        Op::Warp(_) => Err(("instructions.rs", "acts on a warp")),
+        Op::Warp(_) => Err(("divergence/main.rs", "acts on a warp")),
         Op::Matrix(_) => Err(("matrix.rs", "acts on fragments of a warp")),
-        Op::Control(_) => Err(("instructions.rs", "directs control")),
+        Op::Control(_) => Err(("divergence/main.rs", "directs control")),
         Op::Stack(_) => Err(("functions.rs", "allocates memory")),
     }
 }

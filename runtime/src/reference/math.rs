@@ -135,9 +135,9 @@ fn periodic(stated: &Bound, x: Interval, peak: f64) -> Interval {
             set.lo = -1.0;
         }
     }
-    // The largest error of the range, where the value is 1.
+    // The largest error of the range, where the value is 1. An infinity has no place on the circle.
     let error = stated.tolerance(x.hi, 1.0) + HOST;
-    Interval::between(set.lo - error, set.hi + error)
+    Interval::between(set.lo - error, set.hi + error).or_nan(x.has_infinity())
 }
 
 /// The error function, to a few units in the last place of f64.
@@ -249,6 +249,10 @@ mod tests {
         assert_eq!(one(Unary::Rsqrt, 0.0), Some(f64::INFINITY));
         assert_eq!(one(Unary::Rsqrt, -0.0), Some(f64::NEG_INFINITY));
         assert!(at(Unary::Sin, Format::F32, f64::INFINITY, f64::INFINITY).is_empty());
+        for op in [Unary::Sin, Unary::Cos] {
+            let overflow = at(op, Format::F32, 1.0, f64::INFINITY);
+            assert!(overflow.nan && overflow.contains(1.0) && overflow.contains(-1.0), "{overflow}");
+        }
         assert_eq!(at(Unary::ApproxSin, Format::F32, 1e7, 1e7), Interval::ALL);
         assert_eq!(function(Unary::ApproxExp, Format::F64, Interval::exact(1.0), &|f| f(1.0)), None);
     }
