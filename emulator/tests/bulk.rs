@@ -172,3 +172,39 @@ fn a_start_inside_a_chunk_is_found() {
     assert!(finding.detail.contains("starts -12 bytes into a row"), "{report}");
     assert_eq!(bytes(&bench, y, 64), slots(&case));
 }
+
+#[test]
+fn host_threads_make_no_difference() {
+    // Every block moves a row of boxes through shared memory, turned around by the two maps.
+    let body = format!(
+        "{PROLOGUE}mov.u32 %r15, %ctaid.x; shl.b32 %r11, %r15, 2;\nld.param.u64 %rd3, [y];\n\
+         @%p1 mbarrier.init.shared.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\n\
+         @!%p1 bra WAIT;\nmbarrier.arrive.expect_tx.shared.b64 _, [bar], %r3;\n\
+         cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd0, {{%r10, %r11}}], [bar];\n\
+         WAIT:\nmbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\n@!%p1 bra END;\n\
+         cvt.u64.u32 %rd4, %r15;\ncvt.u64.u32 %rd5, %r3;\nmad.lo.u64 %rd3, %rd4, %rd5, %rd3;\n\
+         cp.async.bulk.global.shared::cta.bulk_group [%rd3], [%r2], %r3;\ncp.async.bulk.commit_group;\n\
+         cp.async.bulk.wait_group 0;\nEND:\nret;"
+    );
+    let text = module(PARAMS, &body);
+    for seed in 0..8 {
+        let run = |threads: usize| {
+            let mut bench = Bench::new(64, 64);
+            bench.options = Options { seed, threads: Some(threads), ..bench.options };
+            let base = bench.memory.alloc(256 * 128, "tensor").unwrap();
+            let tensor: Vec<u8> = (0..256 * 128).map(|at: u32| (at / 3) as u8).collect();
+            bench.memory.write(base, &tensor).unwrap();
+            let map = TensorMap { address: base, ..rows(32, 256, 128, (32, 4)) };
+            bench.args.push(Arg(map.encode().unwrap().to_vec()));
+            let y = bench.empty("y", 256 * 32);
+            bench.args.extend([Arg(vec![0; 20]), 512u32.into(), 0u32.into()]);
+            let report = bench.clean(&text);
+            assert_eq!(bytes(&bench, y, tensor.len()), tensor);
+            report
+        };
+        let one = run(1);
+        for threads in [2, 3, 8] {
+            assert_eq!(run(threads), one, "seed {seed}, {threads} threads");
+        }
+    }
+}

@@ -134,7 +134,7 @@ pub struct Flights {
 const MISSES: u32 = 32;
 
 /// A range that contains nothing.
-const NOTHING: Range<u64> = u64::MAX..0;
+const NOTHING: Range<u64> = Range { start: u64::MAX, end: 0 };
 
 impl Flights {
     /// The state at the start of a CTA.

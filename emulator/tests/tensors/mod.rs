@@ -10,9 +10,9 @@ impl Random {
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % bound
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
     }
 }
 
@@ -111,7 +111,7 @@ fn swizzled(case: &Case, offset: usize) -> usize {
     };
     let address = case.place as usize + offset;
     let (row, chunk) = (address / 128, address % span / 16);
-    address / span * span + (chunk ^ row % (span / 16)) * 16 + address % 16 - case.place as usize
+    address / span * span + (chunk ^ (row % (span / 16))) * 16 + address % 16 - case.place as usize
 }
 
 /// What a load leaves in shared memory, from the start of the tile.
