@@ -18,7 +18,7 @@ pub(super) enum Role {
 use Role::{Both, Read, Write};
 
 /// Gives `f` every slot of an instruction, guard included, and puts what it returns in its place: a slot of the same class.
-pub(super) fn visit(inst: &mut Inst, data: &mut [Option<Slot>], f: &mut impl FnMut(Slot, Role) -> Slot) {
+pub(super) fn visit(inst: &mut Inst, data: &mut [Option<Slot>], f: &mut dyn FnMut(Slot, Role) -> Slot) {
     let mut v = Visitor { f, data };
     if let Some(guard) = &mut inst.guard {
         v.pred_ref(guard);
@@ -27,7 +27,7 @@ pub(super) fn visit(inst: &mut Inst, data: &mut [Option<Slot>], f: &mut impl FnM
 }
 
 /// Puts other slots in the place of all that the instructions of a kernel name.
-pub(super) fn renumber(kernel: &mut Kernel, f: &mut impl FnMut(Slot) -> Slot) {
+pub(super) fn renumber(kernel: &mut Kernel, f: &mut dyn FnMut(Slot) -> Slot) {
     for inst in &mut kernel.code {
         let mut v = Visitor { f: &mut |slot, _| f(slot), data: &mut [] };
         if let Some(guard) = &mut inst.guard {
@@ -39,12 +39,12 @@ pub(super) fn renumber(kernel: &mut Kernel, f: &mut impl FnMut(Slot) -> Slot) {
     kernel.data.iter_mut().flatten().for_each(|slot| *slot = f(*slot));
 }
 
-struct Visitor<'a, F> {
-    f: &'a mut F,
+struct Visitor<'a> {
+    f: &'a mut dyn FnMut(Slot, Role) -> Slot,
     data: &'a mut [Option<Slot>],
 }
 
-impl<F: FnMut(Slot, Role) -> Slot> Visitor<'_, F> {
+impl Visitor<'_> {
     fn slot(&mut self, slot: &mut Slot, role: Role) {
         *slot = (self.f)(*slot, role);
     }

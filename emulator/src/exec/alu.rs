@@ -179,11 +179,7 @@ impl Warp {
                     }
                 }
             }
-            Op::Set { test, yes, d, a, b, combine } => {
-                let result = self.compare(test, a, b);
-                let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
-                each!(self.narrow[d], i => if result & BITS[i] != 0 { yes } else { 0 });
-            }
+            Op::Set { test, yes, d, a, b, combine } => self.set(test, yes, d, (a, b), combine),
             Op::SetPacked { op, ty, ftz, yes, d, a, b, combine } => {
                 let [low, high] = self.compare_halves((op, ty, ftz), a, b, combine);
                 each!(self.narrow[d], i => u32::from(yes) * ((low >> i & 1) | (high >> i & 1) << 16));
@@ -220,6 +216,14 @@ impl Warp {
                 unreachable!("not a register instruction")
             }
         }
+    }
+
+    /// `set`: rare, and not compiled again for every host.
+    #[inline(never)]
+    fn set(&mut self, test: Comparison, yes: u32, d: u32, (a, b): (u32, u32), combine: Option<(Logic, PredRef)>) {
+        let result = self.compare(test, a, b);
+        let result = combine.map_or(result, |(logic, c)| logic.apply(result, self.pred(c)));
+        each!(self.narrow[d], i => if result & BITS[i] != 0 { yes } else { 0 });
     }
 
     #[inline(always)]

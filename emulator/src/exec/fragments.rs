@@ -183,7 +183,11 @@ impl Warp {
         // The usual cases: all lanes of the fragment take the same way.
         match flow {
             Flow::Exit(gone) if gone == mask => {
-                self.fragments.swap_remove(index);
+                if self.fragments.len() == 1 {
+                    self.fragments.clear();
+                } else {
+                    self.fragments.swap_remove(index);
+                }
                 self.live &= !gone;
                 return;
             }

@@ -101,7 +101,7 @@ impl Regions {
     }
 
     /// A region that contains `bytes` bytes from `address` and allows the access; `hint` is tried first.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, address: u64, bytes: u64, write: bool, hint: usize) -> Result<usize, Denied> {
         if let Some(region) = self.list.get(hint)
             && address >= region.base
@@ -114,6 +114,7 @@ impl Regions {
         self.search(address, bytes, write)
     }
 
+    #[inline(never)]
     fn search(&self, address: u64, bytes: u64, write: bool) -> Result<usize, Denied> {
         let mut denied = Denied::Outside;
         let mut at = self.list.partition_point(|region| region.base <= address);

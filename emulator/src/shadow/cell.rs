@@ -147,6 +147,12 @@ struct Cell {
 }
 
 impl Cell {
+    /// These accesses and no others. What has been allocated is kept.
+    fn set(&mut self, write: Entry, read: Entry) {
+        (self.write, self.read) = (write, read);
+        self.more.clear();
+    }
+
     fn access(&mut self, clocks: &Clocks, kind: AccessKind, who: Who) -> Option<Conflict> {
         let check = |old: AccessKind, e: Entry| {
             (kind.conflicts(old) && !ordered(e, clocks, who)).then(|| conflict(e, old, clocks, who))
@@ -156,7 +162,7 @@ impl Cell {
             .or_else(|| self.more.iter().find_map(|(old, e)| check(*old, *e)));
         let new = entry(who, who.lane);
         match kind {
-            AccessKind::Write => *self = Cell { write: new, ..Cell::default() },
+            AccessKind::Write => self.set(new, 0),
             AccessKind::Read if (self.read ^ new) & SAME_WARP == 0 => self.read = merged(self.read, who),
             AccessKind::Read => {
                 // A read that is ordered before this one needs no memory of its own.
@@ -247,8 +253,8 @@ impl Cells {
         }
         self.detail.clear();
         self.detail.resize(words, 0);
-        self.details.clear();
         self.free.clear();
+        self.free.extend(1..=self.details.len() as u32);
     }
 
     /// Adds words that nobody accessed and returns the index of the first.
@@ -333,62 +339,79 @@ impl Cells {
                 return None;
             }
         }
-        self.access_detail(clocks, word, mask, kind, who)
+        let detail = self.detail[word] as usize;
+        let halves = (self.writes[word] | self.reads[word]) & HALVES != 0;
+        let whole =
+            mask == 0xf && if detail == 0 { !halves } else { matches!(self.details[detail - 1], Detail::Word(_)) };
+        if whole {
+            self.access_whole(clocks, word, kind, who)
+        } else {
+            self.access_bytes(clocks, word, mask, kind, who)
+        }
     }
 
+    /// A detail that is in no use.
+    fn take_detail(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.details.push(Detail::Word(Cell::default()));
+            self.details.len() as u32
+        })
+    }
+
+    /// An access to a word whose bytes are alike.
     #[inline(never)]
-    fn access_detail(
-        &mut self,
-        clocks: &Clocks,
-        word: usize,
-        mask: u8,
-        kind: AccessKind,
-        who: Who,
-    ) -> Option<Conflict> {
-        let whole = Cell { write: self.writes[word], read: self.reads[word], more: Vec::new() };
-        let halves = (whole.write | whole.read) & HALVES != 0;
-        let mut detail = match self.detail[word] {
-            0 if mask == 0xf && !halves => Detail::Word(whole),
-            0 => Detail::Bytes(Box::new([0, 1, 2, 3].map(|byte| whole.half(byte >= 2)))),
-            at => std::mem::replace(&mut self.details[at as usize - 1], Detail::Word(Cell::default())),
-        };
-        if let (Detail::Word(cell), true) = (&detail, mask != 0xf) {
-            detail = Detail::Bytes(Box::new([0; 4].map(|_| cell.clone())));
+    fn access_whole(&mut self, clocks: &Clocks, word: usize, kind: AccessKind, who: Who) -> Option<Conflict> {
+        let mut at = self.detail[word];
+        if at == 0 {
+            at = self.take_detail();
+            let (write, read) = (self.writes[word], self.reads[word]);
+            match &mut self.details[at as usize - 1] {
+                Detail::Word(cell) => cell.set(write, read),
+                bytes => *bytes = Detail::Word(Cell { write, read, more: Vec::new() }),
+            }
         }
-        let mut found = None;
-        let simple = match &mut detail {
-            Detail::Word(cell) => {
-                found = cell.access(clocks, kind, who);
-                cell.more.is_empty().then_some((cell.write, cell.read))
+        let Detail::Word(cell) = &mut self.details[at as usize - 1] else { unreachable!("the caller looked") };
+        let found = cell.access(clocks, kind, who);
+        (self.writes[word], self.reads[word]) = (cell.write, cell.read);
+        if cell.more.is_empty() {
+            self.free.push(at);
+            at = 0;
+        }
+        self.detail[word] = at;
+        found
+    }
+
+    /// An access to some bytes of a word, or to a word whose bytes differ.
+    #[inline(never)]
+    fn access_bytes(&mut self, clocks: &Clocks, word: usize, mask: u8, kind: AccessKind, who: Who) -> Option<Conflict> {
+        let at = self.detail[word];
+        let mut cells = match at {
+            0 => {
+                let whole = Cell { write: self.writes[word], read: self.reads[word], more: Vec::new() };
+                Box::new([0, 1, 2, 3].map(|byte| whole.half(byte >= 2)))
             }
-            Detail::Bytes(cells) => {
-                for (byte, cell) in cells.iter_mut().enumerate() {
-                    if mask >> byte & 1 == 1 {
-                        let conflict = cell.access(clocks, kind, who);
-                        found = found.or(conflict);
-                    }
-                }
-                // A write of the whole word makes its bytes alike again.
-                (kind == AccessKind::Write && mask == 0xf).then_some((entry(who, who.lane), 0))
-            }
+            at => match std::mem::replace(&mut self.details[at as usize - 1], Detail::Word(Cell::default())) {
+                Detail::Word(cell) => Box::new([0; 4].map(|_| cell.clone())),
+                Detail::Bytes(cells) => cells,
+            },
         };
-        let at = &mut self.detail[word];
-        match simple {
-            Some((write, read)) => {
-                (self.writes[word], self.reads[word]) = (write, read);
-                if *at != 0 {
-                    self.free.push(std::mem::take(at));
-                }
+        let mut found = None;
+        for (byte, cell) in cells.iter_mut().enumerate() {
+            if mask >> byte & 1 == 1 {
+                let conflict = cell.access(clocks, kind, who);
+                found = found.or(conflict);
             }
-            None => {
-                if *at == 0 {
-                    *at = self.free.pop().unwrap_or_else(|| {
-                        self.details.push(Detail::Word(Cell::default()));
-                        self.details.len() as u32
-                    });
-                }
-                self.details[*at as usize - 1] = detail;
+        }
+        if kind == AccessKind::Write && mask == 0xf {
+            // A write of the whole word makes its bytes alike again.
+            (self.writes[word], self.reads[word]) = (entry(who, who.lane), 0);
+            if at != 0 {
+                self.free.push(std::mem::take(&mut self.detail[word]));
             }
+        } else {
+            let at = if at == 0 { self.take_detail() } else { at };
+            self.detail[word] = at;
+            self.details[at as usize - 1] = Detail::Bytes(cells);
         }
         found
     }
