@@ -290,6 +290,9 @@ fn one_store_and_its_mistakes() {
     good.with(FENCE, "fence.acq_rel.cta;").wrong(&[(Kind::MissingProxyFence, store)]);
     good.with(FENCE, "@%p1 fence.proxy.async.shared::cta;").wrong(&[(Kind::MissingProxyFence, store)]);
     let mutant = good.with(&format!("{FENCE}\nbar.sync 0;"), &format!("bar.sync 0;\n{FENCE}"));
+    mutant.wrong(&[(Kind::LateProxyFence, store)]).iter().for_each(|report| assert!(report.is_clean(), "{report}"));
+    // The same in a thread that does not store.
+    let mutant = good.with(&format!("{FENCE}\nbar.sync 0;"), &format!("bar.sync 0;\n@!%p1 {FENCE}"));
     mutant.wrong(&[(Kind::MissingProxyFence, store)]);
     // A fence before the write.
     let mutant = good.with(FENCE, "mov.u32 %r9, 0;").with("st.shared.u32", &format!("{FENCE} st.shared.u32"));

@@ -5,7 +5,7 @@
 
 mod probe;
 
-pub use probe::Flaw;
+pub use probe::{Flaw, worse};
 
 use super::clock::Clocks;
 

@@ -24,8 +24,8 @@ use crate::lanes::{LANES, Mask, lanes};
 use crate::memory::device::POISON;
 use crate::memory::region::{Denied, Region};
 use crate::report::{Kind, Thread};
-use crate::shadow::cell::{Flaw, Who};
-use crate::shadow::clock::Proxied;
+use crate::shadow::cell::{Flaw, Who, worse};
+use crate::shadow::clock::{Proxied, Sight};
 
 /// Alignment of a tile in shared memory (CUDA programming guide, alignment of multi-dimensional bulk copies).
 const TILE_ALIGNMENT: u64 = 128;
@@ -456,7 +456,10 @@ fn check_accesses(env: &mut Env<'_>, issue: &Issue) {
     let (who, store, shared) = (issue.who(env), issue.store(), issue.shared());
     let words = shared.start as usize / 4..(shared.end as usize).div_ceil(4);
     let to = (Proxied::Shared, !store);
-    let found = words.clone().find_map(|word| Some((word, env.cells.probe(&env.clocks, (word, 0xf), to, who)?)));
+    let found = words.clone().fold(None, |found, word| {
+        let flaw = env.cells.probe(&env.clocks, (word, 0xf), to, who);
+        worse(found, flaw.map(|flaw| (word, flaw)))
+    });
     if !store {
         env.cells.forget(words);
     }
@@ -467,7 +470,7 @@ fn check_accesses(env: &mut Env<'_>, issue: &Issue) {
     let mut found = None;
     for span in &issue.cargo.spans {
         let met = env.lines.probe(&env.clocks, (span.address, u64::from(span.bytes)), store, who);
-        found = found.or(met);
+        found = worse(found, met);
     }
     if let Some((address, flaw)) = found {
         let location = global_location(env, address, 1);
@@ -477,13 +480,18 @@ fn check_accesses(env: &mut Env<'_>, issue: &Issue) {
 
 #[cold]
 fn report_flaw(env: &mut Env<'_>, issuer: Issuer, location: crate::report::Location, flaw: Flaw) {
-    let Flaw { conflict, unfenced } = flaw;
+    let Flaw { conflict, sight } = flaw;
     let thread = Thread { cta: env.cta, warp: conflict.warp, lane: conflict.lane };
-    let (kind, detail) = if unfenced {
-        let detail = "the write is ordered before the copy, but its thread executes no `fence.proxy.async` in between";
-        (Kind::MissingProxyFence, detail.to_owned())
-    } else {
-        (Kind::Race, String::new())
+    let (kind, detail) = match sight {
+        Sight::Unfenced => {
+            let detail = "the write is ordered before the copy, but no `fence.proxy.async` stands between them";
+            (Kind::MissingProxyFence, detail.to_owned())
+        }
+        Sight::FencedLate => {
+            let detail = "the thread that issues the copy executes `fence.proxy.async`; the one that wrote does not";
+            (Kind::LateProxyFence, detail.to_owned())
+        }
+        Sight::Unordered | Sight::Visible => (Kind::Race, String::new()),
     };
     let other = Some((conflict.kind.name(), thread, conflict.pc));
     env.report(

@@ -9,8 +9,20 @@ use crate::shadow::clock::{Clocks, Proxied, Sight};
 pub struct Flaw {
     /// The access.
     pub conflict: Conflict,
-    /// Whether it is ordered before the copy, and only a proxy fence is missing.
-    pub unfenced: bool,
+    /// What stands between it and the copy.
+    pub sight: Sight,
+}
+
+/// The worse of two, and of equals the first: what does not fail must not hide what does.
+pub fn worse<T>(a: Option<(T, Flaw)>, b: Option<(T, Flaw)>) -> Option<(T, Flaw)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.1.sight > a.1.sight { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+fn worst(flaws: impl Iterator<Item = Option<Flaw>>) -> Option<Flaw> {
+    flaws.fold(None, |a, b| worse(a.map(|flaw| ((), flaw)), b.map(|flaw| ((), flaw))).map(|(_, flaw)| flaw))
 }
 
 impl Flaw {
@@ -26,12 +38,12 @@ impl Flaw {
         if reads && !writes {
             return None;
         }
-        match clocks.sight((who.warp as usize, who.lane), space, (other.warp as usize, other.lane), epoch) {
+        let sight = clocks.sight((who.warp as usize, who.lane), space, (other.warp as usize, other.lane), epoch);
+        match sight {
             Sight::Visible => None,
             // A read leaves nothing that the other proxy might not see.
-            Sight::Unfenced if reads => None,
-            Sight::Unfenced => Some(Flaw { conflict: other, unfenced: true }),
-            Sight::Unordered => Some(Flaw { conflict: other, unfenced: false }),
+            Sight::Unfenced | Sight::FencedLate if reads => None,
+            Sight::Unfenced | Sight::FencedLate | Sight::Unordered => Some(Flaw { conflict: other, sight }),
         }
     }
 }
@@ -40,25 +52,25 @@ fn look(clocks: &Clocks, space: Proxied, writes: bool, who: Who, kind: AccessKin
     if e == 0 {
         return None;
     }
-    [lane(e), other(e)].into_iter().find_map(|lane| {
+    worst([lane(e), other(e)].into_iter().map(|lane| {
         let conflict = Conflict { kind, warp: warp(e), lane, pc: pc(e) };
         Flaw::of(clocks, (space, writes), who, conflict, epoch(e))
-    })
+    }))
 }
 
 impl Cells {
-    /// The first earlier access to bytes of `mask` (4 bits) of a word that stands against a copy that `who` issues now.
+    /// The earlier access to bytes of `mask` (4 bits) of a word that stands most against a copy that `who` issues now.
     pub fn probe(&self, clocks: &Clocks, (word, mask): (usize, u8), to: (Proxied, bool), who: Who) -> Option<Flaw> {
         let look = |kind, e| look(clocks, to.0, to.1, who, kind, e);
         let (write, read) = (self.writes[word], self.reads[word]);
         match self.detail[word].checked_sub(1).map(|at| &self.details[at as usize]) {
             // Before anything else: nobody wrote, and whoever read is ordered.
             None if write == 0 && read < bound(clocks, who.warp) => None,
-            None => look(AccessKind::Write, write).or_else(|| look(AccessKind::Read, read)),
-            Some(Detail::Word(cell)) => cell.entries().find_map(|(kind, e)| look(kind, e)),
+            None => worst([look(AccessKind::Write, write), look(AccessKind::Read, read)].into_iter()),
+            Some(Detail::Word(cell)) => worst(cell.entries().map(|(kind, e)| look(kind, e))),
             Some(Detail::Bytes(cells)) => {
                 let touched = cells.iter().enumerate().filter(|(byte, _)| mask >> byte & 1 == 1);
-                touched.flat_map(|(_, cell)| cell.entries()).find_map(|(kind, e)| look(kind, e))
+                worst(touched.flat_map(|(_, cell)| cell.entries()).map(|(kind, e)| look(kind, e)))
             }
         }
     }

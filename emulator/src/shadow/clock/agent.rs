@@ -23,10 +23,13 @@ pub enum Proxied {
 }
 
 /// How an earlier ordinary access stands to a bulk copy that is issued now.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The worst comes last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Sight {
     /// Ordered before it, and visible to it.
     Visible,
+    /// Ordered before it, and fenced by the thread that issues the copy, not by the one that wrote.
+    FencedLate,
     /// Ordered before it, but the asynchronous proxy may not see it.
     Unfenced,
     /// Not ordered.
@@ -40,6 +43,8 @@ pub(super) struct Agents {
     count: usize,
     /// The last epoch in which each lane executed a proxy fence, by memory and warp: a fence by some lanes is for these alone.
     fenced: Vec<[u32; LANES]>,
+    /// The lanes of each warp's last proxy fence, by memory and warp, and what the warp knew then.
+    late: Vec<(Mask, Vec<u32>)>,
 }
 
 impl Agents {
@@ -47,10 +52,12 @@ impl Agents {
     pub fn reset(&mut self, warps: usize, used: bool) -> usize {
         self.count = 0;
         self.fenced.clear();
+        self.late.clear();
         if !used {
             return warps;
         }
         self.fenced.resize(warps * SPACES, [0; LANES]);
+        self.late.resize(warps * SPACES, (0, Vec::new()));
         warps * (1 + SPACES)
     }
 }
@@ -66,6 +73,11 @@ impl Clocks {
             self.known[warp * self.width + (1 + space) * self.warps + warp] = epoch;
             let fenced = &mut self.agents.fenced[space * self.warps + warp];
             lanes(run).for_each(|lane| fenced[lane] = epoch);
+            let (mask, knew) = &mut self.agents.late[space * self.warps + warp];
+            *mask = run;
+            knew.clear();
+            knew.extend_from_slice(&self.known[warp * self.width..][..self.warps]);
+            knew[warp] = epoch;
         }
         // What comes later is not fenced; lanes learn nothing of each other.
         self.meet(warp, 0);
@@ -79,7 +91,12 @@ impl Clocks {
         }
         let visible = self.known[me.0 * self.width + (1 + space as usize) * self.warps + warp];
         let fenced = self.agents.fenced[space as usize * self.warps + warp][lane as usize];
-        if epoch <= visible && epoch <= fenced { Sight::Visible } else { Sight::Unfenced }
+        if epoch <= visible && epoch <= fenced {
+            return Sight::Visible;
+        }
+        let (mask, knew) = &self.agents.late[space as usize * self.warps + me.0];
+        let late = mask >> me.1 & 1 == 1 && knew.get(warp).is_some_and(|known| epoch <= *known);
+        if late { Sight::FencedLate } else { Sight::Unfenced }
     }
 
     /// A new agent; nobody knows anything of it.
