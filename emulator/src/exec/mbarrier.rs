@@ -141,13 +141,15 @@ impl Warp {
                     Slot::Wide(_) => barrier.ended(value)?,
                     _ => barrier.ended_for(env.warp << 5 | lane as u32, value as u32)?,
                 };
+                // A wait that fails for no reason orders nothing.
+                let ended = ended && !(spurious && env.draw() & 7 == 0);
                 if ended && acquire {
+                    let barrier = env.mbarriers.at(at)?;
                     env.clocks.acquire(env.warp as usize, barrier.completed());
                     if let Some(agent) = barrier.agent {
                         env.clocks.learn(env.warp as usize, agent, barrier.phase);
                     }
                 }
-                let ended = ended && !(spurious && env.draw() & 7 == 0);
                 self.put(Slot::Pred(d), lane, u64::from(ended));
                 return Ok(!ended);
             }
