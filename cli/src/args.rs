@@ -62,7 +62,7 @@ enum Command {
     ///
     /// Arguments, in the order of the parameters: `f32:2.5`, `s32:-1`, `u64:0x10` are numbers; `bytes:00ff` the bytes of a struct; `null` a null
     /// pointer; `in:FILE` a read-only buffer; `inout:FILE[=OUT]` a buffer written to a file afterwards; `out:f32[100,16][=OUT]` one that nobody has
-    /// written yet; `zero:f32[100][=OUT]` one of zeros. Files are raw bytes, or NumPy's if their names end in .npy.
+    /// written yet; `zero:f32[100][=OUT]` one of zeros; `map:8x32:BUFFER` a tensor map of any of these with this box. Files are raw bytes, or NumPy's if their names end in .npy.
     ///
     /// Exit code 0: nothing was found; 1: findings; 2: wrong usage, or a program that cannot be run. See docs/emulate.md.
     Emulate(emulate::Request),

@@ -162,3 +162,55 @@ fn wrong_usage_says_what_is_wrong() {
     assert_eq!(code, 2);
     assert!(err.contains("line 22") && err.contains("fma.rn.f33"), "{err}");
 }
+
+const TILE: &str = "\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry copy(.param .align 64 .b8 x[128], .param .align 64 .b8 z[128]) {
+    .reg .pred %p; .reg .b64 %d<2>;
+    .shared .align 128 .b8 tile[256]; .shared .align 8 .b64 bar;
+    mov.b64 %d0, x; cvta.param.u64 %d0, %d0;
+    mov.b64 %d1, z; cvta.param.u64 %d1, %d1;
+    mbarrier.init.shared.b64 [bar], 1;
+    mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%d0, {0, 1}], [bar];
+wait:
+    mbarrier.try_wait.parity.shared.b64 %p, [bar], 0;
+    @!%p bra wait;
+    cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1, {8, 0}], [tile];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+    ret;
+}
+";
+
+#[test]
+fn tensor_maps_of_buffers() {
+    let folder = folder("maps");
+    std::fs::write(folder.join("k.ptx"), TILE).unwrap();
+    let x: Vec<f32> = (0..3 * 8).map(|n| n as f32).collect();
+    let data = x.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let npy = npy::write(&Npy { dtype: "f4".to_owned(), shape: vec![3, 8], data });
+    std::fs::write(folder.join("x.npy"), npy).unwrap();
+    let shape = "--entry copy --grid 1 --block 1";
+    let (code, out, err) =
+        emulate(&folder, &format!("{shape} --arg map:8x8,nan:in:x.npy --arg map:8x8:zero:f32[2,16]=z.bin --seed 1"));
+    assert_eq!(code, 0, "{out}{err}");
+    // Rows 1 and 2 of x in the right half of z.
+    let z = std::fs::read(folder.join("z.bin")).unwrap();
+    let z: Vec<f32> = z.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    for (at, z) in z.iter().enumerate() {
+        let (row, column) = (at / 16, at % 16);
+        assert_eq!(*z, if column < 8 { 0.0 } else { x[8 * (row + 1) + column - 8] }, "{at}");
+    }
+    for (map, why) in [
+        ("map:8:in:x.npy", "the box has 1 dimensions and the buffer 2"),
+        ("map:8x7:in:x.npy", "not a multiple of 16"),
+        ("map:8x8,swizzle16x:in:x.npy", "neither swizzle32"),
+        ("map:8x8:in:k.ptx", "a buffer with a shape"),
+    ] {
+        let (code, _, err) = emulate(&folder, &format!("{shape} --arg {map} --arg map:8x8:zero:f32[2,16]"));
+        assert!(code == 2 && err.contains(why), "{map}: {err}");
+    }
+}

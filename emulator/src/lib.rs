@@ -47,11 +47,13 @@
 //! # Rooms
 //!
 //! `decode` turns text into decoded instructions; `lanes` and `num` are what instructions compute; `exec` runs warps; `memory` is device memory;
-//! `shadow` detects races; `sync` has barriers, `mbarrier` those in shared memory; `matrix` is what tensor cores compute; `schedule` decides what
-//! runs when; `report` and `counters` are what is told. Bulk copies, `wgmma` and clusters are refused with a typed error for now.
+//! `shadow` detects races; `sync` has barriers, `mbarrier` those in shared memory; `bulk` has tiles and the copies that are under way; `matrix` is
+//! what tensor cores compute; `schedule` decides what runs when; `report` and `counters` are what is told. `wgmma` and clusters are refused with a
+//! typed error for now.
 
 #![deny(unsafe_code)]
 
+mod bulk;
 mod counters;
 mod decode;
 mod error;

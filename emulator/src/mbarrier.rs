@@ -24,6 +24,10 @@ pub struct Mbarrier {
     pub expected: u32,
     /// Bytes that the phase still waits for; negative while copies are ahead of their expectation.
     pub bytes: i64,
+    /// Bytes expected and bytes arrived in this phase so far.
+    moved: (i64, i64),
+    /// The agent that counts the phases that copies complete, once one has named the object: see `shadow::clock`.
+    pub agent: Option<usize>,
     clock: Vec<u32>,
     completed: Vec<u32>,
     /// The last phase that each thread has seen the end of, by parity.
@@ -89,8 +93,12 @@ pub struct Arrival {
 impl Mbarrier {
     /// For messages.
     pub fn describe(&self) -> String {
-        let Mbarrier { phase, pending, expected, bytes, .. } = self;
-        format!("phase {phase}, {pending} of {expected} arrivals and {bytes} bytes pending")
+        let Mbarrier { phase, pending, expected, bytes, moved: (raised, arrived), .. } = self;
+        let mut text = format!("phase {phase}, {pending} of {expected} arrivals and {bytes} bytes pending");
+        if (*raised, *arrived) != (0, 0) {
+            text.push_str(&format!(": {raised} bytes expected, {arrived} arrived"));
+        }
+        text
     }
 
     fn settle(&mut self) -> bool {
@@ -99,6 +107,7 @@ impl Mbarrier {
         }
         self.phase = self.phase.wrapping_add(1);
         self.pending = self.expected;
+        self.moved = (0, 0);
         self.completed = std::mem::take(&mut self.clock);
         true
     }
@@ -110,6 +119,8 @@ impl Mbarrier {
             return Err(Misuse::Bytes(sum));
         }
         self.bytes = sum;
+        let moved = if bytes < 0 { &mut self.moved.1 } else { &mut self.moved.0 };
+        *moved += bytes.abs();
         // Expecting bytes never ends a phase; their arrival may.
         Ok(bytes < 0 && self.settle())
     }

@@ -137,12 +137,21 @@ pub enum Kind {
     StackOverflow,
     /// A read of the destination of an asynchronous copy before its end was waited for.
     InFlight,
+    /// A bulk copy touches what threads have written without a proxy fence.
+    MissingProxyFence,
+    /// A bulk copy touches what other threads have written, and only its issuer executes a proxy fence, behind the barrier: right by the letter of the
+    /// memory model, and what Triton emits; the manual's examples have the writers execute it in front.
+    LateProxyFence,
+    /// A bulk copy against its rules: tensor map, coordinates, size.
+    CopyMisuse,
+    /// A bulk copy whose end no thread has waited for when its block ended.
+    UnfinishedCopy,
 }
 
 impl Kind {
-    /// Whether a launch with such a finding is wrong. Only [`Kind::SameValueRace`] is not.
+    /// Whether a launch with such a finding is wrong. Only [`Kind::SameValueRace`] and [`Kind::LateProxyFence`] are not.
     pub const fn is_failure(self) -> bool {
-        !matches!(self, Kind::SameValueRace)
+        !matches!(self, Kind::SameValueRace | Kind::LateProxyFence)
     }
 
     fn title(self) -> &'static str {
@@ -164,6 +173,10 @@ impl Kind {
             Kind::Trap => "trap",
             Kind::StackOverflow => "stack overflow",
             Kind::InFlight => "read of data that an asynchronous copy has not delivered",
+            Kind::MissingProxyFence => "bulk copy of data written without a proxy fence",
+            Kind::LateProxyFence => "proxy fence by the thread that copies, not by those that wrote",
+            Kind::CopyMisuse => "bulk copy misused",
+            Kind::UnfinishedCopy => "bulk copy that nobody waited for",
         }
     }
 }

@@ -168,6 +168,9 @@ impl<'a> Cta<'a> {
             let index = nth_one(runnable, chosen);
             let warp = &mut self.warps[index];
             self.env.warp = index as u32;
+            if !crate::exec::bulk::advance(&mut self.env) {
+                return CtaStop::Halted;
+            }
             self.env.barriers.take_wakes(index, |wake| warp.wake(self.env.cx.kernel, wake));
             match warp.run(&mut self.env, self.slice) {
                 stop @ (Stop::Slice | Stop::Blocked) => {
@@ -205,7 +208,7 @@ impl<'a> Cta<'a> {
 
     /// The CTA has ended: compares its accesses with those of other CTAs.
     fn finish(&mut self) -> CtaStop {
-        if !self.charge(0) {
+        if !self.charge(0) || !crate::exec::bulk::finish(&mut self.env) {
             return CtaStop::Halted;
         }
         if let Some(cross) = &self.env.cx.cross {

@@ -338,7 +338,11 @@ fn atomics() {
 fn refusals_name_line_and_section() {
     let bench = Bench::new(1, 32);
     for (body, what, why) in [
-        ("cp.async.bulk.commit_group;", "cp.async.bulk.commit_group", "bulk copies"),
+        (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd0], [%r0], 16;",
+            "cp.reduce.async.bulk",
+            "reductions",
+        ),
         ("barrier.cluster.arrive;", "barrier.cluster.arrive", "clusters"),
         ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned", "warpgroup"),
     ] {

@@ -9,6 +9,7 @@
 //! | `inout:FILE`, `inout:FILE=OUT` | the same; written to the second file afterwards |
 //! | `out:f32[100,16]=OUT`, `out:f32[100]` | a buffer that nobody has written yet |
 //! | `zero:f32[100]=OUT`, `zero:f32[100]` | a buffer of zeros |
+//! | `map:8x32:in:FILE.npy`, `map:8x32,swizzle128,nan:out:…` | a tensor map of any of these buffers, with this box |
 //!
 //! A file whose name ends in `.npy` is NumPy's; any other is raw bytes.
 
@@ -16,6 +17,7 @@ use std::path::Path;
 
 use tilewright_emulator::Arg;
 
+use super::map::{self, Box};
 use super::npy::{self, Npy};
 
 /// A type of elements or numbers.
@@ -53,6 +55,8 @@ pub enum Argument {
     Value(Arg),
     /// A buffer.
     Buffer(Buffer),
+    /// A tensor map over a buffer.
+    Map(Box, Buffer),
 }
 
 /// NumPy's type and shape.
@@ -186,6 +190,15 @@ pub fn parse(text: &str) -> Result<Argument, String> {
             buffer.initial = Some(Vec::new());
             Ok(Argument::Buffer(buffer))
         }
+        "map" => {
+            let Some((extents, buffer)) = rest.split_once(':') else {
+                return Err(format!("`{text}` names no buffer, as in map:8x32:in:x.npy"));
+            };
+            match parse(buffer)? {
+                Argument::Buffer(buffer) => Ok(Argument::Map(map::parse(extents)?, buffer)),
+                _ => Err(format!("`{buffer}` is no buffer")),
+            }
+        }
         name => number(name, rest).map(Argument::Value),
     }
 }
@@ -197,7 +210,7 @@ mod tests {
     fn value(text: &str) -> Result<Vec<u8>, String> {
         match parse(text)? {
             Argument::Value(Arg(bytes)) => Ok(bytes),
-            Argument::Buffer(_) => Err("a buffer".to_owned()),
+            Argument::Buffer(_) | Argument::Map(..) => Err("a buffer".to_owned()),
         }
     }
 
@@ -222,6 +235,10 @@ mod tests {
             "u32",
             "",
             "in:/no/such/file",
+            "map:8",
+            "map:8:u32:1",
+            "map:8xx2:out:f32[8]",
+            "map:8,swizzle48:out:f32[8]",
         ] {
             assert!(value(bad).is_err(), "{bad}");
         }

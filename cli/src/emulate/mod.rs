@@ -2,10 +2,11 @@
 //! compiler.
 
 pub mod argument;
+pub mod map;
 pub mod npy;
 mod report;
 
-use tilewright_emulator::{Extent, Launch, MatrixModel, Memory, Options, Program, Report};
+use tilewright_emulator::{Arg, Extent, Launch, MatrixModel, Memory, Options, Program, Report};
 
 use self::argument::{Argument, Buffer};
 use crate::{Output, Status};
@@ -112,9 +113,18 @@ fn launch(request: &Request) -> Result<Done, String> {
         let argument = argument::parse(text).map_err(|error| format!("argument {} (`{text}`): {error}", index + 1))?;
         match argument {
             Argument::Value(value) => args.push(value),
-            Argument::Buffer(buffer) => {
-                let base = fill(&memory, &buffer, &name).map_err(|error| format!("argument {}: {error}", index + 1))?;
-                args.push(base.into());
+            Argument::Buffer(_) | Argument::Map(..) => {
+                let refuse = |error| format!("argument {} (`{text}`): {error}", index + 1);
+                let (map, buffer) = match argument {
+                    Argument::Map(map, buffer) => (Some(map), buffer),
+                    Argument::Buffer(buffer) => (None, buffer),
+                    Argument::Value(_) => continue,
+                };
+                let base = fill(&memory, &buffer, &name).map_err(refuse)?;
+                args.push(match map {
+                    Some(map) => Arg(map::encode(&map, &buffer, base).map_err(refuse)?),
+                    None => base.into(),
+                });
                 extents.push(Extent {
                     base,
                     bytes: buffer.bytes,

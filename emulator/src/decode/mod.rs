@@ -63,6 +63,7 @@ pub(crate) struct Kernel {
     /// Tracked registers that `FlowInit` reads.
     pub flows: Vec<u32>,
     pub calls: Vec<op::CallSite>,
+    pub bulks: Vec<op::Bulk>,
     pub functions: Vec<op::Callee>,
     /// Branch tables.
     pub targets: Vec<u32>,

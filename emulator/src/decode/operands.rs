@@ -342,7 +342,11 @@ impl Visitor<'_> {
             }
             Op::MatrixTranspose { d, a } => self.narrows(d, &mut [a]),
             Op::BranchTable { index, .. } => self.narrow(index, Read),
+            Op::Bulk { data, count, .. } => self.list(*data, usize::from(*count), Read),
             Op::CommitCopies
+            | Op::CommitBulk
+            | Op::WaitBulk { .. }
+            | Op::ProxyFence { .. }
             | Op::WaitCopies { .. }
             | Op::Fence { .. }
             | Op::Branch { .. }

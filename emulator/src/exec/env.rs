@@ -8,6 +8,7 @@ use tilewright_ptx::SpecialReg;
 use super::access::{Touch, window};
 use super::copy::Copies;
 use super::host::Host;
+use crate::bulk::flight::Flights;
 use crate::counters::Counters;
 use crate::decode::Kernel;
 use crate::decode::op::Space;
@@ -118,6 +119,8 @@ pub(crate) struct Env<'a> {
     pub mbarriers: Mbarriers,
     /// Copies on their way.
     pub copies: Copies,
+    /// Bulk copies that not everybody knows to be over.
+    pub bulk: Flights,
     /// Draws made, for the next one.
     draws: u64,
     /// Warp instructions executed by the CTA, which is also its clock.
@@ -164,6 +167,7 @@ impl<'a> Env<'a> {
             barriers: Barriers::default(),
             mbarriers: Mbarriers::default(),
             copies: Copies::default(),
+            bulk: Flights::default(),
             draws: 0,
             time: 0,
             synchronises: false,
@@ -195,12 +199,13 @@ impl<'a> Env<'a> {
             self.shared_initialised[..reserved].fill(0xf);
         }
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
-        self.clocks.reset(self.cx.warps(), self.cx.options.sanitizers.races);
+        self.clocks.reset(self.cx.warps(), self.cx.options.sanitizers.races, !self.cx.kernel.bulks.is_empty());
         self.lines.reset();
         self.order.reset(self.cx.warps());
         self.barriers.reset(self.cx.warps());
         self.mbarriers.reset(self.cx.warps());
         self.copies.reset(self.cx.warps());
+        self.bulk.reset();
         self.draws = 0;
         self.time = 0;
         self.synchronises = false;

@@ -215,6 +215,10 @@ impl Warp {
         let (warp, shape) = (env.warp, request.shape);
         let who = Who { warp, lane: run.lane, epoch: env.clocks.epoch(warp as usize), pc: shape.pc };
         let constant = shape.strength == Strength::Constant;
+        let end = run.address + (u64::from(run.lanes) << run.shift);
+        if env.bulk.near_global(run.address, end) {
+            super::bulk::meet_global(env, shape, run);
+        }
         if let Some(found) = env.lines.access(&env.clocks, run, shape.kind(), constant, who) {
             self.report_found(env, request, region, run, &found);
         }
@@ -247,7 +251,7 @@ impl Warp {
 
 /// What must happen before bytes of a region are stored: they are saved if the launch may have to be undone, and count as initialised.
 #[inline(always)]
-fn before_store(env: &Env<'_>, region: &Region, address: u64, bytes: u64) {
+pub(super) fn before_store(env: &Env<'_>, region: &Region, address: u64, bytes: u64) {
     let start = address - region.allocation.base;
     if let Some(undo) = &env.cx.undo {
         undo.before_store(region.index, start as usize / 4, (start + bytes - 1) as usize / 4);

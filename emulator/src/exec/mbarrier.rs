@@ -10,8 +10,8 @@ use crate::mbarrier::{Arrival, Misuse};
 use crate::report::Kind;
 
 /// Waits of one warp that fail before the CTA counts as stuck, if nothing that they wait for has changed. Every failed wait lets another warp
-/// run, so that this is far beyond what any warp needs to come to its arrival.
-const FRUITLESS: u32 = 1 << 14;
+/// run for thousands of instructions, so that this is far beyond what any warp needs to come to its arrival.
+const FRUITLESS: u32 = 1 << 12;
 
 impl Warp {
     /// An instruction on an mbarrier by the lanes of `run`.
@@ -68,6 +68,9 @@ impl Warp {
             return Ok(Flow::Next);
         }
         let fruitless = env.mbarriers.failed(env.warp as usize);
+        if super::bulk::needed(env, fruitless)? {
+            return Ok(Flow::Yield);
+        }
         if fruitless > FRUITLESS && !env.cx.kernel.communicates {
             let lane = run.trailing_zeros();
             let objects: Vec<String> = env
@@ -138,10 +141,15 @@ impl Warp {
                     Slot::Wide(_) => barrier.ended(value)?,
                     _ => barrier.ended_for(env.warp << 5 | lane as u32, value as u32)?,
                 };
-                if ended && acquire {
-                    env.clocks.acquire(env.warp as usize, barrier.completed());
-                }
+                // A wait that fails for no reason orders nothing.
                 let ended = ended && !(spurious && env.draw() & 7 == 0);
+                if ended && acquire {
+                    let barrier = env.mbarriers.at(at)?;
+                    env.clocks.acquire(env.warp as usize, barrier.completed());
+                    if let Some(agent) = barrier.agent {
+                        env.clocks.learn(env.warp as usize, agent, barrier.phase);
+                    }
+                }
                 self.put(Slot::Pred(d), lane, u64::from(ended));
                 return Ok(!ended);
             }
@@ -162,7 +170,7 @@ fn written(env: &Env<'_>, at: u64) -> bool {
 }
 
 /// The object's bytes count as uninitialised: reading them is an error.
-fn hide(env: &mut Env<'_>, at: u64) {
+pub(super) fn hide(env: &mut Env<'_>, at: u64) {
     let word = at as usize / 4;
     env.shared_initialised[word] = 0;
     env.shared_initialised[word + 1] = 0;

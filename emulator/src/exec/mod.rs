@@ -5,6 +5,7 @@
 mod access;
 mod alu;
 mod atomic;
+pub(crate) mod bulk;
 mod call;
 mod collective;
 mod copy;
@@ -307,6 +308,10 @@ impl Warp {
             Op::ThreadCopy(ref copy) => self.copy_async(env, pc, copy, run)?,
             Op::CommitCopies => env.copies.commit(env.warp, run),
             Op::WaitCopies { keep } => self.wait_copies(env, run, keep)?,
+            Op::Bulk { site, data, count } => self.bulk(env, pc, (site, data, count), run)?,
+            Op::CommitBulk => bulk::commit(env, run),
+            Op::WaitBulk { keep, read } => bulk::wait(env, run, keep, read)?,
+            Op::ProxyFence { shared, global } => bulk::proxy_fence(env, shared, global, run),
             Op::Mbarrier(ref op) => return self.mbarrier(env, pc, op, run),
             Op::Mma(_) | Op::MatrixAccess(_) | Op::MatrixTranspose { .. } | Op::FragmentAccess(_) => {
                 // All lanes of the warp, at one instruction.

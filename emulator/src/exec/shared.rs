@@ -44,6 +44,9 @@ impl Warp {
         if !env.cx.options.sanitizers.races {
             return;
         }
+        if env.bulk.near_shared(pattern.least, end) {
+            super::bulk::meet_shared(env, request);
+        }
         let warp = env.warp;
         let who = Who { warp, lane: pattern.first, epoch: env.clocks.epoch(warp as usize), pc: shape.pc };
         if words {

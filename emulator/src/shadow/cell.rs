@@ -3,6 +3,10 @@
 //! A word has its last plain write and the last plain read since then, each packed into 64 bits so that a warp's row of words is compared and
 //! replaced by vector code. What does not fit (reads by several warps, atomic operations, bytes of their own) stands beside it.
 
+mod probe;
+
+pub use probe::{Flaw, worse};
+
 use super::clock::Clocks;
 
 /// How an access counts.

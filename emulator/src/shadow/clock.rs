@@ -1,4 +1,10 @@
-//! Vector clocks of a CTA's warps.
+//! Vector clocks of a CTA's warps. What bulk copies add to them is in `agent`.
+
+mod agent;
+
+pub use agent::{Proxied, Sight};
+
+use agent::Agents;
 
 use super::cell::LAST_EPOCH;
 use crate::lanes::{LANES, Mask, lanes};
@@ -7,11 +13,14 @@ use crate::lanes::{LANES, Mask, lanes};
 #[derive(Debug, Default)]
 pub struct Clocks {
     warps: usize,
+    /// Components of a clock: the warps, and what `agents` adds.
+    width: usize,
+    agents: Agents,
     /// Whether anybody asks; otherwise nothing is kept.
     tracked: bool,
     /// Current epoch of each warp, from 1.
     epoch: Vec<u32>,
-    /// `known[w · warps + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now; of w itself the one before its own.
+    /// `known[w · width + v]`: the last epoch of warp v whose accesses are ordered before what warp w does now; of w itself the one before its own.
     known: Vec<u32>,
     /// The last epoch up to which everything that any warp did is ordered before what this warp does now.
     floor: Vec<u32>,
@@ -22,14 +31,15 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// The state at the start of a CTA.
-    pub fn reset(&mut self, warps: usize, tracked: bool) {
+    /// The state at the start of a CTA; `bulk` says whether there may be bulk copies.
+    pub fn reset(&mut self, warps: usize, tracked: bool, bulk: bool) {
         self.warps = warps;
+        self.width = self.agents.reset(warps, tracked && bulk);
         self.tracked = tracked;
         self.epoch.clear();
         self.epoch.resize(warps, 1);
         self.known.clear();
-        self.known.resize(warps * warps, 0);
+        self.known.resize(warps * self.width, 0);
         self.floor.clear();
         self.floor.resize(warps, 0);
         self.apart.clear();
@@ -55,13 +65,13 @@ impl Clocks {
         if epoch <= self.floor[me] {
             return true;
         }
-        epoch <= self.known[me * self.warps + warp]
+        epoch <= self.known[me * self.width + warp]
     }
 
     /// Whether what a lane of the same warp did in an epoch is ordered before what this lane does now.
     pub fn lanes_ordered(&self, warp: usize, me: u32, lane: u32, epoch: u32) -> bool {
         me == lane
-            || epoch <= self.known[warp * self.warps + warp]
+            || epoch <= self.known[warp * self.width + warp]
             || self.apart[warp] && epoch <= self.split[warp][me as usize][lane as usize]
     }
 
@@ -71,7 +81,7 @@ impl Clocks {
         if !self.tracked {
             return;
         }
-        let (now, base) = (self.epoch[warp], self.known[warp * self.warps + warp]);
+        let (now, base) = (self.epoch[warp], self.known[warp * self.width + warp]);
         let split = &mut self.split[warp];
         if !std::mem::replace(&mut self.apart[warp], true) {
             split.clear();
@@ -98,7 +108,7 @@ impl Clocks {
         let epoch = (self.epoch[warp] + 1).min(LAST_EPOCH);
         self.epoch[warp] = epoch;
         self.apart[warp] = false;
-        let before = std::mem::replace(&mut self.known[warp * self.warps + warp], epoch - 1);
+        let before = std::mem::replace(&mut self.known[warp * self.width + warp], epoch - 1);
         // The floor stays unless it was this warp's own epoch that held it down.
         if before <= self.floor[warp] || epoch == LAST_EPOCH {
             self.settle(warp);
@@ -108,8 +118,8 @@ impl Clocks {
     fn settle(&mut self, warp: usize) {
         let own = self.epoch[warp];
         // Whoever knows what a warp did in all epochs before this one knows it of every lane.
-        self.apart[warp] &= self.known[warp * self.warps + warp] < own - 1;
-        let row = &self.known[warp * self.warps..][..self.warps];
+        self.apart[warp] &= self.known[warp * self.width + warp] < own - 1;
+        let row = &self.known[warp * self.width..][..self.warps];
         let floor =
             row.iter().fold(LAST_EPOCH, |least, known| if (*known as i32) < least as i32 { *known } else { least });
         self.floor[warp] = if own == LAST_EPOCH { LAST_EPOCH } else { floor };
@@ -120,8 +130,8 @@ impl Clocks {
         if !self.tracked {
             return;
         }
-        clock.resize(self.warps, 0);
-        let row = &self.known[warp * self.warps..][..self.warps];
+        clock.resize(self.width, 0);
+        let row = &self.known[warp * self.width..][..self.width];
         for (sum, known) in clock.iter_mut().zip(row) {
             *sum = later(*sum, *known);
         }
@@ -134,7 +144,7 @@ impl Clocks {
         if !self.tracked {
             return;
         }
-        let row = &mut self.known[warp * self.warps..][..self.warps];
+        let row = &mut self.known[warp * self.width..][..self.width];
         for (known, other) in row.iter_mut().zip(clock) {
             *known = later(*known, *other);
         }

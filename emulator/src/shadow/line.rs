@@ -1,6 +1,8 @@
 //! Accesses of one CTA to global memory: a few summaries per 128-byte line, each of them a run of consecutive lanes at consecutive
 //! addresses, and cells for the words of a line whose accesses do not fit that pattern.
 
+mod probe;
+
 use super::cell::{AccessKind, Cells, Conflict, Who};
 use super::clock::Clocks;
 use crate::lanes::lanes;

@@ -1,7 +1,7 @@
 //! Branches, barriers, fences and operations of a warp.
 
 use tilewright_ptx::isa::{Control, Synchronization, Warp};
-use tilewright_ptx::{AtomicOp, Flag, Inst as Source, Operand, ScalarType, Scope, ShuffleMode, VoteMode};
+use tilewright_ptx::{AtomicOp, Flag, Inst as Source, Operand, ScalarType, Scope, ShuffleMode, StateSpace, VoteMode};
 
 use super::{Lowered, Lowering, refuse};
 use crate::decode::op::{Barrier, BarrierKind, Collective, Op, Redux, Shuffle, Slot, Vote};
@@ -63,7 +63,13 @@ impl Lowering<'_> {
                 self.emit(Op::Fence { wide, implied: false });
                 Ok(())
             }
-            // Proxies differ only where asynchronous copies or tensor maps are used, which are refused.
+            // Tensor maps are not edited by kernels, so that only bulk copies tell proxies apart.
+            Synchronization::FenceProxy if inst.has(Flag::Async) => {
+                let space = inst.space().map(StateSpace::base);
+                let (shared, global) = (space != Some(StateSpace::Global), space != Some(StateSpace::Shared));
+                self.emit(Op::ProxyFence { shared, global });
+                Ok(())
+            }
             Synchronization::FenceProxy => {
                 self.emit(Op::Nop);
                 Ok(())

@@ -36,7 +36,7 @@ impl Lowering<'_> {
             | AsyncCopy::CpAsyncBulkCommitGroup
             | AsyncCopy::CpAsyncBulkWaitGroup
             | AsyncCopy::TensormapReplace
-            | AsyncCopy::TensormapCpFenceproxy => refuse("bulk copies are not supported yet"),
+            | AsyncCopy::TensormapCpFenceproxy => self.bulk(copy, inst),
             AsyncCopy::StAsync | AsyncCopy::RedAsync => refuse("clusters are not supported yet"),
         }
     }

@@ -2,6 +2,7 @@
 //! line and the manual's section; the matches on families have no wildcard, so a new table entry must be decided on.
 
 mod arith;
+mod bulk;
 mod call;
 mod compare;
 mod control;

@@ -1,6 +1,7 @@
 //! Decoded instructions: what the executor matches on. Operands are register slots; immediates and special registers have slots too. What
 //! families of instructions say besides their operands is in `lane`, `memory` and `sync`.
 
+mod bulk;
 mod call;
 mod copy;
 mod lane;
@@ -13,6 +14,7 @@ use crate::num::approx::Approx;
 use crate::num::cvt::Cvt;
 use crate::num::float::{Float1, Float2, FloatCompare, FloatMode, FloatType, NumberClass};
 
+pub use bulk::{BULK_OPERANDS, Bulk, BulkFn};
 pub use call::{CallSite, Callee, Library, Passed, Target};
 pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
@@ -407,6 +409,12 @@ pub enum Op {
         implied: bool,
     },
 
+    /// Makes ordinary accesses of the thread visible to bulk copies.
+    ProxyFence {
+        shared: bool,
+        global: bool,
+    },
+
     Activemask {
         d: Narrow,
     },
@@ -416,6 +424,19 @@ pub enum Op {
     },
     Barrier(Barrier),
 
+    /// A bulk copy: number in the kernel's list, operands in the data list.
+    Bulk {
+        site: u32,
+        data: u32,
+        count: u8,
+    },
+    /// Closes the bulk groups of the lanes.
+    CommitBulk,
+    /// Waits until at most `keep` bulk groups of the lanes are pending; `read`: until their sources have been read.
+    WaitBulk {
+        keep: u32,
+        read: bool,
+    },
     /// `cp.async`.
     ThreadCopy(ThreadCopy),
     /// `cp.async.commit_group`.
@@ -488,6 +509,10 @@ macro_rules! executed_by_step {
             | Op::Store(_)
             | Op::Atomic(_)
             | Op::Fence { .. }
+            | Op::ProxyFence { .. }
+            | Op::Bulk { .. }
+            | Op::CommitBulk
+            | Op::WaitBulk { .. }
             | Op::Activemask { .. }
             | Op::ThreadCopy(_)
             | Op::CommitCopies
