@@ -112,6 +112,7 @@ codes! {
     TW0304 "map-limit" Error "a box, tile or rank that no tensor map has";
     TW0305 "inner-stride" Error "a staged tensor without neighbours in memory";
     TW0306 "pitch" Error "a staged tensor whose strides are not known to be multiples of 16 bytes";
+    TW0307 "inner-start" Error "a staged copy that does not start at a multiple of 16 bytes";
     TW0310 "attach-point" Error "a staged copy where none can stand";
     TW0311 "staged-for-nobody" Error "a staged copy that its reader does not read";
     TW0312 "not-a-tile" Error "a staged copy of something that is not a tile";

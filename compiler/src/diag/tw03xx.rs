@@ -255,6 +255,34 @@ impl IntoDiagnostic for Pitch {
     }
 }
 
+/// TW0307: copies that do not start at multiples of 16 bytes.
+#[derive(Clone, Debug)]
+pub struct InnerStart {
+    /// The copy.
+    pub copy: String,
+    /// The innermost axis.
+    pub axis: String,
+    /// Where regions start along it.
+    pub start: String,
+    /// What that must be a multiple of, in elements.
+    pub multiple: i128,
+    /// The copy.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for InnerStart {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, axis, start, multiple, span } = self;
+        Diagnostic::new(
+            Code::TW0307,
+            span,
+            format!("`{copy}` would start at {start} along `{axis}`, which is not known to be a multiple of {multiple}"),
+        )
+        .note("a copy starts at a multiple of 16 bytes of the innermost axis: what the hardware does otherwise is not confirmed")
+        .help(format!("split `{axis}` by a multiple of {multiple} in the stage that reads it, and read it without an offset"))
+    }
+}
+
 /// What is wrong with the place of a staged copy.
 #[derive(Clone, Debug)]
 pub enum AttachProblem {

@@ -14,8 +14,8 @@ use crate::diag::tw01xx::WrongRank;
 use crate::diag::tw01xx_schedule::{NameTaken, UnknownAxis};
 use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw03xx::{
-    AttachPoint, AttachProblem, FilledHole, InnerStride, MapLimit, NoTile, NoZeroFill, Pitch, StagedForNobody,
-    ViewMerge, ViewSplit,
+    AttachPoint, AttachProblem, FilledHole, InnerStart, InnerStride, MapLimit, NoTile, NoZeroFill, Pitch,
+    StagedForNobody, ViewMerge, ViewSplit,
 };
 use crate::diag::tw04xx::{BadLayout, BadSwizzle, SwizzleProblem};
 use crate::diag::tw05xx::{SharedBudget, TooManyTiles, UnboundedBuffer};
@@ -321,6 +321,10 @@ impl One<'_> {
                 let fact = self.multiple(&stride, multiple);
                 let stride = self.show(&stride);
                 self.diags.report(Pitch { tensor, axis, stride, multiple, witness, fact, span: head });
+            }
+            Refused::InnerStart { axis, start, multiple } => {
+                let start = self.with_loops(&start, reader);
+                self.diags.report(InnerStart { copy, axis, start, multiple, span: head });
             }
             Refused::Limit(fault, axis) => {
                 let (axis, span) = axis.map_or((None, head), |(axis, span)| (Some(axis), span));

@@ -161,6 +161,15 @@ pub enum Refused {
         /// What it must be a multiple of, in elements.
         multiple: i128,
     },
+    /// A copy along the innermost axis is not known to start at a multiple of 16 bytes.
+    InnerStart {
+        /// The axis.
+        axis: String,
+        /// Where regions start.
+        start: Expr,
+        /// What that must be a multiple of, in elements.
+        multiple: i128,
+    },
     /// A limit of tensor maps, and the axis that it is about with its box.
     Limit(Fault, Option<(String, Span)>),
     /// A swizzle span that does not exist.
@@ -500,6 +509,11 @@ impl Staged {
             return Err(Refused::NarrowSwizzle { bytes, span, inner: inner.name.clone(), at: self.layout });
         }
         let multiple = i128::from(tensor_map::GRANULE) / i128::from(self.format.bytes());
+        // Boxes follow each other in multiples of 16 bytes.
+        if !facts.proves_multiple(&inner.region.start, multiple) {
+            let (axis, start) = (inner.name.clone(), inner.region.start.clone());
+            return Err(Refused::InnerStart { axis, start, multiple });
+        }
         for axis in outer {
             if !facts.proves_multiple(&axis.stride, multiple) {
                 return Err(Refused::Pitch { axis: axis.name.clone(), stride: axis.stride.clone(), multiple });
