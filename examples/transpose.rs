@@ -1,5 +1,4 @@
-//! A transpose straight through global memory: correct for every size, and slow on purpose; staging through shared memory comes
-//! with the next part of the language.
+//! A transpose straight through global memory: correct for every size, and slow on purpose; `tiled_transpose` stages tiles.
 
 mod support;
 

@@ -11,6 +11,7 @@ use crate::lower::Analysed;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::schedule::computed_at_reads;
+use crate::tma::Level;
 
 /// The explanation of a kernel. The same kernel always gives the same text.
 pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &KernelInfo) -> String {
@@ -71,6 +72,27 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
             }
             None => writeln!(out, "    computes {} where it reads it", component.name),
         };
+    }
+    for staged in &analysed.staged {
+        let place = staged.attach.map_or("the block", |leaf| &domain.axes[leaf].name);
+        let boxes = staged.axes.iter().map(|a| match a.boxed.element_stride {
+            1 => format!("{} of {}", a.boxed.box_size, a.name),
+            e => format!("{} of {} by {e}", a.boxed.box_size, a.name),
+        });
+        let _ = writeln!(
+            out,
+            "    copy {} of {} at {place}: {} tiles of {} bytes, boxes {}",
+            staged.name,
+            program.parameters[usize::from(staged.parameter)].name,
+            staged.copies(),
+            staged.tile_bytes(),
+            boxes.collect::<Vec<_>>().join(" × "),
+        );
+        let holes = match staged.level(facts, &analysed.symbolic) {
+            Level::Free => "zero wherever nothing was asked for (Theorem G)",
+            Level::Redirect | Level::Impossible => "anything where nothing was asked for: no reader looks there",
+        };
+        let _ = writeln!(out, "    copy {} holds {holes}", staged.name);
     }
     let busy = if stage.distribution.warps.is_empty() {
         stage.distribution.thread_count()

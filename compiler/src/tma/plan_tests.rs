@@ -342,8 +342,12 @@ fn boxes_that_end_inside_the_tensor() {
     // Neighbours on both sides: 43 positions from before the tensor on. As a box they are no whole number of 16-byte granules.
     let halo = "(x[i - 1] or 0.0) + x[i] + (x[i + 2] or 0.0)";
     assert_eq!(limit(blocks("", halo, "").unwrap_err()), Some(Fault::InnerBoxGranule { bytes: 172 }));
-    let (_, level, staged) = blocks("box i by 44 -> ic, ib;", halo, "").unwrap();
-    assert_eq!((staged.axes[0].region.extent, staged.axes[0].boxes(), level), (43, 1, Level::Impossible));
+    // And they start between granules.
+    let refused = blocks("box i by 44 -> ic, ib;", halo, "").unwrap_err();
+    assert!(matches!(refused, Refused::InnerStart { multiple: 4, .. }), "{refused:?}");
+    let halo = "(x[i - 4] or 0.0) + x[i] + (x[i + 2] or 0.0)";
+    let (_, level, staged) = blocks("box i by 48 -> ic, ib;", halo, "").unwrap();
+    assert_eq!((staged.axes[0].region.extent, staged.axes[0].boxes(), level), (46, 1, Level::Impossible));
 }
 
 #[test]
