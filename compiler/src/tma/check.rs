@@ -383,15 +383,16 @@ impl One<'_> {
                 let extent = self.show(&size);
                 self.diags.report(ViewSplit { tensor, extent, factor, witness, fact, span });
             }
-            Refusal::Discontiguous { outer, inner, strides, size, span } => {
-                let run = size.mul(&strides.1);
-                let vars = [strides.0.vars(), run.vars()].concat();
+            Refusal::Discontiguous { outer, inner, measures, span } => {
+                let [far, near, size] = *measures;
+                let run = size.mul(&near);
+                let vars = [far.vars(), run.vars()].concat();
                 let found = self.smallest(&vars, |values| {
-                    let (far, run) = (strides.0.eval(values)?, run.eval(values)?);
+                    let (far, run) = (far.eval(values)?, run.eval(values)?);
                     (far != run).then_some((far, run))
                 });
                 let witness = found.map(|(dims, (far, run))| (dims, far, run));
-                let strides = (self.show(&strides.0), self.show(&strides.1));
+                let strides = (self.show(&far), self.show(&near));
                 let extent = self.show(&size);
                 self.diags.report(ViewMerge { tensor, outer, inner, strides, extent, witness, span });
             }

@@ -87,10 +87,8 @@ pub enum Refusal {
         outer: String,
         /// The inner one.
         inner: String,
-        /// Their strides.
-        strides: (Expr, Expr),
-        /// Elements along the inner one.
-        size: Expr,
+        /// Their strides, and the elements along the inner one.
+        measures: Box<[Expr; 3]>,
         /// The op.
         span: Span,
     },
@@ -274,8 +272,7 @@ impl<'a> View<'a> {
                 return Err(Refusal::Discontiguous {
                     outer: outer.name.clone(),
                     inner: inner.name.clone(),
-                    strides: (outer.stride.clone(), inner.stride.clone()),
-                    size: inner.size.clone(),
+                    measures: Box::new([outer.stride.clone(), inner.stride.clone(), inner.size.clone()]),
                     span: op,
                 });
             }
