@@ -139,7 +139,7 @@ fn planned_constructs_say_so() {
         "stage xs[i, j] = x in shared at y.i via tma { resize i by (1, 1) -> p; }",
         "stage xs[i, j] = x in shared at y.i via cp_async { }",
         "stage xs[i, j] = x in shared at y.i { }",
-        "stage xs[i, j] = x in registers at y.i { }",
+        "stage xs[i, j] = x in registers at y.i via tma { }",
         "stage ys[i, j] = y in shared at y.i via tma { }",
         "unit pair { domain: [2, 128], box: [1, 128] }",
         "launch cluster(2);",
