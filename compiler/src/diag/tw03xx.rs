@@ -9,12 +9,20 @@ use crate::syntax::Span;
 pub struct FilledHole {
     /// Sizes.
     pub dims: Assignment,
-    /// For each axis of the view: its name, where the box starts, the phase, and the slot.
-    pub axes: Vec<(String, i128, i128, i128)>,
-    /// The position that the hole holds, along the axis that makes it a hole.
+    /// The axis that makes it a hole.
+    pub axis: String,
+    /// Where the box starts along it.
+    pub start: i128,
+    /// The phase of the copy.
+    pub phase: i128,
+    /// The slot of its tile.
+    pub slot: i128,
+    /// The position that the slot holds.
     pub position: i128,
-    /// That axis: its place in `axes`, its extent, and one past the last position of the box that was asked for.
-    pub axis: (usize, i128, i128),
+    /// The axis's extent.
+    pub extent: i128,
+    /// One past the last position of the box that was asked for.
+    pub end: i128,
 }
 
 /// TW0301: `fill zero` where the accelerator loads elements into holes.
@@ -48,11 +56,10 @@ impl IntoDiagnostic for NoZeroFill {
         let mut diagnostic = Diagnostic::new(Code::TW0301, span, title)
             .label(cause, "this makes slots that nothing reads")
             .note("the accelerator writes zeros only for positions outside the tensor, not for those outside a box");
-        if let Some(FilledHole { dims, axes, position, axis: (at, size, end) }) = witness {
-            let (name, start, phase, slot) = &axes[at];
+        if let Some(FilledHole { dims, axis, start, phase, slot, position, extent, end }) = witness {
             diagnostic = diagnostic.counterexample(format!(
-                "{}the box of `{name}` at {start}, phase {phase}, slot {slot} is position {position}: not asked for, which \
-                 ends at {end}, but inside the tensor, which ends at {size}",
+                "{}the box of `{axis}` at {start}, phase {phase}, slot {slot} is position {position}: not asked for, which \
+                 ends at {end}, but inside the tensor, which ends at {extent}",
                 prefix(&dims)
             ));
         }

@@ -81,10 +81,11 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
         });
         let _ = writeln!(
             out,
-            "    copy {} of {} at {place}: {} tiles of {} bytes, boxes {}",
+            "    copy {} of {} at {place}: {} tile{} of {} bytes, boxes {}",
             staged.name,
             program.parameters[usize::from(staged.parameter)].name,
             staged.copies(),
+            if staged.copies() == 1 { "" } else { "s" },
             staged.tile_bytes(),
             boxes.collect::<Vec<_>>().join(" × "),
         );

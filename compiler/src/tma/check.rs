@@ -37,12 +37,10 @@ const STEPS: u64 = 20_000;
 
 /// Plans every staged copy and hands it to the stage that reads it.
 pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed], diags: &mut Diagnostics) {
-    let mut spans = Vec::new();
     for copy in &program.stages {
         let mut one = One { program, facts, copy, diags };
         let Some((reader, parameter)) = one.reader(analysed) else { continue };
         let Some(staged) = one.plan(&analysed[reader], parameter) else { continue };
-        spans.push(copy.ast.head);
         analysed[reader].staged.push(staged);
     }
     if diags.has_errors() {
@@ -56,10 +54,11 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
     let copies = analysed.iter().flat_map(|a| &a.staged);
     let buffers: Vec<(String, i128)> = copies.map(|s| (s.name.clone(), padded(s))).collect();
     let bytes: i128 = buffers.iter().map(|b| b.1 + BARRIER_BYTES).sum();
-    if bytes > SHARED_BYTES {
-        let largest = (0..buffers.len()).max_by_key(|i| buffers[*i].1).unwrap_or(0);
-        let span = program.stages.iter().find(|s| s.ast.name.text == buffers[largest].0).map(|s| s.ast.head);
-        let span = span.or(spans.first().copied()).unwrap_or(Span::UNKNOWN);
+    let size = |copy: &&Stage| buffers.iter().find(|b| b.0 == copy.ast.name.text).map(|b| b.1);
+    if bytes > SHARED_BYTES
+        && let Some(largest) = program.stages.iter().max_by_key(size)
+    {
+        let span = largest.ast.head;
         diags.report(SharedBudget { buffers, bytes, limit: SHARED_BYTES, span });
     }
 }
@@ -225,12 +224,16 @@ impl One<'_> {
         let cause = found.as_ref().map(|f| f.axis).and_then(|a| staged.axes.get(a)).or(axis).map(|a| a.boxed.span);
         let strided = axis.map(|a| (a.name.clone(), a.boxed.element_stride, a.boxed.box_size));
         let witness = found.map(|found| {
-            let (start, phase, slot) = found.axes[found.axis];
+            let along = &staged.axes[found.axis];
             FilledHole {
                 dims: self.assignment(&found.dims),
-                position: start + phase + slot * staged.axes[found.axis].boxed.element_stride,
-                axis: (found.axis, found.ends.0, found.ends.1),
-                axes: staged.axes.iter().zip(&found.axes).map(|(a, at)| (a.name.clone(), at.0, at.1, at.2)).collect(),
+                axis: along.name.clone(),
+                start: found.start,
+                phase: found.phase,
+                slot: found.slot,
+                position: found.start + found.phase + found.slot * along.boxed.element_stride,
+                extent: found.ends.0,
+                end: found.ends.1,
             }
         });
         let copy = staged.name.clone();

@@ -14,11 +14,15 @@ const STEPS: u64 = 60_000;
 pub struct Filled {
     /// Sizes.
     pub dims: Vec<i64>,
-    /// For each axis of the copy: where its box starts, the phase, and the slot.
-    pub axes: Vec<(i128, i128, i128)>,
     /// The axis along which the slot was not asked for.
     pub axis: usize,
-    /// Its extent, and one past the last position of the box that was asked for.
+    /// Where its box starts.
+    pub start: i128,
+    /// The phase of the copy.
+    pub phase: i128,
+    /// The slot of its tile.
+    pub slot: i128,
+    /// The axis's extent, and one past the last position of the box that was asked for.
     pub ends: (i128, i128),
 }
 
@@ -67,7 +71,7 @@ pub fn filled_hole(staged: &Staged, facts: &Facts, symbolic: &Symbolic) -> Optio
 fn advance(at: &mut [i128], extents: &[i128]) -> bool {
     for (value, extent) in at.iter_mut().zip(extents).rev() {
         *value += 1;
-        if value < &mut extent.clone() {
+        if *value < *extent {
             return true;
         }
         *value = 0;
@@ -112,18 +116,11 @@ fn instance(staged: &Staged, values: &[i128], dims: &[i64], budget: &mut Budget)
     }
 }
 
-/// The first axis with a hole that holds an element; the other axes at a slot inside the tensor.
+/// The first axis with a hole that holds an element.
 fn hole(copies: &[Copy], phases: &[i128], dims: &[i64]) -> Option<Filled> {
-    let slot = |at: usize, wanted: &dyn Fn(Slot) -> bool| {
-        copies[at].slots(phases[at]).position(wanted).map(|slot| slot as i128)
-    };
-    let axis = (0..copies.len()).find(|at| slot(*at, &|s| s == Slot::Hole).is_some())?;
-    let axes = (0..copies.len())
-        .map(|at| {
-            let found = if at == axis { slot(at, &|s| s == Slot::Hole) } else { slot(at, &|s| s != Slot::Outside) };
-            Some((copies[at].start, phases[at], found?))
-        })
-        .collect::<Option<_>>()?;
-    let ends = (copies[axis].size, copies[axis].start + copies[axis].live);
-    Some(Filled { dims: dims.to_vec(), axes, axis, ends })
+    let slot = |at: usize| copies[at].slots(phases[at]).position(|s| s == Slot::Hole);
+    let (axis, slot) = (0..copies.len()).find_map(|at| Some((at, slot(at)?)))?;
+    let Copy { size, start, live, .. } = copies[axis];
+    let (phase, slot) = (phases[axis], slot as i128);
+    Some(Filled { dims: dims.to_vec(), axis, start, phase, slot, ends: (size, start + live) })
 }
