@@ -1,6 +1,7 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
 pub mod emit;
+mod instances;
 mod narrow;
 mod reduction;
 mod stage;

@@ -1,10 +1,13 @@
-//! Staged copies in a loop nest: where they are started and waited for, and where a reader finds an element.
+//! What a staged copy is in a loop nest: its buffers and barriers, the instructions of an instance, and where an element lies.
+
+use tilewright_kernel::tensor_map::GRANULE;
 
 use super::value::expression;
-use crate::domain::AxisId;
-use crate::extent::{Expr, Var};
-use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Transfer, Type, ValueId, VariableId};
-use crate::tma::plan::{PLACEHOLDER, Part, Staged, Step};
+use crate::domain::{AxisId, Symbolic};
+use crate::extent::{Expr, Facts, Var};
+use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Range, Transfer, Type, ValueId, VariableId};
+use crate::memory::vector::{Along, Vector};
+use crate::tma::plan::{PLACEHOLDER, Part, Staged, Step, Way};
 
 /// A staged copy that the nest has to instantiate.
 #[derive(Clone, Debug)]
@@ -13,47 +16,90 @@ pub(super) struct Copy<'a> {
     /// Its tensor map.
     pub map: u16,
     pub buffer: BufferId,
-    pub barrier: BarrierId,
-    /// Number of the barrier's phase modulo 2.
-    pub parity: VariableId,
     /// Loops of the nest around an instance.
     pub boundary: usize,
+    /// What the accelerator fills, and waits that follow.
+    filled: Option<Filled>,
+    /// The slot of the ring that the current instance has; none if there is one.
+    slot: Option<VariableId>,
 }
 
-/// A staged copy that is in shared memory at this point.
+/// Barriers of a copy to shared memory.
+#[derive(Clone, Copy, Debug)]
+struct Filled {
+    barrier: BarrierId,
+    /// Number of the phase modulo 2 that the current slot's barrier is in.
+    parity: VariableId,
+}
+
+/// A staged copy whose current instance has a buffer at this point.
 #[derive(Clone, Debug)]
 pub struct Held<'a> {
     /// The copy.
     pub staged: &'a Staged,
     /// Where it is.
     pub buffer: BufferId,
+    /// Elements in front of its slot; none if there is one slot.
+    pub base: Option<ValueId>,
     /// Where its region starts, along each axis of the TMA domain.
     pub starts: Vec<ValueId>,
 }
 
 impl<'a> Copy<'a> {
-    /// Declares what a copy needs. `sequence` are the sequential loops of its reader.
+    /// Declares what a copy needs. `sequence` are the sequential loops of its stage.
     pub fn new(b: &mut Builder, staged: &'a Staged, map: u16, sequence: &[AxisId]) -> Self {
         let buffer = b.buffer(Buffer {
             name: staged.name.clone(),
             element: staged.element,
             elements: u32::try_from(staged.elements()).unwrap_or(u32::MAX),
             alignment: staged.swizzle.alignment(),
+            slots: staged.ring,
         });
         let zero = b.index_literal(Type::I32, 0);
+        let filled = (staged.way == Way::Load)
+            .then(|| Filled { barrier: b.barrier(staged.barriers()), parity: b.variable(zero) });
         Self {
             staged,
             map,
             buffer,
-            barrier: b.barrier(),
-            parity: b.variable(zero),
             boundary: staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |at| at + 1),
+            filled,
+            slot: (staged.ring > 1).then(|| b.variable(zero)),
         }
     }
 
-    /// Starts every copy of an instance; by the elected thread. `starts` are 32-bit.
-    pub fn start(&self, b: &mut Builder, starts: &[ValueId]) {
-        b.expect(self.barrier, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
+    /// The slot of the current instance.
+    pub fn slot(&self, b: &mut Builder) -> ValueId {
+        match self.slot {
+            Some(variable) => {
+                let slot = b.get(variable);
+                b.assume(slot, Range::new(0, i64::from(self.staged.ring) - 1));
+                slot
+            }
+            None => b.index_literal(Type::I32, 0),
+        }
+    }
+
+    /// The slot of the instance that comes `ahead` after the one that has `slot`; less than the length of the ring.
+    pub fn slot_after(&self, b: &mut Builder, slot: ValueId, ahead: u32) -> ValueId {
+        let ring = i64::from(self.staged.ring);
+        let literal = |b: &mut Builder, n: i64| b.index_literal(Type::I32, n);
+        let ahead = literal(b, i64::from(ahead));
+        let (moved, length) = (b.index_add(slot, ahead), literal(b, ring));
+        let around = b.index_compare(tilewright_kernel::algorithm::Compare::Ge, moved, length);
+        let wrapped = b.index_sub(moved, length);
+        let slot = b.select(around, wrapped, moved);
+        if b.kernel().index_literal(slot).is_none() {
+            b.assume(slot, Range::new(0, ring - 1));
+        }
+        slot
+    }
+
+    /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are 32-bit.
+    pub fn start(&self, b: &mut Builder, starts: &[ValueId], slot: ValueId) {
+        if let Some(filled) = &self.filled {
+            b.expect(filled.barrier, slot, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
+        }
         for (number, offsets) in self.staged.tiles().into_iter().enumerate() {
             let start = starts.iter().zip(offsets).rev().map(|(start, offset)| {
                 let offset = b.index_literal(Type::I32, i64::try_from(offset).unwrap_or(0));
@@ -61,19 +107,47 @@ impl<'a> Copy<'a> {
             });
             let start = start.collect();
             let offset = u32::try_from(number as i128 * self.staged.pitch()).unwrap_or(u32::MAX);
-            b.transfer(Transfer { map: self.map, start, buffer: self.buffer, offset, barrier: self.barrier });
+            let barrier = self.filled.map(|f| f.barrier);
+            b.transfer(Transfer { map: self.map, start, buffer: self.buffer, slot, offset, barrier });
         }
     }
 
-    /// Waits for the instance; the next one uses the barrier's next phase.
-    pub fn finish(&self, b: &mut Builder, again: bool) {
-        let parity = b.get(self.parity);
-        b.await_phase(self.barrier, parity);
-        if again {
+    /// Waits for the instance in `slot`, if the accelerator fills it; the parity of its phase.
+    pub fn finish(&self, b: &mut Builder, slot: ValueId) -> Option<ValueId> {
+        let filled = self.filled.as_ref()?;
+        let parity = b.get(filled.parity);
+        b.await_phase(filled.barrier, slot, parity);
+        Some(parity)
+    }
+
+    /// Behind the instance in `slot`: the next one has the next slot, and the next phase where the slots come around. `parity` is that of
+    /// the phase, where it was read since.
+    pub fn advance(&self, b: &mut Builder, slot: ValueId, parity: Option<ValueId>) {
+        let zero = b.index_literal(Type::I32, 0);
+        let next = self.slot_after(b, slot, 1);
+        if let Some(filled) = &self.filled {
+            let parity = parity.unwrap_or_else(|| b.get(filled.parity));
             let one = b.index_literal(Type::I32, 1);
-            let next = b.index_xor(parity, one);
-            b.set(self.parity, next);
+            let mut turned = b.index_xor(parity, one);
+            if self.slot.is_some() {
+                let first = b.index_compare(tilewright_kernel::algorithm::Compare::Eq, next, zero);
+                turned = b.select(first, turned, parity);
+            }
+            b.set(filled.parity, turned);
         }
+        if let Some(variable) = self.slot {
+            b.set(variable, next);
+        }
+    }
+
+    /// What readers and writers of the instance in `slot` see, whose region starts at `starts`.
+    pub fn held(&self, b: &mut Builder, slot: ValueId, starts: Vec<ValueId>, ty: Type) -> Held<'a> {
+        let base = self.slot.map(|_| {
+            let slot = b.index_convert(slot, ty);
+            let elements = b.index_literal(ty, i64::try_from(self.staged.elements()).unwrap_or(i64::MAX));
+            b.index_mul(slot, elements)
+        });
+        Held { staged: self.staged, buffer: self.buffer, base, starts }
     }
 }
 
@@ -123,7 +197,34 @@ impl Held<'_> {
             let scaled = b.index_mul(value, stride);
             offset = b.index_add(offset, scaled);
         }
-        self.swizzled(b, offset, ty)
+        let offset = self.swizzled(b, offset, ty);
+        match self.base {
+            Some(base) => b.index_add(base, offset),
+            None => offset,
+        }
+    }
+
+    /// How many lanes of a vector are neighbours in the buffer and start at a multiple of that many: a power of two, and no more
+    /// than 16 bytes, which a swizzle keeps together. `indices` are those of the tensor's element, over the loops.
+    pub fn neighbours(&self, indices: &[Expr], vector: &Vector, symbolic: &Symbolic, facts: &Facts) -> u32 {
+        let Some((inner, outer)) = self.staged.axes.split_last() else { return 1 };
+        let along = |position: &Expr, start: &Expr| {
+            let placed = |v: Var| v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)).cloned();
+            vector.along(&position.substitute(&placed).sub(start), symbolic, facts)
+        };
+        let still = |along: Along| matches!(along, Along::Affine { step, .. } if step.as_constant() == Some(0));
+        if !outer.iter().all(|axis| still(along(&axis.position, &axis.region.start))) {
+            return 1;
+        }
+        let Along::Affine { base, step } = along(&inner.position, &inner.region.start) else { return 1 };
+        if step.as_constant() != Some(1) || inner.boxed.element_stride != 1 {
+            return 1;
+        }
+        let mut lanes = (GRANULE as u32 / self.staged.element.bytes()).min(u32::try_from(vector.lanes).unwrap_or(1));
+        while lanes > 1 && !(vector.lanes % i128::from(lanes) == 0 && facts.proves_multiple(&base, lanes.into())) {
+            lanes /= 2;
+        }
+        lanes.max(1)
     }
 
     /// Chunks of 16 bytes change places: what the accelerator does to addresses, in elements (see
@@ -177,8 +278,9 @@ mod tests {
             span: crate::syntax::Span::token(crate::syntax::SpanId(0)),
         };
         let region = Interval { start: Expr::constant(0), extent };
+        let (dims, aliased) = (Vec::new(), Vec::new());
         let (size, stride) = (Expr::constant(1000), Expr::constant(1));
-        Axis { name: String::new(), size, stride, position: Expr::unknown(), region, boxed }
+        Axis { name: String::new(), size, stride, position: Expr::unknown(), region, boxed, dims, aliased }
     }
 
     fn builder() -> Builder {
@@ -215,7 +317,7 @@ mod tests {
         let mut b = builder();
         let starts: Vec<ValueId> =
             (0..staged.axes.len()).map(|d| b.index_literal(Type::I32, 100 * d as i64 - 3)).collect();
-        let held = Held { staged, buffer: BufferId(0), starts };
+        let held = Held { staged, buffer: BufferId(0), base: None, starts };
         let region: i128 = staged.axes.iter().map(|a| a.region.extent).product();
         for n in 0..region {
             let (mut rest, mut wanted) = (n, vec![0; staged.axes.len()]);
@@ -259,7 +361,20 @@ mod tests {
             let turn = next(0, outer.len() as i128 - 1) as usize;
             outer.rotate_left(turn);
             let (name, layout) = (String::new(), None);
-            check(&Staged { name, parameter: 0, element, format, attach: None, axes, swizzle, outer, layout });
+            let (way, ring) = (Way::Load, 1);
+            check(&Staged {
+                name,
+                way,
+                ring,
+                parameter: 0,
+                element,
+                format,
+                attach: None,
+                axes,
+                swizzle,
+                outer,
+                layout,
+            });
         }
     }
 }
