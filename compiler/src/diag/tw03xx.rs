@@ -291,7 +291,7 @@ impl IntoDiagnostic for InnerStart {
 }
 
 /// What is wrong with the place of a staged copy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttachProblem {
     /// No `at`.
     Missing,
@@ -360,6 +360,9 @@ impl IntoDiagnostic for AttachPoint {
         };
         let diagnostic = Diagnostic::new(Code::TW0310, span, title).note(note);
         match &possible[..] {
+            [] if problem == AttachProblem::RingWithoutLoop => {
+                diagnostic.help("remove `ring`, or split an axis so that each block has a serial loop over tiles")
+            }
             [] => diagnostic.help("bind an axis to the grid, and attach the copy there"),
             list => diagnostic.help(format!("attach it `at {}`", list.join("` or `at "))),
         }

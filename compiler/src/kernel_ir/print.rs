@@ -6,8 +6,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    BarrierId, Buffer, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind, Type, UnaryOp,
-    Value, ValueId,
+    BarrierId, Buffer, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind, Type,
+    UnaryOp, Value, ValueId,
 };
 
 impl Display for Kernel {

@@ -3,13 +3,13 @@
 use tilewright_kernel::algorithm::Value;
 
 use super::Level;
-use super::plan::{Around, Staged, plan};
+use super::plan::{Around, Staged, Way, plan};
 use super::witness;
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
 use crate::diag::tw05xx::{SharedBudget, TooManyTiles};
-use crate::domain::Binding;
+use crate::domain::{AxisKind, Binding};
 use crate::extent::{Expr, Facts};
 use crate::kernel_ir::SharedMap;
 use crate::lower::Analysed;
@@ -115,9 +115,20 @@ impl One<'_> {
 
     pub(super) fn attach(&mut self, problem: AttachProblem, reader: Option<&Analysed>, span: Span) {
         let possible = reader.map_or_else(Vec::new, |a| {
-            let axes = a.stage.domain.leaves.iter().map(|l| &a.stage.domain.axes[*l]);
-            let is_loop = |b: Binding| matches!(b, Binding::Grid | Binding::Serial | Binding::Unroll(_));
-            axes.filter(|x| is_loop(x.binding)).map(|x| format!("{}.{}", a.stage.name, x.name)).collect()
+            let domain = &a.stage.domain;
+            let terms = domain.leaves.iter().position(|l| domain.axes[*l].kind == AxisKind::Reduction);
+            let fits = |(at, leaf): &(usize, &usize)| {
+                let outside = terms.is_none_or(|terms| *at < terms);
+                let axis = &domain.axes[**leaf];
+                match (&problem, axis.binding) {
+                    (AttachProblem::RingWithoutLoop, Binding::Serial) => outside || axis.kind == AxisKind::Reduction,
+                    (AttachProblem::RingWithoutLoop, _) => false,
+                    (AttachProblem::InsideReduction(_), Binding::Serial | Binding::Unroll(_)) => outside,
+                    (_, binding) => matches!(binding, Binding::Grid | Binding::Serial | Binding::Unroll(_)),
+                }
+            };
+            let loops = domain.leaves.iter().enumerate().filter(fits);
+            loops.map(|(_, leaf)| format!("{}.{}", a.stage.name, domain.axes[*leaf].name)).collect()
         });
         self.diags.report(AttachPoint { copy: self.copy.ast.name.text.clone(), problem, possible, span });
     }
@@ -133,7 +144,7 @@ impl One<'_> {
         let Analysed { stage, symbolic, holes, accesses, .. } = reader;
         let around = Around { stage, symbolic, holes, accesses };
         let found = plan(self.program, self.facts, around, (parameter, tensor), self.copy);
-        let staged = match found {
+        let mut staged = match found {
             Ok(staged) => staged,
             Err(refused) => {
                 self.refuse(refused, reader, parameter);
@@ -157,14 +168,14 @@ impl One<'_> {
             ast::OpKind::Fill { model } => Some((model.value, op.span)),
             _ => None,
         });
+        if let (Some((_, span)), Way::Store) = (fill, staged.way) {
+            self.not_yet("`fill` of a copy to a tensor", span, Some("remove it: what lies outside is not written"));
+            return None;
+        }
         if let Some((ast::FillModel::Zero, span)) = fill {
             match staged.level(self.facts, &reader.symbolic) {
                 Level::Free => {}
-                Level::Redirect => {
-                    let instead = Some("remove it: readers never look into holes");
-                    self.not_yet("`fill zero` that sends copies out of bounds", span, instead);
-                    return None;
-                }
+                Level::Redirect => staged.redirect = true,
                 Level::Impossible => {
                     self.no_zero_fill(&staged, reader, span);
                     return None;

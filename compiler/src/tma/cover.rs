@@ -3,14 +3,15 @@
 //! **Property.** An accepted instance writes every position of its region that lies in the tensor: what the copy then moves was computed.
 //! **Formula.** The definition. Along each axis of the view a position is the region's start plus an offset that only the loops inside
 //! decide; axes that share such a loop are enumerated together, and every offset of their box must occur. A predicate may only keep
-//! away points outside the tensor, which the accelerator keeps away, too: those of the tensor's own dimensions, unless an index past
-//! the end of a dimension is an element of the next row in the view.
+//! away points outside the tensor, which the accelerator keeps away, too: it must follow from bounds of the tensor's own dimensions,
+//! without those past whose end the view goes on in the next row.
 //! **Approximation.** Offsets that loops outside decide as well, and more points than [`POINTS`], are refused as not proved.
 
 use super::plan::Around;
 use super::region::{Inner, Interval};
 use crate::domain::AxisKind;
 use crate::extent::{Expr, Facts};
+use crate::holes::{self, Predicate, Side};
 
 /// Most points that are enumerated.
 const POINTS: i128 = 1 << 16;
@@ -62,15 +63,18 @@ pub fn check(
 ) -> Result<(), Gap> {
     let domain = &around.stage.domain;
     let data: Vec<_> = domain.roots.iter().filter(|r| domain.axes[**r].kind == AxisKind::Data).collect();
+    // What the accelerator sees: every dimension in bounds, but for those whose ends the view hides.
+    let seen: Vec<Predicate> = (data.iter().enumerate())
+        .filter(|(d, _)| !aliased.contains(d))
+        .flat_map(|(_, axis)| [Side::Lower, Side::Upper].map(|side| Predicate { axis: **axis, side, op: 0 }))
+        .collect();
     for predicate in &around.holes.kept {
         let axis = &domain.axes[predicate.axis];
-        if axis.kind == AxisKind::Reduction {
+        if axis.kind == AxisKind::Reduction || holes::follows(domain, facts, *predicate, &seen) {
             continue;
         }
-        let dimension = data.iter().position(|r| **r == predicate.axis);
-        if dimension.is_none_or(|d| aliased.contains(&d)) {
-            return Err(Gap::Guarded { axis: axis.name.clone(), next_row: dimension.is_some() });
-        }
+        let next_row = data.iter().any(|r| **r == predicate.axis);
+        return Err(Gap::Guarded { axis: axis.name.clone(), next_row });
     }
     let mut offsets = Vec::with_capacity(axes.len());
     for written in axes {

@@ -34,3 +34,4 @@ mod plan_tests;
 mod tests;
 
 pub use reach::{Level, Reach, level};
+pub use tiles::Tile;

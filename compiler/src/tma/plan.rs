@@ -42,6 +42,8 @@ pub struct Staged {
     pub way: Way,
     /// Buffers that its instances take in turn.
     pub ring: u32,
+    /// Whether copies without a live slot are sent out of bounds, so that every hole is zero.
+    pub redirect: bool,
     /// The tensor.
     pub parameter: u16,
     /// Type of its elements.
@@ -450,6 +452,7 @@ pub fn plan(
             tile: vec![axis.name.clone()],
             phase: None,
             span: axis.span,
+            striding: None,
         });
         if way == Way::Store {
             written.push(cover::Written {
@@ -472,6 +475,7 @@ pub fn plan(
         name: copy.name.text.clone(),
         way,
         ring,
+        redirect: false,
         parameter,
         element,
         format: Format::of(element),
@@ -562,8 +566,8 @@ impl Staged {
     /// What a copy to a tensor needs beside: it writes the whole part of each box that lies inside the tensor, in granules of 16 bytes.
     fn check_store(&self, facts: &Facts, symbolic: &Symbolic) -> Result<(), Refused> {
         for axis in &self.axes {
-            if axis.boxed.element_stride != 1 {
-                return Err(Refused::StridedStore(axis.name.clone(), axis.boxed.span));
+            if let Some(tile) = axis.boxed.striding.filter(|_| axis.boxed.element_stride != 1) {
+                return Err(Refused::StridedStore(axis.name.clone(), tile));
             }
             if !symbolic.proves_nonnegative(facts, &axis.region.start) {
                 return Err(Refused::NegativeStart { axis: axis.name.clone(), start: axis.region.start.clone() });

@@ -7,6 +7,22 @@ use super::reach::{Level, Reach, level};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
 
+/// Which tile of an instance, along one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Number of its box.
+    pub number: i128,
+    /// Its phase.
+    pub phase: i128,
+}
+
+impl Tile {
+    /// Where it starts, from the start of the region.
+    pub fn offset(self, axis: &Axis) -> i128 {
+        self.number * axis.boxed.box_size + self.phase
+    }
+}
+
 impl Staged {
     /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses are stand-ins.
     pub(super) fn boxes(&self) -> TensorMap {
@@ -86,18 +102,20 @@ impl Staged {
         steps
     }
 
-    /// Where the tiles start, along each axis from the start of the region, in the order of the buffer.
-    pub fn tiles(&self) -> Vec<Vec<i128>> {
-        let mut tiles: Vec<Vec<i128>> = vec![vec![0; self.axes.len()]];
+    /// The box and phase of each tile along each axis, in the order of the buffer.
+    pub fn tiles(&self) -> Vec<Vec<Tile>> {
+        let mut tiles: Vec<Vec<Tile>> = vec![vec![Tile { number: 0, phase: 0 }; self.axes.len()]];
         for (axis, part) in &self.outer {
-            let a = &self.axes[*axis];
-            let step = if *part == Part::Box { a.boxed.box_size } else { 1 };
-            let moved = |start: &Vec<i128>, n: i128| {
-                let mut start = start.clone();
-                start[*axis] += n * step;
-                start
+            let moved = |tile: &Vec<Tile>, n: i128| {
+                let mut tile = tile.clone();
+                match part {
+                    Part::Box => tile[*axis].number = n,
+                    _ => tile[*axis].phase = n,
+                }
+                tile
             };
-            tiles = tiles.iter().flat_map(|start| (0..a.count(*part)).map(move |n| moved(start, n))).collect();
+            let count = self.axes[*axis].count(*part);
+            tiles = tiles.iter().flat_map(|tile| (0..count).map(move |n| moved(tile, n))).collect();
         }
         tiles
     }

@@ -46,6 +46,8 @@ pub struct Boxed {
     pub phase: Option<String>,
     /// The op.
     pub span: Span,
+    /// The striding split, if there is one.
+    pub striding: Option<Span>,
 }
 
 /// Why an op of a view is refused.
@@ -156,6 +158,7 @@ impl<'a> View<'a> {
                     tile: vec![inner.text.clone()],
                     phase: None,
                     span: op.span,
+                    striding: None,
                 });
                 Ok(())
             }
@@ -172,6 +175,7 @@ impl<'a> View<'a> {
                 boxed.element_stride = element_stride;
                 boxed.tile = vec![tile.text.clone()];
                 boxed.phase = Some(stride.text.clone());
+                boxed.striding = Some(op.span);
                 Ok(())
             }
             OpKind::Resize { .. } => Err(Refusal::NotYet { construct: "resize", span: op.keyword }),
@@ -313,6 +317,7 @@ impl<'a> View<'a> {
             tile: texts(boxed),
             phase: None,
             span,
+            striding: None,
         });
         self.axes.splice(positions[0]..positions[0] + positions.len(), [axis]);
         Ok(())
