@@ -539,8 +539,8 @@ pub struct Kernel {
     pub variables: Vec<Type>,
     /// Buffers in shared memory.
     pub buffers: Vec<Buffer>,
-    /// How many barriers of copies each [`BarrierId`] stands for. Each is ready for its first phase when the body starts, and expects
-    /// the one arrival that comes with [`StatementKind::Expect`].
+    /// How many barriers of copies each [`BarrierId`] stands for. One thread makes them ready for their first phase before the body starts,
+    /// which others know behind the first [`StatementKind::Sync`]; each expects the one arrival that comes with [`StatementKind::Expect`].
     pub barriers: Vec<u32>,
 }
 

@@ -31,8 +31,8 @@
 //! elect { copy …; commit }
 //! ```
 //!
-//! With one buffer the elected thread waits behind its commit, and a second `sync` tells the others. The `sync` of a store serves the
-//! loads of the same loop, too. Before a block ends, its copies have read shared memory.
+//! With one buffer the elected thread waits behind its commit, and a second `sync` tells the others. Before a block ends, its copies have
+//! read shared memory. Each `sync` stands here for one reason; those that others make needless are taken out afterwards (`syncs`).
 
 use tilewright_kernel::algorithm::Compare;
 
@@ -102,8 +102,8 @@ impl<'a> Nest<'a, '_> {
         let (loads, stores) = (self.here(k, Way::Load), self.here(k, Way::Store));
         let now: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring == 1).collect();
         if !now.is_empty() {
-            // In a loop, the readers of the last instance are done first; the end of a store's instance has seen to it.
-            if k > 0 && stores.is_empty() {
+            // In a loop, the readers of the last instance are done first.
+            if k > 0 {
                 self.b.sync();
             }
             // Coordinates of the accelerator have 32 bits.

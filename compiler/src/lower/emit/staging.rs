@@ -42,7 +42,7 @@ pub(super) fn declare(
 }
 
 impl Entry<'_> {
-    /// Makes the barriers ready, before anything else.
+    /// Makes the barriers ready, before anything else. The kernel has a `Sync` before it uses one.
     pub(super) fn prepare_barriers(&mut self) {
         let Some((symbol, at)) = self.barriers else { return };
         let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
@@ -57,7 +57,6 @@ impl Entry<'_> {
         // The accelerator sees the barriers, too.
         self.emit("fence.proxy.async.shared::cta", []);
         self.block.label(done);
-        self.emit("bar.sync", [0.into()]);
     }
 
     /// The barrier of a slot.
