@@ -215,9 +215,12 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// At the end: shared memory stays until the accelerator has read it.
+    /// At the end: shared memory stays until the accelerator has read it. A store with one buffer in a loop has been waited for.
     pub(super) fn drain(&mut self) {
-        if self.copies.iter().any(|copy| copy.staged.way == Way::Store) {
+        let waits = |copy: &Copy<'_>| copy.boundary > 0 && copy.staged.ring == 1;
+        let stores: Vec<&Copy<'_>> = self.copies.iter().filter(|c| c.staged.way == Way::Store).collect();
+        let waited = |copy: &&Copy<'_>| stores.iter().any(|other| other.boundary == copy.boundary && waits(other));
+        if !stores.iter().all(waited) {
             self.b.begin_elect();
             self.b.await_reads(0);
             self.b.end_elect();
