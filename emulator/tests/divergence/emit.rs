@@ -231,7 +231,7 @@ impl Writer {
                 let p = self.condition(*condition);
                 self.line(&format!(
                     "@{p} st.global.v4.u32 [%out], {{%r0, %r1, %r2, %r3}};\n@{p} {};",
-                    if self.function.is_none() && p.len() % 2 == 0 { "ret" } else { "exit" }
+                    if self.function.is_none() && p.len().is_multiple_of(2) { "ret" } else { "exit" }
                 ));
             }
             Statement::Return(condition) => {

@@ -161,8 +161,7 @@ impl Demo {
     }
 
     /// y afterwards, or what went wrong.
-    fn run(&self, text: &str, seed: u64) -> Result<Vec<u32>, String> {
-        let program = Program::parse(text).map_err(|error| error.to_string())?;
+    fn run(&self, program: &Program, seed: u64) -> Result<Vec<u32>, String> {
         let memory = Memory::new(1 << 22);
         let told = |error: tilewright_emulator::Error| error.to_string();
         let x: Vec<u8> = self.x().iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -199,8 +198,8 @@ impl Demo {
             }
         }
         // What is right, or the word that is not.
-        let judge = |text: &str, seed: u64| -> Result<(), String> {
-            match (self.run(text, seed), self.ends) {
+        let judge = |program: &Program, seed: u64| -> Result<(), String> {
+            match (self.run(program, seed), self.ends) {
                 (Err(report), Some(finding)) if report.contains(finding) => Ok(()),
                 (Err(mistake), _) => Err(mistake),
                 (Ok(_), Some(finding)) => Err(format!("no {finding}")),
@@ -212,8 +211,9 @@ impl Demo {
                 },
             }
         };
+        let program = Program::parse(&text).map_err(|error| format!("{error}\n{text}"))?;
         for seed in 0..4 {
-            judge(&text, seed).map_err(|mistake| format!("seed {seed}: {mistake}\n{text}"))?;
+            judge(&program, seed).map_err(|mistake| format!("seed {seed}: {mistake}\n{text}"))?;
         }
         let module = tilewright_ptx::parse(&text).map_err(|error| error.to_string())?;
         let first = text.lines().count() - self.body.lines().count() - 2;
@@ -232,10 +232,8 @@ impl Demo {
                 continue;
             }
             let text = self.text(Some(*line));
-            if Program::parse(&text).is_err() {
-                continue;
-            }
-            let changes = (0..4).any(|seed| judge(&text, seed).is_err());
+            let Ok(program) = Program::parse(&text) else { continue };
+            let changes = (0..4).any(|seed| judge(&program, seed).is_err());
             if changes != self.silent {
                 shown.extend(keys);
             } else if self.silent && self.body.lines().nth(*line).is_some_and(|line| line.ends_with("// a hint")) {
