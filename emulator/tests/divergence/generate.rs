@@ -177,7 +177,9 @@ impl Generator {
             if self.common == 0 {
                 return self.compute();
             }
-            let recursive = if self.random.below(3) == 0 { Some(self.register()) } else { None };
+            // Not from one another, which would take exponentially long.
+            let recursive = !place.free && self.random.below(3) == 0;
+            let recursive = recursive.then(|| self.register());
             return Statement::Call(self.random.below(self.common), recursive);
         }
         let away = self.away;
