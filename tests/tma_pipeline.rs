@@ -121,6 +121,30 @@ schedule! {
         stage ys[i, j] = y in shared at y.io ring(3) via tma { split j by 32 -> jo, ji; box i by 4 -> ic, ib; box jo by 1 -> jc, jb; box ji by 32 -> kc, kb; }
     }
 
+    /// Padding with a name of its own, and hints.
+    pub kernel Padded(x: f32[M, N]) -> (y: f32[M, N])
+    where N % 4 == 0
+    {
+        y[i, j] = (x[i - 1, j] or 0.0) + (x[i + 1, j] or 0.0);
+        launch threads(128);
+        schedule y {
+            split i by 4 -> io, ii;
+            split j by 32 -> jo, ji;
+            reorder io, jo, ii, ji;
+            bind io: grid;
+            merge ii, ji -> t;
+            bind t: thread;
+        }
+        stage xs[i, j] = x in shared at y.jo ring(2) via tma {
+            resize i by (1, 1) -> p;
+            box p by 6 -> pc, pb;
+            box j by 32 -> jc, jb;
+            l2 promote(128);
+            l2 evict_last;
+        }
+        stage ys[i, j] = y in shared at y.jo via tma { box i by 4 -> ic, ib; box j by 32 -> jc, jb; l2 evict_first; }
+    }
+
     /// More shared memory than a block has unless it asks.
     pub kernel Large(x: f32[M, N]) -> (y: f32[M, N])
     where N % 4 == 0
@@ -220,6 +244,25 @@ fn rings_in_loops() {
             expected.check("y", &y).unwrap();
         }
     }
+}
+
+#[test]
+fn padding_and_hints() {
+    for device in &devices() {
+        for (m, n) in [(4, 32), (1, 4), (9, 68), (6, 100)] {
+            let x = data(device, [m, n], |i| i as f32);
+            let mut y = Tensor::zeros(device, [m, n]).unwrap();
+            let expected = Padded { x: &x, y: &mut y }.reference().unwrap();
+            Padded { x: &x, y: &mut y }.launch(device).unwrap();
+            expected.check("y", &y).unwrap();
+        }
+    }
+    let text = &Padded::KERNEL.ptx.text;
+    for hint in ["createpolicy.fractional.L2::evict_last.b64", "createpolicy.fractional.L2::evict_first.b64"] {
+        assert!(text.contains(hint), "{hint} is not in\n{text}");
+    }
+    assert_eq!(text.matches("bulk_group.L2::cache_hint").count(), 1, "{text}");
+    assert_eq!(Padded::KERNEL.maps[0].promotion, tilewright::kernel::tensor_map::Promotion::B128);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The finished kernel as data: everything that the launcher needs.
 
 use tilewright_kernel::info::{self, KernelInfo, ParameterKind};
-use tilewright_kernel::tensor_map::{GRANULE, Promotion};
+use tilewright_kernel::tensor_map::GRANULE;
 use tilewright_kernel::{Size, SizeOp};
 
 use crate::extent::Facts;
@@ -9,7 +9,7 @@ use crate::lower::{self, Analysed};
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::syntax::TokenBuffer;
-use crate::tma::plan::{Axis, Staged};
+use crate::tma::staged::{Axis, Staged};
 
 /// The kernel; none if a size exceeds 64 bits.
 pub(crate) fn assemble(
@@ -81,7 +81,7 @@ fn map(staged: &Staged, facts: &Facts) -> Option<info::MapInfo> {
         format: staged.format,
         dimensions: staged.axes.iter().rev().map(dimension).collect::<Option<Vec<_>>>()?.into(),
         swizzle: staged.swizzle,
-        promotion: Promotion::None,
+        promotion: staged.promotion,
     })
 }
 

@@ -12,7 +12,7 @@ use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::schedule::computed_at_reads;
 use crate::tma::Level;
-use crate::tma::plan::Way;
+use crate::tma::staged::Way;
 
 /// The explanation of a kernel. The same kernel always gives the same text.
 pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &KernelInfo) -> String {

@@ -408,6 +408,17 @@ pub struct Transfer {
     pub offset: u32,
     /// What counts the bytes of a copy to shared memory: the barrier of the slot; none for a copy to the tensor.
     pub barrier: Option<BarrierId>,
+    /// How long the L2 cache should keep what is copied, if not as usual.
+    pub evict: Option<Evict>,
+}
+
+/// When the L2 cache gives up a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evict {
+    /// Before others: it is used once.
+    First,
+    /// After others: it is used again.
+    Last,
 }
 
 /// Reads `lanes` neighbouring elements.

@@ -6,8 +6,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    BarrierId, Buffer, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind, Type,
-    UnaryOp, Value, ValueId,
+    BarrierId, Buffer, Evict, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind,
+    Type, UnaryOp, Value, ValueId,
 };
 
 impl Display for Kernel {
@@ -145,12 +145,17 @@ impl Printer<'_> {
                 let slots = self.kernel.buffers.get(transfer.buffer.index()).map_or(1, |b| b.slots);
                 let slot = if slots > 1 { format!(" slot {}", self.name(transfer.slot)) } else { String::new() };
                 let place = format!("{buffer}{slot}[{}]", transfer.offset);
+                let hint = match transfer.evict {
+                    Some(Evict::First) => ", evict first",
+                    Some(Evict::Last) => ", evict last",
+                    None => "",
+                };
                 match transfer.barrier {
                     Some(barrier) => {
                         let barrier = self.barrier(barrier, transfer.slot);
-                        writeln!(f, "copy map {map} at {start} to {place}, {barrier}")
+                        writeln!(f, "copy map {map} at {start} to {place}, {barrier}{hint}")
                     }
-                    None => writeln!(f, "copy {place} to map {map} at {start}"),
+                    None => writeln!(f, "copy {place} to map {map} at {start}{hint}"),
                 }
             }
             StatementKind::Await { barrier, slot, parity } => {

@@ -61,6 +61,7 @@ fn copies_stand_where_every_thread_comes() {
                 slot: zero,
                 offset: 0,
                 barrier: Some(barrier),
+                evict: None,
             });
             b.end_elect();
             let phase = b.get(parity);
@@ -568,7 +569,15 @@ fn the_verifier_finds_each_fault() {
             let (z, barrier) = (zero(b), b.barrier(1));
             let buffer = b.buffer(tile());
             b.begin_elect();
-            b.transfer(Transfer { map, start: vec![z; rank], buffer, slot: z, offset: 0, barrier: Some(barrier) });
+            b.transfer(Transfer {
+                map,
+                start: vec![z; rank],
+                buffer,
+                slot: z,
+                offset: 0,
+                barrier: Some(barrier),
+                evict: None,
+            });
             b.end_elect();
             Problem::NotAMap(map)
         });
@@ -577,7 +586,15 @@ fn the_verifier_finds_each_fault() {
         let (z, barrier) = (zero(b), b.barrier(1));
         let buffer = b.buffer(tile());
         b.begin_elect();
-        b.transfer(Transfer { map: 0, start: vec![z, z], buffer, slot: z, offset: 64, barrier: Some(barrier) });
+        b.transfer(Transfer {
+            map: 0,
+            start: vec![z, z],
+            buffer,
+            slot: z,
+            offset: 64,
+            barrier: Some(barrier),
+            evict: None,
+        });
         b.end_elect();
         Problem::NotABuffer(0)
     });
@@ -599,7 +616,15 @@ fn the_verifier_finds_each_fault() {
         let (z, barrier) = (zero(b), b.barrier(1));
         let one = b.index_literal(Type::I32, 1);
         b.begin_elect();
-        b.transfer(Transfer { map: 0, start: vec![z, z], buffer, slot: one, offset: 0, barrier: Some(barrier) });
+        b.transfer(Transfer {
+            map: 0,
+            start: vec![z, z],
+            buffer,
+            slot: one,
+            offset: 0,
+            barrier: Some(barrier),
+            evict: None,
+        });
         b.end_elect();
         Problem::NotASlot(one)
     });

@@ -290,7 +290,7 @@ impl Checker<'_> {
     }
 
     fn transfer(&mut self, transfer: &Transfer) {
-        let Transfer { map, start, buffer, slot, offset, barrier } = transfer;
+        let Transfer { map, start, buffer, slot, offset, barrier, evict: _ } = transfer;
         let signature = &self.kernel.signature;
         let rank = signature.maps.get(usize::from(*map)).map(|m| m.rank as usize);
         let passed = signature.arguments.contains(&Argument::Map(*map));

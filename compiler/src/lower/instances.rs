@@ -41,7 +41,7 @@ use super::staging::{self, Copy};
 use crate::domain::AxisId;
 use crate::extent::Var;
 use crate::kernel_ir::{Builder, Type, ValueId};
-use crate::tma::plan::Way;
+use crate::tma::staged::Way;
 
 impl<'a> Nest<'a, '_> {
     /// The copies inside so many loops.

@@ -19,7 +19,7 @@ use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
 use crate::schedule::Stage;
-use crate::tma::plan::Staged;
+use crate::tma::staged::Staged;
 
 /// A stage with everything that was found out about it.
 #[derive(Clone, Debug)]

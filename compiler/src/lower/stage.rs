@@ -16,7 +16,7 @@ use crate::memory::access;
 use crate::memory::vector::Vector;
 use crate::program::Program;
 use crate::schedule::Stage;
-use crate::tma::plan::{Staged, Way};
+use crate::tma::staged::{Staged, Way};
 
 use super::Analysed;
 use super::emit::functions::NoFunction;

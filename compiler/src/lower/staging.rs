@@ -9,7 +9,7 @@ use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Range, Transfer, Type, ValueId, VariableId};
 use crate::memory::vector::{Along, Vector};
 use crate::tma::Tile;
-use crate::tma::plan::{Axis, PLACEHOLDER, Part, Staged, Step, Way};
+use crate::tma::staged::{Axis, PLACEHOLDER, Part, Staged, Step, Way};
 
 /// A staged copy that the nest has to instantiate.
 #[derive(Clone, Debug)]
@@ -124,7 +124,8 @@ impl<'a> Copy<'a> {
             start.reverse();
             let offset = u32::try_from(number as i128 * self.staged.pitch()).unwrap_or(u32::MAX);
             let barrier = self.filled.map(|f| f.barrier);
-            b.transfer(Transfer { map: self.map, start, buffer: self.buffer, slot, offset, barrier });
+            let (map, buffer, evict) = (self.map, self.buffer, self.staged.evict);
+            b.transfer(Transfer { map, start, buffer, slot, offset, barrier, evict });
         }
     }
 

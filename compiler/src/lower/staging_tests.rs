@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::tensor_map::{Format, Swizzle};
+use tilewright_kernel::tensor_map::{Format, Promotion, Swizzle};
 
 use super::*;
 use crate::kernel_ir::{Signature, StatementKind};
@@ -118,6 +118,8 @@ fn readers_look_where_copies_write() {
             swizzle,
             outer,
             layout,
+            promotion: Promotion::None,
+            evict: None,
         });
     }
 }
@@ -174,6 +176,8 @@ fn redirected_copies_have_no_live_slot() {
             axes,
             swizzle: Swizzle::None,
             layout: None,
+            promotion: Promotion::None,
+            evict: None,
         };
         // The level by definition, for this one instance.
         let copies = |tile: &[Tile]| -> Vec<crate::tma::slots::Copy> {

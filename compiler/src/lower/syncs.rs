@@ -197,7 +197,7 @@ mod tests {
         if let Some(barrier) = barrier {
             b.expect(barrier, zero, 16);
         }
-        b.transfer(Transfer { map: 0, start: vec![zero], buffer, slot: zero, offset: 0, barrier });
+        b.transfer(Transfer { map: 0, start: vec![zero], buffer, slot: zero, offset: 0, barrier, evict: None });
         b.end_elect();
     }
 

@@ -3,7 +3,8 @@
 use tilewright_kernel::algorithm::Value;
 
 use super::Level;
-use super::plan::{Around, Staged, Way, plan};
+use super::plan::{Around, plan};
+use super::staged::{Axis, Staged, Way};
 use super::witness;
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
@@ -218,7 +219,7 @@ impl One<'_> {
 
     fn no_zero_fill(&mut self, staged: &Staged, reader: &Analysed, span: Span) {
         let found = self.filled_hole(staged, reader);
-        let strided = |a: &&super::plan::Axis| a.boxed.box_size % a.boxed.element_stride != 0;
+        let strided = |a: &&Axis| a.boxed.box_size % a.boxed.element_stride != 0;
         let axis = match &found {
             Some(found) => staged.axes.iter().find(|a| a.name == found.axis).filter(strided),
             None => staged.axes.iter().find(strided),

@@ -1,6 +1,7 @@
 //! The order of a buffer: what counts its tiles, and the axes of a tile.
 
-use super::plan::{Axis, Part, Refused, Staged};
+use super::rules::Refused;
+use super::staged::{Axis, Part, Staged};
 use super::view::Boxed;
 use crate::diag::tw04xx::LayoutProblem;
 use crate::syntax::{Span, ast};

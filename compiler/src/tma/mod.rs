@@ -15,6 +15,16 @@
 //!
 //! **Approximation.** None for numbers. For symbolic sizes "infeasible" is a proof and anything else is undecided until a witness
 //! is found, which is replayed slot by slot ([`slots`]), not by the formula.
+//!
+//! A copy to a tensor writes its holes, so that for it every level but 1 is a refusal, and live means computed ([`cover`]).
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `check` | the copies of a kernel: whose they are, what zeros take, the budget; `refuse` says why not |
+//! | `plan` | one copy, from what was written to a [`Staged`](staged::Staged); `rules` are those of tensor maps |
+//! | `view`, `region`, `cover` | the axes that are boxed; what an instance holds of them; whether it computes all of that |
+//! | `staged`, `layout`, `tiles` | the result: its axes, the order of its buffer, its tiles and their level |
+//! | `reach`, `slots`, `witness` | the theorems; the definition that they are about; the search for a counterexample |
 
 pub mod check;
 pub mod cover;
@@ -23,7 +33,9 @@ pub mod plan;
 pub mod reach;
 mod refuse;
 pub mod region;
+pub mod rules;
 pub mod slots;
+pub mod staged;
 mod tiles;
 pub mod view;
 pub mod witness;

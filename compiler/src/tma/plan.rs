@@ -1,244 +1,25 @@
 //! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies, to shared memory or from it.
 
-use tilewright_kernel::ElementType;
 use tilewright_kernel::info::TensorParameter;
-use tilewright_kernel::tensor_map::{self, Fault, Format, Swizzle};
+use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 
-use super::cover::{self, Gap};
-use super::reach::Level;
-use super::region::{self, Inner, Interval, NotATile};
-use super::view::{Boxed, Refusal, View, ViewAxis};
-use crate::diag::tw04xx::LayoutProblem;
+use super::cover;
+use super::region::{self, Inner, Interval};
+use super::rules::Refused;
+use super::staged::{Axis, PLACEHOLDER, Staged, Way};
+use super::view::{Boxed, View, ViewAxis};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::holes::Holes;
+use crate::kernel_ir::Evict;
 use crate::memory::access;
 use crate::memory::vector::Access;
 use crate::program::{self, Program};
 use crate::schedule::{self, Stage};
 use crate::syntax::{Span, ast};
 
-/// Variables from here on stand for the indices of a tensor, outermost first, in [`Axis::position`].
-pub const PLACEHOLDER: Var = 1 << 24;
-
 /// Most buffers of a ring.
 const MOST_SLOTS: i128 = 64;
-
-/// Which way a staged copy goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// From a tensor to shared memory, for the stage that reads it.
-    Load,
-    /// From shared memory, where the stage wrote it, to a tensor.
-    Store,
-}
-
-/// A staged copy of a tensor for the one stage that reads it, or that writes it.
-#[derive(Clone, Debug)]
-pub struct Staged {
-    /// Its name.
-    pub name: String,
-    /// Which way it goes.
-    pub way: Way,
-    /// Buffers that its instances take in turn.
-    pub ring: u32,
-    /// Whether copies without a live slot are sent out of bounds, so that every hole is zero.
-    pub redirect: bool,
-    /// The tensor.
-    pub parameter: u16,
-    /// Type of its elements.
-    pub element: ElementType,
-    /// The same, as the accelerator knows it.
-    pub format: Format,
-    /// The sequential loop of the stage that an instance stands in; none for the block as a whole.
-    pub attach: Option<AxisId>,
-    /// The axes of the TMA domain, outermost first.
-    pub axes: Vec<Axis>,
-    /// The swizzle of its layout.
-    pub swizzle: Swizzle,
-    /// What counts tiles in the buffer, outermost first: boxes and phases of axes.
-    pub outer: Vec<(usize, Part)>,
-    /// The op that gave the layout.
-    pub layout: Option<Span>,
-}
-
-/// An axis of the TMA domain with what an instance copies along it.
-#[derive(Clone, Debug)]
-pub struct Axis {
-    /// Its name, or the names of a composite.
-    pub name: String,
-    /// Elements of the tensor along it.
-    pub size: Expr,
-    /// Distance of neighbours, in elements.
-    pub stride: Expr,
-    /// Where an element of the tensor lies along the axis: over dimensions and [`PLACEHOLDER`] variables.
-    pub position: Expr,
-    /// What one instance holds, over dimensions and the loops around the instance.
-    pub region: Interval,
-    /// The box and its tile.
-    pub boxed: Boxed,
-    /// Dimensions of the tensor that it is made of.
-    pub dims: Vec<usize>,
-    /// Those in which an index past the end would be another element of the axis.
-    pub aliased: Vec<usize>,
-}
-
-impl Axis {
-    /// Boxes of one instance along the axis.
-    pub fn boxes(&self) -> i128 {
-        (self.region.extent + self.boxed.box_size - 1).div_euclid(self.boxed.box_size)
-    }
-
-    /// Slots of a tile along the axis.
-    pub fn tile(&self) -> i128 {
-        (self.boxed.box_size + self.boxed.element_stride - 1).div_euclid(self.boxed.element_stride)
-    }
-
-    /// Copies of one instance along the axis: every phase of every box.
-    pub fn copies(&self) -> i128 {
-        self.boxes() * self.boxed.element_stride
-    }
-
-    /// What a part of the axis counts up to.
-    pub(super) fn count(&self, part: Part) -> i128 {
-        match part {
-            Part::Box => self.boxes(),
-            Part::Phase => self.boxed.element_stride,
-            Part::Slot => self.tile(),
-        }
-    }
-}
-
-/// What an index in the buffer counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Boxes of the region.
-    Box,
-    /// Phases of a box.
-    Phase,
-    /// Slots of a tile.
-    Slot,
-}
-
-/// A part of a position in the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Position in [`Staged::axes`].
-    pub axis: usize,
-    /// What is counted along it.
-    pub part: Part,
-    /// Elements that one step takes.
-    pub stride: i128,
-}
-
-/// Why a staged copy is refused.
-#[derive(Clone, Debug)]
-pub enum Refused {
-    /// An op of its view.
-    View(Refusal),
-    /// The reader is no loop nest of this name, or has no such loop.
-    Attach(Span),
-    /// The attach point is run by threads: the instance of a block lies around them.
-    AttachInsideBlock(Span),
-    /// The stage does not read the tensor, or does not write it.
-    NotRead(Span),
-    /// A ring where there is no loop whose iterations follow each other.
-    RingWithoutLoop(Span),
-    /// A ring of so many buffers, if that is a literal.
-    Ring(Option<i128>, Span),
-    /// A store in a loop over terms, or in one inside: what is stored there is not known yet.
-    InsideReduction(Span),
-    /// An instance does not write every element of its region.
-    Gap(Gap),
-    /// A copy to a tensor whose boxes hold elements of other instances.
-    StoreHoles(Box<Staged>),
-    /// A copy to a tensor with an element stride.
-    StridedStore(String, Span),
-    /// A copy to a tensor that may start in front of it.
-    NegativeStart {
-        /// The axis.
-        axis: String,
-        /// Where regions start.
-        start: Expr,
-    },
-    /// The end of a row is not known to be a multiple of 16 bytes, which is what is written at once.
-    Granule {
-        /// The axis.
-        axis: String,
-        /// Its size.
-        size: Expr,
-        /// What it must be a multiple of, in elements.
-        multiple: i128,
-    },
-    /// The copy names another number of axes than the tensor has: its own and the tensor's.
-    Axes(usize, usize),
-    /// An op that a copy does not have.
-    NotYet(&'static str, Span),
-    /// What is read along an axis of the view is not a tile.
-    NotATile {
-        /// The axis of the view.
-        axis: String,
-        /// Why.
-        why: NotATile,
-        /// The read.
-        read: Span,
-    },
-    /// A loop inside the attach point has no bound that is known at compile time.
-    Unbounded {
-        /// The loop.
-        axis: String,
-        /// Its extent.
-        extent: Expr,
-    },
-    /// Elements along the innermost axis are not neighbours in memory.
-    InnerStride {
-        /// The axis.
-        axis: String,
-        /// Their distance.
-        stride: Expr,
-    },
-    /// The distance of neighbours along an axis is not known to be a multiple of 16 bytes.
-    Pitch {
-        /// The axis.
-        axis: String,
-        /// Their distance in elements.
-        stride: Expr,
-        /// What it must be a multiple of, in elements.
-        multiple: i128,
-    },
-    /// A copy along the innermost axis is not known to start at a multiple of 16 bytes.
-    InnerStart {
-        /// The axis.
-        axis: String,
-        /// Where regions start.
-        start: Expr,
-        /// What that must be a multiple of, in elements.
-        multiple: i128,
-    },
-    /// A limit of tensor maps, and the axis that it is about with its box.
-    Limit(Fault, Option<(String, Span)>),
-    /// A swizzle span that does not exist.
-    Swizzle(Span),
-    /// A layout in which a tile is not one whole, with what there is to lay out.
-    Layout(LayoutProblem, Vec<String>, Span),
-    /// The inner box is shorter than the span of the swizzle: how far rows are apart then is not confirmed on hardware.
-    NarrowSwizzle {
-        /// Bytes of the inner box.
-        bytes: i128,
-        /// Bytes of the span.
-        span: u32,
-        /// The inner axis.
-        inner: String,
-        /// The layout.
-        at: Option<Span>,
-    },
-}
-
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        Self::View(refusal)
-    }
-}
 
 /// Where the instances of a staged copy stand in their stage.
 struct Attach<'a> {
@@ -405,12 +186,14 @@ pub fn plan(
             indices: indices.collect::<Result<_, _>>()?,
             dims: vec![d],
             aliased: Vec::new(),
+            padded: false,
             boxed: None,
         });
     }
     let literal = |e: &ast::Expr| schedule::literal(program, facts, e);
     let mut view = View::new(axes, facts, &literal);
     let mut swizzle = Swizzle::None;
+    let (mut promotion, mut evict) = (Promotion::None, None);
     let mut layout: Option<(&[ast::LayoutAxis], Span)> = None;
     for op in &copy.ops {
         match &op.kind {
@@ -426,7 +209,23 @@ pub fn plan(
             }
             // Filling is judged once the copy is known.
             ast::OpKind::Fill { .. } => {}
-            ast::OpKind::L2 { .. } => return Err(Refused::NotYet("l2", op.keyword)),
+            ast::OpKind::L2 { hint } => {
+                let promotes = promotion != Promotion::None;
+                match hint {
+                    ast::L2Hint::Promote(_) if promotes => return Err(Refused::NotYet("a second promotion", op.span)),
+                    ast::L2Hint::Promote(bytes) => {
+                        promotion = match literal(bytes) {
+                            Some(64) => Promotion::B64,
+                            Some(128) => Promotion::B128,
+                            Some(256) => Promotion::B256,
+                            _ => return Err(Refused::Promotion(bytes.span)),
+                        };
+                    }
+                    _ if evict.is_some() => return Err(Refused::NotYet("a second eviction", op.span)),
+                    ast::L2Hint::EvictFirst => evict = Some(Evict::First),
+                    ast::L2Hint::EvictLast => evict = Some(Evict::Last),
+                }
+            }
             _ => view.apply(op)?,
         }
     }
@@ -484,6 +283,8 @@ pub fn plan(
         axes,
         swizzle,
         layout: layout.map(|l| l.1),
+        promotion,
+        evict,
     };
     if let Some((list, span)) = layout {
         staged.lay_out(list, &names, span)?;
@@ -532,56 +333,4 @@ fn ordered(mut axes: Vec<Axis>, facts: &Facts) -> (Vec<Axis>, Vec<usize>) {
     }
     unseen.extend(axes.iter().flat_map(|a| &a.aliased));
     (axes, unseen)
-}
-
-impl Staged {
-    /// The rules of tensor maps, as far as sizes and strides are expressions.
-    fn check(&self, facts: &Facts) -> Result<(), Refused> {
-        self.boxes().check_box().map_err(|fault| {
-            let axis = fault.dimension().and_then(|d| self.axes.iter().rev().nth(d));
-            Refused::Limit(fault, axis.map(|a| (a.name.clone(), a.boxed.span)))
-        })?;
-        let Some((inner, outer)) = self.axes.split_last() else { return Err(Refused::Limit(Fault::Rank(0), None)) };
-        if facts.normal(&inner.stride).as_constant() != Some(1) {
-            return Err(Refused::InnerStride { axis: inner.name.clone(), stride: inner.stride.clone() });
-        }
-        let (bytes, span) = (inner.boxed.box_size * i128::from(self.format.bytes()), self.swizzle.span());
-        if self.swizzle != Swizzle::None && bytes != i128::from(span) {
-            return Err(Refused::NarrowSwizzle { bytes, span, inner: inner.name.clone(), at: self.layout });
-        }
-        let multiple = i128::from(tensor_map::GRANULE) / i128::from(self.format.bytes());
-        // Boxes follow each other in multiples of 16 bytes.
-        if !facts.proves_multiple(&inner.region.start, multiple) {
-            let (axis, start) = (inner.name.clone(), inner.region.start.clone());
-            return Err(Refused::InnerStart { axis, start, multiple });
-        }
-        for axis in outer {
-            if !facts.proves_multiple(&axis.stride, multiple) {
-                return Err(Refused::Pitch { axis: axis.name.clone(), stride: axis.stride.clone(), multiple });
-            }
-        }
-        Ok(())
-    }
-
-    /// What a copy to a tensor needs beside: it writes the whole part of each box that lies inside the tensor, in granules of 16 bytes.
-    fn check_store(&self, facts: &Facts, symbolic: &Symbolic) -> Result<(), Refused> {
-        for axis in &self.axes {
-            if let Some(tile) = axis.boxed.striding.filter(|_| axis.boxed.element_stride != 1) {
-                return Err(Refused::StridedStore(axis.name.clone(), tile));
-            }
-            if !symbolic.proves_nonnegative(facts, &axis.region.start) {
-                return Err(Refused::NegativeStart { axis: axis.name.clone(), start: axis.region.start.clone() });
-            }
-        }
-        let Some(inner) = self.axes.last() else { return Ok(()) };
-        let multiple = i128::from(tensor_map::GRANULE) / i128::from(self.format.bytes());
-        if !facts.proves_multiple(&inner.size, multiple) {
-            return Err(Refused::Granule { axis: inner.name.clone(), size: inner.size.clone(), multiple });
-        }
-        // Boxes in front of the tensor are the only ones without live slots that hold elements, and there are none.
-        match self.level(facts, symbolic) {
-            Level::Free => Ok(()),
-            Level::Redirect | Level::Impossible => Err(Refused::StoreHoles(Box::new(self.clone()))),
-        }
-    }
 }

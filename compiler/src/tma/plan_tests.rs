@@ -1,8 +1,10 @@
 //! Whole schedules: the dimensions that are inferred, the levels, and what is refused.
 
 use super::Level;
-use super::plan::{Around, Refused, Staged, plan};
+use super::plan::{Around, plan};
 use super::region::NotATile;
+use super::rules::Refused;
+use super::staged::Staged;
 use super::view::Refusal;
 use crate::diag::Diagnostics;
 use crate::domain::Symbolic;
@@ -35,7 +37,7 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let staged = plan(&program, &facts, around, (parameter as u16, tensor), copy)?;
     let names = |v: u32| program.dim_name(v as u16).to_owned();
     let bytes = i128::from(staged.format.bytes());
-    let dimension = |axis: &super::plan::Axis| {
+    let dimension = |axis: &super::staged::Axis| {
         let stride = facts.normal(&axis.stride.scale(bytes)).show(&names);
         format!("⟨{}, {stride}, {}, {}⟩", axis.size.show(&names), axis.boxed.box_size, axis.boxed.element_stride)
     };

@@ -2,8 +2,9 @@
 
 use super::check::One;
 use super::cover::Gap;
-use super::plan::{Refused, Staged};
 use super::region::NotATile;
+use super::rules::Refused;
+use super::staged::Staged;
 use super::view::Refusal;
 use crate::diag::tw01xx::WrongRank;
 use crate::diag::tw01xx_schedule::{NameTaken, UnknownAxis};
@@ -174,6 +175,11 @@ impl One<'_> {
                 };
                 let (fault, help) = (fault.to_string(), help.to_owned());
                 self.diags.report(MapLimit { copy, axis, fault, help, span });
+            }
+            Refused::Promotion(span) => {
+                let fault = "the L2 cache fetches 64, 128 or 256 bytes together".to_owned();
+                let help = "`l2 promote(128)`, for instance".to_owned();
+                self.diags.report(MapLimit { copy, axis: None, fault, help, span });
             }
             Refused::Swizzle(span) => self.swizzle(SwizzleProblem::Span, parameter, String::new(), span),
             Refused::NarrowSwizzle { bytes, span: whole, inner, at } => {

@@ -2,8 +2,8 @@
 
 use tilewright_kernel::tensor_map::{self, Fill, Promotion, TensorMap};
 
-use super::plan::{Axis, Part, Staged, Step, Way};
 use super::reach::{Level, Reach, level};
+use super::staged::{Axis, Part, Staged, Step, Way};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
 

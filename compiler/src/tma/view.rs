@@ -27,6 +27,8 @@ pub struct ViewAxis {
     pub dims: Vec<usize>,
     /// Those in which an index past the end would be another element of the axis: the inner ones of a merge.
     pub aliased: Vec<usize>,
+    /// Whether it has padding around what lies in memory.
+    pub padded: bool,
     /// Its box, if it was boxed.
     pub boxed: Option<Boxed>,
 }
@@ -178,7 +180,7 @@ impl<'a> View<'a> {
                 boxed.striding = Some(op.span);
                 Ok(())
             }
-            OpKind::Resize { .. } => Err(Refusal::NotYet { construct: "resize", span: op.keyword }),
+            OpKind::Resize { axis, left, right, into } => self.resize(axis, [left, right], into, op.span),
             OpKind::Swizzle { .. } => Err(Refusal::NotYet { construct: "swizzle", span: op.keyword }),
             OpKind::Reorder { .. } => Err(Refusal::NotYet { construct: "reorder", span: op.keyword }),
             _ => Err(Refusal::NotYet { construct: "this op", span: op.keyword }),
@@ -208,6 +210,36 @@ impl<'a> View<'a> {
         Refusal::NoAxis { name: name.text.clone(), span: name.span, known }
     }
 
+    /// Padding around an axis. Boxes are cut from the region that is read, which starts in front of the tensor where the reads do: what
+    /// the accelerator fills there is the padding, so that the axis only gets its name.
+    fn resize(
+        &mut self,
+        axis: &ast::Name,
+        [left, right]: [&ast::Expr; 2],
+        into: &ast::Name,
+        span: Span,
+    ) -> Result<(), Refusal> {
+        let at = self.unboxed(axis)?;
+        self.fresh(&[into])?;
+        let padding = |e: &ast::Expr| {
+            let value = (self.literal)(e);
+            value.filter(|n| *n >= 0).ok_or(Refusal::NotYet { construct: "`resize` by less than 0", span: e.span })
+        };
+        let padded = padding(left)? + padding(right)? > 0;
+        let axis = &mut self.axes[at];
+        (axis.name, axis.span, axis.padded) = (into.text.clone(), span, axis.padded || padded);
+        Ok(())
+    }
+
+    /// Position of an axis that has no box and no padding: what lies in memory.
+    fn in_memory(&self, name: &ast::Name) -> Result<usize, Refusal> {
+        let at = self.unboxed(name)?;
+        match self.axes[at].padded {
+            true => Err(Refusal::NotYet { construct: "a split or merge of a padded axis", span: name.span }),
+            false => Ok(at),
+        }
+    }
+
     /// Whether these names are new, and different from each other.
     fn fresh(&self, names: &[&ast::Name]) -> Result<(), Refusal> {
         for (at, name) in names.iter().enumerate() {
@@ -231,7 +263,7 @@ impl<'a> View<'a> {
         names: [&ast::Name; 2],
         span: Span,
     ) -> Result<(), Refusal> {
-        let at = self.unboxed(axis)?;
+        let at = self.in_memory(axis)?;
         let factor = self.factor(factor)?;
         self.fresh(&names)?;
         let input = self.axes[at].clone();
@@ -252,6 +284,7 @@ impl<'a> View<'a> {
             indices,
             dims: input.dims.clone(),
             aliased: input.aliased.clone(),
+            padded: false,
             boxed: None,
         };
         let of = |f: &dyn Fn(&Expr) -> Expr| input.indices.iter().map(|i| self.facts.normal(&f(i))).collect();
@@ -264,7 +297,7 @@ impl<'a> View<'a> {
     }
 
     fn merge_names(&mut self, names: &[ast::Name], into: &ast::Name, span: Span) -> Result<(), Refusal> {
-        let positions: Vec<usize> = names.iter().map(|n| self.unboxed(n)).collect::<Result<_, _>>()?;
+        let positions: Vec<usize> = names.iter().map(|n| self.in_memory(n)).collect::<Result<_, _>>()?;
         self.fresh(&[into])?;
         let merged = self.merged(&positions, into.text.clone(), into.span, span)?;
         self.axes.splice(positions[0]..positions[0] + positions.len(), [merged]);
@@ -300,7 +333,7 @@ impl<'a> View<'a> {
     /// the box axes gives the axes back, so that nothing has to divide.
     fn composite(&mut self, coordinates: &[ast::Name], boxed: &[ast::Name], span: Span) -> Result<(), Refusal> {
         let names: Vec<&ast::Name> = coordinates.iter().chain(boxed).collect();
-        let positions: Vec<usize> = names.iter().map(|n| self.unboxed(n)).collect::<Result<_, _>>()?;
+        let positions: Vec<usize> = names.iter().map(|n| self.in_memory(n)).collect::<Result<_, _>>()?;
         let mut box_size = 1i128;
         for at in &positions[coordinates.len()..] {
             let size = &self.axes[*at].size;

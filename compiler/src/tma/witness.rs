@@ -1,8 +1,8 @@
 //! The smallest sizes for which a copy loads elements into holes beside live slots: a replay, slot by slot, of what the
 //! accelerator does.
 
-use super::plan::Staged;
 use super::slots::{Copy, Slot, content};
+use super::staged::{Axis, Staged};
 use crate::domain::Symbolic;
 use crate::extent::{Budget, Facts, Search};
 
@@ -81,7 +81,7 @@ fn advance(at: &mut [i128], extents: &[i128]) -> bool {
 
 /// The first filled hole of the instance at these values.
 fn instance(staged: &Staged, values: &[i128], dims: &[i64], budget: &mut Budget) -> Option<Filled> {
-    let boxes: Vec<i128> = staged.axes.iter().map(super::plan::Axis::boxes).collect();
+    let boxes: Vec<i128> = staged.axes.iter().map(Axis::boxes).collect();
     let strides: Vec<i128> = staged.axes.iter().map(|a| a.boxed.element_stride).collect();
     let mut number = vec![0i128; boxes.len()];
     loop {

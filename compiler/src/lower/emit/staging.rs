@@ -13,7 +13,7 @@ use tilewright_kernel::info::Argument;
 use tilewright_ptx::{Address, FunctionBuilder, Operand, RegId, ScalarType, SpecialReg, Symbol};
 
 use super::entry::{Entry, memory_type};
-use crate::kernel_ir::{BARRIER_BYTES, BarrierId, BufferId, Kernel, RegionId, Transfer, Type, ValueId};
+use crate::kernel_ir::{BARRIER_BYTES, BarrierId, BufferId, Evict, Kernel, RegionId, Transfer, Type, ValueId};
 
 /// Where a buffer or the barriers start: a variable and bytes from its start.
 pub(super) type Place = (Symbol, u64);
@@ -129,17 +129,29 @@ impl Entry<'_> {
         let start: Vec<Operand> = transfer.start.iter().map(|value| self.register(*value).into()).collect();
         let tile = Operand::Tensor(Address::reg(map), start);
         let place = self.tile(transfer);
-        match transfer.barrier {
+        let (way, mut operands) = match transfer.barrier {
             Some(barrier) => {
                 let barrier = self.barrier(barrier, transfer.slot);
                 let way = "shared::cluster.global.tile.mbarrier::complete_tx::bytes";
-                self.emit(&format!("cp.async.bulk.tensor.{rank}d.{way}"), [place.into(), tile, barrier.into()]);
+                (way, vec![place.into(), tile, barrier.into()])
             }
-            None => {
-                let way = "global.shared::cta.tile.bulk_group";
-                self.emit(&format!("cp.async.bulk.tensor.{rank}d.{way}"), [tile, place.into()]);
-            }
+            None => ("global.shared::cta.tile.bulk_group", vec![tile, place.into()]),
+        };
+        let mut hint = "";
+        if let Some(evict) = transfer.evict {
+            hint = ".L2::cache_hint";
+            operands.push(self.policy(evict).into());
         }
+        self.emit(&format!("cp.async.bulk.tensor.{rank}d.{way}{hint}"), operands);
+    }
+
+    /// The policy of the L2 cache for what is copied.
+    fn policy(&mut self, evict: Evict) -> RegId {
+        let priority = match evict {
+            Evict::First => "evict_first",
+            Evict::Last => "evict_last",
+        };
+        self.result(&format!("createpolicy.fractional.L2::{priority}.b64"), ScalarType::B64, [])
     }
 
     /// Where the tile of a copy lies in shared memory.

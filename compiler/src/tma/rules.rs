@@ -1,0 +1,176 @@
+//! The rules that a planned copy must keep, and what a refusal knows.
+
+use tilewright_kernel::tensor_map::{self, Fault, Swizzle};
+
+use super::cover::Gap;
+use super::reach::Level;
+use super::region::NotATile;
+use super::staged::Staged;
+use super::view::Refusal;
+use crate::diag::tw04xx::LayoutProblem;
+use crate::domain::Symbolic;
+use crate::extent::{Expr, Facts};
+use crate::syntax::Span;
+
+/// Why a staged copy is refused.
+#[derive(Clone, Debug)]
+pub enum Refused {
+    /// An op of its view.
+    View(Refusal),
+    /// The reader is no loop nest of this name, or has no such loop.
+    Attach(Span),
+    /// The attach point is run by threads: the instance of a block lies around them.
+    AttachInsideBlock(Span),
+    /// The stage does not read the tensor, or does not write it.
+    NotRead(Span),
+    /// A ring where there is no loop whose iterations follow each other.
+    RingWithoutLoop(Span),
+    /// A ring of so many buffers, if that is a literal.
+    Ring(Option<i128>, Span),
+    /// A store in a loop over terms, or in one inside: what is stored there is not known yet.
+    InsideReduction(Span),
+    /// An instance does not write every element of its region.
+    Gap(Gap),
+    /// A copy to a tensor whose boxes hold elements of other instances.
+    StoreHoles(Box<Staged>),
+    /// A copy to a tensor with an element stride.
+    StridedStore(String, Span),
+    /// A copy to a tensor that may start in front of it.
+    NegativeStart {
+        /// The axis.
+        axis: String,
+        /// Where regions start.
+        start: Expr,
+    },
+    /// The end of a row is not known to be a multiple of 16 bytes, which is what is written at once.
+    Granule {
+        /// The axis.
+        axis: String,
+        /// Its size.
+        size: Expr,
+        /// What it must be a multiple of, in elements.
+        multiple: i128,
+    },
+    /// The copy names another number of axes than the tensor has: its own and the tensor's.
+    Axes(usize, usize),
+    /// An op that a copy does not have.
+    NotYet(&'static str, Span),
+    /// What is read along an axis of the view is not a tile.
+    NotATile {
+        /// The axis of the view.
+        axis: String,
+        /// Why.
+        why: NotATile,
+        /// The read.
+        read: Span,
+    },
+    /// A loop inside the attach point has no bound that is known at compile time.
+    Unbounded {
+        /// The loop.
+        axis: String,
+        /// Its extent.
+        extent: Expr,
+    },
+    /// Elements along the innermost axis are not neighbours in memory.
+    InnerStride {
+        /// The axis.
+        axis: String,
+        /// Their distance.
+        stride: Expr,
+    },
+    /// The distance of neighbours along an axis is not known to be a multiple of 16 bytes.
+    Pitch {
+        /// The axis.
+        axis: String,
+        /// Their distance in elements.
+        stride: Expr,
+        /// What it must be a multiple of, in elements.
+        multiple: i128,
+    },
+    /// A copy along the innermost axis is not known to start at a multiple of 16 bytes.
+    InnerStart {
+        /// The axis.
+        axis: String,
+        /// Where regions start.
+        start: Expr,
+        /// What that must be a multiple of, in elements.
+        multiple: i128,
+    },
+    /// A limit of tensor maps, and the axis that it is about with its box.
+    Limit(Fault, Option<(String, Span)>),
+    /// A swizzle span that does not exist.
+    Swizzle(Span),
+    /// So many bytes that the L2 cache does not fetch together.
+    Promotion(Span),
+    /// A layout in which a tile is not one whole, with what there is to lay out.
+    Layout(LayoutProblem, Vec<String>, Span),
+    /// The inner box is shorter than the span of the swizzle: how far rows are apart then is not confirmed on hardware.
+    NarrowSwizzle {
+        /// Bytes of the inner box.
+        bytes: i128,
+        /// Bytes of the span.
+        span: u32,
+        /// The inner axis.
+        inner: String,
+        /// The layout.
+        at: Option<Span>,
+    },
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self::View(refusal)
+    }
+}
+
+impl Staged {
+    /// The rules of tensor maps, as far as sizes and strides are expressions.
+    pub(super) fn check(&self, facts: &Facts) -> Result<(), Refused> {
+        self.boxes().check_box().map_err(|fault| {
+            let axis = fault.dimension().and_then(|d| self.axes.iter().rev().nth(d));
+            Refused::Limit(fault, axis.map(|a| (a.name.clone(), a.boxed.span)))
+        })?;
+        let Some((inner, outer)) = self.axes.split_last() else { return Err(Refused::Limit(Fault::Rank(0), None)) };
+        if facts.normal(&inner.stride).as_constant() != Some(1) {
+            return Err(Refused::InnerStride { axis: inner.name.clone(), stride: inner.stride.clone() });
+        }
+        let (bytes, span) = (inner.boxed.box_size * i128::from(self.format.bytes()), self.swizzle.span());
+        if self.swizzle != Swizzle::None && bytes != i128::from(span) {
+            return Err(Refused::NarrowSwizzle { bytes, span, inner: inner.name.clone(), at: self.layout });
+        }
+        let multiple = i128::from(tensor_map::GRANULE) / i128::from(self.format.bytes());
+        // Boxes follow each other in multiples of 16 bytes.
+        if !facts.proves_multiple(&inner.region.start, multiple) {
+            let (axis, start) = (inner.name.clone(), inner.region.start.clone());
+            return Err(Refused::InnerStart { axis, start, multiple });
+        }
+        for axis in outer {
+            if !facts.proves_multiple(&axis.stride, multiple) {
+                return Err(Refused::Pitch { axis: axis.name.clone(), stride: axis.stride.clone(), multiple });
+            }
+        }
+        Ok(())
+    }
+
+    /// What a copy to a tensor needs beside: it writes the whole part of each box that lies inside the tensor, in granules of 16 bytes.
+    pub(super) fn check_store(&self, facts: &Facts, symbolic: &Symbolic) -> Result<(), Refused> {
+        for axis in &self.axes {
+            if let Some(tile) = axis.boxed.striding.filter(|_| axis.boxed.element_stride != 1) {
+                return Err(Refused::StridedStore(axis.name.clone(), tile));
+            }
+            if !symbolic.proves_nonnegative(facts, &axis.region.start) {
+                return Err(Refused::NegativeStart { axis: axis.name.clone(), start: axis.region.start.clone() });
+            }
+        }
+        let Some(inner) = self.axes.last() else { return Ok(()) };
+        let multiple = i128::from(tensor_map::GRANULE) / i128::from(self.format.bytes());
+        if !facts.proves_multiple(&inner.size, multiple) {
+            return Err(Refused::Granule { axis: inner.name.clone(), size: inner.size.clone(), multiple });
+        }
+        // Boxes in front of the tensor are the only ones without live slots that hold elements, and there are none.
+        match self.level(facts, symbolic) {
+            Level::Free => Ok(()),
+            Level::Redirect | Level::Impossible => Err(Refused::StoreHoles(Box::new(self.clone()))),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a staged copy is: which way it goes, and what an instance holds along each axis of its view.
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::tensor_map::{Format, Promotion, Swizzle};
+
+use super::region::Interval;
+use super::view::Boxed;
+use crate::domain::AxisId;
+use crate::extent::{Expr, Var};
+use crate::kernel_ir::Evict;
+use crate::syntax::Span;
+
+/// Variables from here on stand for the indices of a tensor, outermost first, in [`Axis::position`].
+pub const PLACEHOLDER: Var = 1 << 24;
+
+/// Which way a staged copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From a tensor to shared memory, for the stage that reads it.
+    Load,
+    /// From shared memory, where the stage wrote it, to a tensor.
+    Store,
+}
+
+/// A staged copy of a tensor for the one stage that reads it, or that writes it.
+#[derive(Clone, Debug)]
+pub struct Staged {
+    /// Its name.
+    pub name: String,
+    /// Which way it goes.
+    pub way: Way,
+    /// Buffers that its instances take in turn.
+    pub ring: u32,
+    /// Whether copies without a live slot are sent out of bounds, so that every hole is zero.
+    pub redirect: bool,
+    /// The tensor.
+    pub parameter: u16,
+    /// Type of its elements.
+    pub element: ElementType,
+    /// The same, as the accelerator knows it.
+    pub format: Format,
+    /// The sequential loop of the stage that an instance stands in; none for the block as a whole.
+    pub attach: Option<AxisId>,
+    /// The axes of the TMA domain, outermost first.
+    pub axes: Vec<Axis>,
+    /// The swizzle of its layout.
+    pub swizzle: Swizzle,
+    /// What counts tiles in the buffer, outermost first: boxes and phases of axes.
+    pub outer: Vec<(usize, Part)>,
+    /// The op that gave the layout.
+    pub layout: Option<Span>,
+    /// What the L2 cache fetches around what is copied.
+    pub promotion: Promotion,
+    /// How long it should keep that.
+    pub evict: Option<Evict>,
+}
+
+/// An axis of the TMA domain with what an instance copies along it.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Its name, or the names of a composite.
+    pub name: String,
+    /// Elements of the tensor along it.
+    pub size: Expr,
+    /// Distance of neighbours, in elements.
+    pub stride: Expr,
+    /// Where an element of the tensor lies along the axis: over dimensions and [`PLACEHOLDER`] variables.
+    pub position: Expr,
+    /// What one instance holds, over dimensions and the loops around the instance.
+    pub region: Interval,
+    /// The box and its tile.
+    pub boxed: Boxed,
+    /// Dimensions of the tensor that it is made of.
+    pub dims: Vec<usize>,
+    /// Those in which an index past the end would be another element of the axis.
+    pub aliased: Vec<usize>,
+}
+
+impl Axis {
+    /// Boxes of one instance along the axis.
+    pub fn boxes(&self) -> i128 {
+        (self.region.extent + self.boxed.box_size - 1).div_euclid(self.boxed.box_size)
+    }
+
+    /// Slots of a tile along the axis.
+    pub fn tile(&self) -> i128 {
+        (self.boxed.box_size + self.boxed.element_stride - 1).div_euclid(self.boxed.element_stride)
+    }
+
+    /// Copies of one instance along the axis: every phase of every box.
+    pub fn copies(&self) -> i128 {
+        self.boxes() * self.boxed.element_stride
+    }
+
+    /// What a part of the axis counts up to.
+    pub(super) fn count(&self, part: Part) -> i128 {
+        match part {
+            Part::Box => self.boxes(),
+            Part::Phase => self.boxed.element_stride,
+            Part::Slot => self.tile(),
+        }
+    }
+}
+
+/// What an index in the buffer counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Boxes of the region.
+    Box,
+    /// Phases of a box.
+    Phase,
+    /// Slots of a tile.
+    Slot,
+}
+
+/// A part of a position in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Position in [`Staged::axes`].
+    pub axis: usize,
+    /// What is counted along it.
+    pub part: Part,
+    /// Elements that one step takes.
+    pub stride: i128,
+}
