@@ -1,6 +1,7 @@
 //! The functions of f32 against an f64 oracle: measured error, edge cases, order, cost. Those of f64 in `double`.
 
 mod double;
+mod narrow;
 mod oracle;
 
 use super::{Host, apply, apply_double, bound, rsqrt, sqrt, ulp};
