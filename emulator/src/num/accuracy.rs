@@ -208,7 +208,8 @@ fn arguments(step: usize) -> Vec<f64> {
 #[test]
 fn functions_are_good_to_a_few_units_of_f64() {
     let constants = Constants::new();
-    let functions: [(Approx, fn(f64) -> f64, f64); 5] = [
+    type Function = fn(f64) -> f64;
+    let functions: [(Approx, Function, f64); 5] = [
         (Approx::Ex2, elementary::exp2, 5.0),
         (Approx::Lg2, elementary::log2, 4.0),
         (Approx::Sin, |x| double::sin(&mut Host::<f64>::default(), x), 1.0),

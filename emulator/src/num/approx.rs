@@ -121,6 +121,8 @@ pub fn approx(op: Approx, mode: FloatMode, a: u64, perturb: Option<u64>) -> u64 
     let amount = noise(seed, op as u64 + 1, a, 0);
     // Rounding to the result type adds half a unit, so the noise stays clear of the bound by as much.
     let half_unit = 0.5 * (-f64::from(if upper { 20 } else { format.fraction })).exp2();
+    // Subnormal results have fewer bits.
+    let half_unit = half_unit * (to_f64(format, 1 << format.fraction) / value.abs()).max(1.0);
     let moved = match bound(op, mode, value) {
         Bound::Relative(r) => value * (1.0 + amount * (r - half_unit).max(r * 0.25)),
         Bound::Absolute(r) => value + amount * (r - half_unit).max(r * 0.25),
