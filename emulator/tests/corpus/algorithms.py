@@ -3,7 +3,8 @@
 import hashlib
 
 import numpy as np
-from cases import Case, f32, rng, u
+from cases import Case, f32, from_bf16, product, rng, to_bf16, u
+from programs import philox_words
 
 
 def walks():
@@ -105,4 +106,70 @@ def solvers():
         None, np.array([window[len(window) // 2] for window in windows], np.int16))
 
 
-FAMILIES = (walks, solvers)
+def kinds():
+    k, n, heights = 40, 50, [33, 5, 64]
+    a = [rng.standard_normal((m, k)).astype(np.float16) for m in heights]
+    b = [rng.standard_normal((k, n)).astype(np.float16) for _ in heights]
+    results = [product(x, y) for x, y in zip(a, b)]
+    starts = [np.concatenate([[0], np.cumsum([t.size for t in list_])[:-1]]) for list_ in (a, b, [r for r, _ in results])]
+    flat = lambda list_: np.concatenate([t.ravel() for t in list_])
+    Case("grouped", "triton/grouped.ptx", "grouped", 3, 64, 8192).buffer(flat(a)).buffer(flat(b)).buffer(
+        None, flat([r for r, _ in results]), flat([bound for _, bound in results]), "f32").buffer(
+        np.stack(starts, 1).astype(np.int64)).buffer(np.array(heights, np.int32)).scalar(3).scalar(k).scalar(n).null(2)
+    # Box and Muller: the logarithm by lg2.approx, off by 2^-22 at least; root; cosine within 2 ulp of an argument off by 2 u.
+    count = 300
+    words = np.array([philox_words(i, 5)[:2] for i in range(count)], np.uint32).view(np.int32).astype(np.int64)
+    first, second = (np.where(words < 0, -words - 1, words).astype(np.float32) * np.float32(4.6566127342e-10)).T.astype(np.float64)
+    square = -2 * np.log(np.maximum(first, np.float64(np.float32(1e-7))))
+    off = 2 * np.log(2) * 2.0**-22 + 2.0**-21 * square
+    root = np.sqrt(square)
+    off = off / (root + np.sqrt(np.maximum(square - off, 0))) + 2.0**-22 * root
+    angle = np.float64(np.float32(6.283185307179586)) * second
+    Case("normals", "triton/normals.ptx", "normals", 2, 64).buffer(
+        None, root * np.cos(angle), (off + root * (2 * u * angle + 4 * u)) * 1.01, "f32").scalar(5).scalar(count).null(2)
+    # Integers, whose sums are exact in any order.
+    n = 600
+    x, index = rng.integers(-50, 50, n).astype(np.float32), rng.integers(0, 40, n).astype(np.int32)
+    total, least, bits = np.zeros(40, np.float32), np.full(40, np.inf, np.float32), np.zeros(40, np.int32)
+    np.add.at(total, index, x)
+    np.minimum.at(least, index, x)
+    np.bitwise_or.at(bits, index, (1 << (np.arange(n) % 31)).astype(np.int32))
+    Case("atomics", "triton/atomics.ptx", "atomics", 3, 128, 2048).buffer(x).buffer(index).buffer(np.zeros(40, np.float32), total).buffer(
+        np.full(40, np.inf, np.float32), least).buffer(np.zeros(40, np.int32), bits).buffer(
+        np.zeros(n, np.int32), (np.arange(n) * 3).astype(np.int32)).scalar(n).null(2)
+    k, n = 128, 64
+    packed = rng.integers(-128, 128, (k // 2, n)).astype(np.int8)
+    scale, x = f32(n), rng.integers(-8, 9, (16, k)).astype(np.float16)
+    weight = np.empty((k, n))
+    weight[0::2], weight[1::2] = (packed.astype(np.int16) << 4).astype(np.int8) >> 4, packed >> 4
+    want = x.astype(np.float64) @ weight * scale
+    Case("rows_of_four_bits", "triton/rows_of_four_bits.ptx", "rows_of_four_bits", 2, 32, 4096).buffer(packed).buffer(scale).buffer(x).buffer(
+        None, want, u * np.abs(want), "f32").scalar(k).scalar(n).null(2)
+    rows, cols, block = 2, 200, 256
+    key, v = np.full((rows, block), -1, np.int32), np.zeros((rows, block), np.float32)
+    key[:, :cols], v[:, :cols] = rng.integers(-6, 3, (rows, cols)), rng.integers(-90, 90, (rows, cols))
+    filled = v.copy()
+    for row in range(rows):
+        for at in range(1, block):
+            if key[row, at] < 0:
+                filled[row, at] = filled[row, at - 1]
+    from_end = np.cumsum(v[:, ::-1], 1)[:, ::-1]
+    turned = filled[:, (np.arange(block) * 7 + 3) % block]
+    Case("forward_fill", "triton/forward_fill.ptx", "forward_fill", rows, 128, 2048).buffer(key[:, :cols].copy()).buffer(v[:, :cols].copy()).buffer(
+        None, np.stack([filled, from_end, turned], 1)).buffer(None, v.argmin(1).astype(np.int32)).scalar(cols).null(2)
+    length, heads, d = 3, 2, 64
+    x = to_bf16(rng.standard_normal((length, heads, d)))
+    angle = rng.uniform(-3, 3, (length, d // 2))
+    c, s = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+    wide = from_bf16(x).astype(np.float64)
+    p, q, cw, sw = wide[..., : d // 2], wide[..., d // 2 :], c[:, None].astype(np.float64), s[:, None].astype(np.float64)
+    both = np.stack([p * cw - q * sw, p * sw + q * cw], -1).reshape(length, heads, d)
+    size = np.stack([np.abs(p * cw) + np.abs(q * sw), np.abs(p * sw) + np.abs(q * cw)], -1).reshape(length, heads, d)
+    factor = ((both**2).mean(-1, keepdims=True) + 1e-6) ** -0.5
+    # The last rounding is to 8 bits; the mean of squares is off by 70 u of itself at most, and by twice what its terms are.
+    bound = 2.0**-8 * np.abs(both * factor) + 200 * u * (np.abs(both * factor) + size * factor)
+    Case("rotary", "triton/rotary.ptx", "rotary", (length, heads), 32).buffer(x).buffer(c).buffer(s).buffer(
+        None, both * factor, bound, "bf16").scalar(length).scalar(heads).null(2)
+
+
+FAMILIES = (walks, solvers, kinds)
