@@ -3,8 +3,8 @@
 
     baselines.py [--json FILE]
 
-Copies (the driver's, PyTorch's), element-wise addition and row sums (PyTorch, Triton) in GB/s, and matrix products (cuBLAS, by way of
-PyTorch) in TFLOP/s; medians. Exit code 0: timed; 3: nothing could be timed, and the last line says why; 2: wrong usage.
+Copies (the driver's, PyTorch's), element-wise addition, row sums and transposes (PyTorch, Triton) in GB/s, and matrix products (cuBLAS,
+by way of PyTorch) in TFLOP/s; medians. Exit code 0: timed; 3: nothing could be timed, and the last line says why; 2: wrong usage.
 """
 
 import importlib
@@ -70,6 +70,31 @@ def triton_add(torch, x, y, z):
     return launch
 
 
+def triton_transpose(torch, x, y):
+    """A launch of y = xᵀ by Triton, in tiles of 64 × 64."""
+    triton = load("triton")
+    tl = load("triton.language")
+    source = {"triton": triton, "tl": tl}
+
+    @triton.jit
+    def transpose(x, y, m, n, block: tl.constexpr):
+        i = tl.program_id(1) * block + tl.arange(0, block)
+        j = tl.program_id(0) * block + tl.arange(0, block)
+        inside = (i[:, None] < m) & (j[None, :] < n)
+        tile = tl.load(x + i[:, None].to(tl.int64) * n + j[None, :], mask=inside)
+        tl.store(y + j[:, None].to(tl.int64) * m + i[None, :], tl.trans(tile), mask=tl.trans(inside))
+
+    transpose.fn.__globals__.update(source)
+    (m, n), block = x.shape, 64
+    grid = (triton.cdiv(n, block), triton.cdiv(m, block))
+    launch = lambda: transpose[grid](x, y, m, n, block=block)
+    launch()
+    torch.cuda.synchronize()
+    if not torch.equal(y, x.t()):
+        raise Missing("triton: its transpose is wrong")
+    return launch
+
+
 def baselines():
     """Rows of (name, amount, unit), and lines about what could not be timed."""
     torch = load("torch")
@@ -87,12 +112,18 @@ def baselines():
     bandwidth("add f32 (PyTorch)", 12 * ELEMENTS, lambda: torch.add(x, y, out=z))
     wide, sums = x.view(ROWS, -1), torch.empty(ROWS, device="cuda")
     bandwidth("row sums f32 (PyTorch)", 4 * ELEMENTS, lambda: torch.sum(wide, 1, out=sums))
-    try:
-        bandwidth("add f32 (Triton)", 12 * ELEMENTS, triton_add(torch, x, y, z))
-    except Missing as why:
-        missing.append(str(why))
-    except Exception as error:
-        missing.append(f"triton: {type(error).__name__}: {error}")
+    turned = z.view(wide.shape[1], wide.shape[0])
+    bandwidth("transpose f32 (PyTorch)", 8 * ELEMENTS, lambda: turned.copy_(wide.t()))
+    for name, times, launch in (
+        ("add f32 (Triton)", 12, lambda: triton_add(torch, x, y, z)),
+        ("transpose f32 (Triton)", 8, lambda: triton_transpose(torch, wide, turned)),
+    ):
+        try:
+            bandwidth(name, times * ELEMENTS, launch())
+        except Missing as why:
+            missing.append(str(why))
+        except Exception as error:
+            missing.append(f"triton: {type(error).__name__}: {error}")
     for kind in ("float32", "float16", "bfloat16"):
         a = torch.rand(SIDE, SIDE, device="cuda").to(getattr(torch, kind))
         b, c = a.clone(), torch.empty_like(a)
