@@ -190,12 +190,32 @@ fn forward(kernel: &mut Kernel) {
 /// What the executor wants to know of instructions, now that they are final. Those that do nothing are stepped over where control falls
 /// through; they still count as executed: what counts is where straight code begins and ends.
 pub(super) fn finish(kernel: &mut Kernel) {
-    let mut ahead = 1;
+    // Of the instruction that is executed next: how far ahead it is, and the stretch of plain instructions that it begins.
+    let (mut ahead, mut follows) = (1, 0);
     for inst in kernel.code.iter_mut().rev() {
+        if let Op::Barrier(barrier) = &mut inst.op {
+            let named = |(slot, _): &&(Slot, u64)| *slot == Slot::Narrow(barrier.id);
+            barrier.known = kernel.constants.iter().find(named).map(|(_, value)| *value as u32);
+        }
         inst.step = ahead;
-        inst.computes = inst.op.computes();
-        let idle = inst.guard.is_none() && inst.op == Op::Nop;
-        ahead = if idle { ahead + 1 } else { 1 };
+        inst.row = inst.op.row();
+        let plain = inst.guard.is_none() && !inst.once;
+        inst.part = inst.op.part();
+        if let Some(part) = inst.part {
+            (inst.number, inst.registers) = crate::exec::host::number(&inst.op, part);
+        }
+        inst.stretch = if inst.part.is_none() {
+            0
+        } else if plain {
+            1 + follows
+        } else {
+            1
+        };
+        if inst.guard.is_none() && inst.op == Op::Nop {
+            ahead += 1;
+        } else {
+            (ahead, follows) = (1, if plain { inst.stretch } else { 0 });
+        }
     }
 }
 

@@ -72,6 +72,14 @@ impl Warp {
         }
     }
 
+    /// Goes on behind a barrier at which the warp waited as a whole.
+    #[inline(always)]
+    pub fn wake_whole(&mut self) {
+        for fragment in &mut self.fragments {
+            fragment.wait = Wait::None;
+        }
+    }
+
     /// Takes up what a barrier has told the warp.
     pub fn wake(&mut self, kernel: &Kernel, wake: Wake) {
         for fragment in &mut self.fragments {
