@@ -201,6 +201,9 @@ pub(super) fn finish(kernel: &mut Kernel) {
         inst.row = inst.op.row();
         let plain = inst.guard.is_none() && !inst.once;
         inst.part = inst.op.part();
+        if let Op::Load(access) | Op::Store(access) = &inst.op {
+            inst.number = crate::exec::host::access_number(access);
+        }
         if let Some(part) = inst.part {
             (inst.number, inst.registers) = crate::exec::host::number(&inst.op, part);
         }

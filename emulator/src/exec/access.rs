@@ -226,6 +226,28 @@ impl Warp {
         }
     }
 
+    /// A load or store as most are, so that all that depends on this is known where it is compiled: all lanes take part, one word each, in global or
+    /// in shared memory, not strongly.
+    #[inline(always)]
+    pub(super) fn access_words(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        touch: Touch,
+        space: Space,
+    ) -> Result<(), Halt> {
+        let strength = if access.strength == Strength::Constant { Strength::Constant } else { Strength::Weak };
+        let shape = Shape { pc, bytes: 4, count: 1, touch, strength };
+        match self.pattern(&access.address, shape.total(), Mask::MAX) {
+            Some(pattern) if space == Space::Global => {
+                self.access_global(env, &Request::regular(shape, access, Mask::MAX, pattern))
+            }
+            Some(pattern) => self.access_shared(env, &Request::regular(shape, access, Mask::MAX, pattern)),
+            None => self.access_lanewise(env, pc, access, touch, Mask::MAX),
+        }
+    }
+
     /// The pattern of lanes whose addresses are all the same or follow each other.
     #[inline(always)]
     fn pattern(&self, address: &Address, total: u64, run: Mask) -> Option<Pattern> {

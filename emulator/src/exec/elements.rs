@@ -170,7 +170,8 @@ impl Warp {
         let Some(access) = request.access else { return };
         let (load, pattern) = (request.shape.touch == Touch::Load, &request.pattern);
         let first = (pattern.least - base) as usize / 4;
-        if access.bytes != 4 || request.run != Mask::MAX || !(pattern.contiguous || load && pattern.is_uniform()) {
+        if request.shape.bytes != 4 || request.run != Mask::MAX || !(pattern.contiguous || load && pattern.is_uniform())
+        {
             return if load {
                 self.read(kernel, request, memory, base)
             } else {
@@ -178,7 +179,7 @@ impl Warp {
             };
         }
         // Whole rows of words.
-        let count = usize::from(access.count);
+        let count = usize::from(request.shape.count);
         let step = if pattern.contiguous { count } else { 0 };
         for n in 0..count {
             match (kernel.data[access.data as usize + n], load, step) {

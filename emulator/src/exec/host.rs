@@ -6,11 +6,10 @@
 use super::Warp;
 use super::access::Touch;
 use super::env::{Env, Halt};
-use super::quick::{self, PLAIN, QUICK, quick};
-use crate::decode::op::{Access, FastCvt, Inst, Op, Part, PredRef};
+use super::quick::{self, QUICK, quick};
+use crate::decode::op::{Access, FastCvt, Inst, Op, Part, PredRef, Space};
 use crate::lanes::int::{self, Int2, IntCompare, Width};
 use crate::lanes::{Mask, float};
-use crate::num::float::Float2;
 
 /// Operations by number: those of `quick`, and then what executes all operations of a [`Part`].
 const NUMBERS: usize = QUICK + Part::COUNT;
@@ -21,12 +20,23 @@ pub(crate) struct Host {
     ops: [fn(&mut Warp, &Inst, Mask); NUMBERS],
     pub(super) partly: fn(&mut Warp, &Host, &Inst, Part, Mask),
     pub(super) access: fn(&mut Warp, &mut Env<'_>, u32, &Access, Touch, Mask) -> Result<(), Halt>,
+    /// [`Warp::access_words`] of global and shared memory, each to load and to store.
+    pub(super) words: [[fn(&mut Warp, &mut Env<'_>, u32, &Access) -> Result<(), Halt>; 2]; 2],
 }
 
 /// The number by which the loop executes an operation that only computes registers, and the registers that it then looks at.
 pub(crate) fn number(op: &Op, part: Part) -> (u8, [u32; 4]) {
     let (number, registers) = quick::number(op).unwrap_or((QUICK + part as usize, [0; 4]));
     (number as u8, registers)
+}
+
+/// The number by which the loop executes a load or store.
+pub(crate) fn access_number(access: &Access) -> u8 {
+    match access.space {
+        Space::Global if access.is_word() => 0,
+        Space::Shared if access.is_word() => 1,
+        _ => 2,
+    }
 }
 
 /// A [`Host`], compiled with the features of the function that this stands in: closures have those of what is around them.
@@ -47,6 +57,16 @@ macro_rules! host {
             ],
             partly: |warp, host, inst, part, run| warp.partly(host, inst, part, run),
             access: |warp, env, pc, access, touch, run| warp.access(env, pc, access, touch, run),
+            words: [
+                [
+                    |warp, env, pc, access| warp.access_words(env, pc, access, Touch::Load, Space::Global),
+                    |warp, env, pc, access| warp.access_words(env, pc, access, Touch::Store, Space::Global),
+                ],
+                [
+                    |warp, env, pc, access| warp.access_words(env, pc, access, Touch::Load, Space::Shared),
+                    |warp, env, pc, access| warp.access_words(env, pc, access, Touch::Store, Space::Shared),
+                ],
+            ],
         }
     };
 }
@@ -56,6 +76,22 @@ impl Host {
     #[inline(always)]
     pub(super) fn part(&self, part: Part) -> fn(&mut Warp, &Inst, Mask) {
         self.ops[QUICK + part as usize]
+    }
+
+    /// Loads or stores; `number` is that of the instruction.
+    #[inline(always)]
+    pub(super) fn memory(
+        &self,
+        warp: &mut Warp,
+        env: &mut Env<'_>,
+        (pc, number): (u32, u8),
+        access: &Access,
+        (touch, run): (Touch, Mask),
+    ) -> Result<(), Halt> {
+        match self.words.get(usize::from(number)) {
+            Some(words) if run == Mask::MAX => words[usize::from(touch == Touch::Store)](warp, env, pc, access),
+            _ => (self.access)(warp, env, pc, access, touch, run),
+        }
     }
 
     /// What executes the operation of this number.

@@ -222,12 +222,14 @@ impl Warp {
                     left -= 1;
                     let flow = match inst.op {
                         Op::Branch { target } if run == mask => Ok(Flow::Jump(target)),
-                        Op::Load(ref access) => {
-                            (cx.host.access)(self, env, pc, access, Touch::Load, run).map(|()| Flow::Next)
-                        }
-                        Op::Store(ref access) => {
-                            (cx.host.access)(self, env, pc, access, Touch::Store, run).map(|()| Flow::Next)
-                        }
+                        Op::Load(ref access) => cx
+                            .host
+                            .memory(self, env, (pc, inst.number), access, (Touch::Load, run))
+                            .map(|()| Flow::Next),
+                        Op::Store(ref access) => cx
+                            .host
+                            .memory(self, env, (pc, inst.number), access, (Touch::Store, run))
+                            .map(|()| Flow::Next),
                         _ => self.step(env, inst, (pc, due - u64::from(left)), mask, run),
                     };
                     match flow {

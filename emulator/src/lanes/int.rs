@@ -197,8 +197,9 @@ macro_rules! width {
                 each!(rows[d], i => f(a[i]));
             }
 
+            /// A row of two others by lanes.
             #[inline(always)]
-            fn each2(rows: &mut Rows<Cell>, [d, a, b]: [u32; 3], f: impl Fn(Cell, Cell) -> Cell) {
+            pub fn each2(rows: &mut Rows<Cell>, [d, a, b]: [u32; 3], f: impl Fn(Cell, Cell) -> Cell) {
                 let (a, b) = (&rows[a], &rows[b]);
                 each!(rows[d], i => f(a[i], b[i]));
             }
