@@ -281,7 +281,8 @@ impl Warp {
                 } else {
                     place!(lane => start);
                 }
-                if off != 0 {
+                // Hidden, so that the compiler does not compare lane by lane.
+                if std::hint::black_box(off) != 0 {
                     return None;
                 }
                 (u64::from(start), follow)

@@ -63,7 +63,12 @@ impl Warp {
         self.fragments.iter().any(|f| self.ready(f))
     }
 
+    #[inline(always)]
     pub(super) fn ready(&self, fragment: &Fragment) -> bool {
+        fragment.wait == Wait::None || self.waits_no_more(fragment)
+    }
+
+    fn waits_no_more(&self, fragment: &Fragment) -> bool {
         match fragment.wait {
             Wait::None => true,
             Wait::Warp => fragment.mask == self.live,

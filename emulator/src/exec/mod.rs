@@ -120,9 +120,11 @@ impl Warp {
             }
         }
         // Registers that are proved to be written first keep what an earlier warp left; the others start out the same everywhere.
-        self.written.clear();
-        self.written.resize(kernel.tracked.len(), 0);
-        self.undefined.reset(kernel.tracked.len());
+        if !kernel.tracked.is_empty() {
+            self.written.clear();
+            self.written.resize(kernel.tracked.len(), 0);
+            self.undefined.reset(kernel.tracked.len());
+        }
         for register in &kernel.tracked {
             match register.slot {
                 Slot::Pred(s) => self.preds[s as usize] = 0,
@@ -130,12 +132,17 @@ impl Warp {
                 Slot::Wide(s) => self.wide[s] = [u64::MAX; LANES],
             }
         }
-        let words = kernel.local_bytes.div_ceil(4) as usize;
-        self.local.clear();
-        self.local.resize(words, [crate::memory::device::POISON; LANES]);
-        self.local_initialised.clear();
-        self.local_initialised.resize(words, [0; LANES]);
-        self.stacks.reset(kernel);
+        // Calls may have added to it.
+        if kernel.local_bytes > 0 || !self.local.is_empty() {
+            let words = kernel.local_bytes.div_ceil(4) as usize;
+            self.local.clear();
+            self.local.resize(words, [crate::memory::device::POISON; LANES]);
+            self.local_initialised.clear();
+            self.local_initialised.resize(words, [0; LANES]);
+        }
+        if kernel.stack || !kernel.functions.is_empty() {
+            self.stacks.reset(kernel);
+        }
         for (special, slot) in &kernel.specials {
             // Most special registers are the same in every CTA, and warps are used again with the same number.
             if fresh || Env::depends_on_cta(*special) {
@@ -230,6 +237,7 @@ impl Warp {
                             .host
                             .memory(self, env, (pc, inst.number), access, (Touch::Store, run))
                             .map(|()| Flow::Next),
+                        Op::Barrier(ref barrier) => self.barrier(env, pc, barrier, run),
                         _ => self.step(env, inst, (pc, due - u64::from(left)), mask, run),
                     };
                     match flow {
@@ -237,6 +245,12 @@ impl Warp {
                         Ok(Flow::Jump(target)) => {
                             env.ran(start, pc + 1, count(mask));
                             (pc, start) = (target, target);
+                        }
+                        // The usual case: all lanes that live wait.
+                        Ok(Flow::Barrier(lanes)) if alone && lanes == mask && self.turn > 0 => {
+                            env.ran(start, pc + 1, count(mask));
+                            self.fragments[index] = Fragment { pc: pc + 1, mask, wait: Wait::Barrier };
+                            break 'fragments Stop::Blocked;
                         }
                         Ok(other) => {
                             env.ran(start, pc + 1, count(mask));
@@ -358,7 +372,6 @@ impl Warp {
                 }
             }
             Op::Collective { op, members } => return self.collective(env, pc, op, members, run),
-            Op::Barrier(barrier) => return self.barrier(env, pc, &barrier, run),
             Op::Fence { wide, .. } => env.fence(wide, mask == self.live),
             Op::CheckInit { register } => {
                 let missing = run & !self.written[register as usize];

@@ -117,8 +117,14 @@ pub fn count(mask: Mask) -> u32 {
     match mask {
         0 => 0,
         Mask::MAX => LANES as u32,
-        _ => mask.count_ones(),
+        _ => count_some(mask),
     }
+}
+
+/// Not inlined, so that it is not computed ahead of the test whether it is needed.
+#[inline(never)]
+fn count_some(mask: Mask) -> u32 {
+    mask.count_ones()
 }
 
 /// Whether lanes hold one value.
