@@ -397,7 +397,7 @@ impl Warp {
             Op::Pack { d, parts, count, bits } => self.pack(env.cx.kernel, d, (parts, count, bits), run),
             Op::Unpack { a, parts, count, bits } => self.unpack(env.cx.kernel, a, (parts, count, bits), run),
             Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d], &[run; LANES], run),
-            _ => unreachable!("executed by the loop: see `Inst::computes`"),
+            _ => unreachable!("executed by the loop"),
         }
         Ok(Flow::Next)
     }

@@ -37,6 +37,7 @@ macro_rules! quick {
             Op::Float2 { op: Float2::Add, mode: PLAIN, packed: false, d, a, b }, [d a b] => |warp| float::add::<false>(&mut warp.narrow, [d, a, b]);
             Op::Float2 { op: Float2::Sub, mode: PLAIN, packed: false, d, a, b }, [d a b] => |warp| float::sub::<false>(&mut warp.narrow, [d, a, b]);
             Op::Float2 { op: Float2::Mul, mode: PLAIN, packed: false, d, a, b }, [d a b] => |warp| float::mul::<false>(&mut warp.narrow, [d, a, b]);
+            Op::Float2 { op: Float2::Max { nan: false, xorsign: false }, mode: PLAIN, packed: false, d, a, b }, [d a b] => |warp| float::maximum::<false>(&mut warp.narrow, [d, a, b]);
             Op::Fma { mode: PLAIN, packed: false, d, a, b, c }, [d a b c] => |warp| float::fma_row::<false, FMA>(&mut warp.narrow, [d, a, b, c]);
             Op::Setp { test: Comparison::Int(IntCompare::Eq, Width::W32), d: Some(d), p: None, a, b, combine: None }, [d a b] => |warp| warp.preds[d as usize] = int::compare(IntCompare::Eq, Width::W32, &warp.narrow[a], &warp.narrow[b]);
             Op::Setp { test: Comparison::Int(IntCompare::Ne, Width::W32), d: Some(d), p: None, a, b, combine: None }, [d a b] => |warp| warp.preds[d as usize] = int::compare(IntCompare::Ne, Width::W32, &warp.narrow[a], &warp.narrow[b]);

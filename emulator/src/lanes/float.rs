@@ -130,7 +130,7 @@ fn native2<const FTZ: bool>(op: Float2, rows: &mut Rows<u32>, [d, a, b]: [u32; 3
         Float2::Mul => mul::<FTZ>(rows, [d, a, b]),
         Float2::Div => each!(rows[d], i => result::<FTZ>(x!(i) / y!(i))),
         Float2::Min { nan: false, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), false, false)),
-        Float2::Max { nan: false, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), false, true)),
+        Float2::Max { nan: false, xorsign: false } => maximum::<FTZ>(rows, [d, a, b]),
         Float2::Min { nan: true, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), true, false)),
         Float2::Max { nan: true, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), true, true)),
         Float2::Min { .. } | Float2::Max { .. } | Float2::Copysign => return false,
@@ -143,6 +143,13 @@ fn native2<const FTZ: bool>(op: Float2, rows: &mut Rows<u32>, [d, a, b]: [u32; 3
 fn rank(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     bits ^ (((bits >> 31) as u32) >> 1) as i32
+}
+
+/// The maximum of f32, of a number and NaN the number.
+#[inline(always)]
+pub fn maximum<const FTZ: bool>(rows: &mut Rows<u32>, [d, a, b]: [u32; 3]) {
+    let (a, b) = (&rows[a], &rows[b]);
+    each!(rows[d], i => extremum(operand::<FTZ>(a[i]), operand::<FTZ>(b[i]), false, true));
 }
 
 #[inline(always)]
