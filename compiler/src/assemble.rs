@@ -36,6 +36,8 @@ pub(crate) fn assemble(
         conditions: e.conditions.clone().into(),
         takes_maps: e.staged,
     };
+    // Every entry point is launched with the same.
+    let shared = entries.iter().filter_map(|e| e.kernel.shared_map().dynamic_bytes()).max().unwrap_or(0);
     let maps = stages.iter().flat_map(|s| &s.staged).map(|s| map(s, facts)).collect::<Option<Vec<_>>>()?;
     let info = KernelInfo {
         name: program.name.text.clone().into(),
@@ -47,7 +49,7 @@ pub(crate) fn assemble(
         entries: entries.iter().map(entry).collect(),
         arguments: lower::arguments(program, maps.len()).into(),
         maps: maps.into(),
-        launch: info::Launch { blocks, threads, cluster: 1, shared_bytes: 0 },
+        launch: info::Launch { blocks, threads, cluster: 1, shared_bytes: u32::try_from(shared).ok()? },
         ptx: info::Ptx {
             text: module.to_string().into(),
             version: (module.version.major, module.version.minor),

@@ -133,14 +133,13 @@ fn planned_constructs_say_so() {
         refused(&kernel(ops, ""), &["TW0005"]);
     }
     for items in [
-        "stage xs[i, j] = x in shared ring(2) at y.i via tma { }",
         "stage xs[i, j] = x in shared per warp at y.i via tma { }",
         "stage xs[i, j] = x in shared at y.i via tma { l2 evict_first; }",
         "stage xs[i, j] = x in shared at y.i via tma { resize i by (1, 1) -> p; }",
         "stage xs[i, j] = x in shared at y.i via cp_async { }",
         "stage xs[i, j] = x in shared at y.i { }",
         "stage xs[i, j] = x in registers at y.i via tma { }",
-        "stage ys[i, j] = y in shared at y.i via tma { }",
+        "stage ys[i, j] = y in shared at y.i via tma { fill zero; }",
         "unit pair { domain: [2, 128], box: [1, 128] }",
         "launch cluster(2);",
         "launch persistent;",

@@ -45,6 +45,15 @@ fn same_for_all_threads(body: &str, clean: bool) {
     }
 }
 
+/// A register that nothing writes may be offered to other lanes, and be the lane that is asked for.
+#[test]
+fn unwritten_registers_do_not_keep_what_ran_before() {
+    let body = "add.u32 %r4, %r0, 5;\nst.global.u32 [%rd3], %r4;\nmul.lo.u32 %r6, %r4, %r4;\nst.global.u32 [%rd3], %r6;\n\
+        shfl.sync.idx.b32 %r5, %r7, 3, 31, 0xffffffff;\nst.global.u32 [%rd3], %r5;";
+    same_for_all_threads(body, true);
+    same_for_all_threads(&body.replace("%r7, 3", "%r7, %r7"), false);
+}
+
 #[test]
 fn clean_kernels() {
     same_for_all_threads("ld.global.u32 %r6, [%rd2];\nadd.u32 %r6, %r6, 7;\nst.global.u32 [%rd3], %r6;", true);

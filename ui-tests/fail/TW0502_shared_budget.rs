@@ -5,11 +5,11 @@ tilewright::schedule! {
         y[m] = sum(|k| x[k, m]);
         schedule y {
             split m by 32 -> mo, mi;
-            split k by 512 -> ko, ki; reorder mo, ko, mi, ki;
+            split k by 2048 -> ko, ki; reorder mo, ko, mi, ki;
             bind mo: grid;
             bind mi: thread;
         }
-        stage xs[k, m] = x in shared at y.ko via tma { box k by 16 -> kc, kb; box m by 32 -> mc, mb; }
+        stage xs[k, m] = x in shared at y.ko via tma { box k by 64 -> kc, kb; box m by 32 -> mc, mb; }
     }
 }
 

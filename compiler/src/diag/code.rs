@@ -116,6 +116,10 @@ codes! {
     TW0310 "attach-point" Error "a staged copy where none can stand";
     TW0311 "staged-for-nobody" Error "a staged copy that its reader does not read";
     TW0312 "not-a-tile" Error "a staged copy of something that is not a tile";
+    TW0313 "not-whole" Error "a staged output of which an instance does not compute all";
+    TW0314 "store-holes" Error "a staged output whose boxes hold elements of other instances";
+    TW0315 "store-granule" Error "a staged output whose rows are not known to be multiples of 16 bytes";
+    TW0316 "unknown-store" Error "a staged output that is written in a way not confirmed on hardware";
 
     // TW04: layout and alignment.
     TW0401 "misaligned-vector" Error "a vector access that is not known to be aligned";

@@ -291,7 +291,7 @@ impl IntoDiagnostic for InnerStart {
 }
 
 /// What is wrong with the place of a staged copy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttachProblem {
     /// No `at`.
     Missing,
@@ -306,6 +306,10 @@ pub enum AttachProblem {
     },
     /// The axis is run by units of a block.
     InsideBlock(String),
+    /// A ring where no instance follows another in a loop of the program.
+    RingWithoutLoop,
+    /// A copy to a tensor in a loop over terms, or inside one.
+    InsideReduction(String),
 }
 
 /// TW0310: a staged copy where none can stand.
@@ -324,7 +328,7 @@ pub struct AttachPoint {
 impl IntoDiagnostic for AttachPoint {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { copy, problem, possible, span } = self;
-        let title = match problem {
+        let title = match &problem {
             AttachProblem::Missing => {
                 format!("`{copy}` is staged for nobody: `at` says which stage reads it, and in which loop")
             }
@@ -339,17 +343,33 @@ impl IntoDiagnostic for AttachPoint {
                     "`{copy}` cannot stand at `{axis}`: the copy belongs to the block, and its threads run `{axis}`"
                 )
             }
+            AttachProblem::RingWithoutLoop => {
+                format!(
+                    "the ring of `{copy}` has nothing to run ahead of: its instances do not follow each other in a loop"
+                )
+            }
+            AttachProblem::InsideReduction(axis) => {
+                format!("`{copy}` cannot stand at `{axis}`: results are known only behind the loops over the terms")
+            }
         };
-        let diagnostic = Diagnostic::new(Code::TW0310, span, title)
-            .note("a copy in shared memory stands in a loop that the whole block runs: a grid axis or a serial loop");
+        let note = match problem {
+            AttachProblem::RingWithoutLoop => {
+                "a ring needs a serial loop that is not unrolled, with an instance in each iteration"
+            }
+            _ => "a copy in shared memory stands in a loop that the whole block runs: a grid axis or a serial loop",
+        };
+        let diagnostic = Diagnostic::new(Code::TW0310, span, title).note(note);
         match &possible[..] {
+            [] if problem == AttachProblem::RingWithoutLoop => {
+                diagnostic.help("remove `ring`, or split an axis so that each block has a serial loop over tiles")
+            }
             [] => diagnostic.help("bind an axis to the grid, and attach the copy there"),
             list => diagnostic.help(format!("attach it `at {}`", list.join("` or `at "))),
         }
     }
 }
 
-/// TW0311: a staged copy that its reader does not read.
+/// TW0311: a staged copy of something that its stage does not access.
 #[derive(Clone, Debug)]
 pub struct StagedForNobody {
     /// The copy.
@@ -358,15 +378,22 @@ pub struct StagedForNobody {
     pub tensor: String,
     /// The stage.
     pub stage: String,
+    /// Whether the tensor is an output.
+    pub written: bool,
     /// The copy's source.
     pub span: Span,
 }
 
 impl IntoDiagnostic for StagedForNobody {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, tensor, stage, span } = self;
-        Diagnostic::new(Code::TW0311, span, format!("`{copy}` stages `{tensor}` for `{stage}`, which does not read it"))
-            .help("remove the copy, or attach it to a stage that reads the tensor")
+        let Self { copy, tensor, stage, written, span } = self;
+        let [not, does] = if written { ["write", "computes"] } else { ["read", "reads"] };
+        Diagnostic::new(
+            Code::TW0311,
+            span,
+            format!("`{copy}` stages `{tensor}` for `{stage}`, which does not {not} it"),
+        )
+        .help(format!("remove the copy, or attach it to a stage that {does} the tensor"))
     }
 }
 

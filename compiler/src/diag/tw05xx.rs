@@ -41,12 +41,12 @@ impl IntoDiagnostic for UnboundedBuffer {
 /// TW0502: more shared memory than a block has.
 #[derive(Clone, Debug)]
 pub struct SharedBudget {
-    /// Name and bytes of each buffer, with its alignment.
-    pub buffers: Vec<(String, i128)>,
-    /// Bytes in all, barriers included.
-    pub bytes: i128,
+    /// Name, bytes and number of the buffers of each copy.
+    pub buffers: Vec<(String, u64, u32)>,
+    /// Bytes in all, barriers and gaps for alignment included.
+    pub bytes: u64,
     /// Bytes there are.
-    pub limit: i128,
+    pub limit: u64,
     /// The largest one.
     pub span: Span,
 }
@@ -54,10 +54,22 @@ pub struct SharedBudget {
 impl IntoDiagnostic for SharedBudget {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { buffers, bytes, limit, span } = self;
-        let list: Vec<String> = buffers.iter().map(|(name, bytes)| format!("`{name}` {bytes}")).collect();
-        Diagnostic::new(Code::TW0502, span, format!("a block needs {bytes} bytes of shared memory, and has {limit}"))
-            .note(format!("in bytes: {}; each buffer has a barrier of 8", list.join(", ")))
-            .help("box by less, or attach the copy at a loop further inside")
+        let rings = buffers.iter().any(|b| b.2 > 1);
+        let list = buffers.iter().map(|(name, bytes, ring)| match ring {
+            1 => format!("`{name}` {bytes}"),
+            _ => format!("`{name}` {bytes} in {ring} buffers"),
+        });
+        let list = list.collect::<Vec<_>>().join(", ");
+        Diagnostic::new(
+            Code::TW0502,
+            span,
+            format!("a block needs {bytes} bytes of shared memory, and can have {limit}"),
+        )
+        .note(format!("in bytes: {list}; each buffer that is loaded has a barrier of 8"))
+        .help(match rings {
+            true => "box by less, take a shorter ring, or attach the copy at a loop further inside",
+            false => "box by less, or attach the copy at a loop further inside",
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::schedule::computed_at_reads;
 use crate::tma::Level;
+use crate::tma::plan::Way;
 
 /// The explanation of a kernel. The same kernel always gives the same text.
 pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &KernelInfo) -> String {
@@ -81,19 +82,25 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
         });
         let _ = writeln!(
             out,
-            "    copy {} of {} at {place}: {} tile{} of {} bytes, boxes {}",
+            "    copy {} {} {} at {place}: {}{} tile{} of {} bytes, boxes {}",
             staged.name,
+            if staged.way == Way::Load { "of" } else { "to" },
             program.parameters[usize::from(staged.parameter)].name,
+            if staged.ring == 1 { String::new() } else { format!("ring of {}, ", staged.ring) },
             staged.copies(),
             if staged.copies() == 1 { "" } else { "s" },
             staged.tile_bytes(),
             boxes.collect::<Vec<_>>().join(" × "),
         );
-        let holes = match staged.level(facts, &analysed.symbolic) {
-            Level::Free => "zero wherever nothing was asked for (Theorem G)",
-            Level::Redirect | Level::Impossible => "anything where nothing was asked for: no reader looks there",
+        let holes = match (staged.way, staged.level(facts, &analysed.symbolic)) {
+            (Way::Store, _) => "writes nothing that its instance does not compute (Theorem G)",
+            (_, Level::Free) => "holds zero wherever nothing was asked for (Theorem G)",
+            _ if staged.redirect => {
+                "holds zero wherever nothing was asked for: copies of nothing else go out of bounds"
+            }
+            _ => "holds anything where nothing was asked for: no reader looks there",
         };
-        let _ = writeln!(out, "    copy {} holds {holes}", staged.name);
+        let _ = writeln!(out, "    copy {} {holes}", staged.name);
     }
     let busy = if stage.distribution.warps.is_empty() {
         stage.distribution.thread_count()

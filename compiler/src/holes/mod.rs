@@ -332,6 +332,11 @@ fn search_needed(domain: &Domain, facts: &Facts, candidate: Predicate, others: &
     }
 }
 
+/// Whether a predicate holds wherever others do, by the theorems or by linear arithmetic: no answer is an honest "not proved".
+pub fn follows(domain: &Domain, facts: &Facts, predicate: Predicate, from: &[Predicate]) -> bool {
+    Known::closure(domain, from).has(predicate.axis, predicate.side) || implied(domain, facts, predicate, from)
+}
+
 /// Whether linear arithmetic proves a candidate from the other predicates, for every admissible size.
 fn implied(domain: &Domain, facts: &Facts, candidate: Predicate, others: &[Predicate]) -> bool {
     let symbolic = Symbolic::new(domain, facts);

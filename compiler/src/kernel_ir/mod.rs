@@ -19,13 +19,15 @@
 //!
 //! **Collectives.** Statements that all threads of a block execute together ([`StatementKind::Sync`], [`StatementKind::Elect`],
 //! [`StatementKind::Await`]) stand only where every thread comes: not in a branch or loop that threads may disagree on. A copy by the
-//! accelerator is issued by the elected thread; a barrier counts its bytes, and a phase of the barrier ends with the last of them.
+//! accelerator is issued by the elected thread, always the same one. A barrier counts the bytes of copies to shared memory, and a phase of
+//! the barrier ends with the last of them; copies to tensors are committed and waited for by the thread that issued them.
 //!
 //! Room for later work: shuffles, and an executor beside the region of a warp role. None exists before something emits it.
 
 mod builder;
 mod facts;
 mod print;
+mod shared_map;
 mod verify;
 
 #[cfg(test)]
@@ -37,6 +39,8 @@ use tilewright_kernel::info::Argument;
 
 pub use builder::{Builder, Guard, Unbalanced};
 pub use facts::{Facts, Range};
+pub(crate) use shared_map::BARRIER_BYTES;
+pub use shared_map::SharedMap;
 pub use verify::{Fault, MAX_LANES, Problem, verify};
 
 macro_rules! id {
@@ -71,7 +75,7 @@ id! {
     BufferId
 }
 id! {
-    /// A barrier of copies: below [`Kernel::barriers`].
+    /// Barriers of copies, one for each slot of a buffer: position in [`Kernel::barriers`].
     BarrierId
 }
 
@@ -91,10 +95,19 @@ pub struct Buffer {
     pub name: String,
     /// Element type.
     pub element: ElementType,
-    /// Number of elements.
+    /// Number of elements of a slot.
     pub elements: u32,
-    /// Alignment of its first element in bytes, a power of two.
+    /// Alignment of the first element of a slot in bytes, a power of two; a slot's size is a multiple of it.
     pub alignment: u32,
+    /// Slots, one after the other: more than one in a ring.
+    pub slots: u32,
+}
+
+impl Buffer {
+    /// Bytes of all slots.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.elements) * u64::from(self.slots) * u64::from(self.element.bytes())
+    }
 }
 
 /// Type of a value.
@@ -351,8 +364,10 @@ pub enum StatementKind {
     Elect(RegionId),
     /// The phase of a barrier that is under way ends when so many bytes have come, besides those of other expectations.
     Expect {
-        /// The barrier.
+        /// The barriers.
         barrier: BarrierId,
+        /// Which of them: the slot that is filled, a [`Type::I32`].
+        slot: ValueId,
         /// Bytes of all copies of the phase.
         bytes: u32,
     },
@@ -360,26 +375,39 @@ pub enum StatementKind {
     Transfer(Transfer),
     /// All threads of the block wait for the end of a barrier's phase, and see what its copies wrote.
     Await {
-        /// The barrier.
+        /// The barriers.
         barrier: BarrierId,
-        /// Number of the phase modulo 2, an [`Type::I32`].
+        /// Which of them: the slot that is read, a [`Type::I32`].
+        slot: ValueId,
+        /// Number of the phase modulo 2, a [`Type::I32`].
         parity: ValueId,
+    },
+    /// What a thread wrote to shared memory before, copies that are started behind the next [`StatementKind::Sync`] see.
+    Publish,
+    /// The copies to tensors that the elected thread started since the last one belong together.
+    Commit,
+    /// The elected thread waits until shared memory was read by all its committed copies but those of the last so many commits.
+    AwaitReads {
+        /// How many commits may be under way still.
+        pending: u32,
     },
 }
 
-/// A copy of a tile from a tensor to shared memory.
+/// A copy of a tile between a tensor and shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Position in [`Signature::maps`].
     pub map: u16,
     /// Where the tile starts in the tensor, innermost dimension first; [`Type::I32`], one for each dimension of the map.
     pub start: Vec<ValueId>,
-    /// Where it goes.
+    /// The buffer.
     pub buffer: BufferId,
-    /// Element offset of the tile in the buffer; a literal.
+    /// Which of its slots, a [`Type::I32`].
+    pub slot: ValueId,
+    /// Element offset of the tile in the slot; a literal.
     pub offset: u32,
-    /// What counts its bytes.
-    pub barrier: BarrierId,
+    /// What counts the bytes of a copy to shared memory: the barrier of the slot; none for a copy to the tensor.
+    pub barrier: Option<BarrierId>,
 }
 
 /// Reads `lanes` neighbouring elements.
@@ -511,14 +539,20 @@ pub struct Kernel {
     pub variables: Vec<Type>,
     /// Buffers in shared memory.
     pub buffers: Vec<Buffer>,
-    /// Number of barriers of copies. Each is ready for its first phase when the body starts, and expects the one arrival that
-    /// comes with [`StatementKind::Expect`].
-    pub barriers: u32,
+    /// How many barriers of copies each [`BarrierId`] stands for. One thread makes them ready for their first phase before the body starts,
+    /// which others know behind the first [`StatementKind::Sync`]; each expects the one arrival that comes with [`StatementKind::Expect`].
+    pub barriers: Vec<u32>,
 }
 
 impl Kernel {
     /// The outermost region.
     pub const BODY: RegionId = RegionId(0);
+
+    /// Where its buffers and barriers lie in shared memory.
+    pub fn shared_map(&self) -> SharedMap {
+        let buffers = self.buffers.iter().map(|b| (b.bytes(), u64::from(b.alignment)));
+        SharedMap::new(buffers, self.barriers.iter().map(|n| u64::from(*n)).sum())
+    }
 
     /// A value; `id` comes from this kernel.
     pub fn value(&self, id: ValueId) -> &Value {

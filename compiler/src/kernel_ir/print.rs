@@ -6,8 +6,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind, Type, UnaryOp, Value,
-    ValueId,
+    BarrierId, Buffer, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind, Type,
+    UnaryOp, Value, ValueId,
 };
 
 impl Display for Kernel {
@@ -31,8 +31,9 @@ impl Display for Kernel {
         }
         writeln!(f, ") threads {} {{", signature.threads)?;
         for buffer in &self.buffers {
-            let (name, element) = (&buffer.name, buffer.element);
-            writeln!(f, "    shared {name}: {element}[{}] aligned {}", buffer.elements, buffer.alignment)?;
+            let Buffer { name, element, elements, alignment, slots } = buffer;
+            let slots = if *slots > 1 { format!("{slots} slots of ") } else { String::new() };
+            writeln!(f, "    shared {name}: {slots}{element}[{elements}] aligned {alignment}")?;
         }
         Printer { kernel: self, names, line: 0 }.region(f, Self::BODY, 1)?;
         writeln!(f, "}}")
@@ -66,7 +67,10 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::Sync
             | StatementKind::Expect { .. }
             | StatementKind::Transfer(_)
-            | StatementKind::Await { .. } => {}
+            | StatementKind::Await { .. }
+            | StatementKind::Publish
+            | StatementKind::Commit
+            | StatementKind::AwaitReads { .. } => {}
         }
     }
 }
@@ -131,17 +135,37 @@ impl Printer<'_> {
                 self.region(f, *part, indent + 1)?;
                 writeln!(f, "{pad}}}")
             }
-            StatementKind::Expect { barrier, bytes } => writeln!(f, "barrier{} expects {bytes} bytes", barrier.0),
+            StatementKind::Expect { barrier, slot, bytes } => {
+                writeln!(f, "{} expects {bytes} bytes", self.barrier(*barrier, *slot))
+            }
             StatementKind::Transfer(transfer) => {
                 let map = self.kernel.signature.maps.get(usize::from(transfer.map)).map_or("?", |m| m.name.as_str());
                 let buffer = self.kernel.buffers.get(transfer.buffer.index()).map_or("?", |b| b.name.as_str());
                 let start = self.list(&transfer.start);
-                let (offset, barrier) = (transfer.offset, transfer.barrier.0);
-                writeln!(f, "copy map {map} at {start} to {buffer}[{offset}], barrier{barrier}")
+                let slots = self.kernel.buffers.get(transfer.buffer.index()).map_or(1, |b| b.slots);
+                let slot = if slots > 1 { format!(" slot {}", self.name(transfer.slot)) } else { String::new() };
+                let place = format!("{buffer}{slot}[{}]", transfer.offset);
+                match transfer.barrier {
+                    Some(barrier) => {
+                        let barrier = self.barrier(barrier, transfer.slot);
+                        writeln!(f, "copy map {map} at {start} to {place}, {barrier}")
+                    }
+                    None => writeln!(f, "copy {place} to map {map} at {start}"),
+                }
             }
-            StatementKind::Await { barrier, parity } => {
-                writeln!(f, "await barrier{} phase {}", barrier.0, self.name(*parity))
+            StatementKind::Await { barrier, slot, parity } => {
+                writeln!(f, "await {} phase {}", self.barrier(*barrier, *slot), self.name(*parity))
             }
+            StatementKind::Publish => writeln!(f, "publish"),
+            StatementKind::Commit => writeln!(f, "commit"),
+            StatementKind::AwaitReads { pending } => writeln!(f, "await reads of all but {pending} commits"),
+        }
+    }
+
+    fn barrier(&self, barrier: BarrierId, slot: ValueId) -> String {
+        match self.kernel.barriers.get(barrier.index()) {
+            Some(1) => format!("barrier{}", barrier.0),
+            _ => format!("barrier{} slot {}", barrier.0, self.name(slot)),
         }
     }
 

@@ -40,7 +40,7 @@ fn check(build: impl FnOnce(&mut Builder), expected: Expect) {
 }
 
 fn tile() -> Buffer {
-    Buffer { name: "s".to_owned(), element: F32, elements: 64, alignment: 128 }
+    Buffer { name: "s".to_owned(), element: F32, elements: 64, alignment: 128, slots: 1 }
 }
 
 #[test]
@@ -48,16 +48,23 @@ fn copies_stand_where_every_thread_comes() {
     check(
         |b| {
             let (n, thread, zero) = (b.dim(0, Type::I32), b.thread_index(), b.index_literal(Type::I32, 0));
-            let (buffer, barrier) = (b.buffer(tile()), b.barrier());
+            let (buffer, barrier) = (b.buffer(tile()), b.barrier(1));
             let parity = b.variable(zero);
             let at = b.begin_loop(n);
             b.sync();
             b.begin_elect();
-            b.expect(barrier, 256);
-            b.transfer(Transfer { map: 0, start: vec![zero, at], buffer, offset: 0, barrier });
+            b.expect(barrier, zero, 256);
+            b.transfer(Transfer {
+                map: 0,
+                start: vec![zero, at],
+                buffer,
+                slot: zero,
+                offset: 0,
+                barrier: Some(barrier),
+            });
             b.end_elect();
             let phase = b.get(parity);
-            b.await_phase(barrier, phase);
+            b.await_phase(barrier, zero, phase);
             let one = b.index_literal(Type::I32, 1);
             let next = b.index_xor(phase, one);
             b.set(parity, next);
@@ -538,40 +545,77 @@ fn the_verifier_finds_each_fault() {
         Problem::NotCollective
     });
     fault(|b| {
-        let (z, barrier) = (zero(b), b.barrier());
+        let (z, barrier) = (zero(b), b.barrier(1));
         b.begin_elect();
-        b.await_phase(barrier, z);
+        b.await_phase(barrier, z, z);
         b.end_elect();
         Problem::NotCollective
     });
     fault(|b| {
-        let barrier = b.barrier();
-        b.expect(barrier, 16);
+        let (z, barrier) = (zero(b), b.barrier(1));
+        b.expect(barrier, z, 16);
         Problem::NotCollective
     });
     fault(|b| {
+        let z = zero(b);
         b.begin_elect();
-        b.expect(BarrierId(3), 16);
+        b.expect(BarrierId(3), z, 16);
         b.end_elect();
         Problem::NotABarrier(3)
     });
     for (map, rank) in [(0, 1), (1, 2)] {
         fault(|b| {
-            let (z, barrier) = (zero(b), b.barrier());
+            let (z, barrier) = (zero(b), b.barrier(1));
             let buffer = b.buffer(tile());
             b.begin_elect();
-            b.transfer(Transfer { map, start: vec![z; rank], buffer, offset: 0, barrier });
+            b.transfer(Transfer { map, start: vec![z; rank], buffer, slot: z, offset: 0, barrier: Some(barrier) });
             b.end_elect();
             Problem::NotAMap(map)
         });
     }
     fault(|b| {
-        let (z, barrier) = (zero(b), b.barrier());
+        let (z, barrier) = (zero(b), b.barrier(1));
         let buffer = b.buffer(tile());
         b.begin_elect();
-        b.transfer(Transfer { map: 0, start: vec![z, z], buffer, offset: 64, barrier });
+        b.transfer(Transfer { map: 0, start: vec![z, z], buffer, slot: z, offset: 64, barrier: Some(barrier) });
         b.end_elect();
         Problem::NotABuffer(0)
+    });
+    // A slot that the ring does not have, and one of which nothing is known.
+    fault(|b| {
+        let (z, two, barrier) = (zero(b), b.index_literal(Type::I32, 2), b.barrier(2));
+        b.await_phase(barrier, two, z);
+        Problem::NotASlot(two)
+    });
+    fault(|b| {
+        let (z, barrier) = (zero(b), b.barrier(4));
+        let slot = b.variable(z);
+        let slot = b.get(slot);
+        b.await_phase(barrier, slot, z);
+        Problem::NotASlot(slot)
+    });
+    fault(|b| {
+        let buffer = b.buffer(Buffer { slots: 2, ..tile() });
+        let (z, barrier) = (zero(b), b.barrier(1));
+        let one = b.index_literal(Type::I32, 1);
+        b.begin_elect();
+        b.transfer(Transfer { map: 0, start: vec![z, z], buffer, slot: one, offset: 0, barrier: Some(barrier) });
+        b.end_elect();
+        Problem::NotASlot(one)
+    });
+    fault(|b| {
+        b.commit();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        b.begin_elect();
+        b.publish();
+        b.end_elect();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        b.await_reads(0);
+        Problem::NotCollective
     });
     fault(|b| {
         let big = b.index_literal(Type::I32, 1 << 31);

@@ -13,8 +13,10 @@
 //! 8. A variable is set to values of its type.
 //! 9. Scalars, dimensions and tensor maps that are used are passed; a block has 1 to `BLOCK_LIMIT` threads.
 //! 10. Statements for all threads of a block stand where every thread comes: in no branch and no loop that threads may disagree on, and not in
-//!     the part of the elected thread. Copies and their expectations stand in that part, which changes nothing else.
-//! 11. A copy starts at one 32-bit index for each dimension of its map, and ends on a barrier that the kernel has.
+//!     the part of the elected thread. Copies, what they are expected by and what waits for their reads stand in that part, which changes
+//!     nothing else.
+//! 11. A copy starts at one 32-bit index for each dimension of its map, and ends on a barrier that the kernel has. Its slot is a 32-bit
+//!     index that is known to be one of the buffer's, and there are as many barriers.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
@@ -72,6 +74,8 @@ pub enum Problem {
     NotABuffer(u32),
     /// A barrier that does not exist.
     NotABarrier(u32),
+    /// A slot that is not known to be one of a buffer, or to have a barrier.
+    NotASlot(ValueId),
     /// A tensor map that does not exist or is not passed, or a start with another number of dimensions.
     NotAMap(u16),
     /// A statement for all threads where some do not come, or one for the elected thread elsewhere.
@@ -231,19 +235,21 @@ impl Checker<'_> {
                 self.nested(*part, region);
                 self.threads = outer;
             }
-            StatementKind::Expect { barrier, .. } => {
+            StatementKind::Expect { barrier, slot, .. } => {
                 self.collective(Threads::Elected);
-                self.barrier(*barrier);
+                self.barrier(*barrier, *slot);
             }
             StatementKind::Transfer(transfer) => {
                 self.collective(Threads::Elected);
                 self.transfer(transfer);
             }
-            StatementKind::Await { barrier, parity } => {
+            StatementKind::Await { barrier, slot, parity } => {
                 self.collective(Threads::All);
-                self.barrier(*barrier);
+                self.barrier(*barrier, *slot);
                 self.operand(*parity, |ty| ty == Type::I32);
             }
+            StatementKind::Publish => self.collective(Threads::All),
+            StatementKind::Commit | StatementKind::AwaitReads { .. } => self.collective(Threads::Elected),
         }
     }
 
@@ -269,12 +275,22 @@ impl Checker<'_> {
         self.expect(self.threads == threads, Problem::NotCollective);
     }
 
-    fn barrier(&mut self, barrier: BarrierId) {
-        self.expect(barrier.0 < self.kernel.barriers, Problem::NotABarrier(barrier.0));
+    fn barrier(&mut self, barrier: BarrierId, slot: ValueId) {
+        let slots = self.kernel.barriers.get(barrier.index()).copied();
+        self.expect(slots.is_some(), Problem::NotABarrier(barrier.0));
+        self.slot(slot, slots.unwrap_or(0));
+    }
+
+    /// A slot below so many.
+    fn slot(&mut self, slot: ValueId, slots: u32) {
+        self.operand(slot, |ty| ty == Type::I32);
+        let range = self.kernel.values.get(slot.index()).map(|v| v.facts.range);
+        let known = range.is_some_and(|r| r.low >= 0 && r.high < i64::from(slots));
+        self.expect(known, Problem::NotASlot(slot));
     }
 
     fn transfer(&mut self, transfer: &Transfer) {
-        let Transfer { map, start, buffer, offset, barrier } = transfer;
+        let Transfer { map, start, buffer, slot, offset, barrier } = transfer;
         let signature = &self.kernel.signature;
         let rank = signature.maps.get(usize::from(*map)).map(|m| m.rank as usize);
         let passed = signature.arguments.contains(&Argument::Map(*map));
@@ -282,9 +298,12 @@ impl Checker<'_> {
         for value in start {
             self.operand(*value, |ty| ty == Type::I32);
         }
-        let fits = self.kernel.buffers.get(buffer.index()).is_some_and(|b| *offset < b.elements);
-        self.expect(fits, Problem::NotABuffer(buffer.0));
-        self.barrier(*barrier);
+        let buffer_of = self.kernel.buffers.get(buffer.index());
+        self.expect(buffer_of.is_some_and(|b| *offset < b.elements), Problem::NotABuffer(buffer.0));
+        self.slot(*slot, buffer_of.map_or(0, |b| b.slots));
+        if let Some(barrier) = barrier {
+            self.barrier(*barrier, *slot);
+        }
     }
 
     fn open(&mut self, value: ValueId) {

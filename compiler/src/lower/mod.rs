@@ -1,10 +1,12 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
 pub mod emit;
+mod instances;
 mod narrow;
 mod reduction;
 mod stage;
 mod staging;
+mod syncs;
 mod value;
 
 use tilewright_kernel::info::{Argument, ParameterKind};
@@ -134,6 +136,10 @@ fn entry(
         threads,
     };
     let mut builder = Builder::new(signature);
+    // What follows sees that the barriers of copies are ready.
+    if staged && stages.iter().flat_map(|s| &s.staged).any(|copy| copy.barriers() > 0) {
+        builder.sync();
+    }
     let mut first_map = 0;
     for analysed in stages {
         let own = blocks(&analysed.stage, facts);
@@ -143,5 +149,5 @@ fn entry(
         stage::lower(&mut builder, program, facts, analysed, &frame).ok()?;
         first_map += copies.len() as u16;
     }
-    builder.finish().ok()
+    syncs::minimise(builder.finish().ok()?)
 }

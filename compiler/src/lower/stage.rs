@@ -6,17 +6,17 @@
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
-use super::staging::{self, Copy, Held};
+use super::staging::{Copy, Held};
 use super::value::{Accumulator, Bound, Lane, Scope, Values, size};
 use crate::domain::{Arithmetic, AxisId, AxisKind, Binding};
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Expr, Facts};
 use crate::holes::{Holes, Predicate, Side};
 use crate::kernel_ir::{Builder, Memory, Type, ValueId};
 use crate::memory::access;
 use crate::memory::vector::Vector;
 use crate::program::Program;
 use crate::schedule::Stage;
-use crate::tma::plan::Staged;
+use crate::tma::plan::{Staged, Way};
 
 use super::Analysed;
 use super::emit::functions::NoFunction;
@@ -51,9 +51,9 @@ impl Arithmetic for Emit<'_> {
 
 /// The state of one descent into the nest.
 #[derive(Clone)]
-struct Point {
+pub(super) struct Point {
     /// Values of axes, as far as their leaves are set.
-    values: Vec<Option<ValueId>>,
+    pub(super) values: Vec<Option<ValueId>>,
     /// Predicates that were emitted.
     done: Vec<bool>,
     /// Which accumulator: position among the written-out data iterations.
@@ -71,22 +71,24 @@ enum Goal {
     Store,
 }
 
-struct Nest<'a, 'b> {
-    b: &'b mut Builder,
+pub(super) struct Nest<'a, 'b> {
+    pub(super) b: &'b mut Builder,
     program: &'a Program,
-    facts: &'a Facts,
-    stage: &'a Stage,
+    pub(super) facts: &'a Facts,
+    pub(super) stage: &'a Stage,
     holes: &'a Holes,
-    values: Values<'a>,
+    pub(super) values: Values<'a>,
     vector: Option<Vector>,
     /// Sequential leaves, outermost first.
-    sequence: Vec<AxisId>,
+    pub(super) sequence: Vec<AxisId>,
     /// Position in `sequence` where the reduction starts: its first axis, or the end.
     split: usize,
     accumulators: Vec<Accumulator>,
     /// Staged copies.
-    copies: Vec<Copy<'a>>,
-    index: Type,
+    pub(super) copies: Vec<Copy<'a>>,
+    /// Buffers of staged outputs that elements are written to at this point.
+    pub(super) targets: Vec<Held<'a>>,
+    pub(super) index: Type,
 }
 
 /// What surrounds a stage.
@@ -151,6 +153,7 @@ pub(super) fn lower(
         split,
         accumulators: Vec::new(),
         copies,
+        targets: Vec::new(),
         index,
     };
     let mut point = Point {
@@ -168,11 +171,12 @@ pub(super) fn lower(
     let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
     nest.descend(&point, 0, goal);
     nest.close(opened);
+    nest.drain();
     nest.values.defect.map_or(Ok(()), Err)
 }
 
 impl Nest<'_, '_> {
-    fn size(&mut self, e: &Expr) -> ValueId {
+    pub(super) fn size(&mut self, e: &Expr) -> ValueId {
         size(self.b, e, self.index)
     }
 
@@ -274,8 +278,11 @@ impl Nest<'_, '_> {
                 }
             });
         }
+        // What a ring holds is copied before it is known whether its iteration has anything to do.
+        let ahead = |copy: &Copy<'_>| copy.boundary == loops && copy.staged.ring > 1 && copy.staged.way == Way::Load;
+        let ahead = self.copies.iter().any(ahead);
         if self.copies.iter().any(|copy| copy.boundary >= loops) {
-            let (agreed, others) = conditions.into_iter().partition(|c| self.b.facts(*c).uniform);
+            let (agreed, others) = conditions.into_iter().partition(|c| self.b.facts(*c).uniform && !ahead);
             point.pending.extend::<Vec<ValueId>>(others);
             conditions = agreed;
         }
@@ -292,45 +299,6 @@ impl Nest<'_, '_> {
         true
     }
 
-    /// Starts the copies of which an instance stands here, inside `k` loops, and waits for them.
-    fn instantiate(&mut self, point: &Point, k: usize) {
-        let here: Vec<Copy<'_>> = self.copies.iter().filter(|copy| copy.boundary == k).cloned().collect();
-        if here.is_empty() {
-            return;
-        }
-        // In a loop, the readers of the last instance are done first.
-        if k > 0 {
-            self.b.sync();
-        }
-        let leaves = self.stage.domain.leaves.clone();
-        let dims = self.facts.dims();
-        let values = point.values.clone();
-        let variable = |ty: Type| {
-            let (leaves, values) = (leaves.clone(), values.clone());
-            move |b: &mut Builder, v: Var| {
-                let leaf = (v as usize).checked_sub(dims).and_then(|n| leaves.get(n));
-                match leaf.and_then(|leaf| values[*leaf]) {
-                    Some(value) => b.index_convert(value, ty),
-                    None => b.dim(v as u16, ty),
-                }
-            }
-        };
-        // Coordinates of the accelerator have 32 bits.
-        let narrow: Vec<Vec<ValueId>> =
-            here.iter().map(|copy| staging::starts(self.b, copy.staged, Type::I32, &variable(Type::I32))).collect();
-        self.b.begin_elect();
-        for (copy, starts) in here.iter().zip(&narrow) {
-            copy.start(self.b, starts);
-        }
-        self.b.end_elect();
-        for copy in &here {
-            copy.finish(self.b, k > 0);
-            let starts = staging::starts(self.b, copy.staged, self.index, &variable(self.index));
-            self.values.staged.retain(|held| held.buffer != copy.buffer);
-            self.values.staged.push(Held { staged: copy.staged, buffer: copy.buffer, starts });
-        }
-    }
-
     fn close(&mut self, opened: bool) {
         if opened {
             self.b.end_if();
@@ -342,18 +310,23 @@ impl Nest<'_, '_> {
         let storing = goal == Goal::Store && self.stage.reduction.is_some();
         // Around a reduction this is entered twice, for its accumulators and for its terms; its stores come after both.
         let entered = k == self.split && !self.accumulators.is_empty();
-        if !(storing || entered) {
-            self.instantiate(point, k);
+        let first = !(storing || entered);
+        if first {
+            self.begin_instances(point, k);
         }
         let later = !storing && self.copies.iter().any(|copy| copy.boundary > k);
         if later || point.pending.is_empty() {
-            return self.loops(point, k, goal);
+            self.loops(point, k, goal);
+        } else {
+            let mut inner = point.clone();
+            let conditions = std::mem::take(&mut inner.pending);
+            let opened = self.open_if(conditions);
+            self.loops(&inner, k, goal);
+            self.close(opened);
         }
-        let mut inner = point.clone();
-        let conditions = std::mem::take(&mut inner.pending);
-        let opened = self.open_if(conditions);
-        self.loops(&inner, k, goal);
-        self.close(opened);
+        if first {
+            self.end_instances(point, k);
+        }
     }
 
     /// The loops themselves.
@@ -380,6 +353,7 @@ impl Nest<'_, '_> {
             _ if inside => self.unrolled(point, k, goal, axis, &extent, true),
             _ => {
                 let count = self.size(&extent);
+                self.fill_rings(point, k, count);
                 let at = self.b.begin_loop(count);
                 self.enter(point, k, goal, axis, at, Vec::new());
                 self.b.end_loop();
@@ -481,7 +455,7 @@ impl Nest<'_, '_> {
         self.values.lane = Some(Lane { vector: vector.clone(), number: 0, loaded: Default::default() });
         let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
         let mut results: Vec<Vec<ValueId>> = Vec::new();
-        let mut start = first.clone();
+        let mut points = Vec::new();
         for lane in 0..vector.lanes {
             let value = self.b.index_literal(self.index, lane as i64);
             let mut inner = point.clone();
@@ -498,16 +472,14 @@ impl Nest<'_, '_> {
                 Goal::Accumulate => self.accumulate(&inner),
                 Goal::Store => results.push(self.elements(&inner)),
             }
-            if lane == 0 {
-                start = inner;
-            }
+            points.push(inner);
         }
         self.values.lane = None;
         if goal == Goal::Store {
             let components = results.first().map_or(0, Vec::len);
             for c in 0..components {
                 let lanes: Vec<ValueId> = results.iter().map(|r| r[c]).collect();
-                self.store(&start, c, &lanes);
+                self.store(&points, c, &lanes);
             }
         }
         self.close(opened);
@@ -519,7 +491,7 @@ impl Nest<'_, '_> {
             Goal::Store => {
                 let elements = self.elements(point);
                 for (c, element) in elements.into_iter().enumerate() {
-                    self.store(point, c, &[element]);
+                    self.store(std::slice::from_ref(point), c, &[element]);
                 }
             }
         }
@@ -568,9 +540,13 @@ impl Nest<'_, '_> {
         components.iter().filter_map(|c| c.parameter.map(|p| (c.value, p))).collect()
     }
 
-    fn store(&mut self, point: &Point, component: usize, lanes: &[ValueId]) {
-        let Some(&(_, parameter)) = self.outputs().get(component) else { return };
+    /// Stores one component of an element, or of the neighbours that a vector's lanes are, each with its point.
+    fn store(&mut self, points: &[Point], component: usize, lanes: &[ValueId]) {
+        let (Some(&(_, parameter)), Some(point)) = (self.outputs().get(component), points.first()) else { return };
         let Some(tensor) = access::tensor(self.program, parameter) else { return };
+        if let Some(held) = self.targets.iter().find(|held| held.staged.parameter == parameter) {
+            return self.store_staged(&held.clone(), points, lanes);
+        }
         let scope = self.scope(&point.values);
         let equation = &self.program.algorithm.equations[self.stage.equation];
         let strides = access::strides(tensor, self.facts);
@@ -582,5 +558,31 @@ impl Nest<'_, '_> {
             offset = self.b.index_add(offset, scaled);
         }
         self.b.store(Memory::Parameter(parameter), offset, lanes);
+    }
+
+    /// Stores to the buffer of a staged output: as many lanes at a time as are neighbours there.
+    fn store_staged(&mut self, held: &Held<'_>, points: &[Point], lanes: &[ValueId]) {
+        let program = self.program;
+        let axes = &program.algorithm.axis_lists[program.algorithm.equations[self.stage.equation].axes.range()];
+        let mut run = 1;
+        for (at, point) in points.iter().enumerate() {
+            let scope = self.scope(&point.values);
+            if at == 0
+                && let Some(vector) = self.vector.as_ref().filter(|_| points.len() > 1)
+            {
+                let of_leaves = access::stage_scope(self.stage, self.values.symbolic);
+                let indices: Vec<Expr> =
+                    axes.iter().map(|a| of_leaves.get(a).map_or_else(Expr::unknown, Expr::clone)).collect();
+                run = held.neighbours(&indices, vector, self.values.symbolic, self.facts) as usize;
+            }
+            if at % run != 0 {
+                continue;
+            }
+            let indices: Vec<ValueId> =
+                axes.iter().filter_map(|a| scope.axes.get(a).map(|bound| bound.value)).collect();
+            let offset = held.offset(self.b, &indices, self.index);
+            let Some(values) = lanes.get(at..at + run) else { continue };
+            self.b.store(Memory::Shared(held.buffer), offset, values);
+        }
     }
 }

@@ -1,10 +1,15 @@
-//! Staged copies in a loop nest: where they are started and waited for, and where a reader finds an element.
+//! What a staged copy is in a loop nest: its buffers and barriers, the instructions of an instance, and where an element lies.
 
-use super::value::expression;
-use crate::domain::AxisId;
-use crate::extent::{Expr, Var};
-use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Transfer, Type, ValueId, VariableId};
-use crate::tma::plan::{PLACEHOLDER, Part, Staged, Step};
+use tilewright_kernel::algorithm::Compare;
+use tilewright_kernel::tensor_map::GRANULE;
+
+use super::value::{expression, size};
+use crate::domain::{AxisId, Symbolic};
+use crate::extent::{Expr, Facts, Var};
+use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Range, Transfer, Type, ValueId, VariableId};
+use crate::memory::vector::{Along, Vector};
+use crate::tma::Tile;
+use crate::tma::plan::{Axis, PLACEHOLDER, Part, Staged, Step, Way};
 
 /// A staged copy that the nest has to instantiate.
 #[derive(Clone, Debug)]
@@ -13,67 +18,152 @@ pub(super) struct Copy<'a> {
     /// Its tensor map.
     pub map: u16,
     pub buffer: BufferId,
-    pub barrier: BarrierId,
-    /// Number of the barrier's phase modulo 2.
-    pub parity: VariableId,
     /// Loops of the nest around an instance.
     pub boundary: usize,
+    /// What the accelerator fills, and waits that follow.
+    filled: Option<Filled>,
+    /// The slot of the ring that the current instance has; none if there is one.
+    slot: Option<VariableId>,
 }
 
-/// A staged copy that is in shared memory at this point.
+/// Barriers of a copy to shared memory.
+#[derive(Clone, Copy, Debug)]
+struct Filled {
+    barrier: BarrierId,
+    /// Number of the phase modulo 2 that the current slot's barrier is in.
+    parity: VariableId,
+}
+
+/// A staged copy whose current instance has a buffer at this point.
 #[derive(Clone, Debug)]
 pub struct Held<'a> {
     /// The copy.
     pub staged: &'a Staged,
     /// Where it is.
     pub buffer: BufferId,
+    /// Elements in front of its slot; none if there is one slot.
+    pub base: Option<ValueId>,
     /// Where its region starts, along each axis of the TMA domain.
     pub starts: Vec<ValueId>,
 }
 
 impl<'a> Copy<'a> {
-    /// Declares what a copy needs. `sequence` are the sequential loops of its reader.
+    /// Declares what a copy needs. `sequence` are the sequential loops of its stage.
     pub fn new(b: &mut Builder, staged: &'a Staged, map: u16, sequence: &[AxisId]) -> Self {
         let buffer = b.buffer(Buffer {
             name: staged.name.clone(),
             element: staged.element,
             elements: u32::try_from(staged.elements()).unwrap_or(u32::MAX),
             alignment: staged.swizzle.alignment(),
+            slots: staged.ring,
         });
         let zero = b.index_literal(Type::I32, 0);
+        let filled = (staged.way == Way::Load)
+            .then(|| Filled { barrier: b.barrier(staged.barriers()), parity: b.variable(zero) });
         Self {
             staged,
             map,
             buffer,
-            barrier: b.barrier(),
-            parity: b.variable(zero),
             boundary: staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |at| at + 1),
+            filled,
+            slot: (staged.ring > 1).then(|| b.variable(zero)),
         }
     }
 
-    /// Starts every copy of an instance; by the elected thread. `starts` are 32-bit.
-    pub fn start(&self, b: &mut Builder, starts: &[ValueId]) {
-        b.expect(self.barrier, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
-        for (number, offsets) in self.staged.tiles().into_iter().enumerate() {
-            let start = starts.iter().zip(offsets).rev().map(|(start, offset)| {
-                let offset = b.index_literal(Type::I32, i64::try_from(offset).unwrap_or(0));
-                b.index_add(*start, offset)
-            });
-            let start = start.collect();
+    /// The slot of the current instance.
+    pub fn slot(&self, b: &mut Builder) -> ValueId {
+        match self.slot {
+            Some(variable) => {
+                let slot = b.get(variable);
+                b.assume(slot, Range::new(0, i64::from(self.staged.ring) - 1));
+                slot
+            }
+            None => b.index_literal(Type::I32, 0),
+        }
+    }
+
+    /// The slot of the instance that comes `ahead` after the one that has `slot`; less than the length of the ring.
+    pub fn slot_after(&self, b: &mut Builder, slot: ValueId, ahead: u32) -> ValueId {
+        let ring = i64::from(self.staged.ring);
+        let literal = |b: &mut Builder, n: i64| b.index_literal(Type::I32, n);
+        let ahead = literal(b, i64::from(ahead));
+        let (moved, length) = (b.index_add(slot, ahead), literal(b, ring));
+        let around = b.index_compare(Compare::Ge, moved, length);
+        let wrapped = b.index_sub(moved, length);
+        let slot = b.select(around, wrapped, moved);
+        if b.kernel().index_literal(slot).is_none() {
+            b.assume(slot, Range::new(0, ring - 1));
+        }
+        slot
+    }
+
+    /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are 32-bit.
+    pub fn start(&self, b: &mut Builder, starts: &[ValueId], slot: ValueId) {
+        if let Some(filled) = &self.filled {
+            b.expect(filled.barrier, slot, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
+        }
+        for (number, tile) in self.staged.tiles().into_iter().enumerate() {
+            let mut start: Vec<ValueId> = (starts.iter().zip(&self.staged.axes).zip(&tile))
+                .map(|((start, axis), at)| {
+                    let offset = b.index_literal(Type::I32, i64::try_from(at.offset(axis)).unwrap_or(0));
+                    b.index_add(*start, offset)
+                })
+                .collect();
+            if self.staged.redirect
+                && let Some(outermost) = self.staged.axes.first()
+            {
+                // From −B on, without the phase, no slot reaches the tensor.
+                let mut live = b.bool_literal(true);
+                for ((start, axis), at) in starts.iter().zip(&self.staged.axes).zip(&tile) {
+                    let has = has_live_slot(b, axis, *at, *start);
+                    live = b.and(live, has);
+                }
+                let outside = b.index_literal(Type::I32, i64::try_from(-outermost.boxed.box_size).unwrap_or(-1));
+                start[0] = b.select(live, start[0], outside);
+            }
+            start.reverse();
             let offset = u32::try_from(number as i128 * self.staged.pitch()).unwrap_or(u32::MAX);
-            b.transfer(Transfer { map: self.map, start, buffer: self.buffer, offset, barrier: self.barrier });
+            let barrier = self.filled.map(|f| f.barrier);
+            b.transfer(Transfer { map: self.map, start, buffer: self.buffer, slot, offset, barrier });
         }
     }
 
-    /// Waits for the instance; the next one uses the barrier's next phase.
-    pub fn finish(&self, b: &mut Builder, again: bool) {
-        let parity = b.get(self.parity);
-        b.await_phase(self.barrier, parity);
-        if again {
+    /// Waits for the instance in `slot`, if the accelerator fills it; the parity of its phase.
+    pub fn finish(&self, b: &mut Builder, slot: ValueId) -> Option<ValueId> {
+        let filled = self.filled.as_ref()?;
+        let parity = b.get(filled.parity);
+        b.await_phase(filled.barrier, slot, parity);
+        Some(parity)
+    }
+
+    /// Behind the instance in `slot`: the next one has the next slot, and the next phase where the slots come around. `parity` is that of
+    /// the phase, where it was read since.
+    pub fn advance(&self, b: &mut Builder, slot: ValueId, parity: Option<ValueId>) {
+        let zero = b.index_literal(Type::I32, 0);
+        let next = self.slot_after(b, slot, 1);
+        if let Some(filled) = &self.filled {
+            let parity = parity.unwrap_or_else(|| b.get(filled.parity));
             let one = b.index_literal(Type::I32, 1);
-            let next = b.index_xor(parity, one);
-            b.set(self.parity, next);
+            let mut turned = b.index_xor(parity, one);
+            if self.slot.is_some() {
+                let first = b.index_compare(Compare::Eq, next, zero);
+                turned = b.select(first, turned, parity);
+            }
+            b.set(filled.parity, turned);
         }
+        if let Some(variable) = self.slot {
+            b.set(variable, next);
+        }
+    }
+
+    /// What readers and writers of the instance in `slot` see, whose region starts at `starts`.
+    pub fn held(&self, b: &mut Builder, slot: ValueId, starts: Vec<ValueId>, ty: Type) -> Held<'a> {
+        let base = self.slot.map(|_| {
+            let slot = b.index_convert(slot, ty);
+            let elements = b.index_literal(ty, i64::try_from(self.staged.elements()).unwrap_or(i64::MAX));
+            b.index_mul(slot, elements)
+        });
+        Held { staged: self.staged, buffer: self.buffer, base, starts }
     }
 }
 
@@ -123,7 +213,34 @@ impl Held<'_> {
             let scaled = b.index_mul(value, stride);
             offset = b.index_add(offset, scaled);
         }
-        self.swizzled(b, offset, ty)
+        let offset = self.swizzled(b, offset, ty);
+        match self.base {
+            Some(base) => b.index_add(base, offset),
+            None => offset,
+        }
+    }
+
+    /// How many lanes of a vector are neighbours in the buffer and start at a multiple of that many: a power of two, and no more
+    /// than 16 bytes, which a swizzle keeps together. `indices` are those of the tensor's element, over the loops.
+    pub fn neighbours(&self, indices: &[Expr], vector: &Vector, symbolic: &Symbolic, facts: &Facts) -> u32 {
+        let Some((inner, outer)) = self.staged.axes.split_last() else { return 1 };
+        let along = |position: &Expr, start: &Expr| {
+            let placed = |v: Var| v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)).cloned();
+            vector.along(&position.substitute(&placed).sub(start), symbolic, facts)
+        };
+        let still = |along: Along| matches!(along, Along::Affine { step, .. } if step.as_constant() == Some(0));
+        if !outer.iter().all(|axis| still(along(&axis.position, &axis.region.start))) {
+            return 1;
+        }
+        let Along::Affine { base, step } = along(&inner.position, &inner.region.start) else { return 1 };
+        if step.as_constant() != Some(1) || inner.boxed.element_stride != 1 {
+            return 1;
+        }
+        let mut lanes = (GRANULE as u32 / self.staged.element.bytes()).min(u32::try_from(vector.lanes).unwrap_or(1));
+        while lanes > 1 && !(vector.lanes % i128::from(lanes) == 0 && facts.proves_multiple(&base, lanes.into())) {
+            lanes /= 2;
+        }
+        lanes.max(1)
     }
 
     /// Chunks of 16 bytes change places: what the accelerator does to addresses, in elements (see
@@ -143,6 +260,26 @@ impl Held<'_> {
     }
 }
 
+/// Whether a tile holds a position that was asked for and lies in the tensor, along one axis: an offset o from the start x of the
+/// box, in the tile's phase, with o < L and 0 ≤ x + o < S. The least candidate decides.
+fn has_live_slot(b: &mut Builder, axis: &Axis, at: Tile, start: ValueId) -> ValueId {
+    let literal = |b: &mut Builder, n: i128| b.index_literal(Type::I32, i64::try_from(n).unwrap_or(i64::MAX));
+    let (box_size, e) = (axis.boxed.box_size, axis.boxed.element_stride);
+    let before = literal(b, at.number * box_size);
+    let start = b.index_add(start, before);
+    let (zero, stride, phase) = (literal(b, 0), literal(b, e), literal(b, at.phase));
+    let below = b.index_sub(zero, start);
+    let first = b.index_max(below, zero);
+    let gap = b.index_sub(phase, first);
+    let gap = b.index_mod(gap, stride);
+    let first = b.index_add(first, gap);
+    let size = size(b, &axis.size, Type::I32);
+    let inside = b.index_sub(size, start);
+    let live = literal(b, (axis.region.extent - at.number * box_size).min(box_size));
+    let end = b.index_min(inside, live);
+    b.index_compare(Compare::Lt, first, end)
+}
+
 /// The starts of a region as index integers of a type. `leaf` gives the values of the loops around.
 pub(super) fn starts(
     b: &mut Builder,
@@ -155,111 +292,5 @@ pub(super) fn starts(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use tilewright_kernel::ElementType;
-    use tilewright_kernel::tensor_map::{Format, Swizzle};
-
-    use super::*;
-    use crate::kernel_ir::Signature;
-    use crate::tma::plan::Axis;
-    use crate::tma::region::Interval;
-    use crate::tma::view::Boxed;
-
-    fn axis(extent: i128, box_size: i128, element_stride: i128) -> Axis {
-        let boxed = Boxed {
-            box_size,
-            element_stride,
-            coordinates: Vec::new(),
-            tile: Vec::new(),
-            phase: None,
-            span: crate::syntax::Span::token(crate::syntax::SpanId(0)),
-        };
-        let region = Interval { start: Expr::constant(0), extent };
-        let (size, stride) = (Expr::constant(1000), Expr::constant(1));
-        Axis { name: String::new(), size, stride, position: Expr::unknown(), region, boxed }
-    }
-
-    fn builder() -> Builder {
-        Builder::new(Signature {
-            name: "k".to_owned(),
-            parameters: Vec::new(),
-            dims: Vec::new(),
-            maps: Vec::new(),
-            arguments: Vec::new(),
-            threads: 32,
-        })
-    }
-
-    /// Copies every tile slot by slot, as the accelerator does, and then looks for every element of the region where its reader would.
-    fn check(staged: &Staged) {
-        let bytes = staged.element.bytes();
-        let mut buffer: BTreeMap<i128, Vec<i128>> = BTreeMap::new();
-        let tiles = staged.tiles();
-        assert_eq!(tiles.len() as i128, staged.copies());
-        for (number, start) in tiles.iter().enumerate() {
-            let slots: i128 = staged.axes.iter().map(Axis::tile).product();
-            for slot in 0..slots {
-                let (mut rest, mut position) = (slot, start.clone());
-                for (d, axis) in staged.axes.iter().enumerate().rev() {
-                    position[d] += rest % axis.tile() * axis.boxed.element_stride;
-                    rest /= axis.tile();
-                }
-                let address = (number as i128 * staged.pitch() + slot) as u32 * bytes;
-                let swizzled = staged.swizzle.apply(address) / bytes;
-                assert!(buffer.insert(i128::from(swizzled), position).is_none());
-                assert!(i128::from(swizzled) < staged.elements());
-            }
-        }
-        let mut b = builder();
-        let starts: Vec<ValueId> =
-            (0..staged.axes.len()).map(|d| b.index_literal(Type::I32, 100 * d as i64 - 3)).collect();
-        let held = Held { staged, buffer: BufferId(0), starts };
-        let region: i128 = staged.axes.iter().map(|a| a.region.extent).product();
-        for n in 0..region {
-            let (mut rest, mut wanted) = (n, vec![0; staged.axes.len()]);
-            for (d, axis) in staged.axes.iter().enumerate().rev() {
-                wanted[d] = rest % axis.region.extent;
-                rest /= axis.region.extent;
-            }
-            let indices: Vec<ValueId> = (wanted.iter().enumerate())
-                .map(|(d, at)| b.index_literal(Type::I32, *at as i64 + 100 * d as i64 - 3))
-                .collect();
-            let offset = held.offset(&mut b, &indices, Type::I32);
-            let offset = b.kernel().index_literal(offset).expect("literals fold");
-            assert_eq!(buffer.get(&i128::from(offset)), Some(&wanted), "{staged:?}");
-        }
-    }
-
-    #[test]
-    fn readers_look_where_copies_write() {
-        let mut state = 5u64;
-        let mut next = |first: i128, last: i128| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            first + i128::from(state >> 33) % (last - first + 1)
-        };
-        for _ in 0..400 {
-            let element = [ElementType::F16, ElementType::F32, ElementType::F64, ElementType::U8][next(0, 3) as usize];
-            let swizzle = Swizzle::ALL[next(0, 3) as usize];
-            let rank = next(1, 4);
-            let mut axes: Vec<Axis> = (1..rank).map(|_| axis(next(1, 7), next(1, 5), next(1, 3))).collect();
-            let widest = if swizzle == Swizzle::None { 4 } else { i128::from(swizzle.span()) / 16 };
-            let inner = i128::from(16 / element.bytes()) * next(1, widest);
-            axes.push(axis(next(1, 2 * inner), inner, 1));
-            for (d, axis) in axes.iter_mut().enumerate() {
-                axis.position = Expr::var(PLACEHOLDER + d as Var);
-            }
-            // A swizzled row spans all chunks.
-            if swizzle != Swizzle::None && inner * i128::from(element.bytes()) != i128::from(swizzle.span()) {
-                continue;
-            }
-            let format = Format::of(element);
-            let mut outer = Staged::natural(axes.len());
-            let turn = next(0, outer.len() as i128 - 1) as usize;
-            outer.rotate_left(turn);
-            let (name, layout) = (String::new(), None);
-            check(&Staged { name, parameter: 0, element, format, attach: None, axes, swizzle, outer, layout });
-        }
-    }
-}
+#[path = "staging_tests.rs"]
+mod tests;

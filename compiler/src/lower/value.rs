@@ -6,6 +6,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
     AxisId as AlgorithmAxis, Binary, Compare, Index, IndexId, Reduction, Run, Source, Value, ValueId as AlgorithmValue,
 };
+use tilewright_kernel::info::TensorParameter;
 
 use super::emit::functions;
 use super::reduction;
@@ -339,7 +340,9 @@ impl Values<'_> {
                 if let Some(held) = self.staged.iter().find(|held| held.staged.parameter == parameter) {
                     let offset = held.offset(b, &values, self.index);
                     let memory = Memory::Shared(held.buffer);
-                    let Some((predicate, or)) = guard else { return b.load(memory, offset, 1, None)[0] };
+                    let Some((predicate, or)) = guard else {
+                        return self.staged_lane(b, id, &held.clone(), (tensor, &exprs), offset);
+                    };
                     let otherwise = [self.value(b, or, scope)];
                     return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
                 }
@@ -383,6 +386,35 @@ impl Values<'_> {
                 b.load(Memory::Parameter(parameter), offset, 1, None)[0]
             }
         }
+    }
+
+    /// An unguarded read of a staged copy: with its neighbours, where the lanes of the vector are neighbours in the buffer.
+    fn staged_lane(
+        &mut self,
+        b: &mut Builder,
+        id: AlgorithmValue,
+        held: &Held<'_>,
+        (tensor, indices): (&TensorParameter, &[Expr]),
+        offset: ValueId,
+    ) -> ValueId {
+        let memory = Memory::Shared(held.buffer);
+        if let Some(lane) = self.lane.as_mut().filter(|_| !self.conditional) {
+            let run = held.neighbours(indices, &lane.vector, self.symbolic, self.facts) as usize;
+            let (first, var) = (lane.number as usize / run * run, lane.vector.var);
+            // Where the element lies in the tensor tells apart reads of the same value at other indices.
+            let symbolic = access::offset(tensor, indices, self.facts);
+            let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(first as i128))));
+            if let Some(known) = lane.loaded.get(&key) {
+                return known[lane.number as usize - first];
+            }
+            if run > 1 && lane.number as usize == first {
+                let loaded = b.load(memory, offset, run as u32, None);
+                let result = loaded[0];
+                lane.loaded.insert(key, loaded);
+                return result;
+            }
+        }
+        b.load(memory, offset, 1, None)[0]
     }
 
     /// The states of a reduction or fold: known, or computed here by loops of their own.

@@ -17,10 +17,14 @@
 //! is found, which is replayed slot by slot ([`slots`]), not by the formula.
 
 pub mod check;
+pub mod cover;
+mod layout;
 pub mod plan;
 pub mod reach;
+mod refuse;
 pub mod region;
 pub mod slots;
+mod tiles;
 pub mod view;
 pub mod witness;
 
@@ -30,3 +34,4 @@ mod plan_tests;
 mod tests;
 
 pub use reach::{Level, Reach, level};
+pub use tiles::Tile;

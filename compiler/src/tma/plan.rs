@@ -1,15 +1,17 @@
-//! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies.
+//! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies, to shared memory or from it.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::TensorParameter;
-use tilewright_kernel::tensor_map::{self, Fault, Fill, Format, Promotion, Swizzle, TensorMap};
+use tilewright_kernel::tensor_map::{self, Fault, Format, Swizzle};
 
-use super::reach::{Level, Reach, level};
+use super::cover::{self, Gap};
+use super::reach::Level;
 use super::region::{self, Inner, Interval, NotATile};
 use super::view::{Boxed, Refusal, View, ViewAxis};
 use crate::diag::tw04xx::LayoutProblem;
-use crate::domain::{AxisId, Binding, Symbolic};
+use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
+use crate::holes::Holes;
 use crate::memory::access;
 use crate::memory::vector::Access;
 use crate::program::{self, Program};
@@ -19,18 +21,36 @@ use crate::syntax::{Span, ast};
 /// Variables from here on stand for the indices of a tensor, outermost first, in [`Axis::position`].
 pub const PLACEHOLDER: Var = 1 << 24;
 
-/// A staged copy of a tensor for one reader.
+/// Most buffers of a ring.
+const MOST_SLOTS: i128 = 64;
+
+/// Which way a staged copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From a tensor to shared memory, for the stage that reads it.
+    Load,
+    /// From shared memory, where the stage wrote it, to a tensor.
+    Store,
+}
+
+/// A staged copy of a tensor for the one stage that reads it, or that writes it.
 #[derive(Clone, Debug)]
 pub struct Staged {
     /// Its name.
     pub name: String,
+    /// Which way it goes.
+    pub way: Way,
+    /// Buffers that its instances take in turn.
+    pub ring: u32,
+    /// Whether copies without a live slot are sent out of bounds, so that every hole is zero.
+    pub redirect: bool,
     /// The tensor.
     pub parameter: u16,
     /// Type of its elements.
     pub element: ElementType,
     /// The same, as the accelerator knows it.
     pub format: Format,
-    /// The sequential loop of the reader that an instance stands in; none for the block as a whole.
+    /// The sequential loop of the stage that an instance stands in; none for the block as a whole.
     pub attach: Option<AxisId>,
     /// The axes of the TMA domain, outermost first.
     pub axes: Vec<Axis>,
@@ -57,6 +77,10 @@ pub struct Axis {
     pub region: Interval,
     /// The box and its tile.
     pub boxed: Boxed,
+    /// Dimensions of the tensor that it is made of.
+    pub dims: Vec<usize>,
+    /// Those in which an index past the end would be another element of the axis.
+    pub aliased: Vec<usize>,
 }
 
 impl Axis {
@@ -76,19 +100,12 @@ impl Axis {
     }
 
     /// What a part of the axis counts up to.
-    fn count(&self, part: Part) -> i128 {
+    pub(super) fn count(&self, part: Part) -> i128 {
         match part {
             Part::Box => self.boxes(),
             Part::Phase => self.boxed.element_stride,
             Part::Slot => self.tile(),
         }
-    }
-
-    /// The names of its parts, outermost first.
-    fn names(&self) -> Vec<(String, Part)> {
-        let Boxed { coordinates, phase, tile, .. } = &self.boxed;
-        let of = |names: &[String], part: Part| names.iter().map(|n| (n.clone(), part)).collect::<Vec<_>>();
-        [of(coordinates, Part::Box), of(phase.as_slice(), Part::Phase), of(tile, Part::Slot)].concat()
     }
 }
 
@@ -115,7 +132,7 @@ pub struct Step {
 }
 
 /// Why a staged copy is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Refused {
     /// An op of its view.
     View(Refusal),
@@ -123,8 +140,36 @@ pub enum Refused {
     Attach(Span),
     /// The attach point is run by threads: the instance of a block lies around them.
     AttachInsideBlock(Span),
-    /// The reader does not read the tensor.
+    /// The stage does not read the tensor, or does not write it.
     NotRead(Span),
+    /// A ring where there is no loop whose iterations follow each other.
+    RingWithoutLoop(Span),
+    /// A ring of so many buffers, if that is a literal.
+    Ring(Option<i128>, Span),
+    /// A store in a loop over terms, or in one inside: what is stored there is not known yet.
+    InsideReduction(Span),
+    /// An instance does not write every element of its region.
+    Gap(Gap),
+    /// A copy to a tensor whose boxes hold elements of other instances.
+    StoreHoles(Box<Staged>),
+    /// A copy to a tensor with an element stride.
+    StridedStore(String, Span),
+    /// A copy to a tensor that may start in front of it.
+    NegativeStart {
+        /// The axis.
+        axis: String,
+        /// Where regions start.
+        start: Expr,
+    },
+    /// The end of a row is not known to be a multiple of 16 bytes, which is what is written at once.
+    Granule {
+        /// The axis.
+        axis: String,
+        /// Its size.
+        size: Expr,
+        /// What it must be a multiple of, in elements.
+        multiple: i128,
+    },
     /// The copy names another number of axes than the tensor has: its own and the tensor's.
     Axes(usize, usize),
     /// An op that a copy does not have.
@@ -195,25 +240,36 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// Where the instances of a staged copy stand in their reader.
+/// Where the instances of a staged copy stand in their stage.
 struct Attach<'a> {
     facts: &'a Facts,
     stage: &'a Stage,
     /// The sequential loop, if it is one.
     leaf: Option<AxisId>,
-    /// Variables of loops inside the attach point.
+    /// Variables of loops inside the attach point that move what is copied.
     inside: Vec<Inner>,
 }
 
 impl<'a> Attach<'a> {
     /// The loops of `stage` inside the leaf called `axis`. An instance belongs to a block: bound leaves finer than the grid are inside.
-    fn new(facts: &'a Facts, stage: &'a Stage, symbolic: &'a Symbolic, axis: &ast::Name) -> Result<Self, Refused> {
+    /// Only loops that one of `accesses` depends on count.
+    fn new(
+        facts: &'a Facts,
+        stage: &'a Stage,
+        symbolic: &'a Symbolic,
+        axis: &ast::Name,
+        accesses: &[&Access],
+    ) -> Result<Self, Refused> {
         let leaf = stage.domain.leaf(&axis.text).ok_or(Refused::Attach(axis.span))?;
         let at = match stage.domain.axes[leaf].binding {
             // Every grid axis lies around every sequential one.
             Binding::Grid => None,
             Binding::Serial | Binding::Unroll(_) => stage.domain.leaves.iter().position(|l| *l == leaf),
             _ => return Err(Refused::AttachInsideBlock(axis.span)),
+        };
+        let moves = |var: Var| {
+            let indices = accesses.iter().flat_map(|a| &a.indices);
+            indices.into_iter().any(|e| symbolic.depends_on(e, var))
         };
         let mut inside = Vec::new();
         for (position, leaf) in stage.domain.leaves.iter().enumerate() {
@@ -222,7 +278,8 @@ impl<'a> Attach<'a> {
                 Binding::Grid => true,
                 binding => binding.is_sequential() && at.is_some_and(|at| position <= at),
             };
-            if around {
+            let var = (facts.dims() + position) as Var;
+            if around || !moves(var) {
                 continue;
             }
             let extent = facts.normal(&definition.extent);
@@ -230,7 +287,7 @@ impl<'a> Attach<'a> {
             let Some(most) = most else {
                 return Err(Refused::Unbounded { axis: definition.name.clone(), extent });
             };
-            inside.push(Inner { var: (facts.dims() + position) as Var, extent: most.max(1) });
+            inside.push(Inner { var, extent: most.max(1) });
         }
         // The result of a swizzle ranges over its extent, whatever its operands are.
         for (var, ..) in &symbolic.opaque {
@@ -240,6 +297,25 @@ impl<'a> Attach<'a> {
             }
         }
         Ok(Self { facts, stage, leaf: at.map(|_| leaf), inside })
+    }
+
+    /// Whether the attach point is a loop whose iterations follow each other in the program, too.
+    fn is_rolled(&self) -> bool {
+        let domain = &self.stage.domain;
+        let Some(leaf) = self.leaf else { return false };
+        // Data loops inside a reduction are written out: their accumulators are registers.
+        let written_out = domain.axes[leaf].kind == AxisKind::Data && self.is_inside_reduction();
+        domain.axes[leaf].binding == Binding::Serial && !written_out
+    }
+
+    /// Whether the attach point is a loop over terms, or stands in one.
+    fn is_inside_reduction(&self) -> bool {
+        let domain = &self.stage.domain;
+        let sequence = domain.leaves.iter().filter(|l| domain.axes[**l].binding.is_sequential());
+        let mut around = sequence.take_while(|l| Some(**l) != self.leaf).chain(&self.leaf);
+        self.stage.reduction.is_some()
+            && self.leaf.is_some()
+            && around.any(|l| domain.axes[*l].kind == AxisKind::Reduction)
     }
 
     /// An index of a read with the axes of inner reductions as further loops inside, that start at 0.
@@ -266,28 +342,54 @@ impl<'a> Attach<'a> {
     }
 }
 
-/// Analyses one staged copy for the stage that reads it.
+/// What is known of the stage that reads or writes a staged copy.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// Its index maps.
+    pub symbolic: &'a Symbolic,
+    /// Its predicates.
+    pub holes: &'a Holes,
+    /// Its accesses.
+    pub accesses: &'a [Access],
+}
+
+/// Analyses one staged copy for the stage that reads it, or writes it.
 ///
 /// # Errors
 /// See [`Refused`].
 pub fn plan(
     program: &Program,
     facts: &Facts,
-    reader: (&Stage, &Symbolic, &[Access]),
-    parameter: u16,
-    tensor: &TensorParameter,
+    around: Around<'_>,
+    (parameter, tensor): (u16, &TensorParameter),
     copy: &program::Stage,
 ) -> Result<Staged, Refused> {
-    let (stage, symbolic, accesses) = reader;
+    let Around { stage, symbolic, accesses, .. } = around;
     let copy = &copy.ast;
+    let way = if tensor.role.is_written() { Way::Store } else { Way::Load };
     if copy.axes.len() != tensor.shape.len() {
         return Err(Refused::Axes(copy.axes.len(), tensor.shape.len()));
     }
     let at = copy.clauses.at.as_ref().ok_or(Refused::Attach(copy.head))?;
-    let attach = Attach::new(facts, stage, symbolic, &at.axis)?;
-    let reads: Vec<&Access> = accesses.iter().filter(|a| a.parameter == parameter && !a.is_write).collect();
+    let is_own = |a: &&Access| a.parameter == parameter && a.is_write == (way == Way::Store);
+    let reads: Vec<&Access> = accesses.iter().filter(is_own).collect();
+    let attach = Attach::new(facts, stage, symbolic, &at.axis, &reads)?;
     if reads.is_empty() {
         return Err(Refused::NotRead(copy.source.span));
+    }
+    if way == Way::Store && attach.is_inside_reduction() {
+        return Err(Refused::InsideReduction(at.axis.span));
+    }
+    let mut ring = 1;
+    if let Some(written) = &copy.clauses.ring {
+        let slots = schedule::literal(program, facts, &written.value);
+        let known = slots.filter(|n| (1..=MOST_SLOTS).contains(n)).and_then(|n| u32::try_from(n).ok());
+        ring = known.ok_or(Refused::Ring(slots, written.span))?;
+        if ring > 1 && !attach.is_rolled() {
+            return Err(Refused::RingWithoutLoop(written.span));
+        }
     }
     let mut inside = attach.inside.clone();
     let mut axes: Vec<ViewAxis> = Vec::new();
@@ -301,6 +403,8 @@ pub fn plan(
             size: facts.normal(&Expr::from_size(size)),
             stride,
             indices: indices.collect::<Result<_, _>>()?,
+            dims: vec![d],
+            aliased: Vec::new(),
             boxed: None,
         });
     }
@@ -327,6 +431,7 @@ pub fn plan(
         }
     }
     let mut axes = Vec::new();
+    let mut written = Vec::new();
     for axis in view.axes {
         let mut region: Option<Interval> = None;
         // The first one is the axis itself, in terms of the tensor's indices.
@@ -347,15 +452,30 @@ pub fn plan(
             tile: vec![axis.name.clone()],
             phase: None,
             span: axis.span,
+            striding: None,
         });
+        if way == Way::Store {
+            written.push(cover::Written {
+                name: axis.name.clone(),
+                index: axis.indices[1].clone(),
+                region: region.clone(),
+            });
+        }
         let position = axis.indices[0].clone();
-        axes.push(Axis { name: axis.name, size: axis.size, stride: axis.stride, position, region, boxed });
+        let ViewAxis { name, size, stride, dims, aliased, .. } = axis;
+        axes.push(Axis { name, size, stride, position, region, boxed, dims, aliased });
     }
     let names: Vec<String> = axes.iter().flat_map(Axis::names).map(|(name, _)| name).collect();
-    let axes = ordered(axes, facts);
+    let (axes, aliased) = ordered(axes, facts);
+    if way == Way::Store {
+        cover::check(facts, around, &written, &inside, &aliased).map_err(Refused::Gap)?;
+    }
     let element = program.parameters[usize::from(parameter)].element;
     let mut staged = Staged {
         name: copy.name.text.clone(),
+        way,
+        ring,
+        redirect: false,
         parameter,
         element,
         format: Format::of(element),
@@ -369,17 +489,24 @@ pub fn plan(
         staged.lay_out(list, &names, span)?;
     }
     staged.check(facts)?;
+    if way == Way::Store {
+        staged.check_store(facts, symbolic)?;
+    }
     Ok(staged)
 }
 
 /// The axes as a map lists them, outermost first: without those of one element, which add nothing to an address; the one whose
 /// neighbours are neighbours in memory last; and no more than a map has, as long as axes of boxes of one element can be counted together.
-fn ordered(mut axes: Vec<Axis>, facts: &Facts) -> Vec<Axis> {
+/// Also the dimensions of the tensor in which an index past the end is not seen by the map to be outside.
+fn ordered(mut axes: Vec<Axis>, facts: &Facts) -> (Vec<Axis>, Vec<usize>) {
+    let mut unseen: Vec<usize> = Vec::new();
     let is_unit = |a: &Axis| facts.normal(&a.stride).as_constant() == Some(1);
     let counts = |a: &Axis| a.size.as_constant() != Some(1);
     if let Some(at) = axes.iter().rposition(|a| is_unit(a) && counts(a)) {
         let inner = axes.remove(at);
         axes.push(inner);
+        let gone = axes.iter().filter(|a| !counts(a));
+        unseen.extend(gone.flat_map(|a| a.dims.iter().chain(&a.aliased)));
         axes.retain(counts);
     }
     while axes.len() > tensor_map::MAX_RANK {
@@ -400,100 +527,14 @@ fn ordered(mut axes: Vec<Axis>, facts: &Facts) -> Vec<Axis> {
         outer.stride = inner.stride;
         outer.boxed.coordinates.extend(inner.boxed.coordinates);
         outer.boxed.tile.extend(inner.boxed.tile);
+        outer.aliased.extend(&inner.dims);
+        outer.dims.extend(inner.dims);
     }
-    axes
+    unseen.extend(axes.iter().flat_map(|a| &a.aliased));
+    (axes, unseen)
 }
 
 impl Staged {
-    /// Boxes, then phases, each in the order of the axes: how tiles follow each other without a layout.
-    pub fn natural(axes: usize) -> Vec<(usize, Part)> {
-        [Part::Box, Part::Phase].into_iter().flat_map(|part| (0..axes).map(move |axis| (axis, part))).collect()
-    }
-
-    /// The names of what can be laid out, in the natural order.
-    fn parts(&self) -> Vec<(String, usize, Part)> {
-        let of = |part: Part| {
-            let axes = self.axes.iter().enumerate();
-            axes.flat_map(move |(n, axis)| {
-                axis.names().into_iter().filter_map(move |(name, p)| (p == part).then_some((name, n, p)))
-            })
-        };
-        of(Part::Box).chain(of(Part::Phase)).chain(of(Part::Slot)).collect()
-    }
-
-    /// Takes the order of the buffer from a layout: what counts tiles, then the axes of the tile, which become the order of the map.
-    /// `known` are the names that there are; some have gone with axes of one element.
-    fn lay_out(&mut self, list: &[ast::LayoutAxis], known: &[String], op: Span) -> Result<(), Refused> {
-        let parts = self.parts();
-        let natural: Vec<String> = parts.iter().map(|p| p.0.clone()).collect();
-        let refuse = |problem, span| Err(Refused::Layout(problem, natural.clone(), span));
-        let mut order: Vec<(usize, Part)> = Vec::new();
-        let mut tile: Vec<usize> = Vec::new();
-        let mut last_slot: Option<&str> = None;
-        let mut seen: Vec<&str> = Vec::new();
-        for written in list {
-            let (name, span) = (written.name.text.as_str(), written.name.span);
-            if written.pad.is_some() {
-                return refuse(LayoutProblem::Padded(name.to_owned()), span);
-            }
-            if seen.contains(&name) {
-                return refuse(LayoutProblem::Twice(name.to_owned()), span);
-            }
-            let Some(at) = parts.iter().position(|p| p.0 == name) else {
-                if known.iter().any(|k| k == name) {
-                    continue;
-                }
-                return refuse(LayoutProblem::Unknown(name.to_owned()), span);
-            };
-            let (_, axis, part) = parts[at];
-            // The parts of a composite stay together: each after the one in front of it.
-            let composite = at > 0 && (parts[at - 1].1, parts[at - 1].2) == (axis, part);
-            if composite && seen.last() != Some(&parts[at - 1].0.as_str()) {
-                return refuse(LayoutProblem::Composite(name.to_owned()), span);
-            }
-            seen.push(name);
-            match part {
-                Part::Slot if composite => last_slot = Some(name),
-                Part::Slot => {
-                    tile.push(axis);
-                    last_slot = Some(name);
-                }
-                _ if composite => {}
-                _ => {
-                    if let Some(tile) = last_slot.filter(|_| self.axes[axis].count(part) > 1) {
-                        let (outer, tile) = (name.to_owned(), tile.to_owned());
-                        return refuse(LayoutProblem::Inside { outer, tile }, span);
-                    }
-                    order.push((axis, part));
-                }
-            }
-        }
-        for (name, axis, part) in &parts {
-            if self.axes[*axis].count(*part) > 1 && !seen.contains(&name.as_str()) {
-                return refuse(LayoutProblem::Missing(name.clone()), op);
-            }
-        }
-        let Some(innermost) = self.axes.len().checked_sub(1) else { return Ok(()) };
-        // What is not written has one slot: its place changes nothing.
-        let unwritten: Vec<usize> = (0..self.axes.len()).filter(|a| !tile.contains(a)).collect();
-        let mut sequence: Vec<usize> = unwritten.into_iter().filter(|a| *a != innermost || tile.is_empty()).collect();
-        sequence.extend(&tile);
-        if sequence.last() != Some(&innermost) {
-            let wanted = self.axes[innermost].boxed.tile.last().cloned().unwrap_or_default();
-            return refuse(LayoutProblem::Innermost { last: last_slot.unwrap_or_default().to_owned(), wanted }, op);
-        }
-        for missing in Self::natural(self.axes.len()) {
-            if !order.contains(&missing) {
-                order.push(missing);
-            }
-        }
-        let place = |axis: usize| sequence.iter().position(|a| *a == axis).unwrap_or(axis);
-        self.outer = order.into_iter().map(|(axis, part)| (place(axis), part)).collect();
-        let axes = std::mem::take(&mut self.axes);
-        self.axes = sequence.iter().map(|a| axes[*a].clone()).collect();
-        Ok(())
-    }
-
     /// The rules of tensor maps, as far as sizes and strides are expressions.
     fn check(&self, facts: &Facts) -> Result<(), Refused> {
         self.boxes().check_box().map_err(|fault| {
@@ -522,125 +563,25 @@ impl Staged {
         Ok(())
     }
 
-    /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses are stand-ins.
-    fn boxes(&self) -> TensorMap {
-        let clamp = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
-        let dimensions = self.axes.iter().rev().map(|axis| tensor_map::Dimension {
-            size: 1,
-            stride: 0,
-            box_size: clamp(axis.boxed.box_size),
-            element_stride: clamp(axis.boxed.element_stride),
-        });
-        TensorMap {
-            format: self.format,
-            address: 0,
-            dimensions: dimensions.collect(),
-            swizzle: self.swizzle,
-            fill: Fill::Zero,
-            promotion: Promotion::None,
-        }
-    }
-
-    /// Bytes of one tile, out-of-bounds part included.
-    pub fn tile_bytes(&self) -> u64 {
-        self.boxes().tile_bytes()
-    }
-
-    /// Copies of one instance.
-    pub fn copies(&self) -> i128 {
-        self.axes.iter().map(Axis::copies).product()
-    }
-
-    /// Elements from one tile of the buffer to the next: a tile, rounded up to the alignment of tiles.
-    pub fn pitch(&self) -> i128 {
-        let bytes = i128::from(self.tile_bytes());
-        let alignment = i128::from(self.swizzle.alignment());
-        (bytes + alignment - 1).div_euclid(alignment) * alignment / i128::from(self.element.bytes())
-    }
-
-    /// Elements of the buffer.
-    pub fn elements(&self) -> i128 {
-        self.copies() * self.pitch()
-    }
-
-    /// Bytes that an instance copies.
-    pub fn bytes(&self) -> i128 {
-        self.copies() * i128::from(self.tile_bytes())
-    }
-
-    /// How far one step takes in the buffer, in elements: what counts tiles, and the slots of a tile in the order of the axes.
-    pub fn strides(&self) -> Vec<Step> {
-        let mut steps = Vec::new();
-        let mut stride = 1;
-        for (axis, a) in self.axes.iter().enumerate().rev() {
-            steps.push(Step { axis, part: Part::Slot, stride });
-            stride *= a.tile();
-        }
-        let mut stride = self.pitch();
-        for (axis, part) in self.outer.iter().rev() {
-            let count = self.axes[*axis].count(*part);
-            if count > 1 {
-                steps.push(Step { axis: *axis, part: *part, stride });
-                stride *= count;
+    /// What a copy to a tensor needs beside: it writes the whole part of each box that lies inside the tensor, in granules of 16 bytes.
+    fn check_store(&self, facts: &Facts, symbolic: &Symbolic) -> Result<(), Refused> {
+        for axis in &self.axes {
+            if let Some(tile) = axis.boxed.striding.filter(|_| axis.boxed.element_stride != 1) {
+                return Err(Refused::StridedStore(axis.name.clone(), tile));
+            }
+            if !symbolic.proves_nonnegative(facts, &axis.region.start) {
+                return Err(Refused::NegativeStart { axis: axis.name.clone(), start: axis.region.start.clone() });
             }
         }
-        steps
-    }
-
-    /// Where the tiles start, along each axis from the start of the region, in the order of the buffer.
-    pub fn tiles(&self) -> Vec<Vec<i128>> {
-        let mut tiles: Vec<Vec<i128>> = vec![vec![0; self.axes.len()]];
-        for (axis, part) in &self.outer {
-            let a = &self.axes[*axis];
-            let step = if *part == Part::Box { a.boxed.box_size } else { 1 };
-            let moved = |start: &Vec<i128>, n: i128| {
-                let mut start = start.clone();
-                start[*axis] += n * step;
-                start
-            };
-            tiles = tiles.iter().flat_map(|start| (0..a.count(*part)).map(move |n| moved(start, n))).collect();
+        let Some(inner) = self.axes.last() else { return Ok(()) };
+        let multiple = i128::from(tensor_map::GRANULE) / i128::from(self.format.bytes());
+        if !facts.proves_multiple(&inner.size, multiple) {
+            return Err(Refused::Granule { axis: inner.name.clone(), size: inner.size.clone(), multiple });
         }
-        tiles
-    }
-
-    /// What zeros in every hole would take, over all instances; see [`Level`]. Loops around the instances range over their extents.
-    pub fn level(&self, facts: &Facts, symbolic: &Symbolic) -> Level {
-        let first = (facts.dims() + symbolic.variables.len()) as Var;
-        // Every axis has a first box to the one before last, whole, and a last one that may be live in part.
-        let mut worst = Level::Free;
-        for choice in 0..1u32 << self.axes.len() {
-            let mut reachable = facts.residue_system();
-            for leaf in &symbolic.variables {
-                reachable.at_least(leaf.var, 0);
-                let last = leaf.extent.sub(&Expr::constant(1)).sub(&Expr::var(leaf.var));
-                reachable.require(&facts.with_residues(&last));
-            }
-            let mut dimensions = Vec::with_capacity(self.axes.len());
-            let mut empty = false;
-            for (d, axis) in self.axes.iter().enumerate() {
-                let (box_size, boxes) = (axis.boxed.box_size, axis.boxes());
-                let tail = axis.region.extent - (boxes - 1) * box_size;
-                let (number, live) = if choice >> d & 1 == 1 {
-                    (Expr::constant(boxes - 1), tail)
-                } else {
-                    let var = first + d as Var;
-                    reachable.at_least(var, 0);
-                    reachable.require(&Expr::constant(boxes - 2).sub(&Expr::var(var)));
-                    empty |= boxes == 1;
-                    (Expr::var(var), box_size)
-                };
-                dimensions.push(Reach {
-                    size: facts.with_residues(&axis.size),
-                    box_size,
-                    element_stride: axis.boxed.element_stride,
-                    start: facts.with_residues(&axis.region.start.add(&number.scale(box_size))),
-                    live: Expr::constant(live),
-                });
-            }
-            if !empty {
-                worst = worst.max(level(&reachable, &dimensions));
-            }
+        // Boxes in front of the tensor are the only ones without live slots that hold elements, and there are none.
+        match self.level(facts, symbolic) {
+            Level::Free => Ok(()),
+            Level::Redirect | Level::Impossible => Err(Refused::StoreHoles(Box::new(self.clone()))),
         }
-        worst
     }
 }

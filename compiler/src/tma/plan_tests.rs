@@ -1,7 +1,7 @@
 //! Whole schedules: the dimensions that are inferred, the levels, and what is refused.
 
 use super::Level;
-use super::plan::{Refused, Staged, plan};
+use super::plan::{Around, Refused, Staged, plan};
 use super::region::NotATile;
 use super::view::Refusal;
 use crate::diag::Diagnostics;
@@ -30,7 +30,9 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let copy = &program.stages[0];
     let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("it is an input");
     let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
-    let staged = plan(&program, &facts, (&stage, &symbolic, &accesses), parameter as u16, tensor, copy)?;
+    let holes = crate::holes::analyse(&stage.domain, &facts);
+    let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, accesses: &accesses };
+    let staged = plan(&program, &facts, around, (parameter as u16, tensor), copy)?;
     let names = |v: u32| program.dim_name(v as u16).to_owned();
     let bytes = i128::from(staged.format.bytes());
     let dimension = |axis: &super::plan::Axis| {
@@ -376,13 +378,14 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let stage = built.stages[0].clone();
     let symbolic = Symbolic::new(&stage.domain, &facts);
     let accesses = access::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
+    let holes = crate::holes::analyse(&stage.domain, &facts);
+    let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, accesses: &accesses };
     let staged = program.stages.iter().map(|copy| {
         let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("an input");
         let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
-        plan(&program, &facts, (&stage, &symbolic, &accesses), parameter as u16, tensor, copy).expect("accepted")
+        plan(&program, &facts, around, (parameter as u16, tensor), copy).expect("accepted")
     });
     let staged = staged.collect();
-    let holes = crate::holes::analyse(&stage.domain, &facts);
     let vector = crate::memory::vector::Vector::of(&stage, &facts);
     let analysed = crate::lower::Analysed { stage, symbolic, holes, vector, accesses, staged };
     crate::lower::lower(&program, &facts, &[analysed], built.threads).expect("it can be built")

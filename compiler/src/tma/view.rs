@@ -23,6 +23,10 @@ pub struct ViewAxis {
     pub stride: Expr,
     /// Index expressions that the ops of the view carry along: what each read asks for, in terms of the reader's loops.
     pub indices: Vec<Expr>,
+    /// Dimensions of the tensor that it is made of.
+    pub dims: Vec<usize>,
+    /// Those in which an index past the end would be another element of the axis: the inner ones of a merge.
+    pub aliased: Vec<usize>,
     /// Its box, if it was boxed.
     pub boxed: Option<Boxed>,
 }
@@ -42,6 +46,8 @@ pub struct Boxed {
     pub phase: Option<String>,
     /// The op.
     pub span: Span,
+    /// The striding split, if there is one.
+    pub striding: Option<Span>,
 }
 
 /// Why an op of a view is refused.
@@ -152,6 +158,7 @@ impl<'a> View<'a> {
                     tile: vec![inner.text.clone()],
                     phase: None,
                     span: op.span,
+                    striding: None,
                 });
                 Ok(())
             }
@@ -168,6 +175,7 @@ impl<'a> View<'a> {
                 boxed.element_stride = element_stride;
                 boxed.tile = vec![tile.text.clone()];
                 boxed.phase = Some(stride.text.clone());
+                boxed.striding = Some(op.span);
                 Ok(())
             }
             OpKind::Resize { .. } => Err(Refusal::NotYet { construct: "resize", span: op.keyword }),
@@ -242,6 +250,8 @@ impl<'a> View<'a> {
             size,
             stride,
             indices,
+            dims: input.dims.clone(),
+            aliased: input.aliased.clone(),
             boxed: None,
         };
         let of = |f: &dyn Fn(&Expr) -> Expr| input.indices.iter().map(|i| self.facts.normal(&f(i))).collect();
@@ -278,6 +288,8 @@ impl<'a> View<'a> {
             }
             axis.size = self.facts.normal(&axis.size.mul(&inner.size));
             axis.stride = inner.stride.clone();
+            axis.dims.extend(&inner.dims);
+            axis.aliased.extend(inner.dims.iter().chain(&inner.aliased));
             let joined = axis.indices.iter().zip(&inner.indices);
             axis.indices = joined.map(|(o, i)| self.facts.normal(&o.mul(&inner.size).add(i))).collect();
         }
@@ -305,6 +317,7 @@ impl<'a> View<'a> {
             tile: texts(boxed),
             phase: None,
             span,
+            striding: None,
         });
         self.axes.splice(positions[0]..positions[0] + positions.len(), [axis]);
         Ok(())

@@ -91,6 +91,8 @@ fn offered(inst: &Inst) -> Option<RegId> {
 /// What the analysis knows of an instruction.
 struct Step {
     reads: Vec<RegId>,
+    /// See [`offered`].
+    offered: Option<RegId>,
     writes: Vec<RegId>,
     guarded: bool,
     passes_on: bool,
@@ -103,9 +105,13 @@ impl Step {
     fn new(inst: &Inst, own: Own) -> Self {
         let (mut reads, writes) = uses(inst);
         let offered = offered(inst);
-        reads.retain(|reg| Some(*reg) != offered);
+        // Once: the same register may say from which lane.
+        if let Some(at) = reads.iter().position(|reg| Some(*reg) == offered) {
+            reads.remove(at);
+        }
         let undefines = !writes.is_empty() && own.accesses(inst);
-        Step { reads, writes, guarded: inst.guard.is_some(), passes_on: passes_on(inst), joins: joins(inst), undefines }
+        let (passes_on, joins) = (passes_on(inst), joins(inst));
+        Step { reads, offered, writes, guarded: inst.guard.is_some(), passes_on, joins, undefines }
     }
 
     /// Changes the set of defined registers.
@@ -136,13 +142,22 @@ struct Block {
     successors: Vec<usize>,
 }
 
-/// For every instruction (by index in `items`) the registers that it may read unwritten.
+/// What the analysis could not prove.
+#[derive(Default)]
+pub(crate) struct Unproved {
+    /// For every instruction (by index in `items`) the registers that it may read unwritten.
+    pub reads: Vec<Vec<RegId>>,
+    /// Registers that may be offered to other lanes unwritten: they need a value that does not depend on what ran before.
+    pub offered: Vec<RegId>,
+}
+
+/// Looks for registers that may be read unwritten.
 pub(crate) fn unproved(
     items: &[Item<'_>],
     registers: usize,
     own: Own,
     targets: &dyn Fn(&Inst) -> Vec<LabelId>,
-) -> Vec<Vec<RegId>> {
+) -> Unproved {
     let blocks = blocks(items, targets);
     let steps: Vec<Option<Step>> = items
         .iter()
@@ -152,11 +167,11 @@ pub(crate) fn unproved(
         })
         .collect();
     let words = registers.div_ceil(64);
-    let mut result: Vec<Vec<RegId>> = items.iter().map(|_| Vec::new()).collect();
+    let mut result = Unproved { reads: items.iter().map(|_| Vec::new()).collect(), offered: Vec::new() };
     if blocks.len().saturating_mul(registers) > LIMIT {
         for (index, item) in items.iter().enumerate() {
             if let Item::Inst(inst) = item {
-                result[index] = uses(inst).0;
+                result.reads[index] = uses(inst).0;
             }
         }
         return result;
@@ -199,10 +214,11 @@ pub(crate) fn unproved(
         for index in block.items.clone() {
             let Some(step) = &steps[index] else { continue };
             for reg in &step.reads {
-                if !has(&state, *reg) && !result[index].contains(reg) {
-                    result[index].push(*reg);
+                if !has(&state, *reg) && !result.reads[index].contains(reg) {
+                    result.reads[index].push(*reg);
                 }
             }
+            result.offered.extend(step.offered.filter(|reg| !has(&state, *reg)));
             step.apply(&mut state);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Case, Collective, Condition, Layout, REGISTERS, Statement, Trips};
+use super::{Case, Collective, Condition, Function, Layout, REGISTERS, Statement, Trips};
 
 /// What a thread's registers hold at the start, by its number in the grid.
 pub fn start(thread: u32) -> [u32; REGISTERS] {
@@ -20,31 +20,97 @@ struct Writer {
     next: u32,
     /// Labels of loops: their ends and their next turns.
     loops: Vec<u32>,
+    /// The function that is written; none for the kernel.
+    function: Option<usize>,
+    block: u32,
+}
+
+/// How a function takes and gives the registers.
+#[derive(Clone, Copy, PartialEq)]
+enum Convention {
+    /// In memory for parameters.
+    Memory,
+    /// In registers.
+    Registers,
+    /// In memory, called by its address.
+    Address,
+}
+
+fn convention(function: usize) -> Convention {
+    [Convention::Memory, Convention::Registers, Convention::Address][function % 3]
+}
+
+const FOUR: &str = "{%r0, %r1, %r2, %r3}";
+
+/// Declarations of a body's registers, and the special ones.
+fn registers(next: u32) -> String {
+    format!(
+        ".reg .b32 %r<{REGISTERS}>, %i, %b, %t, %lane, %x, %y, %depth, %deeper, %c<{next}>, %n<{next}>; .reg .pred %p<{next}>, %q; .reg .b64 %out, %to;\n\
+         mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %lane, %laneid;\n"
+    )
+}
+
+/// The head of a function up to its parameters.
+fn head(number: usize) -> String {
+    match convention(number) {
+        Convention::Registers => format!(
+            ".func (.reg .b32 o0, .reg .b32 o1, .reg .b32 o2, .reg .b32 o3) f{number}(.reg .b32 i0, .reg .b32 i1, .reg .b32 i2, .reg .b32 i3, \
+             .reg .b64 out, .reg .b32 depth)"
+        ),
+        _ => format!(
+            ".func (.param .align 16 .b8 back[16]) f{number}(.param .align 16 .b8 given[16], .param .b64 out, .param .b32 depth)"
+        ),
+    }
+}
+
+fn function(number: usize, function: &Function, block: u32, next: &mut u32) -> String {
+    let mut writer = Writer::new(Some(number), *next, block);
+    writer.statements(&function.before);
+    let label = writer.number();
+    writer.line(&format!("setp.eq.u32 %q, %depth, 0; @%q bra D{label};\nsub.u32 %deeper, %depth, 1;"));
+    writer.call(number);
+    writer.line(&format!("D{label}:"));
+    writer.statements(&function.after);
+    writer.leave();
+    *next = writer.next;
+    let takes = match convention(number) {
+        Convention::Registers => {
+            "mov.b32 %r0, i0; mov.b32 %r1, i1; mov.b32 %r2, i2; mov.b32 %r3, i3; mov.b64 %out, out; mov.b32 %depth, depth;".to_owned()
+        }
+        _ => format!("ld.param.v4.b32 {FOUR}, [given]; ld.param.b64 %out, [out]; ld.param.b32 %depth, [depth];"),
+    };
+    // What stands behind the end of the function goes back into it.
+    format!("{} {{\n{}{takes}\n{}{}}}\n", head(number), registers(writer.next + 1), writer.text, writer.behind)
 }
 
 /// The module of a program, whose kernel stores every thread's registers.
 pub fn module(case: &Case) -> String {
-    let mut writer = Writer { text: String::new(), behind: String::new(), next: 0, loops: Vec::new() };
+    let mut functions = String::new();
+    let mut next = 0;
+    // All are declared first: they may call one another in any order.
+    let heads: String = (0..case.functions.len()).map(|number| head(number) + ";\n").collect();
+    for (number, body) in case.functions.iter().enumerate() {
+        functions += &function(number, body, case.block, &mut next);
+    }
+    let mut writer = Writer::new(None, next, case.block);
     writer.statements(&case.body);
-    let mut registers = String::new();
+    let mut start = String::new();
     for register in 0..REGISTERS {
         let _ = writeln!(
-            registers,
+            start,
             "add.u32 %x, %i, 1; mul.lo.u32 %x, %x, 0x9e3779b9; add.u32 %x, %x, {};\nshr.u32 %y, %x, 15; xor.b32 %x, %x, %y; mul.lo.u32 %r{register}, %x, 0x2c1b3c6d;",
             (register as u32).wrapping_mul(0x85eb_ca6b)
         );
     }
     // Threads that exit early store their registers first.
     format!(
-        ".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n\
-         .shared .align 4 .b32 words[{words}];\n.shared .align 4 .b32 flags[512];\n\
-         .reg .b32 %r<{REGISTERS}>, %i, %b, %t, %lane, %x, %y, %c<{next}>, %n<{next}>; .reg .pred %p<{next}>, %q; .reg .b64 %out;\n\
-         mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %lane, %laneid; mad.lo.u32 %i, %b, {block}, %t;\n\
+        ".version 8.8\n.target sm_90a\n.address_size 64\n.shared .align 4 .b32 words[{words}];\n.shared .align 4 .b32 flags[512];\n{heads}{functions}\
+         .visible .entry k(.param .u64 out) {{\n{registers}mad.lo.u32 %i, %b, {block}, %t;\n\
          ld.param.u64 %out, [out]; mad.wide.u32 %out, %i, {row}, %out;\n\
          mov.u32 %y, flags; mad.lo.u32 %x, %t, 4, %y;\n{clear}bar.sync 0;\n\
-         {registers}{body}bra END;\n{behind}END: st.global.v4.u32 [%out], {{%r0, %r1, %r2, %r3}};\nret;\n}}\n",
+         {start}{body}bra END;\n{behind}END: st.global.v4.u32 [%out], {FOUR};\nret;\n}}\n",
         words = case.block,
-        next = writer.next + 1,
+        registers = registers(writer.next + 1),
         block = case.block,
         row = REGISTERS * 4,
         clear = clear(case.block),
@@ -59,6 +125,43 @@ fn clear(block: u32) -> String {
 }
 
 impl Writer {
+    fn new(function: Option<usize>, next: u32, block: u32) -> Writer {
+        Writer { text: String::new(), behind: String::new(), next, loops: Vec::new(), function, block }
+    }
+
+    /// Calls a function with all registers, and `%deeper`.
+    fn call(&mut self, function: usize) {
+        let label = self.number();
+        if convention(function) == Convention::Registers {
+            return self.line(&format!("call (%r0, %r1, %r2, %r3), f{function}, (%r0, %r1, %r2, %r3, %out, %deeper);"));
+        }
+        let call = match convention(function) {
+            Convention::Address => format!(
+                "C{label}: .callprototype (.param .align 16 .b8 _[16]) _ (.param .align 16 .b8 _[16], .param .b64 _, .param .b32 _);\n\
+                 mov.u64 %to, f{function}; call (back), %to, (given, o, d), C{label};"
+            ),
+            _ => format!("call (back), f{function}, (given, o, d);"),
+        };
+        self.line(&format!(
+            "{{ .param .align 16 .b8 given[16]; .param .b64 o; .param .b32 d; .param .align 16 .b8 back[16];\n\
+             st.param.v4.b32 [given], {FOUR}; st.param.b64 [o], %out; st.param.b32 [d], %deeper;\n{call}\nld.param.v4.b32 {FOUR}, [back]; }}"
+        ));
+    }
+
+    /// Returns from the function.
+    fn leave(&mut self) {
+        self.line(match self.function.map(convention) {
+            Some(Convention::Registers) => "mov.b32 o0, %r0; mov.b32 o1, %r1; mov.b32 o2, %r2; mov.b32 o3, %r3; ret;",
+            Some(_) => "st.param.v4.b32 [back], {%r0, %r1, %r2, %r3}; ret;",
+            None => "bra END;",
+        });
+    }
+
+    /// The thread count of a barrier.
+    fn threads(&self, counted: bool) -> String {
+        if counted { format!(", {}", self.block) } else { String::new() }
+    }
+
     fn number(&mut self) -> u32 {
         self.next += 1;
         self.next
@@ -126,8 +229,30 @@ impl Writer {
             }
             Statement::Exit(condition) => {
                 let p = self.condition(*condition);
-                self.line(&format!("@{p} st.global.v4.u32 [%out], {{%r0, %r1, %r2, %r3}};\n@{p} exit;"));
+                self.line(&format!(
+                    "@{p} st.global.v4.u32 [%out], {{%r0, %r1, %r2, %r3}};\n@{p} {};",
+                    if self.function.is_none() && p.len().is_multiple_of(2) { "ret" } else { "exit" }
+                ));
             }
+            Statement::Return(condition) => {
+                let p = self.condition(*condition);
+                let label = self.number();
+                self.line(&format!("@!{p} bra R{label};"));
+                self.leave();
+                self.line(&format!("R{label}:"));
+            }
+            Statement::Call(function, depth) => {
+                self.line(&match depth {
+                    Some(register) => format!("and.b32 %deeper, %r{register}, 3;"),
+                    None => "mov.b32 %deeper, 0;".to_owned(),
+                });
+                self.call(*function);
+            }
+            Statement::Active(d, lanes) => self.line(&format!(
+                "activemask.b32 %x; shr.u32 %y, %x, %lane; and.b32 %y, %y, 1; add.u32 %r{d}, %r{d}, %y;\n\
+                 and.b32 %x, %x, {:#x}; setp.ne.u32 %q, %x, 0; selp.u32 %x, 2, 0, %q; add.u32 %r{d}, %r{d}, %x;",
+                !lanes
+            )),
             Statement::Collective(operation, d, a, masks) => self.collective(*operation, *d, *a, *masks),
             Statement::WarpBarrier(mask) => self.line(&format!("bar.warp.sync {mask:#x};")),
             Statement::Wait(mask, word) => {
@@ -141,9 +266,12 @@ impl Writer {
                     word * 16
                 ));
             }
-            Statement::Barrier => self.line("bar.sync 0;"),
-            Statement::Count(d, a) => {
-                self.line(&format!("and.b32 %x, %r{a}, 1; setp.ne.u32 %q, %x, 0; bar.red.popc.u32 %r{d}, 0, %q;"));
+            Statement::Barrier(counted) => self.line(&format!("bar.sync 0{};", self.threads(*counted))),
+            Statement::Count(d, a, counted) => {
+                let threads = self.threads(*counted);
+                self.line(&format!(
+                    "and.b32 %x, %r{a}, 1; setp.ne.u32 %q, %x, 0; bar.red.popc.u32 %r{d}, 0{threads}, %q;"
+                ));
             }
             Statement::Exchange(d, a, bits) => self.line(&format!(
                 "mov.u32 %y, words; mad.lo.u32 %x, %t, 4, %y; st.shared.u32 [%x], %r{a}; bar.sync 0;\n\
@@ -201,6 +329,9 @@ impl Writer {
             Collective::MatchAny => format!("match.any.sync.b32 %r{d}, %r{a}, {mask};"),
             Collective::MatchAll => format!("match.all.sync.b32 %r{d}|%q, %r{a}, {mask}; {flag}"),
             Collective::Reduce(word) => format!("redux.sync.{word} %r{d}, %r{a}, {mask};"),
+            Collective::Elect => {
+                format!("elect.sync %x|%q, {mask}; shl.b32 %x, %x, 8; add.u32 %r{d}, %r{d}, %x; {flag}")
+            }
             Collective::From(lane) => format!("shfl.sync.idx.b32 %r{d}, %r{a}, {lane}, 0x1f, {mask};"),
             Collective::Shuffle(mode, amount, control) => {
                 format!("shfl.sync.{mode}.b32 %r{d}|%q, %r{a}, {amount}, {control:#x}, {mask}; {flag}")

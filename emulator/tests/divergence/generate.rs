@@ -1,6 +1,6 @@
 //! Random programs without races, in which collective operations are reached by the lanes that they name.
 
-use super::{Case, Collective, Condition, Layout, REGISTERS, Statement, Trips};
+use super::{Case, Collective, Condition, Function, Layout, REGISTERS, Statement, Trips};
 
 /// SplitMix64.
 struct Random(u64);
@@ -32,6 +32,14 @@ struct Place {
     last: bool,
     /// Whether the place is executed more than once.
     again: bool,
+    /// Whether it may be, while its function runs once.
+    turns: bool,
+    /// Whether only some blocks come here.
+    some_blocks: bool,
+    /// Whether it is in a function.
+    function: bool,
+    /// Whether threads may return from the function because of data: nobody in it knows who is there.
+    free: bool,
 }
 
 struct Generator {
@@ -40,6 +48,13 @@ struct Generator {
     left: u32,
     /// Words of shared memory that lanes wait for.
     flags: u32,
+    /// Lanes of every warp that have exited.
+    gone: u32,
+    /// Those, and the lanes that have returned from the function.
+    away: u32,
+    functions: Vec<Function>,
+    /// How many of the functions are called from several places, first in the list.
+    common: usize,
 }
 
 /// The program of a number.
@@ -47,12 +62,31 @@ pub fn case(number: u64) -> Case {
     let mut random = Random(number);
     let block = [64, 96, 32, 128][random.below(4)];
     let grid = 1 + random.below(3) as u32;
-    let mut generator = Generator { random, left: 60, flags: 0 };
-    let top = Place { depth: 0, lanes: Some(u32::MAX), block: true, in_loop: false, last: false, again: false };
-    let mut body = generator.statements(top, 12);
+    let mut generator = Generator { random, left: 0, flags: 0, gone: 0, away: 0, functions: Vec::new(), common: 0 };
+    let top = Place {
+        depth: 0,
+        lanes: Some(u32::MAX),
+        block: true,
+        in_loop: false,
+        last: false,
+        again: false,
+        turns: false,
+        some_blocks: false,
+        function: false,
+        free: false,
+    };
+    for _ in 0..3 {
+        generator.left = 12;
+        let place = Place { depth: 1, lanes: None, block: false, again: true, function: true, free: true, ..top };
+        let function = Function { before: generator.statements(place, 4), after: generator.statements(place, 3) };
+        generator.functions.push(function);
+        generator.common += 1;
+    }
+    generator.left = 70;
+    let mut body = generator.statements(top, 14);
     generator.left = 15;
     body.extend(generator.statements(Place { lanes: None, block: false, last: true, ..top }, 5));
-    Case { body, grid, block }
+    Case { body, functions: generator.functions, grid, block }
 }
 
 impl Generator {
@@ -71,9 +105,13 @@ impl Generator {
 
     fn statement(&mut self, place: Place) -> Option<Statement> {
         self.left = self.left.checked_sub(1)?;
+        // Who is left of the lanes that came here.
+        let lanes = place.lanes.map(|lanes| lanes & !self.away).filter(|lanes| *lanes != 0);
+        let place = Place { lanes, ..place };
         let inner = Place { depth: place.depth + 1, ..place };
         let nests = place.depth < 4;
-        Some(match (self.random.below(16), place.lanes) {
+        let once = !place.again && !place.some_blocks;
+        Some(match (self.random.below(21), place.lanes) {
             (0..=2, _) => self.compute(),
             (3 | 4, _) if nests => {
                 let unknown = Place { lanes: None, block: false, ..inner };
@@ -95,16 +133,61 @@ impl Generator {
             (9 | 10, Some(lanes)) if nests => self.known_branch(lanes, inner),
             (11..=13, Some(lanes)) => self.collective(lanes),
             (14, Some(lanes)) => self.warp_barrier(lanes, place),
-            (15, Some(_)) if place.block => {
+            // Not where some have returned already.
+            (15, Some(_)) if place.block && self.away == self.gone => {
                 let (d, a) = (self.register(), self.register());
+                // A barrier without a number of threads waits for those that have exited.
+                let counted = self.away != 0 || self.random.below(4) == 0;
                 match self.random.below(4) {
-                    0 => Statement::Barrier,
-                    1 => Statement::Count(d, a),
+                    0 => Statement::Barrier(counted),
+                    1 => Statement::Count(d, a, counted),
+                    _ if self.away != 0 => Statement::Barrier(counted),
                     _ => Statement::Exchange(d, a, 1 + self.random.below(31) as u32),
                 }
             }
+            (16 | 17, _) => self.call(place, inner),
+            (18, Some(lanes)) if once && self.may_go(lanes) => {
+                let leave = self.mask(lanes);
+                if lanes & !leave == 0 && !lanes & !self.gone == 0 {
+                    return Some(self.compute());
+                }
+                (self.gone, self.away) = (self.gone | leave, self.away | leave);
+                Statement::Exit(Condition::Lane(leave))
+            }
+            (18 | 19, Some(lanes)) if place.function && !place.turns && !place.some_blocks => {
+                let leave = self.mask(lanes);
+                self.away |= leave;
+                Statement::Return(Condition::Lane(leave))
+            }
+            (18 | 19, None) if place.free => Statement::Return(self.data()),
+            (20, Some(lanes)) => Statement::Active(self.register(), lanes),
             _ => self.compute(),
         })
+    }
+
+    /// Whether some of these lanes may exit, and half a warp is left.
+    fn may_go(&mut self, lanes: u32) -> bool {
+        lanes.count_ones() > 1 && self.gone.count_ones() < 12 && self.random.below(3) == 0
+    }
+
+    /// A call of a function that others call, or of one for this place, in which it is known who is there.
+    fn call(&mut self, place: Place, inner: Place) -> Statement {
+        let own = place.lanes.is_some() && place.depth < 3 && self.random.below(2) == 0;
+        if !own {
+            if self.common == 0 {
+                return self.compute();
+            }
+            // Not from one another, which would take exponentially long.
+            let recursive = !place.free && self.random.below(3) == 0;
+            let recursive = recursive.then(|| self.register());
+            return Statement::Call(self.random.below(self.common), recursive);
+        }
+        let away = self.away;
+        let inside = Place { in_loop: false, turns: false, function: true, free: false, last: false, ..inner };
+        let function = Function { before: self.statements(inside, 4), after: self.statements(inside, 2) };
+        self.functions.push(function);
+        self.away = away | self.gone;
+        Statement::Call(self.functions.len() - 1, None)
     }
 
     fn compute(&mut self) -> Statement {
@@ -125,6 +208,7 @@ impl Generator {
     fn known_branch(&mut self, lanes: u32, inner: Place) -> Statement {
         if self.random.below(3) == 0 {
             let condition = Condition::Block(self.random.next() as u32 & 3);
+            let inner = Place { some_blocks: true, ..inner };
             return self.branch(condition, inner, inner);
         }
         let mask = self.mask(lanes);
@@ -139,7 +223,7 @@ impl Generator {
     }
 
     fn repeat(&mut self, place: Place, inner: Place) -> Statement {
-        let inner = Place { again: true, ..inner };
+        let inner = Place { again: true, turns: true, ..inner };
         if place.lanes.is_some() && self.random.below(2) == 0 {
             // All who are here turn equally often.
             let trips = 1 + self.random.below(3) as u32;
@@ -156,6 +240,8 @@ impl Generator {
         let first = if self.random.below(3) == 0 { self.mask(lanes) } else { lanes };
         let masks = if first == 0 { [lanes, 0] } else { [first, lanes & !first] };
         let whole = masks == [u32::MAX, 0];
+        // Lanes that have exited may be named, and count for nothing.
+        let named = masks[0] | if self.random.below(2) == 0 { self.gone & self.random.next() as u32 } else { 0 };
         let reductions =
             ["add.u32", "min.u32", "max.u32", "add.s32", "min.s32", "max.s32", "and.b32", "or.b32", "xor.b32"];
         let operation = match self.random.below(8) {
@@ -165,6 +251,7 @@ impl Generator {
             3 => Collective::Uniform,
             4 if self.random.below(2) == 0 => Collective::MatchAny,
             4 => Collective::MatchAll,
+            5 if self.random.below(4) == 0 => Collective::Elect,
             5 => Collective::Reduce(reductions[self.random.below(9)]),
             _ if whole => {
                 let mode = ["up", "down", "bfly", "idx"][self.random.below(4)];
@@ -182,7 +269,7 @@ impl Generator {
                 Collective::From(members[self.random.below(members.len())])
             }
         };
-        Statement::Collective(operation, d, a, masks)
+        Statement::Collective(operation, d, a, [named, masks[1]])
     }
 
     fn warp_barrier(&mut self, lanes: u32, place: Place) -> Statement {

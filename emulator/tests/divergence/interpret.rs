@@ -1,15 +1,20 @@
 //! What a program computes, by its structure: a statement is executed by the threads that come to it, and they meet again behind it.
 
-use super::{Case, Collective, Condition, REGISTERS, Statement, Trips};
+use super::{Case, Collective, Condition, Function, REGISTERS, Statement, Trips};
 
 /// Which threads of a block.
 type Threads = Vec<bool>;
 
-struct Block {
+struct Block<'a> {
+    functions: &'a [Function],
     number: u32,
     registers: Vec<[u32; REGISTERS]>,
     /// Threads that left the innermost loop, or its turn.
     left: Vec<[Threads; 2]>,
+    /// Threads that returned from the function.
+    returned: Vec<Threads>,
+    /// Threads that are no more.
+    gone: Threads,
 }
 
 /// The registers of all threads at their ends.
@@ -17,8 +22,15 @@ pub fn run(case: &Case) -> Vec<u32> {
     (0..case.grid)
         .flat_map(|number| {
             let start = |thread: u32| super::emit::start(number * case.block + thread);
-            let mut block = Block { number, registers: (0..case.block).map(start).collect(), left: Vec::new() };
             let all = vec![true; case.block as usize];
+            let mut block = Block {
+                functions: &case.functions,
+                number,
+                registers: (0..case.block).map(start).collect(),
+                left: Vec::new(),
+                returned: Vec::new(),
+                gone: vec![false; all.len()],
+            };
             block.run(&case.body, all);
             block.registers.into_iter().flatten().collect::<Vec<_>>()
         })
@@ -33,7 +45,7 @@ fn join(a: Threads, b: &Threads) -> Threads {
     a.into_iter().zip(b).map(|(a, b)| a || *b).collect()
 }
 
-impl Block {
+impl Block<'_> {
     fn holds(&self, condition: Condition, thread: usize) -> bool {
         match condition {
             Condition::Lane(mask) => mask >> (thread % 32) & 1 == 1,
@@ -89,7 +101,29 @@ impl Block {
                 }
                 which(&here, |thread| !leave[thread])
             }
-            Statement::Exit(condition) => which(&here, |thread| !self.holds(*condition, thread)),
+            Statement::Exit(condition) => {
+                let leave = which(&here, |thread| self.holds(*condition, thread));
+                self.gone = join(std::mem::take(&mut self.gone), &leave);
+                which(&here, |thread| !leave[thread])
+            }
+            Statement::Return(condition) => {
+                let leave = which(&here, |thread| self.holds(*condition, thread));
+                if let Some(returned) = self.returned.last_mut() {
+                    *returned = join(std::mem::take(returned), &leave);
+                }
+                which(&here, |thread| !leave[thread])
+            }
+            Statement::Call(function, depth) => {
+                let depths = self.registers.iter().map(|registers| depth.map_or(0, |register| registers[register] & 3));
+                self.call(*function, here, depths.collect())
+            }
+            Statement::Active(d, _) => {
+                threads.iter().for_each(|thread| {
+                    let register = &mut self.registers[*thread][*d];
+                    *register = register.wrapping_add(1);
+                });
+                here
+            }
             Statement::Collective(operation, d, a, masks) => {
                 let before = self.registers.clone();
                 for thread in threads {
@@ -97,14 +131,14 @@ impl Block {
                     let mask = masks.iter().find(|mask| *mask >> lane & 1 == 1).copied().unwrap_or(0);
                     let warp = &before[thread - lane..thread - lane + 32];
                     let values: Vec<(u32, u32)> = (0..32)
-                        .filter(|lane| mask >> lane & 1 == 1)
+                        .filter(|lane| mask >> lane & 1 == 1 && !self.gone[thread / 32 * 32 + *lane as usize])
                         .map(|lane| (lane, warp[lane as usize][*a]))
                         .collect();
-                    self.registers[thread][*d] = collective(*operation, lane as u32, mask, &values, warp[lane][*d]);
+                    self.registers[thread][*d] = collective(*operation, lane as u32, &values, warp[lane][*d]);
                 }
                 here
             }
-            Statement::Count(d, a) => {
+            Statement::Count(d, a, _) => {
                 let count = threads.iter().filter(|thread| self.registers[**thread][*a] & 1 == 1).count();
                 threads.iter().for_each(|thread| self.registers[*thread][*d] = count as u32);
                 here
@@ -114,8 +148,26 @@ impl Block {
                 threads.iter().for_each(|thread| self.registers[*thread][*d] = before[thread ^ *bits as usize][*a]);
                 here
             }
-            Statement::WarpBarrier(_) | Statement::Wait(..) | Statement::Barrier => here,
+            Statement::WarpBarrier(_) | Statement::Wait(..) | Statement::Barrier(_) => here,
         }
+    }
+
+    /// A call by these threads; each goes as deep as it is told.
+    fn call(&mut self, number: usize, here: Threads, depths: Vec<u32>) -> Threads {
+        let function = &self.functions[number];
+        self.returned.push(vec![false; here.len()]);
+        // A loop of the caller is none of the function's.
+        let loops = std::mem::take(&mut self.left);
+        let mut here = self.run(&function.before, here);
+        let deeper = which(&here, |thread| depths[thread] > 0);
+        if deeper.contains(&true) {
+            let stay = which(&here, |thread| !deeper[thread]);
+            let next = depths.iter().map(|depth| depth.saturating_sub(1)).collect();
+            here = join(self.call(number, deeper, next), &stay);
+        }
+        let end = self.run(&function.after, here);
+        self.left = loops;
+        join(end, &self.returned.pop().unwrap_or_default())
     }
 
     fn repeat(&mut self, trips: Trips, body: &[Statement], here: Threads) -> Threads {
@@ -146,8 +198,9 @@ impl Block {
     }
 }
 
-/// The result of a lane (9.7.9.6, 9.7.13.9 onwards); `values` are those of the lanes of the mask.
-fn collective(operation: Collective, lane: u32, mask: u32, values: &[(u32, u32)], before: u32) -> u32 {
+/// The result of a lane (9.7.9.6, 9.7.13.9 onwards); `values` are those of the lanes of the mask that have not exited.
+fn collective(operation: Collective, lane: u32, values: &[(u32, u32)], before: u32) -> u32 {
+    let mask = values.iter().fold(0, |mask, (lane, _)| mask | 1 << lane);
     let own = values.iter().find(|(other, _)| *other == lane).map_or(0, |(_, value)| *value);
     let ballot = values.iter().filter(|(_, value)| value & 1 == 1).fold(0, |mask, (lane, _)| mask | 1 << lane);
     let equal = values.iter().filter(|(_, value)| *value == own).fold(0, |mask, (lane, _)| mask | 1 << lane);
@@ -180,6 +233,8 @@ fn collective(operation: Collective, lane: u32, mask: u32, values: &[(u32, u32)]
                 _ => numbers().fold(0, |a, b| a ^ b),
             }
         }
+        // Which lane is left open; here it is the first.
+        Collective::Elect => flag(mask.trailing_zeros() == lane).wrapping_add(mask.trailing_zeros() << 8),
         Collective::From(source) => values.iter().find(|(lane, _)| *lane == source).map_or(0, |(_, value)| *value),
         Collective::Shuffle(mode, amount, control) => {
             let (lane, amount) = (i64::from(lane), i64::from(amount));

@@ -1,5 +1,6 @@
-//! Random programs whose threads go different ways: nested branches, switches, loops with `break` and `continue`, early exits, barriers of the block
-//! and of the warp, votes, shuffles and reductions of parts of a warp, lanes that wait for other lanes. What they compute is compared with an
+//! Random programs whose threads go different ways: nested branches, switches, loops with `break` and `continue`, calls of functions that others are in
+//! already or that call themselves, early returns and exits after which the others go on meeting, barriers of the block and of the warp, votes,
+//! shuffles and reductions of parts of a warp, lanes that wait for other lanes. What they compute is compared with an
 //! interpreter of the program's structure, for several seeds and numbers of host threads, and nothing may be found in them.
 //!
 //! `TILEWRIGHT_DIVERGENCE=FIRST,COUNT cargo test --release -p tilewright-emulator --test divergence` runs a campaign.
@@ -48,6 +49,7 @@ enum Collective {
     Reduce(&'static str),
     /// From this lane.
     From(u32),
+    Elect,
     /// `shfl.sync` with mode, amount and control: whole warps only.
     Shuffle(&'static str, u32, u32),
 }
@@ -72,22 +74,37 @@ enum Statement {
     Break(Condition),
     Continue(Condition),
     Exit(Condition),
+    /// Early return of the function.
+    Return(Condition),
+    /// Calls the function of this number, which calls itself as often again as the two lowest bits of the register say, if one is given.
+    Call(usize, Option<usize>),
+    /// Adds one: whether this lane is active, and none but these.
+    Active(usize, u32),
     /// By the lanes of the masks, which are disjoint and together are here: destination, source.
     Collective(Collective, usize, usize, [u32; 2]),
     WarpBarrier(u32),
     /// These lanes wait until one of the others has written the word of this number.
     Wait(u32, u32),
-    Barrier,
+    /// With the number of threads, whole warps counted, or without: as long as nobody has exited.
+    Barrier(bool),
     /// `bar.red.popc` of a register's lowest bit.
-    Count(usize, usize),
+    Count(usize, usize, bool),
     /// A register of the thread whose number differs in these bits, through shared memory.
     Exchange(usize, usize, u32),
 }
 
+/// A device function: what it does before it calls itself, and after.
+#[derive(Clone, Debug, Default)]
+struct Function {
+    before: Vec<Statement>,
+    after: Vec<Statement>,
+}
+
 /// A program and its launch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Case {
     body: Vec<Statement>,
+    functions: Vec<Function>,
     grid: u32,
     block: u32,
 }
@@ -96,7 +113,7 @@ struct Case {
 fn check(number: u64) -> Result<(), String> {
     let whole = generate::case(number);
     let Err(mistake) = compare(&whole, number) else { return Ok(()) };
-    let starts = (1..whole.body.len()).map(|length| Case { body: whole.body[..length].to_vec(), ..whole });
+    let starts = (1..whole.body.len()).map(|length| Case { body: whole.body[..length].to_vec(), ..whole.clone() });
     Err(starts.filter_map(|case| compare(&case, number).err()).next().unwrap_or(mistake))
 }
 
@@ -170,6 +187,12 @@ fn programs_have_everything() {
         "shfl.sync.idx",
         "ld.volatile.shared",
         "exit;",
+        "elect.sync",
+        "activemask",
+        "call (",
+        ".callprototype",
+        "bar.sync 0, ",
+        "bar.red.popc.u32 %r0, 0, 64",
     ];
     for word in words {
         assert!(all.contains(word), "no program has `{word}`");

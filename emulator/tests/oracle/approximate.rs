@@ -6,7 +6,7 @@ use tilewright_ptx::isa::Math;
 use super::float::{Mode, unit};
 use super::inputs;
 use super::meaning::{Meaning, Want, wanted};
-use super::real::{self, BF16, F16, F64, Format, Value};
+use super::real::{self, BF16, F16, F32, F64, Format, Value};
 use super::table::Variant;
 
 pub fn meaning(variant: &Variant, math: Math) -> Option<Meaning> {
@@ -82,5 +82,10 @@ fn near(mode: Mode, math: Math, a: u64) -> Want {
     if exact || x == 0.0 || mode.ftz && format.is_subnormal(rounded) {
         return mode.result(rounded);
     }
-    Want::Near { format, value, bound: bound(format, math, value).max(unit(format, value)) }
+    let bound = bound(format, math, value).max(unit(format, value));
+    // Only f32 flushes by instructions that have one result.
+    if mode.ftz && format == F32 {
+        return Want::NearOrFlushed { format, value, bound };
+    }
+    Want::Near { format, value, bound }
 }

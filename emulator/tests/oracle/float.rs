@@ -156,6 +156,7 @@ fn approximate_quotient(mode: Mode, full: bool, a: u64, b: u64) -> Want {
         Want::Bits(bits) if bits & F32.nan() == F32.infinity() && quotient.abs() > 128f64.exp2() * 1.000_001 => {
             Want::Bits(bits)
         }
+        _ if mode.ftz => Want::NearOrFlushed { format: F32, value: quotient, bound: 2.0 * unit(F32, quotient) },
         _ => Want::Near { format: F32, value: quotient, bound: 2.0 * unit(F32, quotient) },
     }
 }

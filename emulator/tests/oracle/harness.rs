@@ -257,6 +257,12 @@ pub fn agrees(want: Want, got: u64, perturbed: bool) -> bool {
                 && agrees(upper.want(), got >> 16, perturbed)
         }
         Want::Near { format, value, bound } => is_near(format, got, value, bound, perturbed),
+        Want::NearOrFlushed { format, value, bound } => {
+            let least = format.to_f64(1 << format.fraction);
+            let flushed = perturbed && format.to_f64(got) == 0.0 && value.abs() - bound < least;
+            let sign = got & format.sign() != 0;
+            is_near(format, got, value, bound, perturbed) || flushed && sign == value.is_sign_negative()
+        }
         Want::Upper { value, bound } => got & 0xffff_ffff == 0 && (f64::from_bits(got) - value).abs() <= bound,
     }
 }

@@ -22,6 +22,12 @@ pub enum Want {
         value: f64,
         bound: f64,
     },
+    /// As `Near`, with a zero for results below the least normal number (`.ftz`).
+    NearOrFlushed {
+        format: Format,
+        value: f64,
+        bound: f64,
+    },
     /// As `Near`, of an f64 whose lower half is zero (`rcp.approx.ftz.f64`).
     Upper {
         value: f64,
@@ -47,7 +53,7 @@ impl Want {
             Want::Bits(bits) => Half::Bits(bits),
             Want::Nan(format) => Half::Nan(format),
             Want::Near { format, value, bound } => Half::Near { format, value, bound },
-            Want::Open | Want::Upper { .. } | Want::Halves(..) => Half::Open,
+            Want::Open | Want::NearOrFlushed { .. } | Want::Upper { .. } | Want::Halves(..) => Half::Open,
         }
     }
 }
@@ -97,21 +103,23 @@ pub enum Source {
     Missing,
 }
 
-/// Whether an instruction is arithmetic, so that all its variants have oracles here; otherwise the test program that is about it, and why.
+/// Whether an instruction is arithmetic, so that all its variants have oracles here; otherwise the part of `rows` that
+/// executes it, and why.
 pub fn room(op: Op) -> Result<(), (&'static str, &'static str)> {
     match op {
         Op::Arith(_) | Op::Logic(_) | Op::Compare(_) | Op::Math(_) | Op::Video(_) => Ok(()),
         Op::Atomic(_) => Ok(()),
         Op::Convert(Convert::Mov | Convert::Cvt | Convert::CvtPack) => Ok(()),
-        Op::Convert(Convert::Cvta | Convert::Isspacep) => Err(("instructions.rs", "depends on where memory is")),
-        Op::Convert(Convert::Mapa | Convert::Getctarank) => Err(("soup.rs", "refused: clusters are not supported yet")),
-        Op::Memory(_) => Err(("instructions.rs", "moves data")),
-        Op::Synchronization(_) => Err(("order.rs", "orders threads")),
-        Op::AsyncCopy(_) => Err(("asynchronous.rs", "moves data later")),
-        Op::Warp(_) => Err(("divergence/main.rs", "acts on a warp")),
-        Op::Matrix(_) => Err(("matrix.rs", "acts on fragments of a warp")),
-        Op::Control(_) => Err(("divergence/main.rs", "directs control")),
-        Op::Stack(_) => Err(("functions.rs", "allocates memory")),
+        Op::Convert(Convert::Cvta | Convert::Isspacep | Convert::Mapa | Convert::Getctarank) => {
+            Err(("rows/memory.rs", "depends on where memory is"))
+        }
+        Op::Memory(_) => Err(("rows/memory.rs", "moves data")),
+        Op::Synchronization(_) => Err(("rows/sync.rs", "orders threads")),
+        Op::AsyncCopy(_) => Err(("rows/copies.rs", "moves data later")),
+        Op::Warp(_) => Err(("rows/warp.rs", "acts on a warp")),
+        Op::Matrix(_) => Err(("rows/matrix.rs", "acts on fragments of a warp")),
+        Op::Control(_) => Err(("rows/control.rs", "directs control")),
+        Op::Stack(_) => Err(("rows/control.rs", "allocates memory")),
     }
 }
 

@@ -80,7 +80,7 @@ impl Builder {
                 regions: vec![body],
                 variables: Vec::new(),
                 buffers: Vec::new(),
-                barriers: 0,
+                barriers: Vec::new(),
             },
             numbering: Numbering::default(),
             open: vec![Kernel::BODY],
@@ -118,9 +118,16 @@ impl Builder {
                 StatementKind::Store(store) => [store.offset].iter().chain(&store.values).for_each(&mut mark),
                 StatementKind::Loop(l) => mark(&l.count),
                 StatementKind::If(branch) => mark(&branch.condition),
-                StatementKind::Transfer(transfer) => transfer.start.iter().for_each(&mut mark),
-                StatementKind::Await { parity, .. } => mark(parity),
-                StatementKind::Sync | StatementKind::Elect(_) | StatementKind::Expect { .. } => {}
+                StatementKind::Transfer(transfer) => {
+                    transfer.start.iter().chain([&transfer.slot]).for_each(&mut mark);
+                }
+                StatementKind::Await { slot, parity, .. } => [slot, parity].into_iter().for_each(&mut mark),
+                StatementKind::Expect { slot, .. } => mark(slot),
+                StatementKind::Sync
+                | StatementKind::Elect(_)
+                | StatementKind::Publish
+                | StatementKind::Commit
+                | StatementKind::AwaitReads { .. } => {}
             }
         }
         // Operands are older than what they are operands of.
@@ -274,10 +281,10 @@ impl Builder {
         BufferId(self.kernel.buffers.len() as u32 - 1)
     }
 
-    /// A barrier of copies.
-    pub fn barrier(&mut self) -> BarrierId {
-        self.kernel.barriers += 1;
-        BarrierId(self.kernel.barriers - 1)
+    /// Barriers of copies, one for each slot.
+    pub fn barrier(&mut self, slots: u32) -> BarrierId {
+        self.kernel.barriers.push(slots);
+        BarrierId(self.kernel.barriers.len() as u32 - 1)
     }
 
     /// All threads of the block wait for each other.
@@ -303,8 +310,8 @@ impl Builder {
     }
 
     /// Says how many bytes end the phase of a barrier; by the elected thread, once a phase.
-    pub fn expect(&mut self, barrier: BarrierId, bytes: u32) {
-        self.push(self.line, StatementKind::Expect { barrier, bytes });
+    pub fn expect(&mut self, barrier: BarrierId, slot: ValueId, bytes: u32) {
+        self.push(self.line, StatementKind::Expect { barrier, slot, bytes });
     }
 
     /// Starts a copy; by the elected thread.
@@ -313,8 +320,23 @@ impl Builder {
     }
 
     /// Waits for the end of a barrier's phase.
-    pub fn await_phase(&mut self, barrier: BarrierId, parity: ValueId) {
-        self.push(self.line, StatementKind::Await { barrier, parity });
+    pub fn await_phase(&mut self, barrier: BarrierId, slot: ValueId, parity: ValueId) {
+        self.push(self.line, StatementKind::Await { barrier, slot, parity });
+    }
+
+    /// Lets copies that are started behind the next [`Builder::sync`] see what this thread wrote to shared memory.
+    pub fn publish(&mut self) {
+        self.push(self.line, StatementKind::Publish);
+    }
+
+    /// Ends a group of copies to tensors; by the elected thread.
+    pub fn commit(&mut self) {
+        self.push(self.line, StatementKind::Commit);
+    }
+
+    /// Waits until all but the last `pending` groups have read shared memory; by the elected thread.
+    pub fn await_reads(&mut self, pending: u32) {
+        self.push(self.line, StatementKind::AwaitReads { pending });
     }
 
     /// Reads `lanes` neighbouring elements; `offset` counts elements from the memory's base. One value a lane.

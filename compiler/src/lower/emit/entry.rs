@@ -11,6 +11,7 @@ use tilewright_ptx::{
 };
 
 use super::EmitError;
+use super::staging::Place;
 use crate::kernel_ir::{If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId};
 
 /// A branch with at most so many bindings and so many effects is executed under a predicate instead of jumped over.
@@ -31,9 +32,9 @@ pub(super) struct Entry<'a> {
     pub(super) addresses: Vec<(ValueId, Memory, Option<RegId>)>,
     /// Base address of each tensor parameter that is accessed.
     pub(super) bases: Vec<Option<RegId>>,
-    /// The shared variable of each buffer, and of all barriers.
-    pub(super) buffers: Vec<Symbol>,
-    pub(super) barriers: Option<Symbol>,
+    /// Where each buffer lies in shared memory, and where all barriers do.
+    pub(super) buffers: Vec<Place>,
+    pub(super) barriers: Option<Place>,
     /// An instruction of each mnemonic so far, without operands.
     mnemonics: BTreeMap<String, Inst>,
     /// The first instruction that the table does not take.
@@ -46,15 +47,15 @@ pub(super) struct Entry<'a> {
     line: u32,
 }
 
-/// Emits an entry point of a verified kernel.
-pub(super) fn emit_entry(kernel: &Kernel, file: u32) -> Result<Function, EmitError> {
+/// Emits an entry point of a verified kernel; `dynamic` is the shared memory that the launch provides, if it does.
+pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) -> Result<Function, EmitError> {
     let mut f = FunctionBuilder::entry(kernel.signature.name.as_str());
     f.directive(Directive::Reqntid(vec![kernel.signature.threads, 1, 1]));
     // Left to itself, the assembler spills to fit as many small blocks on a multiprocessor as it can; a spill costs more than a block.
     f.directive(Directive::Minnctapersm(1));
     let symbols =
         (0..).zip(&kernel.signature.arguments).map(|(n, argument)| add_param(&mut f, kernel, n, *argument)).collect();
-    let (buffers, barriers) = super::staging::declare(&mut f, kernel);
+    let (buffers, barriers) = super::staging::declare(&mut f, kernel, dynamic);
     let mut entry = Entry {
         kernel,
         f,
@@ -261,9 +262,12 @@ impl Entry<'_> {
             StatementKind::If(branch) => self.branch(branch),
             StatementKind::Sync => self.emit("bar.sync", [0.into()]),
             StatementKind::Elect(part) => self.elect(*part),
-            StatementKind::Expect { barrier, bytes } => self.expect(*barrier, *bytes),
+            StatementKind::Expect { barrier, slot, bytes } => self.expect(*barrier, *slot, *bytes),
             StatementKind::Transfer(transfer) => self.transfer(transfer),
-            StatementKind::Await { barrier, parity } => self.await_phase(*barrier, *parity),
+            StatementKind::Await { barrier, slot, parity } => self.await_phase(*barrier, *slot, *parity),
+            StatementKind::Publish => self.emit("fence.proxy.async.shared::cta", []),
+            StatementKind::Commit => self.emit("cp.async.bulk.commit_group", []),
+            StatementKind::AwaitReads { pending } => self.emit("cp.async.bulk.wait_group.read", [(*pending).into()]),
         }
     }
 

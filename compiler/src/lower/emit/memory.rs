@@ -106,7 +106,7 @@ impl Entry<'_> {
             && bytes.abs() < 1 << 30
             && let Some(base) = self.base(memory)
         {
-            return base.offset(bytes);
+            return base.offset(base.offset + bytes);
         }
         let found = self.addresses.binary_search_by_key(&(rest, memory), |(offset, memory, _)| (*offset, *memory));
         let register = match found.ok().and_then(|position| self.addresses[position].2) {
@@ -121,7 +121,9 @@ impl Entry<'_> {
     fn base(&self, memory: Memory) -> Option<Address> {
         match memory {
             Memory::Parameter(parameter) => self.bases[usize::from(parameter)].map(Address::reg),
-            Memory::Shared(buffer) => self.buffers.get(buffer.index()).map(|symbol| Address::symbol(*symbol)),
+            Memory::Shared(buffer) => {
+                self.buffers.get(buffer.index()).map(|(symbol, at)| Address::symbol(*symbol).offset(*at as i64))
+            }
         }
     }
 

@@ -82,9 +82,12 @@ impl std::fmt::Display for EmitError {
 pub fn emit(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
     let mut module = ModuleBuilder::new(FLOOR);
     let file = module.file(source);
+    let maps = kernels.iter().map(Kernel::shared_map).filter(|map| map.dynamic_bytes().is_some());
+    let alignment = maps.map(|map| map.alignment).max();
+    let dynamic = alignment.map(|most| module.dynamic_shared("shared_memory", u32::try_from(most).unwrap_or(1024)));
     for (entry, kernel) in kernels.iter().enumerate() {
         verify(kernel).map_err(|faults| EmitError::Invalid { entry, faults })?;
-        module.function(entry::emit_entry(kernel, file)?);
+        module.function(entry::emit_entry(kernel, file, dynamic)?);
     }
     module.finish().map_err(EmitError::Verify)
 }

@@ -4,55 +4,74 @@
 //! that it expects and then starts the copies; every thread waits for the phase. A wait is an acquire, so that what the copies
 //! wrote is seen without a fence (PTX manual, mbarrier and asynchronous proxy); buffers are filled again only behind a `bar.sync` that
 //! all their readers have passed.
+//!
+//! A copy to a tensor reads what threads wrote to shared memory: each of them executes a proxy fence behind its writes, and a `bar.sync`
+//! stands between the fences and the copy. Its groups are those of the thread that committed them: the elected thread, which is always
+//! the same one (PTX manual, `elect.sync`).
 
 use tilewright_kernel::info::Argument;
 use tilewright_ptx::{Address, FunctionBuilder, Operand, RegId, ScalarType, SpecialReg, Symbol};
 
 use super::entry::{Entry, memory_type};
-use crate::kernel_ir::{BarrierId, BufferId, Kernel, RegionId, Transfer, Type, ValueId};
+use crate::kernel_ir::{BARRIER_BYTES, BarrierId, BufferId, Kernel, RegionId, Transfer, Type, ValueId};
 
-/// Bytes of an mbarrier.
-const BARRIER_BYTES: i64 = 8;
+/// Where a buffer or the barriers start: a variable and bytes from its start.
+pub(super) type Place = (Symbol, u64);
 
-/// Declares the buffers and barriers of a kernel.
-pub(super) fn declare(f: &mut FunctionBuilder, kernel: &Kernel) -> (Vec<Symbol>, Option<Symbol>) {
+/// Declares the buffers and barriers of a kernel: variables of their own, or parts of what the launch provides, `dynamic`.
+pub(super) fn declare(
+    f: &mut FunctionBuilder,
+    kernel: &Kernel,
+    dynamic: Option<Symbol>,
+) -> (Vec<Place>, Option<Place>) {
+    let map = kernel.shared_map();
+    let count: u64 = kernel.barriers.iter().map(|n| u64::from(*n)).sum();
+    if let Some(symbol) = dynamic.filter(|_| map.dynamic_bytes().is_some()) {
+        let buffers = map.buffers.iter().map(|at| (symbol, *at)).collect();
+        return (buffers, (count > 0).then_some((symbol, map.barriers)));
+    }
     let ascii = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
     let buffers = kernel.buffers.iter().enumerate().map(|(n, buffer)| {
         let name = format!("buffer{n}_{}", ascii(&buffer.name));
-        f.shared(name, memory_type(buffer.element), u64::from(buffer.elements), buffer.alignment)
+        let elements = u64::from(buffer.elements) * u64::from(buffer.slots);
+        (f.shared(name, memory_type(buffer.element), elements, buffer.alignment), 0)
     });
     let buffers = buffers.collect();
-    let barriers = (kernel.barriers > 0)
-        .then(|| f.shared("barriers", ScalarType::B64, u64::from(kernel.barriers), BARRIER_BYTES as u32));
+    let barriers = (count > 0).then(|| (f.shared("barriers", ScalarType::B64, count, BARRIER_BYTES as u32), 0));
     (buffers, barriers)
 }
 
 impl Entry<'_> {
-    /// Makes the barriers ready, before anything else.
+    /// Makes the barriers ready, before anything else. The kernel has a `Sync` before it uses one.
     pub(super) fn prepare_barriers(&mut self) {
-        if self.barriers.is_none() {
-            return;
-        }
+        let Some((symbol, at)) = self.barriers else { return };
         let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
         let first = self.result("setp.eq.u32", ScalarType::Pred, [thread.into(), 0.into()]);
         let done = self.f.label("ready");
         self.jump(first, true, "bra", done);
-        for barrier in 0..self.kernel.barriers {
-            let address = self.barrier(BarrierId(barrier));
+        let count: u64 = self.kernel.barriers.iter().map(|n| u64::from(*n)).sum();
+        for barrier in 0..count {
+            let address = Address::symbol(symbol).offset((at + barrier * BARRIER_BYTES) as i64);
             self.emit("mbarrier.init.shared.b64", [address.into(), 1.into()]);
         }
         // The accelerator sees the barriers, too.
         self.emit("fence.proxy.async.shared::cta", []);
         self.block.label(done);
-        self.emit("bar.sync", [0.into()]);
     }
 
-    fn barrier(&mut self, barrier: BarrierId) -> Address {
-        match self.barriers {
-            Some(symbol) => Address::symbol(symbol).offset(i64::from(barrier.0) * BARRIER_BYTES),
-            // The verifier has seen that there are barriers.
-            None => Address::reg(self.f.reg(ScalarType::B32)),
+    /// The barrier of a slot.
+    fn barrier(&mut self, barrier: BarrierId, slot: ValueId) -> Address {
+        // The verifier has seen that there are barriers.
+        let Some((symbol, at)) = self.barriers else { return Address::reg(self.f.reg(ScalarType::B32)) };
+        let before: u64 = self.kernel.barriers.iter().take(barrier.index()).map(|n| u64::from(*n)).sum();
+        let first = (at + before * BARRIER_BYTES) as i64;
+        if let Some(slot) = self.kernel.index_literal(slot) {
+            return Address::symbol(symbol).offset(first + slot * BARRIER_BYTES as i64);
         }
+        let base = self.result("mov.u32", ScalarType::B32, [symbol.into()]);
+        let slot = self.operand(slot);
+        let own = self.result("mad.lo.s32", ScalarType::B32, [slot, (BARRIER_BYTES as i64).into(), base.into()]);
+        Address::reg(own).offset(first)
     }
 
     /// base + x · bytes in shared memory.
@@ -66,9 +85,13 @@ impl Entry<'_> {
     }
 
     fn shared_base(&mut self, buffer: BufferId) -> RegId {
-        match self.buffers.get(buffer.index()) {
-            Some(symbol) => self.result("mov.u32", ScalarType::B32, [(*symbol).into()]),
-            None => self.f.reg(ScalarType::B32),
+        let Some((symbol, at)) = self.buffers.get(buffer.index()).copied() else {
+            return self.f.reg(ScalarType::B32);
+        };
+        let base = self.result("mov.u32", ScalarType::B32, [symbol.into()]);
+        match at {
+            0 => base,
+            _ => self.result("add.s32", ScalarType::B32, [base.into(), (at as i64).into()]),
         }
     }
 
@@ -95,8 +118,8 @@ impl Entry<'_> {
         self.block.label(end);
     }
 
-    pub(super) fn expect(&mut self, barrier: BarrierId, bytes: u32) {
-        let address = self.barrier(barrier);
+    pub(super) fn expect(&mut self, barrier: BarrierId, slot: ValueId, bytes: u32) {
+        let address = self.barrier(barrier, slot);
         self.emit("mbarrier.arrive.expect_tx.shared.b64", [Operand::Sink, address.into(), bytes.into()]);
     }
 
@@ -104,12 +127,35 @@ impl Entry<'_> {
         let rank = transfer.start.len();
         let map = self.map(transfer.map);
         let start: Vec<Operand> = transfer.start.iter().map(|value| self.register(*value).into()).collect();
-        let bytes = self.kernel.buffers.get(transfer.buffer.index()).map_or(1, |b| b.element.bytes());
+        let tile = Operand::Tensor(Address::reg(map), start);
+        let place = self.tile(transfer);
+        match transfer.barrier {
+            Some(barrier) => {
+                let barrier = self.barrier(barrier, transfer.slot);
+                let way = "shared::cluster.global.tile.mbarrier::complete_tx::bytes";
+                self.emit(&format!("cp.async.bulk.tensor.{rank}d.{way}"), [place.into(), tile, barrier.into()]);
+            }
+            None => {
+                let way = "global.shared::cta.tile.bulk_group";
+                self.emit(&format!("cp.async.bulk.tensor.{rank}d.{way}"), [tile, place.into()]);
+            }
+        }
+    }
+
+    /// Where the tile of a copy lies in shared memory.
+    fn tile(&mut self, transfer: &Transfer) -> Address {
+        let (elements, bytes) = match self.kernel.buffers.get(transfer.buffer.index()) {
+            Some(buffer) => (i64::from(buffer.elements), i64::from(buffer.element.bytes())),
+            None => (1, 1),
+        };
         let base = self.shared_base(transfer.buffer);
-        let to = Address::reg(base).offset(i64::from(transfer.offset) * i64::from(bytes));
-        let barrier = self.barrier(transfer.barrier);
-        let mnemonic = format!("cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes");
-        self.emit(&mnemonic, [to.into(), Operand::Tensor(Address::reg(map), start), barrier.into()]);
+        let within = i64::from(transfer.offset) * bytes;
+        if let Some(slot) = self.kernel.index_literal(transfer.slot) {
+            return Address::reg(base).offset(slot * elements * bytes + within);
+        }
+        let slot = self.operand(transfer.slot);
+        let own = self.result("mad.lo.s32", ScalarType::B32, [slot, (elements * bytes).into(), base.into()]);
+        Address::reg(own).offset(within)
     }
 
     /// The generic address of a tensor map.
@@ -125,9 +171,9 @@ impl Entry<'_> {
         }
     }
 
-    pub(super) fn await_phase(&mut self, barrier: BarrierId, parity: ValueId) {
+    pub(super) fn await_phase(&mut self, barrier: BarrierId, slot: ValueId, parity: ValueId) {
         let parity = self.operand(parity);
-        let address = self.barrier(barrier);
+        let address = self.barrier(barrier, slot);
         let again = self.f.label("wait");
         self.block.label(again);
         let ended = self.f.reg(ScalarType::Pred);

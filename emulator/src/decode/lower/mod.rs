@@ -320,7 +320,7 @@ impl<'a> Lowering<'a> {
         };
         let unproved = unproved(&items, function.regs.len(), self.own(), &targets);
         let first = self.kernel.tracked.len() as u32;
-        for reg in unproved.iter().flatten() {
+        for reg in unproved.reads.iter().flatten().chain(&unproved.offered) {
             let next = first + self.tracked.len() as u32;
             self.tracked.entry(*reg).or_insert(next);
         }
@@ -347,7 +347,7 @@ impl<'a> Lowering<'a> {
                 }
                 Statement::Inst(inst) => {
                     self.guess = guesses.contains(&number);
-                    self.instruction(inst, &unproved[index])?;
+                    self.instruction(inst, &unproved.reads[index])?;
                     (index, number) = (index + 1, number + 1);
                 }
                 Statement::Loc(loc) => self.source(loc.file, loc.line, loc.column),

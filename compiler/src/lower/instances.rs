@@ -1,0 +1,229 @@
+//! Where a loop nest starts, waits for and ends the instances of its staged copies.
+//!
+//! An instance of a copy to shared memory stands in front of what the loops around it do:
+//!
+//! ```text
+//! sync                            the readers of the last instance are done; not at the first instance of a block
+//! elect { expect; copy … }
+//! await
+//! ```
+//!
+//! With a ring of n buffers the first n instances are started in front of the loop, and each is replaced by the one n iterations later
+//! as soon as its readers are done:
+//!
+//! ```text
+//! elect { for s in 0..n: if s < count { expect slot s; copy … } }
+//! for i in 0..count {
+//!     await slot
+//!     …
+//!     if i + n < count { sync; elect { expect slot; copy … of iteration i + n } }
+//!     slot = next slot; a barrier's phase ends when the slots come around
+//! }
+//! ```
+//!
+//! Slots and phases are variables of the whole kernel: a loop that is entered again goes on where it stopped. An instance of a copy to a
+//! tensor stands behind what the loops do, in a ring of n buffers:
+//!
+//! ```text
+//! publish                         every thread, behind its writes
+//! elect { await reads of all but n − 2 commits }      the next instance's slot is free, n ≥ 2
+//! sync
+//! elect { copy …; commit }
+//! ```
+//!
+//! With one buffer the elected thread waits behind its commit, and a second `sync` tells the others. Before a block ends, its copies have
+//! read shared memory. Each `sync` stands here for one reason; those that others make needless are taken out afterwards (`syncs`).
+
+use tilewright_kernel::algorithm::Compare;
+
+use super::stage::{Nest, Point};
+use super::staging::{self, Copy};
+use crate::domain::AxisId;
+use crate::extent::Var;
+use crate::kernel_ir::{Builder, Type, ValueId};
+use crate::tma::plan::Way;
+
+impl<'a> Nest<'a, '_> {
+    /// The copies inside so many loops.
+    fn here(&self, k: usize, way: Way) -> Vec<Copy<'a>> {
+        self.copies.iter().filter(|copy| copy.boundary == k && copy.staged.way == way).cloned().collect()
+    }
+
+    /// Where the region of an instance starts, for the loops at `point`; `other` gives one of them another value.
+    fn starts(&mut self, copy: &Copy<'_>, point: &Point, ty: Type, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
+        let (leaves, dims) = (&self.stage.domain.leaves, self.facts.dims());
+        let value = |b: &mut Builder, v: Var| {
+            let leaf = (v as usize).checked_sub(dims).and_then(|n| leaves.get(n));
+            let other = other.filter(|(axis, _)| leaf == Some(axis)).map(|(_, value)| value);
+            match other.or_else(|| leaf.and_then(|leaf| point.values[*leaf])) {
+                Some(value) => b.index_convert(value, ty),
+                None => b.dim(v as u16, ty),
+            }
+        };
+        staging::starts(self.b, copy.staged, ty, &value)
+    }
+
+    /// In front of the loop at position `k`, which has so many iterations: fills the rings of the copies in it.
+    pub(super) fn fill_rings(&mut self, point: &Point, k: usize, count: ValueId) {
+        let rings: Vec<Copy<'_>> = self.here(k + 1, Way::Load).into_iter().filter(|c| c.staged.ring > 1).collect();
+        if rings.is_empty() {
+            return;
+        }
+        // The loop may have been here before: then its last readers are done first.
+        if k > 0 {
+            self.b.sync();
+        }
+        let slots: Vec<ValueId> = rings.iter().map(|copy| self.slot_at(copy, k)).collect();
+        self.b.begin_elect();
+        for (copy, first) in rings.iter().zip(slots) {
+            for ahead in 0..copy.staged.ring {
+                let iteration = self.b.index_literal(self.index, i64::from(ahead));
+                let exists = self.b.index_compare(Compare::Lt, iteration, count);
+                let starts = self.starts(copy, point, Type::I32, Some((self.sequence[k], iteration)));
+                let slot = copy.slot_after(self.b, first, ahead);
+                self.b.begin_if(exists);
+                copy.start(self.b, &starts, slot);
+                self.b.end_if();
+            }
+        }
+        self.b.end_elect();
+    }
+
+    /// The slot that the first instance of a loop inside `k` others has: the first one, if the loop is entered once.
+    fn slot_at(&mut self, copy: &Copy<'_>, k: usize) -> ValueId {
+        match k {
+            0 => self.b.index_literal(Type::I32, 0),
+            _ => copy.slot(self.b),
+        }
+    }
+
+    /// Starts the copies of which an instance stands here, inside `k` loops, and waits for them; gives copies to tensors their buffer.
+    pub(super) fn begin_instances(&mut self, point: &Point, k: usize) {
+        let (loads, stores) = (self.here(k, Way::Load), self.here(k, Way::Store));
+        let now: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring == 1).collect();
+        if !now.is_empty() {
+            // In a loop, the readers of the last instance are done first.
+            if k > 0 {
+                self.b.sync();
+            }
+            // Coordinates of the accelerator have 32 bits.
+            let starts: Vec<Vec<ValueId>> = now.iter().map(|copy| self.starts(copy, point, Type::I32, None)).collect();
+            let slot = self.b.index_literal(Type::I32, 0);
+            self.b.begin_elect();
+            for (copy, starts) in now.iter().zip(&starts) {
+                copy.start(self.b, starts, slot);
+            }
+            self.b.end_elect();
+        }
+        for copy in loads.iter().chain(&stores) {
+            let slot = copy.slot(self.b);
+            let parity = copy.finish(self.b, slot);
+            if copy.staged.ring == 1 && copy.staged.way == Way::Load && k > 0 {
+                copy.advance(self.b, slot, parity);
+            }
+            let starts = self.starts(copy, point, self.index, None);
+            let held = copy.held(self.b, slot, starts, self.index);
+            let list = match copy.staged.way {
+                Way::Load => &mut self.values.staged,
+                Way::Store => &mut self.targets,
+            };
+            list.retain(|held| held.buffer != copy.buffer);
+            list.push(held);
+        }
+    }
+
+    /// Behind everything that an instance inside `k` loops is for: hands its buffer to the instance that comes next, or to the tensor.
+    pub(super) fn end_instances(&mut self, point: &Point, k: usize) {
+        let (loads, stores) = (self.here(k, Way::Load), self.here(k, Way::Store));
+        let rings: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring > 1).collect();
+        // Each ring with whether there is an iteration to fill the slot for, and which.
+        let mut refills = Vec::with_capacity(rings.len());
+        if let (false, Some(&axis)) = (rings.is_empty(), k.checked_sub(1).and_then(|k| self.sequence.get(k)))
+            && let Some(now) = point.values[axis]
+        {
+            let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
+            let count = self.size(&extent);
+            for copy in &rings {
+                let ahead = self.b.index_literal(self.index, i64::from(copy.staged.ring));
+                let iteration = self.b.index_add(now, ahead);
+                let exists = self.b.index_compare(Compare::Lt, iteration, count);
+                let starts = self.starts(copy, point, Type::I32, Some((axis, iteration)));
+                let slot = copy.slot(self.b);
+                refills.push((*copy, exists, starts, slot));
+            }
+        }
+        let outgoing: Vec<_> = (stores.iter())
+            .map(|copy| {
+                let slot = copy.slot(self.b);
+                (copy, self.starts(copy, point, Type::I32, None), slot)
+            })
+            .collect();
+        let shortest = stores.iter().map(|copy| copy.staged.ring).min();
+        // Groups of other loops would be counted, too.
+        let alone = self.copies.iter().all(|c| c.staged.way == Way::Load || c.boundary == k);
+        if let Some(ring) = shortest {
+            self.b.publish();
+            if k > 0 && ring > 1 {
+                self.b.begin_elect();
+                self.b.await_reads(if alone { ring - 2 } else { 0 });
+                self.b.end_elect();
+            }
+            self.b.sync();
+        }
+        // The shortest ring is the last to have nothing left to fill.
+        let any = refills.iter().min_by_key(|r| r.0.staged.ring).map(|r| r.1);
+        let conditional = any.filter(|_| stores.is_empty());
+        if let Some(any) = conditional {
+            self.b.begin_if(any);
+            self.b.sync();
+        }
+        if !(refills.is_empty() && outgoing.is_empty()) {
+            self.b.begin_elect();
+            for (copy, exists, starts, slot) in &refills {
+                // One branch is enough.
+                let own = conditional != Some(*exists);
+                if own {
+                    self.b.begin_if(*exists);
+                }
+                copy.start(self.b, starts, *slot);
+                if own {
+                    self.b.end_if();
+                }
+            }
+            for (copy, starts, slot) in &outgoing {
+                copy.start(self.b, starts, *slot);
+            }
+            if let Some(ring) = shortest {
+                self.b.commit();
+                if k > 0 && ring == 1 {
+                    self.b.await_reads(0);
+                }
+            }
+            self.b.end_elect();
+        }
+        if conditional.is_some() {
+            self.b.end_if();
+        }
+        if k > 0 && shortest == Some(1) {
+            self.b.sync();
+        }
+        for (copy, _, _, slot) in &refills {
+            copy.advance(self.b, *slot, None);
+        }
+        for (copy, _, slot) in &outgoing {
+            copy.advance(self.b, *slot, None);
+        }
+    }
+
+    /// At the end: shared memory stays until the accelerator has read it. A store with one buffer in a loop has been waited for.
+    pub(super) fn drain(&mut self) {
+        let waits = |copy: &Copy<'_>| copy.boundary > 0 && copy.staged.ring == 1;
+        let stores: Vec<&Copy<'_>> = self.copies.iter().filter(|c| c.staged.way == Way::Store).collect();
+        let waited = |copy: &&Copy<'_>| stores.iter().any(|other| other.boundary == copy.boundary && waits(other));
+        if !stores.iter().all(waited) {
+            self.b.begin_elect();
+            self.b.await_reads(0);
+            self.b.end_elect();
+        }
+    }
+}

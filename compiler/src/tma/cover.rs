@@ -1,0 +1,153 @@
+//! Whether an instance of a staged output writes every element that its copy will.
+//!
+//! **Property.** An accepted instance writes every position of its region that lies in the tensor: what the copy then moves was computed.
+//! **Formula.** The definition. Along each axis of the view a position is the region's start plus an offset that only the loops inside
+//! decide; axes that share such a loop are enumerated together, and every offset of their box must occur. A predicate may only keep
+//! away points outside the tensor, which the accelerator keeps away, too: it must follow from bounds of the tensor's own dimensions,
+//! without those past whose end the view goes on in the next row.
+//! **Approximation.** Offsets that loops outside decide as well, and more points than [`POINTS`], are refused as not proved.
+
+use super::plan::Around;
+use super::region::{Inner, Interval};
+use crate::domain::AxisKind;
+use crate::extent::{Expr, Facts};
+use crate::holes::{self, Predicate, Side};
+
+/// Most points that are enumerated.
+const POINTS: i128 = 1 << 16;
+
+/// What is written along an axis of the view.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Its name.
+    pub name: String,
+    /// The position, over dimensions and loops.
+    pub index: Expr,
+    /// The region of an instance.
+    pub region: Interval,
+}
+
+/// What an instance leaves out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// A loop inside has a number of iterations that is known at launch only.
+    Varying {
+        /// The loop.
+        axis: String,
+        /// Its extent.
+        extent: Expr,
+    },
+    /// A predicate keeps away points that the accelerator does not know to be outside.
+    Guarded {
+        /// The axis that it is about.
+        axis: String,
+        /// Whether the view counts on from there in the next row.
+        next_row: bool,
+    },
+    /// Nothing inside reaches these offsets from the start of the region.
+    Missing(Vec<(String, i128)>),
+    /// Offsets along this axis are not decided by the loops inside alone, or are too many.
+    Unknown(String),
+}
+
+/// Checks the property. `aliased` are dimensions whose ends the map does not see.
+///
+/// # Errors
+/// See [`Gap`].
+pub fn check(
+    facts: &Facts,
+    around: Around<'_>,
+    axes: &[Written],
+    inside: &[Inner],
+    aliased: &[usize],
+) -> Result<(), Gap> {
+    let domain = &around.stage.domain;
+    let data: Vec<_> = domain.roots.iter().filter(|r| domain.axes[**r].kind == AxisKind::Data).collect();
+    // What the accelerator sees: every dimension in bounds, but for those whose ends the view hides.
+    let seen: Vec<Predicate> = (data.iter().enumerate())
+        .filter(|(d, _)| !aliased.contains(d))
+        .flat_map(|(_, axis)| [Side::Lower, Side::Upper].map(|side| Predicate { axis: **axis, side, op: 0 }))
+        .collect();
+    for predicate in &around.holes.kept {
+        let axis = &domain.axes[predicate.axis];
+        if axis.kind == AxisKind::Reduction || holes::follows(domain, facts, *predicate, &seen) {
+            continue;
+        }
+        let next_row = data.iter().any(|r| **r == predicate.axis);
+        return Err(Gap::Guarded { axis: axis.name.clone(), next_row });
+    }
+    let mut offsets = Vec::with_capacity(axes.len());
+    for written in axes {
+        let offset = facts.normal(&written.index.sub(&written.region.start));
+        let vars = offset.vars();
+        let opaque = around.symbolic.opaque.iter().any(|(var, ..)| vars.contains(var));
+        if offset.is_unknown() || opaque || vars.iter().any(|v| !inside.iter().any(|i| i.var == *v)) {
+            return Err(Gap::Unknown(written.name.clone()));
+        }
+        for var in &vars {
+            let leaf = (*var as usize).checked_sub(facts.dims()).and_then(|n| domain.leaves.get(n));
+            let Some(leaf) = leaf else { return Err(Gap::Unknown(written.name.clone())) };
+            let extent = facts.normal(&domain.axes[*leaf].extent);
+            if extent.as_constant().is_none() {
+                return Err(Gap::Varying { axis: domain.axes[*leaf].name.clone(), extent });
+            }
+        }
+        offsets.push(offset);
+    }
+    let mut done = vec![false; axes.len()];
+    for first in 0..axes.len() {
+        if std::mem::replace(&mut done[first], true) {
+            continue;
+        }
+        // Axes that share loops, directly or through others.
+        let mut group = vec![first];
+        let mut vars = offsets[first].vars();
+        while let Some(next) =
+            (0..axes.len()).find(|a| !done[*a] && offsets[*a].vars().iter().any(|v| vars.contains(v)))
+        {
+            done[next] = true;
+            group.push(next);
+            vars.extend(offsets[next].vars());
+        }
+        vars.sort_unstable();
+        vars.dedup();
+        group.sort_unstable();
+        let loops: Vec<Inner> = inside.iter().copied().filter(|i| vars.contains(&i.var)).collect();
+        covers(axes, &offsets, &group, &loops)?;
+    }
+    Ok(())
+}
+
+/// Whether the offsets of these axes take all values together.
+fn covers(axes: &[Written], offsets: &[Expr], group: &[usize], loops: &[Inner]) -> Result<(), Gap> {
+    let unknown = || Gap::Unknown(axes[group[0]].name.clone());
+    let product = |product: i128, n: i128| product.checked_mul(n).filter(|p| *p <= POINTS);
+    let points = loops.iter().map(|l| l.extent).try_fold(1, product).ok_or_else(unknown)?;
+    let cells = group.iter().map(|a| axes[*a].region.extent).try_fold(1, product).ok_or_else(unknown)?;
+    let mut reached = vec![false; cells as usize];
+    let mut values = vec![0i128; loops.iter().map(|l| l.var as usize + 1).max().unwrap_or(0)];
+    for point in 0..points {
+        let mut rest = point;
+        for inner in loops {
+            values[inner.var as usize] = rest % inner.extent;
+            rest /= inner.extent;
+        }
+        let mut cell = 0;
+        for at in group {
+            let extent = axes[*at].region.extent;
+            let offset = offsets[*at].eval(&values).filter(|o| (0..extent).contains(o)).ok_or_else(unknown)?;
+            cell = cell * extent + offset;
+        }
+        reached[cell as usize] = true;
+    }
+    let Some(missing) = reached.iter().position(|r| !r) else { return Ok(()) };
+    let mut rest = missing as i128;
+    let mut offsets = Vec::with_capacity(group.len());
+    for at in group.iter().rev() {
+        let extent = axes[*at].region.extent;
+        offsets.push((axes[*at].name.clone(), rest % extent));
+        rest /= extent;
+    }
+    offsets.reverse();
+    Err(Gap::Missing(offsets))
+}

@@ -1,0 +1,258 @@
+//! What is said of a staged copy that is refused.
+
+use super::check::One;
+use super::cover::Gap;
+use super::plan::{Refused, Staged};
+use super::region::NotATile;
+use super::view::Refusal;
+use crate::diag::tw01xx::WrongRank;
+use crate::diag::tw01xx_schedule::{NameTaken, UnknownAxis};
+use crate::diag::tw02xx::BadFactor;
+use crate::diag::tw03xx::{
+    AttachProblem, InnerStart, InnerStride, MapLimit, NoTile, Pitch, StagedForNobody, ViewMerge, ViewSplit,
+};
+use crate::diag::tw03xx_store::{GapProblem, NotWhole, StoreGranule, StoreHoles, UnknownStore, UnknownStoreProblem};
+use crate::diag::tw04xx::{BadLayout, BadSwizzle, SwizzleProblem};
+use crate::diag::tw05xx::UnboundedBuffer;
+use crate::extent::{Budget, Expr, Facts, Search, Var};
+use crate::lower::Analysed;
+use crate::memory::{access, multiples};
+use crate::syntax::Span;
+use tilewright_kernel::tensor_map::Fault;
+
+/// Steps that a search for sizes may take.
+const STEPS: u64 = 20_000;
+
+impl One<'_> {
+    /// The smallest sizes for which `test` gives something; those of `vars` by name.
+    fn smallest<W>(&self, vars: &[Var], test: impl Fn(&[i128]) -> Option<W>) -> Option<(Vec<(String, i128)>, W)> {
+        let found = self.facts.smallest(vars, &mut Budget::new(STEPS), |dims, _| {
+            let values: Vec<i128> = dims.iter().map(|d| i128::from(*d)).collect();
+            Some((dims.to_vec(), test(&values)?))
+        });
+        let Search::Found((dims, what)) = found else { return None };
+        // Only the sizes that it depends on.
+        let named = self.assignment(&dims).into_iter().enumerate();
+        Some((named.filter(|(d, _)| vars.contains(&(*d as Var))).map(|(_, pair)| pair).collect(), what))
+    }
+
+    /// The smallest sizes for which an expression is no multiple of `m`, and its value there.
+    fn remainder(&self, e: &Expr, m: i128) -> Option<(Vec<(String, i128)>, i128)> {
+        self.smallest(&e.vars(), |values| e.eval(values).filter(|value| value.rem_euclid(m) != 0))
+    }
+
+    /// A fact that makes an expression a multiple of `m`.
+    fn multiple(&self, e: &Expr, m: i128) -> Option<String> {
+        let parts = multiples::misaligned_terms(self.facts, e, m);
+        let goal = |facts: &Facts| facts.proves_multiple(e, m);
+        let found = multiples::proposals(self.program, &parts, m, &goal);
+        (!found.is_empty()).then(|| found.join(", "))
+    }
+
+    pub(super) fn refuse(&mut self, refused: Refused, reader: &Analysed, parameter: u16) {
+        let ast = &self.copy.ast;
+        let (copy, head) = (ast.name.text.clone(), ast.head);
+        let tensor = ast.source.text.clone();
+        match refused {
+            Refused::View(refusal) => self.refuse_view(refusal),
+            Refused::Attach(span) => {
+                let (axis, stage) = match &ast.clauses.at {
+                    Some(at) => (at.axis.text.clone(), at.stage.text.clone()),
+                    None => return self.attach(AttachProblem::Missing, Some(reader), head),
+                };
+                self.attach(AttachProblem::NoLoop { axis, stage }, Some(reader), span);
+            }
+            Refused::AttachInsideBlock(span) => {
+                let axis = ast.clauses.at.as_ref().map(|at| at.axis.text.clone()).unwrap_or_default();
+                self.attach(AttachProblem::InsideBlock(axis), Some(reader), span);
+            }
+            Refused::NotRead(span) => {
+                let stage = reader.stage.name.clone();
+                let tensor_is = access::tensor(self.program, parameter);
+                let written = tensor_is.is_some_and(|t| t.role.is_written());
+                self.diags.report(StagedForNobody { copy, tensor, stage, written, span });
+            }
+            Refused::RingWithoutLoop(span) => self.attach(AttachProblem::RingWithoutLoop, Some(reader), span),
+            Refused::Ring(value, span) => {
+                self.diags.report(BadFactor {
+                    what: "the number of buffers of a ring",
+                    value,
+                    least: 1,
+                    most: 64,
+                    span,
+                });
+            }
+            Refused::InsideReduction(span) => {
+                let axis = ast.clauses.at.as_ref().map(|at| at.axis.text.clone()).unwrap_or_default();
+                self.attach(AttachProblem::InsideReduction(axis), Some(reader), span);
+            }
+            Refused::Gap(gap) => {
+                let problem = match gap {
+                    Gap::Varying { axis, extent } => {
+                        let extent = self.show(&extent);
+                        GapProblem::Varying { axis, extent }
+                    }
+                    Gap::Guarded { axis, next_row } => GapProblem::Guarded { axis, next_row },
+                    Gap::Missing(offsets) => GapProblem::Missing(offsets),
+                    Gap::Unknown(axis) => GapProblem::Unknown(axis),
+                };
+                self.diags.report(NotWhole { copy, tensor, problem, span: head });
+            }
+            Refused::StoreHoles(staged) => self.store_holes(&staged, reader),
+            Refused::StridedStore(axis, span) => {
+                let problem = UnknownStoreProblem::Strided(axis);
+                self.diags.report(UnknownStore { copy, problem, span });
+            }
+            Refused::NegativeStart { axis, start } => {
+                let start = self.with_loops(&start, reader);
+                self.diags.report(UnknownStore {
+                    copy,
+                    problem: UnknownStoreProblem::Negative { axis, start },
+                    span: head,
+                });
+            }
+            Refused::Granule { axis, size, multiple } => {
+                let bytes = i128::from(self.program.parameters[usize::from(parameter)].element.bytes());
+                let witness = self.remainder(&size, multiple).map(|(dims, value)| (dims, value * bytes));
+                let fact = self.multiple(&size, multiple);
+                let size = self.show(&size);
+                self.diags.report(StoreGranule { tensor, axis, size, multiple, witness, fact, span: head });
+            }
+            Refused::Axes(found, expected) => {
+                let declared = self.program.parameter_spans.get(usize::from(parameter)).copied();
+                self.diags.report(WrongRank { name: tensor, expected, found, declared, span: head });
+            }
+            Refused::NotYet(construct, span) => self.not_yet(construct, span, None),
+            Refused::NotATile { axis, why, read } => {
+                let why = match why {
+                    NotATile::Unknown => "the index is read from memory".to_owned(),
+                    NotATile::SymbolicStep(_) => {
+                        "a loop inside moves it by steps that are known at launch only".to_owned()
+                    }
+                    NotATile::Apart(a, b) => {
+                        format!(
+                            "two reads start at {} and {}",
+                            self.with_loops(&a, reader),
+                            self.with_loops(&b, reader)
+                        )
+                    }
+                    NotATile::TooLong => "it is too long to count".to_owned(),
+                };
+                self.diags.report(NoTile { copy, axis, why, read, span: head });
+            }
+            Refused::Unbounded { axis, extent } => {
+                let one = extent.as_var().filter(|v| (*v as usize) < self.facts.dims());
+                let fact = one.map(|v| format!("{} <= 64", self.show(&Expr::var(v))));
+                let extent = self.show(&extent);
+                self.diags.report(UnboundedBuffer { copy, axis, extent, fact, span: head });
+            }
+            Refused::InnerStride { axis, stride } => {
+                let stride = self.show(&stride);
+                self.diags.report(InnerStride { tensor, axis, stride, span: head });
+            }
+            Refused::Pitch { axis, stride, multiple } => {
+                let bytes = i128::from(self.program.parameters[usize::from(parameter)].element.bytes());
+                let witness = self.remainder(&stride, multiple).map(|(dims, value)| (dims, value * bytes));
+                let fact = self.multiple(&stride, multiple);
+                let stride = self.show(&stride);
+                self.diags.report(Pitch { tensor, axis, stride, multiple, witness, fact, span: head });
+            }
+            Refused::InnerStart { axis, start, multiple } => {
+                let start = self.with_loops(&start, reader);
+                self.diags.report(InnerStart { copy, axis, start, multiple, span: head });
+            }
+            Refused::Limit(fault, axis) => {
+                let (axis, span) = axis.map_or((None, head), |(axis, span)| (Some(axis), span));
+                let help = match fault {
+                    Fault::Rank(_) => "merge axes of the view that are contiguous to each other, or give them one box",
+                    Fault::Box { .. } => "box the axis by at most 256: several boxes make an instance",
+                    Fault::InnerBoxGranule { .. } => "box by a multiple of 16 bytes",
+                    Fault::InnerBoxSpan { .. } => "box by less, or use a wider swizzle",
+                    Fault::ElementStride { .. } => "tile by at most 8",
+                    Fault::InnerElementStride(_) => "tile another axis: this one is copied without gaps",
+                    _ => "box by less",
+                };
+                let (fault, help) = (fault.to_string(), help.to_owned());
+                self.diags.report(MapLimit { copy, axis, fault, help, span });
+            }
+            Refused::Swizzle(span) => self.swizzle(SwizzleProblem::Span, parameter, String::new(), span),
+            Refused::NarrowSwizzle { bytes, span: whole, inner, at } => {
+                self.swizzle(SwizzleProblem::Narrow { bytes, span: whole }, parameter, inner, at.unwrap_or(head));
+            }
+            Refused::Layout(problem, natural, span) => self.diags.report(BadLayout { copy, problem, natural, span }),
+        }
+    }
+
+    fn store_holes(&mut self, staged: &Staged, reader: &Analysed) {
+        let witness = self.filled_hole(staged, reader);
+        let axis = witness.as_ref().and_then(|w| staged.axes.iter().find(|a| a.name == w.axis));
+        let head = self.copy.ast.head;
+        let cause = axis.map_or(head, |a| a.boxed.span);
+        let boxed = axis.map(|a| (a.name.clone(), a.boxed.box_size, a.region.extent));
+        self.diags.report(StoreHoles { copy: staged.name.clone(), boxed, witness, span: cause, head });
+    }
+
+    fn swizzle(&mut self, problem: SwizzleProblem, parameter: u16, inner: String, span: Span) {
+        let element = self.program.parameters[usize::from(parameter)].element.bytes();
+        let copy = self.copy.ast.name.text.clone();
+        self.diags.report(BadSwizzle { copy, problem, element, inner, span });
+    }
+
+    /// An expression over dimensions and loops, in the user's names.
+    fn with_loops(&self, e: &Expr, reader: &Analysed) -> String {
+        let stage = &reader.stage;
+        e.show(&|v| match (v as usize).checked_sub(self.facts.dims()) {
+            None => self.program.dim_name(v as u16).to_owned(),
+            Some(n) => {
+                stage.domain.leaves.get(n).map_or_else(|| "?".to_owned(), |l| stage.domain.axes[*l].name.clone())
+            }
+        })
+    }
+
+    fn refuse_view(&mut self, refusal: Refusal) {
+        let stage = self.copy.ast.name.text.clone();
+        let tensor = self.copy.ast.source.text.clone();
+        match refusal {
+            Refusal::NoAxis { name: axis, span, known: leaves } => {
+                self.diags.report(UnknownAxis { axis, span, stage, leaves, named: Vec::new(), consumed: None });
+            }
+            Refusal::Taken { name: axis, span, first } => self.diags.report(NameTaken { axis, span, first, stage }),
+            Refusal::Factor { value, span } => {
+                let what = "the size of a box, a tile or a split";
+                self.diags.report(BadFactor { what, value, least: 1, most: i128::from(i32::MAX), span });
+            }
+            Refusal::Indivisible { size, factor, span } => {
+                let witness = self.remainder(&size, factor);
+                let fact = self.multiple(&size, factor);
+                let extent = self.show(&size);
+                self.diags.report(ViewSplit { tensor, extent, factor, witness, fact, span });
+            }
+            Refusal::Discontiguous { outer, inner, measures, span } => {
+                let [far, near, size] = *measures;
+                let run = size.mul(&near);
+                let vars = [far.vars(), run.vars()].concat();
+                let found = self.smallest(&vars, |values| {
+                    let (far, run) = (far.eval(values)?, run.eval(values)?);
+                    (far != run).then_some((far, run))
+                });
+                let witness = found.map(|(dims, (far, run))| (dims, far, run));
+                let strides = (self.show(&far), self.show(&near));
+                let extent = self.show(&size);
+                self.diags.report(ViewMerge { tensor, outer, inner, strides, extent, witness, span });
+            }
+            Refusal::SymbolicBox { size, span } => {
+                let fault = format!("a box is a literal, and the axes of this one have {} elements", self.show(&size));
+                let help = "box by partitioning: `box … by` a literal".to_owned();
+                self.diags.report(MapLimit { copy: stage, axis: None, fault, help, span });
+            }
+            Refusal::Twice { name, span } => {
+                let fault = "an axis has one box and one tile".to_owned();
+                let help = "split the axis first, and box its parts".to_owned();
+                self.diags.report(MapLimit { copy: stage, axis: Some(name), fault, help, span });
+            }
+            Refusal::NotYet { construct, span } => {
+                self.not_yet(&format!("{construct} in the view of a copy"), span, None);
+            }
+        }
+    }
+}

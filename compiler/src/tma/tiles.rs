@@ -1,0 +1,163 @@
+//! The tiles of an instance: how many, where they start, where they lie in the buffer, and what zeros in their holes take.
+
+use tilewright_kernel::tensor_map::{self, Fill, Promotion, TensorMap};
+
+use super::plan::{Axis, Part, Staged, Step, Way};
+use super::reach::{Level, Reach, level};
+use crate::domain::Symbolic;
+use crate::extent::{Expr, Facts, Var};
+
+/// Which tile of an instance, along one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Number of its box.
+    pub number: i128,
+    /// Its phase.
+    pub phase: i128,
+}
+
+impl Tile {
+    /// Where it starts, from the start of the region.
+    pub fn offset(self, axis: &Axis) -> i128 {
+        self.number * axis.boxed.box_size + self.phase
+    }
+}
+
+impl Staged {
+    /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses are stand-ins.
+    pub(super) fn boxes(&self) -> TensorMap {
+        let clamp = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
+        let dimensions = self.axes.iter().rev().map(|axis| tensor_map::Dimension {
+            size: 1,
+            stride: 0,
+            box_size: clamp(axis.boxed.box_size),
+            element_stride: clamp(axis.boxed.element_stride),
+        });
+        TensorMap {
+            format: self.format,
+            address: 0,
+            dimensions: dimensions.collect(),
+            swizzle: self.swizzle,
+            fill: Fill::Zero,
+            promotion: Promotion::None,
+        }
+    }
+
+    /// Bytes of one tile, out-of-bounds part included.
+    pub fn tile_bytes(&self) -> u64 {
+        self.boxes().tile_bytes()
+    }
+
+    /// Copies of one instance.
+    pub fn copies(&self) -> i128 {
+        self.axes.iter().map(Axis::copies).product()
+    }
+
+    /// Elements from one tile of the buffer to the next: a tile, rounded up to the alignment of tiles.
+    pub fn pitch(&self) -> i128 {
+        let bytes = i128::from(self.tile_bytes());
+        let alignment = i128::from(self.swizzle.alignment());
+        (bytes + alignment - 1).div_euclid(alignment) * alignment / i128::from(self.element.bytes())
+    }
+
+    /// Elements of a buffer.
+    pub fn elements(&self) -> i128 {
+        self.copies() * self.pitch()
+    }
+
+    /// Bytes of all buffers.
+    pub fn buffer_bytes(&self) -> i128 {
+        self.elements() * i128::from(self.ring) * i128::from(self.element.bytes())
+    }
+
+    /// Barriers: one for each buffer that the accelerator fills.
+    pub fn barriers(&self) -> u32 {
+        match self.way {
+            Way::Load => self.ring,
+            Way::Store => 0,
+        }
+    }
+
+    /// Bytes that an instance copies.
+    pub fn bytes(&self) -> i128 {
+        self.copies() * i128::from(self.tile_bytes())
+    }
+
+    /// How far one step takes in the buffer, in elements: what counts tiles, and the slots of a tile in the order of the axes.
+    pub fn strides(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut stride = 1;
+        for (axis, a) in self.axes.iter().enumerate().rev() {
+            steps.push(Step { axis, part: Part::Slot, stride });
+            stride *= a.tile();
+        }
+        let mut stride = self.pitch();
+        for (axis, part) in self.outer.iter().rev() {
+            let count = self.axes[*axis].count(*part);
+            if count > 1 {
+                steps.push(Step { axis: *axis, part: *part, stride });
+                stride *= count;
+            }
+        }
+        steps
+    }
+
+    /// The box and phase of each tile along each axis, in the order of the buffer.
+    pub fn tiles(&self) -> Vec<Vec<Tile>> {
+        let mut tiles: Vec<Vec<Tile>> = vec![vec![Tile { number: 0, phase: 0 }; self.axes.len()]];
+        for (axis, part) in &self.outer {
+            let moved = |tile: &Vec<Tile>, n: i128| {
+                let mut tile = tile.clone();
+                match part {
+                    Part::Box => tile[*axis].number = n,
+                    _ => tile[*axis].phase = n,
+                }
+                tile
+            };
+            let count = self.axes[*axis].count(*part);
+            tiles = tiles.iter().flat_map(|tile| (0..count).map(move |n| moved(tile, n))).collect();
+        }
+        tiles
+    }
+
+    /// What zeros in every hole would take, over all instances; see [`Level`]. Loops around the instances range over their extents.
+    pub fn level(&self, facts: &Facts, symbolic: &Symbolic) -> Level {
+        let first = (facts.dims() + symbolic.variables.len()) as Var;
+        // Every axis has a first box to the one before last, whole, and a last one that may be live in part.
+        let mut worst = Level::Free;
+        for choice in 0..1u32 << self.axes.len() {
+            let mut reachable = facts.residue_system();
+            for leaf in &symbolic.variables {
+                reachable.at_least(leaf.var, 0);
+                let last = leaf.extent.sub(&Expr::constant(1)).sub(&Expr::var(leaf.var));
+                reachable.require(&facts.with_residues(&last));
+            }
+            let mut dimensions = Vec::with_capacity(self.axes.len());
+            let mut empty = false;
+            for (d, axis) in self.axes.iter().enumerate() {
+                let (box_size, boxes) = (axis.boxed.box_size, axis.boxes());
+                let tail = axis.region.extent - (boxes - 1) * box_size;
+                let (number, live) = if choice >> d & 1 == 1 {
+                    (Expr::constant(boxes - 1), tail)
+                } else {
+                    let var = first + d as Var;
+                    reachable.at_least(var, 0);
+                    reachable.require(&Expr::constant(boxes - 2).sub(&Expr::var(var)));
+                    empty |= boxes == 1;
+                    (Expr::var(var), box_size)
+                };
+                dimensions.push(Reach {
+                    size: facts.with_residues(&axis.size),
+                    box_size,
+                    element_stride: axis.boxed.element_stride,
+                    start: facts.with_residues(&axis.region.start.add(&number.scale(box_size))),
+                    live: Expr::constant(live),
+                });
+            }
+            if !empty {
+                worst = worst.max(level(&reachable, &dimensions));
+            }
+        }
+        worst
+    }
+}

@@ -1,0 +1,146 @@
+//! Every barrier, fence, wait and byte count that staged copies derive is needed: without any one of them, or with a wrong one, the
+//! emulator reports a finding, does not end, or gives another result, under some seed. None is redundant, none would be missed.
+
+use tilewright::kernel::info::KernelInfo;
+use tilewright::{Device, EmulatorOptions, schedule};
+use tilewright_cli::trial::Trial;
+
+schedule! {
+    /// Loads that run ahead and a store that lags behind.
+    pub kernel Fused(x: f32[M, N], y: f32[M, N]) -> (z: f32[M, N])
+    where N % 4 == 0
+    {
+        z[i, j] = x[i, j] + y[i, j];
+        launch threads(64);
+        schedule z {
+            split i by 4 -> io, ii;
+            split j by 32 -> jo, ji;
+            reorder io, jo, ii, ji;
+            bind io: grid;
+            split ii by 2 -> ir, iw;
+            merge iw, ji -> t;
+            bind t: thread;
+        }
+        stage xs[i, j] = x in shared at z.jo ring(3) via tma { box i by 4 -> ic, ib; box j by 32 -> jc, jb; }
+        stage ys[i, j] = y in shared at z.jo via tma { box i by 4 -> ic, ib; box j by 32 -> jc, jb; }
+        stage zs[i, j] = z in shared at z.jo ring(2) via tma { box i by 4 -> ic, ib; box j by 32 -> jc, jb; }
+    }
+
+    /// A ring that is entered again.
+    pub kernel Columns(x: f32[K, M]) -> (y: f32[M])
+    where M % 4 == 0
+    {
+        y[m] = sum(|k| x[k, m]);
+        launch threads(64);
+        schedule y {
+            split m by 64 -> mo, mi;
+            split mo by 4 -> mg, ms;
+            split k by 2 -> ko, ki;
+            reorder mg, ms, ko, mi, ki;
+            bind mg: grid;
+            bind mi: thread;
+        }
+        stage xs[k, m] = x in shared at y.ko ring(2) via tma { box k by 2 -> kc, kb; box m by 64 -> mc, mb; }
+    }
+
+    /// A store with one buffer, in a loop.
+    pub kernel Stored(x: f32[M, 64]) -> (y: f32[M, 64])
+    {
+        y[i, j] = x[i, j] + 1.0;
+        launch threads(64);
+        schedule y { split i by 8 -> io, ii; split ii by 2 -> ir, iq; reorder io, ir, iq, j; bind io: grid; bind j: thread; }
+        stage ys[i, j] = y in shared at y.ir via tma { box i by 2 -> ic, ib; box j by 32 -> jc, jb; }
+    }
+
+    /// Loads without a ring, in a loop and in front of it.
+    pub kernel Plain(x: f32[M, 64], w: f32[64]) -> (y: f32[M, 64])
+    {
+        y[i, j] = x[i, j] * w[63 - j];
+        launch threads(64);
+        schedule y { split i by 8 -> io, ii; split ii by 2 -> ir, iq; reorder io, ir, iq, j; bind io: grid; bind j: thread; }
+        stage xs[i, j] = x in shared at y.ir via tma { box i by 2 -> ic, ib; box j by 64 -> jc, jb; }
+    }
+}
+
+/// What is done to a line, and its name.
+type Change = (&'static str, fn(&str) -> Option<String>);
+
+/// Mistakes in one line.
+const MISTAKES: &[Change] = &[
+    ("no bar.sync", |line| line.contains("bar.sync").then(String::new)),
+    ("no proxy fence", |line| line.contains("fence.proxy.async").then(String::new)),
+    ("no wait for reads", |line| line.contains("wait_group.read").then(String::new)),
+    ("no commit", |line| line.contains("commit_group").then(String::new)),
+    ("one group too many pending", |line| line.contains("wait_group.read 0").then(|| line.replace("read 0", "read 1"))),
+    ("no wait for bytes", |line| {
+        // What is waited for has come already: another phase.
+        let (before, parity) = line.contains("try_wait").then(|| line.rsplit_once(", "))??;
+        parity
+            .contains('%')
+            .then(|| format!("{before}, 1;"))
+            .or_else(|| parity.starts_with('0').then(|| format!("{before}, 1;")))
+    }),
+    ("too many bytes", |line| bytes(line, 16)),
+    ("too few bytes", |line| bytes(line, -16)),
+    ("no arrival", |line| line.contains("expect_tx").then(String::new)),
+    ("no copy", |line| line.contains("cp.async.bulk.tensor").then(String::new)),
+];
+
+/// The line with another number of expected bytes.
+fn bytes(line: &str, more: i64) -> Option<String> {
+    let (before, count) = line.contains("expect_tx").then(|| line.rsplit_once(", "))??;
+    let count: i64 = count.trim_end_matches(';').parse().ok()?;
+    Some(format!("{before}, {};", count + more))
+}
+
+/// Whether a launch on some seed goes wrong.
+fn noticed(info: &KernelInfo, dims: &[i64], seeds: u64) -> bool {
+    (0..seeds).any(|seed| {
+        let options = EmulatorOptions::default().seed(seed).budget(2_000_000);
+        let device = Device::emulator(options);
+        let trial = Trial::new(info, dims, 7, &device).expect("the sizes are right");
+        !trial.run(&device).is_good()
+    })
+}
+
+/// Every mistake in every line of the entry point with tensor maps is noticed; how many there were.
+fn all_noticed(info: &KernelInfo, dims: &[i64]) -> usize {
+    assert!(!noticed(info, dims, 8), "{} is right", info.name);
+    let text = info.ptx.text.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    // The entry point without maps comes second and has no such lines.
+    let mut tried = 0;
+    let mut first_fence = true;
+    for (at, line) in lines.iter().enumerate() {
+        // A barrier is made ready under this one; that it must be is known of other architectures only.
+        if line.contains("fence.proxy.async") && std::mem::replace(&mut first_fence, false) {
+            continue;
+        }
+        for (name, change) in MISTAKES {
+            let Some(changed) = change(line) else { continue };
+            let mut mutant = lines.clone();
+            mutant[at] = &changed;
+            let mut info = info.clone();
+            info.ptx.text = mutant.join("\n").into();
+            assert!(noticed(&info, dims, 16), "{}, line {}: {name}: {line}\n{text}", info.name, at + 1);
+            tried += 1;
+        }
+    }
+    tried
+}
+
+#[test]
+fn nothing_is_redundant_around_rings() {
+    assert!(all_noticed(Fused::KERNEL, &[4, 224]) >= 20);
+}
+
+#[test]
+fn nothing_is_redundant_in_nested_loops() {
+    assert!(all_noticed(Columns::KERNEL, &[8, 512]) >= 15);
+}
+
+#[test]
+fn nothing_is_redundant_around_single_buffers() {
+    assert!(all_noticed(Plain::KERNEL, &[8]) >= 6);
+    assert!(all_noticed(Stored::KERNEL, &[16]) >= 6);
+}
