@@ -20,7 +20,7 @@ pub(crate) struct Host {
     ops: [fn(&mut Warp, &Inst, Mask); NUMBERS],
     pub(super) partly: fn(&mut Warp, &Host, &Inst, Part, Mask),
     pub(super) access: fn(&mut Warp, &mut Env<'_>, u32, &Access, Touch, Mask) -> Result<(), Halt>,
-    /// [`Warp::access_words`] of global and shared memory, each to load and to store.
+    /// [`Warp::access_global_words`] and [`Warp::access_shared_words`], each to load and to store.
     pub(super) words: [[fn(&mut Warp, &mut Env<'_>, u32, &Access) -> Result<(), Halt>; 2]; 2],
 }
 
@@ -59,12 +59,12 @@ macro_rules! host {
             access: |warp, env, pc, access, touch, run| warp.access(env, pc, access, touch, run),
             words: [
                 [
-                    |warp, env, pc, access| warp.access_words(env, pc, access, Touch::Load, Space::Global),
-                    |warp, env, pc, access| warp.access_words(env, pc, access, Touch::Store, Space::Global),
+                    |warp, env, pc, access| warp.access_global_words(env, pc, access, Touch::Load),
+                    |warp, env, pc, access| warp.access_global_words(env, pc, access, Touch::Store),
                 ],
                 [
-                    |warp, env, pc, access| warp.access_words(env, pc, access, Touch::Load, Space::Shared),
-                    |warp, env, pc, access| warp.access_words(env, pc, access, Touch::Store, Space::Shared),
+                    |warp, env, pc, access| warp.access_shared_words(env, pc, access, Touch::Load),
+                    |warp, env, pc, access| warp.access_shared_words(env, pc, access, Touch::Store),
                 ],
             ],
         }
