@@ -14,14 +14,21 @@ use crate::lanes::{Mask, float};
 /// Operations by number: those of `quick`, and then what executes all operations of a [`Part`].
 const NUMBERS: usize = QUICK + Part::COUNT;
 
+/// Executes an operation in all lanes, or one of a [`Part`] in some.
+type Compute = fn(&mut Warp, &Inst, Mask);
+/// Executes the load or store at an instruction, in some lanes.
+type Move = fn(&mut Warp, &mut Env<'_>, u32, &Access, Touch, Mask) -> Result<(), Halt>;
+/// The same in all lanes; which of the two it is, is known where it is compiled.
+type MoveWords = fn(&mut Warp, &mut Env<'_>, u32, &Access) -> Result<(), Halt>;
+
 /// The hot parts of the warps' loop, compiled for some host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host {
-    ops: [fn(&mut Warp, &Inst, Mask); NUMBERS],
+    ops: [Compute; NUMBERS],
     pub(super) partly: fn(&mut Warp, &Host, &Inst, Part, Mask),
-    pub(super) access: fn(&mut Warp, &mut Env<'_>, u32, &Access, Touch, Mask) -> Result<(), Halt>,
+    pub(super) access: Move,
     /// [`Warp::access_global_words`] and [`Warp::access_shared_words`], each to load and to store.
-    pub(super) words: [[fn(&mut Warp, &mut Env<'_>, u32, &Access) -> Result<(), Halt>; 2]; 2],
+    pub(super) words: [[MoveWords; 2]; 2],
 }
 
 /// The number by which the loop executes an operation that only computes registers, and the registers that it then looks at.
@@ -74,7 +81,7 @@ macro_rules! host {
 impl Host {
     /// What executes the operations of a part.
     #[inline(always)]
-    pub(super) fn part(&self, part: Part) -> fn(&mut Warp, &Inst, Mask) {
+    pub(super) fn part(&self, part: Part) -> Compute {
         self.ops[QUICK + part as usize]
     }
 
@@ -96,7 +103,7 @@ impl Host {
 
     /// What executes the operation of this number.
     #[inline(always)]
-    pub(super) fn op(&self, number: u8) -> fn(&mut Warp, &Inst, Mask) {
+    pub(super) fn op(&self, number: u8) -> Compute {
         self.ops[usize::from(number)]
     }
 

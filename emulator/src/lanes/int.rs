@@ -252,8 +252,14 @@ macro_rules! width {
                 };
                 // Flipping the top bit makes the signed order that of unsigned numbers.
                 let flip: $u = if signed { 0 } else { 1 << (BITS - 1) };
-                let less = |x: Cell, y: Cell| ((x as $u ^ flip) as $s) < (y as $u ^ flip) as $s;
-                not ^ mask!(i => (lower & less(a[i], b[i])) | (equal & (a[i] as $u == b[i] as $u)))
+                let mut result = 0;
+                if lower {
+                    result = mask!(i => ((a[i] as $u ^ flip) as $s) < (b[i] as $u ^ flip) as $s);
+                }
+                if equal {
+                    result |= mask!(i => a[i] as $u == b[i] as $u);
+                }
+                result ^ not
             }
         }
     };
