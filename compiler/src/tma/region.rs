@@ -5,7 +5,8 @@
 //! index is a sum of terms; a term over loops outside moves the start, a term over loops inside spans an interval of constants. A
 //! quotient of both, ⌊(o + n) / d⌋ with n in [a, b], starts at ⌊(o + a) / d⌋ and spans ⌊(r + b − a) / d⌋ + 1 positions, where r is the
 //! largest remainder that o + a can leave: d − g + (c mod g) for a constant part c and the divisor g that d and all other coefficients
-//! of o share. A remainder e − d⌊e / d⌋, which stands in a sum as two terms, is taken for what it is: it lies in [0, d).
+//! of o share. A remainder e − d⌊e / d⌋, which stands in a sum as two terms, is taken for what it is: it lies in [0, d). The same holds for
+//! ⌊e / q⌋ − m⌊e / qm⌋, the digits of merged axes.
 //! **Approximation.** Otherwise terms are taken one by one, so that terms which cancel make the interval wider, never narrower; every
 //! remainder is taken to occur.
 
@@ -70,21 +71,33 @@ fn span(index: &Expr, inner: &[Inner], remainders: u32) -> Result<Span, NotATile
     let mut best = term_by_term(index, inner, remainders);
     for term in index.terms().iter().filter(|_| remainders > 0) {
         let [Atom::Quotient { of, by }] = &term.atoms[..] else { continue };
-        let Some(d) = by.as_constant().filter(|d| *d > 0 && term.coefficient % d == 0) else { continue };
+        let Some(by) = by.as_constant().filter(|by| *by > 0) else { continue };
         if mentions(of, inner).is_none() {
             continue;
         }
-        // The rest of index = rest + k·(e mod d).
-        let k = -term.coefficient / d;
-        let rest = index.sub(&of.sub(&Expr::from_atoms(&term.atoms).scale(d)).scale(k));
-        let Ok(rest) = span(&rest, inner, remainders - 1) else { continue };
-        let digit = remainder(of, d, inner, remainders - 1);
-        let (a, b) = (k * digit.0, k * digit.1);
-        let found = Span { start: rest.start, low: rest.low + a.min(b), high: rest.high + a.max(b) };
-        if best.as_ref().is_ok_and(|b| b.high - b.low <= found.high - found.low) {
-            continue;
+        // A digit of `of`: ⌊of / q⌋ mod m with q·m = by, where ⌊of / by⌋ = ⌊⌊of / q⌋ / m⌋ is this term.
+        let own = |other: &Term| match &other.atoms[..] {
+            [Atom::Quotient { of: same, by: q }] if same == of => q.as_constant().filter(|q| *q < by && by % q == 0),
+            _ => None,
+        };
+        for q in std::iter::once(1).chain(index.terms().iter().filter_map(own)) {
+            let m = by / q;
+            if term.coefficient % m != 0 {
+                continue;
+            }
+            let shifted = of.floor_div(&Expr::constant(q));
+            // The rest of index = rest + k·(⌊of / q⌋ mod m).
+            let k = -term.coefficient / m;
+            let rest = index.sub(&shifted.sub(&Expr::from_atoms(&term.atoms).scale(m)).scale(k));
+            let Ok(rest) = span(&rest, inner, remainders - 1) else { continue };
+            let digit = remainder(&shifted, m, inner, remainders - 1);
+            let (a, b) = (k * digit.0, k * digit.1);
+            let found = Span { start: rest.start, low: rest.low + a.min(b), high: rest.high + a.max(b) };
+            if best.as_ref().is_ok_and(|b| b.high - b.low <= found.high - found.low) {
+                continue;
+            }
+            best = Ok(found);
         }
-        best = Ok(found);
     }
     best
 }
@@ -224,6 +237,19 @@ mod tests {
             }
         }
         assert!(mixed > 200 && tight == mixed, "{tight} of {mixed}");
+    }
+
+    /// The digits of a merged axis: each is as long as the axis that was merged, wherever it stands.
+    #[test]
+    fn digits_of_merged_axes_are_tight() {
+        let inner = [Inner { var: 2, extent: 2 * 3 * 5 * 7 }];
+        let t = Expr::var(2);
+        let digit = |q: i128, m: i128| t.floor_div(&Expr::constant(q)).modulo(&Expr::constant(m));
+        for (digit, extent) in [(digit(105, 2), 2), (digit(35, 3), 3), (digit(7, 5), 5), (digit(1, 7), 7)] {
+            let outside = Expr::var(0).scale(extent);
+            let found = interval(&outside.add(&digit), &inner, &facts()).unwrap();
+            assert_eq!(found, Interval { start: outside, extent });
+        }
     }
 
     #[test]

@@ -1,0 +1,310 @@
+//! Random kernels with staged copies: whatever is accepted equals the reference under earliest, latest and drawn completion, without a
+//! finding. `TILEWRIGHT_TMA=SEED,COUNT` runs others than CI does.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use tilewright::kernel::info::KernelInfo;
+use tilewright::{Device, EmulatorOptions};
+use tilewright_cli::trial::Trial;
+use tilewright_compiler::compile;
+use tilewright_compiler::diag::{Code, Renderer};
+use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+
+/// A repeatable stream of choices.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % n.max(1)
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+}
+
+/// An axis of the result or of the reduction, split in two.
+struct Axis {
+    name: &'static str,
+    dim: &'static str,
+    factor: usize,
+    reduced: bool,
+    /// Whether the outer part is a loop of the block rather than an axis of the grid.
+    serial: bool,
+    /// Whether the inner part is bound to threads.
+    threads: bool,
+    /// Whether it is not split at all, and bound to the grid.
+    whole: bool,
+}
+
+/// A kernel as text, and sizes to try.
+struct Case {
+    source: String,
+    sizes: Vec<Vec<i64>>,
+}
+
+const NAMES: [(&str, &str); 5] = [("p", "A"), ("q", "B"), ("r", "C"), ("u", "D"), ("w", "E")];
+
+/// The parts of a copy's `{ … }`.
+fn view(draw: &mut Draw, axes: &[&Axis], granule: usize, bytes: usize, strided: bool) -> String {
+    let mut text = String::new();
+    let mut counts: Vec<String> = Vec::new();
+    let mut tile: Vec<String> = Vec::new();
+    let last = axes.len() - 1;
+    let mut inner_bytes = 0;
+    for (n, axis) in axes.iter().enumerate() {
+        let region = if axis.whole { 1 } else { axis.factor };
+        let name = axis.name;
+        if draw.chance(10) && n != last {
+            tile.push(name.to_owned());
+            continue;
+        }
+        let sizes: Vec<usize> = (1..=region.max(1)).filter(|b| region % b == 0 || draw.chance(20)).collect();
+        let mut size = if draw.chance(50) { region } else { *draw.pick(&sizes) };
+        if n == last {
+            size = size.next_multiple_of(granule);
+            inner_bytes = size * bytes;
+        }
+        let _ = write!(text, "box {name} by {size} -> {name}c, {name}x; ");
+        counts.push(format!("{name}c"));
+        if strided && n != last && draw.chance(35) {
+            let stride = 1 + draw.below(8);
+            let _ = write!(text, "tile {name}x by {stride} -> {name}t, {name}s; ");
+            counts.push(format!("{name}s"));
+            tile.push(format!("{name}t"));
+        } else {
+            tile.push(format!("{name}x"));
+        }
+    }
+    if draw.chance(50) {
+        for at in (1..counts.len()).rev() {
+            counts.swap(at, draw.below(at + 1));
+        }
+        // Any order of the tile's outer axes: the innermost one stays.
+        for at in (1..tile.len() - 1).rev() {
+            tile.swap(at, draw.below(at + 1));
+        }
+        let swizzle = match inner_bytes {
+            32 | 64 | 128 if draw.chance(70) => format!(" swizzle {inner_bytes}"),
+            _ => String::new(),
+        };
+        let _ = write!(text, "layout [{}]{swizzle}; ", [counts, tile].concat().join(", "));
+    }
+    text
+}
+
+fn case(draw: &mut Draw) -> Case {
+    let (element, bytes) =
+        *draw.pick(&[("f32", 4), ("f16", 2), ("i32", 4), ("u8", 1), ("f64", 8), ("bf16", 2), ("i64", 8)]);
+    let granule = 16 / bytes;
+    let rank = *draw.pick(&[1, 2, 2, 2, 3, 3, 4, 5]);
+    let kind = draw.below(4); // pointwise, permuted, reduced, neighbours
+    let reduced = (kind == 2 && rank > 1).then(|| draw.below(rank));
+    let most = if rank > 3 { 6 } else { 18 };
+    let mut axes: Vec<Axis> = NAMES[..rank]
+        .iter()
+        .enumerate()
+        .map(|(n, (name, dim))| {
+            let inner = n == rank - 1;
+            let factor = if inner {
+                granule * *draw.pick(&[1, 1, 2, 3, 4])
+            } else {
+                1 + draw.below(if rank > 3 { 4 } else { 12 })
+            };
+            Axis {
+                name,
+                dim,
+                factor,
+                reduced: reduced == Some(n),
+                serial: false,
+                threads: false,
+                whole: !inner && draw.chance(20),
+            }
+        })
+        .collect();
+    for axis in &mut axes {
+        axis.whole &= !axis.reduced;
+        axis.serial = axis.reduced || (!axis.whole && draw.chance(40));
+        axis.threads = !axis.reduced && !axis.whole && draw.chance(60);
+    }
+    // A block has threads, and not too many.
+    let mut threads = 1;
+    for axis in &mut axes {
+        if axis.threads && threads * axis.factor > 256 {
+            axis.threads = false;
+        }
+        threads *= if axis.threads { axis.factor } else { 1 };
+    }
+    let data: Vec<usize> = (0..rank).filter(|n| !axes[*n].reduced).collect();
+    let mut order = data.clone();
+    if kind == 1 {
+        for at in (1..order.len()).rev() {
+            order.swap(at, draw.below(at + 1));
+        }
+    }
+    let dims = |list: &[usize]| list.iter().map(|n| axes[*n].dim).collect::<Vec<_>>().join(", ");
+    let names = |list: &[usize]| list.iter().map(|n| axes[*n].name).collect::<Vec<_>>().join(", ");
+    let all: Vec<usize> = (0..rank).collect();
+    let read = format!("x[{}]", names(&all));
+    let value = match (kind, reduced) {
+        (2, Some(k)) => format!("sum(|{}| {read})", axes[k].name),
+        (3, _) if rank > 1 => {
+            let shift = |by: &str| {
+                let first = format!("{} {by}", axes[0].name);
+                let rest: Vec<&str> = axes[1..].iter().map(|a| a.name).collect();
+                format!("x[{first}, {}]", rest.join(", "))
+            };
+            let zero = if element.starts_with(['f', 'b']) { "0.0" } else { "0" };
+            format!("({} or {zero}) + {read} + ({} or {zero})", shift("- 1"), shift("+ 2"))
+        }
+        _ => format!("{read} + {read}"),
+    };
+    // The output's rows and the input's rows, both in granules.
+    let mut facts = vec![format!("{} % {granule} == 0", axes[rank - 1].dim)];
+    if let Some(inner) = order.last().filter(|n| **n != rank - 1) {
+        facts.push(format!("{} % {granule} == 0", axes[*inner].dim));
+    }
+    let mut schedule = String::new();
+    let mut loops: Vec<String> = Vec::new();
+    let (mut grid, mut serial, mut inside) = (Vec::new(), Vec::new(), Vec::new());
+    for n in order.iter().copied().chain(reduced) {
+        let axis = &axes[n];
+        let name = axis.name;
+        if axis.whole {
+            grid.push(name.to_owned());
+            continue;
+        }
+        let _ = write!(schedule, "split {name} by {} -> {name}o, {name}i; ", axis.factor);
+        if axis.serial {
+            serial.push(format!("{name}o"))
+        } else {
+            grid.push(format!("{name}o"))
+        }
+        inside.push(format!("{name}i"));
+    }
+    loops.extend(grid.iter().chain(&serial).chain(&inside).cloned());
+    let bound: Vec<String> =
+        order.iter().filter(|n| axes[**n].threads).map(|n| format!("{}i", axes[*n].name)).collect();
+    let _ = write!(schedule, "reorder {}; ", loops.join(", "));
+    if !grid.is_empty() {
+        let _ = write!(schedule, "bind {}: grid; ", grid.join(", "));
+    }
+    match &bound[..] {
+        [] => {}
+        [one] => {
+            let _ = write!(schedule, "bind {one}: thread; ");
+        }
+        many => {
+            let _ = write!(schedule, "bind {}: thread; ", many.join(", "));
+        }
+    }
+    let places: Vec<&String> = grid.iter().chain(&serial).collect();
+    let mut copies = String::new();
+    let ring = |draw: &mut Draw, place: &String| match serial.contains(place) && draw.chance(50) {
+        true => format!(" ring({})", 1 + draw.below(4)),
+        false => String::new(),
+    };
+    if !places.is_empty() && draw.chance(85) {
+        // At the innermost of these loops, mostly: further out, regions are larger than their tiles.
+        let place = if draw.chance(80) { places[places.len() - 1] } else { *draw.pick(&places) };
+        let ring = ring(draw, place);
+        let list: Vec<&Axis> = axes.iter().collect();
+        let mut ops = view(draw, &list, granule, bytes, true);
+        if draw.chance(25) {
+            ops += "fill zero; ";
+        }
+        let _ = writeln!(copies, "    stage xs[{}] = x in shared at y.{place}{ring} via tma {{ {ops}}}", names(&all));
+    }
+    let outer: Vec<&String> =
+        places.iter().copied().filter(|p| !reduced.is_some_and(|k| **p == format!("{}o", axes[k].name))).collect();
+    if !outer.is_empty() && draw.chance(60) {
+        let place = outer[outer.len() - 1];
+        let ring = ring(draw, place);
+        let list: Vec<&Axis> = order.iter().map(|n| &axes[*n]).collect();
+        let ops = view(draw, &list, granule, bytes, false);
+        let _ = writeln!(copies, "    stage ys[{}] = y in shared at y.{place}{ring} via tma {{ {ops}}}", names(&order));
+    }
+    let source = format!(
+        "kernel K(x: {element}[{}]) -> (y: {element}[{}])\nwhere {}\n{{\n    y[{}] = {value};\n    launch threads({});\n    schedule y {{ {schedule}}}\n{copies}}}\n",
+        dims(&all),
+        dims(&order),
+        facts.join(", "),
+        names(&order),
+        threads.max(1)
+    );
+    let sizes = (0..3).map(|_| {
+        (0..rank)
+            .map(|n| {
+                let needs = n == rank - 1 || order.last() == Some(&n);
+                let size = 1 + draw.below(most);
+                (if needs { size.next_multiple_of(granule) } else { size }) as i64
+            })
+            .collect()
+    });
+    Case { source, sizes: sizes.collect() }
+}
+
+/// What a kernel became: itself, or the codes of what is wrong with the report.
+fn compiled(source: &str) -> Result<Box<KernelInfo>, (Vec<Code>, String)> {
+    let stream = source.parse().unwrap_or_else(|error| panic!("no Rust tokens ({error}):\n{source}"));
+    let (tokens, spans) = TokenBuffer::new(stream);
+    let mut outcome = compile(&tokens);
+    if let Some(info) = outcome.kernels.first_mut().and_then(|k| k.info.take()) {
+        return Ok(Box::new(info));
+    }
+    let codes = outcome.diagnostics.found().iter().map(|found| found.code).collect();
+    let map = TokenMap { tokens: &tokens, spans: &spans, locate };
+    Err((codes, Renderer::new(&map).report(&outcome.diagnostics.finish())))
+}
+
+/// How many kernels were accepted with loads and with stores, and why the others were not.
+fn campaign(seed: u64, count: usize) -> ([usize; 3], BTreeMap<Code, usize>) {
+    let mut draw = Draw(seed);
+    let mut refused = BTreeMap::new();
+    let mut accepted = [0; 3];
+    for number in 0..count {
+        let Case { source, sizes } = case(&mut draw);
+        let info = match compiled(&source) {
+            Ok(info) => info,
+            Err((codes, report)) => {
+                assert!(!codes.contains(&Code::TW9001), "seed {seed} case {number}:\n{source}\n{report}");
+                codes.into_iter().for_each(|code| *refused.entry(code).or_default() += 1);
+                continue;
+            }
+        };
+        let text = &info.ptx.text;
+        let has = [
+            text.contains("mbarrier::complete_tx"),
+            text.contains("bulk_group"),
+            text.contains("mbarrier.try_wait") && source.contains("ring("),
+        ];
+        accepted.iter_mut().zip(has).for_each(|(n, has)| *n += usize::from(has));
+        for (turn, dims) in sizes.iter().enumerate() {
+            // Earliest, latest and drawn completion take turns with the seed.
+            let device = Device::emulator(EmulatorOptions::default().seed((number + turn) as u64));
+            let trial = Trial::new(&info, dims, seed, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+            let outcome = trial.run(&device);
+            assert!(outcome.is_good(), "seed {seed} case {number}:\n{source}\nat {dims:?}: {outcome:#?}");
+        }
+    }
+    (accepted, refused)
+}
+
+#[test]
+fn what_is_accepted_is_right() {
+    let given = std::env::var("TILEWRIGHT_TMA").ok();
+    let numbers = given.as_deref().and_then(|text| text.split_once(','));
+    let parsed = numbers.and_then(|(seed, count)| Some((seed.parse().ok()?, count.parse().ok()?)));
+    assert!(given.is_none() || parsed.is_some(), "TILEWRIGHT_TMA is SEED,COUNT");
+    let (seed, count) = parsed.unwrap_or((1, 300));
+    let ([loads, stores, rings], refused) = campaign(seed, count);
+    println!("{count} kernels: {loads} with loads, {stores} with stores, {rings} with rings; refused {refused:?}");
+    // Most of what is drawn is meant to be right.
+    assert!(loads * 4 > count && stores * 6 > count && rings * 12 > count, "{loads} {stores} {rings}: {refused:?}");
+}
