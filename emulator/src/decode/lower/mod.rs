@@ -547,7 +547,17 @@ impl<'a> Lowering<'a> {
     // What the families share.
 
     pub(super) fn emit(&mut self, op: Op) {
-        self.kernel.code.push(Inst { guard: self.guard, once: false, computes: false, step: 1, op });
+        self.kernel.code.push(Inst {
+            guard: self.guard,
+            once: false,
+            row: None,
+            step: 1,
+            stretch: 0,
+            part: None,
+            number: 0,
+            registers: [0; 4],
+            op,
+        });
         self.kernel.origins.push(self.origin.clone());
     }
 
