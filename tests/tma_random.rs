@@ -222,7 +222,7 @@ fn case(draw: &mut Draw) -> Case {
         let _ = writeln!(copies, "    stage xs[{}] = x in shared at y.{place}{ring} via tma {{ {ops}}}", names(&all));
     }
     let outer: Vec<&String> =
-        places.iter().copied().filter(|p| !reduced.is_some_and(|k| **p == format!("{}o", axes[k].name))).collect();
+        places.iter().copied().filter(|p| reduced.is_none_or(|k| **p != format!("{}o", axes[k].name))).collect();
     if !outer.is_empty() && draw.chance(60) {
         let place = outer[outer.len() - 1];
         let ring = ring(draw, place);

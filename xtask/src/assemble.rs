@@ -1,4 +1,5 @@
-//! `cargo xtask assemble`: what we emit is accepted by NVIDIA's assembler, for every architecture it claims, without spills.
+//! `cargo xtask assemble`: what we emit is accepted by NVIDIA's assembler, for every architecture it claims, without spills, and becomes
+//! the copies of the tensor memory accelerator that it asks for.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -95,15 +96,45 @@ fn architectures(kernel: &Kernel) -> Vec<String> {
     later.map(|(major, minor)| format!("sm_{major}{minor}")).collect()
 }
 
-/// Runs the assembler; its log if it fails.
+/// Copies in PTX, and the machine's instruction that each must become.
+const COPIES: [(&str, &str); 2] =
+    [("tile.mbarrier::complete_tx::bytes", "UTMALDG"), ("global.shared::cta.tile.bulk_group", "UTMASTG")];
+
+/// Whether the copies by the accelerator are in the machine code; nothing is said without the disassembler beside the assembler.
+fn copies(ptxas: &Path, job: &Job<'_>, code: &Path) -> Result<(), String> {
+    let text = &job.kernel.info.ptx.text;
+    let expected: Vec<&str> =
+        COPIES.iter().filter(|(ptx, _)| text.contains(ptx)).map(|(_, machine)| *machine).collect();
+    let disassembler = ptxas.with_file_name("nvdisasm");
+    if expected.is_empty() || !disassembler.exists() {
+        return Ok(());
+    }
+    let output = Command::new(&disassembler).arg("-c").arg(code).output();
+    let output = output.map_err(|e| format!("{}: {e}", disassembler.display()))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let listing = String::from_utf8_lossy(&output.stdout);
+    match expected.iter().find(|machine| !listing.contains(**machine)) {
+        Some(missing) => Err(format!("{missing} is not in the machine code")),
+        None => Ok(()),
+    }
+}
+
+/// Runs the assembler; its log if it fails, or what is missing in what it made.
 fn one(ptxas: &Path, job: &Job<'_>) -> Result<Usage, String> {
     let mut command = Command::new(ptxas);
-    command.arg(format!("-arch={}", job.architecture)).args(["-v", "-o", "/dev/null"]).arg(&job.file);
+    let code = job.file.with_extension(format!("{}.cubin", job.architecture));
+    command.arg(format!("-arch={}", job.architecture)).args(["-v", "-o"]).arg(&code).arg(&job.file);
     let output = command.output().map_err(|e| format!("{}: {e}", ptxas.display()))?;
     let log = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         return Err(log);
     }
+    let found = copies(ptxas, job, &code);
+    // Only the failures are worth keeping, and those are made again in a moment.
+    std::fs::remove_file(&code).map_err(|e| format!("{}: {e}", code.display()))?;
+    found?;
     usage(&log).ok_or_else(|| format!("the log tells no registers and spills:\n{log}"))
 }
 
