@@ -5,7 +5,7 @@
 //! decide; axes that share such a loop are enumerated together, and every offset of their box must occur. A predicate may only keep
 //! away points outside the tensor, which the accelerator keeps away, too: it must follow from bounds of the tensor's own dimensions,
 //! without those past whose end the view goes on in the next row.
-//! **Approximation.** Offsets that loops outside decide as well, and more points than [`POINTS`], are refused as not proved.
+//! **Approximation.** Offsets that loops outside decide as well, and more points than are enumerated (65,536), are refused as not proved.
 
 use super::plan::Around;
 use super::region::{Inner, Interval};
