@@ -214,3 +214,91 @@ fn tensor_maps_of_buffers() {
         assert!(code == 2 && err.contains(why), "{map}: {err}");
     }
 }
+
+/// What is wrong is said with its values, and as JSON where that was asked for.
+#[test]
+fn wrong_usage_is_explained() {
+    let folder = folder("usage");
+    let x = floats(&[1.0; 64]);
+    let header = |dtype: &str, order: &str, count: usize| {
+        let text = format!("{{'descr': '{dtype}', 'fortran_order': {order}, 'shape': ({count},), }}");
+        let length = 64usize.next_multiple_of(64).max((text.len() + 11).next_multiple_of(64)) - 10;
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((length as u16).to_le_bytes());
+        bytes.extend(format!("{text:<width$}\n", width = length - 1).bytes());
+        bytes
+    };
+    let array = |dtype: &str, order: &str, count: usize| [header(dtype, order, count), x.clone()].concat();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
+    write("x.npy", &array("<f4", "False", 64));
+    write("big.npy", &array(">f4", "False", 64));
+    write("columns.npy", &array("<f4", "True", 64));
+    write("long.npy", &array("<f4", "False", 65));
+    write("object.npy", &array("|O", "False", 64));
+    write("cut.npy", &array("<f4", "False", 64)[..40]);
+    write("empty.npy", &[]);
+    write("x.npz", &x);
+    write("bytes.ptx", &[0xff, 0xfe, 0x80]);
+    std::fs::create_dir_all(folder.join("sub.npy")).unwrap();
+    let good = "--entry saxpy --grid 1 --block 64 --arg u32:64 --arg f32:2 --arg in:x.npy --arg inout:x.npy=z.npy";
+    let (code, _, err) = emulate(&folder, good);
+    assert_eq!(code, 0, "{err}");
+    for (from, to, why) in [
+        ("k.ptx", "none.ptx", "none.ptx cannot be read"),
+        ("k.ptx", "sub.npy", "sub.npy cannot be read"),
+        ("k.ptx", "bytes.ptx", "bytes.ptx cannot be read: stream did not contain valid UTF-8"),
+        ("k.ptx", "x.npz", "cannot be read"),
+        ("--entry saxpy", "--entry sax", "there is no kernel `sax` in the program; it has `saxpy`, `fill`"),
+        ("--entry saxpy", "", "several kernels; name one with --entry: saxpy, fill"),
+        ("--arg f32:2 ", "", "4 parameters, and 3 arguments"),
+        ("u32:64", "u64:64", "parameter `n` has 4 bytes, and its argument has 8"),
+        ("u32:64", "u32:-1", "`-1` is no u32"),
+        ("u32:64", "s32:--5", "`--5` is no s32"),
+        ("u32:64", "q32:1", "there is no type `q32`"),
+        ("in:x.npy", "in:none.npy", "none.npy cannot be read"),
+        ("in:x.npy", "in:sub.npy", "sub.npy cannot be read"),
+        ("in:x.npy", "in:big.npy", "its type >f4 is big-endian"),
+        ("in:x.npy", "in:columns.npy", "Fortran order; save it in C order"),
+        ("in:x.npy", "in:long.npy", "do not fit its 256 bytes"),
+        ("in:x.npy", "in:object.npy", "its type |O is not one of plain numbers"),
+        ("in:x.npy", "in:cut.npy", "ends within its header"),
+        ("in:x.npy", "in:empty.npy", "does not start like a .npy file"),
+        ("in:x.npy", "in:x.npz", "archives of arrays are not read"),
+        ("in:x.npy", "out:f32[9999999999,9999999999]", "more bytes than there are addresses"),
+        ("in:x.npy", "out:f32[99999999999999]", "cannot allocate 399999999999996 bytes"),
+        ("=z.npy", "=sub.npy", "sub.npy cannot be written: it is a folder"),
+        ("=z.npy", "=no/z.npy", "no/z.npy cannot be written: there is no folder no"),
+        ("--grid 1", "--grid 0", "the grid has 0 blocks in x"),
+        ("--grid 1", "--grid 1,65536", "the grid has 65536 blocks in y; it must have 1 to 65535"),
+        ("--grid 1", "--grid 2147483648", "it must have 1 to 2147483647"),
+        ("--block 64", "--block 1,0", "the block has 0 threads in y"),
+        ("--block 64", "--block 64,64", "4096 threads"),
+        ("--grid 1", "--grid 1 --shared 999999", "999999 bytes of shared memory"),
+        ("--grid 1", "--grid 1 --symbol q=x.npy", "there is no variable `q`"),
+        ("--grid 1", "--grid 1 --symbol offset=x.npy", "`--symbol offset=x.npy`, 256 bytes: "),
+    ] {
+        let arguments = format!("k.ptx {good}").replacen(from, to, 1);
+        let output = Command::new(env!("CARGO_BIN_EXE_tilewright"))
+            .args(["emulate", "--json"])
+            .args(arguments.split_whitespace())
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {err}");
+        assert!(err.starts_with("error: ") && err.contains(why), "{arguments}: {err}");
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(json["good"] == false && json["error"].as_str().is_some_and(|error| error.contains(why)), "{json}");
+    }
+    // Of options that are none, the command line's own parser speaks.
+    for (from, to, why) in [
+        ("--grid 1", "--grid -1", "`-1` is no number"),
+        ("--grid 1", "--grid 1,2,3,4", "at most three numbers"),
+        ("--block 64", "--block x", "`x` is no number"),
+        ("--grid 1", "--grid 1 --seed -1", "'-1'"),
+        ("--grid 1", "--grid 1 --matrix volta", "fast, ampere or hopper"),
+    ] {
+        let (code, _, err) = emulate(&folder, &good.replacen(from, to, 1));
+        assert!(code == 2 && err.contains(why), "{to}: {err}");
+    }
+}

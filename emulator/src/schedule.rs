@@ -56,7 +56,7 @@ fn nth_one(bits: u32, n: u32) -> usize {
     let (mut n, mut rest, mut at) = (n, bits, 0);
     loop {
         let byte = rest & 0xff;
-        let ones = byte.count_ones();
+        let ones = u32::from(ONES[byte as usize]);
         if n < ones {
             return at + usize::from(NTH_ONE[byte as usize][n as usize]);
         }
@@ -65,6 +65,28 @@ fn nth_one(bits: u32, n: u32) -> usize {
         at += 8;
     }
 }
+
+/// How many ones a number has. Not every host counts them in one step, and mostly they are all in the lowest byte.
+fn ones(bits: u32) -> u32 {
+    let mut sum = u32::from(ONES[(bits & 0xff) as usize]);
+    let mut rest = bits >> 8;
+    while rest != 0 {
+        sum += u32::from(ONES[(rest & 0xff) as usize]);
+        rest >>= 8;
+    }
+    sum
+}
+
+/// How many ones each byte has.
+const ONES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).count_ones() as u8;
+        byte += 1;
+    }
+    table
+};
 
 /// The places of each byte's ones.
 const NTH_ONE: [[u8; 8]; 256] = {
@@ -163,15 +185,19 @@ impl<'a> Cta<'a> {
                 return CtaStop::Slice;
             }
             turns -= 1;
-            let candidates = runnable.count_ones();
+            let candidates = ones(runnable);
             let chosen = if candidates > 1 { self.random.below(candidates) } else { 0 };
             let index = nth_one(runnable, chosen);
             let warp = &mut self.warps[index];
             self.env.warp = index as u32;
-            if !crate::exec::bulk::advance(&mut self.env) {
+            if self.env.bulk.under_way > 0 && !crate::exec::bulk::advance(&mut self.env) {
                 return CtaStop::Halted;
             }
-            self.env.barriers.take_wakes(index, |wake| warp.wake(self.env.cx.kernel, wake));
+            if self.env.barriers.take_whole(index) {
+                warp.wake_whole();
+            } else {
+                self.env.barriers.take_wakes(index, |wake| warp.wake(self.env.cx.kernel, wake));
+            }
             match warp.run(&mut self.env, self.slice) {
                 stop @ (Stop::Slice | Stop::Blocked) => {
                     if stop == Stop::Blocked {

@@ -1,7 +1,7 @@
 //! CTA barriers: 16 of them, each with arrivals, waiting warps, a clock and the predicate of `bar.red` (PTX manual 9.7.13.1). Mbarriers
 //! and cluster barriers will stand beside them.
 
-use crate::lanes::Mask;
+use crate::lanes::{Mask, count};
 use crate::shadow::clock::Clocks;
 
 /// Barriers of a CTA.
@@ -16,6 +16,8 @@ pub struct Waiter {
     pub mask: Mask,
     /// The instruction.
     pub pc: u32,
+    /// Whether it is a `bar.red`, and takes a result.
+    pub votes: bool,
 }
 
 /// What a woken fragment learns from `bar.red`.
@@ -84,7 +86,7 @@ pub struct Arrival {
     /// Whether it waits.
     pub waits: bool,
     /// Lanes whose predicate is true, for `bar.red`.
-    pub trues: Mask,
+    pub trues: Option<Mask>,
 }
 
 /// All barriers of a CTA.
@@ -95,6 +97,8 @@ pub struct Barriers {
     inbox: Vec<Vec<Wake>>,
     /// Warps that have been woken since somebody looked, one bit each.
     pub woken: u32,
+    /// Whole warps that have been woken, have not seen it yet, and have nothing more to learn.
+    whole: u32,
 }
 
 impl Barriers {
@@ -104,6 +108,7 @@ impl Barriers {
         self.inbox.resize(warps, Vec::new());
         self.inbox.iter_mut().for_each(Vec::clear);
         self.woken = 0;
+        self.whole = 0;
     }
 
     /// The barriers.
@@ -111,10 +116,20 @@ impl Barriers {
         &self.states
     }
 
+    /// Whether a warp waited as a whole, was woken, and has nothing more to learn; it is told once.
+    #[inline(always)]
+    pub fn take_whole(&mut self, warp: usize) -> bool {
+        let woken = self.whole >> warp & 1 == 1;
+        self.whole &= !(1 << warp);
+        woken
+    }
+
     /// Takes a warp's wakes.
     #[inline(always)]
     pub fn take_wakes(&mut self, warp: usize, mut each: impl FnMut(Wake)) {
-        self.inbox[warp].drain(..).for_each(&mut each);
+        if !self.inbox[warp].is_empty() {
+            self.inbox[warp].drain(..).for_each(&mut each);
+        }
     }
 
     /// Records an arrival; the last one of a phase wakes everybody who waits, itself included.
@@ -132,8 +147,8 @@ impl Barriers {
         }
         state.arrived = arrived;
         if arrival.waits {
-            state.trues += (arrival.trues & arrival.waiter.mask).count_ones();
-            state.voters += arrival.waiter.mask.count_ones();
+            state.trues += count(arrival.trues.unwrap_or(0) & arrival.waiter.mask);
+            state.voters += count(arrival.waiter.mask);
         }
         clocks.release(arrival.waiter.warp as usize, arrival.threads == 32, &mut state.clock);
         if arrival.waits {
@@ -150,12 +165,16 @@ impl Barriers {
         let state = &mut self.states[id];
         for waiter in &state.waiting {
             clocks.acquire(waiter.warp as usize, &state.clock);
-            self.inbox[waiter.warp as usize].push(Wake {
-                mask: waiter.mask,
-                pc: waiter.pc,
-                count: state.trues,
-                all: state.trues == state.voters,
-            });
+            if waiter.mask == Mask::MAX && !waiter.votes {
+                self.whole |= 1 << waiter.warp;
+            } else {
+                self.inbox[waiter.warp as usize].push(Wake {
+                    mask: waiter.mask,
+                    pc: waiter.pc,
+                    count: state.trues,
+                    all: state.trues == state.voters,
+                });
+            }
             self.woken |= 1 << waiter.warp;
         }
         state.reset();

@@ -233,3 +233,50 @@ fn grids_meet_in_their_workspace() {
         assert_eq!(words, [1, 2, 3, 4, 5, 6, 7, 0]);
     }
 }
+
+#[test]
+fn copies_of_structures_keep_which_bytes_are_written() {
+    // As unoptimised code copies a structure of a byte and a word: eight bytes at a time.
+    let copy = "mov.u64 %rd4, room;\ncvta.local.u64 %rd4, %rd4;\nst.u8 [%rd4], %r0;\nst.u32 [%rd4+4], 7;\nld.u64 %rd3, [%rd4];\n\
+        st.u64 [%rd4+8], %rd3;\n";
+    let room = ".local .align 8 .b8 room[32];\n";
+    let words = clean(
+        "",
+        &format!(
+            "{room}{copy}ld.u32 %r1, [%rd4+12];\nld.u8 %r2, [%rd4+8];\nadd.u32 %r1, %r1, %r2;\nst.global.u32 [%rd1], %r1;"
+        ),
+    );
+    assert_eq!(words, (7..39).collect::<Vec<_>>());
+    let (report, _) = run("", &format!("{room}{copy}ld.u8 %r1, [%rd4+9];\nst.global.u32 [%rd1], %r1;"));
+    assert_eq!(report.findings.first().map(|f| f.kind), Some(Kind::UninitialisedRead), "{report}");
+    // A field of some bits is set in a word that nobody wrote; nothing is set by what is cut off.
+    let set = |how: &str| {
+        format!(
+            "{room}ld.local.u32 %r1, [room];\n{how}\nst.local.u32 [room], %r1;\nld.local.u32 %r1, [room];\nst.global.u32 [%rd1], %r1;"
+        )
+    };
+    clean("", &set("or.b32 %r1, %r1, 1;"));
+    let (report, _) = run("", &set("and.b32 %r1, %r1, 1;"));
+    assert_eq!(report.findings.first().map(|f| f.kind), Some(Kind::UninitialisedRead), "{report}");
+}
+
+/// As the CUDA programming guide adds in double precision, compiled without optimisation: the guess goes by way of the stack, the swap is in a function.
+#[test]
+fn guesses_are_followed_through_memory() {
+    let swap = ".func (.param .b32 was) swap(.param .b64 at, .param .b32 old, .param .b32 new) {\n.reg .b32 %r<4>; .reg .b64 %rd<2>;\n\
+        ld.param.u64 %rd1, [at];\nld.param.u32 %r1, [old];\nld.param.u32 %r2, [new];\natom.cas.b32 %r3, [%rd1], %r1, %r2;\n\
+        st.param.b32 [was], %r3;\nret;\n}";
+    let body = "setp.eq.u32 %p0, %r0, 0;\n@%p0 st.global.u32 [%rd0], 0;\nbar.sync 0;\n.local .align 4 .b8 room[8];\nld.u32 %r1, [%rd0];\nst.local.u32 [room], %r1;\n\
+        AGAIN:\nld.local.u32 %r2, [room];\nadd.u32 %r3, %r2, 1;\n{ .param .b64 at; .param .b32 old; .param .b32 new; .param .b32 was;\n\
+        st.param.b64 [at], %rd0;\nst.param.b32 [old], %r2;\nst.param.b32 [new], %r3;\ncall (was), swap, (at, old, new);\nld.param.b32 %r4, [was]; }\n\
+        st.local.u32 [room], %r4;\nsetp.ne.u32 %p1, %r4, %r2;\n@%p1 bra AGAIN;";
+    let two_warps = |body: &str| {
+        let mut bench = Bench::new(1, 64);
+        let y = bench.empty("y", 64);
+        (bench.run(&text(swap, body)), bench.words(y, 1)[0])
+    };
+    for (instruction, races) in [("ld.u32 %r1, [%rd0]", false), ("mov.u32 %r1, 0;\nld.u32 %r5, [%rd0]", true)] {
+        let (report, word) = two_warps(&body.replace("ld.u32 %r1, [%rd0]", instruction));
+        assert_eq!((report.findings.iter().any(|f| f.kind == Kind::Race), word), (races, 64), "{report}");
+    }
+}

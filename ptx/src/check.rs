@@ -387,9 +387,12 @@ fn check_imm(value: Immediate, ty: ScalarType) -> Result<(), OperandFault> {
         // Compilers write `mov.pred %p1, -1;`: zero is false, everything else is true.
         (_, TypeClass::Predicate) => true,
         (_, TypeClass::Bits | TypeClass::Integer | TypeClass::Packed) => {
-            let number = value.int_value().unwrap_or(i128::MAX);
             let bits = ty.bits().min(64);
-            number >= -(1i128 << (bits - 1)) && number < (1i128 << bits)
+            let range = -(1i128 << (bits - 1))..(1i128 << bits);
+            // Triton writes `mov.u32 %r1, 0xffffffffffffffff;`: constants have 64 bits, and this one is -1 (4.5.1).
+            let signed = value.int_bits().map(|bits| i128::from(bits as i64));
+            value.int_value().is_some_and(|number| range.contains(&number))
+                || signed.is_some_and(|n| range.contains(&n))
         }
     };
     if fits { Ok(()) } else { Err(OperandFault::ImmediateType { value, expected: ty }) }

@@ -94,7 +94,7 @@ impl Immediate {
 }
 
 /// What an address starts from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum AddressBase {
     /// The value of a register.
     Reg(RegId),

@@ -36,6 +36,9 @@ fn operands_fit_their_types() {
     refused("add.f32 %f1, %f1, 1;", "1 is no .f32 constant");
     refused("add.u32 u, u, 1.0;", "is no .u32 constant");
     refused("mov.u16 %h1, 70000;", "70000 is no .u16 constant");
+    accepted("mov.u32 %r1, 0xffffffffffffffff;");
+    accepted("mov.u16 %h1, 0xffffffffffff8000;");
+    refused("mov.u32 %r1, 0xffffffff00000000;", "is no .u32 constant");
     refused("add.f32 hh, %f1, %f1;", "a .f16x2 register where the instruction takes .f32");
     refused("cvt.rn.bf16x2.f32 u, %f1, %f1;", "a .u32 register where the instruction takes .bf16x2");
     refused("add.u32 %p1, %r1, %r1;", "a .pred register");

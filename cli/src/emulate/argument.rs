@@ -84,6 +84,10 @@ fn number(name: &str, text: &str) -> Result<Arg, String> {
         None => (false, text),
     };
     let integer = || -> Result<i128, String> {
+        // A second sign would be taken for a part of the number.
+        if digits.starts_with(['+', '-']) || digits.starts_with("0x+") || digits.starts_with("0x-") {
+            return Err(bad());
+        }
         let value = match digits.strip_prefix("0x") {
             Some(hex) => i128::from_str_radix(hex, 16),
             None => digits.parse(),
@@ -120,6 +124,9 @@ fn half<T: Into<Arg>>(value: f64, round: impl Fn(f64) -> T) -> Arg {
 /// The contents of a file, and its type and shape if it says them.
 fn contents(path: &str) -> Result<(Vec<u8>, Option<Form>), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    if Path::new(path).extension().is_some_and(|extension| extension == "npz") {
+        return Err(format!("{path}: archives of arrays are not read; save one array as .npy"));
+    }
     if !is_npy(path) {
         return Ok((bytes, None));
     }
@@ -168,7 +175,7 @@ pub fn parse(text: &str) -> Result<Argument, String> {
         "bytes" => {
             let digits: Vec<u8> = rest.bytes().filter(|byte| *byte != b'_').collect();
             let pairs = digits.chunks(2).map(|pair| {
-                let text = std::str::from_utf8(pair).ok().filter(|text| text.len() == 2)?;
+                let text = std::str::from_utf8(pair).ok().filter(|text| text.len() == 2 && !text.starts_with('+'))?;
                 u8::from_str_radix(text, 16).ok()
             });
             let bytes: Option<Vec<u8>> = pairs.collect();
@@ -229,6 +236,9 @@ mod tests {
             "u32:-1",
             "f32:x",
             "u32:1.5",
+            "s32:--5",
+            "s32:0x-5",
+            "bytes:+f",
             "q8:1",
             "bytes:0",
             "bytes:zz",

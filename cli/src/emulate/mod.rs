@@ -6,6 +6,8 @@ pub mod map;
 pub mod npy;
 mod report;
 
+use std::path::Path;
+
 use tilewright_emulator::{Arg, Extent, Launch, MatrixModel, Memory, Options, Program, Report};
 
 use self::argument::{Argument, Buffer};
@@ -23,10 +25,10 @@ pub struct Request {
     #[arg(long)]
     pub entry: Option<String>,
     /// Blocks: X, X,Y or X,Y,Z.
-    #[arg(long, value_parser = triple, default_value = "1")]
+    #[arg(long, value_parser = triple, default_value = "1", allow_hyphen_values = true)]
     pub grid: [u32; 3],
     /// Threads of a block: X, X,Y or X,Y,Z.
-    #[arg(long, value_parser = triple)]
+    #[arg(long, value_parser = triple, allow_hyphen_values = true)]
     pub block: [u32; 3],
     /// An argument; once for every parameter.
     #[arg(long = "arg", allow_hyphen_values = true)]
@@ -35,10 +37,10 @@ pub struct Request {
     #[arg(long = "symbol")]
     pub symbols: Vec<String>,
     /// Bytes of dynamic shared memory.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     pub shared: u32,
     /// Decides the order of execution.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     pub seed: u64,
     /// Move approximate results within the bounds that the manual gives, by the seed.
     #[arg(long)]
@@ -47,7 +49,7 @@ pub struct Request {
     #[arg(long, default_value = "fast", value_parser = matrix_model)]
     pub matrix: MatrixModel,
     /// Warp instructions that the launch may execute.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub budget: Option<u64>,
     /// Print JSON; the format is described in docs/emulate.md.
     #[arg(long)]
@@ -74,7 +76,7 @@ pub fn triple(text: &str) -> Result<[u32; 3], String> {
         return Err("at most three numbers are expected: X,Y,Z".to_owned());
     }
     for (extent, part) in shape.iter_mut().zip(parts) {
-        *extent = part.trim().parse().map_err(|_| format!("`{part}` is no positive number"))?;
+        *extent = part.trim().parse().map_err(|_| format!("`{part}` is no number from 0 to 4294967295"))?;
     }
     Ok(shape)
 }
@@ -90,7 +92,10 @@ struct Done {
 /// Runs a kernel and writes its outputs.
 pub fn emulate(request: &Request) -> Output {
     match launch(request) {
-        Err(error) => Output::usage(error),
+        Err(error) => {
+            let text = if request.json { report::refusal(request, &error) } else { String::new() };
+            Output { text, ..Output::usage(error) }
+        }
         Ok(done) => {
             let good = done.report.is_clean();
             let text = if request.json { report::json(request, &done) } else { report::text(&done) };
@@ -142,7 +147,8 @@ fn launch(request: &Request) -> Result<Done, String> {
         };
         let Argument::Buffer(buffer) = argument::parse(&format!("in:{path}"))? else { continue };
         let bytes = buffer.initial.unwrap_or_default();
-        program.write_symbol(&memory, name, &bytes).map_err(|error| error.to_string())?;
+        let refuse = |error| format!("`--symbol {symbol}`, {} bytes: {error}", bytes.len());
+        program.write_symbol(&memory, name, &bytes).map_err(refuse)?;
     }
     let launch = Launch {
         entry: entry.clone(),
@@ -160,6 +166,10 @@ fn launch(request: &Request) -> Result<Done, String> {
     };
     if let Some(budget) = request.budget {
         options.budget = budget;
+    }
+    // Said before the kernel runs, which may take long.
+    for path in buffers.iter().filter_map(|(_, buffer)| buffer.to.as_deref()) {
+        can_be_written(path)?;
     }
     let report = program.launch(&launch, &memory, &options).map_err(|error| error.to_string())?;
     let mut written = Vec::new();
@@ -179,6 +189,18 @@ fn launch(request: &Request) -> Result<Done, String> {
         written.push((path, buffer.bytes));
     }
     Ok(Done { entry, report, written })
+}
+
+/// Whether a file may stand at this path.
+fn can_be_written(path: &str) -> Result<(), String> {
+    let path = Path::new(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let why = match folder {
+        _ if path.is_dir() => "it is a folder".to_owned(),
+        Some(folder) if !folder.is_dir() => format!("there is no folder {}", folder.display()),
+        _ => return Ok(()),
+    };
+    Err(format!("{} cannot be written: {why}", path.display()))
 }
 
 /// Bytes of an element of NumPy's type.

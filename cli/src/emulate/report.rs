@@ -41,6 +41,15 @@ fn thread(thread: &Thread) -> Value {
     json!({ "block": thread.cta, "warp": thread.warp, "lane": thread.lane })
 }
 
+/// Addresses have 64 bits, so that a distance may have one more.
+fn offset(offset: i128) -> Value {
+    match (i64::try_from(offset), u64::try_from(offset)) {
+        (Ok(offset), _) => json!(offset),
+        (_, Ok(offset)) => json!(offset),
+        _ => Value::Null,
+    }
+}
+
 fn finding(finding: &Finding) -> Value {
     json!({
         "kind": format!("{:?}", finding.kind),
@@ -52,7 +61,7 @@ fn finding(finding: &Finding) -> Value {
         "location": finding.location.as_ref().map(|location| json!({
             "space": location.space, "address": location.address, "bytes": location.bytes,
             "near": location.near.as_ref().map(|near| json!({
-                "name": near.label, "offset": near.offset as i64, "bytes": near.bytes,
+                "name": near.label, "offset": offset(near.offset), "bytes": near.bytes,
             })),
         })),
         "other": finding.other.as_ref().map(|other| json!({
@@ -69,6 +78,13 @@ fn traffic(t: &Traffic) -> Value {
         "bytes_loaded": t.bytes_loaded, "bytes_stored": t.bytes_stored,
         "transactions": t.transactions, "ideal_transactions": t.ideal_transactions,
     })
+}
+
+/// Why nothing was launched.
+pub(super) fn refusal(request: &Request, error: &str) -> String {
+    let document =
+        json!({ "format": FORMAT, "file": request.file, "seed": request.seed, "good": false, "error": error });
+    format!("{document:#}\n")
 }
 
 pub(super) fn json(request: &Request, done: &Done) -> String {

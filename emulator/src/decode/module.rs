@@ -163,23 +163,21 @@ impl Reachable {
         let taken = taken(module);
         let mut reachable = Reachable::default();
         // Depth first, without recursion of our own: text may nest calls deeply.
-        let mut state: BTreeMap<FuncId, bool> = BTreeMap::new();
+        let mut met: BTreeSet<FuncId> = BTreeSet::new();
         let mut calls: BTreeMap<FuncId, Vec<FuncId>> = BTreeMap::new();
         let mut stack = vec![(None, reachable.callees(kernel, &taken), 0usize)];
         while let Some((id, callees, at)) = stack.last_mut() {
             let Some(next) = callees.get(*at).copied() else {
                 if let Some(id) = *id {
-                    state.insert(id, true);
                     reachable.order.push(id);
                 }
                 stack.pop();
                 continue;
             };
             *at += 1;
-            if state.contains_key(&next) {
+            if !met.insert(next) {
                 continue;
             }
-            state.insert(next, false);
             let Some(function) = module.functions.get(next.index()) else { continue };
             let inner = reachable.callees(function, &taken);
             calls.insert(next, inner.clone());

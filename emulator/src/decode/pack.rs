@@ -5,7 +5,8 @@
 //! are anywhere. A value is alive from its first write to its last read, over whole blocks where it is alive at their ends; a write that may
 //! leave out lanes ends nothing. What an instruction reads and what it writes never share a row.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::Kernel;
 use super::op::{Op, Slot};
@@ -49,9 +50,8 @@ fn block_starts(kernel: &Kernel) -> Vec<usize> {
     starts
 }
 
-/// The slots that may be renumbered, numbered densely: those that no constant, parameter, special register or checked register has.
+/// The slots that may be renumbered, in order: those that no constant, parameter, special register or checked register has.
 struct Free {
-    number: BTreeMap<Slot, usize>,
     slots: Vec<Slot>,
 }
 
@@ -59,19 +59,21 @@ impl Free {
     fn new(kernel: &mut Kernel) -> Free {
         let mut fixed = fixed(kernel);
         fixed.extend(kernel.tracked.iter().map(|tracked| tracked.slot));
-        let (mut number, mut slots) = (BTreeMap::new(), Vec::new());
+        let mut free = BTreeSet::new();
         for inst in &mut kernel.code {
             visit(inst, &mut kernel.data, &mut |slot, _| {
                 if !fixed.contains(&slot) {
-                    number.entry(slot).or_insert_with(|| {
-                        slots.push(slot);
-                        slots.len() - 1
-                    });
+                    free.insert(slot);
                 }
                 slot
             });
         }
-        Free { number, slots }
+        Free { slots: free.into_iter().collect() }
+    }
+
+    /// The place of a slot among them.
+    fn number(&self, slot: Slot) -> Option<usize> {
+        self.slots.binary_search(&slot).ok()
     }
 }
 
@@ -103,10 +105,10 @@ fn lifetimes(kernel: &mut Kernel, free: &Free) -> Option<Vec<(usize, usize)>> {
             let guarded = inst.guard.is_some();
             let mut written = Vec::new();
             visit(&mut inst, &mut kernel.data, &mut |slot, role| {
-                if let Some(n) = free.number.get(&slot) {
-                    lives[*n] = (lives[*n].0.min(at), lives[*n].1.max(at));
+                if let Some(n) = free.number(slot) {
+                    lives[n] = (lives[n].0.min(at), lives[n].1.max(at));
                     match role {
-                        Role::Write => written.push(*n),
+                        Role::Write => written.push(n),
                         Role::Read | Role::Both => {
                             reads[block][n / 64] |= 1 << (n % 64) & !kills[block][n / 64];
                         }
@@ -156,11 +158,11 @@ fn forward(kernel: &mut Kernel) {
     let fixed = fixed(kernel);
     // A read of a register that is not checked comes after a write of it on every path.
     let checked: BTreeSet<Slot> = kernel.tracked.iter().map(|tracked| tracked.slot).collect();
-    let mut writes: BTreeMap<Slot, u32> = BTreeMap::new();
+    let (mut written, mut twice) = (BTreeSet::new(), BTreeSet::new());
     for inst in &mut kernel.code {
         visit(inst, &mut kernel.data, &mut |slot, role| {
-            if role != Role::Read {
-                *writes.entry(slot).or_default() += 1;
+            if role != Role::Read && !written.insert(slot) {
+                twice.insert(slot);
             }
             slot
         });
@@ -174,7 +176,7 @@ fn forward(kernel: &mut Kernel) {
             _ => continue,
         };
         let source = copies.get(&a).copied().unwrap_or(a);
-        if fixed.contains(&source) && !checked.contains(&d) && writes.get(&d) == Some(&1) {
+        if fixed.contains(&source) && !checked.contains(&d) && !twice.contains(&d) {
             copies.insert(d, source);
             inst.op = Op::Nop;
         }
@@ -190,12 +192,35 @@ fn forward(kernel: &mut Kernel) {
 /// What the executor wants to know of instructions, now that they are final. Those that do nothing are stepped over where control falls
 /// through; they still count as executed: what counts is where straight code begins and ends.
 pub(super) fn finish(kernel: &mut Kernel) {
-    let mut ahead = 1;
+    // Of the instruction that is executed next: how far ahead it is, and the stretch of plain instructions that it begins.
+    let (mut ahead, mut follows) = (1, 0);
     for inst in kernel.code.iter_mut().rev() {
+        if let Op::Barrier(barrier) = &mut inst.op {
+            let named = |(slot, _): &&(Slot, u64)| *slot == Slot::Narrow(barrier.id);
+            barrier.known = kernel.constants.iter().find(named).map(|(_, value)| *value as u32);
+        }
         inst.step = ahead;
-        inst.computes = inst.op.computes();
-        let idle = inst.guard.is_none() && inst.op == Op::Nop;
-        ahead = if idle { ahead + 1 } else { 1 };
+        inst.row = inst.op.row();
+        let plain = inst.guard.is_none() && !inst.once;
+        inst.part = inst.op.part();
+        if let Op::Load(access) | Op::Store(access) = &inst.op {
+            inst.number = crate::exec::host::access_number(access);
+        }
+        if let Some(part) = inst.part {
+            (inst.number, inst.registers) = crate::exec::host::number(&inst.op, part);
+        }
+        inst.stretch = if inst.part.is_none() {
+            0
+        } else if plain {
+            1 + follows
+        } else {
+            1
+        };
+        if inst.guard.is_none() && inst.op == Op::Nop {
+            ahead += 1;
+        } else {
+            (ahead, follows) = (1, if plain { inst.stretch } else { 0 });
+        }
     }
 }
 
@@ -216,17 +241,20 @@ pub(super) fn pack(kernel: &mut Kernel) {
         // The numbers of the class, lowest first, and until when each is taken.
         let mut numbers: Vec<Slot> = free.slots.iter().copied().filter(same).collect();
         numbers.sort_unstable();
-        let mut idle = BTreeSet::from_iter(numbers);
-        let mut taken: BTreeSet<(usize, Slot)> = BTreeSet::new();
+        let mut idle = BTreeSet::new();
+        idle.extend(numbers);
+        let mut taken: BinaryHeap<Reverse<(usize, Slot)>> = BinaryHeap::new();
         for n in order.iter().filter(|n| same(&free.slots[**n])) {
             let (first, last) = lives[*n];
-            while let Some((until, slot)) = taken.first().copied().filter(|(until, _)| *until < first) {
-                taken.remove(&(until, slot));
+            while let Some(Reverse((until, slot))) = taken.peek().copied()
+                && until < first
+            {
+                taken.pop();
                 idle.insert(slot);
             }
             // There are as many numbers as slots.
             let Some(slot) = idle.pop_first() else { return };
-            taken.insert((last, slot));
+            taken.push(Reverse((last, slot)));
             renamed.insert(free.slots[*n], slot);
         }
     }

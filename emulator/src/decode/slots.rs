@@ -16,8 +16,10 @@ pub(crate) struct Slots<'a> {
     /// Registers of 128 bits: their halves, low one first.
     pairs: BTreeMap<RegId, [Slot; 2]>,
     constants: BTreeMap<(u8, u64), Slot>,
-    specials: BTreeMap<SpecialReg, u32>,
-    params: BTreeMap<(u32, u8, bool, bool), Slot>,
+    /// These are few.
+    specials: Vec<(SpecialReg, u32)>,
+    /// Offset, bytes, whether sign-extended, whether wide.
+    params: Vec<((u32, u8, bool, bool), Slot)>,
     narrow: u32,
     wide: u32,
     preds: u32,
@@ -56,8 +58,8 @@ impl<'a> Slots<'a> {
             registers: vec![None; function.regs.len()],
             pairs: BTreeMap::new(),
             constants: BTreeMap::new(),
-            specials: BTreeMap::new(),
-            params: BTreeMap::new(),
+            specials: Vec::new(),
+            params: Vec::new(),
             narrow: 0,
             wide: 0,
             preds: 0,
@@ -137,21 +139,23 @@ impl<'a> Slots<'a> {
 
     /// The slot of a special register that does not change while a warp runs.
     pub fn special(&mut self, special: SpecialReg) -> Slot {
-        let next = &mut self.narrow;
-        Slot::Narrow(*self.specials.entry(special).or_insert_with(|| {
-            *next += 1;
-            *next - 1
-        }))
+        if let Some((_, slot)) = self.specials.iter().find(|(known, _)| *known == special) {
+            return Slot::Narrow(*slot);
+        }
+        self.specials.push((special, self.narrow));
+        self.narrow += 1;
+        Slot::Narrow(self.narrow - 1)
     }
 
     /// The slot of a parameter's value, for registers like `like`.
     pub fn param(&mut self, offset: u32, bytes: u8, signed: bool, like: Slot) -> Option<Slot> {
         let wide = matches!(like, Slot::Wide(_));
-        if let Some(slot) = self.params.get(&(offset, bytes, signed, wide)) {
+        let key = (offset, bytes, signed, wide);
+        if let Some((_, slot)) = self.params.iter().find(|(known, _)| *known == key) {
             return Some(*slot);
         }
         let slot = self.fresh(if wide { 64 } else { 32 })?;
-        self.params.insert((offset, bytes, signed, wide), slot);
+        self.params.push((key, slot));
         Some(slot)
     }
 
@@ -168,6 +172,6 @@ impl<'a> Slots<'a> {
         kernel.constants = self.constants.into_iter().map(|((_, value), slot)| (slot, value)).collect();
         kernel.param_slots =
             self.params.into_iter().map(|((offset, bytes, signed, _), slot)| (slot, offset, bytes, signed)).collect();
-        kernel.specials = self.specials.into_iter().collect();
+        kernel.specials = self.specials;
     }
 }

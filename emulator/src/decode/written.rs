@@ -48,6 +48,13 @@ pub(crate) fn joins(inst: &Inst) -> bool {
     }
 }
 
+/// Whether a constant is one of the parts that are put together: bits of a field that are set, or a field.
+pub(crate) fn completes(inst: &Inst) -> bool {
+    use tilewright_ptx::isa::{Logic, Op};
+    matches!(inst.op, Op::Logic(Logic::Or | Logic::Bfi))
+        && inst.operands.iter().skip(1).take(2).any(|operand| matches!(operand, Operand::Imm(_)))
+}
+
 /// What a function knows of memory of its thread's own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
@@ -110,7 +117,7 @@ impl Step {
             reads.remove(at);
         }
         let undefines = !writes.is_empty() && own.accesses(inst);
-        let (passes_on, joins) = (passes_on(inst), joins(inst));
+        let (passes_on, joins) = (passes_on(inst) && !completes(inst), joins(inst));
         Step { reads, offered, writes, guarded: inst.guard.is_some(), passes_on, joins, undefines }
     }
 

@@ -219,16 +219,50 @@ impl Warp {
         if access.strength == Strength::Strong {
             env.order(touch, access.space, &self.addresses(&access.address), run);
         }
-        match (access.space, self.pattern(&access.address, shape.total(), run)) {
+        match (access.space, self.pattern::<false>(&access.address, shape.total(), run)) {
             (Space::Global, Some(pattern)) => self.access_global(env, &Request::regular(shape, access, run, pattern)),
             (Space::Shared, Some(pattern)) => self.access_shared(env, &Request::regular(shape, access, run, pattern)),
             _ => self.access_lanewise(env, pc, access, touch, run),
         }
     }
 
-    /// The pattern of lanes whose addresses are all the same or follow each other.
+    /// A load or store as most are, so that all that depends on this is known where it is compiled: all lanes take part, one word each, in global memory,
+    /// not strongly.
     #[inline(always)]
-    fn pattern(&self, address: &Address, total: u64, run: Mask) -> Option<Pattern> {
+    pub(super) fn access_global_words(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        touch: Touch,
+    ) -> Result<(), Halt> {
+        let strength = if access.strength == Strength::Constant { Strength::Constant } else { Strength::Weak };
+        let shape = Shape { pc, bytes: 4, count: 1, touch, strength };
+        match self.pattern::<true>(&access.address, shape.total(), Mask::MAX) {
+            Some(pattern) => self.access_global(env, &Request::regular(shape, access, Mask::MAX, pattern)),
+            None => self.access_lanewise(env, pc, access, touch, Mask::MAX),
+        }
+    }
+
+    /// As [`Warp::access_global_words`], in shared memory.
+    #[inline(always)]
+    pub(super) fn access_shared_words(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        access: &Access,
+        touch: Touch,
+    ) -> Result<(), Halt> {
+        let shape = Shape { pc, bytes: 4, count: 1, touch, strength: Strength::Weak };
+        match self.pattern::<true>(&access.address, shape.total(), Mask::MAX) {
+            Some(pattern) => self.access_shared(env, &Request::regular(shape, access, Mask::MAX, pattern)),
+            None => self.access_lanewise(env, pc, access, touch, Mask::MAX),
+        }
+    }
+
+    /// The pattern of lanes whose addresses are all the same or follow each other; `WHOLE` says that they are all lanes.
+    #[inline(always)]
+    fn pattern<const WHOLE: bool>(&self, address: &Address, total: u64, run: Mask) -> Option<Pattern> {
         let (first, last) = (run.trailing_zeros() & 31, 31 - (run | 1).leading_zeros());
         let shift = total.trailing_zeros();
         // The base of the first lane, and whether the others follow it; the last lane's decides which of the two patterns is looked for.
@@ -242,7 +276,7 @@ impl Warp {
                 let mut off = 0;
                 macro_rules! place {
                     ($lane:ident => $place:expr) => {
-                        if run == Mask::MAX {
+                        if WHOLE || run == Mask::MAX {
                             for $lane in 0..LANES {
                                 off |= row[$lane] ^ $place;
                             }
@@ -259,7 +293,8 @@ impl Warp {
                 } else {
                     place!(lane => start);
                 }
-                if off != 0 {
+                // Hidden, so that the compiler does not compare lane by lane.
+                if std::hint::black_box(off) != 0 {
                     return None;
                 }
                 (u64::from(start), follow)

@@ -1,7 +1,8 @@
 //! Instructions that compute registers from registers.
 
 use super::Warp;
-use crate::decode::op::{Comparison, FastCvt, LaneFn, Logic, Op, PredRef, Slot, executed_by_step};
+use super::host::Host;
+use crate::decode::op::{Comparison, FastCvt, Inst, LaneFn, Logic, Op, Part, PredRef, Slot};
 use crate::lanes::int::{self, Int2, Width};
 use crate::lanes::{BITS, LANES, Mask, Row, Wide, agree, blend, choose, each, float, lanes, mask, row};
 use crate::num::approx;
@@ -20,21 +21,28 @@ impl Warp {
         &self.wide[slot]
     }
 
-    /// Executes a register instruction for the lanes of `mask`. `FMA` says that the host has fused multiply-add.
+    /// Executes a register instruction for some of the lanes. Rows are computed whole, and lanes that take no part get back what they had.
     #[inline(always)]
-    pub(super) fn alu<const FMA: bool>(&mut self, op: &Op, mask: Mask, perturb: Option<u64>) {
-        // Rows are computed whole. Lanes that take no part get back what they had.
-        let kept = if mask == Mask::MAX { None } else { self.keep(op) };
-        self.compute::<FMA>(op, mask, perturb);
-        if let Some(slot) = kept {
-            self.give_back(slot, mask);
+    pub(super) fn partly(&mut self, host: &Host, inst: &Inst, part: Part, mask: Mask) {
+        let row = if mask == Mask::MAX { None } else { inst.row };
+        match row {
+            Some(Slot::Narrow(d)) => self.kept.0 = self.narrow[d],
+            Some(Slot::Wide(d)) => self.kept.1 = self.wide[d],
+            _ => {}
+        }
+        host.part(part)(self, inst, mask);
+        match row {
+            Some(Slot::Narrow(d)) => blend(&mut self.narrow[d], &self.kept.0, !mask),
+            Some(Slot::Wide(d)) => blend(&mut self.wide[d], &self.kept.1, !mask),
+            _ => {}
         }
     }
 
     /// Executes a slow instruction in one lane for all lanes of `mask`, if its operands are the same in all of them; otherwise it does nothing. The
     /// row functions equal the scalar ones, and lane functions are the scalar ones.
     #[inline(never)]
-    pub(super) fn once(&mut self, op: &Op, mask: Mask, perturb: Option<u64>) -> bool {
+    pub(super) fn once(&mut self, op: &Op, mask: Mask) -> bool {
+        let perturb = self.perturb;
         let first = mask.trailing_zeros() as usize & 31;
         let same = |slots: &[Slot]| slots.iter().all(|slot| self.is_uniform(*slot, mask));
         let get = |slot: Slot| self.get(slot, first);
@@ -73,80 +81,73 @@ impl Warp {
         }
     }
 
-    /// Keeps the row that an instruction replaces.
-    #[inline(never)]
-    fn keep(&mut self, op: &Op) -> Option<Slot> {
-        let slot = op.row();
-        match slot {
-            Some(Slot::Narrow(d)) => self.kept.0 = self.narrow[d],
-            Some(Slot::Wide(d)) => self.kept.1 = self.wide[d],
-            _ => {}
-        }
-        slot
-    }
-
-    /// The lanes outside the mask get back what they had.
+    /// Integers of at most 32 bits, moves and selections.
     #[inline(always)]
-    fn give_back(&mut self, slot: Slot, mask: Mask) {
-        match slot {
-            Slot::Narrow(d) => blend(&mut self.narrow[d], &self.kept.0, !mask),
-            Slot::Wide(d) => blend(&mut self.wide[d], &self.kept.1, !mask),
-            Slot::Pred(_) => {}
-        }
-    }
-
-    /// Executes a register instruction: those of [`Op::row`] in all lanes, the others in those of `mask`.
-    #[inline(always)]
-    fn compute<const FMA: bool>(&mut self, op: &Op, mask: Mask, perturb: Option<u64>) {
-        let (narrow, wide) = (&mut self.narrow, &mut self.wide);
+    pub(super) fn narrow_integers(&mut self, op: &Op, _mask: Mask) {
+        let narrow = &mut self.narrow;
         match *op {
             Op::Mov { d, a } => narrow[d] = narrow[a],
-            Op::MovWide { d, a } => wide[d] = wide[a],
-            Op::MovPred { d, a } => self.set_pred(d, self.preds[a as usize], mask),
             Op::Int1 { op, width, d, a } => int::row1(op, width, narrow, [d, a]),
             Op::Int2 { op, width, d, a, b } => int::row2(op, width, narrow, [d, a, b]),
+            Op::Mad { width, d, a, b, c } => int::mad(width, narrow, [d, a, b, c]),
+            Op::MulWide16 { signed, d, a, b, c } => int::mul_wide16(signed, narrow, [d, a, b], c),
+            Op::Lop3 { table, d, a, b, c } => int::lop3_row(table, narrow, [d, a, b, c]),
+            Op::Selp { d, a, b, c } => self.select(d, a, b, c),
+            _ => unreachable!("an operation of another part"),
+        }
+    }
+
+    /// Integers of 64 bits, moves, selections and addresses.
+    #[inline(always)]
+    pub(super) fn wide_integers(&mut self, op: &Op, mask: Mask) {
+        let (narrow, wide) = (&mut self.narrow, &mut self.wide);
+        match *op {
+            Op::MovWide { d, a } => wide[d] = wide[a],
             Op::Int1Wide { op, d, a } => int::wide1(op, wide, [d, a]),
             Op::Int2Wide { op, d, a, b } => int::wide2(op, wide, [d, a, b]),
             Op::CountWide { op, d, a } => int::count_wide(op, &wide[a], &mut narrow[d]),
             Op::ShiftWide { op, d, a, b } => int::shift_wide(op, wide, [d, a], &narrow[b]),
-            Op::Mad { width, d, a, b, c } => int::mad(width, narrow, [d, a, b, c]),
             Op::MadLoWide { d, a, b, c } => int::mad_wide_low(wide, [d, a, b, c]),
             Op::MulWide { signed, d, a, b, c } => int::mul_wide(signed, &narrow[a], &narrow[b], wide, d, c),
-            Op::MulWide16 { signed, d, a, b, c } => int::mul_wide16(signed, narrow, [d, a, b], c),
-            Op::Lop3 { table, d, a, b, c } => int::lop3_row(table, narrow, [d, a, b, c]),
-            Op::Carry { subtract, carry_in, carry_out, d, a, b } => {
-                self.carry_add(mask, subtract, (carry_in, carry_out), d, a, b)
+            Op::SelpWide { d, a, b, c } => {
+                let chosen = self.pred(c);
+                let (a, b) = (self.w(a), self.w(b));
+                each!(self.wide[d], i => choose(chosen & BITS[i] != 0, a[i], b[i]));
             }
-            Op::MadCarry { high, signed, carry_in, carry_out, d, a, b, c } => {
-                self.mad_carry(mask, (high, signed), (carry_in, carry_out), [d, a, b, c])
+            Op::Cvta { to, space, d, a } => {
+                for lane in lanes(mask) {
+                    let window = super::access::window(space);
+                    let address = self.get(a, lane);
+                    let value = if to { address.wrapping_sub(window) } else { address.wrapping_add(window) };
+                    self.put(d, lane, value);
+                }
             }
-            Op::Lane {
-                f: LaneFn::DivApprox { mode, full },
-                d: Slot::Narrow(d),
-                a: Slot::Narrow(a),
-                b: Slot::Narrow(b),
-                ..
-            } if perturb.is_none() && mode.is_nearest() => {
-                float::div_approx(mode, full, narrow, [d, a, b]);
+            Op::Isspacep { space, d, a } => {
+                let result = mask!(lane => super::access::space_of(self.w(a)[lane]) == space);
+                self.set_pred(d, result, mask);
             }
-            Op::Lane {
-                f,
-                d: Slot::Narrow(d),
-                a: Slot::Narrow(a),
-                b: Slot::Narrow(b),
-                c: Slot::Narrow(c),
-                e: Slot::Narrow(e),
-            } if f.has_row() => match f {
-                LaneFn::Bfe { signed, .. } => int::bfe_row(signed, narrow, [d, a, b, c]),
-                LaneFn::Bfi { .. } => int::bfi_row(narrow, [d, a, b, c, e]),
-                LaneFn::Shf { left, wrap } => int::shf_row(left, wrap, narrow, [d, a, b, c]),
-                _ => int::prmt_row(narrow, [d, a, b, c]),
-            },
-            Op::Lane { f, d, a, b, c, e } => self.each_lane(f, mask, [d, a, b, c, e], perturb),
+            _ => unreachable!("an operation of another part"),
+        }
+    }
+
+    /// Floats of at most 32 bits.
+    #[inline(always)]
+    pub(super) fn floats<const FMA: bool>(&mut self, op: &Op, _mask: Mask) {
+        let narrow = &mut self.narrow;
+        match *op {
             Op::Float1 { op, mode, packed, d, a } => float::row1(op, mode, packed, narrow, [d, a]),
             Op::Float2 { op, mode, packed, d, a, b } => float::row2(op, mode, packed, narrow, [d, a, b]),
             Op::Fma { mode, packed, d, a, b, c } => float::row3::<FMA>(mode, packed, narrow, [d, a, b, c]),
-            Op::Approx { op, mode, packed, d, a } => float::approx_row(op, mode, packed, perturb, narrow, [d, a]),
+            _ => unreachable!("an operation of another part"),
+        }
+    }
+
+    /// Floats of 64 bits.
+    #[inline(always)]
+    pub(super) fn wide_floats<const FMA: bool>(&mut self, op: &Op, mask: Mask) {
+        let perturb = self.perturb;
+        let wide = &mut self.wide;
+        match *op {
             Op::Float1Wide { op, mode, d, a } => float::wide1(op, mode, wide, [d, a]),
             Op::Float2Wide { op, mode, d, a, b } => float::wide2(op, mode, wide, [d, a, b]),
             Op::FmaWide { mode, d, a, b, c } => float::wide3::<FMA>(mode, wide, [d, a, b, c]),
@@ -155,8 +156,15 @@ impl Warp {
                     wide[d][lane] = approx::approx(op, mode, wide[a][lane], perturb);
                 }
             }
-            Op::Cvt { cvt: conversion, d, a } => self.exact_cvt(conversion, d, a, mask),
-            Op::CvtFast { cvt, d, a, b } => self.convert(cvt, d, a, b),
+            _ => unreachable!("an operation of another part"),
+        }
+    }
+
+    /// What makes predicates, or values of comparisons.
+    #[inline(always)]
+    pub(super) fn tests(&mut self, op: &Op, mask: Mask) {
+        match *op {
+            Op::MovPred { d, a } => self.set_pred(d, self.preds[a as usize], mask),
             Op::Setp { test, d, p, a, b, combine } => {
                 let result = self.compare(test, a, b);
                 let (yes, no) = match combine {
@@ -189,32 +197,50 @@ impl Warp {
                 let result = result.fold(0, |result, lane| result | 1 << lane);
                 self.set_pred(d, result, mask);
             }
-            Op::Selp { d, a, b, c } => {
-                let chosen = self.pred(c);
-                let (a, b) = (self.n(a), self.n(b));
-                each!(self.narrow[d], i => choose(chosen & BITS[i] != 0, a[i], b[i]));
-            }
-            Op::SelpWide { d, a, b, c } => {
-                let chosen = self.pred(c);
-                let (a, b) = (self.w(a), self.w(b));
-                each!(self.wide[d], i => choose(chosen & BITS[i] != 0, a[i], b[i]));
-            }
             Op::PredLogic { op, d, a, b } => self.set_pred(d, op.apply(self.pred(a), self.pred(b)), mask),
-            Op::Cvta { to, space, d, a } => {
-                for lane in lanes(mask) {
-                    let window = super::access::window(space);
-                    let address = self.get(a, lane);
-                    let value = if to { address.wrapping_sub(window) } else { address.wrapping_add(window) };
-                    self.put(d, lane, value);
-                }
+            _ => unreachable!("an operation of another part"),
+        }
+    }
+
+    /// Conversions, approximations and what has carries or is computed lane by lane.
+    #[inline(always)]
+    pub(super) fn others(&mut self, op: &Op, mask: Mask) {
+        let perturb = self.perturb;
+        let narrow = &mut self.narrow;
+        match *op {
+            Op::Carry { subtract, carry_in, carry_out, d, a, b } => {
+                self.carry_add(mask, subtract, (carry_in, carry_out), d, a, b)
             }
-            Op::Isspacep { space, d, a } => {
-                let result = mask!(lane => super::access::space_of(self.w(a)[lane]) == space);
-                self.set_pred(d, result, mask);
+            Op::MadCarry { high, signed, carry_in, carry_out, d, a, b, c } => {
+                self.mad_carry(mask, (high, signed), (carry_in, carry_out), [d, a, b, c])
             }
-            executed_by_step!() => {
-                unreachable!("not a register instruction")
+            Op::Lane {
+                f: LaneFn::DivApprox { mode, full },
+                d: Slot::Narrow(d),
+                a: Slot::Narrow(a),
+                b: Slot::Narrow(b),
+                ..
+            } if perturb.is_none() && mode.is_nearest() => {
+                float::div_approx(mode, full, narrow, [d, a, b]);
             }
+            Op::Lane {
+                f,
+                d: Slot::Narrow(d),
+                a: Slot::Narrow(a),
+                b: Slot::Narrow(b),
+                c: Slot::Narrow(c),
+                e: Slot::Narrow(e),
+            } if f.has_row() => match f {
+                LaneFn::Bfe { signed, .. } => int::bfe_row(signed, narrow, [d, a, b, c]),
+                LaneFn::Bfi { .. } => int::bfi_row(narrow, [d, a, b, c, e]),
+                LaneFn::Shf { left, wrap } => int::shf_row(left, wrap, narrow, [d, a, b, c]),
+                _ => int::prmt_row(narrow, [d, a, b, c]),
+            },
+            Op::Lane { f, d, a, b, c, e } => self.each_lane(f, mask, [d, a, b, c, e], perturb),
+            Op::Approx { op, mode, packed, d, a } => float::approx_row(op, mode, packed, perturb, narrow, [d, a]),
+            Op::Cvt { cvt: conversion, d, a } => self.exact_cvt(conversion, d, a, mask),
+            Op::CvtFast { cvt, d, a, b } => self.convert(cvt, d, a, b),
+            _ => unreachable!("an operation of another part"),
         }
     }
 
@@ -253,7 +279,14 @@ impl Warp {
     }
 
     #[inline(always)]
-    fn convert(&mut self, cvt: FastCvt, d: u32, a: u32, b: u32) {
+    pub(super) fn select(&mut self, d: u32, a: u32, b: u32, c: PredRef) {
+        let chosen = self.pred(c);
+        let (a, b) = (self.n(a), self.n(b));
+        each!(self.narrow[d], i => choose(chosen & BITS[i] != 0, a[i], b[i]));
+    }
+
+    #[inline(always)]
+    pub(super) fn convert(&mut self, cvt: FastCvt, d: u32, a: u32, b: u32) {
         // From 32 to 64 bits and back.
         match cvt {
             FastCvt::ZeroExtend => {

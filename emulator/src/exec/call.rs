@@ -45,16 +45,14 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// The state at the start of a warp.
+    /// The state at the start of a warp of a kernel that has stacks; others leave them empty.
     pub fn reset(&mut self, kernel: &Kernel) {
         self.frames.clear();
         self.top.clear();
         self.kept.clear();
-        if kernel.stack || !kernel.functions.is_empty() {
-            self.frames.resize_with(LANES, Vec::new);
-            self.kept.resize(LANES, 0);
-            self.top.resize(LANES, u64::from(kernel.local_bytes).next_multiple_of(16));
-        }
+        self.frames.resize_with(LANES, Vec::new);
+        self.kept.resize(LANES, 0);
+        self.top.resize(LANES, u64::from(kernel.local_bytes).next_multiple_of(16));
     }
 }
 

@@ -4,7 +4,7 @@ use super::Warp;
 use super::env::{Env, Facts, Halt};
 use super::fragments::{Flow, Wait};
 use crate::decode::op::{Barrier, BarrierKind, Collective, Redux, Shuffle, Vote};
-use crate::lanes::{BITS, LANES, Mask, Row, agree, blend, lanes};
+use crate::lanes::{BITS, LANES, Mask, Row, agree, blend, count, lanes};
 use crate::report::Kind;
 use crate::sync::{Arrival, BARRIERS, Misuse, Waiter};
 
@@ -204,8 +204,8 @@ impl Warp {
             Err(Halt)
         };
         let ids = &self.narrow[barrier.id];
-        let id = ids[lane as usize];
-        if !agree(ids, run) {
+        let id = barrier.known.unwrap_or(ids[lane as usize]);
+        if barrier.known.is_none() && !agree(ids, run) {
             return misuse(env, "lanes name different barriers".to_owned());
         }
         if id as usize >= BARRIERS {
@@ -234,15 +234,15 @@ impl Warp {
             env.report(Kind::ExitBeforeBarrier, pc, Facts { lane: lane as u32, detail, ..Facts::default() });
         }
         let (waits, trues) = match barrier.kind {
-            BarrierKind::Sync => (true, 0),
-            BarrierKind::Arrive => (false, 0),
-            BarrierKind::Popc(_, p) | BarrierKind::All(_, p) | BarrierKind::Any(_, p) => (true, self.pred(p)),
+            BarrierKind::Sync => (true, None),
+            BarrierKind::Arrive => (false, None),
+            BarrierKind::Popc(_, p) | BarrierKind::All(_, p) | BarrierKind::Any(_, p) => (true, Some(self.pred(p))),
         };
         // A warp counts as 32 threads however many of them there are; the warp's top lane stands for those that are missing.
         let gone = !self.live;
         let top = 31 - self.live.leading_zeros();
-        let threads = run.count_ones() + if run >> top & 1 == 1 { gone.count_ones() } else { 0 };
-        let waiter = Waiter { warp: env.warp, mask: run, pc };
+        let threads = count(run) + if run >> top & 1 == 1 { count(gone) } else { 0 };
+        let waiter = Waiter { warp: env.warp, mask: run, pc, votes: trues.is_some() };
         let arrival =
             Arrival { id: id as usize, waiter, threads, expected, everyone: barrier.threads.is_none(), waits, trues };
         if waits {

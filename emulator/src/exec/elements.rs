@@ -14,6 +14,12 @@ use crate::memory::device::Allocation;
 /// A memory that is read by words. Only local memory depends on the lane.
 pub(super) trait Words {
     fn word(&self, lane: usize, index: usize) -> u32;
+    /// Consecutive words from `first` on, for lanes from `lane` on.
+    fn some(&self, lane: usize, first: usize, out: &mut [u32]) {
+        for (n, value) in out.iter_mut().enumerate() {
+            *value = self.word(lane + n, first + n);
+        }
+    }
     /// Every `step`-th word from `first` on.
     fn row(&self, first: usize, step: usize, out: &mut Row) {
         for (lane, value) in out.iter_mut().enumerate() {
@@ -25,6 +31,12 @@ pub(super) trait Words {
 /// A memory that is written by words, or by the bits of a word.
 pub(super) trait WordsMut: Words {
     fn set(&mut self, lane: usize, index: usize, value: u32, bits: u32);
+    /// Consecutive words from `first` on, of lanes from `lane` on.
+    fn set_some(&mut self, lane: usize, first: usize, values: &[u32]) {
+        for (n, value) in values.iter().enumerate() {
+            self.set(lane + n, first + n, *value, u32::MAX);
+        }
+    }
     /// Every `step`-th word from `first` on.
     fn set_row(&mut self, first: usize, step: usize, row: &Row) {
         for (lane, value) in row.iter().enumerate() {
@@ -170,15 +182,12 @@ impl Warp {
         let Some(access) = request.access else { return };
         let (load, pattern) = (request.shape.touch == Touch::Load, &request.pattern);
         let first = (pattern.least - base) as usize / 4;
-        if access.bytes != 4 || request.run != Mask::MAX || !(pattern.contiguous || load && pattern.is_uniform()) {
-            return if load {
-                self.read(kernel, request, memory, base)
-            } else {
-                self.write(kernel, request, memory, base)
-            };
+        if request.shape.bytes != 4 || request.run != Mask::MAX || !(pattern.contiguous || load && pattern.is_uniform())
+        {
+            return self.move_some(kernel, request, memory, base);
         }
         // Whole rows of words.
-        let count = usize::from(access.count);
+        let count = usize::from(request.shape.count);
         let step = if pattern.contiguous { count } else { 0 };
         for n in 0..count {
             match (kernel.data[access.data as usize + n], load, step) {
@@ -188,6 +197,24 @@ impl Warp {
                 (slot, ..) => self.move_row(slot, load, memory, first + n, step),
             }
         }
+    }
+
+    /// Data that is not whole rows of words.
+    #[inline(never)]
+    fn move_some<M: WordsMut + ?Sized>(&mut self, kernel: &Kernel, request: &Request<'_>, memory: &mut M, base: u64) {
+        let Some(access) = request.access else { return };
+        let (load, pattern) = (request.shape.touch == Touch::Load, &request.pattern);
+        // One word each of consecutive lanes.
+        if access.bytes == 4
+            && access.count == 1
+            && pattern.contiguous
+            && let Some(Slot::Narrow(slot)) = kernel.data[access.data as usize]
+        {
+            let (lane, first) = (pattern.first as usize & 31, (pattern.least - base) as usize / 4);
+            let row = &mut self.narrow[slot][lane..=pattern.last as usize];
+            return if load { memory.some(lane, first, row) } else { memory.set_some(lane, first, row) };
+        }
+        if load { self.read(kernel, request, memory, base) } else { self.write(kernel, request, memory, base) }
     }
 
     /// One row of a request for vectors, to or from every `step`-th word.
@@ -216,7 +243,7 @@ impl Warp {
     }
 
     /// The registers of a load get what is at the lanes' addresses, less `base`, in `memory`.
-    #[inline(never)]
+    #[inline]
     pub(super) fn read<M: Words + ?Sized>(&mut self, kernel: &Kernel, request: &Request<'_>, memory: &M, base: u64) {
         // Compiled once for each size of an element.
         match request.shape.bytes {
@@ -248,7 +275,7 @@ impl Warp {
     }
 
     /// What the registers of a store hold goes to the lanes' addresses, less `base`, in `memory`.
-    #[inline(never)]
+    #[inline]
     fn write<M: WordsMut + ?Sized>(&self, kernel: &Kernel, request: &Request<'_>, memory: &mut M, base: u64) {
         match request.shape.bytes {
             4 => self.write_sized::<4, M>(kernel, request, memory, base),

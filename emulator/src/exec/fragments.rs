@@ -63,12 +63,25 @@ impl Warp {
         self.fragments.iter().any(|f| self.ready(f))
     }
 
+    #[inline(always)]
     pub(super) fn ready(&self, fragment: &Fragment) -> bool {
+        fragment.wait == Wait::None || self.waits_no_more(fragment)
+    }
+
+    fn waits_no_more(&self, fragment: &Fragment) -> bool {
         match fragment.wait {
             Wait::None => true,
             Wait::Warp => fragment.mask == self.live,
             Wait::Lanes(need) => need & self.live & !fragment.mask == 0,
             Wait::Barrier => false,
+        }
+    }
+
+    /// Goes on behind a barrier at which the warp waited as a whole.
+    #[inline(always)]
+    pub fn wake_whole(&mut self) {
+        for fragment in &mut self.fragments {
+            fragment.wait = Wait::None;
         }
     }
 

@@ -32,10 +32,14 @@ impl Warp {
             }
         }
         if !load && let Some(undefined) = self.take_stored() {
-            for (element, mask) in undefined.into_iter().enumerate() {
+            for (element, (mask, register)) in undefined.into_iter().enumerate() {
                 for lane in lanes(mask & request.run) {
+                    // Of what was loaded with some of its bytes, the others are defined again.
+                    let mut lacks = self.undefined.bytes(register, lane);
                     for (word, bytes) in element_words(shape, request.address(lane), element) {
-                        self.local_initialised[word][lane] &= !bytes;
+                        let here = (lacks << bytes.trailing_zeros()) & bytes;
+                        self.local_initialised[word][lane] &= !here;
+                        lacks = lacks.checked_shr(bytes.count_ones()).unwrap_or(0);
                     }
                 }
             }
@@ -50,12 +54,16 @@ impl Warp {
     #[cold]
     fn undefined_elements(&mut self, env: &Env<'_>, shape: Shape, address: u64, lane: usize) {
         for element in 0..usize::from(shape.count) {
+            let (mut lacks, mut place) = (0, 0);
             for (word, need) in element_words(shape, address, element) {
-                if self.local_initialised[word][lane] & need != need {
-                    let at = address + element as u64 * u64::from(shape.bytes);
-                    let location = || small_location(env, Space::Local, at, u64::from(shape.bytes));
-                    self.undefined.note_load(shape.pc, lane as u32, element, location);
-                }
+                let missing = need & !self.local_initialised[word][lane];
+                lacks |= (missing >> need.trailing_zeros()).checked_shl(place).unwrap_or(0);
+                place += need.count_ones();
+            }
+            if lacks != 0 {
+                let at = address + element as u64 * u64::from(shape.bytes);
+                let location = || small_location(env, Space::Local, at, u64::from(shape.bytes));
+                self.undefined.note_load(shape.pc, lane as u32, (element, lacks), location);
             }
         }
     }

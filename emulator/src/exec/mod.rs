@@ -19,6 +19,7 @@ mod local;
 mod matrix;
 mod mbarrier;
 mod print;
+mod quick;
 mod shared;
 mod undefined;
 
@@ -27,11 +28,12 @@ pub(crate) use global::report_cross;
 
 use crate::decode::Kernel;
 use crate::decode::op::{Inst, Op, PredRef, Slot};
-use crate::lanes::{LANES, Mask, Row, Rows, Wide, lanes, mask, row};
+use crate::lanes::{LANES, Mask, Row, Rows, Wide, count, lanes, mask, row};
 use crate::report::Kind;
 use access::Touch;
 use env::{Env, Facts, Halt};
 use fragments::{Flow, Fragment, TURN};
+use host::Host;
 
 /// Registers and fragments of a warp.
 #[derive(Debug, Default)]
@@ -39,6 +41,8 @@ pub(crate) struct Warp {
     pub narrow: Rows<u32>,
     pub wide: Rows<u64>,
     pub preds: Vec<Mask>,
+    /// See [`crate::Options::perturb`].
+    perturb: Option<u64>,
     /// What the row had that an instruction for some of the lanes replaces.
     kept: (Row, Wide),
     /// Lanes that have written each tracked register.
@@ -97,6 +101,7 @@ impl Warp {
         self.favour = 0;
         self.favoured = 0;
         self.carry = 0;
+        self.perturb = env.cx.options.perturb;
         let fresh = !std::mem::replace(&mut self.used, true);
         if fresh {
             self.narrow = Rows::new(kernel.narrow);
@@ -115,9 +120,11 @@ impl Warp {
             }
         }
         // Registers that are proved to be written first keep what an earlier warp left; the others start out the same everywhere.
-        self.written.clear();
-        self.written.resize(kernel.tracked.len(), 0);
-        self.undefined.reset(kernel.tracked.len());
+        if !kernel.tracked.is_empty() {
+            self.written.clear();
+            self.written.resize(kernel.tracked.len(), 0);
+            self.undefined.reset(kernel.tracked.len());
+        }
         for register in &kernel.tracked {
             match register.slot {
                 Slot::Pred(s) => self.preds[s as usize] = 0,
@@ -125,12 +132,17 @@ impl Warp {
                 Slot::Wide(s) => self.wide[s] = [u64::MAX; LANES],
             }
         }
-        let words = kernel.local_bytes.div_ceil(4) as usize;
-        self.local.clear();
-        self.local.resize(words, [crate::memory::device::POISON; LANES]);
-        self.local_initialised.clear();
-        self.local_initialised.resize(words, [0; LANES]);
-        self.stacks.reset(kernel);
+        // Calls may have added to it.
+        if kernel.local_bytes > 0 || !self.local.is_empty() {
+            let words = kernel.local_bytes.div_ceil(4) as usize;
+            self.local.clear();
+            self.local.resize(words, [crate::memory::device::POISON; LANES]);
+            self.local_initialised.clear();
+            self.local_initialised.resize(words, [0; LANES]);
+        }
+        if kernel.stack || !kernel.functions.is_empty() {
+            self.stacks.reset(kernel);
+        }
         for (special, slot) in &kernel.specials {
             // Most special registers are the same in every CTA, and warps are used again with the same number.
             if fresh || Env::depends_on_cta(*special) {
@@ -160,10 +172,9 @@ impl Warp {
     }
 
     /// Runs until the warp waits, exits, is stopped, or has executed `slice` instructions.
-    #[inline(always)]
-    fn run_on<const FMA: bool>(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
+    pub fn run(&mut self, env: &mut Env<'_>, slice: u32) -> Stop {
         let cx = env.cx;
-        let (code, perturb) = (&cx.kernel.code[..], cx.options.perturb);
+        let code = &cx.kernel.code[..];
         let once = !cx.options.baseline;
         let mut left = slice;
         // The time at which the slice is used up.
@@ -187,46 +198,74 @@ impl Warp {
             let mut start = pc;
             loop {
                 if left == 0 {
-                    env.ran(start, pc, mask.count_ones());
+                    env.ran(start, pc, count(mask));
                     self.fragments[index].pc = pc;
                     break 'fragments Stop::Slice;
                 }
-                left -= 1;
                 let inst = &code[pc as usize];
                 let mut run = mask;
                 if let Some(guard) = inst.guard {
                     run &= self.pred(guard);
-                    env.held(pc, (mask & !run).count_ones());
+                    env.held(pc, count(mask & !run));
                 }
-                let flow = if run == 0 {
-                    Ok(Flow::Next)
-                } else if inst.computes {
-                    if !(inst.once && once && self.once(&inst.op, run, perturb)) {
-                        self.alu::<FMA>(&inst.op, run, perturb);
+                if run == 0 {
+                    left -= 1;
+                    pc += inst.step;
+                } else if let Some(part) = inst.part {
+                    if inst.once && once && self.once(&inst.op, run) {
+                        left -= 1;
+                        pc += inst.step;
+                    } else if run != Mask::MAX || !alone {
+                        (cx.host.partly)(self, &cx.host, inst, part, run);
+                        left -= 1;
+                        pc += inst.step;
+                    } else {
+                        // Nothing but the end of the slice can come between these instructions.
+                        let count = inst.stretch.min(left);
+                        left -= count;
+                        pc = self.stretch(&cx.host, code, pc, count);
                     }
-                    Ok(Flow::Next)
                 } else {
-                    self.step(env, inst, (pc, due - u64::from(left)), mask, run)
-                };
-                match flow {
-                    Ok(Flow::Next) => pc += inst.step,
-                    Ok(Flow::Jump(target)) => {
-                        env.ran(start, pc + 1, mask.count_ones());
-                        (pc, start) = (target, target);
-                    }
-                    Ok(other) => {
-                        env.ran(start, pc + 1, mask.count_ones());
-                        self.fragments[index] = Fragment { pc, mask, wait: Wait::None };
-                        let yields = matches!(other, Flow::Yield);
-                        self.leave(index, run, other);
-                        if yields {
-                            break 'fragments Stop::Slice;
+                    left -= 1;
+                    let flow = match inst.op {
+                        Op::Branch { target } if run == mask => Ok(Flow::Jump(target)),
+                        Op::Load(ref access) => cx
+                            .host
+                            .memory(self, env, (pc, inst.number), access, (Touch::Load, run))
+                            .map(|()| Flow::Next),
+                        Op::Store(ref access) => cx
+                            .host
+                            .memory(self, env, (pc, inst.number), access, (Touch::Store, run))
+                            .map(|()| Flow::Next),
+                        Op::Barrier(ref barrier) => self.barrier(env, pc, barrier, run),
+                        _ => self.step(env, inst, (pc, due - u64::from(left)), mask, run),
+                    };
+                    match flow {
+                        Ok(Flow::Next) => pc += inst.step,
+                        Ok(Flow::Jump(target)) => {
+                            env.ran(start, pc + 1, count(mask));
+                            (pc, start) = (target, target);
                         }
-                        continue 'fragments;
-                    }
-                    Err(Halt) => {
-                        env.ran(start, pc + 1, mask.count_ones());
-                        break 'fragments Stop::Halted;
+                        // The usual case: all lanes that live wait.
+                        Ok(Flow::Barrier(lanes)) if alone && lanes == mask && self.turn > 0 => {
+                            env.ran(start, pc + 1, count(mask));
+                            self.fragments[index] = Fragment { pc: pc + 1, mask, wait: Wait::Barrier };
+                            break 'fragments Stop::Blocked;
+                        }
+                        Ok(other) => {
+                            env.ran(start, pc + 1, count(mask));
+                            self.fragments[index] = Fragment { pc, mask, wait: Wait::None };
+                            let yields = matches!(other, Flow::Yield);
+                            self.leave(index, run, other);
+                            if yields {
+                                break 'fragments Stop::Slice;
+                            }
+                            continue 'fragments;
+                        }
+                        Err(Halt) => {
+                            env.ran(start, pc + 1, count(mask));
+                            break 'fragments Stop::Halted;
+                        }
                     }
                 }
                 if alone {
@@ -238,7 +277,7 @@ impl Warp {
                 let meets =
                     self.fragments.iter().enumerate().any(|(i, f)| i != index && f.pc == pc && f.wait != Wait::Barrier);
                 if meets {
-                    env.ran(start, pc, mask.count_ones());
+                    env.ran(start, pc, count(mask));
                     start = pc;
                     index = self.merge(index);
                     mask = self.fragments[index].mask;
@@ -247,7 +286,7 @@ impl Warp {
                 self.favour = self.favour.saturating_sub(1);
                 let lower = self.favour == 0 && self.fragments.iter().any(|f| f.pc < pc && self.ready(f));
                 if lower || self.turn == 0 {
-                    env.ran(start, pc, mask.count_ones());
+                    env.ran(start, pc, count(mask));
                     continue 'fragments;
                 }
             }
@@ -256,8 +295,19 @@ impl Warp {
         stop
     }
 
-    /// Executes one instruction for the lanes of `run`, a non-empty part of the fragment's `mask`.
-    #[inline(always)]
+    /// Executes `count` instructions of a stretch in all lanes, and returns where the next one is.
+    #[inline(never)]
+    fn stretch(&mut self, host: &Host, code: &[Inst], mut pc: u32, count: u32) -> u32 {
+        for _ in 0..count {
+            let inst = &code[pc as usize];
+            host.op(inst.number)(self, inst, Mask::MAX);
+            pc += inst.step;
+        }
+        pc
+    }
+
+    /// Executes one instruction, of those that the loop does not know itself, for the lanes of `run`, a non-empty part of the fragment's `mask`.
+    #[inline(never)]
     fn step(
         &mut self,
         env: &mut Env<'_>,
@@ -268,9 +318,6 @@ impl Warp {
     ) -> Result<Flow, Halt> {
         match inst.op {
             Op::Branch { target } => {
-                if run == mask {
-                    return Ok(Flow::Jump(target));
-                }
                 env.counters.divergent_branches += 1;
                 return Ok(Flow::Split(target, run));
             }
@@ -299,11 +346,6 @@ impl Warp {
             }
             Op::Nop => {}
             Op::Yield => return Ok(Flow::Yield),
-            // Both in one place: the code between here and the data is long.
-            Op::Load(ref access) | Op::Store(ref access) => {
-                let touch = if matches!(inst.op, Op::Load(_)) { Touch::Load } else { Touch::Store };
-                self.access(env, pc, access, touch, run)?;
-            }
             Op::Atomic(atomic) => self.atomic(env, pc, &atomic, run)?,
             Op::ThreadCopy(ref copy) => self.copy_async(env, pc, copy, run)?,
             Op::CommitCopies => env.copies.commit(env.warp, run),
@@ -330,7 +372,6 @@ impl Warp {
                 }
             }
             Op::Collective { op, members } => return self.collective(env, pc, op, members, run),
-            Op::Barrier(barrier) => return self.barrier(env, pc, &barrier, run),
             Op::Fence { wide, .. } => env.fence(wide, mask == self.live),
             Op::CheckInit { register } => {
                 let missing = run & !self.written[register as usize];
@@ -356,7 +397,7 @@ impl Warp {
             Op::Pack { d, parts, count, bits } => self.pack(env.cx.kernel, d, (parts, count, bits), run),
             Op::Unpack { a, parts, count, bits } => self.unpack(env.cx.kernel, a, (parts, count, bits), run),
             Op::Activemask { d } => crate::lanes::blend(&mut self.narrow[d], &[run; LANES], run),
-            _ => unreachable!("executed by the loop: see `Inst::computes`"),
+            _ => unreachable!("executed by the loop"),
         }
         Ok(Flow::Next)
     }

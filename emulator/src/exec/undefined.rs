@@ -5,7 +5,7 @@
 use super::Warp;
 use super::env::{Env, Facts};
 use crate::decode::op::PredRef;
-use crate::lanes::Mask;
+use crate::lanes::{LANES, Mask, lanes};
 use crate::report::{Kind, Location};
 
 /// Elements of the widest access.
@@ -21,6 +21,10 @@ pub(super) struct Undefined {
     /// Undefined lanes of each element of the last load, with its number plus one in `loads`.
     loaded: [Mask; ELEMENTS],
     load: u32,
+    /// Bytes that each of those lanes lacks.
+    loaded_bytes: [[u8; LANES]; ELEMENTS],
+    /// Bytes that the undefined lanes of each register lack: some, if the value was loaded and nothing has been computed with it.
+    bytes: Vec<[u8; LANES]>,
     /// Undefined lanes of each element of the next store, and a register for each.
     stored: [(Mask, u32); ELEMENTS],
     storing: bool,
@@ -33,8 +37,15 @@ impl Undefined {
         self.origin.resize(registers, 0);
         self.loads.clear();
         self.loaded = [0; ELEMENTS];
+        self.bytes.clear();
+        self.bytes.resize(registers, [u8::MAX; LANES]);
         self.stored = [(0, 0); ELEMENTS];
         self.storing = false;
+    }
+
+    /// Bytes that a lane of a register lacks, one bit each.
+    pub fn bytes(&self, register: u32, lane: usize) -> u8 {
+        self.bytes.get(register as usize).map_or(u8::MAX, |bytes| bytes[lane])
     }
 
     /// Before a load: all of it is defined.
@@ -42,9 +53,17 @@ impl Undefined {
         self.loaded = [0; ELEMENTS];
     }
 
-    /// An element of a lane was loaded from bytes that nobody wrote.
-    pub fn note_load(&mut self, pc: u32, lane: u32, element: usize, location: impl FnOnce() -> Location) {
-        self.loaded[element.min(ELEMENTS - 1)] |= 1 << lane;
+    /// An element of a lane was loaded from `bytes` that nobody wrote, one bit each.
+    pub fn note_load(
+        &mut self,
+        pc: u32,
+        lane: u32,
+        (element, bytes): (usize, u8),
+        location: impl FnOnce() -> Location,
+    ) {
+        let element = element.min(ELEMENTS - 1);
+        self.loaded[element] |= 1 << lane;
+        self.loaded_bytes[element][lane as usize] = bytes;
         let known = self.loads.iter().position(|load| load.0 == pc);
         let at = known.unwrap_or_else(|| {
             self.loads.push((pc, lane, location()));
@@ -67,6 +86,7 @@ impl Warp {
             let lacks = |source: &&u32| run & !self.written[**source as usize] != 0;
             let origin = sources.iter().find(lacks).map_or(0, |source| self.undefined.origin[*source as usize]);
             self.undefined.origin[register as usize] = origin;
+            self.undefined.bytes[register as usize] = [u8::MAX; LANES];
         }
         self.set_written(register, defined, run);
     }
@@ -80,15 +100,20 @@ impl Warp {
             let lacking = if run & chosen & !of(a) != 0 { a } else { b };
             self.undefined.origin[register as usize] =
                 self.undefined.origin.get(lacking as usize).copied().unwrap_or(0);
+            self.undefined.bytes[register as usize] = [u8::MAX; LANES];
         }
         self.set_written(register, defined, run);
     }
 
     /// A register takes an element of the load before.
     pub(super) fn loaded_init(&mut self, register: u32, element: u32, run: Mask) {
-        let missing = self.undefined.loaded[(element as usize).min(ELEMENTS - 1)] & run;
+        let element = (element as usize).min(ELEMENTS - 1);
+        let missing = self.undefined.loaded[element] & run;
         if missing != 0 {
             self.undefined.origin[register as usize] = self.undefined.load;
+            for lane in lanes(missing) {
+                self.undefined.bytes[register as usize][lane] = self.undefined.loaded_bytes[element][lane];
+            }
         }
         self.set_written(register, run & !missing, run);
     }
@@ -109,9 +134,9 @@ impl Warp {
         self.undefined.storing = self.undefined.stored.iter().any(|(mask, _)| *mask != 0);
     }
 
-    /// The elements of a store to local memory that are undefined, lane by lane, and forgets them.
-    pub(super) fn take_stored(&mut self) -> Option<[Mask; ELEMENTS]> {
-        std::mem::take(&mut self.undefined.storing).then(|| self.undefined.stored.map(|(mask, _)| mask))
+    /// The elements of a store to local memory that are undefined, lane by lane, with their registers; forgets them.
+    pub(super) fn take_stored(&mut self) -> Option<[(Mask, u32); ELEMENTS]> {
+        std::mem::take(&mut self.undefined.storing).then_some(self.undefined.stored)
     }
 
     /// A store to memory that others can see: what is undefined is a mistake now.

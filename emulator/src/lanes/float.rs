@@ -98,27 +98,39 @@ pub fn bf16_to_f32(bits: u32) -> f32 {
     f32::from_bits(bits << 16)
 }
 
+macro_rules! native {
+    ($($name:ident $op:tt $what:literal),*) => {$(
+        #[doc = concat!("The ", $what, " of f32, rounded to nearest.")]
+        #[inline(always)]
+        pub fn $name<const FTZ: bool>(rows: &mut Rows<u32>, [d, a, b]: [u32; 3]) {
+            let (a, b) = (&rows[a], &rows[b]);
+            each!(rows[d], i => result::<FTZ>(operand::<FTZ>(a[i]) $op operand::<FTZ>(b[i])));
+        }
+    )*};
+}
+native!(add + "sum", sub - "difference", mul * "product");
+
 #[inline(always)]
 fn native2<const FTZ: bool>(op: Float2, rows: &mut Rows<u32>, [d, a, b]: [u32; 3]) -> bool {
-    let (a, b) = (&rows[a], &rows[b]);
+    let (xs, ys) = (&rows[a], &rows[b]);
     // What an operand is, as an expression of the lane.
     macro_rules! x {
         ($i:ident) => {
-            operand::<FTZ>(a[$i])
+            operand::<FTZ>(xs[$i])
         };
     }
     macro_rules! y {
         ($i:ident) => {
-            operand::<FTZ>(b[$i])
+            operand::<FTZ>(ys[$i])
         };
     }
     match op {
-        Float2::Add => each!(rows[d], i => result::<FTZ>(x!(i) + y!(i))),
-        Float2::Sub => each!(rows[d], i => result::<FTZ>(x!(i) - y!(i))),
-        Float2::Mul => each!(rows[d], i => result::<FTZ>(x!(i) * y!(i))),
+        Float2::Add => add::<FTZ>(rows, [d, a, b]),
+        Float2::Sub => sub::<FTZ>(rows, [d, a, b]),
+        Float2::Mul => mul::<FTZ>(rows, [d, a, b]),
         Float2::Div => each!(rows[d], i => result::<FTZ>(x!(i) / y!(i))),
         Float2::Min { nan: false, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), false, false)),
-        Float2::Max { nan: false, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), false, true)),
+        Float2::Max { nan: false, xorsign: false } => maximum::<FTZ>(rows, [d, a, b]),
         Float2::Min { nan: true, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), true, false)),
         Float2::Max { nan: true, xorsign: false } => each!(rows[d], i => extremum(x!(i), y!(i), true, true)),
         Float2::Min { .. } | Float2::Max { .. } | Float2::Copysign => return false,
@@ -131,6 +143,13 @@ fn native2<const FTZ: bool>(op: Float2, rows: &mut Rows<u32>, [d, a, b]: [u32; 3
 fn rank(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     bits ^ (((bits >> 31) as u32) >> 1) as i32
+}
+
+/// The maximum of f32, of a number and NaN the number.
+#[inline(always)]
+pub fn maximum<const FTZ: bool>(rows: &mut Rows<u32>, [d, a, b]: [u32; 3]) {
+    let (a, b) = (&rows[a], &rows[b]);
+    each!(rows[d], i => extremum(operand::<FTZ>(a[i]), operand::<FTZ>(b[i]), false, true));
 }
 
 #[inline(always)]
@@ -243,8 +262,9 @@ pub fn row2(op: Float2, mode: FloatMode, packed: bool, rows: &mut Rows<u32>, [d,
     });
 }
 
+/// `a · b + c` of f32, rounded to nearest once.
 #[inline(always)]
-fn native_fma<const FTZ: bool, const FMA: bool>(rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
+pub fn fma_row<const FTZ: bool, const FMA: bool>(rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
     let (a, b, c) = (&rows[a], &rows[b], &rows[c]);
     if FMA {
         each!(rows[d], i => result::<FTZ>(operand::<FTZ>(a[i]).mul_add(operand::<FTZ>(b[i]), operand::<FTZ>(c[i]))));
@@ -261,9 +281,9 @@ fn native_fma<const FTZ: bool, const FMA: bool>(rows: &mut Rows<u32>, [d, a, b, 
 pub fn row3<const FMA: bool>(mode: FloatMode, packed: bool, rows: &mut Rows<u32>, [d, a, b, c]: [u32; 4]) {
     if mode.ty == FloatType::F32 && mode.is_nearest() {
         return if mode.ftz {
-            native_fma::<true, FMA>(rows, [d, a, b, c])
+            fma_row::<true, FMA>(rows, [d, a, b, c])
         } else {
-            native_fma::<false, FMA>(rows, [d, a, b, c])
+            fma_row::<false, FMA>(rows, [d, a, b, c])
         };
     }
     halves!(mode, packed, rows[d], [a b c], out => match mode.ty {

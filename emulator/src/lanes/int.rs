@@ -197,8 +197,9 @@ macro_rules! width {
                 each!(rows[d], i => f(a[i]));
             }
 
+            /// A row of two others by lanes.
             #[inline(always)]
-            fn each2(rows: &mut Rows<Cell>, [d, a, b]: [u32; 3], f: impl Fn(Cell, Cell) -> Cell) {
+            pub fn each2(rows: &mut Rows<Cell>, [d, a, b]: [u32; 3], f: impl Fn(Cell, Cell) -> Cell) {
                 let (a, b) = (&rows[a], &rows[b]);
                 each!(rows[d], i => f(a[i], b[i]));
             }
@@ -271,13 +272,25 @@ width!($ w64, u64, i64, u128, i128, 64, u64);
 /// One operand, 16 or 32 bits.
 #[inline(always)]
 pub fn row1(op: Int1, width: Width, rows: &mut Rows<u32>, slots: [u32; 2]) {
-    if width == Width::W16 { w16::row1(op, rows, slots) } else { w32::row1(op, rows, slots) }
+    if width == Width::W16 { half_row1(op, rows, slots) } else { w32::row1(op, rows, slots) }
+}
+
+/// Of 16 bits, which is rare, and not compiled again for every host.
+#[inline(never)]
+fn half_row1(op: Int1, rows: &mut Rows<u32>, slots: [u32; 2]) {
+    w16::row1(op, rows, slots);
 }
 
 /// Two operands, 16 or 32 bits.
 #[inline(always)]
 pub fn row2(op: Int2, width: Width, rows: &mut Rows<u32>, slots: [u32; 3]) {
-    if width == Width::W16 { w16::row2(op, rows, slots) } else { w32::row2(op, rows, slots) }
+    if width == Width::W16 { half_row2(op, rows, slots) } else { w32::row2(op, rows, slots) }
+}
+
+/// Of 16 bits, which is rare, and not compiled again for every host.
+#[inline(never)]
+fn half_row2(op: Int2, rows: &mut Rows<u32>, slots: [u32; 3]) {
+    w16::row2(op, rows, slots);
 }
 
 /// One operand of 64 bits.
@@ -312,7 +325,13 @@ pub fn shift_wide(op: Int2, rows: &mut Rows<u64>, [d, a]: [u32; 2], amounts: &Ro
 /// Comparison of 16 or 32 bits.
 #[inline(always)]
 pub fn compare(op: IntCompare, width: Width, a: &Row, b: &Row) -> Mask {
-    if width == Width::W16 { w16::compare_row(op, a, b) } else { w32::compare_row(op, a, b) }
+    if width == Width::W16 { half_compare(op, a, b) } else { w32::compare_row(op, a, b) }
+}
+
+/// Of 16 bits, which is rare, and not compiled again for every host.
+#[inline(never)]
+fn half_compare(op: IntCompare, a: &Row, b: &Row) -> Mask {
+    w16::compare_row(op, a, b)
 }
 
 /// Comparison of 64 bits.

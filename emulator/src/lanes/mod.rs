@@ -111,6 +111,22 @@ pub fn lanes(mask: Mask) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The number of lanes of a mask: mostly all or none, and where it is not, not every host counts bits in one step.
+#[inline(always)]
+pub fn count(mask: Mask) -> u32 {
+    match mask {
+        0 => 0,
+        Mask::MAX => LANES as u32,
+        _ => count_some(mask),
+    }
+}
+
+/// Not inlined, so that it is not computed ahead of the test whether it is needed.
+#[inline(never)]
+fn count_some(mask: Mask) -> u32 {
+    mask.count_ones()
+}
+
 /// Whether lanes hold one value.
 #[inline]
 pub fn agree<T>(row: &[T; LANES], mask: Mask) -> bool

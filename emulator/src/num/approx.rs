@@ -2,6 +2,8 @@
 //! within the manual's error bound (PTX manual 9.7.3, tables "maximum error"). A kernel whose test passes only with the unmoved
 //! values relies on something that no GPU promises.
 
+use tilewright_kernel::math::{Host, double};
+
 use super::elementary;
 use super::exact;
 use super::float::{FloatMode, FloatType};
@@ -104,10 +106,10 @@ pub fn approx(op: Approx, mode: FloatMode, a: u64, perturb: Option<u64>) -> u64 
         Approx::Rsqrt => 1.0 / x.sqrt(),
         Approx::Ex2 => elementary::exp2(x),
         Approx::Lg2 => elementary::log2(x),
-        // An infinite argument gives NaN in std as in the manual.
-        Approx::Sin => x.sin(),
-        Approx::Cos => x.cos(),
-        Approx::Tanh => x.tanh(),
+        // The same on every host, unlike those of a platform's library.
+        Approx::Sin => double::sin(&mut Host::<f64>::default(), x),
+        Approx::Cos => double::cos(&mut Host::<f64>::default(), x),
+        Approx::Tanh => double::tanh(&mut Host::<f64>::default(), x),
     };
     let Some(seed) = perturb else { return finish(mode, value) };
     // The manual does not say that powers of two are exact; CUDA's `erf` of doubles rests on it.
@@ -119,6 +121,8 @@ pub fn approx(op: Approx, mode: FloatMode, a: u64, perturb: Option<u64>) -> u64 
     let amount = noise(seed, op as u64 + 1, a, 0);
     // Rounding to the result type adds half a unit, so the noise stays clear of the bound by as much.
     let half_unit = 0.5 * (-f64::from(if upper { 20 } else { format.fraction })).exp2();
+    // Subnormal results have fewer bits.
+    let half_unit = half_unit * (to_f64(format, 1 << format.fraction) / value.abs()).max(1.0);
     let moved = match bound(op, mode, value) {
         Bound::Relative(r) => value * (1.0 + amount * (r - half_unit).max(r * 0.25)),
         Bound::Absolute(r) => value + amount * (r - half_unit).max(r * 0.25),

@@ -1,7 +1,8 @@
 //! Elementary functions in double precision, written so that a loop over lanes becomes vector code, and the same on every host: a
-//! platform's own library differs in the last bits from another's.
+//! platform's own library differs in the last bits from another's. Sine, cosine and tangent are those of the kernel crate.
 //!
-//! Both are good to a few units of 2⁻⁵², far more than the 2⁻²⁴ of the results that are rounded from them.
+//! Against exact values (`accuracy`) `exp2` is within 5 units in the last place (4.6 found) and `log2` within 4 (1.9 found), far more than the 2⁻²⁴ of
+//! the results that are rounded from them: those are within 0.500001 units of f32, and the nearest of f16 and bf16 but for ties of that size.
 
 use std::f64::consts::{LN_2, LOG2_E, SQRT_2};
 

@@ -572,13 +572,14 @@ def triton():
 
 
 def write(folder):
+    import algorithms
     import collective
     import language
     import numeric
     import programs
     import walks
 
-    subjects = (collective, walks, numeric, language, programs)
+    subjects = (collective, walks, numeric, language, programs, algorithms)
 
     own = (basic, reductions, rows, histograms, integers, control, tensor, asynchronous, mathematics, faults, triton)
     for family in (*own, *(family for subject in subjects for family in subject.FAMILIES)):

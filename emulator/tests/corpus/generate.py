@@ -48,9 +48,10 @@ def compile_triton():
 
     sys.path.insert(0, str(HERE / "triton"))
     import kernels
+    import kinds
     import more
 
-    for name, (kernel, signature, constants, warps, stages) in {**kernels.KERNELS, **more.KERNELS}.items():
+    for name, (kernel, signature, constants, warps, stages) in {**kernels.KERNELS, **more.KERNELS, **kinds.KERNELS}.items():
         everything = {**signature, **{constant: "constexpr" for constant in constants}}
         # Pointers are multiples of 16; sizes of products are too, as Triton would find out by itself.
         aligned = [at for at, ty in enumerate(everything.values()) if ty[0] == "*" or (ty == "i32" and "matmul" in name)]

@@ -76,13 +76,18 @@ def rows():
 
 
 def philox_at(index, seed):
-    """The first word of Triton's Philox: counter (index, 0, 0, 0), key (seed, 0), 10 rounds."""
+    """The first word of Triton's Philox."""
+    return philox_words(index, seed)[0]
+
+
+def philox_words(index, seed):
+    """Triton's Philox: counter (index, 0, 0, 0), key (seed, 0), 10 rounds."""
     c, k = [index, 0, 0, 0], [seed, 0]
     for _ in range(10):
         p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
         c = [p1 >> 32 ^ c[1] ^ k[0], p1 & 0xFFFFFFFF, p0 >> 32 ^ c[3] ^ k[1], p0 & 0xFFFFFFFF]
         k = [k[0] + 0x9E3779B9 & 0xFFFFFFFF, k[1] + 0xBB67AE85 & 0xFFFFFFFF]
-    return c[0]
+    return c
 
 
 def others():

@@ -150,9 +150,9 @@ fn approximate_quotient(mode: Mode, full: bool, a: u64, b: u64) -> Want {
         };
     }
     let quotient = x / y;
-    // Exact cases and underflow are those of a quotient; at the edge of overflow the bound decides.
+    // Exact cases are those of a quotient; at the edges of overflow and underflow the bound decides.
     match mode.write(&real::div(F32.decode(a), F32.decode(b))) {
-        Want::Bits(bits) if bits & F32.nan() == 0 || F32.is_nan(bits) => Want::Bits(bits),
+        Want::Bits(bits) if quotient == 0.0 || F32.is_nan(bits) => Want::Bits(bits),
         Want::Bits(bits) if bits & F32.nan() == F32.infinity() && quotient.abs() > 128f64.exp2() * 1.000_001 => {
             Want::Bits(bits)
         }

@@ -114,7 +114,7 @@ impl Lowering<'_> {
                 if inst.has(Flag::And) { BarrierKind::All(d, source) } else { BarrierKind::Any(d, source) }
             }
         };
-        self.emit(Op::Barrier(Barrier { id, threads, aligned, kind }));
+        self.emit(Op::Barrier(Barrier { id, known: None, threads, aligned, kind }));
         Ok(())
     }
 

@@ -12,7 +12,7 @@ mod logic;
 mod matrix;
 mod memory;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ptx::isa::Op as Family;
 use tilewright_ptx::{
@@ -24,7 +24,7 @@ use super::layout::{Layout, MOST_LOCAL, MOST_PARAMS, MOST_SHARED, is_dynamic, un
 use super::module::{Global, Reachable, Variables, function_address, is_launch_sized};
 use super::op::{self, Inst, Op, PredRef, Slot};
 use super::slots::{Slots, immediate};
-use super::written::{Item, Own, joins, passes_on, unproved};
+use super::written::{Item, Own, completes, joins, passes_on, unproved};
 use super::{Kernel, Named, Origin, Tracked};
 use crate::counters::Class;
 use crate::error::Error;
@@ -70,12 +70,13 @@ pub(crate) fn decode(module: &Module) -> Result<Decoded, Error> {
         ));
     }
     let variables = Variables::new(module)?;
+    let kept = super::guess::kept(module);
     let mut decoded = Decoded { constants: variables.constants.clone(), ..Decoded::default() };
     for function in &module.functions {
         if function.kind != FunctionKind::Entry || function.body.is_empty() {
             continue;
         }
-        match Lowering::new(module, function, &variables).and_then(Lowering::run) {
+        match Lowering::new(module, function, &variables, &kept).and_then(Lowering::run) {
             Ok(kernel) => decoded.kernels.push(kernel),
             Err(error) => decoded.refused.push((function.name.clone(), error)),
         }
@@ -117,13 +118,20 @@ pub(super) struct Lowering<'a> {
     tracked: BTreeMap<RegId, u32>,
     /// Whether the present instruction is a load that guesses what a compare-and-swap will find.
     pub(super) guess: bool,
+    /// See [`super::guess::kept`].
+    kept: &'a BTreeSet<(usize, RegId)>,
     origin: Origin,
     mnemonics: BTreeMap<String, u32>,
     sources: BTreeMap<(String, u32, u32), u32>,
 }
 
 impl<'a> Lowering<'a> {
-    fn new(module: &'a Module, function: &'a Function, variables: &Variables) -> Result<Self, Error> {
+    fn new(
+        module: &'a Module,
+        function: &'a Function,
+        variables: &Variables,
+        kept: &'a BTreeSet<(usize, RegId)>,
+    ) -> Result<Self, Error> {
         let mut kernel = Kernel { name: function.name.clone(), ..Kernel::default() };
         let mut places = variables.places.clone();
         let reachable = Reachable::new(module, function);
@@ -183,6 +191,7 @@ impl<'a> Lowering<'a> {
             guard: None,
             tracked: BTreeMap::new(),
             guess: false,
+            kept,
             origin: Origin { line: function.line, mnemonic: 0, source: 0, class: Class::Control },
             mnemonics: BTreeMap::new(),
             sources: BTreeMap::new(),
@@ -337,7 +346,8 @@ impl<'a> Lowering<'a> {
         }
         let insts: Vec<&Source> =
             items.iter().filter_map(|item| if let Item::Inst(inst) = item { Some(*inst) } else { None }).collect();
-        let guesses = super::guess::guesses(&insts);
+        let number = self.module.functions.iter().position(|other| std::ptr::eq(other, function)).unwrap_or(0);
+        let guesses = super::guess::guesses(&insts, |reg| self.kept.contains(&(number, reg)));
         let (mut index, mut number) = (0, 0);
         for statement in &flat {
             match statement {
@@ -460,7 +470,7 @@ impl<'a> Lowering<'a> {
             let Some(register) = self.tracked.get(&reg).copied() else { continue };
             let flow = match local {
                 true => Op::LoadedInit { register, element: element as u32 },
-                false if joins(inst) && !all_lack => Op::MarkInit { register },
+                false if joins(inst) && (!all_lack || completes(inst)) => Op::MarkInit { register },
                 false => self.flow(inst, register, &sources).map_err(explain)?,
             };
             self.emit(flow);
@@ -537,7 +547,17 @@ impl<'a> Lowering<'a> {
     // What the families share.
 
     pub(super) fn emit(&mut self, op: Op) {
-        self.kernel.code.push(Inst { guard: self.guard, once: false, computes: false, step: 1, op });
+        self.kernel.code.push(Inst {
+            guard: self.guard,
+            once: false,
+            row: None,
+            step: 1,
+            stretch: 0,
+            part: None,
+            number: 0,
+            registers: [0; 4],
+            op,
+        });
         self.kernel.origins.push(self.origin.clone());
     }
 

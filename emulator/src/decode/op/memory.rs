@@ -59,6 +59,13 @@ pub struct Access {
     pub data: u32,
 }
 
+impl Access {
+    /// Whether a lane accesses one word, and not strongly: the usual case.
+    pub fn is_word(&self) -> bool {
+        self.bytes == 4 && self.count == 1 && self.strength != Strength::Strong
+    }
+}
+
 /// Operation of an atomic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AtomicFn {

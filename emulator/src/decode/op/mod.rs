@@ -493,10 +493,67 @@ pub enum Op {
     Yield,
 }
 
-/// Operations that do more than compute registers from registers.
-macro_rules! executed_by_step {
-    () => {
-        Op::Pack { .. }
+/// The operations that only compute registers from registers, in every lane by itself, in parts that are compiled apart from each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Integers of at most 32 bits, moves and selections.
+    Narrow,
+    /// Integers of 64 bits, moves, selections and addresses.
+    Wide,
+    /// Floats of at most 32 bits.
+    Float,
+    /// Floats of 64 bits.
+    WideFloat,
+    /// What makes predicates, or values of comparisons.
+    Test,
+    /// Conversions, approximations and what has carries or is computed lane by lane.
+    Other,
+}
+
+impl Part {
+    /// How many there are.
+    pub const COUNT: usize = 6;
+}
+
+impl Op {
+    /// The part that it belongs to; none for operations that do more than compute registers.
+    pub fn part(&self) -> Option<Part> {
+        Some(match self {
+            Op::Mov { .. }
+            | Op::Int1 { .. }
+            | Op::Int2 { .. }
+            | Op::Mad { .. }
+            | Op::MulWide16 { .. }
+            | Op::Lop3 { .. }
+            | Op::Selp { .. } => Part::Narrow,
+            Op::MovWide { .. }
+            | Op::Int1Wide { .. }
+            | Op::Int2Wide { .. }
+            | Op::CountWide { .. }
+            | Op::ShiftWide { .. }
+            | Op::MadLoWide { .. }
+            | Op::MulWide { .. }
+            | Op::SelpWide { .. }
+            | Op::Cvta { .. }
+            | Op::Isspacep { .. } => Part::Wide,
+            Op::Float1 { .. } | Op::Float2 { .. } | Op::Fma { .. } => Part::Float,
+            Op::Float1Wide { .. } | Op::Float2Wide { .. } | Op::FmaWide { .. } | Op::ApproxWide { .. } => {
+                Part::WideFloat
+            }
+            Op::MovPred { .. }
+            | Op::Setp { .. }
+            | Op::SetpPacked { .. }
+            | Op::Set { .. }
+            | Op::SetPacked { .. }
+            | Op::Testp { .. }
+            | Op::PredLogic { .. } => Part::Test,
+            Op::Carry { .. }
+            | Op::MadCarry { .. }
+            | Op::Lane { .. }
+            | Op::Approx { .. }
+            | Op::Cvt { .. }
+            | Op::CvtFast { .. } => Part::Other,
+            Op::Pack { .. }
             | Op::Unpack { .. }
             | Op::CheckInit { .. }
             | Op::MarkInit { .. }
@@ -533,15 +590,8 @@ macro_rules! executed_by_step {
             | Op::Exit
             | Op::Trap
             | Op::Nop
-            | Op::Yield
-    };
-}
-pub(crate) use executed_by_step;
-
-impl Op {
-    /// Whether the operation only computes registers from registers, in every lane by itself.
-    pub fn computes(&self) -> bool {
-        !matches!(self, executed_by_step!())
+            | Op::Yield => return None,
+        })
     }
 
     /// The row that a register instruction computes for all lanes, whichever take part. The others write lane by lane, or predicates.
@@ -586,10 +636,19 @@ pub struct Inst {
     pub guard: Option<PredRef>,
     /// Whether one lane may compute the result for all: see `decode::uniform`.
     pub once: bool,
-    /// Whether it only computes registers: see [`Op::computes`].
-    pub computes: bool,
+    /// The row that it replaces where only some lanes take part: see [`Op::row`].
+    pub row: Option<Slot>,
     /// How far ahead the next instruction is that does something: 1, or more where copies were forwarded.
     pub step: u32,
+    /// Instructions that only compute registers, from this one on, which all lanes that are here execute one after the other: 0 if this one does more, 1
+    /// if it is guarded or may be executed once for all lanes.
+    pub stretch: u32,
+    /// The part of its operation: see [`Op::part`].
+    pub part: Option<Part>,
+    /// The number by which the loop executes it: see `exec::host`.
+    pub number: u8,
+    /// The registers of an operation with a number of its own.
+    pub registers: [u32; 4],
     /// What it does.
     pub op: Op,
 }

@@ -22,6 +22,8 @@ pub enum BarrierKind {
 pub struct Barrier {
     /// Its number.
     pub id: Narrow,
+    /// The number, where it is a constant.
+    pub known: Option<u32>,
     /// Number of threads; all of the CTA if none.
     pub threads: Option<Narrow>,
     /// Whether all lanes of the warp must come together.
