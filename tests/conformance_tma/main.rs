@@ -80,7 +80,7 @@ impl Case {
     }
 
     /// A run at the sizes that the source has.
-    fn as_it_is(self) -> Self {
+    fn runs_unchanged(self) -> Self {
         self.runs(&[[]])
     }
 

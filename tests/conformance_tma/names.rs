@@ -10,17 +10,25 @@ const TENSOR_CORES: &str = "needs tensor cores, which are planned";
 const PEERS: &str = "several devices or blocks of a cluster, which are planned";
 
 /// Tests that are not said, and why.
-pub const NOT_SAID: [(&str, &str); 38] = [
-    ("TMACompileTimeInvalidTest.BulkNotInTMA", "a binding to the accelerator does not exist apart from a copy `via tma`"),
-    ("TMAMiscTest.LoadStrongCorrectness", "reads raw holes of a buffer: a reader of ours reads elements of the tensor only"),
+pub const NOT_SAID: [(&str, &str); 37] = [
+    (
+        "TMACompileTimeInvalidTest.BulkNotInTMA",
+        "a binding to the accelerator does not exist apart from a copy `via tma`",
+    ),
     ("MemoryTest.LoadCache", NO_COPY),
     ("MemoryTest.RefineCachePolicy", NO_COPY),
     ("LdMatrixTest.DISABLED_Regular", TENSOR_CORES),
     ("LdMatrixTest.DISABLED_Transpose", TENSOR_CORES),
     ("StMatrixTest.DISABLED_Regular", TENSOR_CORES),
     ("TmaCircularBufferingTest.PointwiseCpAsync", "`via cp_async` is planned; upstream skips it, too"),
-    ("TmaCircularBufferingTest.Persistent", "a reduction whose terms are read again needs a stage of an intermediate, which is planned"),
-    ("TmaCircularBufferingTest.MatmulWithBroadcastedInput", "its broadcast dimensions are no dimensions here: the same as Matmul"),
+    (
+        "TmaCircularBufferingTest.Persistent",
+        "a reduction whose terms are read again needs a stage of an intermediate, which is planned",
+    ),
+    (
+        "TmaCircularBufferingTest.MatmulWithBroadcastedInput",
+        "its broadcast dimensions are no dimensions here: the same as Matmul",
+    ),
     ("TmaRegisterSharing.TmaRegisterSharingDynamicShapesExpectFail", ROLES),
     ("TmaRegisterSharing.CtaShapeShmoo", ROLES),
     ("BarSyncWarpSpecializedPointwise", ROLES),
