@@ -220,6 +220,38 @@ fn tiles_that_nobody_asks_for_are_not_copied() {
     assert!(info.explanation.contains("2 tiles of 16 bytes"), "{}", info.explanation);
 }
 
+/// The second figure with other numbers. Where one loop decides, an instance has tiles for what is asked for and no others; where two loops
+/// count together past the end, the tiles there are copied for nobody.
+#[test]
+fn nested_splits_that_leave_remainders() {
+    let mut cases = Vec::new();
+    for (n, middle, last) in (1..=4).flat_map(|n| (1..=3).flat_map(move |m| (1..=5).map(move |l| (4 * n, m, l)))) {
+        let tensor = format!("f64[{n}]");
+        let source = copy(
+            &tensor,
+            &tensor,
+            "",
+            "i",
+            &format!(
+                "split i by 2 -> i2, i3; split i2 by {middle} -> i4, i5; split i5 by {last} -> i6, i7; bind i4: grid;
+                bind i3: thread;"
+            ),
+            "stage s[i] = x in shared at y.i4 via tma { box i by 2 -> c, b; }",
+        );
+        if last >= middle {
+            let info = compiled(&source).unwrap_or_else(|(_, report)| panic!("{source}\n{report}"));
+            let tiles = format!("block: {} tile", middle.min(n / 2));
+            assert!(info.explanation.contains(&tiles), "{tiles}:\n{}", info.explanation);
+        }
+        let map = format!("⟨{n}, 8, 2, 1⟩");
+        cases.push(
+            Case::accepted("Modelling figure 2", &format!("{n} {middle} {last}"), source, &[&map], &[16])
+                .runs_unchanged(),
+        );
+    }
+    super::check_all(&cases);
+}
+
 fn text(source: &str) -> String {
     compiled(source).map(|info| info.ptx.text.to_string()).unwrap_or_else(|(_, report)| panic!("{source}\n{report}"))
 }
