@@ -9,7 +9,7 @@ use super::rules::Refused;
 use super::staged::{Axis, PLACEHOLDER, Staged, Way};
 use super::view::{Boxed, View, ViewAxis};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Atom, Expr, Facts, Term, Var};
 use crate::holes::Holes;
 use crate::kernel_ir::Evict;
 use crate::memory::access;
@@ -69,6 +69,22 @@ impl<'a> Attach<'a> {
                 return Err(Refused::Unbounded { axis: definition.name.clone(), extent });
             };
             inside.push(Inner { var, extent: most.max(1) });
+        }
+        // Nothing is asked for where an axis is past its end: the loops that make it up, none of which counts down, end before that.
+        for (axis, value) in stage.domain.axes.iter().zip(&symbolic.values) {
+            let extent = facts.normal(&axis.extent);
+            let Some(extent) = extent.as_constant().or_else(|| facts.upper_bound(&extent)) else { continue };
+            let rises = |t: &Term| t.atoms.is_empty() || (matches!(t.atoms[..], [Atom::Var(_)]) && t.coefficient > 0);
+            if value.is_unknown() || !value.terms().iter().all(rises) {
+                continue;
+            }
+            let room = extent - 1 - value.constant_term();
+            for loop_inside in &mut inside {
+                let step = value.terms().iter().find(|t| t.atoms == [Atom::Var(loop_inside.var)]);
+                if let Some(step) = step {
+                    loop_inside.extent = loop_inside.extent.min(room.div_euclid(step.coefficient) + 1).max(1);
+                }
+            }
         }
         // The result of a swizzle ranges over its extent, whatever its operands are.
         for (var, ..) in &symbolic.opaque {

@@ -246,6 +246,23 @@ fn figures_of_the_introduction() {
     assert_eq!((found.1, found.2.copies()), (Level::Free, 2));
 }
 
+/// An indivisible split inside the region: the holes that it makes are not copied.
+#[test]
+fn what_no_iteration_asks_for_is_not_in_the_region() {
+    let reader = "split i by 2 -> i2, i3; split i2 by 2 -> i4, i5; split i5 by 4 -> i6, i7; bind i4: grid;";
+    let (shown, level, staged) = copy("f64[12]", "", "i", reader, "i4", "box i by 2 -> c, b;").unwrap();
+    assert_eq!((shown.as_str(), level, staged.copies()), ("⟨12, 8, 2, 1⟩", Level::Free, 2));
+    let reader = "split i by 16 -> o, b; split o by 1 -> o1, u; split u by 2 -> u1, u2; bind o1: grid;";
+    let (_, level, staged) = copy("f64[32]", "", "i", reader, "o1", "box i by 16 -> c, x;").unwrap();
+    assert_eq!((level, staged.axes[0].region.extent, staged.copies()), (Level::Free, 16, 1));
+    // The same along a tensor that ends before the tile.
+    let reader = "split i by 64 -> o, t; bind o: grid; bind t: thread;";
+    let (shown, ..) = copy("f32[12]", "", "i", reader, "o", "").unwrap();
+    assert_eq!(shown, "⟨12, 4, 12, 1⟩");
+    let (shown, ..) = copy("f32[N]", "where N <= 12", "i", reader, "o", "").unwrap();
+    assert_eq!(shown, "⟨N, 4, 12, 1⟩");
+}
+
 #[test]
 fn refusals() {
     let reader = "split i by 32 -> c, b; bind c: grid; bind b: thread;";
