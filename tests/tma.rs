@@ -1,7 +1,10 @@
 //! Staged copies by the tensor memory accelerator, through the public interface: launched on the emulator at sizes with whole and with
 //! cut tiles, and compared with `reference()`.
 
-use tilewright::{Device, Element, EmulatorOptions, Tensor, f16, schedule};
+mod support;
+
+use support::{data, devices};
+use tilewright::{Tensor, f16, schedule};
 
 schedule! {
     /// One load for each tile, swizzled, read across its rows.
@@ -167,16 +170,6 @@ schedule! {
             layout [db, eb] swizzle 64;
         }
     }
-}
-
-/// Devices with different orders of warps and completions.
-fn devices() -> Vec<Device> {
-    (0..4).map(|seed| Device::emulator(EmulatorOptions::default().seed(seed))).collect()
-}
-
-fn data<T: Element, const R: usize>(device: &Device, shape: [usize; R], value: impl Fn(usize) -> T) -> Tensor<T, R> {
-    let values: Vec<T> = (0..shape.iter().product()).map(value).collect();
-    Tensor::from_slice(device, &values, shape).unwrap()
 }
 
 #[test]

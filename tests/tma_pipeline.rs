@@ -1,7 +1,10 @@
 //! Staged copies that run ahead in rings, and staged copies of outputs: launched on the emulator at trip counts below, at and above
 //! the length of the rings, at sizes with cut tiles, and compared with `reference()`.
 
-use tilewright::{Device, Element, EmulatorOptions, Tensor, f16, schedule};
+mod support;
+
+use support::{data, devices};
+use tilewright::{Tensor, f16, schedule};
 
 schedule! {
     /// Fused pointwise: two loads run ahead, the store lags behind.
@@ -163,16 +166,6 @@ schedule! {
         stage xs[i, j] = x in shared at y.jo ring(4) via tma { box i by 64 -> ic, ib; box j by 32 -> jc, jb; layout [jc, ib, jb] swizzle 128; }
         stage ys[i, j] = y in shared at y.jo ring(2) via tma { box i by 64 -> ic, ib; box j by 32 -> jc, jb; layout [jc, ib, jb] swizzle 128; }
     }
-}
-
-/// Devices with different orders of warps and completions.
-fn devices() -> Vec<Device> {
-    (0..4).map(|seed| Device::emulator(EmulatorOptions::default().seed(seed))).collect()
-}
-
-fn data<T: Element, const R: usize>(device: &Device, shape: [usize; R], value: impl Fn(usize) -> T) -> Tensor<T, R> {
-    let values: Vec<T> = (0..shape.iter().product()).map(value).collect();
-    Tensor::from_slice(device, &values, shape).unwrap()
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Random kernels with staged copies: whatever is accepted equals the reference under earliest, latest and drawn completion, without a
 //! finding. `TILEWRIGHT_TMA=SEED,COUNT` runs others than CI does.
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use tilewright::kernel::info::KernelInfo;
+use support::compiled;
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
-use tilewright_compiler::compile;
-use tilewright_compiler::diag::{Code, Renderer};
-use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+use tilewright_compiler::diag::Code;
 
 /// A repeatable stream of choices.
 struct Draw(u64);
@@ -248,19 +248,6 @@ fn case(draw: &mut Draw) -> Case {
             .collect()
     });
     Case { source, sizes: sizes.collect() }
-}
-
-/// What a kernel became: itself, or the codes of what is wrong with the report.
-fn compiled(source: &str) -> Result<Box<KernelInfo>, (Vec<Code>, String)> {
-    let stream = source.parse().unwrap_or_else(|error| panic!("no Rust tokens ({error}):\n{source}"));
-    let (tokens, spans) = TokenBuffer::new(stream);
-    let mut outcome = compile(&tokens);
-    if let Some(info) = outcome.kernels.first_mut().and_then(|k| k.info.take()) {
-        return Ok(Box::new(info));
-    }
-    let codes = outcome.diagnostics.found().iter().map(|found| found.code).collect();
-    let map = TokenMap { tokens: &tokens, spans: &spans, locate };
-    Err((codes, Renderer::new(&map).report(&outcome.diagnostics.finish())))
 }
 
 /// How many kernels were accepted with loads and with stores, and why the others were not.

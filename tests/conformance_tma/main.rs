@@ -8,15 +8,16 @@ mod indexing;
 mod names;
 mod others;
 mod simple;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeSet;
 
-use tilewright::kernel::info::{KernelInfo, MapInfo};
+use support::compiled;
+use tilewright::kernel::info::MapInfo;
 use tilewright::{Device, EmulatorOptions, Tensor, schedule};
 use tilewright_cli::trial::Trial;
-use tilewright_compiler::compile;
-use tilewright_compiler::diag::{Code, Renderer};
-use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+use tilewright_compiler::diag::Code;
 
 /// A kernel and what is expected of it.
 struct Case {
@@ -104,19 +105,6 @@ fn copy(input: &str, output: &str, facts: &str, axes: &str, schedule: &str, copi
 fn computed(inputs: &str, output: &str, facts: &str, equation: &str, schedule: &str, copies: &str) -> String {
     let facts = if facts.is_empty() { String::new() } else { format!("where {facts}") };
     format!("kernel K({inputs}) -> (y: {output}) {facts} {{\n{equation}\nschedule y {{ {schedule} }}\n{copies}\n}}")
-}
-
-/// What a kernel became: itself, or the codes of what is wrong with the report.
-fn compiled(source: &str) -> Result<Box<KernelInfo>, (Vec<Code>, String)> {
-    let stream = source.parse().unwrap_or_else(|error| panic!("no Rust tokens ({error}):\n{source}"));
-    let (tokens, spans) = TokenBuffer::new(stream);
-    let mut outcome = compile(&tokens);
-    if let Some(info) = outcome.kernels.first_mut().and_then(|k| k.info.take()) {
-        return Ok(Box::new(info));
-    }
-    let codes = outcome.diagnostics.found().iter().map(|found| found.code).collect();
-    let map = TokenMap { tokens: &tokens, spans: &spans, locate };
-    Err((codes, Renderer::new(&map).report(&outcome.diagnostics.finish())))
 }
 
 /// The dimensions of a map at these sizes, innermost first.

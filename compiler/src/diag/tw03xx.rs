@@ -58,8 +58,8 @@ impl IntoDiagnostic for NoZeroFill {
             .note("the accelerator writes zeros only for positions outside the tensor, not for those outside a box");
         if let Some(FilledHole { dims, axis, start, phase, slot, position, extent, end }) = witness {
             diagnostic = diagnostic.counterexample(format!(
-                "{}the box of `{axis}` at {start}, phase {phase}, slot {slot} is position {position}: not asked for, which \
-                 ends at {end}, but inside the tensor, which ends at {extent}",
+                "{}the box of `{axis}` at {start}, phase {phase}, slot {slot} is position {position}: outside the region, \
+                 which ends at {end}, but inside the tensor, which ends at {extent}",
                 prefix(&dims)
             ));
         }

@@ -94,11 +94,9 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
         );
         let holes = match (staged.way, staged.level(facts, &analysed.symbolic)) {
             (Way::Store, _) => "writes nothing that its instance does not compute (Theorem G)",
-            (_, Level::Free) => "holds zero wherever nothing was asked for (Theorem G)",
-            _ if staged.redirect => {
-                "holds zero wherever nothing was asked for: copies of nothing else go out of bounds"
-            }
-            _ => "holds anything where nothing was asked for: no reader looks there",
+            (_, Level::Free) => "holds zero outside its region (Theorem G)",
+            _ if staged.redirect => "holds zero outside its region: copies of nothing else go out of bounds",
+            _ => "holds anything outside its region: no reader looks there",
         };
         let _ = writeln!(out, "    copy {} {holes}", staged.name);
     }

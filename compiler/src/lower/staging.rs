@@ -245,7 +245,8 @@ impl Held<'_> {
     }
 
     /// Chunks of 16 bytes change places: what the accelerator does to addresses, in elements (see
-    /// [`Swizzle::apply`](tilewright_kernel::tensor_map::Swizzle::apply)).
+    /// [`Swizzle::apply`](tilewright_kernel::tensor_map::Swizzle::apply), with which the tests compare it). By row and chunk rather than by
+    /// bits, because an offset is a sum of rows and columns: then the row is known, and often there is nothing to compute.
     fn swizzled(&self, b: &mut Builder, offset: ValueId, ty: Type) -> ValueId {
         let chunks = self.staged.swizzle.span() / 16;
         if chunks == 1 {

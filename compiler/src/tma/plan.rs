@@ -19,7 +19,7 @@ use crate::schedule::{self, Stage};
 use crate::syntax::{Span, ast};
 
 /// Most buffers of a ring.
-const MOST_SLOTS: i128 = 64;
+pub(super) const MOST_SLOTS: i128 = 64;
 
 /// Where the instances of a staged copy stand in their stage.
 struct Attach<'a> {

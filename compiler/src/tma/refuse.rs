@@ -2,6 +2,7 @@
 
 use super::check::One;
 use super::cover::Gap;
+use super::plan::MOST_SLOTS;
 use super::region::NotATile;
 use super::rules::Refused;
 use super::staged::Staged;
@@ -79,7 +80,7 @@ impl One<'_> {
                     what: "the number of buffers of a ring",
                     value,
                     least: 1,
-                    most: 64,
+                    most: MOST_SLOTS,
                     span,
                 });
             }

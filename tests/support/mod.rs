@@ -1,0 +1,36 @@
+//! What several of the tests of staged copies need.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use tilewright::kernel::info::KernelInfo;
+use tilewright::{Device, Element, EmulatorOptions, Tensor};
+use tilewright_compiler::compile;
+use tilewright_compiler::diag::{Code, Renderer};
+use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+
+/// Devices with different orders of warps, and copies that end at the earliest, at the latest and in between.
+pub fn devices() -> Vec<Device> {
+    (0..4).map(|seed| Device::emulator(EmulatorOptions::default().seed(seed))).collect()
+}
+
+/// A tensor whose elements are given by their number.
+pub fn data<T: Element, const R: usize>(
+    device: &Device,
+    shape: [usize; R],
+    value: impl Fn(usize) -> T,
+) -> Tensor<T, R> {
+    let values: Vec<T> = (0..shape.iter().product()).map(value).collect();
+    Tensor::from_slice(device, &values, shape).unwrap()
+}
+
+/// What a kernel became: itself, or the codes of what is wrong with the report.
+pub fn compiled(source: &str) -> Result<Box<KernelInfo>, (Vec<Code>, String)> {
+    let stream = source.parse().unwrap_or_else(|error| panic!("no Rust tokens ({error}):\n{source}"));
+    let (tokens, spans) = TokenBuffer::new(stream);
+    let mut outcome = compile(&tokens);
+    if let Some(info) = outcome.kernels.first_mut().and_then(|k| k.info.take()) {
+        return Ok(Box::new(info));
+    }
+    let codes = outcome.diagnostics.found().iter().map(|found| found.code).collect();
+    let map = TokenMap { tokens: &tokens, spans: &spans, locate };
+    Err((codes, Renderer::new(&map).report(&outcome.diagnostics.finish())))
+}
