@@ -200,3 +200,19 @@ fn nan_behind_the_end_stays_there() {
         }
     }
 }
+
+#[test]
+fn rows_up_to_a_bound_are_stored_whole() {
+    let source = "kernel K(x: f32[M, K]) -> (y: f32[M, K])
+        where K <= 100, K % 4 == 0
+        {
+            y[i, k] = x[i, k] + x[i, k];
+            launch threads(64);
+            schedule y {
+                split i by 4 -> io, ii; split k by 24 -> ko, kr; split kr by 16 -> kp, kq; reorder io, ko, kp, ii, kq;
+                bind io: grid; merge ii, kq -> t; bind t: thread;
+            }
+            stage ys[i, k] = y in shared at y.io via tma { box i by 4 -> ic, ib; box k by 20 -> kc, kb; }
+        }";
+    check(source, &["predicate i < M", "predicate k < K", "predicate kr < 24"]);
+}

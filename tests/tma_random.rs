@@ -106,7 +106,7 @@ fn case(draw: &mut Draw) -> Case {
     let rank = *draw.pick(&[1, 2, 2, 2, 3, 3, 4, 5]);
     let kind = draw.below(4); // pointwise, permuted, reduced, neighbours
     let reduced = (kind == 2 && rank > 1).then(|| draw.below(rank));
-    let most = if rank > 3 { 6 } else { 18 };
+    let most: usize = if rank > 3 { 6 } else { 18 };
     let mut axes: Vec<Axis> = NAMES[..rank]
         .iter()
         .enumerate()
@@ -190,6 +190,12 @@ fn case(draw: &mut Draw) -> Case {
     if let Some(inner) = order.last().filter(|n| **n != rank - 1) {
         facts.push(format!("{} % {granule} == 0", axes[*inner].dim));
     }
+    // With a bound, a whole row of tiles may be inside an instance.
+    for axis in axes.iter().filter(|a| a.serial) {
+        if draw.chance(30) {
+            facts.push(format!("{} <= {}", axis.dim, most.next_multiple_of(granule)));
+        }
+    }
     let mut schedule = String::new();
     let mut loops: Vec<String> = Vec::new();
     let (mut grid, mut serial, mut inside) = (Vec::new(), Vec::new(), Vec::new());
@@ -250,7 +256,7 @@ fn case(draw: &mut Draw) -> Case {
     let outer: Vec<&String> =
         places.iter().copied().filter(|p| reduced.is_none_or(|k| **p != format!("{}o", axes[k].name))).collect();
     if !outer.is_empty() && draw.chance(60) {
-        let place = outer[outer.len() - 1];
+        let place = if draw.chance(75) { outer[outer.len() - 1] } else { *draw.pick(&outer) };
         let ring = ring(draw, place);
         let list: Vec<&Axis> = order.iter().map(|n| &axes[*n]).collect();
         let ops = view(draw, &list, granule, bytes, false);

@@ -5,6 +5,7 @@
 //! decide; axes that share such a loop are enumerated together, and every offset of their box must occur. A predicate that only these
 //! loops decide is part of the enumeration. Any other may only keep away points outside the tensor, which the accelerator keeps away, too:
 //! it must follow from bounds of the tensor's own dimensions, without those past whose end the view goes on in the next row.
+//! A loop whose length only facts bound is enumerated up to that bound, if what lies behind its end lies outside the tensor.
 //! **Approximation.** Offsets that loops outside decide as well, and more points than are enumerated (65,536), are refused as not proved.
 
 use super::plan::Around;
@@ -103,7 +104,7 @@ pub fn check(
         }
         for var in &vars {
             let Some((axis, extent)) = leaf(*var) else { return Err(Gap::Unknown(written.name.clone())) };
-            if extent.as_constant().is_none() {
+            if extent.as_constant().is_none() && !outside_behind(facts, around, *var, &extent, &seen) {
                 return Err(Gap::Varying { axis: axis.name.clone(), extent });
             }
         }
@@ -146,6 +147,26 @@ pub fn check(
     Ok(())
 }
 
+/// Whether what a loop inside would write behind its last iteration, up to the bound that the facts give, lies outside the tensor: then it
+/// is as good as written.
+fn outside_behind(facts: &Facts, around: Around<'_>, var: Var, extent: &Expr, seen: &[Predicate]) -> bool {
+    let mut system = facts.residue_system();
+    for leaf in &around.symbolic.variables {
+        system.at_least(leaf.var, 0);
+        if leaf.var != var && !leaf.is_term {
+            let last = leaf.extent.sub(&Expr::constant(1)).sub(&Expr::var(leaf.var));
+            // A loop with a bound of its own stands for all iterations up to that, too.
+            let most = facts.upper_bound(&leaf.extent).map(|most| Expr::constant(most - 1).sub(&Expr::var(leaf.var)));
+            system.require(&facts.with_residues(&most.unwrap_or(last)));
+        }
+    }
+    for predicate in seen {
+        system.require(&holes::slack(&around.stage.domain, facts, around.symbolic, predicate));
+    }
+    system.require(&facts.with_residues(&Expr::var(var).sub(extent)));
+    system.is_infeasible()
+}
+
 /// Whether the offsets of these axes take all values together.
 fn covers(axes: &[Written], offsets: &[Expr], group: &[usize], loops: &[Inner], guards: &[&Expr]) -> Result<(), Gap> {
     let unknown = || Gap::Unknown(axes[group[0]].name.clone());
@@ -163,13 +184,16 @@ fn covers(axes: &[Written], offsets: &[Expr], group: &[usize], loops: &[Inner], 
         if guards.iter().any(|guard| guard.eval(&values).is_none_or(|slack| slack < 0)) {
             continue;
         }
-        let mut cell = 0;
+        let mut cell = Some(0);
         for at in group {
             let extent = axes[*at].region.extent;
-            let offset = offsets[*at].eval(&values).filter(|o| (0..extent).contains(o)).ok_or_else(unknown)?;
-            cell = cell * extent + offset;
+            let offset = offsets[*at].eval(&values).ok_or_else(unknown)?;
+            // What is not in the region is not written: an axis ends before.
+            cell = cell.filter(|_| (0..extent).contains(&offset)).map(|cell: i128| cell * extent + offset);
         }
-        reached[cell as usize] = true;
+        if let Some(cell) = cell {
+            reached[cell as usize] = true;
+        }
     }
     let Some(missing) = reached.iter().position(|r| !r) else { return Ok(()) };
     let mut rest = missing as i128;
