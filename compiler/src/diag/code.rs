@@ -120,6 +120,7 @@ codes! {
     TW0314 "store-holes" Error "a staged output whose boxes hold elements of other instances";
     TW0315 "store-granule" Error "a staged output whose rows are not known to be multiples of 16 bytes";
     TW0316 "unknown-store" Error "a staged output that is written in a way not confirmed on hardware";
+    TW0317 "which-copy" Error "a read that takes none, or several, of the copies of its tensor";
 
     // TW04: layout and alignment.
     TW0401 "misaligned-vector" Error "a vector access that is not known to be aligned";

@@ -421,3 +421,31 @@ impl IntoDiagnostic for NoTile {
             .help("attach the copy at another loop, or let each thread read the tensor: without `stage`")
     }
 }
+
+/// TW0317: a read that takes none, or several, of the copies of its tensor.
+#[derive(Clone, Debug)]
+pub struct WhichCopy {
+    /// The tensor.
+    pub tensor: String,
+    /// The copies that the read may take, or all of them.
+    pub copies: Vec<String>,
+    /// Whether it takes none.
+    pub none: bool,
+    /// The read.
+    pub read: Span,
+    /// The first copy.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for WhichCopy {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { tensor, copies, none, read, span } = self;
+        let list = copies.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>();
+        let what =
+            if none { format!("none of {}", list.join(" and ")) } else { format!("{} at once", list.join(" and ")) };
+        Diagnostic::new(Code::TW0317, span, format!("a read of `{tensor}` would take {what}"))
+            .label(read, "this read")
+            .note("of several copies of one tensor a read takes the one whose axes have the names of its indices")
+            .help("name the axes of each copy as the indices of the read that it is for: `stage xa[i, k] = x` for `x[i, k]`")
+    }
+}

@@ -18,8 +18,8 @@ use crate::program::{INLINE_LIMIT, Program};
 
 /// What is known of reads and indices at the points in question.
 pub trait Known {
-    /// Whether a read holds zero bits, if it is made: its tensor, and the element.
-    fn is_zero(&self, parameter: u16, indices: &[Expr]) -> bool;
+    /// Whether a read holds zero bits, if it is made: of its tensor, the element.
+    fn is_zero(&self, read: ValueId, parameter: u16, indices: &[Expr]) -> bool;
     /// Whether an element lies outside its tensor.
     fn is_outside(&self, parameter: u16, indices: &[Expr]) -> bool;
     /// Whether a comparison of indices holds at all of the points, or at none.
@@ -187,7 +187,9 @@ impl Evaluation<'_> {
                 match source {
                     Source::Parameter(parameter) => match or {
                         Some(or) if self.known.is_outside(parameter, &exprs) => self.value(or, scope),
-                        None if self.known.is_zero(parameter, &exprs) => number(ty, 0).map_or(Fact::Anything, Fact::Is),
+                        None if self.known.is_zero(id, parameter, &exprs) => {
+                            number(ty, 0).map_or(Fact::Anything, Fact::Is)
+                        }
                         _ => Fact::Anything,
                     },
                     Source::Equation { .. } if or.is_some() => Fact::Anything,

@@ -9,7 +9,7 @@ use crate::syntax::{self, TokenBuffer};
 struct Holes<'a>(&'a Program);
 
 impl Known for Holes<'_> {
-    fn is_zero(&self, parameter: u16, _: &[Expr]) -> bool {
+    fn is_zero(&self, _: ValueId, parameter: u16, _: &[Expr]) -> bool {
         ["x", "u", "n", "b"].contains(&&*self.0.parameters[usize::from(parameter)].name)
     }
     fn is_outside(&self, parameter: u16, _: &[Expr]) -> bool {

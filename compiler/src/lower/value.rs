@@ -338,7 +338,7 @@ impl Values<'_> {
                     }
                     (inside, or)
                 });
-                if let Some(held) = self.staged.iter().find(|held| held.staged.parameter == parameter) {
+                if let Some(held) = self.staged.iter().find(|held| held.staged.is_for(parameter, Some(id))) {
                     let offset = held.offset(b, &values, self.index);
                     let memory = Memory::Shared(held.buffer);
                     let Some((predicate, or)) = guard else {

@@ -103,7 +103,7 @@ pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbo
         program.algorithm.axis_lists[equation.axes.range()].iter().map(|a| scope[a].clone()).collect();
     for component in components {
         let Some(parameter) = program.algorithm.components[component].parameter else { continue };
-        collector.push(parameter, indices.clone(), program.component_spans[component], true, false);
+        collector.push(parameter, indices.clone(), program.component_spans[component], None, false);
     }
     Some(collector.accesses)
 }
@@ -127,7 +127,8 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    fn push(&mut self, parameter: u16, indices: Vec<Expr>, span: Span, is_write: bool, has_or: bool) {
+    fn push(&mut self, parameter: u16, indices: Vec<Expr>, span: Span, value: Option<ValueId>, has_or: bool) {
+        let is_write = value.is_none();
         let Some(tensor) = tensor(self.program, parameter) else { return };
         if self.never && !is_write {
             return;
@@ -135,7 +136,18 @@ impl Collector<'_> {
         let offset = offset(tensor, &indices, self.facts);
         let (inner, in_terms) = (self.inner.clone(), self.in_terms && !is_write);
         let is_guarded = has_or || self.conditional && !is_write;
-        self.accesses.push(Access { parameter, indices, offset, span, is_write, is_guarded, has_or, inner, in_terms });
+        self.accesses.push(Access {
+            parameter,
+            value,
+            indices,
+            offset,
+            span,
+            is_write,
+            is_guarded,
+            has_or,
+            inner,
+            in_terms,
+        });
     }
 
     fn value(&mut self, id: ValueId, scope: &Scope) -> Option<()> {
@@ -154,7 +166,7 @@ impl Collector<'_> {
                 match source {
                     Source::Parameter(parameter) => {
                         let span = self.program.value_spans[id as usize];
-                        self.push(parameter, exprs, span, false, or.is_some());
+                        self.push(parameter, exprs, span, Some(id), or.is_some());
                     }
                     Source::Equation { equation, component } => {
                         let definition = &algorithm.equations[usize::from(equation)];

@@ -12,6 +12,8 @@
 //!
 //! Approximated: divisibility is proved by residues. What cannot be proved here is decided in [`super::check`].
 
+use tilewright_kernel::algorithm::ValueId;
+
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::schedule::Stage;
@@ -188,6 +190,8 @@ impl Vector {
 pub struct Access {
     /// Position of the parameter.
     pub parameter: u16,
+    /// The read; none for the write.
+    pub value: Option<ValueId>,
     /// Index of each dimension.
     pub indices: Vec<Expr>,
     /// Element offset from the base.

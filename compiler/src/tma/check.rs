@@ -4,7 +4,7 @@ use super::Level;
 use super::demand;
 use super::plan::{Around, plan};
 use super::staged::{Axis, Staged, Way};
-use super::witness;
+use super::{rivals, witness};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
@@ -139,14 +139,16 @@ impl One<'_> {
     fn plan(&mut self, reader: &Analysed, parameter: u16) -> Option<Staged> {
         let tensor = access::tensor(self.program, parameter)?;
         let ast = &self.copy.ast;
-        if reader.staged.iter().any(|s| s.parameter == parameter) {
-            let instead = Some("one copy for each tensor and each stage");
-            self.not_yet("a second copy of a tensor for one stage", ast.head, instead);
+        let other = reader.staged.iter().find(|s| s.parameter == parameter);
+        if other.is_some_and(|other| other.way == Way::Store) {
+            let instead = Some("one copy for each output");
+            self.not_yet("a second copy to a tensor", ast.head, instead);
             return None;
         }
+        let serves = rivals::served(self.program, self.copy, reader, parameter, self.diags).ok()?;
         let Analysed { stage, symbolic, holes, accesses, .. } = reader;
         let around = Around { stage, symbolic, holes, accesses };
-        let found = plan(self.program, self.facts, around, (parameter, tensor), self.copy);
+        let found = plan(self.program, self.facts, around, (parameter, tensor), self.copy, serves);
         let mut staged = match found {
             Ok(staged) => staged,
             Err(refused) => {

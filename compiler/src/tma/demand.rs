@@ -50,7 +50,7 @@ pub struct Waiver {
 pub fn waive(program: &Program, facts: &Facts, reader: &mut Analysed) -> Vec<Waiver> {
     let mut waived: Vec<Waiver> = Vec::new();
     let Some(reduction) = reader.stage.reduction else { return waived };
-    let reads = |s: &&Staged| s.way == Way::Load && in_terms(reader).any(|a| a.parameter == s.parameter);
+    let reads = |s: &&Staged| in_terms(reader).any(|a| s.is_for(a.parameter, a.value));
     if !reader.staged.iter().any(|s| reads(&s)) || divides(program, reduction, &mut 0) {
         return waived;
     }
@@ -171,8 +171,8 @@ impl Failing<'_> {
         system.is_infeasible()
     }
 
-    fn staged(&self, parameter: u16) -> Option<&Staged> {
-        self.reader.staged.iter().find(|s| s.way == Way::Load && s.parameter == parameter)
+    fn staged(&self, parameter: u16, read: Option<ValueId>) -> Option<&Staged> {
+        self.reader.staged.iter().find(|s| s.is_for(parameter, read))
     }
 
     /// `0 ≤ e < size`, as two expressions that are at least 0.
@@ -182,7 +182,7 @@ impl Failing<'_> {
 
     /// Whether a read stays inside its buffer, or its tensor.
     fn is_safe(&self, access: &Access) -> bool {
-        let ranges: Vec<(Expr, Expr)> = match self.staged(access.parameter) {
+        let ranges: Vec<(Expr, Expr)> = match self.staged(access.parameter, access.value) {
             Some(staged) => {
                 let slots = |n: usize| Expr::constant(staged.axes[n].boxes() * staged.axes[n].boxed.box_size);
                 let positions = positions(staged, &access.indices).into_iter().enumerate();
@@ -222,8 +222,8 @@ struct Asked<'a> {
 }
 
 impl Known for Asked<'_> {
-    fn is_zero(&self, parameter: u16, indices: &[Expr]) -> bool {
-        let Some(staged) = self.failing.staged(parameter).filter(|s| !s.any) else { return false };
+    fn is_zero(&self, read: ValueId, parameter: u16, indices: &[Expr]) -> bool {
+        let Some(staged) = self.failing.staged(parameter, Some(read)).filter(|s| !s.any) else { return false };
         let places = positions(staged, indices);
         let mut inside: Vec<Expr> = Vec::new();
         for ((position, _), axis) in places.iter().zip(&staged.axes) {

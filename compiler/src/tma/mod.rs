@@ -22,6 +22,7 @@
 //! | --- | --- |
 //! | `check` | the copies of a kernel: whose they are, what zeros take, the budget; `refuse` says why not |
 //! | `plan` | one copy, from what was written to a [`Staged`](staged::Staged); `rules` are those of tensor maps |
+//! | `rivals` | which of several copies of one tensor a read takes |
 //! | `view`, `region`, `cover` | the axes that are boxed; what an instance holds of them; whether it computes all of that |
 //! | `staged`, `layout`, `tiles` | the result: its axes, the order of its buffer, its tiles and their level |
 //! | `demand` | what a reader folds in of the holes, and which predicates that saves |
@@ -35,6 +36,7 @@ pub mod plan;
 pub mod reach;
 mod refuse;
 pub mod region;
+mod rivals;
 pub mod rules;
 pub mod slots;
 pub mod staged;

@@ -1,5 +1,6 @@
 //! A staged copy by the tensor memory accelerator: which boxes of which view each instance copies, to shared memory or from it.
 
+use tilewright_kernel::algorithm::ValueId;
 use tilewright_kernel::info::TensorParameter;
 use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 
@@ -169,7 +170,7 @@ pub struct Around<'a> {
     pub accesses: &'a [Access],
 }
 
-/// Analyses one staged copy for the stage that reads it, or writes it.
+/// Analyses one staged copy for the stage that reads it, or writes it. `serves` are the reads that take it, if not all do.
 ///
 /// # Errors
 /// See [`Refused`].
@@ -179,6 +180,7 @@ pub fn plan(
     around: Around<'_>,
     (parameter, tensor): (u16, &TensorParameter),
     copy: &program::Stage,
+    serves: Option<Vec<ValueId>>,
 ) -> Result<Staged, Refused> {
     let Around { stage, symbolic, accesses, .. } = around;
     let copy = &copy.ast;
@@ -187,7 +189,8 @@ pub fn plan(
         return Err(Refused::Axes(copy.axes.len(), tensor.shape.len()));
     }
     let at = copy.clauses.at.as_ref().ok_or(Refused::Attach(copy.head))?;
-    let is_own = |a: &&Access| a.parameter == parameter && a.is_write == (way == Way::Store);
+    let taken = |a: &Access| serves.as_ref().is_none_or(|s| a.value.is_some_and(|value| s.contains(&value)));
+    let is_own = |a: &&Access| a.parameter == parameter && a.is_write == (way == Way::Store) && taken(a);
     let mut reads: Vec<&Access> = accesses.iter().filter(is_own).collect();
     let mut attach = Attach::new(facts, stage, symbolic, &at.axis, &reads)?;
     if way == Way::Load && attach.is_inside_reduction() {
@@ -317,6 +320,7 @@ pub fn plan(
         redirect: false,
         any: false,
         parameter,
+        serves,
         element,
         format: Format::of(element),
         attach: attach.leaf,

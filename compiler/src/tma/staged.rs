@@ -1,6 +1,7 @@
 //! What a staged copy is: which way it goes, and what an instance holds along each axis of its view.
 
 use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::ValueId;
 use tilewright_kernel::tensor_map::{Format, Promotion, Swizzle};
 
 use super::region::Interval;
@@ -37,6 +38,8 @@ pub struct Staged {
     pub any: bool,
     /// The tensor.
     pub parameter: u16,
+    /// The reads that take it, if its stage has several copies of the tensor; none if all do.
+    pub serves: Option<Vec<ValueId>>,
     /// Type of its elements.
     pub element: ElementType,
     /// The same, as the accelerator knows it.
@@ -76,6 +79,14 @@ pub struct Axis {
     pub dims: Vec<usize>,
     /// Those in which an index past the end would be another element of the axis.
     pub aliased: Vec<usize>,
+}
+
+impl Staged {
+    /// Whether a read of a tensor takes this copy.
+    pub fn is_for(&self, parameter: u16, read: Option<ValueId>) -> bool {
+        let served = |served: &Vec<ValueId>| read.is_some_and(|read| served.contains(&read));
+        self.way == Way::Load && self.parameter == parameter && self.serves.as_ref().is_none_or(served)
+    }
 }
 
 impl Axis {
