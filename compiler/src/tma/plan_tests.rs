@@ -34,7 +34,7 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
     let holes = crate::holes::analyse(&stage.domain, &facts);
     let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, accesses: &accesses };
-    let staged = plan(&program, &facts, around, (parameter as u16, tensor), copy)?;
+    let staged = plan(&program, &facts, around, (parameter as u16, tensor), copy, None)?;
     let names = |v: u32| program.dim_name(v as u16).to_owned();
     let bytes = i128::from(staged.format.bytes());
     let dimension = |axis: &super::staged::Axis| {
@@ -402,7 +402,7 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let staged = program.stages.iter().map(|copy| {
         let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("an input");
         let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
-        plan(&program, &facts, around, (parameter as u16, tensor), copy).expect("accepted")
+        plan(&program, &facts, around, (parameter as u16, tensor), copy, None).expect("accepted")
     });
     let staged = staged.collect();
     let vector = crate::memory::vector::Vector::of(&stage, &facts);
