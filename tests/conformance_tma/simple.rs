@@ -62,13 +62,7 @@ fn exchanged(rows: &str, row: &str, (span, bytes): (i64, i64), counts: &str) -> 
     )
 }
 
-fn one_box(
-    (ty, bytes): (&str, i64),
-    span: i64,
-    (shape, boxes, runs): Shape,
-    load: bool,
-    as_ops: bool,
-) -> Case {
+fn one_box((ty, bytes): (&str, i64), span: i64, (shape, boxes, runs): Shape, load: bool, as_ops: bool) -> Case {
     let (inner, granule) = (span / bytes, 16 / bytes);
     let rank = shape.len();
     let names = &NAMES[..rank];

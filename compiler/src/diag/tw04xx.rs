@@ -457,15 +457,23 @@ pub struct UnwrittenLayout {
 impl IntoDiagnostic for UnwrittenLayout {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { copy, slot, written, modes, sugar, ops, replace, span } = self;
-        let place = |(span, offset): &(u32, i128)| match span {
-            16 => format!("{offset} without a swizzle"),
-            _ => format!("{offset} with `swizzle {span}`"),
+        let how = |(span, _): &(u32, i128)| match span {
+            16 => "without a swizzle".to_owned(),
+            _ => format!("with `swizzle {span}`"),
         };
-        let places = modes.iter().map(place).collect::<Vec<_>>().join(", ");
+        // Modes that put it at the same place are named together.
+        let mut places: Vec<String> = Vec::new();
+        for (at, mode) in modes.iter().enumerate() {
+            if modes[..at].iter().all(|m| m.1 != mode.1) {
+                let same: Vec<String> = modes[at..].iter().filter(|m| m.1 == mode.1).map(how).collect();
+                places.push(format!("at {} {}", mode.1, same.join(" and ")));
+            }
+        }
+        let places = places.join(", ");
         let title = format!("the accelerator does not write a tile of `{copy}` as this layout says");
         let mut diagnostic = Diagnostic::new(Code::TW0409, span, title)
             .note("it writes a tile row by row, and can exchange the 16-byte chunks of a row of 32, 64 or 128 bytes: chunk c goes to c xor r, where r counts 128 bytes each")
-            .counterexample(format!("the slot {} is element {written} of the tile as written, and {places}", super::assignment(&slot)));
+            .counterexample(format!("the slot {} is element {written} of the tile as written; the accelerator puts it {places}", super::assignment(&slot)));
         let text = format!("write `{sugar}` without ops on axes of the tile");
         diagnostic = match replace {
             Some(span) => diagnostic.change(Change::Replace(span, sugar), text),

@@ -124,7 +124,7 @@ impl Staged {
                 Refused::Elsewhere(Box::new(NotWritten {
                     elsewhere,
                     sugar: proposal::sugar(self, &order, nearest),
-                    ops: proposal::ops(self, &order, nearest, &written.names()),
+                    ops: proposal::ops(self, &order, nearest, written.taken),
                     replace: written.run,
                     span,
                 }))
@@ -156,6 +156,8 @@ pub(super) struct Written<'a> {
     pub ops: &'a [TileOp],
     /// Names of all parts of axes: some have gone with axes of one element.
     pub known: &'a [String],
+    /// Names that no other axis can have, if the ops are taken out.
+    pub taken: &'a [String],
     /// Axes of the tile that have gone so.
     pub gone: &'a [String],
     /// The ops and the layout, if they stand together.
@@ -165,11 +167,6 @@ pub(super) struct Written<'a> {
 impl Written<'_> {
     fn span(&self) -> Span {
         self.list.map(|l| l.1).or(self.ops.last().map(|op| op.span)).unwrap_or(Span::UNKNOWN)
-    }
-
-    fn names(&self) -> Vec<&str> {
-        let made = self.ops.iter().flat_map(|op| &op.outputs).map(|o| o.0.as_str());
-        self.known.iter().map(String::as_str).chain(made).collect()
     }
 }
 

@@ -252,6 +252,7 @@ pub fn plan(
     if let (Some(sugar), Some(op)) = (sugar, exchanges) {
         return Err(Refused::TwoSwizzles(sugar, op.span));
     }
+    let mut taken: Vec<String> = view.axes.iter().map(|a| a.name.clone()).collect();
     let mut axes = Vec::new();
     let mut written = Vec::new();
     for axis in std::mem::take(&mut view.axes) {
@@ -309,13 +310,16 @@ pub fn plan(
         promotion,
         evict,
     };
+    let known: Vec<String> = names.iter().map(|n| n.0.clone()).collect();
+    taken.extend(known.iter().cloned());
     let left: Vec<(String, Part)> = staged.axes.iter().flat_map(Axis::names).collect();
     let gone = names.iter().filter(|n| n.1 == Part::Slot && !left.contains(n)).map(|n| n.0.clone());
     staged.lay_out(
         &Written {
             list: layout,
             ops: &view.tile_ops,
-            known: &names.iter().map(|n| n.0.clone()).collect::<Vec<_>>(),
+            known: &known,
+            taken: &taken,
             gone: &gone.collect::<Vec<_>>(),
             run: run(&copy.ops, &view.tile_ops, layout.map(|l| l.1)),
         },

@@ -14,7 +14,7 @@ pub(super) fn sugar(staged: &Staged, order: &[usize], mode: Swizzle) -> String {
 
 /// The same as ops, which exchange chunks of a row by the number of the row: rows by eights, these by as many as fill 128 bytes, and a row by
 /// chunks of 16 bytes. None where there is nothing to exchange. `taken` are names that cannot be used.
-pub(super) fn ops(staged: &Staged, order: &[usize], mode: Swizzle, taken: &[&str]) -> Option<String> {
+pub(super) fn ops(staged: &Staged, order: &[usize], mode: Swizzle, taken: &[String]) -> Option<String> {
     if mode == Swizzle::None {
         return None;
     }
@@ -24,7 +24,7 @@ pub(super) fn ops(staged: &Staged, order: &[usize], mode: Swizzle, taken: &[&str
     let inner: Vec<&TileAxis> = staged.axes[*inner].boxed.tile.iter().filter(several).collect();
     let mut made: Vec<String> = Vec::new();
     let mut new = |name: &str| {
-        let is_free = |n: &String| !taken.contains(&n.as_str()) && !made.contains(n);
+        let is_free = |n: &String| !taken.contains(n) && !made.contains(n);
         let numbered = (2..).map(|n| format!("{name}{n}"));
         let found = std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default();
         made.push(found.clone());

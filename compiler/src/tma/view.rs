@@ -11,6 +11,9 @@ use super::allocation::{TileAxis, TileOp, TileOpKind};
 use crate::extent::{Expr, Facts};
 use crate::syntax::{Span, ast};
 
+/// Most ops on axes of a tile.
+const MOST_TILE_OPS: usize = 64;
+
 /// An axis of the view, outermost first in its list.
 #[derive(Clone, Debug)]
 pub struct ViewAxis {
@@ -285,6 +288,10 @@ impl<'a> View<'a> {
         {
             boxed.tile = vec![TileAxis { name: into.text.clone(), extent: boxed.slots() }];
             return Ok(());
+        }
+        if self.tile_ops.len() == MOST_TILE_OPS {
+            let instead = Some("write the swizzle by its span: `layout [..] swizzle 128`, for instance");
+            return Err(Refusal::NotYet { construct: "a 65th op on axes of a tile", span, instead });
         }
         self.tile_ops.push(TileOp {
             kind,
