@@ -506,13 +506,11 @@ fn strided_columns_are_staged() {
     }
 }
 
+/// Sizes of boxes in the order of a map, the swizzle, and what counts tiles.
+type LaidOut = (Vec<i128>, Swizzle, Vec<(usize, Part)>);
+
 /// What a copy of rows is: the order of its map by sizes of boxes, the swizzle, and what counts tiles.
-fn laid_out(
-    ty: &str,
-    rows: &[i128],
-    row: i128,
-    ops: &str,
-) -> Result<(Vec<i128>, Swizzle, Vec<(usize, Part)>), Refused> {
+fn laid_out(ty: &str, rows: &[i128], row: i128, ops: &str) -> Result<LaidOut, Refused> {
     let names = &["a", "b", "c"][..rows.len()];
     let list = |n: &dyn Fn(&str) -> String| names.iter().map(|a| n(a)).collect::<Vec<_>>().join(", ");
     let boxes = names.iter().zip(rows).map(|(n, size)| format!("box {n} by {size} -> {n}c, {n}x; "));
