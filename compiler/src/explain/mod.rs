@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use tilewright_kernel::info::{KernelInfo, ParameterKind};
+use tilewright_kernel::tensor_map::Swizzle;
 
 use crate::domain::Binding;
 use crate::extent::{Expr, Facts};
@@ -83,7 +84,7 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
         });
         let _ = writeln!(
             out,
-            "    copy {} {} {} at {place}: {}{} tile{} of {} bytes, boxes {}",
+            "    copy {} {} {} at {place}: {}{} tile{} of {} bytes, boxes {}{}",
             staged.name,
             if staged.way == Way::Load { "of" } else { "to" },
             program.parameters[usize::from(staged.parameter)].name,
@@ -92,6 +93,10 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
             if staged.copies() == 1 { "" } else { "s" },
             staged.tile_bytes(),
             boxes.collect::<Vec<_>>().join(" × "),
+            match staged.swizzle {
+                Swizzle::None => String::new(),
+                swizzle => format!(", swizzle {}", swizzle.span()),
+            },
         );
         let asks = |w: &Waiver| matches!(&w.demand, Demand::Zero(copies) if copies.contains(&staged.name));
         let model = if analysed.waived.iter().any(asks) {
