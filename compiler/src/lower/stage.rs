@@ -139,8 +139,9 @@ pub(super) fn lower(
         staged: Vec::new(),
         defect: None,
     };
-    let copies = copies.iter().enumerate();
-    let copies = copies.map(|(n, staged)| Copy::new(b, staged, first_map + n as u16, &sequence)).collect();
+    let map = |n: usize| first_map + copies[..n].iter().filter(|s| s.has_map()).count() as u16;
+    let numbered = copies.iter().enumerate();
+    let copies = numbered.map(|(n, staged)| Copy::new(b, staged, map(n), &sequence)).collect();
     let mut nest = Nest {
         b,
         program,

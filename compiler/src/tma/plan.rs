@@ -4,6 +4,7 @@ use tilewright_kernel::info::TensorParameter;
 use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 
 use super::cover;
+use super::form::{Form, NotRuns};
 use super::region::{self, Inner, Interval};
 use super::rules::Refused;
 use super::staged::{Axis, PLACEHOLDER, Staged, Way};
@@ -297,6 +298,7 @@ pub fn plan(
         attach: attach.leaf,
         outer: Staged::natural(axes.len()),
         axes,
+        form: Form::Tiles(NotRuns::Granule),
         swizzle,
         layout: layout.map(|l| l.1),
         promotion,
@@ -305,9 +307,14 @@ pub fn plan(
     if let Some((list, span)) = layout {
         staged.lay_out(list, &names, span)?;
     }
-    staged.check(facts)?;
-    if way == Way::Store {
-        staged.check_store(facts, symbolic)?;
+    // Now that the order of the buffer is known.
+    staged.form = staged.choose(facts, symbolic);
+    // The rules of tensor maps are none of runs.
+    if let Form::Tiles(_) = staged.form {
+        staged.check(facts)?;
+        if way == Way::Store {
+            staged.check_store(facts, symbolic)?;
+        }
     }
     Ok(staged)
 }
