@@ -11,8 +11,8 @@ use crate::lower::Analysed;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::schedule::computed_at_reads;
-use crate::tma::{Form, Level, NotRuns};
 use crate::tma::staged::Way;
+use crate::tma::{Form, Level, NotRuns};
 
 /// The explanation of a kernel. The same kernel always gives the same text.
 pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &KernelInfo) -> String {
@@ -56,11 +56,11 @@ fn counted(n: i128, what: &str) -> String {
 /// Which instructions copy an instance, and why.
 fn form(form: &Form, copies: i128) -> String {
     let why = match form {
-        Form::Runs(_) => return "goes by addresses, without a tensor map: always inside the tensor, and its runs are no more than tiles".into(),
+        Form::Runs(_) => return "goes by addresses, without a tensor map: each run lies inside the tensor, and they are no more than tiles would be".into(),
         Form::Tiles(NotRuns::Swizzled) => "it is swizzled".to_owned(),
         Form::Tiles(NotRuns::Promoted) => "that tells the L2 cache what to fetch together".to_owned(),
         Form::Tiles(NotRuns::Holes(axis)) => format!("boxes of {axis} have slots that nobody asks for"),
-        Form::Tiles(NotRuns::Ends(axis)) => format!("boxes of {axis} may not be inside the tensor"),
+        Form::Tiles(NotRuns::Ends(axis)) => format!("boxes of {axis} are not known to lie inside the tensor"),
         Form::Tiles(NotRuns::Short(runs, elements)) => {
             let tiles = counted(copies, "tile");
             format!("{tiles} instead of {} of {elements} elements", counted(*runs, "run"))
@@ -117,6 +117,8 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
         );
         let _ = writeln!(out, "    copy {} {}", staged.name, form(&staged.form, staged.copies()));
         let holes = match (staged.way, staged.level(facts, &analysed.symbolic)) {
+            (Way::Load, _) if !staged.has_map() => "holds its region and nothing else",
+            (Way::Store, _) if !staged.has_map() => "writes its region and nothing else",
             (Way::Store, _) => "writes nothing that its instance does not compute (Theorem G)",
             (_, Level::Free) => "holds zero outside its region (Theorem G)",
             _ if staged.redirect => "holds zero outside its region: copies of nothing else go out of bounds",

@@ -146,7 +146,8 @@ impl<'a> Copy<'a> {
         let axis = &self.staged.axes[step.axis];
         let count = |step: &Step| self.staged.axes[step.axis].count(step.part);
         let mut one = |b: &mut Builder, n: ValueId, ty: Type| {
-            let literal = |b: &mut Builder, ty: Type, n: i128| b.index_literal(ty, i64::try_from(n).unwrap_or(i64::MAX));
+            let literal =
+                |b: &mut Builder, ty: Type, n: i128| b.index_literal(ty, i64::try_from(n).unwrap_or(i64::MAX));
             let stride = literal(b, Type::I32, step.stride);
             let moved = b.index_mul(n, stride);
             let offset = b.index_add(offset, moved);

@@ -174,12 +174,7 @@ fn issued(staged: &Staged, start: &[i128]) -> Vec<(i128, Vec<i128>)> {
 }
 
 /// Runs a region: where each of its tiles starts in the tensor, outermost first, behind where it lies in the buffer.
-fn run(
-    kernel: &Kernel,
-    region: RegionId,
-    loops: &mut BTreeMap<ValueId, i128>,
-    found: &mut Vec<(i128, Vec<i128>)>,
-) {
+fn run(kernel: &Kernel, region: RegionId, loops: &mut BTreeMap<ValueId, i128>, found: &mut Vec<(i128, Vec<i128>)>) {
     for statement in &kernel.region(region).statements {
         match &statement.kind {
             StatementKind::Transfer(Transfer { part: TensorPart::Tile { start, .. }, offset, .. }) => {
