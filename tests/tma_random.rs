@@ -188,7 +188,7 @@ fn case(draw: &mut Draw) -> Case {
         .filter(|(_, divisor)| **divisor > 1)
         .map(|(axis, divisor)| format!("{} % {divisor} == 0", axis.dim))
         .collect();
-    if let (true, Some(inner)) = (whole, order.last().filter(|n| divisors[**n] % granule != 0)) {
+    if let (true, Some(inner)) = (whole, order.last().filter(|n| !divisors[**n].is_multiple_of(granule))) {
         facts.push(format!("{} % {granule} == 0", axes[*inner].dim));
     }
     let mut schedule = String::new();

@@ -23,13 +23,16 @@ pub fn data<T: Element, const R: usize>(
     Tensor::from_slice(device, &values, shape).unwrap()
 }
 
+/// The codes of what is wrong, and the report.
+pub type Refusal = (Vec<Code>, String);
+
 /// What a kernel became: itself, or the codes of what is wrong with the report.
-pub fn compiled(source: &str) -> Result<Box<KernelInfo>, (Vec<Code>, String)> {
+pub fn compiled(source: &str) -> Result<Box<KernelInfo>, Refusal> {
     analysed(source).map(|(info, _)| info)
 }
 
 /// The same, with what was found out about its stages.
-pub fn analysed(source: &str) -> Result<(Box<KernelInfo>, Vec<Analysed>), (Vec<Code>, String)> {
+pub fn analysed(source: &str) -> Result<(Box<KernelInfo>, Vec<Analysed>), Refusal> {
     let stream = source.parse().unwrap_or_else(|error| panic!("no Rust tokens ({error}):\n{source}"));
     let (tokens, spans) = TokenBuffer::new(stream);
     let mut outcome = compile(&tokens);
