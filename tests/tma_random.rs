@@ -153,7 +153,27 @@ fn case(draw: &mut Draw) -> Case {
     let all: Vec<usize> = (0..rank).collect();
     let read = format!("x[{}]", names(&all));
     let value = match (kind, reduced) {
-        (2, Some(k)) => format!("sum(|{}| {read})", axes[k].name),
+        (2, Some(k)) => {
+            let (k, is_float) = (axes[k].name, element.starts_with(['f', 'b']));
+            // What takes zeros in unchanged, and what does not.
+            let mut terms = vec![
+                format!("sum(|{k}| {read})"),
+                format!("sum(|{k}| {read} * {read})"),
+                format!("max(|{k}| {read})"),
+                format!("min(|{k}| {read})"),
+            ];
+            let zero = if is_float { "0.0" } else { "0" };
+            terms.push(format!("fold(|{k}| init ({zero}), step (s) => (s + {read}))"));
+            terms
+                .push(format!("fold(|{k}| init ({zero}), step (s) => (if {read} > {zero} {{ {read} }} else {{ s }}))"));
+            if is_float {
+                terms.push(format!("sum(|{k}| exp(-abs({read})))"));
+                terms.push(format!("sum(|{k}| {read} + 1.0)"));
+            } else {
+                terms.push(format!("sum(|{k}| {read} + 1)"));
+            }
+            draw.pick(&terms).clone()
+        }
         (3, _) if rank > 1 => {
             let shift = |by: &str| {
                 let first = format!("{} {by}", axes[0].name);
@@ -207,7 +227,13 @@ fn case(draw: &mut Draw) -> Case {
         } else {
             grid.push(format!("{name}o"))
         }
-        inside.push(format!("{name}i"));
+        if axis.threads || axis.factor < 3 || draw.chance(75) {
+            inside.push(format!("{name}i"));
+            continue;
+        }
+        // Once more: what this overruns is the next tile's.
+        let _ = write!(schedule, "split {name}i by {} -> {name}m, {name}n; ", 2 + draw.below(axis.factor - 1));
+        inside.extend([format!("{name}m"), format!("{name}n")]);
     }
     loops.extend(grid.iter().chain(&serial).chain(&inside).cloned());
     let bound: Vec<String> =

@@ -179,7 +179,7 @@ fn analyse(
             Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }
                 .run(vector, &accesses, &mut found);
         }
-        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, staged: Vec::new() });
+        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, staged: Vec::new(), waived: Vec::new() });
     }
     tma::check::stage_copies(program, facts, &mut analysed, &mut found);
     let clean = !found.has_errors();

@@ -629,8 +629,11 @@ impl Context<'_> {
                 (_, true) => format!("1.0{ty}"),
                 (_, false) => format!("1{ty}"),
             };
+            // Without a merge it is any value, which may be read.
+            let init =
+                if !with_merge && self.rng.chance(30) { self.value(ty, axes, 1) } else { of(Node::Literal(init)) };
             let merge = with_merge.then(|| combine(name(1), name(2)));
-            states.push(State { init: of(Node::Literal(init)), step: combine(name(0), term), merge, names });
+            states.push(State { init, step: combine(name(0), term), merge, names });
         }
         let bodies: Vec<&Value> = states.iter().map(|s| &s.step).collect();
         let bounds = self.inferable(bounds, &scope, &bodies);

@@ -11,6 +11,7 @@ use crate::lower::Analysed;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::schedule::computed_at_reads;
+use crate::tma::demand::{Demand, Waiver};
 use crate::tma::staged::Way;
 use crate::tma::{Form, Level, NotRuns};
 
@@ -116,13 +117,26 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
             boxes.collect::<Vec<_>>().join(" × "),
         );
         let _ = writeln!(out, "    copy {} {}", staged.name, form(&staged.form, staged.copies()));
+        let asks = |w: &Waiver| matches!(&w.demand, Demand::Zero(copies) if copies.contains(&staged.name));
+        let model = if analysed.waived.iter().any(asks) {
+            "strong correctness, for its reader folds in its holes"
+        } else {
+            "weak correctness, for its reader is predicated"
+        };
         let holes = match (staged.way, staged.level(facts, &analysed.symbolic)) {
-            (Way::Load, _) if !staged.has_map() => "holds its region and nothing else",
-            (Way::Store, _) if !staged.has_map() => "writes its region and nothing else",
-            (Way::Store, _) => "writes nothing that its instance does not compute (Theorem G)",
-            (_, Level::Free) => "holds zero outside its region (Theorem G)",
-            _ if staged.redirect => "holds zero outside its region: copies of nothing else go out of bounds",
-            _ => "holds anything outside its region: no reader looks there",
+            (Way::Load, _) if !staged.has_map() => "holds its region and nothing else".to_owned(),
+            (Way::Store, _) if !staged.has_map() => "writes its region and nothing else".to_owned(),
+            (Way::Store, _) => "writes nothing that its instance does not compute (Theorem G)".to_owned(),
+            (_, Level::Free) => format!("has {model}; level 1: every hole is zero (Theorem G)"),
+            (_, Level::Redirect) if staged.redirect => {
+                format!("has {model}; level 2: copies without a live slot go out of bounds, then every hole is zero")
+            }
+            (_, Level::Redirect) => {
+                format!("has {model}; level 2: copies without a live slot hold elements that nobody asked for")
+            }
+            (_, Level::Impossible) => {
+                format!("has {model}; level 3: some copy holds elements that nobody asked for beside live ones")
+            }
         };
         let _ = writeln!(out, "    copy {} {holes}", staged.name);
     }
@@ -147,8 +161,18 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
             Side::Upper => format!("{} < {}", axis.name, show(&axis.extent)),
         }
     };
-    for p in &analysed.holes.kept {
-        let _ = writeln!(out, "    predicate {}", predicate(p));
+    for (at, p) in analysed.holes.kept.iter().enumerate() {
+        let waiver = analysed.waived.iter().find(|w| w.predicate == at);
+        let waiver = waiver.map_or_else(String::new, |w| match &w.demand {
+            Demand::Anything => ", not around the terms: what they make of holes is not stored".to_owned(),
+            Demand::Zero(copies) if copies.is_empty() => {
+                ", waived in the staged entry: such terms change nothing".to_owned()
+            }
+            Demand::Zero(copies) => {
+                format!(", waived in the staged entry: zeros of {} change nothing", copies.join(" and "))
+            }
+        });
+        let _ = writeln!(out, "    predicate {}{waiver}", predicate(p));
     }
     for (p, reason) in &analysed.holes.dropped {
         let why = match reason {

@@ -21,6 +21,8 @@
 //! are literal and all points were visited, dropped if there is none. Approximated: a redundant predicate may stay when
 //! neither a witness nor a proof is within reach; that costs a comparison, never correctness.
 
+pub mod neutral;
+
 use crate::domain::{AxisId, AxisKind, Concrete, Domain, Op, Symbolic};
 use crate::extent::{Budget, Expr, Facts, Search};
 use crate::syntax::Span;
@@ -337,18 +339,20 @@ pub fn follows(domain: &Domain, facts: &Facts, predicate: Predicate, from: &[Pre
     Known::closure(domain, from).has(predicate.axis, predicate.side) || implied(domain, facts, predicate, from)
 }
 
+/// What is at least 0 exactly where a predicate holds, with residues (see [`Facts::with_residues`]).
+pub fn slack(domain: &Domain, facts: &Facts, symbolic: &Symbolic, predicate: &Predicate) -> Expr {
+    let value = &symbolic.values[predicate.axis];
+    facts.with_residues(&match predicate.side {
+        Side::Lower => value.clone(),
+        Side::Upper => facts.normal(&domain.axes[predicate.axis].extent).sub(value).sub(&Expr::constant(1)),
+    })
+}
+
 /// Whether linear arithmetic proves a candidate from the other predicates, for every admissible size.
 fn implied(domain: &Domain, facts: &Facts, candidate: Predicate, others: &[Predicate]) -> bool {
     let symbolic = Symbolic::new(domain, facts);
     let one = Expr::constant(1);
-    // slack(p) ≥ 0 says that p holds.
-    let slack = |p: &Predicate| {
-        let value = &symbolic.values[p.axis];
-        facts.with_residues(&match p.side {
-            Side::Lower => value.clone(),
-            Side::Upper => facts.normal(&domain.axes[p.axis].extent).sub(value).sub(&one),
-        })
-    };
+    let slack = |p: &Predicate| slack(domain, facts, &symbolic, p);
     let goal = slack(&candidate);
     if goal.is_unknown() {
         return false;

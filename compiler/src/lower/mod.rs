@@ -3,7 +3,7 @@
 pub mod emit;
 mod instances;
 mod narrow;
-mod reduction;
+pub mod reduction;
 mod stage;
 mod staging;
 mod syncs;
@@ -19,6 +19,7 @@ use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
 use crate::schedule::Stage;
+use crate::tma::demand::Waiver;
 use crate::tma::staged::Staged;
 
 /// A stage with everything that was found out about it.
@@ -36,6 +37,8 @@ pub struct Analysed {
     pub accesses: Vec<Access>,
     /// Copies of what it reads, staged in shared memory.
     pub staged: Vec<Staged>,
+    /// Predicates that terms need not test where these copies are read.
+    pub waived: Vec<Waiver>,
 }
 
 /// An entry point and when it is correct.

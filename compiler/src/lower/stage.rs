@@ -59,7 +59,15 @@ pub(super) struct Point {
     /// Which accumulator: position among the written-out data iterations.
     accumulator: usize,
     /// Conditions that threads may disagree on, held back until every copy that all of them wait for is there.
-    pending: Vec<ValueId>,
+    pending: Vec<Condition>,
+}
+
+/// What must hold for a point to do anything.
+#[derive(Clone, Copy)]
+struct Condition {
+    holds: ValueId,
+    /// Whether terms may be taken in where it does not (see [`crate::tma::demand`]).
+    waived: bool,
 }
 
 /// What happens at the innermost point.
@@ -79,6 +87,8 @@ pub(super) struct Nest<'a, 'b> {
     holes: &'a Holes,
     pub(super) values: Values<'a>,
     vector: Option<Vector>,
+    /// For each kept predicate, whether terms need not test it.
+    waived: Vec<bool>,
     /// Sequential leaves, outermost first.
     pub(super) sequence: Vec<AxisId>,
     /// Position in `sequence` where the reduction starts: its first axis, or the end.
@@ -139,6 +149,9 @@ pub(super) fn lower(
         staged: Vec::new(),
         defect: None,
     };
+    // Only where the copies are.
+    let waives = |p: usize| !copies.is_empty() && analysed.waived.iter().any(|w| w.predicate == p);
+    let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
     let map = |n: usize| first_map + copies[..n].iter().filter(|s| s.has_map()).count() as u16;
     let numbered = copies.iter().enumerate();
     let copies = numbered.map(|(n, staged)| Copy::new(b, staged, map(n), &sequence)).collect();
@@ -150,6 +163,7 @@ pub(super) fn lower(
         holes: &analysed.holes,
         values,
         vector: analysed.vector.clone(),
+        waived,
         sequence,
         split,
         accumulators: Vec::new(),
@@ -168,8 +182,8 @@ pub(super) fn lower(
         let (at, count) = (nest.block(), nest.size(blocks));
         guards.push(nest.b.index_compare(Compare::Lt, at, count));
     }
-    let opened = nest.advance(&mut point, guards, 0);
     let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
+    let opened = nest.advance(&mut point, guards, 0, goal);
     nest.descend(&point, 0, goal);
     nest.close(opened);
     nest.drain();
@@ -249,11 +263,12 @@ impl Nest<'_, '_> {
         }
     }
 
-    /// Computes what the new values decide, and opens one branch for all predicates decided now, inside so many loops. Returns what
-    /// to close. What threads disagree on waits while copies for all of them are to come.
-    fn advance(&mut self, point: &mut Point, mut conditions: Vec<ValueId>, loops: usize) -> bool {
+    /// Computes what the new values decide; the predicates among that. Inside so many loops.
+    fn decide(&mut self, point: &mut Point, loops: usize, goal: Goal) -> Vec<Condition> {
         let mut emit = Emit { b: &mut *self.b, index: self.index };
         self.stage.domain.toward_roots(&mut emit, &mut point.values);
+        let in_terms = goal == Goal::Accumulate && loops > self.split;
+        let mut conditions = Vec::new();
         for at in 0..self.holes.kept.len() {
             let predicate = self.holes.kept[at];
             if point.done[at] {
@@ -261,12 +276,16 @@ impl Nest<'_, '_> {
             }
             let Some(value) = point.values[predicate.axis] else { continue };
             point.done[at] = true;
+            let waived = self.waived[at];
+            if in_terms && waived {
+                continue;
+            }
             // Both sides of one axis are one comparison.
-            let twin =
-                self.holes.kept.iter().position(|p: &Predicate| p.axis == predicate.axis && p.side != predicate.side);
+            let is_twin = |p: &Predicate| p.axis == predicate.axis && p.side != predicate.side;
+            let twin = self.holes.kept.iter().position(is_twin).filter(|twin| self.waived[*twin] == waived);
             let zero = self.b.index_literal(self.index, 0);
             let extent = self.stage.domain.axes[predicate.axis].extent.clone();
-            conditions.push(match (predicate.side, twin) {
+            let holds = match (predicate.side, twin) {
                 (_, Some(twin)) => {
                     point.done[twin] = true;
                     let extent = self.size(&extent);
@@ -277,22 +296,33 @@ impl Nest<'_, '_> {
                     let extent = self.size(&extent);
                     self.b.index_compare(Compare::Lt, value, extent)
                 }
-            });
+            };
+            conditions.push(Condition { holds, waived });
         }
+        conditions
+    }
+
+    /// Opens one branch for all predicates that the new values decide, and for `others`, inside so many loops. Returns what
+    /// to close. What threads disagree on waits while copies for all of them are to come.
+    fn advance(&mut self, point: &mut Point, others: Vec<ValueId>, loops: usize, goal: Goal) -> bool {
+        let mut conditions: Vec<Condition> =
+            others.into_iter().map(|holds| Condition { holds, waived: false }).collect();
+        conditions.extend(self.decide(point, loops, goal));
         // What a ring holds is copied before it is known whether its iteration has anything to do.
         let ahead = |copy: &Copy<'_>| copy.boundary == loops && copy.staged.ring > 1 && copy.staged.way == Way::Load;
         let ahead = self.copies.iter().any(ahead);
         if self.copies.iter().any(|copy| copy.boundary >= loops) {
-            let (agreed, others) = conditions.into_iter().partition(|c| self.b.facts(*c).uniform && !ahead);
-            point.pending.extend::<Vec<ValueId>>(others);
+            let agreed = |c: &Condition| self.b.facts(c.holds).uniform && !ahead;
+            let (agreed, held_back) = conditions.into_iter().partition(agreed);
+            point.pending.extend::<Vec<Condition>>(held_back);
             conditions = agreed;
         }
         self.open_if(conditions)
     }
 
     /// Opens a branch where all conditions hold; whether there is one to close.
-    fn open_if(&mut self, conditions: Vec<ValueId>) -> bool {
-        let Some(all) = conditions.into_iter().reduce(|a, c| self.b.and(a, c)) else { return false };
+    fn open_if(&mut self, conditions: Vec<Condition>) -> bool {
+        let Some(all) = conditions.into_iter().map(|c| c.holds).reduce(|a, c| self.b.and(a, c)) else { return false };
         if self.b.kernel().pred_literal(all) == Some(true) {
             return false;
         }
@@ -320,7 +350,11 @@ impl Nest<'_, '_> {
             self.loops(point, k, goal);
         } else {
             let mut inner = point.clone();
-            let conditions = std::mem::take(&mut inner.pending);
+            let mut conditions = std::mem::take(&mut inner.pending);
+            // Around a reduction they hold for its store, too.
+            if goal == Goal::Accumulate && (entered || k > self.split) {
+                conditions.retain(|c| !c.waived);
+            }
             let opened = self.open_if(conditions);
             self.loops(&inner, k, goal);
             self.close(opened);
@@ -366,7 +400,7 @@ impl Nest<'_, '_> {
     fn enter(&mut self, point: &Point, k: usize, goal: Goal, axis: AxisId, value: ValueId, conditions: Vec<ValueId>) {
         let mut inner = point.clone();
         inner.values[axis] = Some(value);
-        let opened = self.advance(&mut inner, conditions, k + 1);
+        let opened = self.advance(&mut inner, conditions, k + 1, goal);
         self.descend(&inner, k + 1, goal);
         self.close(opened);
     }
@@ -424,17 +458,25 @@ impl Nest<'_, '_> {
         let count: i128 = inside.iter().map(|i| i.1).product();
         self.accumulators = Vec::new();
         for number in 0..count {
-            // Initial values of a fold may depend on the element.
-            let mut values = point.values.clone();
+            // Initial values of a fold may depend on the element, and may be read where there is one.
+            let mut first = point.clone();
+            let mut conditions = Vec::new();
             let mut rest = number;
             for (axis, copies) in inside.iter().rev() {
-                values[*axis] = Some(self.b.index_literal(self.index, (rest % copies) as i64));
+                let value = self.b.index_literal(self.index, (rest % copies) as i64);
+                first.values[*axis] = Some(value);
+                let extent = self.facts.normal(&self.stage.domain.axes[*axis].extent);
+                if extent.as_constant().is_none() {
+                    let count = self.size(&extent);
+                    conditions.push(self.b.index_compare(Compare::Lt, value, count));
+                }
                 rest /= copies;
             }
-            let mut emit = Emit { b: &mut *self.b, index: self.index };
-            self.stage.domain.toward_roots(&mut emit, &mut values);
-            let scope = self.scope(&values);
-            let accumulator = self.values.start(self.b, reduction, &scope);
+            let decided = self.decide(&mut first, k, Goal::Store).into_iter();
+            conditions.extend(decided.chain(std::mem::take(&mut first.pending)).map(|c| c.holds));
+            let scope = self.scope(&first.values);
+            let guard = conditions.into_iter().reduce(|a, c| self.b.and(a, c));
+            let accumulator = self.values.start(self.b, reduction, &scope, guard);
             self.accumulators.push(accumulator);
         }
         // What stands inside the loops over the terms is not there behind them: they may have no iteration.
@@ -452,7 +494,7 @@ impl Nest<'_, '_> {
         let zero = self.b.index_literal(self.index, 0);
         let mut first = point.clone();
         first.values[axis] = Some(zero);
-        let opened = self.advance(&mut first, Vec::new(), self.sequence.len());
+        let opened = self.advance(&mut first, Vec::new(), self.sequence.len(), goal);
         self.values.lane = Some(Lane { vector: vector.clone(), number: 0, loaded: Default::default() });
         let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
         let mut results: Vec<Vec<ValueId>> = Vec::new();

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
-    AxisId as AlgorithmAxis, Binary, Compare, Index, IndexId, Reduction, Run, Source, Value, ValueId as AlgorithmValue,
+    AxisId as AlgorithmAxis, Binary, Compare, FoldState, Index, IndexId, Reduction, Run, Source, Value,
+    ValueId as AlgorithmValue,
 };
 use tilewright_kernel::info::TensorParameter;
 
@@ -428,7 +429,7 @@ impl Values<'_> {
         let (Value::Reduce { axes, .. } | Value::Fold { axes, .. }) = algorithm.values[id as usize] else {
             return vec![self.value(b, id, scope)];
         };
-        let accumulator = self.start(b, id, scope);
+        let accumulator = self.start(b, id, scope, None);
         // A vector loaded inside the loops is not there after them.
         let outer = self.lane.as_ref().map(|l| l.loaded.clone());
         let mut inner = scope.clone();
@@ -451,8 +452,9 @@ impl Values<'_> {
         self.finish(b, &accumulator)
     }
 
-    /// The accumulators of a reduction, at its identity.
-    pub fn start(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> Accumulator {
+    /// The accumulators of a reduction, at its identity. Initial values of a fold that read are read only where `guard` holds, if there is
+    /// one; elsewhere they are zero.
+    pub fn start(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope, guard: Option<ValueId>) -> Accumulator {
         let algorithm = &self.program.algorithm;
         match algorithm.values[id as usize] {
             Value::Reduce { op: Reduction::ArgMax | Reduction::ArgMin, body, .. } => {
@@ -467,8 +469,21 @@ impl Values<'_> {
             }
             Value::Fold { states, .. } => {
                 let states = &algorithm.folds[states.range()];
-                let initial: Vec<ValueId> = states.iter().map(|s| self.value(b, s.init, scope)).collect();
-                Accumulator::States(initial.into_iter().map(|v| b.variable(v)).collect())
+                let guard = guard.filter(|_| states.iter().any(|s| self.has_effects(s.init)));
+                let Some(guard) = guard else {
+                    let initial: Vec<ValueId> = states.iter().map(|s| self.value(b, s.init, scope)).collect();
+                    return Accumulator::States(initial.into_iter().map(|v| b.variable(v)).collect());
+                };
+                let zero = |s: &FoldState| b.literal(algorithm.types[s.init as usize], 0);
+                let zeros: Vec<ValueId> = states.iter().map(zero).collect();
+                let variables: Vec<VariableId> = zeros.into_iter().map(|v| b.variable(v)).collect();
+                b.begin_if(guard);
+                for (state, variable) in states.iter().zip(&variables) {
+                    let value = self.value(b, state.init, scope);
+                    b.set(*variable, value);
+                }
+                b.end_if();
+                Accumulator::States(variables)
             }
             _ => Accumulator::States(Vec::new()),
         }

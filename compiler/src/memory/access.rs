@@ -127,14 +127,15 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    fn push(&mut self, parameter: u16, indices: Vec<Expr>, span: Span, is_write: bool, is_guarded: bool) {
+    fn push(&mut self, parameter: u16, indices: Vec<Expr>, span: Span, is_write: bool, has_or: bool) {
         let Some(tensor) = tensor(self.program, parameter) else { return };
         if self.never && !is_write {
             return;
         }
         let offset = offset(tensor, &indices, self.facts);
         let (inner, in_terms) = (self.inner.clone(), self.in_terms && !is_write);
-        self.accesses.push(Access { parameter, indices, offset, span, is_write, is_guarded, inner, in_terms });
+        let is_guarded = has_or || self.conditional && !is_write;
+        self.accesses.push(Access { parameter, indices, offset, span, is_write, is_guarded, has_or, inner, in_terms });
     }
 
     fn value(&mut self, id: ValueId, scope: &Scope) -> Option<()> {
@@ -153,7 +154,7 @@ impl Collector<'_> {
                 match source {
                     Source::Parameter(parameter) => {
                         let span = self.program.value_spans[id as usize];
-                        self.push(parameter, exprs, span, false, or.is_some() || self.conditional);
+                        self.push(parameter, exprs, span, false, or.is_some());
                     }
                     Source::Equation { equation, component } => {
                         let definition = &algorithm.equations[usize::from(equation)];

@@ -198,6 +198,8 @@ pub struct Access {
     pub is_write: bool,
     /// Whether each lane decides on its own whether it reads: a read with `or`, a gather, or one inside an `if`.
     pub is_guarded: bool,
+    /// Whether it is a read with `or`, which is made only inside the tensor.
+    pub has_or: bool,
     /// The axes of inner reductions around it, outermost first: it happens once for each of their values.
     pub inner: Vec<Inner>,
     /// Whether it happens once for each term of the stage's own reduction.

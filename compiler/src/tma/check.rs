@@ -1,8 +1,7 @@
 //! Staged copies of a kernel: each is planned for the stage that reads it, or refused with what is wrong.
 
-use tilewright_kernel::algorithm::Value;
-
 use super::Level;
+use super::demand;
 use super::plan::{Around, plan};
 use super::staged::{Axis, Staged, Way};
 use super::witness;
@@ -29,6 +28,9 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
         let Some((reader, parameter)) = one.reader(analysed) else { continue };
         let Some(staged) = one.plan(&analysed[reader], parameter) else { continue };
         analysed[reader].staged.push(staged);
+    }
+    for reader in analysed.iter_mut() {
+        reader.waived = demand::waive(program, facts, reader);
     }
     if diags.has_errors() {
         return;
@@ -150,12 +152,6 @@ impl One<'_> {
                 return None;
             }
         };
-        // The initial value of a fold is computed in front of the copy, by threads that may have nothing to do.
-        if self.reads_in_front(reader) {
-            let instead = Some("read it in the result of the fold, or stage nothing for this equation");
-            self.not_yet("a fold whose initial value reads a tensor, with a staged copy", ast.head, instead);
-            return None;
-        }
         let fill = ast.ops.iter().find_map(|op| match &op.kind {
             ast::OpKind::Fill { model } => Some((model.value, op.span)),
             _ => None,
@@ -164,6 +160,7 @@ impl One<'_> {
             self.not_yet("`fill` of a copy to a tensor", span, Some("remove it: what lies outside is not written"));
             return None;
         }
+        staged.any = matches!(fill, Some((ast::FillModel::Any, _)));
         if let Some((ast::FillModel::Zero, span)) = fill {
             match staged.level(self.facts, &reader.symbolic) {
                 Level::Free => {}
@@ -175,21 +172,6 @@ impl One<'_> {
             }
         }
         Some(staged)
-    }
-
-    fn reads_in_front(&self, reader: &Analysed) -> bool {
-        let algorithm = &self.program.algorithm;
-        let Some(Value::Fold { states, .. }) = reader.stage.reduction.map(|r| algorithm.values[r as usize]) else {
-            return false;
-        };
-        let mut left: Vec<_> = algorithm.folds[states.range()].iter().map(|s| s.init).collect();
-        while let Some(value) = left.pop() {
-            if matches!(algorithm.values[value as usize], Value::Read { .. }) {
-                return true;
-            }
-            left.extend(algorithm.operands(value));
-        }
-        false
     }
 
     /// The smallest case in which a copy holds elements that are not the instance's beside those that are.

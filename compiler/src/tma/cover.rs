@@ -2,15 +2,15 @@
 //!
 //! **Property.** An accepted instance writes every position of its region that lies in the tensor: what the copy then moves was computed.
 //! **Formula.** The definition. Along each axis of the view a position is the region's start plus an offset that only the loops inside
-//! decide; axes that share such a loop are enumerated together, and every offset of their box must occur. A predicate may only keep
-//! away points outside the tensor, which the accelerator keeps away, too: it must follow from bounds of the tensor's own dimensions,
-//! without those past whose end the view goes on in the next row.
+//! decide; axes that share such a loop are enumerated together, and every offset of their box must occur. A predicate that only these
+//! loops decide is part of the enumeration. Any other may only keep away points outside the tensor, which the accelerator keeps away, too:
+//! it must follow from bounds of the tensor's own dimensions, without those past whose end the view goes on in the next row.
 //! **Approximation.** Offsets that loops outside decide as well, and more points than are enumerated (65,536), are refused as not proved.
 
 use super::plan::Around;
-use super::region::{Inner, Interval};
+use super::region::{Inner, Inside, Interval};
 use crate::domain::AxisKind;
-use crate::extent::{Expr, Facts};
+use crate::extent::{Expr, Facts, Var};
 use crate::holes::{self, Predicate, Side};
 
 /// Most points that are enumerated.
@@ -58,7 +58,7 @@ pub fn check(
     facts: &Facts,
     around: Around<'_>,
     axes: &[Written],
-    inside: &[Inner],
+    inside: Inside<'_>,
     aliased: &[usize],
 ) -> Result<(), Gap> {
     let domain = &around.stage.domain;
@@ -68,9 +68,26 @@ pub fn check(
         .filter(|(d, _)| !aliased.contains(d))
         .flat_map(|(_, axis)| [Side::Lower, Side::Upper].map(|side| Predicate { axis: **axis, side, op: 0 }))
         .collect();
+    let leaf = |var: Var| {
+        let leaf = (var as usize).checked_sub(facts.dims()).and_then(|n| domain.leaves.get(n));
+        leaf.map(|leaf| (&domain.axes[*leaf], facts.normal(&domain.axes[*leaf].extent)))
+    };
+    let known = |var: &Var| {
+        inside.loops.iter().any(|i| i.var == *var) && leaf(*var).is_some_and(|(_, e)| e.as_constant().is_some())
+    };
+    // What the loops inside decide alone: at least 0 where a point is written.
+    let mut guards: Vec<Expr> = Vec::new();
     for predicate in &around.holes.kept {
         let axis = &domain.axes[predicate.axis];
         if axis.kind == AxisKind::Reduction || holes::follows(domain, facts, *predicate, &seen) {
+            continue;
+        }
+        let guard = facts.normal(&match predicate.side {
+            Side::Lower => around.symbolic.values[predicate.axis].clone(),
+            Side::Upper => axis.extent.sub(&around.symbolic.values[predicate.axis]).sub(&Expr::constant(1)),
+        });
+        if !guard.is_unknown() && guard.vars().iter().all(known) {
+            guards.push(guard);
             continue;
         }
         let next_row = data.iter().any(|r| **r == predicate.axis);
@@ -81,15 +98,13 @@ pub fn check(
         let offset = facts.normal(&written.index.sub(&written.region.start));
         let vars = offset.vars();
         let opaque = around.symbolic.opaque.iter().any(|(var, ..)| vars.contains(var));
-        if offset.is_unknown() || opaque || vars.iter().any(|v| !inside.iter().any(|i| i.var == *v)) {
+        if offset.is_unknown() || opaque || vars.iter().any(|v| !inside.loops.iter().any(|i| i.var == *v)) {
             return Err(Gap::Unknown(written.name.clone()));
         }
         for var in &vars {
-            let leaf = (*var as usize).checked_sub(facts.dims()).and_then(|n| domain.leaves.get(n));
-            let Some(leaf) = leaf else { return Err(Gap::Unknown(written.name.clone())) };
-            let extent = facts.normal(&domain.axes[*leaf].extent);
+            let Some((axis, extent)) = leaf(*var) else { return Err(Gap::Unknown(written.name.clone())) };
             if extent.as_constant().is_none() {
-                return Err(Gap::Varying { axis: domain.axes[*leaf].name.clone(), extent });
+                return Err(Gap::Varying { axis: axis.name.clone(), extent });
             }
         }
         offsets.push(offset);
@@ -99,27 +114,40 @@ pub fn check(
         if std::mem::replace(&mut done[first], true) {
             continue;
         }
-        // Axes that share loops, directly or through others.
+        // Axes that share loops, directly, through others or through a guard.
         let mut group = vec![first];
         let mut vars = offsets[first].vars();
-        while let Some(next) =
-            (0..axes.len()).find(|a| !done[*a] && offsets[*a].vars().iter().any(|v| vars.contains(v)))
-        {
-            done[next] = true;
-            group.push(next);
-            vars.extend(offsets[next].vars());
+        loop {
+            let before = vars.len();
+            for guard in &guards {
+                let own = guard.vars();
+                if own.iter().any(|v| vars.contains(v)) {
+                    vars.extend(own);
+                }
+            }
+            for next in 0..axes.len() {
+                if !done[next] && offsets[next].vars().iter().any(|v| vars.contains(v)) {
+                    done[next] = true;
+                    group.push(next);
+                    vars.extend(offsets[next].vars());
+                }
+            }
+            vars.sort_unstable();
+            vars.dedup();
+            if vars.len() == before {
+                break;
+            }
         }
-        vars.sort_unstable();
-        vars.dedup();
         group.sort_unstable();
-        let loops: Vec<Inner> = inside.iter().copied().filter(|i| vars.contains(&i.var)).collect();
-        covers(axes, &offsets, &group, &loops)?;
+        let loops: Vec<Inner> = inside.loops.iter().copied().filter(|i| vars.contains(&i.var)).collect();
+        let own: Vec<&Expr> = guards.iter().filter(|g| g.vars().iter().any(|v| vars.contains(v))).collect();
+        covers(axes, &offsets, &group, &loops, &own)?;
     }
     Ok(())
 }
 
 /// Whether the offsets of these axes take all values together.
-fn covers(axes: &[Written], offsets: &[Expr], group: &[usize], loops: &[Inner]) -> Result<(), Gap> {
+fn covers(axes: &[Written], offsets: &[Expr], group: &[usize], loops: &[Inner], guards: &[&Expr]) -> Result<(), Gap> {
     let unknown = || Gap::Unknown(axes[group[0]].name.clone());
     let product = |product: i128, n: i128| product.checked_mul(n).filter(|p| *p <= POINTS);
     let points = loops.iter().map(|l| l.extent).try_fold(1, product).ok_or_else(unknown)?;
@@ -131,6 +159,9 @@ fn covers(axes: &[Written], offsets: &[Expr], group: &[usize], loops: &[Inner]) 
         for inner in loops {
             values[inner.var as usize] = rest % inner.extent;
             rest /= inner.extent;
+        }
+        if guards.iter().any(|guard| guard.eval(&values).is_none_or(|slack| slack < 0)) {
+            continue;
         }
         let mut cell = 0;
         for at in group {

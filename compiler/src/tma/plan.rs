@@ -5,7 +5,7 @@ use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 
 use super::cover;
 use super::form::{Form, NotRuns};
-use super::region::{self, Inner, Interval};
+use super::region::{self, Inner, Inside, Interval, Sum};
 use super::rules::Refused;
 use super::staged::{Axis, PLACEHOLDER, Staged, Way};
 use super::view::{Boxed, View, ViewAxis};
@@ -97,6 +97,23 @@ impl<'a> Attach<'a> {
         Ok(Self { facts, stage, leaf: at.map(|_| leaf), inside })
     }
 
+    /// The axes that loops inside decide alone, and that end before these do.
+    fn sums(&self, symbolic: &Symbolic) -> Vec<Sum> {
+        let mut sums = Vec::new();
+        for (axis, value) in self.stage.domain.axes.iter().zip(&symbolic.values) {
+            let vars = value.vars();
+            let own = vars.iter().all(|v| self.inside.iter().any(|i| i.var == *v));
+            let extent = self.facts.normal(&axis.extent);
+            let extent = extent.as_constant().or_else(|| self.facts.upper_bound(&extent));
+            if let (Some(extent), false, true) = (extent, value.is_unknown() || value.as_var().is_some(), own)
+                && !vars.is_empty()
+            {
+                sums.push(Sum { value: value.clone(), extent: extent.max(1) });
+            }
+        }
+        sums
+    }
+
     /// Whether the attach point is a loop whose iterations follow each other in the program, too.
     fn is_rolled(&self) -> bool {
         let domain = &self.stage.domain;
@@ -172,8 +189,13 @@ pub fn plan(
     }
     let at = copy.clauses.at.as_ref().ok_or(Refused::Attach(copy.head))?;
     let is_own = |a: &&Access| a.parameter == parameter && a.is_write == (way == Way::Store);
-    let reads: Vec<&Access> = accesses.iter().filter(is_own).collect();
-    let attach = Attach::new(facts, stage, symbolic, &at.axis, &reads)?;
+    let mut reads: Vec<&Access> = accesses.iter().filter(is_own).collect();
+    let mut attach = Attach::new(facts, stage, symbolic, &at.axis, &reads)?;
+    if way == Way::Load && attach.is_inside_reduction() {
+        // What is read in front of the terms and behind them is read from the tensor.
+        reads.retain(|read| read.in_terms);
+        attach = Attach::new(facts, stage, symbolic, &at.axis, &reads)?;
+    }
     if reads.is_empty() {
         return Err(Refused::NotRead(copy.source.span));
     }
@@ -248,12 +270,14 @@ pub fn plan(
     }
     let mut axes = Vec::new();
     let mut written = Vec::new();
+    let sums = attach.sums(symbolic);
+    let within = Inside { loops: &inside, sums: &sums };
     for axis in view.axes {
         let mut region: Option<Interval> = None;
         // The first one is the axis itself, in terms of the tensor's indices.
         for (index, read) in axis.indices[1..].iter().zip(&reads) {
             let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: read.span };
-            let found = region::interval(index, &inside, facts).map_err(not_a_tile)?;
+            let found = region::interval(index, within, facts).map_err(not_a_tile)?;
             region = Some(match region {
                 Some(before) => region::hull(&before, &found, facts).map_err(not_a_tile)?,
                 None => found,
@@ -284,7 +308,7 @@ pub fn plan(
     let names: Vec<String> = axes.iter().flat_map(Axis::names).map(|(name, _)| name).collect();
     let (axes, aliased) = ordered(axes, facts);
     if way == Way::Store {
-        cover::check(facts, around, &written, &inside, &aliased).map_err(Refused::Gap)?;
+        cover::check(facts, around, &written, within, &aliased).map_err(Refused::Gap)?;
     }
     let element = program.parameters[usize::from(parameter)].element;
     let mut staged = Staged {
@@ -292,6 +316,7 @@ pub fn plan(
         way,
         ring,
         redirect: false,
+        any: false,
         parameter,
         element,
         format: Format::of(element),

@@ -6,7 +6,8 @@
 //! quotient of both, ⌊(o + n) / d⌋ with n in [a, b], starts at ⌊(o + a) / d⌋ and spans ⌊(r + b − a) / d⌋ + 1 positions, where r is the
 //! largest remainder that o + a can leave: d − g + (c mod g) for a constant part c and the divisor g that d and all other coefficients
 //! of o share. A remainder e − d⌊e / d⌋, which stands in a sum as two terms, is taken for what it is: it lies in [0, d). The same holds for
-//! ⌊e / q⌋ − m⌊e / qm⌋, the digits of merged axes.
+//! ⌊e / q⌋ − m⌊e / qm⌋, the digits of merged axes. A sum of loops that is an axis of the schedule ends where that axis does, since a
+//! predicate keeps away what is past it.
 //! **Approximation.** Otherwise terms are taken one by one, so that terms which cancel make the interval wider, never narrower; every
 //! remainder is taken to occur.
 
@@ -19,6 +20,24 @@ pub struct Inner {
     pub var: Var,
     /// Iterations, from 0; at least 1.
     pub extent: i128,
+}
+
+/// A sum of loops inside that lies in `0..extent` wherever something is asked for: an axis whose end a predicate guards.
+#[derive(Clone, Debug)]
+pub struct Sum {
+    /// The axis, over loops inside.
+    pub value: Expr,
+    /// Its extent.
+    pub extent: i128,
+}
+
+/// What is inside the attach point.
+#[derive(Clone, Copy, Debug)]
+pub struct Inside<'a> {
+    /// The loops.
+    pub loops: &'a [Inner],
+    /// What is known of sums of them.
+    pub sums: &'a [Sum],
 }
 
 /// Positions `start … start + extent − 1` along one axis.
@@ -57,22 +76,51 @@ struct Span {
 ///
 /// # Errors
 /// An index whose positions have no static extent.
-pub fn interval(index: &Expr, inner: &[Inner], facts: &Facts) -> Result<Interval, NotATile> {
+pub fn interval(index: &Expr, inside: Inside<'_>, facts: &Facts) -> Result<Interval, NotATile> {
     if index.is_unknown() {
         return Err(NotATile::Unknown);
     }
-    let span = span(index, inner, REMAINDERS)?;
+    let span = span(index, inside, REMAINDERS)?;
     let extent = span.high.checked_sub(span.low).and_then(|w| w.checked_add(1)).ok_or(NotATile::TooLong)?;
     Ok(Interval { start: facts.normal(&span.start.add(&Expr::constant(span.low))), extent })
 }
 
+/// The narrowest span over all ways to read pairs of terms as remainders, and sums of terms as axes.
+fn span(index: &Expr, inside: Inside<'_>, remainders: u32) -> Result<Span, NotATile> {
+    let mut best = digits(index, inside, remainders);
+    let counted = |e: &Expr| {
+        let mentioned = |t: &&Term| mentions(&Expr::from_atoms(&t.atoms), inside.loops).is_some();
+        e.terms().iter().filter(mentioned).cloned().collect::<Vec<Term>>()
+    };
+    for (at, sum) in inside.sums.iter().enumerate() {
+        let parts = counted(&sum.value);
+        let (Some(part), terms) = (parts.first(), counted(index)) else { continue };
+        let same = terms.iter().find(|t| t.atoms == part.atoms && t.coefficient % part.coefficient == 0);
+        let Some(k) = same.map(|t| t.coefficient / part.coefficient) else { continue };
+        let rest = index.sub(&sum.value.scale(k));
+        if counted(&rest).len() + parts.len() > terms.len() {
+            continue;
+        }
+        let others = Inside { sums: &inside.sums[at + 1..], ..inside };
+        let (Ok(rest), Some(end)) = (span(&rest, others, remainders), k.checked_mul(sum.extent - 1)) else { continue };
+        let (Some(low), Some(high)) = (rest.low.checked_add(end.min(0)), rest.high.checked_add(end.max(0))) else {
+            continue;
+        };
+        if best.as_ref().is_ok_and(|b| b.high - b.low <= high - low) {
+            continue;
+        }
+        best = Ok(Span { start: rest.start, low, high });
+    }
+    best
+}
+
 /// The narrowest span over all ways to read pairs of terms as remainders.
-fn span(index: &Expr, inner: &[Inner], remainders: u32) -> Result<Span, NotATile> {
-    let mut best = term_by_term(index, inner, remainders);
+fn digits(index: &Expr, inside: Inside<'_>, remainders: u32) -> Result<Span, NotATile> {
+    let mut best = term_by_term(index, inside, remainders);
     for term in index.terms().iter().filter(|_| remainders > 0) {
         let [Atom::Quotient { of, by }] = &term.atoms[..] else { continue };
         let Some(by) = by.as_constant().filter(|by| *by > 0) else { continue };
-        if mentions(of, inner).is_none() {
+        if mentions(of, inside.loops).is_none() {
             continue;
         }
         // A digit of `of`: ⌊of / q⌋ mod m with q·m = by, where ⌊of / by⌋ = ⌊⌊of / q⌋ / m⌋ is this term.
@@ -89,8 +137,8 @@ fn span(index: &Expr, inner: &[Inner], remainders: u32) -> Result<Span, NotATile
             // The rest of index = rest + k·(⌊of / q⌋ mod m).
             let k = -term.coefficient / m;
             let rest = index.sub(&shifted.sub(&Expr::from_atoms(&term.atoms).scale(m)).scale(k));
-            let Ok(rest) = span(&rest, inner, remainders - 1) else { continue };
-            let digit = remainder(&shifted, m, inner, remainders - 1);
+            let Ok(rest) = span(&rest, inside, remainders - 1) else { continue };
+            let digit = remainder(&shifted, m, inside, remainders - 1);
             let (a, b) = (k * digit.0, k * digit.1);
             let found = Span { start: rest.start, low: rest.low + a.min(b), high: rest.high + a.max(b) };
             if best.as_ref().is_ok_and(|b| b.high - b.low <= found.high - found.low) {
@@ -103,8 +151,8 @@ fn span(index: &Expr, inner: &[Inner], remainders: u32) -> Result<Span, NotATile
 }
 
 /// The least and the greatest value of e mod d.
-fn remainder(e: &Expr, d: i128, inner: &[Inner], remainders: u32) -> (i128, i128) {
-    if let Ok(span) = span(e, inner, remainders)
+fn remainder(e: &Expr, d: i128, inside: Inside<'_>, remainders: u32) -> (i128, i128) {
+    if let Ok(span) = span(e, inside, remainders)
         && let Some(start) = span.start.as_constant()
     {
         let (low, high) = (start + span.low, start + span.high);
@@ -115,10 +163,10 @@ fn remainder(e: &Expr, d: i128, inner: &[Inner], remainders: u32) -> (i128, i128
     (0, d - 1)
 }
 
-fn term_by_term(index: &Expr, inner: &[Inner], remainders: u32) -> Result<Span, NotATile> {
+fn term_by_term(index: &Expr, inside: Inside<'_>, remainders: u32) -> Result<Span, NotATile> {
     let mut sum = Span { start: Expr::constant(index.constant_term()), low: 0, high: 0 };
     for term in index.terms().iter().filter(|t| !t.atoms.is_empty()) {
-        let part = term_span(term, inner, remainders)?;
+        let part = term_span(term, inside, remainders)?;
         sum.start = sum.start.add(&part.start);
         sum.low = sum.low.checked_add(part.low).ok_or(NotATile::TooLong)?;
         sum.high = sum.high.checked_add(part.high).ok_or(NotATile::TooLong)?;
@@ -132,32 +180,32 @@ fn mentions<'a>(e: &Expr, inner: &'a [Inner]) -> Option<&'a Inner> {
     inner.iter().find(|i| vars.contains(&i.var))
 }
 
-fn term_span(term: &Term, inner: &[Inner], remainders: u32) -> Result<Span, NotATile> {
+fn term_span(term: &Term, inside: Inside<'_>, remainders: u32) -> Result<Span, NotATile> {
     let whole = Expr::from_atoms(&term.atoms).scale(term.coefficient);
-    let Some(inside) = mentions(&whole, inner) else { return Ok(Span { start: whole, low: 0, high: 0 }) };
-    let step = NotATile::SymbolicStep(inside.var);
+    let Some(first) = mentions(&whole, inside.loops) else { return Ok(Span { start: whole, low: 0, high: 0 }) };
+    let step = NotATile::SymbolicStep(first.var);
     let [atom] = &term.atoms[..] else { return Err(step) };
     let base = match atom {
         Atom::Var(var) => {
-            let extent = inner.iter().find(|i| i.var == *var).map_or(1, |i| i.extent);
+            let extent = inside.loops.iter().find(|i| i.var == *var).map_or(1, |i| i.extent);
             Span { start: Expr::constant(0), low: 0, high: extent - 1 }
         }
         Atom::Quotient { of, by } => {
             let by = by.as_constant().filter(|by| *by > 0).ok_or(step)?;
-            let of = span(of, inner, remainders)?;
-            let first = of.start.add(&Expr::constant(of.low));
+            let of = span(of, inside, remainders)?;
+            let from = of.start.add(&Expr::constant(of.low));
             let width = of.high.checked_sub(of.low).ok_or(NotATile::TooLong)?;
-            match first.as_constant() {
-                Some(first) => {
-                    let (low, high) = (first.div_euclid(by), (first + width).div_euclid(by));
+            match from.as_constant() {
+                Some(from) => {
+                    let (low, high) = (from.div_euclid(by), (from + width).div_euclid(by));
                     Span { start: Expr::constant(0), low, high }
                 }
                 None => {
-                    let shared = first.terms().iter().filter(|t| !t.atoms.is_empty());
+                    let shared = from.terms().iter().filter(|t| !t.atoms.is_empty());
                     let shared = shared.fold(by, |g, t| gcd(g, t.coefficient));
-                    let worst = by - shared + first.constant_term().rem_euclid(shared);
+                    let worst = by - shared + from.constant_term().rem_euclid(shared);
                     let high = worst.checked_add(width).ok_or(NotATile::TooLong)?.div_euclid(by);
-                    Span { start: first.floor_div(&Expr::constant(by)), low: 0, high }
+                    Span { start: from.floor_div(&Expr::constant(by)), low: 0, high }
                 }
             }
         }
@@ -184,6 +232,10 @@ pub fn hull(a: &Interval, b: &Interval, facts: &Facts) -> Result<Interval, NotAT
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn only(loops: &[Inner]) -> Inside<'_> {
+        Inside { loops, sums: &[] }
+    }
 
     fn facts() -> Facts {
         Facts::new(&[], &[]).unwrap()
@@ -213,7 +265,7 @@ mod tests {
                 index = if quotient == 1 { other } else { index.add(&other.scale(next(-2, 2))) };
             }
             let inner = [Inner { var: 2, extent: next(1, 4) }, Inner { var: 3, extent: next(1, 5) }];
-            let found = interval(&index, &inner, &facts()).unwrap();
+            let found = interval(&index, only(&inner), &facts()).unwrap();
             let mut reached = (false, false);
             for outer in 0..36 {
                 for n in 0..inner[0].extent * inner[1].extent {
@@ -247,9 +299,38 @@ mod tests {
         let digit = |q: i128, m: i128| t.floor_div(&Expr::constant(q)).modulo(&Expr::constant(m));
         for (digit, extent) in [(digit(105, 2), 2), (digit(35, 3), 3), (digit(7, 5), 5), (digit(1, 7), 7)] {
             let outside = Expr::var(0).scale(extent);
-            let found = interval(&outside.add(&digit), &inner, &facts()).unwrap();
+            let found = interval(&outside.add(&digit), only(&inner), &facts()).unwrap();
             assert_eq!(found, Interval { start: outside, extent });
         }
+    }
+
+    /// Splits that do not divide, one inside the other: whatever they overrun, the interval ends with the axis.
+    #[test]
+    fn sums_end_with_their_axis() {
+        let mut cases = 0;
+        for (extent, first, second) in (1..20).flat_map(|e| (1..9).flat_map(move |f| (1..9).map(move |g| (e, f, g)))) {
+            // extent → a·first + r; r < first → b·second + c
+            let ceil = |a: i128, b: i128| (a + b - 1).div_euclid(b);
+            let loops = [
+                Inner { var: 2, extent: ceil(extent, first) },
+                Inner { var: 3, extent: ceil(first, second) },
+                Inner { var: 4, extent: second },
+            ];
+            let rest = Expr::var(3).scale(second).add(&Expr::var(4));
+            let whole = Expr::var(2).scale(first).add(&rest);
+            let sums = [Sum { value: whole.clone(), extent }, Sum { value: rest.clone(), extent: first }];
+            let inside = Inside { loops: &loops, sums: &sums };
+            let outside = Expr::var(0).scale(extent);
+            let found = interval(&outside.add(&whole), inside, &facts()).unwrap();
+            assert_eq!(found, Interval { start: outside.clone(), extent });
+            // Mirrored, doubled, and the inner part alone.
+            let found = interval(&outside.sub(&whole.scale(2)), inside, &facts()).unwrap();
+            assert_eq!(found.extent, 2 * (extent - 1) + 1);
+            let found = interval(&rest.add(&Expr::var(2).scale(100)), inside, &facts()).unwrap();
+            assert_eq!(found.extent, 100 * (loops[0].extent - 1) + first.min((loops[1].extent - 1) * second + second));
+            cases += 1;
+        }
+        assert_eq!(cases, 19 * 64);
     }
 
     #[test]
@@ -267,9 +348,9 @@ mod tests {
     fn what_is_not_a_tile_is_said() {
         let inner = [Inner { var: 2, extent: 4 }];
         let strided = Expr::var(2).mul(&Expr::var(0));
-        assert_eq!(interval(&strided, &inner, &facts()), Err(NotATile::SymbolicStep(2)));
+        assert_eq!(interval(&strided, only(&inner), &facts()), Err(NotATile::SymbolicStep(2)));
         let divided = Expr::var(2).floor_div(&Expr::var(0));
-        assert_eq!(interval(&divided, &inner, &facts()), Err(NotATile::SymbolicStep(2)));
-        assert_eq!(interval(&Expr::unknown(), &inner, &facts()), Err(NotATile::Unknown));
+        assert_eq!(interval(&divided, only(&inner), &facts()), Err(NotATile::SymbolicStep(2)));
+        assert_eq!(interval(&Expr::unknown(), only(&inner), &facts()), Err(NotATile::Unknown));
     }
 }

@@ -34,6 +34,8 @@ pub struct Staged {
     pub ring: u32,
     /// Whether copies without a live slot are sent out of bounds, so that every hole is zero.
     pub redirect: bool,
+    /// Whether its author wants holes to hold anything: then no reader relies on zeros.
+    pub any: bool,
     /// The tensor.
     pub parameter: u16,
     /// Type of its elements.

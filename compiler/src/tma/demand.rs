@@ -1,0 +1,273 @@
+//! What the reader of staged copies demands of their holes, and which of its predicates that makes needless.
+//!
+//! **Property.** Where the terms of a reduction are computed, a predicate is waived only if the points that it would keep away do no
+//! harm: every read stays in its buffer or tensor, and the term is neutral. Predicates on elements need no neutral term, since what such
+//! points accumulate is never stored.
+//! **Formula.** theory.md §5. Per predicate and tensor a reader demands *nothing* (it is predicated), *anything* (a hole may hold any
+//! element) or *zero*. A slot is zero if its position lies outside the tensor, which the accelerator fills, or outside the region if
+//! the copy's level admits to send whole copies out of bounds (Theorem G). Which it is follows from a linear system: the ranges of all
+//! loops, the predicates that are still tested, and the failure of the one in question; a position inside must be infeasible in it.
+//! **Approximation.** "Feasible" says nothing: then the predicate is tested.
+//!
+//! Waiving one after the other is sound: of the waived predicates that fail at a point, take the one that was waived last; all that were
+//! tested when it was judged hold there.
+
+use std::cell::{Cell, RefCell};
+
+use tilewright_kernel::algorithm::{Binary, Compare, Source, Value, ValueId};
+
+use super::reach::Level;
+use super::staged::{PLACEHOLDER, Staged, Way};
+use crate::domain::{AxisId, AxisKind, Binding};
+use crate::extent::{Expr, Facts, System, Var};
+use crate::holes::neutral::{self, Known};
+use crate::holes::{self, Predicate};
+use crate::lower::Analysed;
+use crate::memory::access::{self, stage_scope};
+use crate::memory::vector::{Access, Inner};
+use crate::program::{INLINE_LIMIT, Program};
+
+/// What a reader demands of the holes that a predicate would keep away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// They may hold anything: what is made of them is not stored.
+    Anything,
+    /// Those of these copies must be zero, and are.
+    Zero(Vec<String>),
+}
+
+/// A predicate that is not tested where terms are computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiver {
+    /// Position in [`Holes::kept`](crate::holes::Holes::kept).
+    pub predicate: usize,
+    /// Why not.
+    pub demand: Demand,
+}
+
+/// The predicates that the reduction of a stage need not test in front of its terms. Copies that have to be sent out of bounds
+/// for that are marked.
+pub fn waive(program: &Program, facts: &Facts, reader: &mut Analysed) -> Vec<Waiver> {
+    let mut waived: Vec<Waiver> = Vec::new();
+    let Some(reduction) = reader.stage.reduction else { return waived };
+    let reads = |s: &&Staged| s.way == Way::Load && in_terms(reader).any(|a| a.parameter == s.parameter);
+    if !reader.staged.iter().any(|s| reads(&s)) || divides(program, reduction, &mut 0) {
+        return waived;
+    }
+    // Terms first: what they demand of zeros is worth more than elements that are thrown away.
+    let is_term = |p: usize| reader.stage.domain.axes[reader.holes.kept[p].axis].kind == AxisKind::Reduction;
+    let mut order: Vec<usize> = (0..reader.holes.kept.len()).collect();
+    order.sort_by_key(|p| !is_term(*p));
+    let mut redirected: Vec<String> = Vec::new();
+    for predicate in order {
+        let tested = |p: &usize| *p != predicate && !waived.iter().any(|w| w.predicate == *p);
+        let tested: Vec<Predicate> =
+            (0..reader.holes.kept.len()).filter(tested).map(|p| reader.holes.kept[p]).collect();
+        let failing = Failing { program, facts, reader, tested, failed: reader.holes.kept[predicate] };
+        if !in_terms(reader).all(|access| failing.is_safe(access)) {
+            continue;
+        }
+        if !is_term(predicate) {
+            if !surrounds_terms_alone(reader, reader.holes.kept[predicate].axis) {
+                continue;
+            }
+            waived.push(Waiver { predicate, demand: Demand::Anything });
+            continue;
+        }
+        let asked = Asked { failing: &failing, redirected: Cell::new(false), zeros: RefCell::default() };
+        if neutral::is_neutral(program, reduction, &stage_scope(&reader.stage, &reader.symbolic), &asked) {
+            let mut zeros = asked.zeros.into_inner();
+            zeros.sort();
+            zeros.dedup();
+            if asked.redirected.get() {
+                redirected.extend(zeros.iter().cloned());
+            }
+            waived.push(Waiver { predicate, demand: Demand::Zero(zeros) });
+        }
+    }
+    let needs = |s: &&mut Staged| redirected.contains(&s.name);
+    for staged in reader.staged.iter_mut().filter(needs) {
+        staged.redirect |= staged.level(facts, &reader.symbolic) == Level::Redirect;
+    }
+    waived.sort_by_key(|w| w.predicate);
+    waived
+}
+
+/// Whether the predicate on an axis of elements would be tested for the terms alone: it is decided inside the loops over them, or threads
+/// disagree on it and have to wait for copies first. Elsewhere one test is for the terms and for the store.
+fn surrounds_terms_alone(reader: &Analysed, axis: AxisId) -> bool {
+    let domain = &reader.stage.domain;
+    let leaves: Vec<AxisId> = domain.leaves.iter().copied().filter(|l| domain.depends_on(axis, *l)).collect();
+    let sequence: Vec<AxisId> =
+        domain.leaves.iter().copied().filter(|l| domain.axes[*l].binding.is_sequential()).collect();
+    let terms = sequence.iter().position(|l| domain.axes[*l].kind == AxisKind::Reduction);
+    let is_inside = |leaf: &AxisId| sequence.iter().position(|l| l == leaf) >= Some(terms.unwrap_or(sequence.len()));
+    let threads = |leaf: &AxisId| matches!(domain.axes[*leaf].binding, Binding::Thread | Binding::Warp);
+    let waits = reader.staged.iter().any(|s| s.way == Way::Load && s.attach.is_some_and(|leaf| is_inside(&leaf)));
+    leaves.iter().any(is_inside) || waits && leaves.iter().any(threads)
+}
+
+fn in_terms(reader: &Analysed) -> impl Iterator<Item = &Access> {
+    reader.accesses.iter().filter(|a| a.in_terms && !a.is_write)
+}
+
+/// Whether a value divides integers by what is no literal: the divisor is known not to be zero where there are terms, only.
+fn divides(program: &Program, id: ValueId, nodes: &mut u32) -> bool {
+    *nodes += 1;
+    let algorithm = &program.algorithm;
+    let own = match algorithm.values[id as usize] {
+        Value::Binary(Binary::Div | Binary::Rem, _, b) => {
+            !algorithm.types[b as usize].is_float() && !matches!(algorithm.values[b as usize], Value::Literal(_))
+        }
+        Value::Read { source: Source::Equation { equation, component }, .. } => {
+            let components = algorithm.equations[usize::from(equation)].components;
+            let component = &algorithm.components[components.range()][usize::from(component)];
+            divides(program, component.value, nodes)
+        }
+        _ => false,
+    };
+    own || *nodes > INLINE_LIMIT || algorithm.operands(id).into_iter().any(|v| divides(program, v, nodes))
+}
+
+/// The points at which one predicate fails and the others that are tested hold, inside the loops over the terms.
+struct Failing<'a> {
+    program: &'a Program,
+    facts: &'a Facts,
+    reader: &'a Analysed,
+    tested: Vec<Predicate>,
+    failed: Predicate,
+}
+
+impl Failing<'_> {
+    /// Each of them with further axes, as a solution.
+    fn system(&self, inner: &[Inner]) -> System {
+        let (facts, symbolic) = (self.facts, &self.reader.symbolic);
+        let mut system = facts.residue_system();
+        let one = Expr::constant(1);
+        for leaf in &symbolic.variables {
+            system.at_least(leaf.var, 0);
+            system.require(&facts.with_residues(&leaf.extent.sub(&one).sub(&Expr::var(leaf.var))));
+        }
+        for axis in inner {
+            let at = Expr::var(axis.var);
+            system.require(&facts.with_residues(&at.sub(&axis.lower)));
+            system.require(&facts.with_residues(&axis.upper.sub(&one).sub(&at)));
+        }
+        let slack = |p: &Predicate| holes::slack(&self.reader.stage.domain, facts, symbolic, p);
+        for p in &self.tested {
+            system.require(&slack(p));
+        }
+        let failed = slack(&self.failed);
+        system.require(&failed.scale(-1).sub(&one));
+        system
+    }
+
+    /// Whether no point has all of these at least 0.
+    fn never(&self, inner: &[Inner], conditions: &[Expr]) -> bool {
+        let mut system = self.system(inner);
+        for condition in conditions {
+            system.require(&self.facts.with_residues(&self.facts.normal(condition)));
+        }
+        system.is_infeasible()
+    }
+
+    fn staged(&self, parameter: u16) -> Option<&Staged> {
+        self.reader.staged.iter().find(|s| s.way == Way::Load && s.parameter == parameter)
+    }
+
+    /// `0 ≤ e < size`, as two expressions that are at least 0.
+    fn within(e: &Expr, size: &Expr) -> [Expr; 2] {
+        [e.clone(), size.sub(e).sub(&Expr::constant(1))]
+    }
+
+    /// Whether a read stays inside its buffer, or its tensor.
+    fn is_safe(&self, access: &Access) -> bool {
+        let ranges: Vec<(Expr, Expr)> = match self.staged(access.parameter) {
+            Some(staged) => {
+                let slots = |n: usize| Expr::constant(staged.axes[n].boxes() * staged.axes[n].boxed.box_size);
+                let positions = positions(staged, &access.indices).into_iter().enumerate();
+                positions.map(|(n, (_, offset))| (offset, slots(n))).collect()
+            }
+            None if access.has_or => return true,
+            None => access.indices.iter().cloned().zip(self.sizes(access.parameter)).collect(),
+        };
+        let negative = |e: &Expr| e.scale(-1).sub(&Expr::constant(1));
+        ranges.iter().all(|(e, size)| {
+            let below = Self::within(e, size);
+            !e.is_unknown() && below.iter().all(|e| self.never(&access.inner, &[negative(e)]))
+        })
+    }
+
+    fn sizes(&self, parameter: u16) -> Vec<Expr> {
+        let tensor = access::tensor(self.program, parameter);
+        tensor.map_or_else(Vec::new, |t| t.shape.iter().map(|s| self.facts.normal(&Expr::from_size(s))).collect())
+    }
+}
+
+/// Along each axis of a copy: the position of an element, and its offset in the region.
+fn positions(staged: &Staged, indices: &[Expr]) -> Vec<(Expr, Expr)> {
+    let placed = |v: Var| v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)).cloned();
+    let position = |e: &Expr| e.substitute(&placed);
+    let axes = staged.axes.iter().map(|axis| (position(&axis.position), &axis.region.start));
+    axes.map(|(position, start)| (position.clone(), position.sub(start))).collect()
+}
+
+/// What the term is told about those points, and what it relied on.
+struct Asked<'a> {
+    failing: &'a Failing<'a>,
+    /// Whether a zero takes that copies are sent out of bounds.
+    redirected: Cell<bool>,
+    /// Copies of which a zero was promised.
+    zeros: RefCell<Vec<String>>,
+}
+
+impl Known for Asked<'_> {
+    fn is_zero(&self, parameter: u16, indices: &[Expr]) -> bool {
+        let Some(staged) = self.failing.staged(parameter).filter(|s| !s.any) else { return false };
+        let places = positions(staged, indices);
+        let mut inside: Vec<Expr> = Vec::new();
+        for ((position, _), axis) in places.iter().zip(&staged.axes) {
+            inside.extend(Failing::within(position, &axis.size));
+        }
+        let mut zero = self.failing.never(&[], &inside);
+        if !zero {
+            // Not outside the tensor: then outside the region, if all such slots can be had as zeros.
+            for ((_, offset), axis) in places.iter().zip(&staged.axes) {
+                inside.extend(Failing::within(offset, &Expr::constant(axis.region.extent)));
+            }
+            let Failing { facts, reader, .. } = self.failing;
+            zero = self.failing.never(&[], &inside) && staged.level(facts, &reader.symbolic) != Level::Impossible;
+            self.redirected.set(self.redirected.get() | zero);
+        }
+        if zero {
+            self.zeros.borrow_mut().push(staged.name.clone());
+        }
+        zero
+    }
+
+    fn is_outside(&self, parameter: u16, indices: &[Expr]) -> bool {
+        let sizes = self.failing.sizes(parameter);
+        let inside: Vec<Expr> = indices.iter().zip(&sizes).flat_map(|(e, size)| Failing::within(e, size)).collect();
+        self.failing.never(&[], &inside)
+    }
+
+    fn compares(&self, op: Compare, a: &Expr, b: &Expr) -> Option<bool> {
+        let below = b.sub(a).sub(&Expr::constant(1));
+        let above = a.sub(b).sub(&Expr::constant(1));
+        let (at_most, at_least) = (b.sub(a), a.sub(b));
+        let never = |e: &[&Expr]| {
+            let conditions: Vec<Expr> = e.iter().map(|e| (*e).clone()).collect();
+            !conditions.iter().any(Expr::is_unknown) && self.failing.never(&[], &conditions)
+        };
+        let (equal, different) = (never(&[&below]) && never(&[&above]), never(&[&at_most, &at_least]));
+        let answer = |holds: bool, fails: bool| if holds { Some(true) } else { fails.then_some(false) };
+        match op {
+            Compare::Eq => answer(equal, different),
+            Compare::Ne => answer(different, equal),
+            Compare::Lt => answer(never(&[&at_least]), never(&[&below])),
+            Compare::Le => answer(never(&[&above]), never(&[&at_most])),
+            Compare::Gt => answer(never(&[&at_most]), never(&[&above])),
+            Compare::Ge => answer(never(&[&below]), never(&[&at_least])),
+        }
+    }
+}
