@@ -51,6 +51,37 @@ struct Case {
 
 const NAMES: [(&str, &str); 5] = [("p", "A"), ("q", "B"), ("r", "C"), ("u", "D"), ("w", "E")];
 
+/// A layout by ops on axes of the tile: rows in another view and back, and chunks exchanged, for the most part as the accelerator does it.
+fn as_ops(draw: &mut Draw, tile: &[String], span: usize, bytes: usize, layout: &dyn Fn(&[String]) -> String) -> String {
+    let (column, rows) = tile.split_last().expect("there are two");
+    let mut text = String::new();
+    let row = match rows {
+        [only] => only.clone(),
+        _ => {
+            let _ = write!(text, "merge {} -> row; ", rows.join(", "));
+            "row".to_owned()
+        }
+    };
+    // Eight rows have room, so that what is left over lies behind the tile.
+    let _ = write!(text, "split {row} by 8 -> eights, eight; split {column} by {} -> chunk, lane; ", 16 / bytes);
+    let chunks = span / 16;
+    let mut list: Vec<String> = ["eights", "side", "same", "chunk", "lane"].map(str::to_owned).to_vec();
+    let side = if draw.chance(90) { chunks } else { 1 << draw.below(4) };
+    if draw.chance(50) {
+        let _ = write!(text, "split eight by {} -> side, same; ", 8 / side);
+    } else {
+        let _ = write!(text, "split eight into {side} -> side, same; ");
+    }
+    if chunks > 1 {
+        let sides = if draw.chance(95) { "side, chunk" } else { "chunk, side" };
+        let _ = write!(text, "swizzle {sides} by xor -> x, y; ");
+        let (x, y) = if sides.starts_with('s') { ("x", "y") } else { ("y", "x") };
+        (list[1], list[3]) = (x.to_owned(), y.to_owned());
+    }
+    let _ = write!(text, "layout [{}]; ", layout(&list));
+    text
+}
+
 /// The parts of a copy's `{ … }`.
 fn view(draw: &mut Draw, axes: &[&Axis], granule: usize, bytes: usize, strided: bool) -> String {
     let mut text = String::new();
@@ -90,11 +121,14 @@ fn view(draw: &mut Draw, axes: &[&Axis], granule: usize, bytes: usize, strided: 
         for at in (1..tile.len() - 1).rev() {
             tile.swap(at, draw.below(at + 1));
         }
-        let swizzle = match inner_bytes {
-            32 | 64 | 128 if draw.chance(70) => format!(" swizzle {inner_bytes}"),
-            _ => String::new(),
-        };
-        let _ = write!(text, "layout [{}]{swizzle}; ", [counts, tile].concat().join(", "));
+        let span = if matches!(inner_bytes, 32 | 64 | 128) && draw.chance(70) { inner_bytes } else { 16 };
+        let layout = |tile: &[String]| [&counts, tile].concat().join(", ");
+        if tile.len() > 1 && draw.chance(50) {
+            text += &as_ops(draw, &tile, span, bytes, &layout);
+        } else {
+            let swizzle = if span == 16 { String::new() } else { format!(" swizzle {span}") };
+            let _ = write!(text, "layout [{}]{swizzle}; ", layout(&tile));
+        }
     }
     text
 }

@@ -117,8 +117,21 @@ fn layouts() -> Vec<Case> {
             .runs_unchanged(),
         Case::accepted("TMADocTest.Figure15a", "", seen(2, ""), &["⟨10, 8, 4, 1⟩ ⟨16, 80, 4, 1⟩"], &[128])
             .runs_unchanged(),
-        // The tile itself cannot be split, whether that leaves a remainder or not.
-        Case::refused("TMADocTest.Figure15c", "", seen(2, "split jb by 3 -> i7, i8;"), Code::TW0150),
+        // The tile itself as rows of 2, which changes nothing; as rows of 3 it would have 24 places for 16 slots.
+        Case::accepted(
+            "TMADocTest.Figure15a",
+            "as its layout",
+            seen(2, "split jb by 2 -> i7, i8; merge ib, i7 -> i9; layout [ic, jc, i9, i8];"),
+            &["⟨10, 8, 4, 1⟩ ⟨16, 80, 4, 1⟩"],
+            &[128],
+        )
+        .runs_unchanged(),
+        Case::refused(
+            "TMADocTest.Figure15c",
+            "",
+            seen(2, "split jb by 3 -> i7, i8; merge ib, i7 -> i9; layout [ic, jc, i9, i8];"),
+            Code::TW0408,
+        ),
         // A reader that sees it so has holes of its own, and reads none of them.
         Case::accepted(
             "TMADocTest.Figure15c",

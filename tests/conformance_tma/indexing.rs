@@ -19,6 +19,26 @@ fn views() -> Vec<Case> {
                 split i by 8 -> a, q; box a by 4 -> c, b; tile b by 2 -> t, p; box q by 8 -> qc, qb; }",
         )
     };
+    // A tensor whose rows lie along its second dimension.
+    let columns = |layout: &str| {
+        let source = copy(
+            "f32[A, B, C; B, 1, A * B]",
+            "f32[A, B, C]",
+            "B % 4 == 0",
+            "a, b, c",
+            "merge a, b -> m; split m by 8 -> mc, mb; split c by 128 -> cc, cb; reorder cc, mc, cb, mb;
+            bind cc, mc: grid; merge cb, mb -> r; split r by 256 -> ro, t; bind t: thread;",
+            &format!(
+                "stage s[a, b, c] = x in shared at y.mc via tma {{
+                    merge a, b -> m; box m by 8 -> mk, mx; box c by 128 -> ck, cx; {layout} }}"
+            ),
+        );
+        let map = "⟨131072, 4, 8, 1⟩ ⟨128, 524288, 128, 1⟩";
+        Case::accepted("TMAIndexingTest.NonTrivialGmemAllocationDomain1", layout, source, &[map], &[4096])
+            .at(&[128, 1024, 128])
+            .xor(true)
+            .runs(&[[2, 12, 3], [1, 4, 130]])
+    };
     vec![
         Case::accepted(
             "TMAIndexingTest.Load2DTensorWith1DTMA",
@@ -108,6 +128,25 @@ fn views() -> Vec<Case> {
         )
         .xor(true)
         .runs_unchanged(),
+        // As it is written there: rows of all three outer axes, and chunks of 4.
+        Case::accepted(
+            "TMAIndexingTest.DefineBoxByCompositingShouldNotMerge",
+            "as ops",
+            copy(
+                "f32[2, 256, 2, 32]",
+                "f32[2, 256, 2, 32]",
+                "",
+                "i, j, k, l",
+                "split i by 2 -> io, ii; reorder io, ii, j, k, l; bind io: grid; bind l: thread;",
+                "stage s[i, j, k, l] = x in shared at y.io via tma {
+                    box (; i); box (; j); box (; k); box (; l); merge i, j, k -> r; split l by 4 -> p, q;
+                    split r by 8 -> r0, r1; swizzle r1, p by xor -> r2, p2; layout [r0, r2, p2, q]; }",
+            ),
+            &["⟨32, 4, 32, 1⟩ ⟨2, 128, 2, 1⟩ ⟨256, 256, 256, 1⟩ ⟨2, 65536, 2, 1⟩"],
+            &[131_072],
+        )
+        .xor(true)
+        .runs_unchanged(),
         Case::accepted(
             "TMAIndexingTest.DefineBoxByRotation2",
             "both runs",
@@ -120,25 +159,16 @@ fn views() -> Vec<Case> {
         .launch_refuses(&[[997]]),
         // What upstream finds at launch is a missing fact here.
         Case::refused("TMAIndexingTest.DefineBoxByRotation2", "without the fact", rotation(""), Code::TW0302),
-        Case::accepted(
-            "TMAIndexingTest.NonTrivialGmemAllocationDomain1",
-            "",
-            copy(
-                "f32[A, B, C; B, 1, A * B]",
-                "f32[A, B, C]",
-                "B % 4 == 0",
-                "a, b, c",
-                "merge a, b -> m; split m by 8 -> mc, mb; split c by 128 -> cc, cb; reorder cc, mc, cb, mb;
-                bind cc, mc: grid; merge cb, mb -> r; split r by 256 -> ro, t; bind t: thread;",
-                "stage s[a, b, c] = x in shared at y.mc via tma {
-                    merge a, b -> m; box m by 8 -> mk, mx; box c by 128 -> ck, cx; layout [cx, mx] swizzle 32; }",
-            ),
-            &["⟨131072, 4, 8, 1⟩ ⟨128, 524288, 128, 1⟩"],
-            &[4096],
-        )
-        .at(&[128, 1024, 128])
-        .xor(true)
-        .runs(&[[2, 12, 3], [1, 4, 130]]),
+        columns("layout [cx, mx] swizzle 32;"),
+        columns(
+            "split cx by 8 -> r, r8; split r8 by 4 -> ra, rb; split mx by 4 -> na, nb; swizzle ra, na by xor -> rx, nx;
+            layout [r, rx, rb, nx, nb];",
+        ),
+        // Merged first, as there: the same rows of 8.
+        columns(
+            "merge cx, mx -> w; split w by 8 -> wr, n; split wr by 8 -> r, r8; split r8 by 4 -> ra, rb;
+            split n by 4 -> na, nb; swizzle ra, na by xor -> rx, nx; layout [r, rx, rb, nx, nb];",
+        ),
     ]
 }
 

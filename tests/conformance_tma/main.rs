@@ -217,6 +217,21 @@ fn dimensions_of_one_element() {
     check_all(&cases);
 }
 
+/// A swizzle as ops is the one of the span: the same instructions, which the other tests run.
+#[test]
+fn swizzles_as_ops() {
+    let cases = simple::swizzles_as_ops();
+    assert_eq!(cases.len(), 135);
+    for [ops, span] in cases {
+        let [ops, span] = [ops, span].map(|case| {
+            let Case { test, variant, source, .. } = case;
+            let info = compiled(&source).unwrap_or_else(|(_, report)| panic!("{test} {variant}:\n{source}\n{report}"));
+            (source, info.ptx.text.to_string(), format!("{:?}", info.maps))
+        });
+        assert_eq!((&ops.1, &ops.2), (&span.1, &span.2), "{}", ops.0);
+    }
+}
+
 #[test]
 fn indexing_and_refusals() {
     check_all(&indexing::cases());

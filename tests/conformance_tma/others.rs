@@ -125,9 +125,11 @@ fn tutorials() -> Vec<Case> {
         reorder a, b4, c4, b3, c3, bb, cb; bind a, b4, c4: grid; bind cb: thread;";
     let blocks = "split j by 256 -> jo, ji; split i by 4 -> io, ii; split ji by 2 -> jt, v; reorder jo, io, ii, jt, v;
         split io by 132 -> iq, ir; reorder jo, ir, iq, ii, jt, v; bind jo, ir: grid; bind jt: thread; vectorize v;";
+    // The box of 256 as pairs, as it is there, which changes nothing.
     let both = |name: &str, tensor: &str| {
         format!(
-            "stage {name}[i, j] = {tensor} in shared at y.iq via tma {{ box i by 4 -> {name}i, {name}k; box j by 256 -> {name}j, {name}l; }}\n"
+            "stage {name}[i, j] = {tensor} in shared at y.iq via tma {{
+                box i by 4 -> ic, ib; box j by 256 -> jc, jb; split jb by 2 -> jt, v; layout [ic, jc, ib, jt, v]; }}\n"
         )
     };
     vec![
@@ -172,6 +174,22 @@ fn tutorials() -> Vec<Case> {
             "Tutorial.TMABankConflictFreeTranspose",
             "",
             transposed(32, 32, "layout [ib, jb] swizzle 128;", Some("")),
+            &["⟨10000, 4, 32, 1⟩ ⟨10000, 40000, 32, 1⟩"; 2],
+            &[4096; 2],
+        )
+        .at(&[10_000, 10_000])
+        .xor(true)
+        .runs(&[[32, 64], [36, 100], [4, 4]]),
+        // Rows and chunks exchanged by ops, and 32 columns as what they are.
+        Case::accepted(
+            "Tutorial.TMABankConflictFreeTranspose",
+            "as ops",
+            transposed(
+                32,
+                32,
+                "split ib by 8 -> r4, r8; split jb by 4 -> c8, c4; swizzle r8, c8 by xor -> rx, cx; layout [r4, rx, cx, c4];",
+                Some("layout [jb, ib];"),
+            ),
             &["⟨10000, 4, 32, 1⟩ ⟨10000, 40000, 32, 1⟩"; 2],
             &[4096; 2],
         )
@@ -306,8 +324,22 @@ fn schedulers() -> Vec<Case> {
     let swizzled = "layout [ic, jc, ib, jb] swizzle 128;";
     let output = "layout [ic, jb, ib] swizzle 128;";
     let input = "⟨32768, 4, 32, 1⟩ ⟨16384, 131072, 64, 1⟩";
-    for (variant, store) in [("", None), ("store", Some("")), ("swizzled store", Some(output))] {
-        let box_size = if store == Some(output) { 32 } else { 64 };
+    let as_ops = |counts: &str, row: &str, column: &str| {
+        format!(
+            "split {row} by 8 -> r, r8; split {column} by 4 -> c, c4; swizzle r8, c by xor -> rx, cx; layout [{counts}r, rx, cx, c4];"
+        )
+    };
+    let output_ops = as_ops("ic, ", "jb", "ib");
+    for (variant, store) in [
+        ("", None),
+        ("store", Some("")),
+        ("swizzled store", Some(output)),
+        ("swizzled store as ops", Some(output_ops.as_str())),
+    ] {
+        let is_swizzled = store.is_some_and(|s| !s.is_empty());
+        let box_size = if is_swizzled { 32 } else { 64 };
+        let input_ops = as_ops("ic, jc, ", "ib", "jb");
+        let swizzled = if variant.ends_with("ops") { &*input_ops } else { swizzled };
         let mut maps = vec![input.to_owned()];
         maps.extend(store.map(|_| format!("⟨16384, 4, {box_size}, 1⟩ ⟨32768, 65536, 32, 1⟩")));
         let tiles: Vec<u64> = [8192].into_iter().chain(store.map(|_| 128 * box_size as u64)).collect();

@@ -30,7 +30,7 @@ pub fn every_rank_type_and_swizzle() -> Vec<Case> {
         for span in SPANS {
             for shape in SHAPES {
                 for load in [true, false] {
-                    cases.push(one_box((ty, bytes), span, shape, load));
+                    cases.push(one_box((ty, bytes), span, shape, load, false));
                 }
             }
         }
@@ -38,7 +38,31 @@ pub fn every_rank_type_and_swizzle() -> Vec<Case> {
     cases
 }
 
-fn one_box((ty, bytes): (&str, i64), span: i64, (shape, boxes, runs): Shape, load: bool) -> Case {
+/// The same with swizzles as the suite has them, as ops, beside those with a span.
+pub fn swizzles_as_ops() -> Vec<[Case; 2]> {
+    let mut cases = Vec::new();
+    for (ty, span) in TYPES.iter().flat_map(|ty| SPANS[1..].iter().map(|span| (*ty, *span))) {
+        for shape in SHAPES {
+            cases.extend([true, false].map(|load| [true, false].map(|ops| one_box(ty, span, shape, load, ops))));
+        }
+        for shape in ONE_ELEMENT {
+            cases.push([true, false].map(|ops| with_one_element(shape, ty, span, ops)));
+        }
+    }
+    cases
+}
+
+/// Rows of a span by eights, these by as many as fill 128 bytes, and a row by 16 bytes.
+fn exchanged(rows: &str, row: &str, (span, bytes): (i64, i64), counts: &str) -> String {
+    format!(
+        "split {rows} by 8 -> r1, r8; split r8 by {} -> ra, rb; split {row} by {} -> na, nb;
+        swizzle ra, na by xor -> rx, nx; layout [{counts}r1, rx, rb, nx, nb];",
+        128 / span,
+        16 / bytes
+    )
+}
+
+fn one_box((ty, bytes): (&str, i64), span: i64, (shape, boxes, runs): Shape, load: bool, as_ops: bool) -> Case {
     let (inner, granule) = (span / bytes, 16 / bytes);
     let rank = shape.len();
     let names = &NAMES[..rank];
@@ -56,6 +80,14 @@ fn one_box((ty, bytes): (&str, i64), span: i64, (shape, boxes, runs): Shape, loa
     let boxing: String = names.iter().map(|n| format!("box {n} by {} -> {n}k, {n}x; ", box_of(at(n)))).collect();
     let layout = match span {
         16 => String::new(),
+        _ if as_ops => {
+            let whole = format!("{last}x");
+            let (merge, whole) = match rank {
+                1 => (String::new(), whole),
+                _ => (format!("merge {} -> w; ", list(names, |n| format!("{n}x"))), "w".to_owned()),
+            };
+            format!("{merge}split {whole} by {inner} -> r, n; {}", exchanged("r", "n", (span, bytes), ""))
+        }
         _ => format!("layout [{}] swizzle {span};", list(names, |n| format!("{n}x"))),
     };
     let axes = names.join(", ");
@@ -87,38 +119,41 @@ fn one_box((ty, bytes): (&str, i64), span: i64, (shape, boxes, runs): Shape, loa
         .with(|a| a.runs = runs)
 }
 
+const ONE_ELEMENT: [[i64; 3]; 5] = [[1, 64, 16], [1, 16, 64], [1, 128, 64], [1, 128, 128], [64, 1, 16]];
+
 /// A dimension of one element adds nothing to an address, and no dimension to the map. Boxes that pass the tensor are filled with zeros.
 pub fn dimensions_of_one_element() -> Vec<Case> {
     let mut cases = Vec::new();
-    for shape in [[1, 64, 16], [1, 16, 64], [1, 128, 64], [1, 128, 128], [64, 1, 16]] {
-        for (ty, bytes) in TYPES {
-            for span in SPANS {
-                let e = span / bytes;
-                // The one of one element is `b`, wherever it stands.
-                let (axes, [k, n]) = match shape {
-                    [1, k, n] => ("b, k, n", [k, n]),
-                    [k, _, n] => ("k, b, n", [k, n]),
-                };
-                let swizzle = if span == 16 { String::new() } else { format!(" swizzle {span}") };
-                let schedule = format!(
-                    "split k by 8 -> ko, ki; split n by {e} -> no, ni; reorder b, ko, no, ki, ni; bind b: grid;
-                    merge ki, ni -> t; bind t: thread;"
-                );
-                // An instance is a row of boxes.
-                let copies = format!(
-                    "stage s[{axes}] = x in shared at y.ko via tma {{
-                        box k by 8 -> kc, kb; box n by {e} -> nc, nb; layout [kc, nc, kb, nb]{swizzle}; }}"
-                );
-                let tensor = format!("{ty}[{}, {}, {}]", shape[0], shape[1], shape[2]);
-                let source = copy(&tensor, &tensor, "", axes, &schedule, &copies);
-                let dimensions = format!("⟨{n}, {bytes}, {e}, 1⟩ ⟨{k}, {}, 8, 1⟩", n * bytes);
-                let variant = format!("{shape:?} {ty} {span}");
-                let test = "TMALoadTestWithABroadcastDim.LoadWithBroadcast";
-                cases.push(
-                    Case::accepted(test, &variant, source, &[&dimensions], &[(8 * span) as u64]).runs_unchanged(),
-                );
-            }
-        }
+    for (shape, ty) in ONE_ELEMENT.iter().flat_map(|shape| TYPES.map(|ty| (*shape, ty))) {
+        cases.extend(SPANS.map(|span| with_one_element(shape, ty, span, false)));
     }
     cases
+}
+
+fn with_one_element(shape: [i64; 3], (ty, bytes): (&str, i64), span: i64, as_ops: bool) -> Case {
+    let e = span / bytes;
+    // The one of one element is `b`, wherever it stands.
+    let (axes, [k, n]) = match shape {
+        [1, k, n] => ("b, k, n", [k, n]),
+        [k, _, n] => ("k, b, n", [k, n]),
+    };
+    let layout = match span {
+        16 => "layout [kc, nc, kb, nz];".to_owned(),
+        _ if as_ops => exchanged("kb", "nz", (span, bytes), "kc, nc, "),
+        _ => format!("layout [kc, nc, kb, nz] swizzle {span};"),
+    };
+    let schedule = format!(
+        "split k by 8 -> ko, ki; split n by {e} -> no, ni; reorder b, ko, no, ki, ni; bind b: grid;
+        merge ki, ni -> t; bind t: thread;"
+    );
+    // An instance is a row of boxes.
+    let copies = format!(
+        "stage s[{axes}] = x in shared at y.ko via tma {{ box k by 8 -> kc, kb; box n by {e} -> nc, nz; {layout} }}"
+    );
+    let tensor = format!("{ty}[{}, {}, {}]", shape[0], shape[1], shape[2]);
+    let source = copy(&tensor, &tensor, "", axes, &schedule, &copies);
+    let dimensions = format!("⟨{n}, {bytes}, {e}, 1⟩ ⟨{k}, {}, 8, 1⟩", n * bytes);
+    let variant = format!("{shape:?} {ty} {span}");
+    let test = "TMALoadTestWithABroadcastDim.LoadWithBroadcast";
+    Case::accepted(test, &variant, source, &[&dimensions], &[(8 * span) as u64]).runs_unchanged()
 }

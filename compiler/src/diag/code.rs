@@ -130,6 +130,7 @@ codes! {
     TW0406 "accumulators" Error "a loop over the result inside one over the terms that needs too many accumulators";
     TW0407 "bad-swizzle" Error "a swizzle that a copy cannot have";
     TW0408 "bad-layout" Error "a layout in which a tile is not whole";
+    TW0409 "unwritten-layout" Error "a layout that the accelerator does not write";
 
     // TW05: memory and resource budgets.
     TW0501 "unbounded-buffer" Error "a buffer whose size is not known at compile time";

@@ -269,6 +269,8 @@ impl IntoDiagnostic for AccumulatorExtent {
 /// What is wrong with a swizzle.
 #[derive(Clone, Debug)]
 pub enum SwizzleProblem {
+    /// There is one as an op, too.
+    Twice(Span),
     /// A span that does not exist.
     Span,
     /// The innermost box is narrower than the span.
@@ -299,6 +301,12 @@ impl IntoDiagnostic for BadSwizzle {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { copy, problem, element, inner, span } = self;
         match problem {
+            SwizzleProblem::Twice(op) => {
+                Diagnostic::new(Code::TW0407, span, format!("the tile of `{copy}` is swizzled twice"))
+                    .label(op, "the first time")
+                    .note("the span of a layout is short for `swizzle` ops on axes of the tile")
+                    .help("write the ops, or the span")
+            }
             SwizzleProblem::Span => {
                 Diagnostic::new(Code::TW0407, span, format!("`{copy}` has a swizzle span that does not exist"))
                     .note("a swizzle exchanges chunks of 16 bytes inside spans of 32, 64 or 128 bytes")
@@ -312,6 +320,19 @@ impl IntoDiagnostic for BadSwizzle {
             .help(format!("box `{inner}` by {}, or use a swizzle that spans a row", whole / element)),
         }
     }
+}
+
+/// A split of an axis of a tile that leaves a remainder, so that some places of the layout hold no slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remainder {
+    /// The axis that was split.
+    pub axis: String,
+    /// Its extent.
+    pub extent: i128,
+    /// The factor.
+    pub factor: i128,
+    /// The split.
+    pub span: Span,
 }
 
 /// What is wrong with a layout.
@@ -341,6 +362,8 @@ pub enum LayoutProblem {
     Composite(String),
     /// A padded axis.
     Padded(String),
+    /// Splits of tile axes that leave remainders, and so gaps between the slots of a tile, or between tiles.
+    Gaps(Vec<Remainder>),
 }
 
 /// TW0408: a layout in which a tile is not one whole.
@@ -375,9 +398,90 @@ impl IntoDiagnostic for BadLayout {
             LayoutProblem::Padded(axis) => {
                 format!("`{axis}` cannot be padded: the accelerator writes a tile without gaps")
             }
+            LayoutProblem::Gaps(splits) => {
+                let of = |r: &Remainder| format!("{} of `{}` is not a multiple of {}", r.extent, r.axis, r.factor);
+                let which = splits.iter().map(of).collect::<Vec<_>>().join(", and ");
+                format!("the layout of `{copy}` has places without a slot: {which}")
+            }
         };
-        Diagnostic::new(Code::TW0408, span, title)
+        let diagnostic = Diagnostic::new(Code::TW0408, span, title);
+        if let LayoutProblem::Gaps(splits) = &problem {
+            let divisors = |r: &Remainder| (2..r.extent).rev().find(|f| r.extent % f == 0 && *f < r.factor);
+            let mut diagnostic = diagnostic
+                .note("a copy writes its tile without gaps: the axes of a tile are split without a remainder, but for one whose gaps lie behind the tile");
+            if let Some(split) = splits.first() {
+                diagnostic = diagnostic.counterexample(format!(
+                    "{} slots make {} of {} and one of {}",
+                    split.extent,
+                    split.extent / split.factor,
+                    split.factor,
+                    split.extent % split.factor
+                ));
+                if let Some(divisor) = divisors(split) {
+                    diagnostic =
+                        diagnostic.help(format!("split by a factor that divides {}, such as {divisor}", split.extent));
+                }
+            }
+            for other in splits.iter().skip(1) {
+                diagnostic = diagnostic.label(other.span, "this split leaves a remainder, too");
+            }
+            return diagnostic;
+        }
+        diagnostic
             .note("a copy writes its tile as a whole: axes that count boxes and phases stand in front of all axes of the tile")
             .help(format!("without a layout it is [{}]", natural.join(", ")))
+    }
+}
+
+/// TW0409: ops on axes of a tile that make no layout that the accelerator writes.
+#[derive(Clone, Debug)]
+pub struct UnwrittenLayout {
+    /// The copy.
+    pub copy: String,
+    /// The first slot that lies elsewhere, along the axes of the tile.
+    pub slot: Assignment,
+    /// Where it lies as written, in elements of the tile.
+    pub written: i128,
+    /// Where it lies with each span that there is for these rows, the nearest first; 16 stands for no swizzle.
+    pub modes: Vec<(u32, i128)>,
+    /// The nearest layout, with its swizzle by name.
+    pub sugar: String,
+    /// The same as ops.
+    pub ops: Option<String>,
+    /// What is written of the layout, if it is one piece.
+    pub replace: Option<Span>,
+    /// The layout.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for UnwrittenLayout {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { copy, slot, written, modes, sugar, ops, replace, span } = self;
+        let how = |(span, _): &(u32, i128)| match span {
+            16 => "without a swizzle".to_owned(),
+            _ => format!("with `swizzle {span}`"),
+        };
+        // Modes that put it at the same place are named together.
+        let mut places: Vec<String> = Vec::new();
+        for (at, mode) in modes.iter().enumerate() {
+            if modes[..at].iter().all(|m| m.1 != mode.1) {
+                let same: Vec<String> = modes[at..].iter().filter(|m| m.1 == mode.1).map(how).collect();
+                places.push(format!("at {} {}", mode.1, same.join(" and ")));
+            }
+        }
+        let places = places.join(", ");
+        let title = format!("the accelerator does not write a tile of `{copy}` as this layout says");
+        let mut diagnostic = Diagnostic::new(Code::TW0409, span, title)
+            .note("it writes a tile row by row, and can exchange the 16-byte chunks of a row of 32, 64 or 128 bytes: chunk c goes to c xor r, where r counts 128 bytes each")
+            .counterexample(format!("the slot {} is element {written} of the tile as written; the accelerator puts it {places}", super::assignment(&slot)));
+        let text = format!("write `{sugar}` without ops on axes of the tile");
+        diagnostic = match replace {
+            Some(span) => diagnostic.change(Change::Replace(span, sugar), text),
+            None => diagnostic.help(text),
+        };
+        match ops {
+            Some(ops) => diagnostic.help(format!("or, which is the same: `{ops};`")),
+            None => diagnostic,
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use tilewright_kernel::info::{KernelInfo, ParameterKind};
+use tilewright_kernel::tensor_map::Swizzle;
 
 use crate::domain::Binding;
 use crate::extent::{Expr, Facts};
@@ -107,7 +108,7 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
         });
         let _ = writeln!(
             out,
-            "    copy {} {} {} at {place}: {}{} of {} bytes, boxes {}",
+            "    copy {} {} {} at {place}: {}{} of {} bytes, boxes {}{}",
             staged.name,
             if staged.way == Way::Load { "of" } else { "to" },
             program.parameters[usize::from(staged.parameter)].name,
@@ -115,6 +116,10 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
             counted(staged.copies(), if staged.has_map() { "tile" } else { "run" }),
             staged.copy_bytes(),
             boxes.collect::<Vec<_>>().join(" × "),
+            match staged.swizzle {
+                Swizzle::None => String::new(),
+                swizzle => format!(", swizzle {}", swizzle.span()),
+            },
         );
         let _ = writeln!(out, "    copy {} {}", staged.name, form(&staged.form, staged.copies()));
         let asks = |w: &Waiver| matches!(&w.demand, Demand::Zero(copies) if copies.contains(&staged.name));

@@ -3,11 +3,13 @@
 use tilewright_kernel::info::TensorParameter;
 use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 
+use super::allocation::{TileAxis, TileOp, TileOpKind};
 use super::cover;
 use super::form::{Form, NotRuns};
+use super::layout::Written;
 use super::region::{self, Inner, Inside, Interval, Sum};
 use super::rules::Refused;
-use super::staged::{Axis, PLACEHOLDER, Staged, Way};
+use super::staged::{Axis, PLACEHOLDER, Part, Staged, Way};
 use super::view::{Boxed, View, ViewAxis};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Term, Var};
@@ -231,7 +233,7 @@ pub fn plan(
     }
     let literal = |e: &ast::Expr| schedule::literal(program, facts, e);
     let mut view = View::new(axes, facts, &literal);
-    let mut swizzle = Swizzle::None;
+    let (mut swizzle, mut sugar) = (Swizzle::None, None);
     let (mut promotion, mut evict) = (Promotion::None, None);
     let mut layout: Option<(&[ast::LayoutAxis], Span)> = None;
     for op in &copy.ops {
@@ -244,6 +246,7 @@ pub fn plan(
                 if let Some(spans) = spans {
                     let bytes = literal(spans).and_then(|bytes| u32::try_from(bytes).ok()).filter(|bytes| *bytes > 16);
                     swizzle = bytes.and_then(Swizzle::with_span).ok_or(Refused::Swizzle(spans.span))?;
+                    sugar = Some(spans.span);
                 }
             }
             // Filling is judged once the copy is known.
@@ -268,11 +271,16 @@ pub fn plan(
             _ => view.apply(op)?,
         }
     }
+    let exchanges = view.tile_ops.iter().find(|op| op.kind == TileOpKind::Swizzle);
+    if let (Some(sugar), Some(op)) = (sugar, exchanges) {
+        return Err(Refused::TwoSwizzles(sugar, op.span));
+    }
+    let mut taken: Vec<String> = view.axes.iter().map(|a| a.name.clone()).collect();
     let mut axes = Vec::new();
     let mut written = Vec::new();
     let sums = attach.sums(symbolic);
     let within = Inside { loops: &inside, sums: &sums };
-    for axis in view.axes {
+    for axis in std::mem::take(&mut view.axes) {
         let mut region: Option<Interval> = None;
         // The first one is the axis itself, in terms of the tensor's indices.
         for (index, read) in axis.indices[1..].iter().zip(&reads) {
@@ -289,7 +297,7 @@ pub fn plan(
             box_size: region.extent,
             element_stride: 1,
             coordinates: Vec::new(),
-            tile: vec![axis.name.clone()],
+            tile: vec![TileAxis { name: axis.name.clone(), extent: region.extent }],
             phase: None,
             span: axis.span,
             striding: None,
@@ -305,7 +313,7 @@ pub fn plan(
         let ViewAxis { name, size, stride, dims, aliased, .. } = axis;
         axes.push(Axis { name, size, stride, position, region, boxed, dims, aliased });
     }
-    let names: Vec<String> = axes.iter().flat_map(Axis::names).map(|(name, _)| name).collect();
+    let names: Vec<(String, Part)> = axes.iter().flat_map(Axis::names).collect();
     let (axes, aliased) = ordered(axes, facts);
     if way == Way::Store {
         cover::check(facts, around, &written, within, &aliased).map_err(Refused::Gap)?;
@@ -329,9 +337,21 @@ pub fn plan(
         promotion,
         evict,
     };
-    if let Some((list, span)) = layout {
-        staged.lay_out(list, &names, span)?;
-    }
+    let known: Vec<String> = names.iter().map(|n| n.0.clone()).collect();
+    taken.extend(known.iter().cloned());
+    let left: Vec<(String, Part)> = staged.axes.iter().flat_map(Axis::names).collect();
+    let gone = names.iter().filter(|n| n.1 == Part::Slot && !left.contains(n)).map(|n| n.0.clone());
+    staged.lay_out(
+        &Written {
+            list: layout,
+            ops: &view.tile_ops,
+            known: &known,
+            taken: &taken,
+            gone: &gone.collect::<Vec<_>>(),
+            run: run(&copy.ops, &view.tile_ops, layout.map(|l| l.1)),
+        },
+        facts,
+    )?;
     // Now that the order of the buffer is known.
     staged.form = staged.choose(facts, symbolic);
     // The rules of tensor maps are none of runs.
@@ -342,6 +362,14 @@ pub fn plan(
         }
     }
     Ok(staged)
+}
+
+/// The ops on axes of the tile and the layout, if no other op stands between them.
+fn run(ops: &[ast::Op], tile: &[TileOp], layout: Option<Span>) -> Option<Span> {
+    let is_part = |op: &ast::Op| Some(op.span) == layout || tile.iter().any(|t| t.span == op.span);
+    let first = ops.iter().position(is_part)?;
+    let last = ops.iter().rposition(is_part)?;
+    ops[first..=last].iter().all(is_part).then(|| ops[first].span.to(ops[last].span))
 }
 
 /// The axes as a map lists them, outermost first: without those of one element, which add nothing to an address; the one whose

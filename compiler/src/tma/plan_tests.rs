@@ -5,7 +5,7 @@ use super::form::{Form, NotRuns};
 use super::plan::{Around, plan};
 use super::region::NotATile;
 use super::rules::Refused;
-use super::staged::Staged;
+use super::staged::{Part, Staged};
 use super::view::Refusal;
 use crate::diag::Diagnostics;
 use crate::domain::Symbolic;
@@ -14,7 +14,7 @@ use crate::memory::access;
 use crate::program::build;
 use crate::schedule;
 use crate::syntax::{TokenBuffer, parse};
-use tilewright_kernel::tensor_map::Fault;
+use tilewright_kernel::tensor_map::{Fault, Swizzle};
 
 /// Plans the only staged copy of a kernel; dimensions innermost first as ⟨size, bytes between neighbours, box, element stride⟩.
 fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
@@ -576,4 +576,56 @@ fn rows_are_runs_where_that_is_not_more() {
     // The order of the buffer is not that of memory: columns of whole rows, kept apart.
     let turned = "box i by 4 -> ic, ib; box j by 32 -> jc, jb; layout [jc, ic, ib, jb];";
     assert_eq!(form(rows("f32[64, 96]", "", 96, turned)).0, Form::Tiles(NotRuns::Short(24, 32)));
+}
+
+/// Sizes of boxes in the order of a map, the swizzle, and what counts tiles.
+type LaidOut = (Vec<i128>, Swizzle, Vec<(usize, Part)>);
+
+/// What a copy of rows is: the order of its map by sizes of boxes, the swizzle, and what counts tiles.
+fn laid_out(ty: &str, rows: &[i128], row: i128, ops: &str) -> Result<LaidOut, Refused> {
+    let names = &["a", "b", "c"][..rows.len()];
+    let list = |n: &dyn Fn(&str) -> String| names.iter().map(|a| n(a)).collect::<Vec<_>>().join(", ");
+    let boxes = names.iter().zip(rows).map(|(n, size)| format!("box {n} by {size} -> {n}c, {n}x; "));
+    let splits = names.iter().zip(rows).map(|(n, size)| format!("split {n} by {} -> {n}o, {n}i; ", 2 * size));
+    let reader = format!(
+        "{}split k by {row} -> ko, ki; reorder {}, ko, {}, ki; bind {}, ko: grid;",
+        splits.collect::<String>(),
+        list(&|a| format!("{a}o")),
+        list(&|a| format!("{a}i")),
+        list(&|a| format!("{a}o")),
+    );
+    let sizes = vec!["1024"; names.len() + 1].join(", ");
+    let ops = format!("{}box k by {row} -> kc, kx; {ops}", boxes.collect::<String>());
+    let found = copy(&format!("{ty}[{sizes}]"), "", &format!("{}, k", names.join(", ")), &reader, "ko", &ops)?;
+    let staged = found.2;
+    Ok((staged.axes.iter().map(|a| a.boxed.box_size).collect(), staged.swizzle, staged.outer))
+}
+
+/// What a message proposes is accepted, as a span and as ops, and both are the same.
+#[test]
+fn what_is_proposed_for_a_layout_is_right() {
+    let shapes = [vec![2], vec![3], vec![8], vec![20], vec![3, 5], vec![8, 1], vec![1, 4], vec![2, 1, 6]];
+    for (ty, bytes) in [("u8", 1), ("f16", 2), ("f32", 4), ("f64", 8)] {
+        for (span, rows) in [32, 64, 128].iter().flat_map(|span| shapes.iter().map(move |rows| (*span, rows))) {
+            let names = &["a", "b", "c"][..rows.len()];
+            let (last, others) = names.split_last().expect("there are rows");
+            let counts: Vec<String> = names.iter().map(|n| format!("{n}c")).collect();
+            let laid_out = |ops: &str| laid_out(ty, rows, span / bytes, &format!("{ops};"));
+            // Chunks stand in front of rows, and a swizzle changes nothing.
+            let tile: Vec<String> = others.iter().map(|n| format!("{n}x")).collect();
+            let list = [counts.clone(), vec!["ch".to_owned()], tile].concat().join(", ");
+            let refused = laid_out(&format!(
+                "split {last}x by 1 -> r, u; split kx by {} -> ch, la; split la by 1 -> l, v; swizzle u, v by xor -> u2, v2;
+                layout [{list}, r, u2, l, v2]",
+                16 / bytes
+            ));
+            let Err(Refused::Elsewhere(found)) = refused else { panic!("{ty} {span} {rows:?}: {refused:?}") };
+            let tile: Vec<String> = names.iter().map(|n| format!("{n}x")).collect();
+            let list = [counts, tile, vec!["kx".to_owned()]].concat().join(", ");
+            let expected = laid_out(&format!("layout [{list}] swizzle {span}")).expect(&list);
+            assert_eq!(laid_out(&found.sugar).expect(&found.sugar), expected, "{}", found.sugar);
+            let ops = found.ops.expect("there are chunks to exchange");
+            assert_eq!(laid_out(&ops).expect(&ops), expected, "{ops}");
+        }
+    }
 }

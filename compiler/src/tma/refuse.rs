@@ -1,7 +1,9 @@
 //! What is said of a staged copy that is refused.
 
+use super::allocation::Elsewhere;
 use super::check::One;
 use super::cover::Gap;
+use super::layout::NotWritten;
 use super::plan::MOST_SLOTS;
 use super::region::NotATile;
 use super::rules::Refused;
@@ -9,12 +11,12 @@ use super::staged::Staged;
 use super::view::Refusal;
 use crate::diag::tw01xx::WrongRank;
 use crate::diag::tw01xx_schedule::{NameTaken, UnknownAxis};
-use crate::diag::tw02xx::BadFactor;
+use crate::diag::tw02xx::{BadFactor, NotASwizzle};
 use crate::diag::tw03xx::{
     AttachProblem, InnerStart, InnerStride, MapLimit, NoTile, Pitch, StagedForNobody, ViewMerge, ViewSplit,
 };
 use crate::diag::tw03xx_store::{GapProblem, NotWhole, StoreGranule, StoreHoles, UnknownStore, UnknownStoreProblem};
-use crate::diag::tw04xx::{BadLayout, BadSwizzle, SwizzleProblem};
+use crate::diag::tw04xx::{BadLayout, BadSwizzle, SwizzleProblem, UnwrittenLayout};
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::extent::{Budget, Expr, Facts, Search, Var};
 use crate::lower::Analysed;
@@ -182,6 +184,23 @@ impl One<'_> {
                 let help = "`l2 promote(128)`, for instance".to_owned();
                 self.diags.report(MapLimit { copy, axis: None, fault, help, span });
             }
+            Refused::TwoSwizzles(sugar, op) => {
+                self.swizzle(SwizzleProblem::Twice(op), parameter, String::new(), sugar);
+            }
+            Refused::NotASwizzle(axes, span) => {
+                let [x, y] = axes.map(|(name, extent)| (name, extent.to_string()));
+                self.diags.report(NotASwizzle { x, y, span });
+            }
+            Refused::Elsewhere(found) => {
+                let NotWritten { elsewhere, sugar, ops, replace, span } = *found;
+                let Elsewhere { slot, written, modes } = elsewhere;
+                let modes = modes.into_iter().map(|(mode, offset)| (mode.span(), offset)).collect();
+                self.diags.report(UnwrittenLayout { copy, slot, written, modes, sugar, ops, replace, span });
+            }
+            Refused::TooLong(span) => {
+                let instead = Some("write the swizzle by its span: `layout [..] swizzle 128`, for instance");
+                self.not_yet("a layout of so many ops", span, instead);
+            }
             Refused::Swizzle(span) => self.swizzle(SwizzleProblem::Span, parameter, String::new(), span),
             Refused::NarrowSwizzle { bytes, span: whole, inner, at } => {
                 self.swizzle(SwizzleProblem::Narrow { bytes, span: whole }, parameter, inner, at.unwrap_or(head));
@@ -220,8 +239,8 @@ impl One<'_> {
         let stage = self.copy.ast.name.text.clone();
         let tensor = self.copy.ast.source.text.clone();
         match refusal {
-            Refusal::NoAxis { name: axis, span, known: leaves } => {
-                self.diags.report(UnknownAxis { axis, span, stage, leaves, named: Vec::new(), consumed: None });
+            Refusal::NoAxis { name: axis, span, known: leaves, consumed } => {
+                self.diags.report(UnknownAxis { axis, span, stage, leaves, named: Vec::new(), consumed });
             }
             Refusal::Taken { name: axis, span, first } => self.diags.report(NameTaken { axis, span, first, stage }),
             Refusal::Factor { value, span } => {
@@ -257,8 +276,8 @@ impl One<'_> {
                 let help = "split the axis first, and box its parts".to_owned();
                 self.diags.report(MapLimit { copy: stage, axis: Some(name), fault, help, span });
             }
-            Refusal::NotYet { construct, span } => {
-                self.not_yet(&format!("{construct} in the view of a copy"), span, None);
+            Refusal::NotYet { construct, span, instead } => {
+                self.not_yet(&format!("{construct} in the view of a copy"), span, instead);
             }
         }
     }

@@ -3,6 +3,7 @@
 use tilewright_kernel::tensor_map::{self, Fault, Swizzle};
 
 use super::cover::Gap;
+use super::layout::NotWritten;
 use super::reach::Level;
 use super::region::NotATile;
 use super::staged::Staged;
@@ -102,6 +103,14 @@ pub enum Refused {
     Swizzle(Span),
     /// So many bytes that the L2 cache does not fetch together.
     Promotion(Span),
+    /// A swizzle in the layout, and one as an op on axes of the tile.
+    TwoSwizzles(Span, Span),
+    /// A swizzle of two axes, with their extents, that are no square whose side is a power of two.
+    NotASwizzle(Box<[(String, i128); 2]>, Span),
+    /// Ops on axes of the tile that make no layout that the accelerator writes.
+    Elsewhere(Box<NotWritten>),
+    /// So many ops on axes of a tile that they are not compared with what the accelerator writes.
+    TooLong(Span),
     /// A layout in which a tile is not one whole, with what there is to lay out.
     Layout(LayoutProblem, Vec<String>, Span),
     /// The inner box is shorter than the span of the swizzle: how far rows are apart then is not confirmed on hardware.

@@ -5,10 +5,14 @@
 //! not divide anything (steps 2 and 3).
 //!
 //! Ops in front of the boxes act on the tensor; a box cuts the *region* that an instance holds, so that box 0 starts where the region
-//! starts.
+//! starts. Ops behind them act on the axes of the tile, and say how it lies in shared memory (step 4; see `allocation`).
 
+use super::allocation::{TileAxis, TileOp, TileOpKind};
 use crate::extent::{Expr, Facts};
 use crate::syntax::{Span, ast};
+
+/// Most ops on axes of a tile.
+const MOST_TILE_OPS: usize = 64;
 
 /// An axis of the view, outermost first in its list.
 #[derive(Clone, Debug)]
@@ -43,7 +47,7 @@ pub struct Boxed {
     /// Axes that count boxes, outermost first; none if the axis is one box.
     pub coordinates: Vec<String>,
     /// Axes of the tile, outermost first; none for a box of one element.
-    pub tile: Vec<String>,
+    pub tile: Vec<TileAxis>,
     /// The axis that counts phases, if there is a striding split.
     pub phase: Option<String>,
     /// The op.
@@ -63,6 +67,8 @@ pub enum Refusal {
         span: Span,
         /// The axes that there are.
         known: Vec<String>,
+        /// The op that replaced the axis, if there was one.
+        consumed: Option<Span>,
     },
     /// The name is taken.
     Taken {
@@ -120,13 +126,24 @@ pub enum Refusal {
         construct: &'static str,
         /// Where.
         span: Span,
+        /// What there is.
+        instead: Option<&'static str>,
     },
+}
+
+impl Boxed {
+    /// Slots of a tile: ⌈box / element stride⌉.
+    pub fn slots(&self) -> i128 {
+        (self.box_size + self.element_stride - 1).div_euclid(self.element_stride)
+    }
 }
 
 /// The view under construction.
 pub struct View<'a> {
     /// Its axes, outermost first.
     pub axes: Vec<ViewAxis>,
+    /// The ops on axes of the tile, in order.
+    pub tile_ops: Vec<TileOp>,
     facts: &'a Facts,
     /// Dimensions by name, for factors.
     literal: &'a dyn Fn(&ast::Expr) -> Option<i128>,
@@ -135,7 +152,7 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// The tensor itself. `literal` evaluates a factor.
     pub fn new(axes: Vec<ViewAxis>, facts: &'a Facts, literal: &'a dyn Fn(&ast::Expr) -> Option<i128>) -> Self {
-        Self { axes, facts, literal }
+        Self { axes, tile_ops: Vec::new(), facts, literal }
     }
 
     /// Applies an op that makes the view, its boxes or its tiles.
@@ -145,10 +162,22 @@ impl<'a> View<'a> {
     pub fn apply(&mut self, op: &ast::Op) -> Result<(), Refusal> {
         use ast::OpKind;
         match &op.kind {
-            OpKind::Split { axis, side, factor, outer, inner } => {
+            OpKind::Split { axis, side, factor, outer, inner } if self.is_in_view(axis) => {
                 self.split(axis, *side, factor, [outer, inner], op.span)
             }
-            OpKind::Merge { axes, into } => self.merge_names(axes, into, op.span),
+            OpKind::Split { axis, side, factor, outer, inner } => {
+                let factor = self.factor(factor)?;
+                self.tile_op(TileOpKind::Split(*side, factor), &[axis], &[outer, inner], op.span)
+            }
+            OpKind::Merge { axes, into } if axes.iter().all(|a| self.is_in_view(a)) => {
+                self.merge_names(axes, into, op.span)
+            }
+            OpKind::Merge { axes, into } => {
+                self.tile_op(TileOpKind::Merge, &axes.iter().collect::<Vec<_>>(), &[into], op.span)
+            }
+            OpKind::Swizzle { x, y, x_into, y_into, .. } => {
+                self.tile_op(TileOpKind::Swizzle, &[x, y], &[x_into, y_into], op.span)
+            }
             OpKind::Box { axis, factor, coordinate, inner } => {
                 let at = self.unboxed(axis)?;
                 let box_size = self.factor(factor)?;
@@ -157,7 +186,7 @@ impl<'a> View<'a> {
                     box_size,
                     element_stride: 1,
                     coordinates: vec![coordinate.text.clone()],
-                    tile: vec![inner.text.clone()],
+                    tile: vec![TileAxis { name: inner.text.clone(), extent: box_size }],
                     phase: None,
                     span: op.span,
                     striding: None,
@@ -168,22 +197,25 @@ impl<'a> View<'a> {
             OpKind::Tile { axis, factor, tile, stride } => {
                 let element_stride = self.factor(factor)?;
                 self.fresh(&[tile, stride])?;
-                let owner =
-                    self.axes.iter_mut().find_map(|a| a.boxed.as_mut().filter(|b| b.tile == [axis.text.clone()]));
-                let Some(boxed) = owner else { return Err(self.no_axis(axis, true)) };
+                let is_tile = |b: &&mut Boxed| matches!(&b.tile[..], [only] if only.name == axis.text);
+                let consumed = self.consumed(&axis.text).is_some();
+                let owner = self.axes.iter_mut().find_map(|a| a.boxed.as_mut().filter(is_tile));
+                let Some(boxed) = owner.filter(|_| !consumed) else { return Err(self.no_axis(axis, true)) };
                 if boxed.phase.is_some() {
                     return Err(Refusal::Twice { name: axis.text.clone(), span: op.span });
                 }
                 boxed.element_stride = element_stride;
-                boxed.tile = vec![tile.text.clone()];
+                boxed.tile = vec![TileAxis { name: tile.text.clone(), extent: boxed.slots() }];
                 boxed.phase = Some(stride.text.clone());
                 boxed.striding = Some(op.span);
                 Ok(())
             }
             OpKind::Resize { axis, left, right, into } => self.resize(axis, [left, right], into, op.span),
-            OpKind::Swizzle { .. } => Err(Refusal::NotYet { construct: "swizzle", span: op.keyword }),
-            OpKind::Reorder { .. } => Err(Refusal::NotYet { construct: "reorder", span: op.keyword }),
-            _ => Err(Refusal::NotYet { construct: "this op", span: op.keyword }),
+            OpKind::Reorder { .. } => {
+                let instead = Some("the order of a buffer is that of its `layout`");
+                Err(Refusal::NotYet { construct: "reorder", span: op.keyword, instead })
+            }
+            _ => Err(Refusal::NotYet { construct: "this op", span: op.keyword, instead: None }),
         }
     }
 
@@ -197,17 +229,77 @@ impl<'a> View<'a> {
         let at = self.axes.iter().position(|a| a.name == name.text).ok_or_else(|| self.no_axis(name, false))?;
         match &self.axes[at].boxed {
             Some(_) => Err(Refusal::Twice { name: name.text.clone(), span: name.span }),
+            None if self.consumed(&name.text).is_some() => Err(self.no_axis(name, false)),
             None => Ok(at),
         }
     }
 
-    fn no_axis(&self, name: &ast::Name, boxes: bool) -> Refusal {
-        let of_box = |a: &ViewAxis| a.boxed.iter().flat_map(|b| b.tile.clone()).collect::<Vec<_>>();
-        let known = match boxes {
-            true => self.axes.iter().flat_map(of_box).collect(),
+    fn is_in_view(&self, name: &ast::Name) -> bool {
+        self.unboxed(name).is_ok()
+    }
+
+    /// The op on axes of the tile that replaced the axis of this name.
+    fn consumed(&self, name: &str) -> Option<Span> {
+        self.tile_ops.iter().find(|op| op.inputs.iter().any(|n| n == name)).map(|op| op.span)
+    }
+
+    /// The axes of the tile that no op has replaced. What has no box is whole in the tile.
+    fn tile_axes(&self) -> Vec<&str> {
+        let of_view = self.axes.iter().flat_map(|a| match &a.boxed {
+            Some(boxed) => boxed.tile.iter().map(|t| t.name.as_str()).collect(),
+            None => vec![a.name.as_str()],
+        });
+        let made = self.tile_ops.iter().flat_map(|op| op.outputs.iter().map(|(name, _)| name.as_str()));
+        of_view.chain(made).filter(|n| self.consumed(n).is_none()).collect()
+    }
+
+    fn no_axis(&self, name: &ast::Name, tiles: bool) -> Refusal {
+        let known = match tiles {
+            true => self.tile_axes().into_iter().map(str::to_owned).collect(),
             false => self.axes.iter().filter(|a| a.boxed.is_none()).map(|a| a.name.clone()).collect(),
         };
-        Refusal::NoAxis { name: name.text.clone(), span: name.span, known }
+        Refusal::NoAxis { name: name.text.clone(), span: name.span, known, consumed: self.consumed(&name.text) }
+    }
+
+    /// An op on axes of the tile. Merging all that a composite box consists of, in order, makes them one axis, which may be strided.
+    fn tile_op(
+        &mut self,
+        kind: TileOpKind,
+        inputs: &[&ast::Name],
+        outputs: &[&ast::Name],
+        span: Span,
+    ) -> Result<(), Refusal> {
+        let known = self.tile_axes();
+        for (at, name) in inputs.iter().enumerate() {
+            if !known.contains(&name.text.as_str()) {
+                // Of an axis that has a box, that is what is wrong.
+                return Err(self.unboxed(name).err().filter(|r| matches!(r, Refusal::Twice { .. })))
+                    .map_err(|twice| twice.unwrap_or_else(|| self.no_axis(name, true)));
+            }
+            if let Some(first) = inputs[..at].iter().find(|n| n.text == name.text) {
+                return Err(Refusal::Taken { name: name.text.clone(), span: name.span, first: first.span });
+            }
+        }
+        self.fresh(outputs)?;
+        let is_whole =
+            |b: &&mut Boxed| b.tile.len() > 1 && b.tile.iter().map(|t| &t.name).eq(inputs.iter().map(|n| &n.text));
+        if let (TileOpKind::Merge, [into]) = (kind, outputs)
+            && let Some(boxed) = self.axes.iter_mut().find_map(|a| a.boxed.as_mut().filter(is_whole))
+        {
+            boxed.tile = vec![TileAxis { name: into.text.clone(), extent: boxed.slots() }];
+            return Ok(());
+        }
+        if self.tile_ops.len() == MOST_TILE_OPS {
+            let instead = Some("write the swizzle by its span: `layout [..] swizzle 128`, for instance");
+            return Err(Refusal::NotYet { construct: "a 65th op on axes of a tile", span, instead });
+        }
+        self.tile_ops.push(TileOp {
+            kind,
+            inputs: inputs.iter().map(|n| n.text.clone()).collect(),
+            outputs: outputs.iter().map(|n| (n.text.clone(), n.span)).collect(),
+            span,
+        });
+        Ok(())
     }
 
     /// Padding around an axis. Boxes are cut from the region that is read, which starts in front of the tensor where the reads do: what
@@ -223,7 +315,11 @@ impl<'a> View<'a> {
         self.fresh(&[into])?;
         let padding = |e: &ast::Expr| {
             let value = (self.literal)(e);
-            value.filter(|n| *n >= 0).ok_or(Refusal::NotYet { construct: "`resize` by less than 0", span: e.span })
+            value.filter(|n| *n >= 0).ok_or(Refusal::NotYet {
+                construct: "`resize` by less than 0",
+                span: e.span,
+                instead: None,
+            })
         };
         let padded = padding(left)? + padding(right)? > 0;
         let axis = &mut self.axes[at];
@@ -235,7 +331,9 @@ impl<'a> View<'a> {
     fn in_memory(&self, name: &ast::Name) -> Result<usize, Refusal> {
         let at = self.unboxed(name)?;
         match self.axes[at].padded {
-            true => Err(Refusal::NotYet { construct: "a split or merge of a padded axis", span: name.span }),
+            true => {
+                Err(Refusal::NotYet { construct: "a split or merge of a padded axis", span: name.span, instead: None })
+            }
             false => Ok(at),
         }
     }
@@ -243,10 +341,14 @@ impl<'a> View<'a> {
     /// Whether these names are new, and different from each other.
     fn fresh(&self, names: &[&ast::Name]) -> Result<(), Refusal> {
         for (at, name) in names.iter().enumerate() {
-            let made = |b: &Boxed| b.coordinates.iter().chain(&b.tile).chain(&b.phase).any(|n| *n == name.text);
+            let made = |b: &Boxed| {
+                let tile = b.tile.iter().map(|t| &t.name);
+                b.coordinates.iter().chain(tile).chain(&b.phase).any(|n| *n == name.text)
+            };
             let own = |a: &ViewAxis| (a.name == name.text).then_some(a.span);
             let of_box = |a: &ViewAxis| a.boxed.as_ref().filter(|b| made(b)).map(|b| b.span);
-            let before = self.axes.iter().find_map(|a| own(a).or_else(|| of_box(a)));
+            let by_op = || self.tile_ops.iter().flat_map(|op| &op.outputs).find(|o| o.0 == name.text).map(|o| o.1);
+            let before = self.axes.iter().find_map(|a| own(a).or_else(|| of_box(a))).or_else(by_op);
             let beside = names[..at].iter().find(|n| n.text == name.text).map(|n| n.span);
             if let Some(first) = before.or(beside) {
                 return Err(Refusal::Taken { name: name.text.clone(), span: name.span, first });
@@ -342,12 +444,17 @@ impl<'a> View<'a> {
         }
         let name = names.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join("·");
         let mut axis = self.merged(&positions, name, names[0].span, span)?;
-        let texts = |list: &[ast::Name]| list.iter().map(|n| n.text.clone()).collect();
+        // Their product, the size of the box, is a number.
+        let part = |(name, at): (&ast::Name, &usize)| TileAxis {
+            name: name.text.clone(),
+            extent: self.axes[*at].size.as_constant().unwrap_or(1),
+        };
+        let tile = boxed.iter().zip(&positions[coordinates.len()..]).map(part).collect();
         axis.boxed = Some(Boxed {
             box_size,
             element_stride: 1,
-            coordinates: texts(coordinates),
-            tile: texts(boxed),
+            coordinates: coordinates.iter().map(|n| n.text.clone()).collect(),
+            tile,
             phase: None,
             span,
             striding: None,
