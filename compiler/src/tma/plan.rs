@@ -331,7 +331,7 @@ pub fn plan(
         outer: Staged::natural(axes.len()),
         axes,
         swizzle,
-        layout: layout.map(|l| l.1),
+        layout: layout.map(|l| l.1).or(view.tile_ops.last().map(|op| op.span)),
         promotion,
         evict,
     };
