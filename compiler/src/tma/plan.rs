@@ -333,7 +333,7 @@ pub fn plan(
         axes,
         form: Form::Tiles(NotRuns::Granule),
         swizzle,
-        layout: layout.map(|l| l.1),
+        layout: layout.map(|l| l.1).or(view.tile_ops.last().map(|op| op.span)),
         promotion,
         evict,
     };
