@@ -448,6 +448,8 @@ pub struct UnwrittenLayout {
     pub sugar: String,
     /// The same as ops.
     pub ops: Option<String>,
+    /// The innermost axis, the bytes of a row and the boxes that have a swizzle, if a swizzle is written and rows of that length have none.
+    pub other: Option<(String, i128, [i128; 3])>,
     /// What is written of the layout, if it is one piece.
     pub replace: Option<Span>,
     /// The layout.
@@ -456,7 +458,7 @@ pub struct UnwrittenLayout {
 
 impl IntoDiagnostic for UnwrittenLayout {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, slot, written, modes, sugar, ops, replace, span } = self;
+        let Self { copy, slot, written, modes, sugar, ops, other, replace, span } = self;
         let how = |(span, _): &(u32, i128)| match span {
             16 => "without a swizzle".to_owned(),
             _ => format!("with `swizzle {span}`"),
@@ -479,6 +481,11 @@ impl IntoDiagnostic for UnwrittenLayout {
             Some(span) => diagnostic.change(Change::Replace(span, sugar), text),
             None => diagnostic.help(text),
         };
+        if let Some((axis, bytes, [a, b, c])) = other {
+            diagnostic = diagnostic
+                .note(format!("rows of {bytes} bytes have no swizzle"))
+                .help(format!("or box `{axis}` by {a}, {b} or {c}: rows of 32, 64 or 128 bytes have one"));
+        }
         match ops {
             Some(ops) => diagnostic.help(format!("or, which is the same: `{ops};`")),
             None => diagnostic,

@@ -376,3 +376,21 @@ fn what_is_recognised_is_what_the_accelerator_does() {
     println!("{modes:?} gaps {gaps} elsewhere {elsewhere}");
     assert!(modes.iter().all(|n| *n > 200) && gaps > 200 && elsewhere > 400, "{modes:?} {gaps} {elsewhere}");
 }
+
+/// A tile that takes too long to compare is refused, at once.
+#[test]
+fn what_takes_too_long_is_not_compared() {
+    let several = |parts: usize| {
+        let mut axes = vec![axis(&vec![1; parts], 0), axis(&[256], parts), axis(&[256], parts + 1)];
+        axes[0].boxed.tile[0].extent = 3;
+        axes[0].boxed.box_size = 3;
+        let mut case = Case { axes, bytes: 1, ops: Vec::new(), layout: Vec::new(), sugar: Swizzle::None, copies: 1 };
+        let names: Vec<String> = (0..parts + 2).map(|n| format!("t{n}")).collect();
+        case.op(TileOpKind::Merge, &names.iter().map(String::as_str).collect::<Vec<_>>(), &["all"]);
+        let facts = Facts::new(&[], &[]).expect("there are none");
+        let allocation = Allocation::new(&case.axes, &[], &case.ops, 1, &facts).expect("the ops apply");
+        allocation.recognise(&case.axes, &["all"], Swizzle::None, 1)
+    };
+    assert_eq!(several(2), Ok(Recognised { order: vec![0, 1, 2], swizzle: Swizzle::None }));
+    assert_eq!(several(400), Err(Unrecognised::TooLong));
+}

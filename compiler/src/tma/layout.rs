@@ -2,7 +2,7 @@
 
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::allocation::{Allocation, Elsewhere, TileOp, Unrecognised};
+use super::allocation::{Allocation, Elsewhere, TileOp, TileOpKind, Unrecognised};
 use super::proposal;
 use super::rules::Refused;
 use super::staged::{Axis, Part, Staged};
@@ -121,7 +121,11 @@ impl Staged {
             }
             Unrecognised::Elsewhere(elsewhere, order) => {
                 let nearest = elsewhere.modes.first().map_or(Swizzle::None, |mode| mode.0);
+                let exchanges = written.ops.iter().any(|op| op.kind == TileOpKind::Swizzle);
+                let row = self.axes.last().map(|a| (a.name.clone(), a.tile() * i128::from(self.element.bytes())));
+                let other = row.filter(|(_, bytes)| exchanges && ![32, 64, 128].contains(bytes));
                 Refused::Elsewhere(Box::new(NotWritten {
+                    other,
                     elsewhere,
                     sugar: proposal::sugar(self, &order, nearest),
                     ops: proposal::ops(self, &order, nearest, written.taken),
@@ -142,6 +146,8 @@ pub struct NotWritten {
     pub sugar: String,
     /// The same as ops, if it takes any.
     pub ops: Option<String>,
+    /// The innermost axis and the bytes of a row, if a swizzle is written and rows of that length have none.
+    pub other: Option<(String, i128)>,
     /// What is written of the layout, if it is one piece of the copy.
     pub replace: Option<Span>,
     /// The layout.

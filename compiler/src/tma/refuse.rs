@@ -192,10 +192,12 @@ impl One<'_> {
                 self.diags.report(NotASwizzle { x, y, span });
             }
             Refused::Elsewhere(found) => {
-                let NotWritten { elsewhere, sugar, ops, replace, span } = *found;
+                let NotWritten { elsewhere, sugar, ops, other, replace, span } = *found;
+                let element = i128::from(self.program.parameters[usize::from(parameter)].element.bytes());
+                let other = other.map(|(axis, bytes)| (axis, bytes, [32, 64, 128].map(|span| span / element)));
                 let Elsewhere { slot, written, modes } = elsewhere;
                 let modes = modes.into_iter().map(|(mode, offset)| (mode.span(), offset)).collect();
-                self.diags.report(UnwrittenLayout { copy, slot, written, modes, sugar, ops, replace, span });
+                self.diags.report(UnwrittenLayout { copy, slot, written, modes, sugar, ops, other, replace, span });
             }
             Refused::TooLong(span) => {
                 let instead = Some("write the swizzle by its span: `layout [..] swizzle 128`, for instance");
