@@ -62,6 +62,30 @@ schedule! {
     }
 }
 
+schedule! {
+    /// Copies by runs, which take no map: a ring, a copy in front of it, and a store that lags behind.
+    pub kernel Runs(x: f32[M, 64], w: f32[64]) -> (y: f32[M, 64])
+    where M % 8 == 0
+    {
+        y[i, j] = x[i, j] * w[63 - j];
+        launch threads(64);
+        schedule y { split i by 8 -> io, ir; reorder io, ir, j; bind io: grid; bind j: thread; }
+        stage xs[i, j] = x in shared at y.ir ring(3) via tma { }
+        stage ws[j] = w in shared at y.io via tma { }
+        stage ys[i, j] = y in shared at y.ir ring(2) via tma { }
+    }
+
+    /// So many tiles that loops start them.
+    pub kernel Looped(x: f32[K, M]) -> (y: f32[M])
+    where M % 4 == 0
+    {
+        y[m] = sum(|k| x[k, m]);
+        launch threads(32);
+        schedule y { split m by 32 -> mo, mi; split k by 24 -> ko, ki; reorder mo, ko, mi, ki; bind mo: grid; bind mi: thread; }
+        stage xs[k, m] = x in shared at y.ko via tma { box k by 1 -> kc, kb; box m by 32 -> mc, mb; }
+    }
+}
+
 /// What is done to a line, and its name.
 type Change = (&'static str, fn(&str) -> Option<String>);
 
@@ -83,8 +107,23 @@ const MISTAKES: &[Change] = &[
     ("too many bytes", |line| bytes(line, 16)),
     ("too few bytes", |line| bytes(line, -16)),
     ("no arrival", |line| line.contains("expect_tx").then(String::new)),
-    ("no copy", |line| line.contains("cp.async.bulk.tensor").then(String::new)),
+    ("no copy", |line| is_copy(line).then(String::new)),
+    ("a longer run", |line| run(line, 16)),
+    ("a shorter run", |line| run(line, -16)),
 ];
+
+/// Whether a line starts a copy, by a map or by addresses.
+fn is_copy(line: &str) -> bool {
+    ["tensor.", "shared::", "global."].iter().any(|kind| line.contains(&format!("cp.async.bulk.{kind}")))
+}
+
+/// The line with another number of bytes of a run: the third operand.
+fn run(line: &str, more: i64) -> Option<String> {
+    let operands = line.split(", ").collect::<Vec<_>>();
+    let count: i64 = is_copy(line).then(|| operands.get(2)?.trim_end_matches(';').parse().ok())??;
+    let end = if operands.len() == 3 { ";".to_owned() } else { format!(", {}", operands[3..].join(", ")) };
+    Some(format!("{}, {}{end}", operands[..2].join(", "), count + more))
+}
 
 /// The line with another number of expected bytes.
 fn bytes(line: &str, more: i64) -> Option<String> {
@@ -137,6 +176,17 @@ fn nothing_is_redundant_around_rings() {
 #[test]
 fn nothing_is_redundant_in_nested_loops() {
     assert!(all_noticed(Columns::KERNEL, &[8, 512]) >= 15);
+}
+
+#[test]
+fn nothing_is_redundant_around_runs() {
+    assert!(Runs::KERNEL.maps.is_empty());
+    assert!(all_noticed(Runs::KERNEL, &[16, 64]) >= 40);
+}
+
+#[test]
+fn nothing_is_redundant_where_loops_count_tiles() {
+    assert!(all_noticed(Looped::KERNEL, &[48, 64]) >= 6);
 }
 
 #[test]

@@ -219,9 +219,30 @@ fn case(draw: &mut Draw) -> Case {
         }
         _ => format!("{read} + {read}"),
     };
-    // The output's rows and the input's rows, both in granules.
-    let mut facts = vec![format!("{} % {granule} == 0", axes[rank - 1].dim)];
-    if let Some(inner) = order.last().filter(|n| **n != rank - 1) {
+    // The output's rows and the input's rows, both in granules; sometimes nothing is cut at all, so that copies may be runs.
+    let whole = draw.chance(35);
+    let needs = |n: usize| match whole {
+        true => {
+            if axes[n].whole {
+                1
+            } else {
+                axes[n].factor
+            }
+        }
+        false => {
+            if n == rank - 1 || order.last() == Some(&n) {
+                granule
+            } else {
+                1
+            }
+        }
+    };
+    let divisors: Vec<usize> = (0..rank).map(needs).collect();
+    let mut facts: Vec<String> = (axes.iter().zip(&divisors))
+        .filter(|(_, divisor)| **divisor > 1)
+        .map(|(axis, divisor)| format!("{} % {divisor} == 0", axis.dim))
+        .collect();
+    if let (true, Some(inner)) = (whole, order.last().filter(|n| !divisors[**n].is_multiple_of(granule))) {
         facts.push(format!("{} % {granule} == 0", axes[*inner].dim));
     }
     let mut schedule = String::new();
@@ -294,27 +315,36 @@ fn case(draw: &mut Draw) -> Case {
         "kernel K(x: {element}[{}]) -> (y: {element}[{}])\nwhere {}\n{{\n    y[{}] = {value};\n    launch threads({});\n    schedule y {{ {schedule}}}\n{copies}}}\n",
         dims(&all),
         dims(&order),
-        facts.join(", "),
+        if facts.is_empty() { "A >= 1".to_owned() } else { facts.join(", ") },
         names(&order),
         threads.max(1)
     );
     let sizes = (0..3).map(|_| {
         (0..rank)
             .map(|n| {
-                let needs = n == rank - 1 || order.last() == Some(&n);
-                let size = 1 + draw.below(most);
-                (if needs { size.next_multiple_of(granule) } else { size }) as i64
+                let last = n == rank - 1 || order.last() == Some(&n);
+                let divisor = if last { lcm(divisors[n], granule) } else { divisors[n] };
+                (1 + draw.below(most)).next_multiple_of(divisor) as i64
             })
             .collect()
     });
     Case { source, sizes: sizes.collect() }
 }
 
-/// How many kernels were accepted with loads and with stores, and why the others were not.
-fn campaign(seed: u64, count: usize) -> ([usize; 3], BTreeMap<Code, usize>) {
+fn lcm(a: usize, b: usize) -> usize {
+    let (mut x, mut y) = (a, b);
+    while y > 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
+}
+
+/// How many kernels were accepted with loads, with stores, with rings, with copies by runs, and with copies in loops; and why the others
+/// were not.
+fn campaign(seed: u64, count: usize) -> ([usize; 5], BTreeMap<Code, usize>) {
     let mut draw = Draw(seed);
     let mut refused = BTreeMap::new();
-    let mut accepted = [0; 3];
+    let mut accepted = [0; 5];
     for number in 0..count {
         let Case { source, sizes } = case(&mut draw);
         let info = match compiled(&source) {
@@ -330,6 +360,8 @@ fn campaign(seed: u64, count: usize) -> ([usize; 3], BTreeMap<Code, usize>) {
             text.contains("mbarrier::complete_tx"),
             text.contains("bulk_group"),
             text.contains("mbarrier.try_wait") && source.contains("ring("),
+            text.contains("cp.async.bulk.shared") || text.contains("cp.async.bulk.global"),
+            copied_in_loops(&info.explanation),
         ];
         accepted.iter_mut().zip(has).for_each(|(n, has)| *n += usize::from(has));
         for (turn, dims) in sizes.iter().enumerate() {
@@ -343,6 +375,13 @@ fn campaign(seed: u64, count: usize) -> ([usize; 3], BTreeMap<Code, usize>) {
     (accepted, refused)
 }
 
+/// Whether some instance has more copies than are written out.
+fn copied_in_loops(explanation: &str) -> bool {
+    let words: Vec<&str> = explanation.split_whitespace().collect();
+    let count = |pair: &[&str]| matches!(pair[1], "tiles" | "runs").then(|| pair[0].parse::<u32>().ok()).flatten();
+    words.windows(2).filter_map(count).any(|n| n > 16)
+}
+
 #[test]
 fn what_is_accepted_is_right() {
     let given = std::env::var("TILEWRIGHT_TMA").ok();
@@ -350,8 +389,12 @@ fn what_is_accepted_is_right() {
     let parsed = numbers.and_then(|(seed, count)| Some((seed.parse().ok()?, count.parse().ok()?)));
     assert!(given.is_none() || parsed.is_some(), "TILEWRIGHT_TMA is SEED,COUNT");
     let (seed, count) = parsed.unwrap_or((1, 300));
-    let ([loads, stores, rings], refused) = campaign(seed, count);
-    println!("{count} kernels: {loads} with loads, {stores} with stores, {rings} with rings; refused {refused:?}");
+    let ([loads, stores, rings, runs, loops], refused) = campaign(seed, count);
+    println!(
+        "{count} kernels: {loads} with loads, {stores} with stores, {rings} with rings, {runs} with runs, {loops} in loops; \
+         refused {refused:?}"
+    );
     // Most of what is drawn is meant to be right.
     assert!(loads * 4 > count && stores * 6 > count && rings * 12 > count, "{loads} {stores} {rings}: {refused:?}");
+    assert!(runs * 20 > count && loops * 20 > count, "{runs} {loops}: {refused:?}");
 }

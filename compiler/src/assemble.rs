@@ -34,11 +34,12 @@ pub(crate) fn assemble(
     let entry = |e: &lower::Entry| info::Entry {
         name: e.kernel.signature.name.clone().into(),
         conditions: e.conditions.clone().into(),
-        takes_maps: e.staged,
+        takes_maps: !e.kernel.signature.maps.is_empty(),
     };
     // Every entry point is launched with the same.
     let shared = entries.iter().filter_map(|e| e.kernel.shared_map().dynamic_bytes()).max().unwrap_or(0);
-    let maps = stages.iter().flat_map(|s| &s.staged).map(|s| map(s, facts)).collect::<Option<Vec<_>>>()?;
+    let mapped = stages.iter().flat_map(|s| &s.staged).filter(|s| s.has_map());
+    let maps = mapped.map(|s| map(s, facts)).collect::<Option<Vec<_>>>()?;
     let info = KernelInfo {
         name: program.name.text.clone().into(),
         dims: program.dims.clone().into(),
@@ -85,8 +86,8 @@ fn map(staged: &Staged, facts: &Facts) -> Option<info::MapInfo> {
     })
 }
 
-/// What the base address of a parameter must be a multiple of: its element, its longest vector up to 16 bytes, or what a tensor map
-/// demands.
+/// What the base address of a parameter must be a multiple of: its element, its longest vector up to 16 bytes, or what the
+/// accelerator demands.
 fn alignment(parameter: usize, element: u32, facts: &Facts, stages: &[Analysed]) -> u32 {
     let mut bytes = element;
     let staged = |s: &Analysed| s.staged.iter().any(|copy| usize::from(copy.parameter) == parameter);

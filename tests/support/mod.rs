@@ -5,6 +5,7 @@ use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, Element, EmulatorOptions, Tensor};
 use tilewright_compiler::compile;
 use tilewright_compiler::diag::{Code, Renderer};
+use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
 
 /// Devices with different orders of warps, and copies that end at the earliest, at the latest and in between.
@@ -22,13 +23,23 @@ pub fn data<T: Element, const R: usize>(
     Tensor::from_slice(device, &values, shape).unwrap()
 }
 
+/// The codes of what is wrong, and the report.
+pub type Refusal = (Vec<Code>, String);
+
 /// What a kernel became: itself, or the codes of what is wrong with the report.
-pub fn compiled(source: &str) -> Result<Box<KernelInfo>, (Vec<Code>, String)> {
+pub fn compiled(source: &str) -> Result<Box<KernelInfo>, Refusal> {
+    analysed(source).map(|(info, _)| info)
+}
+
+/// The same, with what was found out about its stages.
+pub fn analysed(source: &str) -> Result<(Box<KernelInfo>, Vec<Analysed>), Refusal> {
     let stream = source.parse().unwrap_or_else(|error| panic!("no Rust tokens ({error}):\n{source}"));
     let (tokens, spans) = TokenBuffer::new(stream);
     let mut outcome = compile(&tokens);
-    if let Some(info) = outcome.kernels.first_mut().and_then(|k| k.info.take()) {
-        return Ok(Box::new(info));
+    if let Some(compiled) = outcome.kernels.first_mut()
+        && let Some(info) = compiled.info.take()
+    {
+        return Ok((Box::new(info), std::mem::take(&mut compiled.stages)));
     }
     let codes = outcome.diagnostics.found().iter().map(|found| found.code).collect();
     let map = TokenMap { tokens: &tokens, spans: &spans, locate };

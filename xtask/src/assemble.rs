@@ -97,8 +97,12 @@ fn architectures(kernel: &Kernel) -> Vec<String> {
 }
 
 /// Copies in PTX, and the machine's instruction that each must become.
-const COPIES: [(&str, &str); 2] =
-    [("tile.mbarrier::complete_tx::bytes", "UTMALDG"), ("global.shared::cta.tile.bulk_group", "UTMASTG")];
+const COPIES: [(&str, &str); 4] = [
+    ("tile.mbarrier::complete_tx::bytes", "UTMALDG"),
+    ("global.shared::cta.tile.bulk_group", "UTMASTG"),
+    ("global.mbarrier::complete_tx::bytes", "UBLKCP"),
+    ("global.shared::cta.bulk_group", "UBLKCP"),
+];
 
 /// Whether the copies by the accelerator are in the machine code; nothing is said without the disassembler beside the assembler.
 fn copies(ptxas: &Path, job: &Job<'_>, code: &Path) -> Result<(), String> {

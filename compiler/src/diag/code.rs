@@ -135,7 +135,6 @@ codes! {
     // TW05: memory and resource budgets.
     TW0501 "unbounded-buffer" Error "a buffer whose size is not known at compile time";
     TW0502 "shared-budget" Error "more shared memory than a block has";
-    TW0503 "too-many-tiles" Error "a staged copy of too many tiles";
 
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";

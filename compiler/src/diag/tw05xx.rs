@@ -72,37 +72,3 @@ impl IntoDiagnostic for SharedBudget {
         })
     }
 }
-
-/// TW0503: an instance of so many tiles that their copies would fill the program.
-#[derive(Clone, Debug)]
-pub struct TooManyTiles {
-    /// The copy.
-    pub copy: String,
-    /// Tiles of an instance: for each axis its boxes and their phases.
-    pub axes: Vec<(String, i128, i128)>,
-    /// Tiles in all.
-    pub tiles: i128,
-    /// The most that are written out.
-    pub limit: i128,
-    /// The copy.
-    pub span: Span,
-}
-
-impl IntoDiagnostic for TooManyTiles {
-    fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, axes, tiles, limit, span } = self;
-        let axes: Vec<String> = (axes.iter().filter(|(_, boxes, phases)| boxes * phases > 1))
-            .map(|(name, boxes, phases)| match phases {
-                1 => format!("{boxes} boxes of `{name}`"),
-                _ => format!("{boxes} boxes of `{name}` in {phases} phases"),
-            })
-            .collect();
-        Diagnostic::new(
-            Code::TW0503,
-            span,
-            format!("an instance of `{copy}` is {tiles} copies; at most {limit} are written out"),
-        )
-        .note(axes.join(", "))
-        .help("box by more, or attach the copy at a loop further inside")
-    }
-}

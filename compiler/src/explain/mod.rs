@@ -12,9 +12,9 @@ use crate::lower::Analysed;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::schedule::computed_at_reads;
-use crate::tma::Level;
 use crate::tma::demand::{Demand, Waiver};
 use crate::tma::staged::Way;
+use crate::tma::{Form, Level, NotRuns};
 
 /// The explanation of a kernel. The same kernel always gives the same text.
 pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &KernelInfo) -> String {
@@ -47,6 +47,30 @@ pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &Kernel
         stage(&mut out, program, facts, analysed, info);
     }
     out
+}
+
+/// `1 tile`, `8 tiles`.
+fn counted(n: i128, what: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{s}")
+}
+
+/// Which instructions copy an instance, and why.
+fn form(form: &Form, copies: i128) -> String {
+    let why = match form {
+        Form::Runs(_) => return "goes by addresses, without a tensor map: each run lies inside the tensor, and they are no more than tiles would be".into(),
+        Form::Tiles(NotRuns::Swizzled) => "it is swizzled".to_owned(),
+        Form::Tiles(NotRuns::Promoted) => "that tells the L2 cache what to fetch together".to_owned(),
+        Form::Tiles(NotRuns::Holes(axis)) => format!("boxes of {axis} have slots that nobody asks for"),
+        Form::Tiles(NotRuns::Ends(axis)) => format!("boxes of {axis} are not known to lie inside the tensor"),
+        Form::Tiles(NotRuns::Short(runs, elements)) => {
+            let tiles = counted(copies, "tile");
+            format!("{tiles} instead of {} of {elements} elements", counted(*runs, "run"))
+        }
+        Form::Tiles(NotRuns::Granule) => "runs of it are not multiples of 16 bytes".to_owned(),
+        Form::Tiles(NotRuns::TooLong) => "it is too long for one barrier".to_owned(),
+    };
+    format!("goes by a tensor map: {why}")
 }
 
 fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed, info: &KernelInfo) {
@@ -84,20 +108,20 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
         });
         let _ = writeln!(
             out,
-            "    copy {} {} {} at {place}: {}{} tile{} of {} bytes, boxes {}{}",
+            "    copy {} {} {} at {place}: {}{} of {} bytes, boxes {}{}",
             staged.name,
             if staged.way == Way::Load { "of" } else { "to" },
             program.parameters[usize::from(staged.parameter)].name,
             if staged.ring == 1 { String::new() } else { format!("ring of {}, ", staged.ring) },
-            staged.copies(),
-            if staged.copies() == 1 { "" } else { "s" },
-            staged.tile_bytes(),
+            counted(staged.copies(), if staged.has_map() { "tile" } else { "run" }),
+            staged.copy_bytes(),
             boxes.collect::<Vec<_>>().join(" × "),
             match staged.swizzle {
                 Swizzle::None => String::new(),
                 swizzle => format!(", swizzle {}", swizzle.span()),
             },
         );
+        let _ = writeln!(out, "    copy {} {}", staged.name, form(&staged.form, staged.copies()));
         let asks = |w: &Waiver| matches!(&w.demand, Demand::Zero(copies) if copies.contains(&staged.name));
         let model = if analysed.waived.iter().any(asks) {
             "strong correctness, for its reader folds in its holes"
@@ -105,6 +129,8 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
             "weak correctness, for its reader is predicated"
         };
         let holes = match (staged.way, staged.level(facts, &analysed.symbolic)) {
+            (Way::Load, _) if !staged.has_map() => "holds its region and nothing else".to_owned(),
+            (Way::Store, _) if !staged.has_map() => "writes its region and nothing else".to_owned(),
             (Way::Store, _) => "writes nothing that its instance does not compute (Theorem G)".to_owned(),
             (_, Level::Free) => format!("has {model}; level 1: every hole is zero (Theorem G)"),
             (_, Level::Redirect) if staged.redirect => {

@@ -371,7 +371,7 @@ pub enum StatementKind {
         /// Bytes of all copies of the phase.
         bytes: u32,
     },
-    /// Starts a copy of a tile by the accelerator.
+    /// Starts a copy by the accelerator.
     Transfer(Transfer),
     /// All threads of the block wait for the end of a barrier's phase, and see what its copies wrote.
     Await {
@@ -393,23 +393,52 @@ pub enum StatementKind {
     },
 }
 
-/// A copy of a tile between a tensor and shared memory.
+/// A copy between a tensor and shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Position in [`Signature::maps`].
-    pub map: u16,
-    /// Where the tile starts in the tensor, innermost dimension first; [`Type::I32`], one for each dimension of the map.
-    pub start: Vec<ValueId>,
+    /// What it moves, on the tensor's side.
+    pub part: TensorPart,
     /// The buffer.
     pub buffer: BufferId,
     /// Which of its slots, a [`Type::I32`].
     pub slot: ValueId,
-    /// Element offset of the tile in the slot; a literal.
-    pub offset: u32,
+    /// Element offset in the slot, a [`Type::I32`].
+    pub offset: ValueId,
     /// What counts the bytes of a copy to shared memory: the barrier of the slot; none for a copy to the tensor.
     pub barrier: Option<BarrierId>,
     /// How long the L2 cache should keep what is copied, if not as usual.
     pub evict: Option<Evict>,
+}
+
+/// The part of a tensor that one copy moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TensorPart {
+    /// A tile of a tensor map; what lies outside the tensor is zero, or not written.
+    Tile {
+        /// Position in [`Signature::maps`].
+        map: u16,
+        /// Where it starts, innermost dimension first; [`Type::I32`], one for each dimension of the map.
+        start: Vec<ValueId>,
+    },
+    /// A run of neighbours in memory, all of them elements of the tensor.
+    Run {
+        /// Position in [`Signature::parameters`].
+        parameter: u16,
+        /// Element offset of the first one from the tensor's base; an index integer. Its address is a multiple of 16 bytes.
+        offset: ValueId,
+        /// Length in bytes, a multiple of 16.
+        bytes: u32,
+    },
+}
+
+impl TensorPart {
+    /// The values that say where it is.
+    pub fn operands(&self) -> &[ValueId] {
+        match self {
+            Self::Tile { start, .. } => start,
+            Self::Run { offset, .. } => std::slice::from_ref(offset),
+        }
+    }
 }
 
 /// When the L2 cache gives up a line.

@@ -7,7 +7,7 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
     BarrierId, Buffer, Evict, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind,
-    Type, UnaryOp, Value, ValueId,
+    TensorPart, Type, UnaryOp, Value, ValueId,
 };
 
 impl Display for Kernel {
@@ -139,12 +139,20 @@ impl Printer<'_> {
                 writeln!(f, "{} expects {bytes} bytes", self.barrier(*barrier, *slot))
             }
             StatementKind::Transfer(transfer) => {
-                let map = self.kernel.signature.maps.get(usize::from(transfer.map)).map_or("?", |m| m.name.as_str());
+                let signature = &self.kernel.signature;
+                let part = match &transfer.part {
+                    TensorPart::Tile { map, start } => {
+                        let map = signature.maps.get(usize::from(*map)).map_or("?", |m| m.name.as_str());
+                        format!("map {map} at {}", self.list(start))
+                    }
+                    TensorPart::Run { parameter, offset, bytes } => {
+                        format!("{bytes} bytes of {}", self.place(Memory::Parameter(*parameter), *offset))
+                    }
+                };
                 let buffer = self.kernel.buffers.get(transfer.buffer.index()).map_or("?", |b| b.name.as_str());
-                let start = self.list(&transfer.start);
                 let slots = self.kernel.buffers.get(transfer.buffer.index()).map_or(1, |b| b.slots);
                 let slot = if slots > 1 { format!(" slot {}", self.name(transfer.slot)) } else { String::new() };
-                let place = format!("{buffer}{slot}[{}]", transfer.offset);
+                let place = format!("{buffer}{slot}[{}]", self.name(transfer.offset));
                 let hint = match transfer.evict {
                     Some(Evict::First) => ", evict first",
                     Some(Evict::Last) => ", evict last",
@@ -153,9 +161,9 @@ impl Printer<'_> {
                 match transfer.barrier {
                     Some(barrier) => {
                         let barrier = self.barrier(barrier, transfer.slot);
-                        writeln!(f, "copy map {map} at {start} to {place}, {barrier}{hint}")
+                        writeln!(f, "copy {part} to {place}, {barrier}{hint}")
                     }
-                    None => writeln!(f, "copy {place} to map {map} at {start}{hint}"),
+                    None => writeln!(f, "copy {place} to {part}{hint}"),
                 }
             }
             StatementKind::Await { barrier, slot, parity } => {

@@ -43,6 +43,59 @@ fn tile() -> Buffer {
     Buffer { name: "s".to_owned(), element: F32, elements: 64, alignment: 128, slots: 1 }
 }
 
+/// A run from this place of a buffer to the start of a tensor.
+fn copy_run(b: &mut Builder, parameter: u16, at: ValueId, bytes: u32) {
+    let (buffer, zero) = (b.buffer(tile()), b.index_literal(Type::I32, 0));
+    let part = TensorPart::Run { parameter, offset: zero, bytes };
+    b.begin_elect();
+    b.transfer(Transfer { part, buffer, slot: zero, offset: at, barrier: None, evict: None });
+    b.end_elect();
+}
+
+#[test]
+fn runs_are_copied_in_loops() {
+    check(
+        |b| {
+            let (zero, barrier) = (b.index_literal(Type::I32, 0), b.barrier(1));
+            let (buffer, four) = (b.buffer(tile()), b.index_literal(Type::I32, 4));
+            let (wide, block) = (b.dim(0, Type::I64), b.block_index());
+            b.sync();
+            b.begin_elect();
+            b.expect(barrier, zero, 256);
+            let n = b.begin_loop(four);
+            let sixteen = b.index_literal(Type::I32, 16);
+            let offset = b.index_mul(n, sixteen);
+            let n = b.index_convert(n, Type::I64);
+            let from = b.index_mul(n, wide);
+            let part = TensorPart::Run { parameter: 0, offset: from, bytes: 64 };
+            b.transfer(Transfer { part, buffer, slot: zero, offset, barrier: Some(barrier), evict: None });
+            let part = TensorPart::Run { parameter: 1, offset: block, bytes: 64 };
+            let evict = Some(Evict::First);
+            b.transfer(Transfer { part, buffer, slot: zero, offset, barrier: None, evict });
+            b.end_loop();
+            b.end_elect();
+        },
+        expect![[r#"
+            kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
+                shared s: f32[64] aligned 128
+                %0: index64 = N
+                %1: index32 = block
+                sync
+                elect {
+                    barrier0 expects 256 bytes
+                    for %2 in 0..4 {
+                        %3: index32 = %2 * 16
+                        %4: index64 = %2 from index32
+                        %5: index64 = %0 * %4
+                        copy 64 bytes of x[%5] to s[%3], barrier0
+                        copy s[%3] to 64 bytes of z[%1], evict first
+                    }
+                }
+            }
+        "#]],
+    );
+}
+
 #[test]
 fn copies_stand_where_every_thread_comes() {
     check(
@@ -55,11 +108,10 @@ fn copies_stand_where_every_thread_comes() {
             b.begin_elect();
             b.expect(barrier, zero, 256);
             b.transfer(Transfer {
-                map: 0,
-                start: vec![zero, at],
+                part: TensorPart::Tile { map: 0, start: vec![zero, at] },
                 buffer,
                 slot: zero,
-                offset: 0,
+                offset: zero,
                 barrier: Some(barrier),
                 evict: None,
             });
@@ -570,11 +622,10 @@ fn the_verifier_finds_each_fault() {
             let buffer = b.buffer(tile());
             b.begin_elect();
             b.transfer(Transfer {
-                map,
-                start: vec![z; rank],
+                part: TensorPart::Tile { map, start: vec![z; rank] },
                 buffer,
                 slot: z,
-                offset: 0,
+                offset: z,
                 barrier: Some(barrier),
                 evict: None,
             });
@@ -584,19 +635,41 @@ fn the_verifier_finds_each_fault() {
     }
     fault(|b| {
         let (z, barrier) = (zero(b), b.barrier(1));
-        let buffer = b.buffer(tile());
+        let (buffer, behind) = (b.buffer(tile()), b.index_literal(Type::I32, 64));
         b.begin_elect();
         b.transfer(Transfer {
-            map: 0,
-            start: vec![z, z],
+            part: TensorPart::Tile { map: 0, start: vec![z, z] },
             buffer,
             slot: z,
-            offset: 64,
+            offset: behind,
             barrier: Some(barrier),
             evict: None,
         });
         b.end_elect();
-        Problem::NotABuffer(0)
+        Problem::OutsideBuffer(behind)
+    });
+    // Runs: to a tensor that is only read, of a length that no copy has, and past the end of the buffer.
+    for (parameter, at, bytes, problem) in [
+        (0, 0, 16, Problem::ReadOnly(0)),
+        (2, 0, 16, Problem::NotATensor(2)),
+        (1, 0, 24, Problem::BadRun(24)),
+        (1, 0, 0, Problem::BadRun(0)),
+    ] {
+        fault(|b| {
+            let at = b.index_literal(Type::I32, at);
+            copy_run(b, parameter, at, bytes);
+            problem
+        });
+    }
+    fault(|b| {
+        let at = b.index_literal(Type::I32, 61);
+        copy_run(b, 1, at, 16);
+        Problem::OutsideBuffer(at)
+    });
+    fault(|b| {
+        let n = b.dim(0, Type::I32);
+        copy_run(b, 1, n, 16);
+        Problem::OutsideBuffer(n)
     });
     // A slot that the ring does not have, and one of which nothing is known.
     fault(|b| {
@@ -617,11 +690,10 @@ fn the_verifier_finds_each_fault() {
         let one = b.index_literal(Type::I32, 1);
         b.begin_elect();
         b.transfer(Transfer {
-            map: 0,
-            start: vec![z, z],
+            part: TensorPart::Tile { map: 0, start: vec![z, z] },
             buffer,
             slot: one,
-            offset: 0,
+            offset: z,
             barrier: Some(barrier),
             evict: None,
         });

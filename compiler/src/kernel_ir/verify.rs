@@ -15,16 +15,17 @@
 //! 10. Statements for all threads of a block stand where every thread comes: in no branch and no loop that threads may disagree on, and not in
 //!     the part of the elected thread. Copies, what they are expected by and what waits for their reads stand in that part, which changes
 //!     nothing else.
-//! 11. A copy starts at one 32-bit index for each dimension of its map, and ends on a barrier that the kernel has. Its slot is a 32-bit
-//!     index that is known to be one of the buffer's, and there are as many barriers.
+//! 11. A copy of a tile starts at one 32-bit index for each dimension of its map, one of a run at an element of a tensor, and has a
+//!     multiple of 16 bytes. Its slot and its place in the slot are 32-bit indices that are known to be in the buffer, and it ends on a
+//!     barrier that the kernel has for the slot.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
-    BarrierId, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, Transfer, Type, UnaryOp, Value,
-    ValueId, VariableId, arithmetic_type,
+    BarrierId, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, TensorPart, Transfer, Type,
+    UnaryOp, Value, ValueId, VariableId, arithmetic_type,
 };
 
 /// The longest vector of a load or store.
@@ -78,6 +79,10 @@ pub enum Problem {
     NotASlot(ValueId),
     /// A tensor map that does not exist or is not passed, or a start with another number of dimensions.
     NotAMap(u16),
+    /// A place that is not known to be in a slot of the buffer, with all that is copied there.
+    OutsideBuffer(ValueId),
+    /// A run cannot have so many bytes.
+    BadRun(u32),
     /// A statement for all threads where some do not come, or one for the elected thread elsewhere.
     NotCollective,
     /// A block cannot have so many threads.
@@ -290,16 +295,33 @@ impl Checker<'_> {
     }
 
     fn transfer(&mut self, transfer: &Transfer) {
-        let Transfer { map, start, buffer, slot, offset, barrier, evict: _ } = transfer;
+        let Transfer { part, buffer, slot, offset, barrier, evict: _ } = transfer;
         let signature = &self.kernel.signature;
-        let rank = signature.maps.get(usize::from(*map)).map(|m| m.rank as usize);
-        let passed = signature.arguments.contains(&Argument::Map(*map));
-        self.expect(passed && rank == Some(start.len()) && (1..=5).contains(&start.len()), Problem::NotAMap(*map));
-        for value in start {
-            self.operand(*value, |ty| ty == Type::I32);
-        }
         let buffer_of = self.kernel.buffers.get(buffer.index());
-        self.expect(buffer_of.is_some_and(|b| *offset < b.elements), Problem::NotABuffer(buffer.0));
+        self.expect(buffer_of.is_some(), Problem::NotABuffer(buffer.0));
+        // Of a tile, whose size is the map's, at least one element is there.
+        let mut copied = 1;
+        match part {
+            TensorPart::Tile { map, start } => {
+                let rank = signature.maps.get(usize::from(*map)).map(|m| m.rank as usize);
+                let passed = signature.arguments.contains(&Argument::Map(*map));
+                let fits = rank == Some(start.len()) && (1..=5).contains(&start.len());
+                self.expect(passed && fits, Problem::NotAMap(*map));
+                for value in start {
+                    self.operand(*value, |ty| ty == Type::I32);
+                }
+            }
+            TensorPart::Run { parameter, offset, bytes } => {
+                self.access(Memory::Parameter(*parameter), *offset, 1, barrier.is_none());
+                self.expect(*bytes > 0 && bytes.is_multiple_of(16), Problem::BadRun(*bytes));
+                copied = i64::from(bytes / buffer_of.map_or(1, |b| b.element.bytes()));
+            }
+        }
+        self.operand(*offset, |ty| ty == Type::I32);
+        let place = self.kernel.values.get(offset.index()).map(|v| v.facts.range);
+        let elements = buffer_of.map_or(0, |b| i64::from(b.elements));
+        let inside = place.is_some_and(|r| r.low >= 0 && r.high.saturating_add(copied) <= elements);
+        self.expect(inside, Problem::OutsideBuffer(*offset));
         self.slot(*slot, buffer_of.map_or(0, |b| b.slots));
         if let Some(barrier) = barrier {
             self.barrier(*barrier, *slot);

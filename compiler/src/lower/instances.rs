@@ -63,6 +63,11 @@ impl<'a> Nest<'a, '_> {
         staging::starts(self.b, copy.staged, ty, &value)
     }
 
+    /// The same, for the copies that the elected thread starts.
+    fn corners(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
+        self.starts(copy, point, copy.start_type(self.index), other)
+    }
+
     /// In front of the loop at position `k`, which has so many iterations: fills the rings of the copies in it.
     pub(super) fn fill_rings(&mut self, point: &Point, k: usize, count: ValueId) {
         let rings: Vec<Copy<'_>> = self.here(k + 1, Way::Load).into_iter().filter(|c| c.staged.ring > 1).collect();
@@ -79,7 +84,7 @@ impl<'a> Nest<'a, '_> {
             for ahead in 0..copy.staged.ring {
                 let iteration = self.b.index_literal(self.index, i64::from(ahead));
                 let exists = self.b.index_compare(Compare::Lt, iteration, count);
-                let starts = self.starts(copy, point, Type::I32, Some((self.sequence[k], iteration)));
+                let starts = self.corners(copy, point, Some((self.sequence[k], iteration)));
                 let slot = copy.slot_after(self.b, first, ahead);
                 self.b.begin_if(exists);
                 copy.start(self.b, &starts, slot);
@@ -106,8 +111,7 @@ impl<'a> Nest<'a, '_> {
             if k > 0 {
                 self.b.sync();
             }
-            // Coordinates of the accelerator have 32 bits.
-            let starts: Vec<Vec<ValueId>> = now.iter().map(|copy| self.starts(copy, point, Type::I32, None)).collect();
+            let starts: Vec<Vec<ValueId>> = now.iter().map(|copy| self.corners(copy, point, None)).collect();
             let slot = self.b.index_literal(Type::I32, 0);
             self.b.begin_elect();
             for (copy, starts) in now.iter().zip(&starts) {
@@ -147,7 +151,7 @@ impl<'a> Nest<'a, '_> {
                 let ahead = self.b.index_literal(self.index, i64::from(copy.staged.ring));
                 let iteration = self.b.index_add(now, ahead);
                 let exists = self.b.index_compare(Compare::Lt, iteration, count);
-                let starts = self.starts(copy, point, Type::I32, Some((axis, iteration)));
+                let starts = self.corners(copy, point, Some((axis, iteration)));
                 let slot = copy.slot(self.b);
                 refills.push((*copy, exists, starts, slot));
             }
@@ -155,7 +159,7 @@ impl<'a> Nest<'a, '_> {
         let outgoing: Vec<_> = (stores.iter())
             .map(|copy| {
                 let slot = copy.slot(self.b);
-                (copy, self.starts(copy, point, Type::I32, None), slot)
+                (copy, self.corners(copy, point, None), slot)
             })
             .collect();
         let shortest = stores.iter().map(|copy| copy.staged.ring).min();

@@ -48,7 +48,7 @@ pub struct Entry {
     pub kernel: Kernel,
     /// Its conditions; none for the last entry point.
     pub conditions: Vec<Constraint>,
-    /// Whether copies are staged: then it takes tensor maps.
+    /// Whether copies are staged.
     pub staged: bool,
 }
 
@@ -128,7 +128,7 @@ fn entry(
         kernel_ir::Dimension { name: dim.name.to_string(), range: Range::new(low, high.max(low)) }
     });
     let map = |staged: &Staged| kernel_ir::Map { name: staged.name.clone(), rank: staged.axes.len() as u32 };
-    let copies = stages.iter().filter(|_| staged).flat_map(|s| &s.staged);
+    let copies = stages.iter().filter(|_| staged).flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps: Vec<kernel_ir::Map> = copies.map(map).collect();
     let signature = Signature {
         name,
@@ -150,7 +150,7 @@ fn entry(
         let copies = if staged { &analysed.staged[..] } else { &[] };
         let frame = stage::Frame { threads, blocks: guard, index, copies, first_map };
         stage::lower(&mut builder, program, facts, analysed, &frame).ok()?;
-        first_map += copies.len() as u16;
+        first_map += copies.iter().filter(|s| s.has_map()).count() as u16;
     }
     syncs::minimise(builder.finish().ok()?)
 }

@@ -8,10 +8,11 @@
 //! literals would not fit.
 
 use tilewright_kernel::algorithm::{Index, IndexId};
+use tilewright_kernel::info::DimKind;
 use tilewright_kernel::size::{Constraint, Relation, Size};
 
 use crate::domain::{Domain, Op};
-use crate::extent::{Atom, Expr, Facts};
+use crate::extent::{Atom, Expr, Facts, Var};
 use crate::memory::access;
 use crate::program::Program;
 
@@ -82,15 +83,24 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
 }
 
 /// That every dimension of every staged copy's tensor has elements. A start of a tile that wraps in 32 bits lies far outside the tensor
-/// either way.
+/// either way. That runs lie inside their tensors is known for sizes of at least 1: then that holds for all sizes.
 pub fn filled(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Constraint> {
+    let copies = || stages.iter().flat_map(|s| &s.staged);
+    let mut sizes: Vec<Expr> = copies().flat_map(|staged| &staged.axes).map(|axis| axis.size.clone()).collect();
+    if copies().any(|staged| !staged.has_map()) {
+        let all = program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size);
+        sizes.extend(all.map(|(d, _)| Expr::var(d as Var)));
+    }
+    // Facts speak of sizes of at least 1; a launch may have others, unless a fact that is stated says so.
+    let stated: Vec<Constraint> = program.facts.iter().map(|f| f.constraint.clone()).collect();
+    let every: Vec<u16> = (0..program.dims.len()).filter_map(|d| u16::try_from(d).ok()).collect();
+    let stated = Facts::with_zeros(&program.dims, &stated, &every).ok();
     let mut conditions: Vec<Constraint> = Vec::new();
-    for axis in stages.iter().flat_map(|s| &s.staged).flat_map(|staged| &staged.axes) {
-        let size = facts.normal(&axis.size);
-        if size.as_constant().is_some_and(|n| n >= 1) {
+    for size in sizes {
+        let size = facts.normal(&size);
+        if stated.as_ref().and_then(|stated| stated.lower_bound(&size)).is_some_and(|n| n >= 1) {
             continue;
         }
-        // Facts speak of sizes of at least 1; a launch may have others.
         let Some(lhs) = size.to_size(facts.dims()) else { continue };
         let text = format!("{} >= 1", size.show(&|v| program.dim_name(v as u16).to_owned()));
         let condition = Constraint { lhs, relation: Relation::Ge, rhs: Size::constant(1), text: text.into() };

@@ -152,8 +152,9 @@ pub(super) fn lower(
     // Only where the copies are.
     let waives = |p: usize| !copies.is_empty() && analysed.waived.iter().any(|w| w.predicate == p);
     let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
-    let copies = copies.iter().enumerate();
-    let copies = copies.map(|(n, staged)| Copy::new(b, staged, first_map + n as u16, &sequence)).collect();
+    let map = |n: usize| first_map + copies[..n].iter().filter(|s| s.has_map()).count() as u16;
+    let numbered = copies.iter().enumerate();
+    let copies = numbered.map(|(n, staged)| Copy::new(b, staged, map(n), &sequence)).collect();
     let mut nest = Nest {
         b,
         program,

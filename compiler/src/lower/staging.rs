@@ -6,17 +6,17 @@ use tilewright_kernel::tensor_map::GRANULE;
 use super::value::{expression, size};
 use crate::domain::{AxisId, Symbolic};
 use crate::extent::{Expr, Facts, Var};
-use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Range, Transfer, Type, ValueId, VariableId};
+use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Range, TensorPart, Transfer, Type, ValueId, VariableId};
 use crate::memory::vector::{Along, Vector};
-use crate::tma::Tile;
+use crate::tma::Form;
 use crate::tma::staged::{Axis, PLACEHOLDER, Part, Staged, Step, Way};
 
 /// A staged copy that the nest has to instantiate.
 #[derive(Clone, Debug)]
 pub(super) struct Copy<'a> {
     pub staged: &'a Staged,
-    /// Its tensor map.
-    pub map: u16,
+    /// Its tensor map, if it copies tiles.
+    map: u16,
     pub buffer: BufferId,
     /// Loops of the nest around an instance.
     pub boundary: usize,
@@ -34,6 +34,20 @@ struct Filled {
     parity: VariableId,
 }
 
+/// Up to so many copies of an instance are written out; of more, the outer ones are counted by loops of the elected thread.
+const WRITTEN_OUT: i128 = 16;
+
+/// Which copy of an instance, along one axis: an element offset from the start of the region.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    /// Where its box starts.
+    before: ValueId,
+    /// Its phase.
+    phase: ValueId,
+    /// Where a run starts in its box.
+    within: ValueId,
+}
+
 /// A staged copy whose current instance has a buffer at this point.
 #[derive(Clone, Debug)]
 pub struct Held<'a> {
@@ -48,7 +62,7 @@ pub struct Held<'a> {
 }
 
 impl<'a> Copy<'a> {
-    /// Declares what a copy needs. `sequence` are the sequential loops of its stage.
+    /// Declares what a copy needs. `map` is its tensor map, if it copies tiles; `sequence` are the sequential loops of its stage.
     pub fn new(b: &mut Builder, staged: &'a Staged, map: u16, sequence: &[AxisId]) -> Self {
         let buffer = b.buffer(Buffer {
             name: staged.name.clone(),
@@ -97,36 +111,125 @@ impl<'a> Copy<'a> {
         slot
     }
 
-    /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are 32-bit.
+    /// The type of the starts of a region: coordinates of the accelerator have 32 bits, offsets in memory those of the kernel's indices.
+    pub fn start_type(&self, index: Type) -> Type {
+        match self.staged.form {
+            Form::Tiles(_) => Type::I32,
+            Form::Runs(_) => index,
+        }
+    }
+
+    /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are of the type for it.
     pub fn start(&self, b: &mut Builder, starts: &[ValueId], slot: ValueId) {
         if let Some(filled) = &self.filled {
             b.expect(filled.barrier, slot, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
         }
-        for (number, tile) in self.staged.tiles().into_iter().enumerate() {
-            let mut start: Vec<ValueId> = (starts.iter().zip(&self.staged.axes).zip(&tile))
-                .map(|((start, axis), at)| {
-                    let offset = b.index_literal(Type::I32, i64::try_from(at.offset(axis)).unwrap_or(0));
-                    b.index_add(*start, offset)
-                })
-                .collect();
-            if self.staged.redirect
-                && let Some(outermost) = self.staged.axes.first()
-            {
-                // From −B on, without the phase, no slot reaches the tensor.
-                let mut live = b.bool_literal(true);
-                for ((start, axis), at) in starts.iter().zip(&self.staged.axes).zip(&tile) {
-                    let has = has_live_slot(b, axis, *at, *start);
-                    live = b.and(live, has);
-                }
-                let outside = b.index_literal(Type::I32, i64::try_from(-outermost.boxed.box_size).unwrap_or(-1));
-                start[0] = b.select(live, start[0], outside);
+        let ty = starts.first().map_or(Type::I32, |start| b.ty(*start));
+        let zero = b.index_literal(ty, 0);
+        let mut spots = vec![Spot { before: zero, phase: zero, within: zero }; starts.len()];
+        let first = b.index_literal(Type::I32, 0);
+        self.issue(b, (starts, slot), &self.staged.counted(), &mut spots, first);
+    }
+
+    /// Starts the copies that `counted` counts, from `spots` on, which lie `offset` elements behind the start of the slot.
+    fn issue(
+        &self,
+        b: &mut Builder,
+        instance: (&[ValueId], ValueId),
+        counted: &[Step],
+        spots: &mut Vec<Spot>,
+        offset: ValueId,
+    ) {
+        let Some((step, inner)) = counted.split_first() else {
+            return self.copy(b, instance, spots, offset);
+        };
+        let axis = &self.staged.axes[step.axis];
+        let count = |step: &Step| self.staged.axes[step.axis].count(step.part);
+        let mut one = |b: &mut Builder, n: ValueId, ty: Type| {
+            let literal =
+                |b: &mut Builder, ty: Type, n: i128| b.index_literal(ty, i64::try_from(n).unwrap_or(i64::MAX));
+            let stride = literal(b, Type::I32, step.stride);
+            let moved = b.index_mul(n, stride);
+            let offset = b.index_add(offset, moved);
+            let along = literal(b, ty, axis.step(step.part));
+            let n = b.index_convert(n, ty);
+            let along = b.index_mul(n, along);
+            let outer = spots[step.axis];
+            let spot = &mut spots[step.axis];
+            match step.part {
+                Part::Box => spot.before = along,
+                Part::Phase => spot.phase = along,
+                Part::Slot => spot.within = along,
             }
-            start.reverse();
-            let offset = u32::try_from(number as i128 * self.staged.pitch()).unwrap_or(u32::MAX);
-            let barrier = self.filled.map(|f| f.barrier);
-            let (map, buffer, evict) = (self.map, self.buffer, self.staged.evict);
-            b.transfer(Transfer { map, start, buffer, slot, offset, barrier, evict });
+            self.issue(b, instance, inner, spots, offset);
+            spots[step.axis] = outer;
+        };
+        let ty = instance.0.first().map_or(Type::I32, |start| b.ty(*start));
+        if counted.iter().map(count).product::<i128>() > WRITTEN_OUT {
+            let iterations = b.index_literal(Type::I32, i64::try_from(count(step)).unwrap_or(i64::MAX));
+            let n = b.begin_loop(iterations);
+            one(b, n, ty);
+            b.end_loop();
+        } else {
+            for n in 0..i64::try_from(count(step)).unwrap_or(0) {
+                let n = b.index_literal(Type::I32, n);
+                one(b, n, ty);
+            }
         }
+    }
+
+    /// Starts one copy of an instance that starts at `starts`, in `slot`.
+    fn copy(&self, b: &mut Builder, (starts, slot): (&[ValueId], ValueId), spots: &[Spot], offset: ValueId) {
+        let Self { staged, map, buffer, .. } = *self;
+        let barrier = self.filled.map(|f| f.barrier);
+        let part = match staged.form {
+            Form::Tiles(_) => TensorPart::Tile { map, start: self.corner(b, starts, spots) },
+            Form::Runs(_) => {
+                let bytes = u32::try_from(staged.copy_bytes()).unwrap_or(u32::MAX);
+                TensorPart::Run { parameter: staged.parameter, offset: self.offset(b, starts, spots), bytes }
+            }
+        };
+        b.transfer(Transfer { part, buffer, slot, offset, barrier, evict: staged.evict });
+    }
+
+    /// Where a tile starts in the tensor, innermost dimension first; outside if nothing of it is asked for and holes must be zero.
+    fn corner(&self, b: &mut Builder, starts: &[ValueId], spots: &[Spot]) -> Vec<ValueId> {
+        let along = starts.iter().zip(spots);
+        let mut corner: Vec<ValueId> = along
+            .map(|(start, spot)| {
+                let offset = b.index_add(spot.before, spot.phase);
+                b.index_add(*start, offset)
+            })
+            .collect();
+        if self.staged.redirect
+            && let Some(outermost) = self.staged.axes.first()
+        {
+            // From −B on, without the phase, no slot reaches the tensor.
+            let mut live = b.bool_literal(true);
+            for ((start, axis), spot) in starts.iter().zip(&self.staged.axes).zip(spots) {
+                let has = has_live_slot(b, axis, *spot, *start);
+                live = b.and(live, has);
+            }
+            let outside = b.index_literal(Type::I32, i64::try_from(-outermost.boxed.box_size).unwrap_or(-1));
+            corner[0] = b.select(live, corner[0], outside);
+        }
+        corner.reverse();
+        corner
+    }
+
+    /// Where a run starts in the tensor, in elements from its base.
+    fn offset(&self, b: &mut Builder, starts: &[ValueId], spots: &[Spot]) -> ValueId {
+        let ty = starts.first().map_or(Type::I32, |start| b.ty(*start));
+        let (mut first, mut behind) = (b.index_literal(ty, 0), b.index_literal(ty, 0));
+        for ((start, axis), spot) in starts.iter().zip(&self.staged.axes).zip(spots) {
+            let stride = size(b, &axis.stride, ty);
+            let start = b.index_mul(*start, stride);
+            first = b.index_add(first, start);
+            let along = b.index_add(spot.before, spot.within);
+            let along = b.index_mul(along, stride);
+            behind = b.index_add(behind, along);
+        }
+        b.index_add(first, behind)
     }
 
     /// Waits for the instance in `slot`, if the accelerator fills it; the parity of its phase.
@@ -264,20 +367,20 @@ impl Held<'_> {
 
 /// Whether a tile holds a position that was asked for and lies in the tensor, along one axis: an offset o from the start x of the
 /// box, in the tile's phase, with o < L and 0 ≤ x + o < S. The least candidate decides.
-fn has_live_slot(b: &mut Builder, axis: &Axis, at: Tile, start: ValueId) -> ValueId {
+fn has_live_slot(b: &mut Builder, axis: &Axis, spot: Spot, start: ValueId) -> ValueId {
     let literal = |b: &mut Builder, n: i128| b.index_literal(Type::I32, i64::try_from(n).unwrap_or(i64::MAX));
-    let (box_size, e) = (axis.boxed.box_size, axis.boxed.element_stride);
-    let before = literal(b, at.number * box_size);
-    let start = b.index_add(start, before);
-    let (zero, stride, phase) = (literal(b, 0), literal(b, e), literal(b, at.phase));
+    let start = b.index_add(start, spot.before);
+    let (zero, stride) = (literal(b, 0), literal(b, axis.boxed.element_stride));
     let below = b.index_sub(zero, start);
     let first = b.index_max(below, zero);
-    let gap = b.index_sub(phase, first);
+    let gap = b.index_sub(spot.phase, first);
     let gap = b.index_mod(gap, stride);
     let first = b.index_add(first, gap);
     let size = size(b, &axis.size, Type::I32);
     let inside = b.index_sub(size, start);
-    let live = literal(b, (axis.region.extent - at.number * box_size).min(box_size));
+    let (extent, box_size) = (literal(b, axis.region.extent), literal(b, axis.boxed.box_size));
+    let left = b.index_sub(extent, spot.before);
+    let live = b.index_min(left, box_size);
     let end = b.index_min(inside, live);
     b.index_compare(Compare::Lt, first, end)
 }

@@ -174,7 +174,7 @@ mod tests {
     use tilewright_kernel::ElementType;
 
     use super::*;
-    use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Signature, Transfer, Type, ValueId};
+    use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Signature, TensorPart, Transfer, Type, ValueId};
 
     fn builder() -> (Builder, BufferId, ValueId) {
         let mut b = Builder::new(Signature {
@@ -197,7 +197,8 @@ mod tests {
         if let Some(barrier) = barrier {
             b.expect(barrier, zero, 16);
         }
-        b.transfer(Transfer { map: 0, start: vec![zero], buffer, slot: zero, offset: 0, barrier, evict: None });
+        let part = TensorPart::Tile { map: 0, start: vec![zero] };
+        b.transfer(Transfer { part, buffer, slot: zero, offset: zero, barrier, evict: None });
         b.end_elect();
     }
 

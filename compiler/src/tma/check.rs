@@ -8,7 +8,7 @@ use super::witness;
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
-use crate::diag::tw05xx::{SharedBudget, TooManyTiles};
+use crate::diag::tw05xx::SharedBudget;
 use crate::domain::{AxisKind, Binding};
 use crate::extent::{Expr, Facts};
 use crate::kernel_ir::SharedMap;
@@ -17,8 +17,6 @@ use crate::memory::access;
 use crate::program::{Program, Stage};
 use crate::syntax::{Span, ast};
 
-/// Most copies of one instance: each is an instruction of the elected thread.
-const TILES: i128 = 128;
 /// Bytes of shared memory that a block can have on the targets with this accelerator (CUDA programming guide, technical
 /// specifications, compute capability 9.0).
 const SHARED_BYTES: u64 = 227 * 1024;
@@ -154,13 +152,6 @@ impl One<'_> {
                 return None;
             }
         };
-        let copy = ast.name.text.clone();
-        if staged.copies() > TILES {
-            let axes = staged.axes.iter().map(|a| (a.name.clone(), a.boxes(), a.boxed.element_stride)).collect();
-            let tiles = staged.copies();
-            self.diags.report(TooManyTiles { copy, axes, tiles, limit: TILES, span: ast.head });
-            return None;
-        }
         let fill = ast.ops.iter().find_map(|op| match &op.kind {
             ast::OpKind::Fill { model } => Some((model.value, op.span)),
             _ => None,

@@ -26,12 +26,14 @@
 //! | `staged`, `layout`, `tiles` | the result: its axes, the order of its buffer, its tiles and their level |
 //! | `allocation`, `proposal` | ops on axes of the tile: the swizzle that they are, or what to write instead |
 //! | `demand` | what a reader folds in of the holes, and which predicates that saves |
+//! | `form` | whether an instance is copied by tiles or by runs of memory |
 //! | `reach`, `slots`, `witness` | the theorems; the definition that they are about; the search for a counterexample |
 
 pub mod allocation;
 pub mod check;
 pub mod cover;
 pub mod demand;
+mod form;
 mod layout;
 pub mod plan;
 mod proposal;
@@ -50,5 +52,5 @@ mod plan_tests;
 #[cfg(test)]
 mod tests;
 
+pub use form::{Form, NotRuns};
 pub use reach::{Level, Reach, level};
-pub use tiles::Tile;

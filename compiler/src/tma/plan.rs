@@ -5,6 +5,7 @@ use tilewright_kernel::tensor_map::{self, Format, Promotion, Swizzle};
 
 use super::allocation::{TileAxis, TileOp, TileOpKind};
 use super::cover;
+use super::form::{Form, NotRuns};
 use super::layout::Written;
 use super::region::{self, Inner, Inside, Interval, Sum};
 use super::rules::Refused;
@@ -330,6 +331,7 @@ pub fn plan(
         attach: attach.leaf,
         outer: Staged::natural(axes.len()),
         axes,
+        form: Form::Tiles(NotRuns::Granule),
         swizzle,
         layout: layout.map(|l| l.1).or(view.tile_ops.last().map(|op| op.span)),
         promotion,
@@ -350,9 +352,14 @@ pub fn plan(
         },
         facts,
     )?;
-    staged.check(facts)?;
-    if way == Way::Store {
-        staged.check_store(facts, symbolic)?;
+    // Now that the order of the buffer is known.
+    staged.form = staged.choose(facts, symbolic);
+    // The rules of tensor maps are none of runs.
+    if let Form::Tiles(_) = staged.form {
+        staged.check(facts)?;
+        if way == Way::Store {
+            staged.check_store(facts, symbolic)?;
+        }
     }
     Ok(staged)
 }

@@ -1,6 +1,7 @@
 //! Whole schedules: the dimensions that are inferred, the levels, and what is refused.
 
 use super::Level;
+use super::form::{Form, NotRuns};
 use super::plan::{Around, plan};
 use super::region::NotATile;
 use super::rules::Refused;
@@ -137,10 +138,12 @@ fn dimensions_are_counted_together_where_a_map_has_too_few() {
     let found = copy("f32[2, 3, 4, 5, 6, 32]", "", "a, b, c, d, e, f", reader, "m", "");
     let expected = "⟨32, 4, 32, 1⟩ ⟨6, 128, 1, 1⟩ ⟨5, 768, 1, 1⟩ ⟨4, 3840, 1, 1⟩ ⟨6, 15360, 1, 1⟩";
     assert_eq!(dimensions(found), expected);
-    // With gaps between all of them nothing can be counted together.
+    // With gaps between all of them nothing can be counted together, and only a run can be copied.
     let gaps = "f32[2, 3, 4, 5, 6, 32; 140000, 40000, 9600, 1600, 64, 1]";
-    let refused = copy(gaps, "", "a, b, c, d, e, f", reader, "m", "").unwrap_err();
+    let refused = copy(gaps, "", "a, b, c, d, e, f", reader, "m", "l2 promote(128);").unwrap_err();
     assert_eq!(limit(refused), Some(Fault::Rank(6)));
+    let found = copy(gaps, "", "a, b, c, d, e, f", reader, "m", "").expect("rows are runs");
+    assert_eq!((found.2.form.clone(), found.2.copies()), (Form::Runs(32), 1));
 }
 
 #[test]
@@ -504,6 +507,75 @@ fn strided_columns_are_staged() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
+}
+
+/// The form of a copy of one block, its copies, and the bytes of each.
+fn form(found: Result<(String, Level, Staged), Refused>) -> (Form, i128, i128) {
+    let (_, level, staged) = found.expect("the copy is accepted");
+    assert!(level == Level::Free || staged.has_map());
+    (staged.form.clone(), staged.copies(), staged.copy_bytes())
+}
+
+/// What is contiguous in memory and in the buffer, and always inside the tensor, needs no tensor map.
+#[test]
+fn runs_are_copied_without_a_map() {
+    let line = |ty: &str, facts: &str, reader: &str, ops: &str| {
+        form(copy(ty, facts, "i", &format!("{reader} bind io: grid; bind ii: thread;"), "io", ops))
+    };
+    let by_128 = "split i by 128 -> io, ii;";
+    // However many boxes, and however long.
+    let whole = "box i by 32 -> ic, ib;";
+    assert_eq!(line("f32[1024]", "", by_128, whole), (Form::Runs(128), 1, 512));
+    assert_eq!(line("f32[N]", "where N % 128 == 0", by_128, ""), (Form::Runs(128), 1, 512));
+    let long = "split i by 8192 -> io, it; split it by 256 -> iq, ii; reorder io, iq, ii;";
+    assert_eq!(line("u8[N]", "where N % 8192 == 0", long, ""), (Form::Runs(8192), 1, 8192));
+    // The last block ends past the tensor, some block does, or each is cut where none ends.
+    let ends = |name: &str| Form::Tiles(NotRuns::Ends(name.to_owned()));
+    assert_eq!(line("f32[1000]", "", by_128, whole).0, ends("i"));
+    assert_eq!(line("f32[N]", "where N % 4 == 0", by_128, whole).0, ends("i"));
+    let holes = Form::Tiles(NotRuns::Holes("i".to_owned()));
+    assert_eq!(line("f32[1024]", "", by_128, "box i by 48 -> ic, ib;").0, holes);
+    // What only tiles can do.
+    let swizzled = "box i by 32 -> ic, ib; layout [ic, ib] swizzle 128;";
+    assert_eq!(line("f32[1024]", "", by_128, swizzled).0, Form::Tiles(NotRuns::Swizzled));
+    assert_eq!(
+        line("f32[1024]", "", by_128, "box i by 32 -> ic, ib; l2 promote(64);").0,
+        Form::Tiles(NotRuns::Promoted)
+    );
+    assert_eq!(line("f32[1024]", "", by_128, "box i by 32 -> ic, ib; l2 evict_first;").0, Form::Runs(128));
+    // Boxes of less than a granule of the buffer's alignment lie apart.
+    assert_eq!(line("f32[1024]", "", by_128, "box i by 8 -> ic, ib;"), (Form::Runs(8), 16, 32));
+}
+
+/// Rows are runs of their own, or one run where they are whole; more runs than tiles are no gain.
+#[test]
+fn rows_are_runs_where_that_is_not_more() {
+    let rows = |ty: &str, facts: &str, columns: usize, ops: &str| {
+        let reader = format!(
+            "split i by 8 -> io, ir; split j by {columns} -> jo, jc; reorder io, jo, ir, jc; bind io, jo: grid; bind ir: thread;"
+        );
+        copy(ty, facts, "i, j", &reader, "jo", ops)
+    };
+    let whole = "box i by 4 -> ic, ib;";
+    assert_eq!(form(rows("f32[64, 96]", "", 96, whole)), (Form::Runs(768), 1, 3072));
+    // Boxes side by side are not what lies side by side in memory.
+    let tiles = "box i by 8 -> ic, ib; box j by 32 -> jc, jb;";
+    assert_eq!(form(rows("f32[64, 96]", "", 96, tiles)).0, Form::Tiles(NotRuns::Short(24, 32)));
+    assert_eq!(form(rows("f32[64, 96]", "", 32, tiles)).0, Form::Tiles(NotRuns::Short(8, 32)));
+    let by_row = "box i by 1 -> ic, ib; box j by 96 -> jc, jb;";
+    assert_eq!(form(rows("f32[64, N]", "where N % 96 == 0", 96, by_row)), (Form::Runs(96), 8, 384));
+    // Rows longer than boxes of a map can be.
+    let long = "f32[64, N]";
+    let fact = "where N % 512 == 0";
+    assert_eq!(form(rows(long, fact, 512, "box i by 1 -> ic, ib;")), (Form::Runs(512), 8, 2048));
+    let refused = rows(long, fact, 512, "").unwrap_err();
+    assert_eq!(limit(refused), Some(Fault::Box { dimension: 0, box_size: 512 }));
+    // A row of a width that is not a multiple of 16 bytes starts anywhere.
+    let bytes = rows("u8[64, 24]", "", 24, "box i by 1 -> ic, ib; box j by 24 -> jc, jb;").unwrap_err();
+    assert_eq!(limit(bytes), Some(Fault::InnerBoxGranule { bytes: 24 }));
+    // The order of the buffer is not that of memory: columns of whole rows, kept apart.
+    let turned = "box i by 4 -> ic, ib; box j by 32 -> jc, jb; layout [jc, ic, ib, jb];";
+    assert_eq!(form(rows("f32[64, 96]", "", 96, turned)).0, Form::Tiles(NotRuns::Short(24, 32)));
 }
 
 /// Sizes of boxes in the order of a map, the swizzle, and what counts tiles.

@@ -3,6 +3,7 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::tensor_map::{Format, Promotion, Swizzle};
 
+use super::form::Form;
 use super::region::Interval;
 use super::view::Boxed;
 use crate::domain::AxisId;
@@ -45,6 +46,8 @@ pub struct Staged {
     pub attach: Option<AxisId>,
     /// The axes of the TMA domain, outermost first.
     pub axes: Vec<Axis>,
+    /// Which instructions copy an instance.
+    pub form: Form,
     /// The swizzle of its layout.
     pub swizzle: Swizzle,
     /// What counts tiles in the buffer, outermost first: boxes and phases of axes.
@@ -89,17 +92,26 @@ impl Axis {
         (self.boxed.box_size + self.boxed.element_stride - 1).div_euclid(self.boxed.element_stride)
     }
 
-    /// Copies of one instance along the axis: every phase of every box.
-    pub fn copies(&self) -> i128 {
+    /// Tiles of one instance along the axis: one for every phase of every box.
+    pub fn tiles(&self) -> i128 {
         self.boxes() * self.boxed.element_stride
     }
 
     /// What a part of the axis counts up to.
-    pub(super) fn count(&self, part: Part) -> i128 {
+    pub(crate) fn count(&self, part: Part) -> i128 {
         match part {
             Part::Box => self.boxes(),
             Part::Phase => self.boxed.element_stride,
             Part::Slot => self.tile(),
+        }
+    }
+
+    /// How many elements of the axis one step of a part takes.
+    pub(crate) fn step(&self, part: Part) -> i128 {
+        match part {
+            Part::Box => self.boxed.box_size,
+            Part::Phase => 1,
+            Part::Slot => self.boxed.element_stride,
         }
     }
 }

@@ -2,26 +2,11 @@
 
 use tilewright_kernel::tensor_map::{self, Fill, Promotion, TensorMap};
 
+use super::form::Form;
 use super::reach::{Level, Reach, level};
 use super::staged::{Axis, Part, Staged, Step, Way};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
-
-/// Which tile of an instance, along one axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tile {
-    /// Number of its box.
-    pub number: i128,
-    /// Its phase.
-    pub phase: i128,
-}
-
-impl Tile {
-    /// Where it starts, from the start of the region.
-    pub fn offset(self, axis: &Axis) -> i128 {
-        self.number * axis.boxed.box_size + self.phase
-    }
-}
 
 impl Staged {
     /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses are stand-ins.
@@ -48,9 +33,9 @@ impl Staged {
         self.boxes().tile_bytes()
     }
 
-    /// Copies of one instance.
-    pub fn copies(&self) -> i128 {
-        self.axes.iter().map(Axis::copies).product()
+    /// Tiles of one instance.
+    pub fn tile_count(&self) -> i128 {
+        self.axes.iter().map(Axis::tiles).product()
     }
 
     /// Elements from one tile of the buffer to the next: a tile, rounded up to the alignment of tiles.
@@ -62,7 +47,7 @@ impl Staged {
 
     /// Elements of a buffer.
     pub fn elements(&self) -> i128 {
-        self.copies() * self.pitch()
+        self.tile_count() * self.pitch()
     }
 
     /// Bytes of all buffers.
@@ -80,7 +65,7 @@ impl Staged {
 
     /// Bytes that an instance copies.
     pub fn bytes(&self) -> i128 {
-        self.copies() * i128::from(self.tile_bytes())
+        self.tile_count() * i128::from(self.tile_bytes())
     }
 
     /// How far one step takes in the buffer, in elements: what counts tiles, and the slots of a tile in the order of the axes.
@@ -102,26 +87,12 @@ impl Staged {
         steps
     }
 
-    /// The box and phase of each tile along each axis, in the order of the buffer.
-    pub fn tiles(&self) -> Vec<Vec<Tile>> {
-        let mut tiles: Vec<Vec<Tile>> = vec![vec![Tile { number: 0, phase: 0 }; self.axes.len()]];
-        for (axis, part) in &self.outer {
-            let moved = |tile: &Vec<Tile>, n: i128| {
-                let mut tile = tile.clone();
-                match part {
-                    Part::Box => tile[*axis].number = n,
-                    _ => tile[*axis].phase = n,
-                }
-                tile
-            };
-            let count = self.axes[*axis].count(*part);
-            tiles = tiles.iter().flat_map(|tile| (0..count).map(move |n| moved(tile, n))).collect();
-        }
-        tiles
-    }
-
     /// What zeros in every hole would take, over all instances; see [`Level`]. Loops around the instances range over their extents.
     pub fn level(&self, facts: &Facts, symbolic: &Symbolic) -> Level {
+        // Runs have no holes.
+        if let Form::Runs(_) = self.form {
+            return Level::Free;
+        }
         let first = (facts.dims() + symbolic.variables.len()) as Var;
         // Every axis has a first box to the one before last, whole, and a last one that may be live in part.
         let mut worst = Level::Free;

@@ -123,9 +123,19 @@ impl Warp {
         !released.is_empty()
     }
 
-    /// The fragment to run: the ready one with the lowest instruction, or after a turn another one. The others take turns by instruction, so that
+    /// The fragment to run: the ready one with the lowest instruction, or after a turn, or when one has waited in vain, another one. The others take turns by instruction, so that
     /// of several that spin none keeps the rest from running.
     pub(super) fn choose(&mut self, code: &[Inst]) -> Option<usize> {
+        let yielded = self.yielded.take();
+        if let Some(at) = yielded.filter(|_| self.turn > 0) {
+            let others = || self.fragments.iter().enumerate().filter(|(_, f)| f.pc != at && self.ready(f));
+            let next = others().filter(|(_, f)| f.pc > self.favoured).min_by_key(|(_, f)| f.pc);
+            if let Some((index, next)) = next.or_else(|| others().min_by_key(|(_, f)| f.pc)) {
+                self.favoured = next.pc;
+                self.favour = FAVOUR;
+                return Some(index);
+            }
+        }
         let mut after = None;
         if self.turn == 0 {
             // Otherwise lanes that spin would keep those from meeting that they wait for.

@@ -72,6 +72,8 @@ pub(crate) struct Warp {
     favour: u32,
     /// Where the fragment was that had the last such turn.
     favoured: u32,
+    /// Where the fragment went on that waited in vain: others come first, since it may wait for lanes of its own warp.
+    yielded: Option<u32>,
 }
 
 /// Why a warp stopped running.
@@ -100,6 +102,7 @@ impl Warp {
         self.turn = TURN;
         self.favour = 0;
         self.favoured = 0;
+        self.yielded = None;
         self.carry = 0;
         self.perturb = env.cx.options.perturb;
         let fresh = !std::mem::replace(&mut self.used, true);
@@ -258,6 +261,7 @@ impl Warp {
                             let yields = matches!(other, Flow::Yield);
                             self.leave(index, run, other);
                             if yields {
+                                self.yielded = Some(pc + 1);
                                 break 'fragments Stop::Slice;
                             }
                             continue 'fragments;

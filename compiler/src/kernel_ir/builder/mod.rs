@@ -119,7 +119,8 @@ impl Builder {
                 StatementKind::Loop(l) => mark(&l.count),
                 StatementKind::If(branch) => mark(&branch.condition),
                 StatementKind::Transfer(transfer) => {
-                    transfer.start.iter().chain([&transfer.slot]).for_each(&mut mark);
+                    let Transfer { part, slot, offset, .. } = transfer;
+                    part.operands().iter().chain([slot, offset]).for_each(&mut mark);
                 }
                 StatementKind::Await { slot, parity, .. } => [slot, parity].into_iter().for_each(&mut mark),
                 StatementKind::Expect { slot, .. } => mark(slot),

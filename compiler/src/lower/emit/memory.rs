@@ -9,7 +9,9 @@ use tilewright_kernel::info::Argument;
 use tilewright_ptx::{Address, Guard, Immediate, Operand, RegId, ScalarType};
 
 use super::entry::{Entry, memory_type, register_type};
-use crate::kernel_ir::{IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, Type, Value, ValueId};
+use crate::kernel_ir::{
+    IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, TensorPart, Transfer, Type, Value, ValueId,
+};
 
 /// Most bytes that one instruction moves (9.7.9.8, without the 256-bit forms of newer targets).
 const VECTOR_BYTES: u32 = 16;
@@ -23,6 +25,9 @@ impl Entry<'_> {
             let (memory, offset) = match &statement.kind {
                 StatementKind::Load(load) => (load.memory, load.offset),
                 StatementKind::Store(store) => (store.memory, store.offset),
+                StatementKind::Transfer(Transfer { part: TensorPart::Run { parameter, offset, .. }, .. }) => {
+                    (Memory::Parameter(*parameter), *offset)
+                }
                 _ => continue,
             };
             let (rest, _) = self.peel(memory, offset);
@@ -99,7 +104,7 @@ impl Entry<'_> {
     }
 
     /// The address of an access.
-    fn address(&mut self, memory: Memory, offset: ValueId) -> Address {
+    pub(super) fn address(&mut self, memory: Memory, offset: ValueId) -> Address {
         let (rest, bytes) = self.peel(memory, offset);
         if let Some(constant) = self.kernel.index_literal(rest)
             && let Some(bytes) = constant.checked_mul(i64::from(self.bytes(memory))).and_then(|b| b.checked_add(bytes))

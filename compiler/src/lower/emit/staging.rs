@@ -1,4 +1,4 @@
-//! Shared memory, barriers of copies, and copies by the accelerator.
+//! Shared memory, barriers of copies, and copies by the accelerator: tiles of tensor maps, and runs of memory.
 //!
 //! Each barrier is an mbarrier that one arrival and the bytes of its copies complete. The elected thread arrives with the bytes
 //! that it expects and then starts the copies; every thread waits for the phase. A wait is an acquire, so that what the copies
@@ -13,7 +13,9 @@ use tilewright_kernel::info::Argument;
 use tilewright_ptx::{Address, FunctionBuilder, Operand, RegId, ScalarType, SpecialReg, Symbol};
 
 use super::entry::{Entry, memory_type};
-use crate::kernel_ir::{BARRIER_BYTES, BarrierId, BufferId, Evict, Kernel, RegionId, Transfer, Type, ValueId};
+use crate::kernel_ir::{
+    BARRIER_BYTES, BarrierId, BufferId, Evict, Kernel, Memory, RegionId, TensorPart, Transfer, Type, ValueId,
+};
 
 /// Where a buffer or the barriers start: a variable and bytes from its start.
 pub(super) type Place = (Symbol, u64);
@@ -124,25 +126,37 @@ impl Entry<'_> {
     }
 
     pub(super) fn transfer(&mut self, transfer: &Transfer) {
-        let rank = transfer.start.len();
-        let map = self.map(transfer.map);
-        let start: Vec<Operand> = transfer.start.iter().map(|value| self.register(*value).into()).collect();
-        let tile = Operand::Tensor(Address::reg(map), start);
-        let place = self.tile(transfer);
+        let (kind, tile, part, bytes) = match &transfer.part {
+            TensorPart::Tile { map, start } => {
+                let map = self.map(*map);
+                let kind = format!(".tensor.{}d", start.len());
+                let start: Vec<Operand> = start.iter().map(|value| self.register(*value).into()).collect();
+                (kind, ".tile", Operand::Tensor(Address::reg(map), start), None)
+            }
+            TensorPart::Run { parameter, offset, bytes } => {
+                let address = self.address(Memory::Parameter(*parameter), *offset);
+                (String::new(), "", address.into(), Some(*bytes))
+            }
+        };
+        let place = self.place_in_buffer(transfer);
         let (way, mut operands) = match transfer.barrier {
             Some(barrier) => {
                 let barrier = self.barrier(barrier, transfer.slot);
-                let way = "shared::cluster.global.tile.mbarrier::complete_tx::bytes";
-                (way, vec![place.into(), tile, barrier.into()])
+                let way = format!("shared::cluster.global{tile}.mbarrier::complete_tx::bytes");
+                let bytes = bytes.map(Operand::from);
+                (way, [place.into(), part].into_iter().chain(bytes).chain([barrier.into()]).collect::<Vec<_>>())
             }
-            None => ("global.shared::cta.tile.bulk_group", vec![tile, place.into()]),
+            None => {
+                let way = format!("global.shared::cta{tile}.bulk_group");
+                (way, [part, place.into()].into_iter().chain(bytes.map(Operand::from)).collect())
+            }
         };
         let mut hint = "";
         if let Some(evict) = transfer.evict {
             hint = ".L2::cache_hint";
             operands.push(self.policy(evict).into());
         }
-        self.emit(&format!("cp.async.bulk.tensor.{rank}d.{way}{hint}"), operands);
+        self.emit(&format!("cp.async.bulk{kind}.{way}{hint}"), operands);
     }
 
     /// The policy of the L2 cache for what is copied.
@@ -154,14 +168,21 @@ impl Entry<'_> {
         self.result(&format!("createpolicy.fractional.L2::{priority}.b64"), ScalarType::B64, [])
     }
 
-    /// Where the tile of a copy lies in shared memory.
-    fn tile(&mut self, transfer: &Transfer) -> Address {
+    /// Where a copy reads or writes shared memory.
+    fn place_in_buffer(&mut self, transfer: &Transfer) -> Address {
         let (elements, bytes) = match self.kernel.buffers.get(transfer.buffer.index()) {
             Some(buffer) => (i64::from(buffer.elements), i64::from(buffer.element.bytes())),
             None => (1, 1),
         };
-        let base = self.shared_base(transfer.buffer);
-        let within = i64::from(transfer.offset) * bytes;
+        let mut base = self.shared_base(transfer.buffer);
+        let within = match self.kernel.index_literal(transfer.offset) {
+            Some(offset) => offset * bytes,
+            None => {
+                let offset = self.operand(transfer.offset);
+                base = self.result("mad.lo.s32", ScalarType::B32, [offset, bytes.into(), base.into()]);
+                0
+            }
+        };
         if let Some(slot) = self.kernel.index_literal(transfer.slot) {
             return Address::reg(base).offset(slot * elements * bytes + within);
         }
