@@ -394,3 +394,19 @@ fn what_takes_too_long_is_not_compared() {
     assert_eq!(several(2), Ok(Recognised { order: vec![0, 1, 2], swizzle: Swizzle::None }));
     assert_eq!(several(400), Err(Unrecognised::TooLong));
 }
+
+/// Rows in groups of 16 that have room for 18: the first group is as it should be, and none behind it.
+#[test]
+fn a_period_is_one_of_the_splits_too() {
+    let mut case = Case {
+        axes: vec![axis(&[40], 0), axis(&[32], 1)],
+        bytes: 4,
+        ops: Vec::new(),
+        layout: ["groups", "threes", "one", "t1"].map(str::to_owned).to_vec(),
+        sugar: Swizzle::None,
+        copies: 1,
+    };
+    case.op(TileOpKind::Split(SplitSide::Inner, 16), &["t0"], &["groups", "group"]);
+    case.op(TileOpKind::Split(SplitSide::Inner, 3), &["group"], &["threes", "one"]);
+    assert!(matches!(case.check(), Err(Unrecognised::Gaps(splits)) if splits.len() == 2));
+}
