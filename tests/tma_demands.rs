@@ -231,7 +231,8 @@ fn each_read_takes_its_copy() {
             stage xi[i, k] = x in shared at y.ko ring(2) via tma { box i by 4 -> ic, ib; box k by 16 -> kc, kb; }
             stage xj[j, k] = x in shared at y.ko via tma { box j by 32 -> jc, jb; box k by 16 -> kc, kb; }
         }";
-    let rows = |axis: &str| format!("predicate {axis} < M, not around the terms: what they make of holes is not stored");
+    let rows =
+        |axis: &str| format!("predicate {axis} < M, not around the terms: what they make of holes is not stored");
     check(
         source,
         &[

@@ -246,9 +246,9 @@ fn case(draw: &mut Draw) -> Case {
         facts.push(format!("{} % {granule} == 0", axes[*inner].dim));
     }
     // With a bound, a whole row of tiles may be inside an instance.
-    for axis in axes.iter().filter(|a| a.serial) {
+    for (n, axis) in axes.iter().enumerate().filter(|(_, a)| a.serial) {
         if draw.chance(30) {
-            facts.push(format!("{} <= {}", axis.dim, most.next_multiple_of(granule)));
+            facts.push(format!("{} <= {}", axis.dim, most.next_multiple_of(lcm(divisors[n], granule))));
         }
     }
     let mut schedule = String::new();
