@@ -76,6 +76,7 @@ schedule! {
     }
 
     /// Two tensors, several boxes for each instance, and a result that reads its tensor again behind the terms.
+    #[allow(TW0490)]
     pub kernel Two(a: f16[M, K], b: f16[M, K]) -> (y: f32[M], z: f16[M, K])
     where K % 8 == 0
     {
@@ -128,6 +129,7 @@ schedule! {
     }
 
     /// A neighbour above and one below, in front of the tensor and behind it, and vectors of the innermost axis.
+    #[allow(TW0490)]
     pub kernel Halo(x: f32[M, N], w: f32[M, N]) -> (y: f32[M, N])
     where N % 4 == 0
     {

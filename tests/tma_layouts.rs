@@ -8,6 +8,7 @@ use tilewright_compiler::diag::Code;
 
 schedule! {
     /// Both ways: 32 columns of 4 bytes by ops, and 32 of 2.
+    #[allow(TW0490)]
     pub kernel Turn(x: f32[M, N]) -> (y: f16[N, M])
     where N % 4 == 0, M % 8 == 0
     {

@@ -47,6 +47,7 @@ schedule! {
     }
 
     /// One tile a block, both ways, swizzled where columns are read and written.
+    #[allow(TW0490)]
     pub kernel Transpose(x: f32[M, N]) -> (y: f32[N, M])
     where N % 4 == 0, M % 4 == 0
     {
@@ -86,6 +87,7 @@ schedule! {
     }
 
     /// Two stores at different loops, and a ring of loads whose loop stands in another one.
+    #[allow(TW0490)]
     pub kernel Nested(x: f32[A, B, C]) -> (y: f32[A, B, C], s: f32[A, B])
     where C % 4 == 0, B % 4 == 0
     {

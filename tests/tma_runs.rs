@@ -39,6 +39,7 @@ schedule! {
 
     #[allow(TW0690)]
     /// Rows of a tensor with gaps between them, one run each, and as many that they are counted by a loop.
+    #[allow(TW0490)]
     pub kernel Rows(x: f16[M, 640; ld, 1], z: f16[N, K]) -> (y: f32[M], s: f16[N])
     where M % 4 == 0, ld % 8 == 0, K % 32 == 0, N % 32 == 0
     {
@@ -63,6 +64,7 @@ schedule! {
     }
 
     /// More tiles than are written out: rows of a cut column.
+    #[allow(TW0490)]
     pub kernel Column(x: f32[K, M]) -> (y: f32[M])
     where M % 4 == 0
     {
@@ -101,6 +103,7 @@ schedule! {
     }
 
     /// A store of more tiles than are written out.
+    #[allow(TW0490)]
     pub kernel Scatter(x: f32[M, N]) -> (y: f32[N, M])
     where M % 4 == 0
     {

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithm;
+pub mod banks;
 pub mod element;
 pub mod format;
 pub mod info;

@@ -132,6 +132,7 @@ codes! {
     TW0407 "bad-swizzle" Error "a swizzle that a copy cannot have";
     TW0408 "bad-layout" Error "a layout in which a tile is not whole";
     TW0409 "unwritten-layout" Error "a layout that the accelerator does not write";
+    TW0490 "bank-conflicts" Warning "accesses of shared memory that wait for each other";
 
     // TW05: memory and resource budgets.
     TW0501 "unbounded-buffer" Error "a buffer whose size is not known at compile time";

@@ -616,7 +616,7 @@ impl Nest<'_, '_> {
                 let of_leaves = access::stage_scope(self.stage, self.values.symbolic);
                 let indices: Vec<Expr> =
                     axes.iter().map(|a| of_leaves.get(a).map_or_else(Expr::unknown, Expr::clone)).collect();
-                run = held.neighbours(&indices, vector, self.values.symbolic, self.facts) as usize;
+                run = held.staged.neighbours(&indices, vector, self.values.symbolic, self.facts) as usize;
             }
             if at % run != 0 {
                 continue;

@@ -1,13 +1,11 @@
 //! What a staged copy is in a loop nest: its buffers and barriers, the instructions of an instance, and where an element lies.
 
 use tilewright_kernel::algorithm::Compare;
-use tilewright_kernel::tensor_map::GRANULE;
 
 use super::value::{expression, size};
-use crate::domain::{AxisId, Symbolic};
-use crate::extent::{Expr, Facts, Var};
+use crate::domain::AxisId;
+use crate::extent::{Expr, Var};
 use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Range, TensorPart, Transfer, Type, ValueId, VariableId};
-use crate::memory::vector::{Along, Vector};
 use crate::tma::Form;
 use crate::tma::staged::{Axis, PLACEHOLDER, Part, Staged, Step, Way};
 
@@ -322,29 +320,6 @@ impl Held<'_> {
             Some(base) => b.index_add(base, offset),
             None => offset,
         }
-    }
-
-    /// How many lanes of a vector are neighbours in the buffer and start at a multiple of that many: a power of two, and no more
-    /// than 16 bytes, which a swizzle keeps together. `indices` are those of the tensor's element, over the loops.
-    pub fn neighbours(&self, indices: &[Expr], vector: &Vector, symbolic: &Symbolic, facts: &Facts) -> u32 {
-        let Some((inner, outer)) = self.staged.axes.split_last() else { return 1 };
-        let along = |position: &Expr, start: &Expr| {
-            let placed = |v: Var| v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)).cloned();
-            vector.along(&position.substitute(&placed).sub(start), symbolic, facts)
-        };
-        let still = |along: Along| matches!(along, Along::Affine { step, .. } if step.as_constant() == Some(0));
-        if !outer.iter().all(|axis| still(along(&axis.position, &axis.region.start))) {
-            return 1;
-        }
-        let Along::Affine { base, step } = along(&inner.position, &inner.region.start) else { return 1 };
-        if step.as_constant() != Some(1) || inner.boxed.element_stride != 1 {
-            return 1;
-        }
-        let mut lanes = (GRANULE as u32 / self.staged.element.bytes()).min(u32::try_from(vector.lanes).unwrap_or(1));
-        while lanes > 1 && !(vector.lanes % i128::from(lanes) == 0 && facts.proves_multiple(&base, lanes.into())) {
-            lanes /= 2;
-        }
-        lanes.max(1)
     }
 
     /// Chunks of 16 bytes change places: what the accelerator does to addresses, in elements (see

@@ -400,7 +400,7 @@ impl Values<'_> {
     ) -> ValueId {
         let memory = Memory::Shared(held.buffer);
         if let Some(lane) = self.lane.as_mut().filter(|_| !self.conditional) {
-            let run = held.neighbours(indices, &lane.vector, self.symbolic, self.facts) as usize;
+            let run = held.staged.neighbours(indices, &lane.vector, self.symbolic, self.facts) as usize;
             let (first, var) = (lane.number as usize / run * run, lane.vector.var);
             // Where the element lies in the tensor tells apart reads of the same value at other indices.
             let symbolic = access::offset(tensor, indices, self.facts);

@@ -10,7 +10,7 @@ mod distribution;
 mod loops;
 
 pub(crate) use apply::literal;
-pub use distribution::Distribution;
+pub use distribution::{Distribution, WARP};
 pub use loops::check_loops;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,7 @@
 //! Staged copies of a kernel: each is planned for the stage that reads it, or refused with what is wrong.
 
 use super::Level;
+use super::banks::{self, Conflict};
 use super::demand;
 use super::plan::{Around, plan};
 use super::staged::{Axis, Staged, Way};
@@ -8,6 +9,7 @@ use super::{rivals, witness};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
+use crate::diag::tw04xx::BankConflicts;
 use crate::diag::tw05xx::SharedBudget;
 use crate::domain::{AxisKind, Binding};
 use crate::extent::{Expr, Facts};
@@ -34,6 +36,18 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
     }
     if diags.has_errors() {
         return;
+    }
+    for reader in analysed.iter() {
+        for staged in &reader.staged {
+            for Conflict { span, cycles, least, better } in banks::conflicts(staged, facts, reader) {
+                let swizzle = better.map(|(swizzle, fewer)| (swizzle.span(), fewer));
+                let is_write = staged.way == Way::Store;
+                let copy = program.stages.iter().find(|s| s.ast.name.text == staged.name);
+                let at = copy.map_or(span, |copy| copy.ast.head);
+                let copy = staged.name.clone();
+                diags.report(BankConflicts { copy, cycles, least, is_write, swizzle, access: span, span: at });
+            }
+        }
     }
     let copies: Vec<&Staged> = analysed.iter().flat_map(|a| &a.staged).collect();
     let bytes = |s: &Staged| u64::try_from(s.buffer_bytes()).unwrap_or(u64::MAX >> 8);

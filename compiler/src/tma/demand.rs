@@ -17,9 +17,9 @@ use std::cell::{Cell, RefCell};
 use tilewright_kernel::algorithm::{Binary, Compare, Source, Value, ValueId};
 
 use super::reach::Level;
-use super::staged::{PLACEHOLDER, Staged, Way};
+use super::staged::{Staged, Way};
 use crate::domain::{AxisId, AxisKind, Binding};
-use crate::extent::{Expr, Facts, System, Var};
+use crate::extent::{Expr, Facts, System};
 use crate::holes::neutral::{self, Known};
 use crate::holes::{self, Predicate};
 use crate::lower::Analysed;
@@ -185,8 +185,8 @@ impl Failing<'_> {
         let ranges: Vec<(Expr, Expr)> = match self.staged(access.parameter, access.value) {
             Some(staged) => {
                 let slots = |n: usize| Expr::constant(staged.axes[n].boxes() * staged.axes[n].boxed.box_size);
-                let positions = positions(staged, &access.indices).into_iter().enumerate();
-                positions.map(|(n, (_, offset))| (offset, slots(n))).collect()
+                let places = staged.places(&access.indices).into_iter().enumerate();
+                places.map(|(n, (_, offset))| (offset, slots(n))).collect()
             }
             None if access.has_or => return true,
             None => access.indices.iter().cloned().zip(self.sizes(access.parameter)).collect(),
@@ -204,14 +204,6 @@ impl Failing<'_> {
     }
 }
 
-/// Along each axis of a copy: the position of an element, and its offset in the region.
-fn positions(staged: &Staged, indices: &[Expr]) -> Vec<(Expr, Expr)> {
-    let placed = |v: Var| v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)).cloned();
-    let position = |e: &Expr| e.substitute(&placed);
-    let axes = staged.axes.iter().map(|axis| (position(&axis.position), &axis.region.start));
-    axes.map(|(position, start)| (position.clone(), position.sub(start))).collect()
-}
-
 /// What the term is told about those points, and what it relied on.
 struct Asked<'a> {
     failing: &'a Failing<'a>,
@@ -224,7 +216,7 @@ struct Asked<'a> {
 impl Known for Asked<'_> {
     fn is_zero(&self, read: ValueId, parameter: u16, indices: &[Expr]) -> bool {
         let Some(staged) = self.failing.staged(parameter, Some(read)).filter(|s| !s.any) else { return false };
-        let places = positions(staged, indices);
+        let places = staged.places(indices);
         let mut inside: Vec<Expr> = Vec::new();
         for ((position, _), axis) in places.iter().zip(&staged.axes) {
             inside.extend(Failing::within(position, &axis.size));

@@ -22,6 +22,7 @@
 //! | --- | --- |
 //! | `check` | the copies of a kernel: whose they are, what zeros take, the budget; `refuse` says why not |
 //! | `plan` | one copy, from what was written to a [`Staged`](staged::Staged); `rules` are those of tensor maps |
+//! | `banks` | bank conflicts of the accesses of a buffer |
 //! | `rivals` | which of several copies of one tensor a read takes |
 //! | `view`, `region`, `cover` | the axes that are boxed; what an instance holds of them; whether it computes all of that |
 //! | `staged`, `layout`, `tiles` | the result: its axes, the order of its buffer, its tiles and their level |
@@ -31,6 +32,7 @@
 //! | `reach`, `slots`, `witness` | the theorems; the definition that they are about; the search for a counterexample |
 
 pub mod allocation;
+mod banks;
 pub mod check;
 pub mod cover;
 pub mod demand;

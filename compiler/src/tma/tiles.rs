@@ -4,9 +4,10 @@ use tilewright_kernel::tensor_map::{self, Fill, Promotion, TensorMap};
 
 use super::form::Form;
 use super::reach::{Level, Reach, level};
-use super::staged::{Axis, Part, Staged, Step, Way};
+use super::staged::{Axis, PLACEHOLDER, Part, Staged, Step, Way};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
+use crate::memory::vector::{Along, Vector};
 
 impl Staged {
     /// The map with what is known while compiling: boxes and strides of elements, innermost first; sizes and addresses are stand-ins.
@@ -85,6 +86,36 @@ impl Staged {
             }
         }
         steps
+    }
+
+    /// Along each axis, where the element of the tensor at `indices` lies: in the axis, and from the start of the region.
+    pub fn places(&self, indices: &[Expr]) -> Vec<(Expr, Expr)> {
+        let placed = |v: Var| v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)).cloned();
+        let along = |axis: &Axis| {
+            let position = axis.position.substitute(&placed);
+            let offset = position.sub(&axis.region.start);
+            (position, offset)
+        };
+        self.axes.iter().map(along).collect()
+    }
+
+    /// How many lanes of a vector are neighbours in the buffer and start at a multiple of that many: a power of two, and no more
+    /// than 16 bytes, which a swizzle keeps together. `indices` are those of the tensor's element, over the loops.
+    pub fn neighbours(&self, indices: &[Expr], vector: &Vector, symbolic: &Symbolic, facts: &Facts) -> u32 {
+        let along: Vec<Along> =
+            self.places(indices).iter().map(|(_, offset)| vector.along(offset, symbolic, facts)).collect();
+        let (Some(inner), Some((last, outer))) = (self.axes.last(), along.split_last()) else { return 1 };
+        let still = |along: &Along| matches!(along, Along::Affine { step, .. } if step.as_constant() == Some(0));
+        let Along::Affine { base, step } = last else { return 1 };
+        if !outer.iter().all(still) || step.as_constant() != Some(1) || inner.boxed.element_stride != 1 {
+            return 1;
+        }
+        let mut lanes =
+            (tensor_map::GRANULE as u32 / self.element.bytes()).min(u32::try_from(vector.lanes).unwrap_or(1));
+        while lanes > 1 && !(vector.lanes % i128::from(lanes) == 0 && facts.proves_multiple(base, lanes.into())) {
+            lanes /= 2;
+        }
+        lanes.max(1)
     }
 
     /// What zeros in every hole would take, over all instances; see [`Level`]. Loops around the instances range over their extents.

@@ -1,5 +1,7 @@
 //! Shared memory: loads and stores with their checks, and the wavefronts they cost.
 
+use tilewright_kernel::banks;
+
 use super::Warp;
 use super::access::{Request, Shape, check_small, small_location};
 use super::env::{Env, Facts, Halt};
@@ -147,7 +149,7 @@ fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
 #[inline(always)]
 fn count_wavefronts(env: &mut Env<'_>, request: &Request<'_>) {
     let Request { run, pattern, .. } = *request;
-    let groups = (request.shape.total().max(4) / 4) as usize;
+    let groups = banks::parts(request.shape.total() as u32);
     let shared = &mut env.counters.shared;
     // Words that follow each other are in different banks.
     if pattern.is_uniform() || pattern.contiguous {
@@ -199,13 +201,5 @@ fn conflict_degree(addresses: &[u64], mask: Mask, words: usize) -> u64 {
     if same || !clash {
         return 1;
     }
-    let mut distinct: Vec<u64> =
-        lanes(mask).flat_map(|lane| (0..words as u64).map(move |part| addresses[lane] / 4 + part)).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let mut loads = [0u64; 32];
-    for word in distinct {
-        loads[(word % 32) as usize] += 1;
-    }
-    loads.into_iter().max().unwrap_or(1)
+    banks::cycles(lanes(mask).map(|lane| addresses[lane]), words)
 }
