@@ -34,7 +34,8 @@ struct Filled {
     parity: VariableId,
 }
 
-/// Up to so many copies of an instance are written out; of more, the outer ones are counted by loops of the elected thread.
+/// Up to so many copies of an instance are written out; of more, the outer ones are counted by loops of the elected thread, which stay
+/// loops: the assembler of CUDA 13 writes out hundreds of copies otherwise.
 const WRITTEN_OUT: i128 = 16;
 
 /// Which copy of an instance, along one axis: an element offset from the start of the region.
@@ -167,7 +168,7 @@ impl<'a> Copy<'a> {
         let ty = instance.0.first().map_or(Type::I32, |start| b.ty(*start));
         if counted.iter().map(count).product::<i128>() > WRITTEN_OUT {
             let iterations = b.index_literal(Type::I32, i64::try_from(count(step)).unwrap_or(i64::MAX));
-            let n = b.begin_loop(iterations);
+            let n = b.begin_rolled_loop(iterations);
             one(b, n, ty);
             b.end_loop();
         } else {

@@ -360,7 +360,7 @@ pub fn plan(
     staged.form = staged.choose(facts, symbolic);
     // The rules of tensor maps are none of runs.
     if let Form::Tiles(_) = staged.form {
-        staged.check(facts)?;
+        staged.check(facts, symbolic)?;
         if way == Way::Store {
             staged.check_store(facts, symbolic)?;
         }

@@ -97,8 +97,9 @@ pub enum Refused {
         /// What that must be a multiple of, in elements.
         multiple: i128,
     },
-    /// A limit of tensor maps, and the axis that it is about with its box.
-    Limit(Fault, Option<(String, Span)>),
+    /// A limit of tensor maps, and the axis that it is about with its box. Boxes of 1 along the axes that are named, if there are any, would
+    /// make the copy one by runs, which have no such limit.
+    Limit(Fault, Option<(String, Span)>, Vec<String>),
     /// A swizzle span that does not exist.
     Swizzle(Span),
     /// So many bytes that the L2 cache does not fetch together.
@@ -134,12 +135,17 @@ impl From<Refusal> for Refused {
 
 impl Staged {
     /// The rules of tensor maps, as far as sizes and strides are expressions.
-    pub(super) fn check(&self, facts: &Facts) -> Result<(), Refused> {
+    pub(super) fn check(&self, facts: &Facts, symbolic: &Symbolic) -> Result<(), Refused> {
         self.boxes().check_box().map_err(|fault| {
-            let axis = fault.dimension().and_then(|d| self.axes.iter().rev().nth(d));
-            Refused::Limit(fault, axis.map(|a| (a.name.clone(), a.boxed.span)))
+            let number = fault.dimension().and_then(|d| self.axes.len().checked_sub(d + 1));
+            let rows = number.filter(|_| matches!(fault, Fault::Box { .. }));
+            let rows = rows.and_then(|number| self.rows_as_runs(number, facts, symbolic)).unwrap_or_default();
+            let axis = number.and_then(|number| self.axes.get(number));
+            Refused::Limit(fault, axis.map(|a| (a.name.clone(), a.boxed.span)), rows)
         })?;
-        let Some((inner, outer)) = self.axes.split_last() else { return Err(Refused::Limit(Fault::Rank(0), None)) };
+        let Some((inner, outer)) = self.axes.split_last() else {
+            return Err(Refused::Limit(Fault::Rank(0), None, Vec::new()));
+        };
         if facts.normal(&inner.stride).as_constant() != Some(1) {
             return Err(Refused::InnerStride { axis: inner.name.clone(), stride: inner.stride.clone() });
         }
