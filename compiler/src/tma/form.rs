@@ -9,7 +9,7 @@
 
 use tilewright_kernel::tensor_map::{GRANULE, MAX_BOX, Promotion, Swizzle};
 
-use super::staged::{Part, Staged, Step};
+use super::staged::{BETWEEN_NAMES, Part, Staged, Step};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 
@@ -115,7 +115,9 @@ impl Staged {
         });
         let names: Vec<String> = names.collect();
         rows.outer = (0..rows.axes.len()).map(|axis| (axis, Part::Box)).collect();
-        (self.layout.is_none() && rows.runs(facts, symbolic).is_ok()).then_some(names)
+        // Axes that share a box have no boxes of their own.
+        let apart = names.iter().all(|name| !name.contains(BETWEEN_NAMES));
+        (apart && self.layout.is_none() && rows.runs(facts, symbolic).is_ok()).then_some(names)
     }
 
     /// How far a step takes in memory, in elements.

@@ -63,6 +63,9 @@ pub struct Staged {
     pub evict: Option<Evict>,
 }
 
+/// Stands between the names of a composite in [`Axis::name`].
+pub(super) const BETWEEN_NAMES: char = '·';
+
 /// An axis of the TMA domain with what an instance copies along it.
 #[derive(Clone, Debug)]
 pub struct Axis {
