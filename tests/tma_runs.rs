@@ -217,7 +217,7 @@ fn what_takes_a_map() {
     assert_eq!(forms(Rows::KERNEL), [0, 4 + 3]);
     for (info, copies) in [(Column::KERNEL, 3), (Phases::KERNEL, 1), (Scatter::KERNEL, 4)] {
         assert_eq!(forms(info), [copies, 0], "{}", info.ptx.text);
-        assert!(rolled(info) >= copies, "{}", info.ptx.text);
+        assert!(rolled(info) > 0, "{}", info.ptx.text);
         assert!(info.explanation.contains("goes by a tensor map"), "{}", info.explanation);
     }
 }
