@@ -229,7 +229,7 @@ fn inspect_staged_copies() {
     let expected = [
         Value::from("store"),
         Value::from("runs"),
-        Value::from("o"),
+        Value::Null,
         Value::Null,
         Value::from(1),
         Value::from("writes its region and nothing else"),
@@ -238,6 +238,9 @@ fn inspect_staged_copies() {
     let (_, out, _) = tilewright(&["inspect", "staged.rs", "--kernel", "RowSum"]);
     let lines: Vec<&str> = out.lines().skip_while(|l| !l.starts_with("axes of")).take(3).collect();
     expect![[r#"
+        axes of xs (8192 bytes of shared memory)
+            i: size M, stride K; 32 from 32 * io; boxes 1 × 32
+            k: size K, stride 1; 32 from 32 * ko; boxes 1 × 32
     "#]]
     .assert_eq(&(lines.join("\n") + "\n"));
 }

@@ -12,8 +12,9 @@ pub fn kernel(path: &str, found: &Found<'_>) -> Option<String> {
         for copy in &stage.copies {
             out.push_str(&format!("axes of {} ({} bytes of shared memory)\n", copy.name, copy.buffer_bytes));
             for CopyAxisView { name, size, stride, start, extent, box_size, element_stride, boxes } in &copy.axes {
+                let strided = if *element_stride == 1 { String::new() } else { format!(" by {element_stride}") };
                 out.push_str(&format!(
-                    "    {name}: size {size}, stride {stride}, {extent} from {start} in {boxes} × {box_size} by {element_stride}\n"
+                    "    {name}: size {size}, stride {stride}; {extent} from {start}; boxes {boxes} × {box_size}{strided}\n"
                 ));
             }
         }

@@ -5,7 +5,7 @@
 //! computed, never truncated. The conditions bound, by 2³¹ − 1: every size; every axis's largest index, holes included; the
 //! dividends inside extents; every index expression; every element offset of a tensor; every number that a schedule or a
 //! layout writes down. A condition that no admissible size keeps means that there is no narrow entry point at all: its
-//! literals would not fit.
+//! literals would not fit. Then staged copies belong to the wide one, under conditions of their own ([`reachable`]).
 
 use tilewright_kernel::algorithm::{Index, IndexId};
 use tilewright_kernel::info::DimKind;
