@@ -83,7 +83,7 @@ pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32
         Some(())
     };
     if let Some(conditions) = narrow {
-        // A tensor map has no dimension without elements. Elsewhere every thread reads the tensor.
+        // Elsewhere every thread reads the tensor.
         let filled = is_staged.then(|| narrow::filled(program, facts, stages));
         let plain = match filled {
             Some(filled) => {

@@ -78,15 +78,14 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
     needed.iter().map(|e| at_most(program, facts, e, LIMIT)).collect()
 }
 
-/// That every dimension of every staged copy's tensor has elements. A start of a tile that wraps in 32 bits lies far outside the tensor
-/// either way. That runs lie inside their tensors is known for sizes of at least 1: then that holds for all sizes.
+/// That every dimension has elements, and every dimension of every staged copy's tensor: a tensor map has no other, and what was proved
+/// of copies (runs inside their tensors, predicates that are waived, elements that stores leave alone) was proved for such sizes.
+/// A start of a tile that wraps in 32 bits lies far outside the tensor either way.
 pub fn filled(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Constraint> {
     let copies = || stages.iter().flat_map(|s| &s.staged);
     let mut sizes: Vec<Expr> = copies().flat_map(|staged| &staged.axes).map(|axis| axis.size.clone()).collect();
-    if copies().any(|staged| !staged.has_map()) {
-        let all = program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size);
-        sizes.extend(all.map(|(d, _)| Expr::var(d as Var)));
-    }
+    let all = program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size);
+    sizes.extend(all.map(|(d, _)| Expr::var(d as Var)));
     // Facts speak of sizes of at least 1; a launch may have others, unless a fact that is stated says so.
     let stated: Vec<Constraint> = program.facts.iter().map(|f| f.constraint.clone()).collect();
     let every: Vec<u16> = (0..program.dims.len()).filter_map(|d| u16::try_from(d).ok()).collect();
