@@ -179,6 +179,28 @@ impl One<'_> {
                 let (fault, help) = (fault.to_string(), help.to_owned());
                 self.diags.report(MapLimit { copy, axis, fault, help, rows, span });
             }
+            Refused::Beyond { axis, value, most, is_stride } => {
+                let value = self.show(&value);
+                let (fault, help) = if is_stride {
+                    (
+                        format!("neighbours are {value} elements apart, and a tensor map has no distance above {most}"),
+                        "read the tensor without a copy",
+                    )
+                } else {
+                    (
+                        format!("there are {value} elements, and coordinates reach no more than {most}"),
+                        "split the axis in the view of the copy, so that each part is shorter",
+                    )
+                };
+                self.diags.report(MapLimit {
+                    copy,
+                    axis: Some(axis),
+                    fault,
+                    help: help.to_owned(),
+                    rows: Vec::new(),
+                    span: head,
+                });
+            }
             Refused::Promotion(span) => {
                 let fault = "the L2 cache fetches 64, 128 or 256 bytes together".to_owned();
                 let help = "`l2 promote(128)`, for instance".to_owned();
