@@ -214,10 +214,13 @@ fn what_takes_a_map() {
         Line::KERNEL.explanation
     );
     assert_eq!(forms(Rings::KERNEL), [0, 6]);
+    let rolled = |info: &KernelInfo| info.ptx.text.matches(".pragma \"nounroll\";").count();
+    assert_eq!([Line::KERNEL, Rings::KERNEL].map(rolled), [0, 0]);
     // Four rows of one tensor; of the other a loop in front of the loop, for each buffer, and one behind.
     assert_eq!(forms(Rows::KERNEL), [0, 4 + 3]);
     for (info, copies) in [(Column::KERNEL, 3), (Phases::KERNEL, 1), (Scatter::KERNEL, 4)] {
         assert_eq!(forms(info), [copies, 0], "{}", info.ptx.text);
+        assert!(rolled(info) > 0, "{}", info.ptx.text);
         assert!(info.explanation.contains("goes by a tensor map"), "{}", info.explanation);
     }
 }

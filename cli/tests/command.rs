@@ -150,6 +150,102 @@ fn inspect_text() {
 }
 
 #[test]
+fn inspect_staged_copies() {
+    let document = json(&["inspect", "staged.rs", "--json"]);
+    let stage = &document["kernels"][0]["stages"][0];
+    expect![[r#"
+        [
+          {
+            "at": "ko",
+            "axes": [
+              {
+                "box": 32,
+                "boxes": 1,
+                "element_stride": 1,
+                "extent": 32,
+                "name": "i",
+                "size": "M",
+                "start": "32 * io",
+                "stride": "K"
+              },
+              {
+                "box": 32,
+                "boxes": 1,
+                "element_stride": 1,
+                "extent": 32,
+                "name": "k",
+                "size": "K",
+                "start": "32 * ko",
+                "stride": "1"
+              }
+            ],
+            "buffer_bytes": 8192,
+            "copies": 1,
+            "copy_bytes": 4096,
+            "form": "tiles",
+            "form_reason": "it is swizzled",
+            "holes": "has strong correctness, for its reader folds in its holes; level 1: every hole is zero (Theorem G)",
+            "level": 1,
+            "model": "strong",
+            "name": "xs",
+            "ring": 2,
+            "swizzle": 128,
+            "tensor": "x",
+            "way": "load",
+            "zeros_for": [
+              "k < K"
+            ]
+          }
+        ]
+        [
+          {
+            "condition": "i < M",
+            "emitted": true,
+            "removed_by": null,
+            "theorem": null,
+            "waived": {
+              "because": "not stored",
+              "zeros_of": []
+            }
+          },
+          {
+            "condition": "k < K",
+            "emitted": true,
+            "removed_by": null,
+            "theorem": null,
+            "waived": {
+              "because": "neutral",
+              "zeros_of": [
+                "xs"
+              ]
+            }
+          }
+        ]
+    "#]]
+    .assert_eq(&format!("{:#}\n{:#}\n", stage["copies"], stage["predicates"]));
+    // One that leaves the tensor by way of shared memory, as a run.
+    let store = &document["kernels"][1]["stages"][0]["copies"][0];
+    let fields = ["way", "form", "at", "model", "level", "holes"].map(|f| store[f].clone());
+    let expected = [
+        Value::from("store"),
+        Value::from("runs"),
+        Value::Null,
+        Value::Null,
+        Value::from(1),
+        Value::from("writes its region and nothing else"),
+    ];
+    assert_eq!(fields, expected);
+    let (_, out, _) = tilewright(&["inspect", "staged.rs", "--kernel", "RowSum"]);
+    let lines: Vec<&str> = out.lines().skip_while(|l| !l.starts_with("axes of")).take(3).collect();
+    expect![[r#"
+        axes of xs (8192 bytes of shared memory)
+            i: size M, stride K; 32 from 32 * io; boxes 1 × 32
+            k: size K, stride 1; 32 from 32 * ko; boxes 1 × 32
+    "#]]
+    .assert_eq(&(lines.join("\n") + "\n"));
+}
+
+#[test]
 fn inspect_of_something_else() {
     let (code, out, err) = tilewright(&["inspect", "good.rs", "--kernel", "saxpy"]);
     assert_eq!((code, out.as_str()), (2, ""));
@@ -336,8 +432,10 @@ fn the_only_kernel_needs_no_name() {
 #[test]
 fn inspect_json_is_documented() {
     let document = json(&["inspect", "good.rs", "--json"]);
+    let staged = json(&["inspect", "staged.rs", "--json"]);
     let mut found = Vec::new();
     fields(&document, "", &mut found);
+    fields(&staged, "", &mut found);
     assert_eq!(sorted(found), documented("inspect --json"));
     assert_eq!(document["kernels"].as_array().map(Vec::len), Some(3));
     let saxpy = &document["kernels"][0];

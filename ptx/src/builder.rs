@@ -147,6 +147,11 @@ impl Block {
         self.statements.push(Statement::Loc(Loc { file, line, column, inlined_at: None }));
     }
 
+    /// Adds a `.pragma` of this place: `nounroll` behind the label of a loop keeps it one (PTX manual, "Pragma Strings").
+    pub fn pragma(&mut self, text: impl Into<String>) {
+        self.statements.push(Statement::Pragma(text.into()));
+    }
+
     /// Adds a comment.
     pub fn comment(&mut self, text: impl Into<String>) {
         self.statements.push(Statement::Comment(text.into()));

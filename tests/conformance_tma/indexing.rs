@@ -286,6 +286,13 @@ fn refused() -> Vec<Case> {
         )
     };
     vec![
+        // Nothing is bound to the accelerator but by a copy.
+        Case::refused(
+            "TMACompileTimeInvalidTest.BulkNotInTMA",
+            "",
+            copy("f32[N]", "f32[N]", "", "i", "bind i: bulk;", ""),
+            Code::TW0101,
+        ),
         // There: a broadcast axis is no axis to copy. Here: one element is no granule.
         Case::refused(
             "TMACompileTimeInvalidTest.BulkBroadcast",

@@ -7,6 +7,7 @@ mod figures;
 mod indexing;
 mod names;
 mod others;
+mod schedulers;
 mod simple;
 #[path = "../support/mod.rs"]
 mod support;
@@ -247,6 +248,11 @@ fn other_tests() {
     check_all(&others::cases());
 }
 
+#[test]
+fn schedulers() {
+    check_all(&schedulers::cases());
+}
+
 /// Nothing of the suite is left out silently.
 #[test]
 fn every_test_is_said_or_has_a_reason() {
@@ -256,6 +262,7 @@ fn every_test_is_said_or_has_a_reason() {
         indexing::cases(),
         figures::cases(),
         others::cases(),
+        schedulers::cases(),
     ];
     let mut said: BTreeSet<&str> = lists.iter().flatten().map(|c| c.test).collect();
     said.extend(names::TESTED_ELSEWHERE_HERE);

@@ -3,32 +3,19 @@
 /// Tests that have a Rust test of their own here.
 pub const TESTED_ELSEWHERE_HERE: [&str; 1] = ["TMARuntimeInvalidTest.MisalignedGlobalAddress"];
 
-const SCHEDULER: &str = "what an automatic scheduler chooses: there is none";
 const ROLES: &str = "warps with roles are planned";
 const NO_COPY: &str = "no copy by the accelerator: nothing of staged copies is tested";
 const TENSOR_CORES: &str = "needs tensor cores, which are planned";
 const PEERS: &str = "several devices or blocks of a cluster, which are planned";
 
 /// Tests that are not said, and why.
-pub const NOT_SAID: [(&str, &str); 37] = [
-    (
-        "TMACompileTimeInvalidTest.BulkNotInTMA",
-        "a binding to the accelerator does not exist apart from a copy `via tma`",
-    ),
+pub const NOT_SAID: [(&str, &str); 21] = [
     ("MemoryTest.LoadCache", NO_COPY),
     ("MemoryTest.RefineCachePolicy", NO_COPY),
     ("LdMatrixTest.DISABLED_Regular", TENSOR_CORES),
     ("LdMatrixTest.DISABLED_Transpose", TENSOR_CORES),
     ("StMatrixTest.DISABLED_Regular", TENSOR_CORES),
     ("TmaCircularBufferingTest.PointwiseCpAsync", "`via cp_async` is planned; upstream skips it, too"),
-    (
-        "TmaCircularBufferingTest.Persistent",
-        "a reduction whose terms are read again needs a stage of an intermediate, which is planned",
-    ),
-    (
-        "TmaCircularBufferingTest.MatmulWithBroadcastedInput",
-        "its broadcast dimensions are no dimensions here: the same as Matmul",
-    ),
     ("TmaRegisterSharing.TmaRegisterSharingDynamicShapesExpectFail", ROLES),
     ("TmaRegisterSharing.CtaShapeShmoo", ROLES),
     ("BarSyncWarpSpecializedPointwise", ROLES),
@@ -39,20 +26,7 @@ pub const NOT_SAID: [(&str, &str); 37] = [
     ("PingPongCircularBuffering.ProducerConsumerDifferentError", ROLES),
     ("PingPongCircularBuffering.NonCircularBufferedTv", ROLES),
     ("SiblingPingPong.TwoTmaLoads", ROLES),
-    ("TmaPointwiseBcastTest.TmaDomainBroadcast", SCHEDULER),
-    ("TmaPointwiseBcastTest.MixedPrecisionBroadcast", SCHEDULER),
-    ("TmaPointwiseBcastTest.SplitGridDim1D", SCHEDULER),
-    ("TmaPointwiseBcastTest.SplitGridDim2D", SCHEDULER),
-    ("TmaPointwiseBcastTest.MixedPrecisionIllegalTma", SCHEDULER),
-    ("TmaPointwiseBcastTest.OuterDimOne", SCHEDULER),
-    ("TmaPointwiseBcastTest.InnerDimOne", SCHEDULER),
-    ("TmaPointwiseBcastTest.MiddleDimOne", SCHEDULER),
-    ("TmaPointwiseBcastTest.OneBcastOneNonBcast", SCHEDULER),
-    ("ReductionTest.TmaInnerReductionTest", SCHEDULER),
-    ("ReductionTest.TmaOuterReductionTest", SCHEDULER),
-    ("TmaPersistent", SCHEDULER),
-    ("TmaWarpSpecializedTest", SCHEDULER),
-    ("TmaTest.TmaLocalCopy", "a kernel written by hand"),
+    ("TmaWarpSpecializedTest", ROLES),
     ("TmaTest.TmaInterDeviceCopy", PEERS),
     ("TmaTest.TmaMulticastWrite", PEERS),
     ("HopperRSStmatrix.SingleTileWithTMALoadStoreStMatrix", TENSOR_CORES),

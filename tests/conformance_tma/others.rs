@@ -1,10 +1,10 @@
-//! Copies of one dimension, tutorials, pipelines, and what the suite's schedulers make.
+//! Copies of one dimension, tutorials and pipelines.
 
 use super::{Case, computed, copy};
 use tilewright_compiler::diag::Code;
 
 pub fn cases() -> Vec<Case> {
-    [lines(), tutorials(), pipelines(), schedulers()].into_iter().flatten().collect()
+    [lines(), tutorials(), pipelines()].into_iter().flatten().collect()
 }
 
 /// Instructions without a map, which copy runs of any length, are chosen where nothing can end outside the tensor; elsewhere a map of one
@@ -84,6 +84,23 @@ fn lines() -> Vec<Case> {
         rows(false, true),
         rows(true, false),
         rows(true, true),
+        // One warp, and nothing but the two copies between the tensors but what its lanes hold.
+        Case::accepted(
+            "TmaTest.TmaLocalCopy",
+            "",
+            computed(
+                "x: i32[256]",
+                "i32[256]",
+                "",
+                "y[i] = x[i];",
+                "split i by 256 -> o, r; split r by 32 -> q, t; bind o: grid; bind t: thread;",
+                "stage xs[i] = x in shared at y.o via tma { } stage ys[i] = y in shared at y.o via tma { }",
+            ),
+            &["⟨256, 4, 256, 1⟩"; 2],
+            &[1024; 2],
+        )
+        .by_map(0)
+        .runs_unchanged(),
         Case::refused(
             "TMATest.CpAsyncBulk1dIllegalSize",
             "",
@@ -200,7 +217,7 @@ fn tutorials() -> Vec<Case> {
 }
 
 /// A transpose by tiles of `rows` × 32 of the input, with a layout of the load, and of the store if there is one.
-fn transposed(rows: i64, box_size: i64, load: &str, store: Option<&str>) -> String {
+pub fn transposed(rows: i64, box_size: i64, load: &str, store: Option<&str>) -> String {
     let store = store.map(|layout| {
         format!("stage ys[j, i] = y in shared at y.io via tma {{ box j by 32 -> jc, jb; box i by {box_size} -> ic, ib; {layout} }}")
     });
@@ -217,6 +234,25 @@ fn transposed(rows: i64, box_size: i64, load: &str, store: Option<&str>) -> Stri
         &format!(
             "stage xs[i, j] = x in shared at y.io via tma {{ box i by {rows} -> ic, ib; box j by 32 -> jc, jb; {load} }}\n{}",
             store.unwrap_or_default()
+        ),
+    )
+}
+
+/// The dimensions of what [`normalised`] copies.
+const ROWS: &str = "⟨64, 4, 64, 1⟩ ⟨500, 256, 1, 1⟩";
+
+/// Rows of 64 elements less their mean, by their deviation, with a copy of whole rows each way.
+fn normalised(schedule: &str, load: &str, store: &str) -> String {
+    computed(
+        "x: f32[M, 64]",
+        "f32[M, 64]",
+        "",
+        "mean[i] = sum(|k| x[i, k]) / 64.0; inline mean;
+        variance[i] = sum(|k| (x[i, k] - mean[i]) * (x[i, k] - mean[i])) / 64.0; inline variance;
+        y[i, j] = (x[i, j] - mean[i]) * rsqrt(variance[i] + 0.00001);",
+        schedule,
+        &format!(
+            "stage xs[i, j] = x in shared at y.{load} via tma {{ }} stage ys[i, j] = y in shared at y.{store} via tma {{ }}"
         ),
     )
 }
@@ -304,7 +340,37 @@ fn pipelines() -> Vec<Case> {
         let test = "TmaCircularBufferingTest.Matmul";
         let runs = [[8, 64, 32], [13, 20, 36], [1, 4, 4]];
         cases.push(Case::accepted(test, &variant, product, &maps, &[512, 2048]).at(&[500, 1024, 2048]).runs(&runs));
+        // Dimensions of one element, which the view merges with their neighbours, and a store.
+        let product = computed(
+            "a: f32[M, K, 1], b: f32[1, K, N]",
+            "f32[M, N]",
+            "K % 4 == 0, N % 4 == 0",
+            "y[i, j] = sum(|k| a[i, k, 0] * b[0, k, j]);",
+            "split i by 8 -> io, ii; split j by 32 -> jo, ji; split k by 16 -> ko, ki; reorder io, jo, ko, ii, ji, ki;
+            bind io, jo: grid; merge ii, ji -> t; bind t: thread;",
+            &format!(
+                "stage sa[i, k, u] = a in shared at y.ko ring({stages}) via tma {{
+                    merge k, u -> ku; box i by 8 -> ik, iz; box ku by 16 -> kk, kz; }}
+                stage sb[u, k, j] = b in shared at y.ko ring({stages}) via tma {{
+                    merge u, k -> uk; box uk by 16 -> kk, kz; box j by 32 -> jk, jz; }}
+                stage sy[i, j] = y in shared at y.jo via tma {{ box i by 8 -> ik, iz; box j by 32 -> jk, jz; }}"
+            ),
+        );
+        let maps = [maps[0], maps[1], "⟨2048, 4, 32, 1⟩ ⟨500, 8192, 8, 1⟩"];
+        let test = "TmaCircularBufferingTest.MatmulWithBroadcastedInput";
+        let case = Case::accepted(test, &variant, product, &maps, &[512, 2048, 1024]);
+        cases.push(case.at(&[500, 1024, 2048]).runs(&runs));
+        // Rows that are copied once and read three times. What is known of a row is computed again for each element of it, so that rows
+        // are short here.
+        let rows = "split i by 4 -> io, ii; bind io: grid; bind j: thread;";
+        let source = normalised(rows, &format!("ii ring({stages})"), "ii ring(2)");
+        let case = Case::accepted("TmaCircularBufferingTest.Persistent", &variant, source, &[ROWS; 2], &[256; 2]);
+        cases.push(case.at(&[500]).runs(&[[8], [5], [1]]));
     }
+    // One row for a block.
+    let source = normalised("bind i: grid; bind j: thread;", "i", "i");
+    let case = Case::accepted("TmaPersistent", "", source, &[ROWS; 2], &[256; 2]);
+    cases.push(case.at(&[500]).by_map(0).runs(&[[8], [5], [1]]));
     // A copy belongs to the block: it cannot stand in a loop of threads.
     let threads = copy(
         "f32[A, B, C]",
@@ -316,192 +382,5 @@ fn pipelines() -> Vec<Case> {
         "stage s[a, b, c] = x in shared at y.t ring(2) via tma { merge a, b, c -> m; box m by 256 -> k, q; }",
     );
     cases.push(Case::refused("NVFuserTest.ElectSyncCompatibility", "", threads, Code::TW0310));
-    cases
-}
-
-fn schedulers() -> Vec<Case> {
-    let mut cases = Vec::new();
-    let swizzled = "layout [ic, jc, ib, jb] swizzle 128;";
-    let output = "layout [ic, jb, ib] swizzle 128;";
-    let input = "⟨32768, 4, 32, 1⟩ ⟨16384, 131072, 64, 1⟩";
-    let as_ops = |counts: &str, row: &str, column: &str| {
-        format!(
-            "split {row} by 8 -> r, r8; split {column} by 4 -> c, c4; swizzle r8, c by xor -> rx, cx; layout [{counts}r, rx, cx, c4];"
-        )
-    };
-    let output_ops = as_ops("ic, ", "jb", "ib");
-    for (variant, store) in [
-        ("", None),
-        ("store", Some("")),
-        ("swizzled store", Some(output)),
-        ("swizzled store as ops", Some(output_ops.as_str())),
-    ] {
-        let is_swizzled = store.is_some_and(|s| !s.is_empty());
-        let box_size = if is_swizzled { 32 } else { 64 };
-        let input_ops = as_ops("ic, jc, ", "ib", "jb");
-        let swizzled = if variant.ends_with("ops") { &*input_ops } else { swizzled };
-        let mut maps = vec![input.to_owned()];
-        maps.extend(store.map(|_| format!("⟨16384, 4, {box_size}, 1⟩ ⟨32768, 65536, 32, 1⟩")));
-        let tiles: Vec<u64> = [8192].into_iter().chain(store.map(|_| 128 * box_size as u64)).collect();
-        let maps: Vec<&str> = maps.iter().map(String::as_str).collect();
-        let source = transposed(64, box_size, swizzled, store);
-        let runs = [[64, 64], [68, 36], [4, 4]];
-        let case = Case::accepted("TransposeTMA.TransposeInputSmem", variant, source, &maps, &tiles);
-        cases.push(case.at(&[16_384, 32_768]).xor(true).runs(&runs));
-    }
-    let source = transposed(64, 32, "", Some(output));
-    let maps = [input, "⟨16384, 4, 32, 1⟩ ⟨32768, 65536, 32, 1⟩"];
-    let case = Case::accepted("TransposeTMA.TransposeOutputSmem", "", source, &maps, &[8192, 4096]);
-    cases.push(case.at(&[16_384, 32_768]).xor(true).runs(&[[64, 32], [68, 36]]));
-    // Flattened, and seen as rows of 512.
-    for (rank, sizes, names, runs) in [
-        (1, "N", "a", [vec![512], vec![3072]]),
-        (2, "M, N", "a, b", [vec![4, 512], vec![1, 1024]]),
-        (3, "L, M, N", "a, b, c", [vec![2, 1, 512], vec![1, 3, 512]]),
-    ] {
-        for store in [false, true] {
-            let merge = if rank == 1 { String::new() } else { format!("merge {names} -> m; ") };
-            let m = if rank == 1 { "a" } else { "m" };
-            let ops = format!("{merge}split {m} by 512 -> o, r; box o by 2 -> oc, ob; box r by 256 -> rc, rb;");
-            let mut copies = format!("stage xs[{names}] = x in shared at y.o2 via tma {{ {ops} }}\n");
-            if store {
-                copies += &format!("stage ys[{names}] = y in shared at y.o2 via tma {{ {ops} }}\n");
-            }
-            let source = computed(
-                &format!("x: f32[{sizes}]"),
-                &format!("f32[{sizes}]"),
-                "N % 512 == 0",
-                &format!("y[{names}] = x[{names}] * 2.0;"),
-                &format!(
-                    "{merge}split {m} by 1024 -> o2, r2; bind o2: grid; split r2 by 256 -> s2, t2; bind t2: thread;"
-                ),
-                &copies,
-            );
-            let mut at = vec![1; rank];
-            at[rank - 1] = 1 << 20;
-            let count = 1 + usize::from(store);
-            let maps = vec!["⟨512, 4, 256, 1⟩ ⟨2048, 2048, 2, 1⟩"; count];
-            let case = Case::accepted(
-                "TmaPointwiseTest.NoBroadcast",
-                &format!("{rank} {store}"),
-                source,
-                &maps,
-                &vec![2048; count],
-            );
-            cases.push(case.at(&at).with(|a| a.runs = runs.to_vec()));
-        }
-    }
-    // Rows, columns, or both, of which each element meets many.
-    let tiles =
-        "split i by 8 -> io, ii; split j by 256 -> jo, t; reorder io, jo, ii, t; bind io, jo: grid; bind t: thread;";
-    let tile = |tensor: &str| {
-        format!(
-            "stage {tensor}s[i, j] = {tensor} in shared at y.jo via tma {{ box i by 8 -> ik, iz; box j by 256 -> jk, jz; }}\n"
-        )
-    };
-    let whole = &*tile("x");
-    let row = "stage rs[j] = r in shared at y.jo via tma { box j by 256 -> jk, jz; }\n";
-    let column = "stage cs[i] = c in shared at y.jo via tma { box i by 8 -> ik, iz; }\n";
-    let map = "⟨2048, 4, 256, 1⟩ ⟨1024, 8192, 8, 1⟩";
-    let (row_map, column_map) = ("⟨2048, 4, 256, 1⟩", "⟨1024, 4, 8, 1⟩");
-    for (variant, inputs, terms, copies, maps, tiles_of) in [
-        ("row", "r: f32[N]", "r[j]", vec![row], vec![row_map], vec![1024]),
-        ("column", "c: f32[M]", "c[i]", vec![column], vec![column_map], vec![32]),
-        ("both", "r: f32[N], c: f32[M]", "r[j] + c[i]", vec![row, column], vec![row_map, column_map], vec![1024, 32]),
-    ] {
-        let source = computed(
-            &format!("x: f32[M, N], {inputs}"),
-            "f32[M, N]",
-            "N % 4 == 0",
-            &format!("y[i, j] = x[i, j] + {terms};"),
-            tiles,
-            &[vec![whole], copies].concat().concat(),
-        );
-        let maps = [vec![map], maps].concat();
-        let case = Case::accepted(
-            "TmaPointwiseBcastTest.InnerOuterBcast",
-            variant,
-            source,
-            &maps,
-            &[vec![8192], tiles_of].concat(),
-        );
-        cases.push(case.at(&[1024, 2048]).runs(&[[16, 256], [9, 260], [1, 4]]));
-    }
-    // Rows that are no multiples of 16 bytes: refused, where a scheduler would do without.
-    let ragged = |ty: &str, columns: i64| {
-        let tensor = format!("{ty}[M, {columns}]");
-        copy(&tensor, &tensor, "", "i, j", tiles, whole)
-    };
-    cases.push(Case::refused("TmaPointwiseBcastTest.TmaDomainBroadcastIllegal", "", ragged("f32", 8191), Code::TW0306));
-    cases.push(Case::refused("CombinedSchedulerTest.IllegalSizeToUseTMA", "", ragged("bf16", 1023), Code::TW0306));
-    let source = computed(
-        "x: f32[M, N], w: f32[M, N], v: f32[M, N]",
-        "f32[M, N]",
-        "N % 4 == 0",
-        "y[i, j] = x[i, j] * w[i, j] + v[i, j];",
-        tiles,
-        &["x", "w", "v"].map(tile).concat(),
-    );
-    let case = Case::accepted("TmaPointwiseBcastTest.MultipleInputs", "", source, &[map; 3], &[8192; 3]);
-    cases.push(case.at(&[1024, 2048]).runs(&[[16, 256], [9, 260], [1, 4]]));
-    // Columns of a matrix in tiles of 128 × 128, and rows.
-    let source = computed(
-        "x: f32[M, N]",
-        "f32[N]",
-        "N % 4 == 0",
-        "y[j] = sum(|i| x[i, j]);",
-        "split j by 128 -> jo, t; split i by 128 -> io, ii; reorder jo, io, t, ii; bind jo: grid; bind t: thread;",
-        "stage s[i, j] = x in shared at y.io via tma { box i by 128 -> ik, iz; box j by 128 -> jk, jz; }",
-    );
-    let case = Case::accepted(
-        "ReductionTest.TmaOuterReductionManualTest",
-        "",
-        source,
-        &["⟨2048, 4, 128, 1⟩ ⟨1024, 8192, 128, 1⟩"],
-        &[65_536],
-    );
-    cases.push(case.at(&[1024, 2048]).runs(&[[128, 128], [131, 132], [1, 4]]));
-    let source = computed(
-        "x: f32[M, N]",
-        "f32[M]",
-        "N % 4 == 0",
-        "y[i] = sum(|j| x[i, j]);",
-        "split i by 32 -> io, t; split j by 256 -> jo, ji; reorder io, jo, t, ji; bind io: grid; bind t: thread;",
-        "stage s[i, j] = x in shared at y.jo via tma { box i by 32 -> ik, iz; box j by 256 -> jk, jz; }",
-    );
-    let case = Case::accepted(
-        "ReductionTest.TmaInnerReductionManualTest",
-        "",
-        source,
-        &["⟨2048, 4, 256, 1⟩ ⟨1024, 8192, 32, 1⟩"],
-        &[32_768],
-    );
-    cases.push(case.at(&[1024, 2048]).runs(&[[32, 256], [35, 260], [1, 4]]));
-    // The middle dimension is the outermost one in memory.
-    let permuted = |schedule: &str, at: &str| {
-        copy(
-            "f32[2, 12, 16; 16, 32, 1]",
-            "f32[2, 12, 16]",
-            "",
-            "a, b, c",
-            schedule,
-            &format!("stage s[a, b, c] = x in shared at y.{at} via tma {{ }}"),
-        )
-    };
-    let map = "⟨16, 4, 16, 1⟩ ⟨12, 128, 1, 1⟩ ⟨2, 64, 1, 1⟩";
-    for (test, schedule, at) in [
-        (
-            "AllocationDomainTest.buildAllocationDomainFromLoopIdsSplit",
-            "split b by 4 -> bo, bi; reorder bo, bi, a, c; bind bo: grid; bind c: thread;",
-            "a",
-        ),
-        (
-            "AllocationDomainTest.buildAllocationDomainFromLoopIdsMerge",
-            "merge a, b -> m; bind m: grid; bind c: thread;",
-            "m",
-        ),
-    ] {
-        cases.push(Case::accepted(test, "", permuted(schedule, at), &[map], &[64]).runs_unchanged());
-    }
     cases
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tilewright_kernel::info::{Argument, Dim, DimKind, Parameter, ParameterKind, Role};
 use tilewright_kernel::{Constraint, KernelInfo, Size};
 
-use super::view::{self, AccessView, AxisView, OpView, PredicateView, StageView};
+use super::view::{self, AccessView, AxisView, CopyAxisView, CopyView, OpView, PredicateView, StageView};
 use crate::source::Found;
 
 /// Version of the format; it grows when a field changes its meaning or goes.
@@ -110,10 +110,11 @@ fn stage(stage: &StageView) -> Value {
         json!({ "name": name, "extent": extent, "kind": kind, "binding": binding, "unroll": unroll, "index": index })
     };
     let op = |OpView { op, inputs, outputs, divisible }: &OpView| json!({ "op": op, "inputs": inputs, "outputs": outputs, "divisible": divisible });
-    let predicate = |PredicateView { condition, removed }: &PredicateView| {
+    let predicate = |PredicateView { condition, removed, waived }: &PredicateView| {
         let by = removed.as_ref().map(|r| r.by);
         let theorem = removed.as_ref().and_then(|r| r.theorem);
-        json!({ "condition": condition, "emitted": removed.is_none(), "removed_by": by, "theorem": theorem })
+        let waived = waived.as_ref().map(|w| json!({ "because": w.because, "zeros_of": w.zeros_of }));
+        json!({ "condition": condition, "emitted": removed.is_none(), "removed_by": by, "theorem": theorem, "waived": waived })
     };
     let access = |AccessView { tensor, write, guarded, indices, offset, class }: &AccessView| {
         json!({
@@ -127,7 +128,35 @@ fn stage(stage: &StageView) -> Value {
         "ops": stage.ops.iter().map(op).collect::<Vec<_>>(),
         "predicates": stage.predicates.iter().map(predicate).collect::<Vec<_>>(),
         "vector": vector,
+        "copies": stage.copies.iter().map(copy).collect::<Vec<_>>(),
         "computed": stage.computed.iter().map(|(name, output)| json!({ "name": name, "output": output })).collect::<Vec<_>>(),
         "accesses": stage.accesses.iter().map(access).collect::<Vec<_>>(),
+    })
+}
+
+fn copy(copy: &CopyView) -> Value {
+    let axis = |axis: &CopyAxisView| {
+        json!({
+            "name": axis.name, "size": axis.size, "stride": axis.stride, "start": axis.start, "extent": axis.extent as i64,
+            "box": axis.box_size as i64, "element_stride": axis.element_stride as i64, "boxes": axis.boxes as i64,
+        })
+    };
+    json!({
+        "name": copy.name,
+        "tensor": copy.tensor,
+        "way": copy.way,
+        "at": copy.at,
+        "ring": copy.ring,
+        "form": copy.form,
+        "form_reason": copy.reason,
+        "copies": copy.copies as i64,
+        "copy_bytes": copy.copy_bytes as i64,
+        "axes": copy.axes.iter().map(axis).collect::<Vec<_>>(),
+        "swizzle": copy.swizzle,
+        "buffer_bytes": copy.buffer_bytes as i64,
+        "level": copy.level,
+        "model": copy.model,
+        "holes": copy.holes,
+        "zeros_for": copy.zeros_for,
     })
 }

@@ -1,6 +1,6 @@
 //! The text of `tilewright inspect`.
 
-use super::view::{self, AccessView};
+use super::view::{self, AccessView, CopyAxisView};
 use crate::source::Found;
 
 /// A kernel; none if it was not finished.
@@ -8,6 +8,16 @@ pub fn kernel(path: &str, found: &Found<'_>) -> Option<String> {
     let info = found.kernel.info.as_ref()?;
     let mut out = format!("== {} ({path}:{})\n\n{}\n", info.name, found.line, info.explanation.trim_end());
     for stage in view::stages(info, &found.kernel.stages).unwrap_or_default() {
+        // The explanation has the rest.
+        for copy in &stage.copies {
+            out.push_str(&format!("axes of {} ({} bytes of shared memory)\n", copy.name, copy.buffer_bytes));
+            for CopyAxisView { name, size, stride, start, extent, box_size, element_stride, boxes } in &copy.axes {
+                let strided = if *element_stride == 1 { String::new() } else { format!(" by {element_stride}") };
+                out.push_str(&format!(
+                    "    {name}: size {size}, stride {stride}; {extent} from {start}; boxes {boxes} × {box_size}{strided}\n"
+                ));
+            }
+        }
         out.push_str(&format!("accesses of {}\n", stage.name));
         for AccessView { tensor, write, guarded, indices, offset, class } in &stage.accesses {
             let what = if *write { "write" } else { "read " };

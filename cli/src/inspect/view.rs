@@ -1,12 +1,16 @@
 //! What was found out about a stage, in words and expressions over the names of the source.
 
 use tilewright_compiler::domain::{AxisKind, Binding, Op};
+use tilewright_compiler::explain::copies;
 use tilewright_compiler::extent::{Expr, Facts, Var};
 use tilewright_compiler::holes::{Predicate, Reason, Side};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::memory::vector::Class;
 use tilewright_compiler::schedule::computed_at_reads;
+use tilewright_compiler::tma::demand::{Demand, Waiver};
+use tilewright_compiler::tma::staged::{self, Staged, Way};
 use tilewright_kernel::KernelInfo;
+use tilewright_kernel::tensor_map::Swizzle;
 
 /// An axis, leaf or not.
 pub struct AxisView {
@@ -35,6 +39,15 @@ pub struct PredicateView {
     pub condition: String,
     /// Why it is not emitted; none if it is.
     pub removed: Option<Removed>,
+    /// What makes it needless around the terms where copies are staged.
+    pub waived: Option<Waived>,
+}
+
+/// Why a predicate need not be tested around the terms.
+pub struct Waived {
+    pub because: &'static str,
+    /// Copies whose holes are zero.
+    pub zeros_of: Vec<String>,
 }
 
 /// Why a predicate is not needed.
@@ -53,6 +66,46 @@ pub struct AccessView {
     pub class: &'static str,
 }
 
+/// A staged copy.
+pub struct CopyView {
+    pub name: String,
+    pub tensor: String,
+    pub way: &'static str,
+    /// The loop that an instance stands in; none for the block as a whole.
+    pub at: Option<String>,
+    pub ring: u32,
+    pub form: &'static str,
+    /// Why that form.
+    pub reason: String,
+    /// Tiles or runs of an instance, and the bytes of each.
+    pub copies: i128,
+    pub copy_bytes: i128,
+    pub axes: Vec<CopyAxisView>,
+    /// Bytes of the span; none without a swizzle.
+    pub swizzle: Option<u32>,
+    /// Of all buffers.
+    pub buffer_bytes: i128,
+    pub level: u8,
+    /// None for a copy to a tensor.
+    pub model: Option<&'static str>,
+    /// What is known of its holes, in words.
+    pub holes: String,
+    /// Conditions of predicates that are waived because its holes are zero.
+    pub zeros_for: Vec<String>,
+}
+
+/// An axis of the TMA domain of a staged copy.
+pub struct CopyAxisView {
+    pub name: String,
+    pub size: String,
+    pub stride: String,
+    pub start: String,
+    pub extent: i128,
+    pub box_size: i128,
+    pub element_stride: i128,
+    pub boxes: i128,
+}
+
 /// A stage.
 pub struct StageView {
     pub name: String,
@@ -61,6 +114,7 @@ pub struct StageView {
     pub predicates: Vec<PredicateView>,
     /// Axis and lanes.
     pub vector: Option<(String, i128)>,
+    pub copies: Vec<CopyView>,
     pub accesses: Vec<AccessView>,
     /// Tensors that it computes where it reads them, and whether each is an output.
     pub computed: Vec<(String, bool)>,
@@ -70,6 +124,15 @@ pub struct StageView {
 pub fn stages(info: &KernelInfo, analysed: &[Analysed]) -> Option<Vec<StageView>> {
     let facts = Facts::new(&info.dims, &info.facts).ok()?;
     Some(analysed.iter().map(|a| Viewer { info, facts: &facts, analysed: a }.stage()).collect())
+}
+
+impl Waived {
+    fn of(waiver: &Waiver) -> Self {
+        match &waiver.demand {
+            Demand::Anything => Self { because: "not stored", zeros_of: Vec::new() },
+            Demand::Zero(copies) => Self { because: "neutral", zeros_of: copies.clone() },
+        }
+    }
 }
 
 struct Viewer<'a> {
@@ -98,6 +161,55 @@ impl Viewer<'_> {
 
     fn show(&self, e: &Expr) -> String {
         self.facts.normal(e).show(&|v| self.name(v))
+    }
+
+    fn condition(&self, p: &Predicate) -> String {
+        let axis = &self.analysed.stage.domain.axes[p.axis];
+        match p.side {
+            Side::Lower => format!("{} >= 0", axis.name),
+            Side::Upper => format!("{} < {}", axis.name, self.show(&axis.extent)),
+        }
+    }
+
+    fn tensor(&self, parameter: u16) -> String {
+        self.info.parameters.get(usize::from(parameter)).map_or("?", |p| &*p.name).to_owned()
+    }
+
+    fn copy(&self, staged: &Staged) -> CopyView {
+        let Analysed { stage, holes, waived, .. } = self.analysed;
+        let known = copies::Holes::of(staged, self.analysed, self.facts);
+        let relying = waived.iter().filter(|w| copies::relies_on(w, staged));
+        let axis = |axis: &staged::Axis| CopyAxisView {
+            name: axis.name.clone(),
+            size: self.show(&axis.size),
+            stride: self.show(&axis.stride),
+            start: self.show(&axis.region.start),
+            extent: axis.region.extent,
+            box_size: axis.boxed.box_size,
+            element_stride: axis.boxed.element_stride,
+            boxes: axis.boxes(),
+        };
+        CopyView {
+            name: staged.name.clone(),
+            tensor: self.tensor(staged.parameter),
+            way: match staged.way {
+                Way::Load => "load",
+                Way::Store => "store",
+            },
+            at: staged.attach.map(|leaf| stage.domain.axes[leaf].name.clone()),
+            ring: staged.ring,
+            form: if staged.has_map() { "tiles" } else { "runs" },
+            reason: copies::form_reason(staged),
+            copies: staged.copies(),
+            copy_bytes: staged.copy_bytes(),
+            axes: staged.axes.iter().map(axis).collect(),
+            swizzle: (staged.swizzle != Swizzle::None).then(|| staged.swizzle.span()),
+            buffer_bytes: staged.buffer_bytes(),
+            level: known.level(),
+            model: known.model(),
+            holes: known.to_string(),
+            zeros_for: relying.map(|w| self.condition(&holes.kept[w.predicate])).collect(),
+        }
     }
 
     fn stage(&self) -> StageView {
@@ -142,7 +254,10 @@ impl Viewer<'_> {
                 _ => None,
             },
         };
-        let kept = holes.kept.iter().map(|p| (p, None));
+        let kept = holes.kept.iter().enumerate().map(|(n, p)| {
+            let waiver = self.analysed.waived.iter().find(|w| w.predicate == n);
+            (p, None, waiver.map(Waived::of))
+        });
         let dropped = holes.dropped.iter().map(|(p, reason)| {
             let removed = match reason {
                 Reason::Theorem(0) => Removed { by: "checked already", theorem: None },
@@ -150,18 +265,15 @@ impl Viewer<'_> {
                 Reason::Enumeration => Removed { by: "enumeration", theorem: None },
                 Reason::Arithmetic => Removed { by: "arithmetic", theorem: None },
             };
-            (p, Some(removed))
+            (p, Some(removed), None)
         });
-        let predicate = |(p, removed): (&Predicate, Option<Removed>)| {
-            let axis = &domain.axes[p.axis];
-            let condition = match p.side {
-                Side::Lower => format!("{} >= 0", axis.name),
-                Side::Upper => format!("{} < {}", axis.name, self.show(&axis.extent)),
-            };
-            PredicateView { condition, removed }
+        let predicate = |(p, removed, waived): (&Predicate, Option<Removed>, Option<Waived>)| PredicateView {
+            condition: self.condition(p),
+            removed,
+            waived,
         };
         let access = |access: &tilewright_compiler::memory::vector::Access| AccessView {
-            tensor: self.info.parameters.get(usize::from(access.parameter)).map_or("?", |p| &*p.name).to_owned(),
+            tensor: self.tensor(access.parameter),
             write: access.is_write,
             guarded: access.is_guarded,
             indices: access.indices.iter().map(|e| self.show(e)).collect(),
@@ -188,6 +300,7 @@ impl Viewer<'_> {
             ops: domain.ops.iter().map(op).collect(),
             predicates: kept.chain(dropped).map(predicate).collect(),
             vector: vector.as_ref().map(|v| (name(v.axis), v.lanes)),
+            copies: self.analysed.staged.iter().map(|s| self.copy(s)).collect(),
             accesses: accesses.iter().map(access).collect(),
         }
     }

@@ -174,18 +174,28 @@ pub struct MapLimit {
     pub fault: String,
     /// What may help.
     pub help: String,
+    /// Axes that, boxed by 1, would make the copy runs of memory; none if that does not help.
+    pub rows: Vec<String>,
     /// The op, or the copy.
     pub span: Span,
 }
 
 impl IntoDiagnostic for MapLimit {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, axis, fault, help, span } = self;
+        let Self { copy, axis, fault, help, rows, span } = self;
         let title = match axis {
             Some(axis) => format!("`{copy}` cannot be copied so: along `{axis}`, {fault}"),
             None => format!("`{copy}` cannot be copied so: {fault}"),
         };
-        Diagnostic::new(Code::TW0304, span, title).help(help)
+        let diagnostic = Diagnostic::new(Code::TW0304, span, title).help(help);
+        if rows.is_empty() {
+            return diagnostic;
+        }
+        let rows: Vec<String> = rows.iter().map(|axis| format!("`{axis}`")).collect();
+        diagnostic.help(format!(
+            "or box {} by 1: each row is then a run of memory, which needs no tensor map and has no such limit",
+            rows.join(" and ")
+        ))
     }
 }
 

@@ -1,10 +1,13 @@
 //! What was derived and proved, for a reader: `KERNEL.explanation`.
 
+pub mod copies;
+
 use std::fmt::Write as _;
 
 use tilewright_kernel::info::{KernelInfo, ParameterKind};
 use tilewright_kernel::tensor_map::Swizzle;
 
+use self::copies::Holes;
 use crate::domain::Binding;
 use crate::extent::{Expr, Facts};
 use crate::holes::{Predicate, Reason, Side};
@@ -12,9 +15,8 @@ use crate::lower::Analysed;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::schedule::computed_at_reads;
-use crate::tma::demand::{Demand, Waiver};
+use crate::tma::demand::Demand;
 use crate::tma::staged::Way;
-use crate::tma::{Form, Level, NotRuns};
 
 /// The explanation of a kernel. The same kernel always gives the same text.
 pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &KernelInfo) -> String {
@@ -47,30 +49,6 @@ pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &Kernel
         stage(&mut out, program, facts, analysed, info);
     }
     out
-}
-
-/// `1 tile`, `8 tiles`.
-fn counted(n: i128, what: &str) -> String {
-    let s = if n == 1 { "" } else { "s" };
-    format!("{n} {what}{s}")
-}
-
-/// Which instructions copy an instance, and why.
-fn form(form: &Form, copies: i128) -> String {
-    let why = match form {
-        Form::Runs(_) => return "goes by addresses, without a tensor map: each run lies inside the tensor, and they are no more than tiles would be".into(),
-        Form::Tiles(NotRuns::Swizzled) => "it is swizzled".to_owned(),
-        Form::Tiles(NotRuns::Promoted) => "that tells the L2 cache what to fetch together".to_owned(),
-        Form::Tiles(NotRuns::Holes(axis)) => format!("boxes of {axis} have slots that nobody asks for"),
-        Form::Tiles(NotRuns::Ends(axis)) => format!("boxes of {axis} are not known to lie inside the tensor"),
-        Form::Tiles(NotRuns::Short(runs, elements)) => {
-            let tiles = counted(copies, "tile");
-            format!("{tiles} instead of {} of {elements} elements", counted(*runs, "run"))
-        }
-        Form::Tiles(NotRuns::Granule) => "runs of it are not multiples of 16 bytes".to_owned(),
-        Form::Tiles(NotRuns::TooLong) => "it is too long for one barrier".to_owned(),
-    };
-    format!("goes by a tensor map: {why}")
 }
 
 fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed, info: &KernelInfo) {
@@ -113,7 +91,7 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
             if staged.way == Way::Load { "of" } else { "to" },
             program.parameters[usize::from(staged.parameter)].name,
             if staged.ring == 1 { String::new() } else { format!("ring of {}, ", staged.ring) },
-            counted(staged.copies(), if staged.has_map() { "tile" } else { "run" }),
+            copies::counted(staged.copies(), if staged.has_map() { "tile" } else { "run" }),
             staged.copy_bytes(),
             boxes.collect::<Vec<_>>().join(" × "),
             match staged.swizzle {
@@ -121,29 +99,8 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
                 swizzle => format!(", swizzle {}", swizzle.span()),
             },
         );
-        let _ = writeln!(out, "    copy {} {}", staged.name, form(&staged.form, staged.copies()));
-        let asks = |w: &Waiver| matches!(&w.demand, Demand::Zero(copies) if copies.contains(&staged.name));
-        let model = if analysed.waived.iter().any(asks) {
-            "strong correctness, for its reader folds in its holes"
-        } else {
-            "weak correctness, for its reader is predicated"
-        };
-        let holes = match (staged.way, staged.level(facts, &analysed.symbolic)) {
-            (Way::Load, _) if !staged.has_map() => "holds its region and nothing else".to_owned(),
-            (Way::Store, _) if !staged.has_map() => "writes its region and nothing else".to_owned(),
-            (Way::Store, _) => "writes nothing that its instance does not compute (Theorem G)".to_owned(),
-            (_, Level::Free) => format!("has {model}; level 1: every hole is zero (Theorem G)"),
-            (_, Level::Redirect) if staged.redirect => {
-                format!("has {model}; level 2: copies without a live slot go out of bounds, then every hole is zero")
-            }
-            (_, Level::Redirect) => {
-                format!("has {model}; level 2: copies without a live slot hold elements that nobody asked for")
-            }
-            (_, Level::Impossible) => {
-                format!("has {model}; level 3: some copy holds elements that nobody asked for beside live ones")
-            }
-        };
-        let _ = writeln!(out, "    copy {} {holes}", staged.name);
+        let _ = writeln!(out, "    copy {} {}", staged.name, copies::form(staged));
+        let _ = writeln!(out, "    copy {} {}", staged.name, Holes::of(staged, analysed, facts));
     }
     let busy = if stage.distribution.warps.is_empty() {
         stage.distribution.thread_count()

@@ -495,6 +495,8 @@ pub struct Loop {
     pub count: ValueId,
     /// The body.
     pub body: RegionId,
+    /// Whether the assembler is told to leave it a loop.
+    pub rolled: bool,
 }
 
 /// Runs one of two regions.

@@ -50,8 +50,8 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// Where the region of an instance starts, for the loops at `point`; `other` gives one of them another value.
-    fn starts(&mut self, copy: &Copy<'_>, point: &Point, ty: Type, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
-        let (leaves, dims) = (&self.stage.domain.leaves, self.facts.dims());
+    fn starts(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
+        let (leaves, dims, ty) = (&self.stage.domain.leaves, self.facts.dims(), self.index);
         let value = |b: &mut Builder, v: Var| {
             let leaf = (v as usize).checked_sub(dims).and_then(|n| leaves.get(n));
             let other = other.filter(|(axis, _)| leaf == Some(axis)).map(|(_, value)| value);
@@ -65,7 +65,8 @@ impl<'a> Nest<'a, '_> {
 
     /// The same, for the copies that the elected thread starts.
     fn corners(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
-        self.starts(copy, point, copy.start_type(self.index), other)
+        let starts = self.starts(copy, point, other);
+        copy.corners(self.b, starts)
     }
 
     /// In front of the loop at position `k`, which has so many iterations: fills the rings of the copies in it.
@@ -125,7 +126,7 @@ impl<'a> Nest<'a, '_> {
             if copy.staged.ring == 1 && copy.staged.way == Way::Load && k > 0 {
                 copy.advance(self.b, slot, parity);
             }
-            let starts = self.starts(copy, point, self.index, None);
+            let starts = self.starts(copy, point, None);
             let held = copy.held(self.b, slot, starts, self.index);
             let list = match copy.staged.way {
                 Way::Load => &mut self.values.staged,

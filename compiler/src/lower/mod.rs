@@ -75,14 +75,16 @@ pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32
     let mut entries = Vec::new();
     let narrow = narrow::conditions(program, facts, stages);
     let wide = narrow.as_ref().is_none_or(|c| !c.is_empty());
+    let is_staged = stages.iter().any(|s| !s.staged.is_empty());
+    let only_wide = narrow.is_none();
     let mut add = |name: String, index: Type, conditions: Vec<Constraint>, staged: bool| {
         let kernel = entry(program, facts, stages, threads, name, index, staged)?;
         entries.push(Entry { kernel, conditions, staged });
         Some(())
     };
     if let Some(conditions) = narrow {
-        // A tensor map has no dimension without elements, and starts of tiles have 32 bits. Elsewhere every thread reads the tensor.
-        let filled = stages.iter().any(|s| !s.staged.is_empty()).then(|| narrow::filled(program, facts, stages));
+        // Elsewhere every thread reads the tensor.
+        let filled = is_staged.then(|| narrow::filled(program, facts, stages));
         let plain = match filled {
             Some(filled) => {
                 let all: Vec<Constraint> = conditions.iter().chain(&filled).cloned().collect();
@@ -96,7 +98,18 @@ pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32
         }
     }
     if wide {
-        add(format!("{name}_64"), Type::I64, Vec::new(), false)?;
+        let (mut last, mut is_left) = (format!("{name}_64"), true);
+        // Where no other entry point has the copies, this one does.
+        if is_staged && only_wide {
+            let mut conditions = narrow::filled(program, facts, stages);
+            conditions.extend(narrow::reachable(program, facts, stages)?);
+            is_left = !conditions.is_empty();
+            let plain = format!("{last}_plain");
+            add(std::mem::replace(&mut last, plain), Type::I64, conditions, true)?;
+        }
+        if is_left {
+            add(last, Type::I64, Vec::new(), false)?;
+        }
     }
     Some(entries)
 }

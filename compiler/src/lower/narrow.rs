@@ -5,7 +5,7 @@
 //! computed, never truncated. The conditions bound, by 2³¹ − 1: every size; every axis's largest index, holes included; the
 //! dividends inside extents; every index expression; every element offset of a tensor; every number that a schedule or a
 //! layout writes down. A condition that no admissible size keeps means that there is no narrow entry point at all: its
-//! literals would not fit.
+//! literals would not fit. Then staged copies belong to the wide one, under conditions of their own ([`reachable`]).
 
 use tilewright_kernel::algorithm::{Index, IndexId};
 use tilewright_kernel::info::DimKind;
@@ -15,6 +15,7 @@ use crate::domain::{Domain, Op};
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::memory::access;
 use crate::program::Program;
+use crate::tma::staged::MOST_ELEMENTS;
 
 use super::Analysed;
 
@@ -74,23 +75,17 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
         needed.retain(|other| !dominates(&e, other));
         needed.push(e);
     }
-    let condition = |e: &Expr| {
-        let text = format!("{} <= {LIMIT}", e.show(&|v| program.dim_name(v as u16).to_owned()));
-        let (lhs, rhs) = (e.to_size(facts.dims())?, Size::constant(LIMIT));
-        Some(Constraint { lhs, relation: Relation::Le, rhs, text: text.into() })
-    };
-    needed.iter().map(condition).collect()
+    needed.iter().map(|e| at_most(program, facts, e, LIMIT)).collect()
 }
 
-/// That every dimension of every staged copy's tensor has elements. A start of a tile that wraps in 32 bits lies far outside the tensor
-/// either way. That runs lie inside their tensors is known for sizes of at least 1: then that holds for all sizes.
+/// That every dimension has elements, and every dimension of every staged copy's tensor: a tensor map has no other, and what was proved
+/// of copies (runs inside their tensors, predicates that are waived, elements that stores leave alone) was proved for such sizes.
+/// A start of a tile that wraps in 32 bits lies far outside the tensor either way.
 pub fn filled(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Constraint> {
     let copies = || stages.iter().flat_map(|s| &s.staged);
     let mut sizes: Vec<Expr> = copies().flat_map(|staged| &staged.axes).map(|axis| axis.size.clone()).collect();
-    if copies().any(|staged| !staged.has_map()) {
-        let all = program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size);
-        sizes.extend(all.map(|(d, _)| Expr::var(d as Var)));
-    }
+    let all = program.dims.iter().enumerate().filter(|(_, dim)| dim.kind == DimKind::Size);
+    sizes.extend(all.map(|(d, _)| Expr::var(d as Var)));
     // Facts speak of sizes of at least 1; a launch may have others, unless a fact that is stated says so.
     let stated: Vec<Constraint> = program.facts.iter().map(|f| f.constraint.clone()).collect();
     let every: Vec<u16> = (0..program.dims.len()).filter_map(|d| u16::try_from(d).ok()).collect();
@@ -109,6 +104,37 @@ pub fn filled(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Cons
         }
     }
     conditions
+}
+
+/// That tensor maps exist and coordinates reach every element, where indices have 64 bits: sizes and strides of tensors that tiles are
+/// copied from or to. Runs need nothing of the kind. None if one of them cannot be written down.
+pub fn reachable(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
+    // The least bound of each expression.
+    let mut bounded: Vec<(Expr, i64)> = Vec::new();
+    for staged in stages.iter().flat_map(|s| &s.staged).filter(|s| s.has_map()) {
+        let most_apart = i64::try_from(staged.most_apart()).unwrap_or(i64::MAX);
+        let sizes = staged.axes.iter().map(|axis| (&axis.size, MOST_ELEMENTS));
+        let strides = staged.axes.iter().map(|axis| (&axis.stride, most_apart));
+        for (e, most) in sizes.chain(strides) {
+            let e = facts.normal(e);
+            if facts.upper_bound(&e).is_some_and(|bound| bound <= i128::from(most)) {
+                continue;
+            }
+            match bounded.iter_mut().find(|(other, _)| *other == e) {
+                Some((_, bound)) => *bound = most.min(*bound),
+                None => bounded.push((e, most)),
+            }
+        }
+    }
+    let condition = |(e, most): &(Expr, i64)| at_most(program, facts, e, *most);
+    bounded.iter().map(condition).collect()
+}
+
+/// e ≤ `most` as a condition; none if it cannot be written down.
+fn at_most(program: &Program, facts: &Facts, e: &Expr, most: i64) -> Option<Constraint> {
+    let text = format!("{} <= {most}", e.show(&|v| program.dim_name(v as u16).to_owned()));
+    let (lhs, rhs) = (e.to_size(facts.dims())?, Size::constant(most));
+    Some(Constraint { lhs, relation: Relation::Le, rhs, text: text.into() })
 }
 
 /// Whether a ≥ b for all sizes, by comparing coefficients: sizes and strides are never negative.

@@ -154,7 +154,7 @@ pub(super) fn lower(
     let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
     let map = |n: usize| first_map + copies[..n].iter().filter(|s| s.has_map()).count() as u16;
     let numbered = copies.iter().enumerate();
-    let copies = numbered.map(|(n, staged)| Copy::new(b, staged, map(n), &sequence)).collect();
+    let copies = numbered.map(|(n, staged)| Copy::new(b, staged, map(n), &sequence, index)).collect();
     let mut nest = Nest {
         b,
         program,

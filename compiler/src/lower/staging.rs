@@ -7,7 +7,7 @@ use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Range, TensorPart, Transfer, Type, ValueId, VariableId};
 use crate::tma::Form;
-use crate::tma::staged::{Axis, PLACEHOLDER, Part, Staged, Step, Way};
+use crate::tma::staged::{Axis, MOST_ELEMENTS, PLACEHOLDER, Part, Staged, Step, Way};
 
 /// A staged copy that the nest has to instantiate.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(super) struct Copy<'a> {
     /// Its tensor map, if it copies tiles.
     map: u16,
     pub buffer: BufferId,
+    /// Type of the kernel's indices.
+    index: Type,
     /// Loops of the nest around an instance.
     pub boundary: usize,
     /// What the accelerator fills, and waits that follow.
@@ -32,8 +34,12 @@ struct Filled {
     parity: VariableId,
 }
 
-/// Up to so many copies of an instance are written out; of more, the outer ones are counted by loops of the elected thread.
+/// Up to so many copies of an instance are written out; of more, the outer ones are counted by loops of the elected thread, which stay
+/// loops: the assembler of CUDA 13 writes out hundreds of copies otherwise.
 const WRITTEN_OUT: i128 = 16;
+
+/// A start of a region that is as good as any further in front of the tensor: no region has so many elements.
+const FAR_IN_FRONT: i64 = -(1 << 30);
 
 /// Which copy of an instance, along one axis: an element offset from the start of the region.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +67,7 @@ pub struct Held<'a> {
 
 impl<'a> Copy<'a> {
     /// Declares what a copy needs. `map` is its tensor map, if it copies tiles; `sequence` are the sequential loops of its stage.
-    pub fn new(b: &mut Builder, staged: &'a Staged, map: u16, sequence: &[AxisId]) -> Self {
+    pub fn new(b: &mut Builder, staged: &'a Staged, map: u16, sequence: &[AxisId], index: Type) -> Self {
         let buffer = b.buffer(Buffer {
             name: staged.name.clone(),
             element: staged.element,
@@ -76,6 +82,7 @@ impl<'a> Copy<'a> {
             staged,
             map,
             buffer,
+            index,
             boundary: staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |at| at + 1),
             filled,
             slot: (staged.ring > 1).then(|| b.variable(zero)),
@@ -109,15 +116,27 @@ impl<'a> Copy<'a> {
         slot
     }
 
-    /// The type of the starts of a region: coordinates of the accelerator have 32 bits, offsets in memory those of the kernel's indices.
-    pub fn start_type(&self, index: Type) -> Type {
-        match self.staged.form {
-            Form::Tiles(_) => Type::I32,
-            Form::Runs(_) => index,
+    /// The starts of a region as what its copies take: offsets in memory have the width of the kernel's indices, coordinates of the
+    /// accelerator 32 bits. A start that needs more lies outside the tensor, and so does the nearest one that does not: no size is
+    /// above [`MOST_ELEMENTS`]. What is added to it may wrap, to far in front of the tensor.
+    pub fn corners(&self, b: &mut Builder, starts: Vec<ValueId>) -> Vec<ValueId> {
+        if let Form::Runs(_) = self.staged.form {
+            return starts;
         }
+        let mut coordinate = |start: ValueId| {
+            if b.ty(start) == Type::I32 {
+                return start;
+            }
+            // Far enough in front that a region there ends in front, too.
+            let (first, last) = (b.index_literal(Type::I64, FAR_IN_FRONT), b.index_literal(Type::I64, MOST_ELEMENTS));
+            let start = b.index_max(start, first);
+            let start = b.index_min(start, last);
+            b.index_convert(start, Type::I32)
+        };
+        starts.into_iter().map(&mut coordinate).collect()
     }
 
-    /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are of the type for it.
+    /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are [`Self::corners`].
     pub fn start(&self, b: &mut Builder, starts: &[ValueId], slot: ValueId) {
         if let Some(filled) = &self.filled {
             b.expect(filled.barrier, slot, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
@@ -165,7 +184,7 @@ impl<'a> Copy<'a> {
         let ty = instance.0.first().map_or(Type::I32, |start| b.ty(*start));
         if counted.iter().map(count).product::<i128>() > WRITTEN_OUT {
             let iterations = b.index_literal(Type::I32, i64::try_from(count(step)).unwrap_or(i64::MAX));
-            let n = b.begin_loop(iterations);
+            let n = b.begin_rolled_loop(iterations);
             one(b, n, ty);
             b.end_loop();
         } else {
@@ -205,7 +224,7 @@ impl<'a> Copy<'a> {
             // From −B on, without the phase, no slot reaches the tensor.
             let mut live = b.bool_literal(true);
             for ((start, axis), spot) in starts.iter().zip(&self.staged.axes).zip(spots) {
-                let has = has_live_slot(b, axis, *spot, *start);
+                let has = has_live_slot(b, axis, *spot, *start, self.index);
                 live = b.and(live, has);
             }
             let outside = b.index_literal(Type::I32, i64::try_from(-outermost.boxed.box_size).unwrap_or(-1));
@@ -342,7 +361,7 @@ impl Held<'_> {
 
 /// Whether a tile holds a position that was asked for and lies in the tensor, along one axis: an offset o from the start x of the
 /// box, in the tile's phase, with o < L and 0 ≤ x + o < S. The least candidate decides.
-fn has_live_slot(b: &mut Builder, axis: &Axis, spot: Spot, start: ValueId) -> ValueId {
+fn has_live_slot(b: &mut Builder, axis: &Axis, spot: Spot, start: ValueId, index: Type) -> ValueId {
     let literal = |b: &mut Builder, n: i128| b.index_literal(Type::I32, i64::try_from(n).unwrap_or(i64::MAX));
     let start = b.index_add(start, spot.before);
     let (zero, stride) = (literal(b, 0), literal(b, axis.boxed.element_stride));
@@ -351,7 +370,9 @@ fn has_live_slot(b: &mut Builder, axis: &Axis, spot: Spot, start: ValueId) -> Va
     let gap = b.index_sub(spot.phase, first);
     let gap = b.index_mod(gap, stride);
     let first = b.index_add(first, gap);
-    let size = size(b, &axis.size, Type::I32);
+    // Its parts may need 64 bits where indices have them; the size does not.
+    let size = size(b, &axis.size, index);
+    let size = b.index_convert(size, Type::I32);
     let inside = b.index_sub(size, start);
     let (extent, box_size) = (literal(b, axis.region.extent), literal(b, axis.boxed.box_size));
     let left = b.index_sub(extent, spot.before);

@@ -9,7 +9,7 @@
 
 use tilewright_kernel::tensor_map::{GRANULE, MAX_BOX, Promotion, Swizzle};
 
-use super::staged::{Part, Staged, Step};
+use super::staged::{BETWEEN_NAMES, Part, Staged, Step};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 
@@ -102,6 +102,22 @@ impl Staged {
             return Err(NotRuns::Short(runs, run));
         }
         Ok(run)
+    }
+
+    /// Axes outside the one with this number whose boxes are more than 1, if boxes of 1 along all of them would make it runs: in the order
+    /// that the buffer has without a layout.
+    pub(super) fn rows_as_runs(&self, number: usize, facts: &Facts, symbolic: &Symbolic) -> Option<Vec<String>> {
+        let mut rows = self.clone();
+        let outside = rows.axes.iter_mut().take(number).filter(|axis| axis.boxed.box_size > 1);
+        let names = outside.map(|axis| {
+            axis.boxed.box_size = 1;
+            axis.name.clone()
+        });
+        let names: Vec<String> = names.collect();
+        rows.outer = (0..rows.axes.len()).map(|axis| (axis, Part::Box)).collect();
+        // Axes that share a box have no boxes of their own.
+        let apart = names.iter().all(|name| !name.contains(BETWEEN_NAMES));
+        (apart && self.layout.is_none() && rows.runs(facts, symbolic).is_ok()).then_some(names)
     }
 
     /// How far a step takes in memory, in elements.

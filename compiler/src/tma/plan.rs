@@ -10,7 +10,7 @@ use super::form::{Form, NotRuns};
 use super::layout::Written;
 use super::region::{self, Inner, Inside, Interval, Sum};
 use super::rules::Refused;
-use super::staged::{Axis, PLACEHOLDER, Part, Staged, Way};
+use super::staged::{Axis, BETWEEN_NAMES, PLACEHOLDER, Part, Staged, Way};
 use super::view::{Boxed, View, ViewAxis};
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Term, Var};
@@ -360,7 +360,7 @@ pub fn plan(
     staged.form = staged.choose(facts, symbolic);
     // The rules of tensor maps are none of runs.
     if let Form::Tiles(_) = staged.form {
-        staged.check(facts)?;
+        staged.check(facts, symbolic)?;
         if way == Way::Store {
             staged.check_store(facts, symbolic)?;
         }
@@ -400,7 +400,7 @@ fn ordered(mut axes: Vec<Axis>, facts: &Facts) -> (Vec<Axis>, Vec<usize>) {
         let Some(at) = axes.windows(2).position(joins) else { break };
         let inner = axes.remove(at + 1);
         let outer = &mut axes[at];
-        outer.name = format!("{}·{}", outer.name, inner.name);
+        outer.name = format!("{}{BETWEEN_NAMES}{}", outer.name, inner.name);
         let start = outer.region.start.mul(&inner.size).add(&inner.region.start);
         outer.region = Interval { start: facts.normal(&start), extent: inner.region.extent };
         outer.position = facts.normal(&outer.position.mul(&inner.size).add(&inner.position));

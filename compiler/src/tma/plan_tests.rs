@@ -68,7 +68,7 @@ fn copy(
 
 /// The limit of tensor maps that a refusal is about.
 fn limit(refused: Refused) -> Option<Fault> {
-    if let Refused::Limit(fault, _) = refused { Some(fault) } else { None }
+    if let Refused::Limit(fault, ..) = refused { Some(fault) } else { None }
 }
 
 fn dimensions(found: Result<(String, Level, Staged), Refused>) -> String {
@@ -568,8 +568,15 @@ fn rows_are_runs_where_that_is_not_more() {
     let long = "f32[64, N]";
     let fact = "where N % 512 == 0";
     assert_eq!(form(rows(long, fact, 512, "box i by 1 -> ic, ib;")), (Form::Runs(512), 8, 2048));
-    let refused = rows(long, fact, 512, "").unwrap_err();
-    assert_eq!(limit(refused), Some(Fault::Box { dimension: 0, box_size: 512 }));
+    let by_ones = |facts: &str, ops: &str| match rows(long, facts, 512, ops).unwrap_err() {
+        Refused::Limit(Fault::Box { dimension: 0, box_size: 512 }, _, axes) => axes,
+        other => panic!("{other:?}"),
+    };
+    for ops in ["", "box i by 4 -> ic, ib;"] {
+        assert_eq!(by_ones(fact, ops), ["i"]);
+        assert_eq!(by_ones("where N % 4 == 0", ops), [""; 0]);
+    }
+    assert_eq!(by_ones(fact, "layout [i, j] swizzle 128;"), [""; 0]);
     // A row of a width that is not a multiple of 16 bytes starts anywhere.
     let bytes = rows("u8[64, 24]", "", 24, "box i by 1 -> ic, ib; box j by 24 -> jc, jb;").unwrap_err();
     assert_eq!(limit(bytes), Some(Fault::InnerBoxGranule { bytes: 24 }));

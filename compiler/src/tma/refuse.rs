@@ -165,7 +165,7 @@ impl One<'_> {
                 let start = self.with_loops(&start, reader);
                 self.diags.report(InnerStart { copy, axis, start, multiple, span: head });
             }
-            Refused::Limit(fault, axis) => {
+            Refused::Limit(fault, axis, rows) => {
                 let (axis, span) = axis.map_or((None, head), |(axis, span)| (Some(axis), span));
                 let help = match fault {
                     Fault::Rank(_) => "merge axes of the view that are contiguous to each other, or give them one box",
@@ -177,12 +177,34 @@ impl One<'_> {
                     _ => "box by less",
                 };
                 let (fault, help) = (fault.to_string(), help.to_owned());
-                self.diags.report(MapLimit { copy, axis, fault, help, span });
+                self.diags.report(MapLimit { copy, axis, fault, help, rows, span });
+            }
+            Refused::Beyond { axis, value, most, is_stride } => {
+                let value = self.show(&value);
+                let (fault, help) = if is_stride {
+                    (
+                        format!("neighbours are {value} elements apart, and a tensor map has no distance above {most}"),
+                        "read the tensor without a copy",
+                    )
+                } else {
+                    (
+                        format!("there are {value} elements, and coordinates reach no more than {most}"),
+                        "split the axis in the view of the copy, so that each part is shorter",
+                    )
+                };
+                self.diags.report(MapLimit {
+                    copy,
+                    axis: Some(axis),
+                    fault,
+                    help: help.to_owned(),
+                    rows: Vec::new(),
+                    span: head,
+                });
             }
             Refused::Promotion(span) => {
                 let fault = "the L2 cache fetches 64, 128 or 256 bytes together".to_owned();
                 let help = "`l2 promote(128)`, for instance".to_owned();
-                self.diags.report(MapLimit { copy, axis: None, fault, help, span });
+                self.diags.report(MapLimit { copy, axis: None, fault, help, rows: Vec::new(), span });
             }
             Refused::TwoSwizzles(sugar, op) => {
                 self.swizzle(SwizzleProblem::Twice(op), parameter, String::new(), sugar);
@@ -271,12 +293,12 @@ impl One<'_> {
             Refusal::SymbolicBox { size, span } => {
                 let fault = format!("a box is a literal, and the axes of this one have {} elements", self.show(&size));
                 let help = "box by partitioning: `box … by` a literal".to_owned();
-                self.diags.report(MapLimit { copy: stage, axis: None, fault, help, span });
+                self.diags.report(MapLimit { copy: stage, axis: None, fault, help, rows: Vec::new(), span });
             }
             Refusal::Twice { name, span } => {
                 let fault = "an axis has one box and one tile".to_owned();
                 let help = "split the axis first, and box its parts".to_owned();
-                self.diags.report(MapLimit { copy: stage, axis: Some(name), fault, help, span });
+                self.diags.report(MapLimit { copy: stage, axis: Some(name), fault, help, rows: Vec::new(), span });
             }
             Refusal::NotYet { construct, span, instead } => {
                 self.not_yet(&format!("{construct} in the view of a copy"), span, instead);

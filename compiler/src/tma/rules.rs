@@ -6,7 +6,7 @@ use super::cover::Gap;
 use super::layout::NotWritten;
 use super::reach::Level;
 use super::region::NotATile;
-use super::staged::Staged;
+use super::staged::{MOST_ELEMENTS, Staged};
 use super::view::Refusal;
 use crate::diag::tw04xx::LayoutProblem;
 use crate::domain::Symbolic;
@@ -97,8 +97,20 @@ pub enum Refused {
         /// What that must be a multiple of, in elements.
         multiple: i128,
     },
-    /// A limit of tensor maps, and the axis that it is about with its box.
-    Limit(Fault, Option<(String, Span)>),
+    /// A limit of tensor maps, and the axis that it is about with its box. Boxes of 1 along the axes that are named, if there are any, would
+    /// make the copy one by runs, which have no such limit.
+    Limit(Fault, Option<(String, Span)>, Vec<String>),
+    /// No admissible size has a tensor map: this axis has, or is, more than there can be.
+    Beyond {
+        /// The axis.
+        axis: String,
+        /// Elements along it, or their distance.
+        value: Expr,
+        /// The most that there can be.
+        most: i128,
+        /// Whether it is the distance.
+        is_stride: bool,
+    },
     /// A swizzle span that does not exist.
     Swizzle(Span),
     /// So many bytes that the L2 cache does not fetch together.
@@ -134,12 +146,17 @@ impl From<Refusal> for Refused {
 
 impl Staged {
     /// The rules of tensor maps, as far as sizes and strides are expressions.
-    pub(super) fn check(&self, facts: &Facts) -> Result<(), Refused> {
+    pub(super) fn check(&self, facts: &Facts, symbolic: &Symbolic) -> Result<(), Refused> {
         self.boxes().check_box().map_err(|fault| {
-            let axis = fault.dimension().and_then(|d| self.axes.iter().rev().nth(d));
-            Refused::Limit(fault, axis.map(|a| (a.name.clone(), a.boxed.span)))
+            let number = fault.dimension().and_then(|d| self.axes.len().checked_sub(d + 1));
+            let rows = number.filter(|_| matches!(fault, Fault::Box { .. }));
+            let rows = rows.and_then(|number| self.rows_as_runs(number, facts, symbolic)).unwrap_or_default();
+            let axis = number.and_then(|number| self.axes.get(number));
+            Refused::Limit(fault, axis.map(|a| (a.name.clone(), a.boxed.span)), rows)
         })?;
-        let Some((inner, outer)) = self.axes.split_last() else { return Err(Refused::Limit(Fault::Rank(0), None)) };
+        let Some((inner, outer)) = self.axes.split_last() else {
+            return Err(Refused::Limit(Fault::Rank(0), None, Vec::new()));
+        };
         if facts.normal(&inner.stride).as_constant() != Some(1) {
             return Err(Refused::InnerStride { axis: inner.name.clone(), stride: inner.stride.clone() });
         }
@@ -152,6 +169,15 @@ impl Staged {
         if !facts.proves_multiple(&inner.region.start, multiple) {
             let (axis, start) = (inner.name.clone(), inner.region.start.clone());
             return Err(Refused::InnerStart { axis, start, multiple });
+        }
+        let least = |e: &Expr| facts.lower_bound(&facts.normal(e));
+        for axis in &self.axes {
+            let limits = [(&axis.size, i128::from(MOST_ELEMENTS), false), (&axis.stride, self.most_apart(), true)];
+            for (value, most, is_stride) in limits {
+                if least(value).is_some_and(|least| least > most) {
+                    return Err(Refused::Beyond { axis: axis.name.clone(), value: value.clone(), most, is_stride });
+                }
+            }
         }
         for axis in outer {
             if !facts.proves_multiple(&axis.stride, multiple) {

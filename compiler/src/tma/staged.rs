@@ -2,7 +2,7 @@
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::ValueId;
-use tilewright_kernel::tensor_map::{Format, Promotion, Swizzle};
+use tilewright_kernel::tensor_map::{Format, Promotion, STRIDE_LIMIT, Swizzle};
 
 use super::form::Form;
 use super::region::Interval;
@@ -14,6 +14,10 @@ use crate::syntax::Span;
 
 /// Variables from here on stand for the indices of a tensor, outermost first, in [`Axis::position`].
 pub const PLACEHOLDER: Var = 1 << 24;
+
+/// Most elements along an axis of a tensor that tiles are copied from or to: coordinates of the accelerator are signed, with 32 bits (PTX
+/// manual, `cp.async.bulk.tensor`, operand `tensorCoords`).
+pub const MOST_ELEMENTS: i64 = i32::MAX as i64;
 
 /// Which way a staged copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +67,9 @@ pub struct Staged {
     pub evict: Option<Evict>,
 }
 
+/// Stands between the names of a composite in [`Axis::name`].
+pub(super) const BETWEEN_NAMES: char = '·';
+
 /// An axis of the TMA domain with what an instance copies along it.
 #[derive(Clone, Debug)]
 pub struct Axis {
@@ -89,6 +96,11 @@ impl Staged {
     pub fn is_for(&self, parameter: u16, read: Option<ValueId>) -> bool {
         let served = |served: &Vec<ValueId>| read.is_some_and(|read| served.contains(&read));
         self.way == Way::Load && self.parameter == parameter && self.serves.as_ref().is_none_or(served)
+    }
+
+    /// The longest distance of neighbours that a tensor map has, in elements.
+    pub fn most_apart(&self) -> i128 {
+        i128::from(STRIDE_LIMIT - 1) / i128::from(self.element.bytes())
     }
 }
 

@@ -41,7 +41,7 @@ type LoadKey = (RegionId, Memory, ValueId, u32, Option<ValueId>);
 #[derive(Debug)]
 enum Frame {
     /// A loop.
-    Loop { index: ValueId, count: ValueId, line: u32 },
+    Loop { index: ValueId, count: ValueId, rolled: bool, line: u32 },
     /// A loop of one iteration: its body belongs to the region around it.
     Once,
     /// The first side of a branch.
@@ -172,6 +172,15 @@ impl Builder {
 
     /// Starts a loop with an index from 0 below `count`, and returns the index.
     pub fn begin_loop(&mut self, count: ValueId) -> ValueId {
+        self.open_loop(count, false)
+    }
+
+    /// The same, and the assembler is told not to unroll it.
+    pub fn begin_rolled_loop(&mut self, count: ValueId) -> ValueId {
+        self.open_loop(count, true)
+    }
+
+    fn open_loop(&mut self, count: ValueId, rolled: bool) -> ValueId {
         let Value { ty, facts, .. } = *self.kernel.value(count);
         if self.kernel.index_literal(count) == Some(1) {
             self.frames.push(Frame::Once);
@@ -180,16 +189,16 @@ impl Builder {
         self.open_region();
         let range = Range::new(0, facts.range.high.saturating_sub(1).max(0));
         let index = self.new_value(Op::LoopIndex, ty, self.region(), Facts { range, uniform: facts.uniform });
-        self.frames.push(Frame::Loop { index, count, line: self.line });
+        self.frames.push(Frame::Loop { index, count, rolled, line: self.line });
         index
     }
 
     /// Ends the innermost loop.
     pub fn end_loop(&mut self) {
         match self.frames.pop() {
-            Some(Frame::Loop { index, count, line }) => {
+            Some(Frame::Loop { index, count, rolled, line }) => {
                 let body = self.close_region();
-                self.push(line, StatementKind::Loop(Loop { index, count, body }));
+                self.push(line, StatementKind::Loop(Loop { index, count, body, rolled }));
             }
             Some(Frame::Once) => {}
             _ => self.unbalanced = true,

@@ -287,6 +287,9 @@ impl Entry<'_> {
             self.jump(empty, false, bra, end);
         }
         self.block.label(body);
+        if l.rolled {
+            self.block.pragma("nounroll");
+        }
         let outer = std::mem::replace(&mut self.converged, together);
         self.bind(l.index, index);
         self.region(l.body);
