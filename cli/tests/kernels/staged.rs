@@ -3,6 +3,7 @@
 use tilewright::schedule;
 
 schedule! {
+    #[allow(TW0490)]
     kernel RowSum(x: f32[M, K]) -> (y: f32[M])
     where K % 4 == 0
     {
