@@ -7,7 +7,7 @@ use support::{compiled, data};
 use tilewright::{Device, EmulatorOptions, Tensor, schedule};
 use tilewright_cli::trial::Trial;
 
-/// A reduction over `k` in tiles of 8 of a two-dimensional `x`, and of `w` if `more` stages it.
+/// A reduction over `k` in tiles of 16, of rows of `x`, which is staged; `more` stages others.
 fn kernel(facts: &str, term: &str, element: &str, more: &str) -> String {
     format!(
         "kernel K(x: {element}[M, K], w: {element}[M, K], v: {element}[L]) -> (y: {element}[M])

@@ -114,12 +114,17 @@ impl Symbolic {
         let mut system = facts.residue_system();
         let vars = about.vars();
         let has_terms = self.variables.iter().any(|leaf| leaf.is_term && vars.contains(&leaf.var));
-        for leaf in self.variables.iter().filter(|leaf| has_terms || !leaf.is_term) {
+        self.require_ranges(facts, &mut system, |leaf| has_terms || !leaf.is_term);
+        system
+    }
+
+    /// Adds the ranges of those variables that `has_value` says are there, to a system of expressions with residues.
+    pub fn require_ranges(&self, facts: &Facts, system: &mut System, has_value: impl Fn(&Leaf) -> bool) {
+        for leaf in self.variables.iter().filter(|leaf| has_value(leaf)) {
             system.at_least(leaf.var, 0);
             let last = leaf.extent.sub(&Expr::constant(1)).sub(&Expr::var(leaf.var));
             system.require(&facts.with_residues(&last));
         }
-        system
     }
 
     /// Whether `e ≥ 0` provably holds at every point of every admissible size.

@@ -37,18 +37,6 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
     if diags.has_errors() {
         return;
     }
-    for reader in analysed.iter() {
-        for staged in &reader.staged {
-            for Conflict { span, cycles, least, better } in banks::conflicts(staged, facts, reader) {
-                let swizzle = better.map(|(swizzle, fewer)| (swizzle.span(), fewer));
-                let is_write = staged.way == Way::Store;
-                let copy = program.stages.iter().find(|s| s.ast.name.text == staged.name);
-                let at = copy.map_or(span, |copy| copy.ast.head);
-                let copy = staged.name.clone();
-                diags.report(BankConflicts { copy, cycles, least, is_write, swizzle, access: span, span: at });
-            }
-        }
-    }
     let copies: Vec<&Staged> = analysed.iter().flat_map(|a| &a.staged).collect();
     let bytes = |s: &Staged| u64::try_from(s.buffer_bytes()).unwrap_or(u64::MAX >> 8);
     let buffers = copies.iter().map(|s| (bytes(s), u64::from(s.swizzle.alignment())));
@@ -60,6 +48,20 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
         let buffers = copies.iter().map(|s| (s.name.clone(), bytes(s), s.ring)).collect();
         let span = largest.ast.head;
         diags.report(SharedBudget { buffers, bytes: map.bytes, limit: SHARED_BYTES, span });
+        return;
+    }
+    // Places in a buffer that fits have 32 bits.
+    for reader in analysed.iter() {
+        for staged in &reader.staged {
+            for Conflict { span, cycles, least, better } in banks::conflicts(staged, facts, reader) {
+                let swizzle = better.map(|(swizzle, fewer)| (swizzle.span(), fewer));
+                let is_write = staged.way == Way::Store;
+                let copy = program.stages.iter().find(|s| s.ast.name.text == staged.name);
+                let at = copy.map_or(span, |copy| copy.ast.head);
+                let copy = staged.name.clone();
+                diags.report(BankConflicts { copy, cycles, least, is_write, swizzle, access: span, span: at });
+            }
+        }
     }
 }
 

@@ -144,10 +144,7 @@ impl Failing<'_> {
         let (facts, symbolic) = (self.facts, &self.reader.symbolic);
         let mut system = facts.residue_system();
         let one = Expr::constant(1);
-        for leaf in &symbolic.variables {
-            system.at_least(leaf.var, 0);
-            system.require(&facts.with_residues(&leaf.extent.sub(&one).sub(&Expr::var(leaf.var))));
-        }
+        symbolic.require_ranges(facts, &mut system, |_| true);
         for axis in inner {
             let at = Expr::var(axis.var);
             system.require(&facts.with_residues(&at.sub(&axis.lower)));

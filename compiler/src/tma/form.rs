@@ -168,11 +168,7 @@ fn never_negative(e: &Expr, facts: &Facts, symbolic: &Symbolic) -> bool {
     }
     let mut system = facts.residue_system();
     let vars = e.vars();
-    for leaf in symbolic.variables.iter().filter(|leaf| vars.contains(&leaf.var)) {
-        system.at_least(leaf.var, 0);
-        let last = leaf.extent.sub(&Expr::constant(1)).sub(&Expr::var(leaf.var));
-        system.require(&facts.with_residues(&last));
-    }
+    symbolic.require_ranges(facts, &mut system, |leaf| vars.contains(&leaf.var));
     system.require(&e.scale(-1).sub(&Expr::constant(1)));
     system.is_infeasible()
 }

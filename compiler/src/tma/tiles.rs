@@ -129,11 +129,7 @@ impl Staged {
         let mut worst = Level::Free;
         for choice in 0..1u32 << self.axes.len() {
             let mut reachable = facts.residue_system();
-            for leaf in &symbolic.variables {
-                reachable.at_least(leaf.var, 0);
-                let last = leaf.extent.sub(&Expr::constant(1)).sub(&Expr::var(leaf.var));
-                reachable.require(&facts.with_residues(&last));
-            }
+            symbolic.require_ranges(facts, &mut reachable, |_| true);
             let mut dimensions = Vec::with_capacity(self.axes.len());
             let mut empty = false;
             for (d, axis) in self.axes.iter().enumerate() {
