@@ -79,3 +79,140 @@ impl IntoDiagnostic for ReducedAgain {
         .help("if repeating it is what you want, write `#[allow(TW0790)]` in front of the kernel")
     }
 }
+
+/// TW0704: a stage that is read where it is not, or nowhere.
+#[derive(Clone, Debug)]
+pub struct NotAround {
+    /// The stage.
+    pub stage: String,
+    /// Who reads it; empty if nobody does.
+    pub reader: String,
+    /// Where it stands: `y.i`.
+    pub place: String,
+    /// Its head.
+    pub span: Span,
+    /// The read.
+    pub read: Span,
+}
+
+impl IntoDiagnostic for NotAround {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, reader, place, span, read } = self;
+        if reader.is_empty() {
+            return Diagnostic::new(Code::TW0704, span, format!("nothing inside `{place}` reads `{stage}`"))
+                .help("attach it to the stage that reads it");
+        }
+        Diagnostic::new(Code::TW0704, span, format!("`{stage}` is there only inside `{place}`, and `{reader}` reads it elsewhere"))
+            .label(read, "read here")
+            .note("an instance of a stage lives for one iteration of the loop that it stands in")
+            .help(format!("attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"))
+    }
+}
+
+/// TW0705: what is read of a stage in one place is not known to be a box.
+#[derive(Clone, Debug)]
+pub struct NotABox {
+    /// The stage.
+    pub stage: String,
+    /// Where it stands.
+    pub place: String,
+    /// Whether an index is read from memory.
+    pub unknown: bool,
+    /// The loop at fault.
+    pub axis: Option<String>,
+    /// A read.
+    pub read: Span,
+    /// Its head.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NotABox {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, place, unknown, axis, read, span } = self;
+        let title = format!("how much of `{stage}` is read inside `{place}` is not known at compile time");
+        let diagnostic = Diagnostic::new(Code::TW0705, span, title).label(read, "read here");
+        let diagnostic = match axis {
+            Some(axis) => diagnostic.note(format!("`{axis}` has no bound")),
+            None if unknown => diagnostic.note("an index is read from memory"),
+            None => diagnostic.note("a loop moves the index by an amount that only the launch knows"),
+        };
+        diagnostic.help("bound the sizes with a fact such as `N <= 4096`, or attach the stage to an inner loop")
+    }
+}
+
+/// TW0706: a place where a stage cannot stand.
+#[derive(Clone, Debug)]
+pub struct NoInstance {
+    /// The stage.
+    pub stage: String,
+    /// The place, `y.i`, if there is one.
+    pub place: Option<String>,
+    /// What is wrong.
+    pub problem: &'static str,
+    /// The clause, or the head.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NoInstance {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, place, problem, span } = self;
+        let title = match place {
+            Some(place) => format!("`{stage}` cannot stand at `{place}`"),
+            None => format!("`{stage}` stands nowhere"),
+        };
+        Diagnostic::new(Code::TW0706, span, title)
+            .note(problem)
+            .help("attach it to a grid axis or a serial loop of a stage that reads it: `at y.i`")
+    }
+}
+
+/// TW0709: a stage without memory, or in memory that other blocks would wait for.
+#[derive(Clone, Debug)]
+pub struct NoPlace {
+    /// The stage.
+    pub stage: String,
+    /// Whether it says `in global`.
+    pub is_global: bool,
+    /// The clause, or the head.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NoPlace {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, is_global, span } = self;
+        if is_global {
+            return Diagnostic::new(Code::TW0709, span, format!("`{stage}` would be read by blocks that did not write it"))
+                .note("blocks of one launch do not wait for each other: a tensor in device memory ends the kernel")
+                .help(format!("keep it `in shared` or `in registers`, or make `{stage}` an output and read it in the next kernel"));
+        }
+        Diagnostic::new(Code::TW0709, span, format!("`{stage}` has no memory"))
+            .help("say where it is: `in shared at …` or `in registers at …`")
+    }
+}
+
+/// TW0710: a model that has nothing in common, or is none.
+#[derive(Clone, Debug)]
+pub struct NothingAlike {
+    /// The stage.
+    pub stage: String,
+    /// Its model.
+    pub other: String,
+    /// The stages that can be models; empty if it is one without a common axis.
+    pub known: Vec<String>,
+    /// The op.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NothingAlike {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, other, known, span } = self;
+        if known.is_empty() {
+            return Diagnostic::new(Code::TW0710, span, format!("no axis of `{stage}` corresponds to one of `{other}`"))
+                .note("axes correspond that index the same dimension of a tensor")
+                .help("write the ops out");
+        }
+        Diagnostic::new(Code::TW0710, span, format!("`{other}` cannot be a model for `{stage}`"))
+            .note("a model is a stage with loops of its own that is computed later: the reader, or another reader's model")
+            .help(format!("`like {}`", known.join("` or `like ")))
+    }
+}

@@ -1,6 +1,8 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
 pub mod emit;
+mod combine;
+pub(crate) mod inner;
 mod instances;
 mod narrow;
 pub mod reduction;
@@ -157,12 +159,27 @@ fn entry(
         builder.sync();
     }
     let mut first_map = 0;
-    for analysed in stages {
+    let buffers = inner::buffers(&mut builder, stages);
+    let outer = || stages.iter().filter(|s| s.stage.attach.is_none());
+    for (at, analysed) in stages.iter().enumerate() {
+        if analysed.stage.attach.is_some() {
+            continue;
+        }
         let own = blocks(&analysed.stage, facts);
-        let guard = (stages.len() > 1).then_some(&own);
+        let guard = (outer().count() > 1).then_some(&own);
         let copies = if staged { &analysed.staged[..] } else { &[] };
-        let frame = stage::Frame { threads, blocks: guard, index, copies, first_map };
-        stage::lower(&mut builder, program, facts, analysed, &frame).ok()?;
+        let frame = stage::Frame {
+            threads,
+            blocks: guard,
+            index,
+            copies,
+            first_map,
+            stages,
+            buffers: &buffers,
+            instances: &[],
+            target: None,
+        };
+        stage::lower(&mut builder, at, &frame).ok()?;
         first_map += copies.iter().filter(|s| s.has_map()).count() as u16;
     }
     syncs::minimise(builder.finish().ok()?)

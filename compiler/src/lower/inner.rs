@@ -1,0 +1,208 @@
+//! Stages inside the loops of others: where a nest computes an instance, and how what it holds is read.
+//!
+//! An instance stands in front of what the loops around it do, as a copy does, with a nest of its own. In shared memory it is written
+//! by all threads of the block for all of them:
+//!
+//! ```text
+//! sync        the readers of the last instance are done
+//! …           each thread writes its elements
+//! sync        what was written is seen
+//! ```
+//!
+//! In registers each thread keeps its elements in variables, one for each iteration of the stage's loops, which are written out. Barriers
+//! that others make needless are taken out afterwards (`syncs`).
+
+use tilewright_kernel::algorithm::Source;
+
+use super::Analysed;
+use super::stage::{Frame, Nest, Point};
+use super::value::Values;
+use crate::domain::{AxisId, AxisKind, Symbolic};
+use crate::extent::{Expr, Facts, Var, collapse};
+use crate::kernel_ir::{Buffer, BufferId, Builder, ValueId, VariableId};
+use crate::schedule::{Owner, Place, Stage};
+
+/// An instance of a stage that can be read at this point.
+#[derive(Clone, Debug)]
+pub struct Instance<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// What holds each of its components.
+    pub memory: Vec<Held>,
+}
+
+/// What holds a component of an instance.
+#[derive(Clone, Debug)]
+pub enum Held {
+    /// A buffer, in row-major order of the coordinates.
+    Buffer(BufferId),
+    /// Registers of each thread: see [`register`].
+    Registers(Vec<VariableId>),
+}
+
+impl Instance<'_> {
+    /// What holds what a read takes from it; none if it is not for the read.
+    pub fn holds(&self, source: Source) -> Option<&Held> {
+        let at = self.stage.serves.iter().position(|s| *s == source)?;
+        self.memory.get(at)
+    }
+}
+
+/// The loops that tell the registers of a stage apart, outermost first, with the most iterations that each has.
+pub fn register_loops(stage: &Stage) -> Vec<(AxisId, i128)> {
+    let axes = &stage.domain.axes;
+    let own = |leaf: &&AxisId| axes[**leaf].binding.is_sequential() && axes[**leaf].kind == AxisKind::Data;
+    let most = |leaf: AxisId| stage.facts.upper_bound(&axes[leaf].extent).unwrap_or(i128::MAX).max(1);
+    stage.domain.leaves.iter().filter(own).map(|leaf| (*leaf, most(*leaf))).collect()
+}
+
+/// Registers of one thread for one component of an instance.
+pub fn registers(stage: &Stage) -> i128 {
+    register_loops(stage).iter().fold(1, |n: i128, l| n.saturating_mul(l.1))
+}
+
+/// The leaves of a stage, in order, at the element with these indices, which are over any variables with these ranges (both ends
+/// included): quotients that the ranges decide are decided.
+pub fn leaves_at(stage: &Stage, indices: &[Expr], facts: &Facts, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Vec<Expr> {
+    let roots: Vec<Expr> = stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect();
+    let leaves = Symbolic::leaves_of(&stage.domain, facts, &roots);
+    leaves.iter().map(|e| collapse(&facts.normal(e), range)).collect()
+}
+
+/// The register that holds the element with these indices; none if that is not known at compile time.
+pub fn register(stage: &Stage, indices: &[Expr], facts: &Facts, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Option<usize> {
+    let leaves = leaves_at(stage, indices, facts, range);
+    let mut number = 0;
+    for (leaf, most) in register_loops(stage) {
+        let at = stage.domain.leaves.iter().position(|l| *l == leaf)?;
+        let value = leaves[at].as_constant().filter(|v| (0..most).contains(v))?;
+        number = number * most + value;
+    }
+    usize::try_from(number).ok()
+}
+
+/// The buffers of every stage in shared memory, by stage and component.
+pub(super) fn buffers(b: &mut Builder, stages: &[Analysed]) -> Vec<Vec<BufferId>> {
+    let of = |analysed: &Analysed, b: &mut Builder| {
+        let stage = &analysed.stage;
+        if stage.place != Place::Shared {
+            return Vec::new();
+        }
+        let equation = &stage.program.algorithm.equations[stage.equation];
+        let components = &stage.program.algorithm.components[equation.components.range()];
+        let buffer = |c: &tilewright_kernel::algorithm::Component, b: &mut Builder| {
+            let element = stage.program.algorithm.types[c.value as usize];
+            // Whole vectors of 16 bytes.
+            let round = i128::from(16 / element.bytes().min(16));
+            let elements = (stage.elements() + round - 1).div_euclid(round) * round;
+            b.buffer(Buffer {
+                name: c.name.to_string(),
+                element,
+                elements: u32::try_from(elements).unwrap_or(u32::MAX),
+                alignment: 16,
+                slots: 1,
+            })
+        };
+        components.iter().map(|c| buffer(c, b)).collect()
+    };
+    stages.iter().map(|s| of(s, b)).collect()
+}
+
+impl<'a> Nest<'a, '_> {
+    /// Computes the instances that stand inside `k` loops, in an order in which each comes after what it reads.
+    pub(super) fn begin_stages(&mut self, point: &Point, k: usize) {
+        for (at, boundary) in self.children.clone() {
+            if boundary == k {
+                self.instance(point, at);
+            }
+        }
+    }
+
+    fn instance(&mut self, point: &Point, at: usize) {
+        let analysed: &'a Analysed = &self.stages[at];
+        let stage = &analysed.stage;
+        let equation = &stage.program.algorithm.equations[stage.equation];
+        let components = &stage.program.algorithm.components[equation.components.range()];
+        let memory: Vec<Held> = match stage.place {
+            Place::Registers => {
+                let count = registers(stage);
+                let mut variables = |ty| {
+                    let zero = self.b.literal(ty, 0);
+                    (0..count).map(|_| self.b.variable(zero)).collect()
+                };
+                let ty = |c: &tilewright_kernel::algorithm::Component| stage.program.algorithm.types[c.value as usize];
+                components.iter().map(|c| Held::Registers(variables(ty(c)))).collect()
+            }
+            _ => self.buffers[at].iter().map(|buffer| Held::Buffer(*buffer)).collect(),
+        };
+        let shared = stage.place == Place::Shared;
+        if shared {
+            self.b.sync();
+            for held in &memory {
+                if let Held::Buffer(buffer) = held {
+                    self.b.renew(*buffer);
+                }
+            }
+        }
+        let instance = Instance { stage, memory };
+        // To the stage the loops around are dimensions.
+        let around = self.around(point);
+        let outer = self.b.loops_around(around);
+        // A thread computes its own only where it comes at all.
+        let alone = stage.owner == Owner::Thread;
+        let opened = alone && self.open_if(point.pending.clone());
+        let frame = Frame {
+            threads: self.threads,
+            blocks: None,
+            index: self.index,
+            copies: &[],
+            first_map: 0,
+            stages: self.stages,
+            buffers: self.buffers,
+            instances: &self.values.instances,
+            target: Some(&instance),
+        };
+        let found = super::stage::lower(self.b, at, &frame);
+        if let Err(missing) = found {
+            self.values.defect.get_or_insert(missing);
+        }
+        self.close(opened);
+        self.b.loops_around(outer);
+        self.b.line(self.stage.statement as u32 + 1);
+        if shared {
+            self.b.sync();
+        }
+        self.values.instances.push(instance);
+    }
+
+    /// What the numbers behind those of the dimensions stand for, inside the loops at `point`.
+    fn around(&mut self, point: &Point) -> Vec<Option<ValueId>> {
+        let known = self.b.kernel().signature.dims.len();
+        let mut values = self.b.loops_around(Vec::new());
+        self.b.loops_around(values.clone());
+        values.resize(self.facts.dims() - known, None);
+        let leaves = self.stage.domain.leaves.iter().map(|leaf| point.values[*leaf]);
+        values.extend(leaves);
+        values.resize(self.facts.dims() - known + self.values.symbolic.variables.len(), None);
+        values
+    }
+}
+
+impl Values<'_> {
+    /// The least and the largest value of a variable at this point.
+    pub(super) fn range(&self, v: Var) -> Option<(i128, i128)> {
+        let own = self.symbolic.variables.iter().find(|leaf| leaf.var == v);
+        match own {
+            Some(leaf) => Some((0, self.facts.upper_bound(&leaf.extent)? - 1)),
+            None => {
+                let e = Expr::var(v);
+                Some((self.facts.lower_bound(&e)?, self.facts.upper_bound(&e)?))
+            }
+        }
+    }
+
+    /// An expression with the loops that are written out at their present iteration.
+    pub(super) fn at_present(&self, e: &Expr) -> Expr {
+        e.substitute(&|v| self.literals.iter().rfind(|(w, _)| *w == v).map(|(_, n)| Expr::constant(*n)))
+    }
+}
