@@ -16,6 +16,7 @@ pub mod kernel_ir;
 pub mod lower;
 pub mod memory;
 pub mod program;
+pub mod region;
 pub mod schedule;
 pub mod syntax;
 pub mod tma;

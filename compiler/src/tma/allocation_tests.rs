@@ -1,7 +1,7 @@
 //! Recognised ⇔ some mode of the accelerator gives every slot the offset that was written; by enumeration, with index maps of its own.
 
 use super::*;
-use crate::tma::region::Interval;
+use crate::region::Interval;
 use crate::tma::view::Boxed;
 
 /// A repeatable stream of choices.

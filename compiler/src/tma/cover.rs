@@ -9,10 +9,10 @@
 //! **Approximation.** Offsets that loops outside decide as well, and more points than are enumerated (65,536), are refused as not proved.
 
 use super::plan::Around;
-use super::region::{Inner, Inside, Interval};
 use crate::domain::AxisKind;
 use crate::extent::{Expr, Facts, Var};
 use crate::holes::{self, Predicate, Side};
+use crate::region::{Inner, Inside, Interval};
 
 /// Most points that are enumerated.
 const POINTS: i128 = 1 << 16;

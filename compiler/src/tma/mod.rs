@@ -24,7 +24,7 @@
 //! | `plan` | one copy, from what was written to a [`Staged`](staged::Staged); `rules` are those of tensor maps |
 //! | `banks` | bank conflicts of the accesses of a buffer |
 //! | `rivals` | which of several copies of one tensor a read takes |
-//! | `view`, `region`, `cover` | the axes that are boxed; what an instance holds of them; whether it computes all of that |
+//! | `view`, `cover` | the axes that are boxed; whether an instance computes all that it holds of them |
 //! | `staged`, `layout`, `tiles` | the result: its axes, the order of its buffer, its tiles and their level |
 //! | `allocation`, `proposal` | ops on axes of the tile: the swizzle that they are, or what to write instead |
 //! | `demand` | what a reader folds in of the holes, and which predicates that saves |
@@ -42,7 +42,6 @@ pub mod plan;
 mod proposal;
 pub mod reach;
 mod refuse;
-pub mod region;
 mod rivals;
 pub mod rules;
 pub mod slots;

@@ -8,7 +8,6 @@ use super::allocation::{TileAxis, TileOp, TileOpKind};
 use super::cover;
 use super::form::{Form, NotRuns};
 use super::layout::Written;
-use super::region::{self, Inner, Inside, Interval, Sum};
 use super::rules::Refused;
 use super::staged::{Axis, BETWEEN_NAMES, PLACEHOLDER, Part, Staged, Way};
 use super::view::{Boxed, View, ViewAxis};
@@ -19,6 +18,7 @@ use crate::kernel_ir::Evict;
 use crate::memory::access;
 use crate::memory::vector::Access;
 use crate::program::{self, Program};
+use crate::region::{Inner, Inside, Interval, Sum, interval};
 use crate::schedule::{self, Stage};
 use crate::syntax::{Span, ast};
 
@@ -288,9 +288,9 @@ pub fn plan(
         // The first one is the axis itself, in terms of the tensor's indices.
         for (index, read) in axis.indices[1..].iter().zip(&reads) {
             let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: read.span };
-            let found = region::interval(index, within, facts).map_err(not_a_tile)?;
+            let found = interval::interval(index, within, facts).map_err(not_a_tile)?;
             region = Some(match region {
-                Some(before) => region::hull(&before, &found, facts).map_err(not_a_tile)?,
+                Some(before) => interval::hull(&before, &found, facts).map_err(not_a_tile)?,
                 None => found,
             });
         }

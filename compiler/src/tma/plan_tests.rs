@@ -3,7 +3,6 @@
 use super::Level;
 use super::form::{Form, NotRuns};
 use super::plan::{Around, plan};
-use super::region::NotATile;
 use super::rules::Refused;
 use super::staged::{Part, Staged};
 use super::view::Refusal;
@@ -12,6 +11,7 @@ use crate::domain::Symbolic;
 use crate::extent::Facts;
 use crate::memory::access;
 use crate::program::build;
+use crate::region::NotATile;
 use crate::schedule;
 use crate::syntax::{TokenBuffer, parse};
 use tilewright_kernel::tensor_map::{Fault, Swizzle};

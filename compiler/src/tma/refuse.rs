@@ -5,7 +5,6 @@ use super::check::One;
 use super::cover::Gap;
 use super::layout::NotWritten;
 use super::plan::MOST_SLOTS;
-use super::region::NotATile;
 use super::rules::Refused;
 use super::staged::Staged;
 use super::view::Refusal;
@@ -21,6 +20,7 @@ use crate::diag::tw05xx::UnboundedBuffer;
 use crate::extent::{Budget, Expr, Facts, Search, Var};
 use crate::lower::Analysed;
 use crate::memory::{access, multiples};
+use crate::region::NotATile;
 use crate::syntax::Span;
 use tilewright_kernel::tensor_map::Fault;
 

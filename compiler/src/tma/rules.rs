@@ -5,12 +5,12 @@ use tilewright_kernel::tensor_map::{self, Fault, Swizzle};
 use super::cover::Gap;
 use super::layout::NotWritten;
 use super::reach::Level;
-use super::region::NotATile;
 use super::staged::{MOST_ELEMENTS, Staged};
 use super::view::Refusal;
 use crate::diag::tw04xx::LayoutProblem;
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
+use crate::region::NotATile;
 use crate::syntax::Span;
 
 /// Why a staged copy is refused.

@@ -5,11 +5,11 @@ use tilewright_kernel::algorithm::ValueId;
 use tilewright_kernel::tensor_map::{Format, Promotion, STRIDE_LIMIT, Swizzle};
 
 use super::form::Form;
-use super::region::Interval;
 use super::view::Boxed;
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::Evict;
+use crate::region::Interval;
 use crate::syntax::Span;
 
 /// Variables from here on stand for the indices of a tensor, outermost first, in [`Axis::position`].
