@@ -6,6 +6,7 @@ mod functions;
 mod machine;
 mod memory;
 mod oracle;
+mod shuffle;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
