@@ -102,10 +102,16 @@ impl IntoDiagnostic for NotAround {
             return Diagnostic::new(Code::TW0704, span, format!("nothing inside `{place}` reads `{stage}`"))
                 .help("attach it to the stage that reads it");
         }
-        Diagnostic::new(Code::TW0704, span, format!("`{stage}` is there only inside `{place}`, and `{reader}` reads it elsewhere"))
-            .label(read, "read here")
-            .note("an instance of a stage lives for one iteration of the loop that it stands in")
-            .help(format!("attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"))
+        Diagnostic::new(
+            Code::TW0704,
+            span,
+            format!("`{stage}` is there only inside `{place}`, and `{reader}` reads it elsewhere"),
+        )
+        .label(read, "read here")
+        .note("an instance of a stage lives for one iteration of the loop that it stands in")
+        .help(format!(
+            "attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"
+        ))
     }
 }
 
@@ -181,9 +187,15 @@ impl IntoDiagnostic for NoPlace {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { stage, is_global, span } = self;
         if is_global {
-            return Diagnostic::new(Code::TW0709, span, format!("`{stage}` would be read by blocks that did not write it"))
-                .note("blocks of one launch do not wait for each other: a tensor in device memory ends the kernel")
-                .help(format!("keep it `in shared` or `in registers`, or make `{stage}` an output and read it in the next kernel"));
+            return Diagnostic::new(
+                Code::TW0709,
+                span,
+                format!("`{stage}` would be read by blocks that did not write it"),
+            )
+            .note("blocks of one launch do not wait for each other: a tensor in device memory ends the kernel")
+            .help(format!(
+                "keep it `in shared` or `in registers`, or make `{stage}` an output and read it in the next kernel"
+            ));
         }
         Diagnostic::new(Code::TW0709, span, format!("`{stage}` has no memory"))
             .help("say where it is: `in shared at …` or `in registers at …`")
@@ -207,9 +219,13 @@ impl IntoDiagnostic for NothingAlike {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { stage, other, known, span } = self;
         if known.is_empty() {
-            return Diagnostic::new(Code::TW0710, span, format!("no axis of `{stage}` corresponds to one of `{other}`"))
-                .note("axes correspond that index the same dimension of a tensor")
-                .help("write the ops out");
+            return Diagnostic::new(
+                Code::TW0710,
+                span,
+                format!("no axis of `{stage}` corresponds to one of `{other}`"),
+            )
+            .note("axes correspond that index the same dimension of a tensor")
+            .help("write the ops out");
         }
         Diagnostic::new(Code::TW0710, span, format!("`{other}` cannot be a model for `{stage}`"))
             .note("a model is a stage with loops of its own that is computed later: the reader, or another reader's model")

@@ -95,7 +95,9 @@ impl Facts {
             inner.ranges.push(Range { lower: 0, upper: None, modulus: 1, residue: 0 });
             let last = extent.as_ref().map_or(Expr::constant(0), |e| inner.normal(e).sub(&Expr::constant(1)));
             if let Some(most) = inner.upper_bound(&last) {
-                inner.learn_nonnegative(&Expr::constant(most).sub(&Expr::var(v))).ok_or_else(|| contradiction.clone())?;
+                inner
+                    .learn_nonnegative(&Expr::constant(most).sub(&Expr::var(v)))
+                    .ok_or_else(|| contradiction.clone())?;
             }
             if last.as_constant().is_none() {
                 inner.learn_nonnegative(&last.sub(&Expr::var(v))).ok_or_else(|| contradiction.clone())?;

@@ -19,7 +19,7 @@ use super::stage::{Frame, Nest, Point};
 use super::value::Values;
 use crate::domain::{AxisId, AxisKind, Symbolic};
 use crate::extent::{Expr, Facts, Var, collapse};
-use crate::kernel_ir::{Buffer, BufferId, Builder, ValueId, VariableId};
+use crate::kernel_ir::{Buffer, BufferId, Builder, Type, ValueId, VariableId};
 use crate::schedule::{Owner, Place, Stage};
 
 /// An instance of a stage that can be read at this point.
@@ -29,6 +29,8 @@ pub struct Instance<'a> {
     pub stage: &'a Stage,
     /// What holds each of its components.
     pub memory: Vec<Held>,
+    /// The loops around it, by the numbers behind those of the dimensions.
+    pub around: Vec<Option<ValueId>>,
 }
 
 /// What holds a component of an instance.
@@ -41,6 +43,16 @@ pub enum Held {
 }
 
 impl Instance<'_> {
+    /// The value of a dimension, or of a loop around the instance.
+    pub fn dim(&self, b: &mut Builder, v: Var, ty: Type) -> ValueId {
+        let around = (v as usize).checked_sub(b.kernel().signature.dims.len());
+        match around.map(|n| self.around.get(n).copied().flatten()) {
+            None => b.dim(v as u16, ty),
+            Some(Some(value)) => b.index_convert(value, ty),
+            Some(None) => b.index_literal(ty, 0),
+        }
+    }
+
     /// What holds what a read takes from it; none if it is not for the read.
     pub fn holds(&self, source: Source) -> Option<&Held> {
         let at = self.stage.serves.iter().position(|s| *s == source)?;
@@ -63,14 +75,24 @@ pub fn registers(stage: &Stage) -> i128 {
 
 /// The leaves of a stage, in order, at the element with these indices, which are over any variables with these ranges (both ends
 /// included): quotients that the ranges decide are decided.
-pub fn leaves_at(stage: &Stage, indices: &[Expr], facts: &Facts, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Vec<Expr> {
+pub fn leaves_at(
+    stage: &Stage,
+    indices: &[Expr],
+    facts: &Facts,
+    range: &dyn Fn(Var) -> Option<(i128, i128)>,
+) -> Vec<Expr> {
     let roots: Vec<Expr> = stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect();
     let leaves = Symbolic::leaves_of(&stage.domain, facts, &roots);
     leaves.iter().map(|e| collapse(&facts.normal(e), range)).collect()
 }
 
 /// The register that holds the element with these indices; none if that is not known at compile time.
-pub fn register(stage: &Stage, indices: &[Expr], facts: &Facts, range: &dyn Fn(Var) -> Option<(i128, i128)>) -> Option<usize> {
+pub fn register(
+    stage: &Stage,
+    indices: &[Expr],
+    facts: &Facts,
+    range: &dyn Fn(Var) -> Option<(i128, i128)>,
+) -> Option<usize> {
     let leaves = leaves_at(stage, indices, facts, range);
     let mut number = 0;
     for (leaf, most) in register_loops(stage) {
@@ -144,10 +166,10 @@ impl<'a> Nest<'a, '_> {
                 }
             }
         }
-        let instance = Instance { stage, memory };
         // To the stage the loops around are dimensions.
         let around = self.around(point);
-        let outer = self.b.loops_around(around);
+        let outer = self.b.loops_around(around.clone());
+        let instance = Instance { stage, memory, around };
         // A thread computes its own only where it comes at all.
         let alone = stage.owner == Owner::Thread;
         let opened = alone && self.open_if(point.pending.clone());

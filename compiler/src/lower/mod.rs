@@ -1,7 +1,7 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
-pub mod emit;
 mod combine;
+pub mod emit;
 pub(crate) mod inner;
 mod instances;
 mod narrow;
@@ -18,6 +18,7 @@ use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 use crate::holes::Holes;
 use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
+use crate::memory::access::StageRead;
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
 use crate::schedule::Stage;
@@ -37,6 +38,8 @@ pub struct Analysed {
     pub vector: Option<Vector>,
     /// Its accesses of tensors.
     pub accesses: Vec<Access>,
+    /// Its reads of what other stages hold.
+    pub reads: Vec<StageRead>,
     /// Copies of what it reads, staged in shared memory.
     pub staged: Vec<Staged>,
     /// Predicates that terms need not test where these copies are read.

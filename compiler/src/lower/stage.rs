@@ -358,13 +358,10 @@ impl Nest<'_, '_> {
 
     /// Whether something for all threads of the block stands inside `loops` loops or more.
     fn gathers(&self, loops: usize, goal: Goal) -> bool {
-        let inner = |(stage, boundary): &(usize, usize)| {
-            *boundary >= loops && self.stages[*stage].stage.owner != Owner::Thread
-        };
-        let combines = self.combines()
-            && goal == Goal::Accumulate
-            && self.accumulators.is_empty()
-            && loops <= self.split;
+        let inner =
+            |(stage, boundary): &(usize, usize)| *boundary >= loops && self.stages[*stage].stage.owner != Owner::Thread;
+        let combines =
+            self.combines() && goal == Goal::Accumulate && self.accumulators.is_empty() && loops <= self.split;
         combines || self.copies.iter().any(|copy| copy.boundary >= loops) || self.children.iter().any(inner)
     }
 
@@ -592,7 +589,8 @@ impl Nest<'_, '_> {
             let variables = accumulator.variables();
             let states: Vec<ValueId> = variables.iter().map(|v| self.b.get(*v)).collect();
             let values = &mut self.values;
-            let mut merge = |b: &mut Builder, left: &[ValueId], right: &[ValueId]| values.merge(b, reduction, left, right);
+            let mut merge =
+                |b: &mut Builder, left: &[ValueId], right: &[ValueId]| values.merge(b, reduction, left, right);
             let name = format!("{}_parts", self.stage.name);
             let all = super::combine::across_threads(self.b, &name, self.threads, &digits, &states, &mut merge);
             for (variable, value) in variables.into_iter().zip(all) {
@@ -710,7 +708,7 @@ impl Nest<'_, '_> {
     }
 
     /// Stores lanes of a component of the instance.
-    fn store_instance(&mut self, target: &Instance<'a>, points: &[Point], component: usize, lanes: &[ValueId]) {
+    fn store_instance(&mut self, target: &Instance<'_>, points: &[Point], component: usize, lanes: &[ValueId]) {
         match target.memory.get(component) {
             Some(HeldStage::Registers(variables)) => {
                 let loops = register_loops(self.stage);
@@ -731,9 +729,10 @@ impl Nest<'_, '_> {
                 let along = roots.iter().zip(self.stage.strides());
                 let offset = along.fold(Expr::constant(0), |sum, (root, stride)| sum.add(&root.scale(stride)));
                 let symbolic = access::of_roots(&offset, self.stage, self.values.symbolic);
-                let whole = self.vector.as_ref().is_some_and(|v| {
-                    v.classify(&symbolic, self.values.symbolic, self.facts) == Class::Vector
-                });
+                let whole = self
+                    .vector
+                    .as_ref()
+                    .is_some_and(|v| v.classify(&symbolic, self.values.symbolic, self.facts) == Class::Vector);
                 if whole && points.len() > 1 {
                     if let Some(at) = self.of_roots(&offset, &points[0].values) {
                         self.b.store(Memory::Shared(*buffer), at, lanes);

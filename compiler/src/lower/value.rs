@@ -107,7 +107,7 @@ pub struct Values<'a> {
     pub defect: Option<functions::NoFunction>,
 }
 
-impl Values<'_> {
+impl<'a> Values<'a> {
     /// A size as an index integer.
     pub fn size(&self, b: &mut Builder, e: &Expr) -> ValueId {
         size(b, e, self.index)
@@ -392,8 +392,8 @@ impl Values<'_> {
     }
 
     /// The instance that a read takes; none if it takes a tensor in device memory, or computes what it reads.
-    fn held(&self, source: Source) -> Option<Instance<'_>> {
-        let taken = |i: &&Instance<'_>| {
+    fn held(&self, source: Source) -> Option<Instance<'a>> {
+        let taken = |i: &&Instance<'a>| {
             i.holds(source).is_some() && !(i.stage.copy.is_some() && self.copies_of.contains(&source))
         };
         self.instances.iter().rfind(taken).cloned()
@@ -431,11 +431,13 @@ impl Values<'_> {
             }
             Some(inner::Held::Buffer(buffer)) => {
                 let memory = Memory::Shared(*buffer);
-                let slot = instance.stage.slot(&(0..exprs.len()).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect::<Vec<_>>());
+                let slot = instance
+                    .stage
+                    .slot(&(0..exprs.len()).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect::<Vec<_>>());
                 let ty = self.index;
                 let offset = expression(b, &slot, ty, &|b, v| match v.checked_sub(PLACEHOLDER) {
                     Some(d) => b.index_convert(values[d as usize], ty),
-                    None => b.dim(v as u16, ty),
+                    None => instance.dim(b, v, ty),
                 });
                 if let Some((predicate, otherwise)) = guard {
                     return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &[otherwise] }))[0];

@@ -3,9 +3,7 @@
 //! The equations come behind those of the algorithm, which stays what was written: no value refers to them, and only the schedule says
 //! which reads take them. Staging adds no rounding, so that the result is the same.
 
-use tilewright_kernel::algorithm::{
-    Axis, AxisId, Component, Equation, Index, IndexId, Run, Source, Value,
-};
+use tilewright_kernel::algorithm::{Axis, AxisId, Component, Equation, Index, IndexId, Run, Source, Value};
 use tilewright_kernel::info::ParameterKind;
 use tilewright_kernel::size::{Size, SizeOp};
 

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value};
 
-use super::{Owner, Place, Stage};
+use super::{Owner, Stage};
 use crate::diag::Diagnostics;
-use crate::diag::tw07xx::{NotAround, NotABox};
+use crate::diag::tw07xx::{NotABox, NotAround};
 use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access::{self, StageRead};
@@ -112,12 +112,18 @@ pub(super) fn within(parent: &Stage, attach: &Attach) -> Option<(Program, Facts)
         None => format!("{} (swizzled)", parent.name),
     };
     let program = parent.program.within((0..symbolic.variables.len()).map(name));
+    Some((program, facts_within(parent, &parent.facts, attach)?))
+}
+
+/// What is known inside the loops of `parent` around a place, where `facts` are known of it; none if these loops have no iteration.
+pub fn facts_within(parent: &Stage, facts: &Facts, attach: &Attach) -> Option<Facts> {
+    let symbolic = Symbolic::new(&parent.domain, facts);
     let extent = |n: usize| {
-        let leaf = leaves.get(n)?;
+        let leaf = parent.domain.leaves.get(n)?;
         attach.around.contains(leaf).then(|| symbolic.variables[n].extent.clone())
     };
     let extents: Vec<Option<Expr>> = (0..symbolic.variables.len()).map(extent).collect();
-    Some((program, parent.facts.within(&extents).ok()?))
+    facts.within(&extents).ok()
 }
 
 /// Finds the regions that readers need.
@@ -351,13 +357,3 @@ pub(super) fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> V
     }
     pairs
 }
-
-/// The place of a stage, in words: `shared memory`.
-pub fn place_name(place: Place) -> &'static str {
-    match place {
-        Place::Global => "global memory",
-        Place::Shared => "shared memory",
-        Place::Registers => "registers",
-    }
-}
-

@@ -14,7 +14,7 @@ mod ownership;
 mod tree;
 
 pub(crate) use apply::literal;
-pub use attach::Attach;
+pub use attach::{Attach, facts_within};
 pub use distribution::{Distribution, WARP};
 pub use loops::check_loops;
 
@@ -139,6 +139,16 @@ pub struct Plan {
     pub threads: u32,
     /// What reads take from other stages, wherever these are.
     pub served: Vec<Source>,
+}
+
+impl Plan {
+    /// What the stage with a position reads from others.
+    pub fn served_to(&self, stage: usize) -> Vec<Source> {
+        let own = &self.stages[stage];
+        let seen = own.sees.iter().map(|s| &self.stages[*s]);
+        let taken = |s: &&Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
+        seen.filter(taken).flat_map(|s| s.serves.clone()).collect()
+    }
 }
 
 /// An axis of a reduction whose units combine what they have.
@@ -290,7 +300,8 @@ pub fn computed_at_reads(algorithm: &Algorithm, equation: usize, served: &[Sourc
                 continue;
             }
             values.extend(algorithm.operands(value));
-            let held = matches!(algorithm.values[value as usize], Value::Read { source, .. } if served.contains(&source));
+            let held =
+                matches!(algorithm.values[value as usize], Value::Read { source, .. } if served.contains(&source));
             if let Some(source) = read_component(algorithm, value).filter(|s| !held && !seen.contains(s)) {
                 seen.push(source);
                 open.push(source);

@@ -57,7 +57,14 @@ pub(super) fn inner<'a>(program: &'a Program, diags: &mut Diagnostics) -> Vec<In
         };
         let ast::StagedCopy { name, clauses, ops, head, .. } = &program.stages[copy.stage].ast;
         let about = (&*clauses, &ops[..], *head);
-        list.extend(one(program, (equation, &name.text), Some(copy.stage), vec![source], (about.0, ops, about.2), diags));
+        list.extend(one(
+            program,
+            (equation, &name.text),
+            Some(copy.stage),
+            vec![source],
+            (about.0, ops, about.2),
+            diags,
+        ));
     }
     list
 }
@@ -111,7 +118,12 @@ fn one<'a>(
         }
     };
     let Some(at) = &clauses.at else {
-        diags.report(NoInstance { stage: name.to_owned(), place: None, problem: "`at` says in which loop", span: head });
+        diags.report(NoInstance {
+            stage: name.to_owned(),
+            place: None,
+            problem: "`at` says in which loop",
+            span: head,
+        });
         return None;
     };
     (diags.found().len() == before).then(|| Inner {
@@ -135,8 +147,11 @@ pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut V
             for one in &inner {
                 let exists = inner.iter().any(|o| o.name == one.at.stage.text)
                     || stages.iter().any(|s| s.name == one.at.stage.text);
-                let problem =
-                    if exists { "its place, its readers or its model depend on itself" } else { "no stage of that name has loops" };
+                let problem = if exists {
+                    "its place, its readers or its model depend on itself"
+                } else {
+                    "no stage of that name has loops"
+                };
                 let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
                 diags.report(NoInstance { stage: one.name.clone(), place, problem, span: one.at.span });
             }
@@ -275,7 +290,10 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
             indices[*d] = Some(if coordinate.dims.len() == 1 { digit } else { digit.add(lower) });
         }
         let names = coordinate.dims.iter().map(|d| algorithm.axes[list[*d] as usize].name.to_string());
-        let name = NewAxis { name: names.collect::<Vec<_>>().join("·"), span: program.axis_spans[list[coordinate.dims[0]] as usize] };
+        let name = NewAxis {
+            name: names.collect::<Vec<_>>().join("·"),
+            span: program.axis_spans[list[coordinate.dims[0]] as usize],
+        };
         roots.axes.push((name, facts.normal(&coordinate.bound), AxisKind::Data));
     }
     for ((axis, index), (lower, upper)) in list.iter().zip(indices).zip(&domain) {
@@ -285,7 +303,15 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     }
     limits.dedup();
     let (name, span) = (one.name.clone(), one.head);
-    let given = Unscheduled { program: &program, facts: &facts, equation: one.equation, name, span, ops: one.ops, others: stages };
+    let given = Unscheduled {
+        program: &program,
+        facts: &facts,
+        equation: one.equation,
+        name,
+        span,
+        ops: one.ops,
+        others: stages,
+    };
     let mut stage = roots.finish(given, diags)?;
     stage.attach = Some(attach);
     stage.copy = one.copy;
@@ -313,9 +339,12 @@ fn inside(index: &Expr, lower: &Expr, upper: &Expr, roots: &Roots, facts: &Facts
     }
     let above = facts.normal(&index.sub(lower));
     let below = facts.normal(&upper.sub(index).sub(&Expr::constant(1)));
-    [above, below].into_iter().filter(|e| {
-        let mut system = system.clone();
-        system.require(&facts.with_residues(e).scale(-1).sub(&Expr::constant(1)));
-        !system.is_infeasible()
-    }).collect()
+    [above, below]
+        .into_iter()
+        .filter(|e| {
+            let mut system = system.clone();
+            system.require(&facts.with_residues(e).scale(-1).sub(&Expr::constant(1)));
+            !system.is_infeasible()
+        })
+        .collect()
 }
