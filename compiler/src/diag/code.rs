@@ -137,6 +137,7 @@ codes! {
     // TW05: memory and resource budgets.
     TW0501 "unbounded-buffer" Error "a buffer whose size is not known at compile time";
     TW0502 "shared-budget" Error "more shared memory than a block has";
+    TW0503 "register-budget" Error "more registers than a thread has";
 
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";
@@ -155,6 +156,7 @@ codes! {
     TW0708 "not-reduced-here" Error "a `reduce` of an axis that no unit shares";
     TW0709 "no-place" Error "a stage without a place";
     TW0710 "nothing-alike" Error "a `like` without a counterpart";
+    TW0711 "register-at-run-time" Error "a register that is known at run time only";
     TW0790 "reduced-again" Warning "an output that is reduced again for each of its readers";
 
     // TW09: bounds.

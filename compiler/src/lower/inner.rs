@@ -17,10 +17,9 @@ use tilewright_kernel::algorithm::Source;
 use super::Analysed;
 use super::stage::{Frame, Nest, Point};
 use super::value::Values;
-use crate::domain::{AxisId, AxisKind, Symbolic};
-use crate::extent::{Expr, Facts, Var, collapse};
+use crate::extent::{Expr, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Type, ValueId, VariableId};
-use crate::schedule::{Owner, Place, Stage};
+use crate::schedule::{Owner, Place, Stage, registers};
 
 /// An instance of a stage that can be read at this point.
 #[derive(Clone, Debug)]
@@ -38,7 +37,7 @@ pub struct Instance<'a> {
 pub enum Held {
     /// A buffer, in row-major order of the coordinates.
     Buffer(BufferId),
-    /// Registers of each thread: see [`register`].
+    /// Registers of each thread: see [`register`](crate::schedule::register).
     Registers(Vec<VariableId>),
 }
 
@@ -58,49 +57,6 @@ impl Instance<'_> {
         let at = self.stage.serves.iter().position(|s| *s == source)?;
         self.memory.get(at)
     }
-}
-
-/// The loops that tell the registers of a stage apart, outermost first, with the most iterations that each has.
-pub fn register_loops(stage: &Stage) -> Vec<(AxisId, i128)> {
-    let axes = &stage.domain.axes;
-    let own = |leaf: &&AxisId| axes[**leaf].binding.is_sequential() && axes[**leaf].kind == AxisKind::Data;
-    let most = |leaf: AxisId| stage.facts.upper_bound(&axes[leaf].extent).unwrap_or(i128::MAX).max(1);
-    stage.domain.leaves.iter().filter(own).map(|leaf| (*leaf, most(*leaf))).collect()
-}
-
-/// Registers of one thread for one component of an instance.
-pub fn registers(stage: &Stage) -> i128 {
-    register_loops(stage).iter().fold(1, |n: i128, l| n.saturating_mul(l.1))
-}
-
-/// The leaves of a stage, in order, at the element with these indices, which are over any variables with these ranges (both ends
-/// included): quotients that the ranges decide are decided.
-pub fn leaves_at(
-    stage: &Stage,
-    indices: &[Expr],
-    facts: &Facts,
-    range: &dyn Fn(Var) -> Option<(i128, i128)>,
-) -> Vec<Expr> {
-    let roots: Vec<Expr> = stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect();
-    let leaves = Symbolic::leaves_of(&stage.domain, facts, &roots);
-    leaves.iter().map(|e| collapse(&facts.normal(e), range)).collect()
-}
-
-/// The register that holds the element with these indices; none if that is not known at compile time.
-pub fn register(
-    stage: &Stage,
-    indices: &[Expr],
-    facts: &Facts,
-    range: &dyn Fn(Var) -> Option<(i128, i128)>,
-) -> Option<usize> {
-    let leaves = leaves_at(stage, indices, facts, range);
-    let mut number = 0;
-    for (leaf, most) in register_loops(stage) {
-        let at = stage.domain.leaves.iter().position(|l| *l == leaf)?;
-        let value = leaves[at].as_constant().filter(|v| (0..most).contains(v))?;
-        number = number * most + value;
-    }
-    usize::try_from(number).ok()
 }
 
 /// The buffers of every stage in shared memory, by stage and component.

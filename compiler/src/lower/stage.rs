@@ -7,7 +7,7 @@
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
 use super::combine::Digit;
-use super::inner::{Held as HeldStage, Instance, register_loops};
+use super::inner::{Held as HeldStage, Instance};
 use super::staging::{Copy, Held};
 use super::value::{Accumulator, Bound, Lane, Scope, Values, expression, size};
 use crate::domain::{Arithmetic, AxisId, AxisKind, Binding};
@@ -17,7 +17,7 @@ use crate::kernel_ir::{BufferId, Builder, Memory, Type, ValueId};
 use crate::memory::access;
 use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
-use crate::schedule::{Owner, Place, ROOT, Stage, WARP};
+use crate::schedule::{self, Owner, Place, ROOT, Stage, register_loops};
 use crate::tma::staged::{Staged, Way};
 
 use super::Analysed;
@@ -584,7 +584,9 @@ impl Nest<'_, '_> {
 
     /// Combines the accumulators of the threads that share results.
     fn combine(&mut self, reduction: AlgorithmValue) {
-        let digits = digits(self.stage);
+        let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
+        let digit = |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };
+        let digits: Vec<Digit> = schedule::digits(self.stage).iter().map(digit).collect();
         for accumulator in self.accumulators.clone() {
             let variables = accumulator.variables();
             let states: Vec<ValueId> = variables.iter().map(|v| self.b.get(*v)).collect();
@@ -804,24 +806,4 @@ impl Nest<'_, '_> {
             self.b.store(Memory::Shared(held.buffer), offset, values);
         }
     }
-}
-
-/// The digits of a thread's number that the leaves of a stage are, outermost first.
-pub(super) fn digits(stage: &Stage) -> Vec<Digit> {
-    let distribution = &stage.distribution;
-    let list = |leaves: &[(AxisId, i128)], unit: i128| {
-        let mut stride = unit;
-        let mut digits: Vec<Digit> = Vec::new();
-        for (leaf, extent) in leaves.iter().rev() {
-            let reduced = stage.domain.axes[*leaf].kind == AxisKind::Reduction;
-            let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
-            digits.push(Digit { stride: narrow(stride), extent: narrow(*extent), reduced });
-            stride = stride.saturating_mul(*extent);
-        }
-        digits.reverse();
-        digits
-    };
-    let mut digits = list(&distribution.warps, WARP);
-    digits.extend(list(&distribution.threads, 1));
-    digits
 }

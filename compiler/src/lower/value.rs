@@ -17,6 +17,7 @@ use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
 use crate::memory::access;
 use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
+use crate::schedule::register;
 use crate::tma::staged::PLACEHOLDER;
 
 use super::inner::{self, Instance};
@@ -419,7 +420,7 @@ impl<'a> Values<'a> {
         match instance.holds(source) {
             Some(inner::Held::Registers(variables)) => {
                 let present: Vec<Expr> = exprs.iter().map(|e| self.at_present(e)).collect();
-                let number = inner::register(instance.stage, &present, self.facts, &|v| self.range(v));
+                let number = register(instance.stage, &present, self.facts, &|v| self.range(v));
                 let held = match number.and_then(|n| variables.get(n)) {
                     Some(variable) => b.get(*variable),
                     None => b.literal(ty, 0),

@@ -17,6 +17,7 @@ pub(crate) use apply::literal;
 pub use attach::{Attach, facts_within};
 pub use distribution::{Distribution, WARP};
 pub use loops::check_loops;
+pub use ownership::{Digit, digits, register, register_loops, registers};
 
 use std::collections::BTreeSet;
 
@@ -137,11 +138,18 @@ pub struct Plan {
     pub stages: Vec<Stage>,
     /// Threads of a block.
     pub threads: u32,
-    /// What reads take from other stages, wherever these are.
-    pub served: Vec<Source>,
 }
 
 impl Plan {
+    /// The stage that a read of the stage with a position takes; the innermost, if it sees several.
+    pub fn taken(&self, stage: usize, source: Source) -> Option<&Stage> {
+        let own = &self.stages[stage];
+        // Readers were placed before what they read: a copy comes in front of what it copies, and holds it nearer to the reader.
+        let seen = own.sees.iter().map(|s| &self.stages[*s]).filter(|s| s.serves.contains(&source));
+        let taken = |s: &&Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
+        seen.filter(taken).max_by_key(|s| s.copy.is_some())
+    }
+
     /// What the stage with a position reads from others.
     pub fn served_to(&self, stage: usize) -> Vec<Source> {
         let own = &self.stages[stage];
@@ -190,12 +198,13 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
         tree::place(inner, &served, &mut stages, &mut found);
     }
     let threads = distribution::distribute(program, facts, launch_threads, &mut stages, &mut found);
-    if let (Some(threads), false) = (threads, found.has_errors()) {
-        ownership::check(&stages, &served, threads, &mut found);
+    let plan = threads.filter(|_| !found.has_errors()).map(|threads| Plan { stages, threads });
+    if let Some(plan) = &plan {
+        ownership::check(plan, &mut found);
     }
     let clean = !found.has_errors();
     diags.append(found);
-    threads.filter(|_| clean).map(|threads| Plan { stages, threads, served })
+    plan.filter(|_| clean)
 }
 
 /// Reports what the language has and this compiler does not.
