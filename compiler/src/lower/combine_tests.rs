@@ -25,8 +25,11 @@ fn builder(threads: u32, parameters: Vec<Parameter>) -> Builder {
     Builder::new(Signature { name: "k".to_owned(), parameters, dims, maps: Vec::new(), arguments, threads })
 }
 
-/// What each thread gives: the number of its group and its place in the group; none of an idle one. By definition, digit by digit.
-fn members(threads: u32, digits: &[Digit]) -> Vec<Option<(u32, u32)>> {
+/// The number of a thread's group and its place in the group; none of an idle one.
+type Member = Option<(u32, u32)>;
+
+/// What each thread is, by definition, digit by digit.
+fn members(threads: u32, digits: &[Digit]) -> Vec<Member> {
     let of = |thread: u32| {
         let (mut rest, mut group, mut place) = (thread, 0, 0);
         for digit in digits {
@@ -88,7 +91,7 @@ fn intervals(threads: u32, digits: &[Digit]) -> Kernel {
 
 const TURNS: usize = 2;
 
-fn inputs(threads: u32, digits: &[Digit]) -> (Vec<Option<(u32, u32)>>, Vec<Vec<u8>>) {
+fn inputs(threads: u32, digits: &[Digit]) -> (Vec<Member>, Vec<Vec<u8>>) {
     let members = members(threads, digits);
     let at: Vec<u64> = members.iter().map(|m| m.map_or(77, |(group, place)| u64::from(group * 2000 + place))).collect();
     let busy: Vec<u64> = members.iter().map(|m| u64::from(m.is_some())).collect();
