@@ -37,7 +37,7 @@ mod staging;
 mod storage;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use tilewright_ptx::{BuildError, Module, ModuleBuilder, PtxVersion, Requirement, Target, VerifyError};
 
