@@ -56,3 +56,59 @@ fn a_stencil_has_its_halo() {
     let explanation = check(BLUR, &[&[3, 3], &[7, 9], &[33, 67], &[65, 130]]);
     assert!(explanation.contains("region 32 x 64, 8192 bytes"), "{explanation}");
 }
+
+const SOFTMAX: &str = "kernel Softmax(x: f32[M, N]) -> (y: f32[M, N]) where N % 4 == 0, N <= 16384 {
+    m[i] = max(|j| x[i, j]);
+    e[i, j] = exp(x[i, j] - m[i]);
+    s[i] = sum(|j| e[i, j]);
+    y[i, j] = e[i, j] / s[i];
+    launch threads(512);
+    schedule y {
+        bind i: grid;
+        split j by 4 -> jo, v; split jo by 512 -> r, t;
+        bind t: thread; vectorize v; unroll r;
+    }
+    stage xr[i, j] = x in registers at y.i { like y; }
+    schedule e in registers at y.i { like y; }
+    schedule m in registers at y.i { like y; reduce t; }
+    schedule s in registers at y.i { like y; reduce t; }
+}";
+
+#[test]
+fn softmax_reads_each_element_once() {
+    check(SOFTMAX, &[&[1, 4], &[3, 36], &[2, 2048], &[1, 2052], &[2, 16384]]);
+}
+
+#[test]
+fn sums_of_rows_and_columns() {
+    let rows = "kernel Rows(x: f32[M, N]) -> (y: f32[M]) where M >= 1 {
+        y[i] = sum(|j| x[i, j]);
+        launch threads(256);
+        schedule y {
+            split i by 4 -> io, ii; split j by 64 -> jo, t;
+            reorder io, ii, t, jo;
+            bind io: grid; bind ii, t: thread; reduce t;
+        }
+    }";
+    check(rows, &[&[1, 1], &[7, 31], &[5, 33], &[9, 1000]]);
+    let columns = "kernel Columns(x: f32[M, N]) -> (y: f32[N]) {
+        y[j] = sum(|i| x[i, j]);
+        launch threads(256);
+        schedule y {
+            split j by 32 -> jo, t; split i by 8 -> io, w;
+            reorder jo, w, t, io;
+            bind jo: grid; bind w, t: thread; reduce w;
+        }
+    }";
+    check(columns, &[&[1, 1], &[7, 31], &[100, 33], &[9, 100]]);
+}
+
+#[test]
+fn argmax_across_threads() {
+    let source = "kernel Best(x: f32[M, N]) -> (y: u32[M]) where N >= 1 {
+        y[i] = argmax(|j| x[i, j]);
+        launch threads(96);
+        schedule y { split j by 96 -> jo, t; reorder i, t, jo; bind i: grid; bind t: thread; reduce t; }
+    }";
+    check(source, &[&[1, 1], &[3, 31], &[5, 200]]);
+}

@@ -137,13 +137,14 @@ codes! {
     // TW05: memory and resource budgets.
     TW0501 "unbounded-buffer" Error "a buffer whose size is not known at compile time";
     TW0502 "shared-budget" Error "more shared memory than a block has";
-    TW0503 "register-budget" Error "more registers than a thread has";
+    TW0504 "register-budget" Error "more registers than a thread has";
 
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";
     TW0602 "too-many-threads" Error "more bound iterations than units";
     TW0603 "partial-warp" Error "a block that is not made of whole warps";
     TW0604 "bind-order" Error "a unit bound inside a smaller one";
+    TW0605 "unit-inside" Error "a unit bound inside an instance that it does not share";
     TW0690 "idle-threads" Warning "threads of the block without work";
 
     // TW07: dependences, ownership, synchronisation.

@@ -73,7 +73,7 @@ impl IntoDiagnostic for SharedBudget {
     }
 }
 
-/// TW0503: more registers than a thread has.
+/// TW0504: more registers than a thread has.
 #[derive(Clone, Debug)]
 pub struct RegisterBudget {
     /// The stage.
@@ -95,7 +95,7 @@ impl IntoDiagnostic for RegisterBudget {
             Some(count) => format!("`{stage}` needs {count} registers of each thread, and a thread has {limit}"),
             None => format!("`{stage}` needs an unknown number of registers of each thread"),
         };
-        let diagnostic = Diagnostic::new(Code::TW0503, span, title);
+        let diagnostic = Diagnostic::new(Code::TW0504, span, title);
         let diagnostic = match axis {
             Some(axis) => diagnostic.note(format!("`{axis}` has no bound: each of its iterations has a register of its own")),
             None => diagnostic,

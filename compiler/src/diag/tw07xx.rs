@@ -45,7 +45,7 @@ impl IntoDiagnostic for BoundReduction {
             format!("`{axis}` is reduced over, and each thread would hold only a part of the result"),
         )
         .change(
-            Change::AfterOp(span, format!("reduce {axis};")),
+            Change::AppendOp(format!("reduce {axis};")),
             format!("combine what the threads have: `reduce {axis};`"),
         )
         .change(

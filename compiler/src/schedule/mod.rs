@@ -197,7 +197,7 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
     if !found.has_errors() {
         tree::place(inner, &served, &mut stages, &mut found);
     }
-    let threads = distribution::distribute(program, facts, launch_threads, &mut stages, &mut found);
+    let threads = distribution::distribute(launch_threads, &mut stages, &mut found);
     let plan = threads.filter(|_| !found.has_errors()).map(|threads| Plan { stages, threads });
     if let Some(plan) = &plan {
         ownership::check(plan, &mut found);

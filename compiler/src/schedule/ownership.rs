@@ -311,7 +311,7 @@ impl Reading<'_> {
                 let dims = dims.iter().enumerate().map(|(d, v)| (names(d), i128::from(*v))).collect();
                 ControlFlow::Break(Some(ThreadWitness { dims, element, reads, holds }))
             };
-            match crate::schedule::ownership::points(&extents, budget, visit) {
+            match points(&extents, budget, visit) {
                 ControlFlow::Break(found) => found,
                 ControlFlow::Continue(()) => None,
             }
