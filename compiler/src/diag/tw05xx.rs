@@ -97,7 +97,9 @@ impl IntoDiagnostic for RegisterBudget {
         };
         let diagnostic = Diagnostic::new(Code::TW0504, span, title);
         let diagnostic = match axis {
-            Some(axis) => diagnostic.note(format!("`{axis}` has no bound: each of its iterations has a register of its own")),
+            Some(axis) => {
+                diagnostic.note(format!("`{axis}` has no bound: each of its iterations has a register of its own"))
+            }
             None => diagnostic,
         };
         diagnostic.help("give the stage more threads, bound the size with a fact, or keep it `in shared`")

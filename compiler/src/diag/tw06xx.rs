@@ -206,7 +206,8 @@ pub struct UnitInside {
 impl IntoDiagnostic for UnitInside {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { stage, axis, unit, owner, span } = self;
-        let title = format!("an instance of `{stage}` belongs to one {owner}, and `{axis}` is given to several {unit}s");
+        let title =
+            format!("an instance of `{stage}` belongs to one {owner}, and `{axis}` is given to several {unit}s");
         Diagnostic::new(Code::TW0605, span, title)
             .note("the stage stands in the loops of another one, whose units run it")
             .change(Change::RemoveOp(span), format!("leave `{axis}` unbound, or bind it to a smaller unit"))

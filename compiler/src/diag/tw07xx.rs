@@ -44,10 +44,7 @@ impl IntoDiagnostic for BoundReduction {
             span,
             format!("`{axis}` is reduced over, and each thread would hold only a part of the result"),
         )
-        .change(
-            Change::AppendOp(format!("reduce {axis};")),
-            format!("combine what the threads have: `reduce {axis};`"),
-        )
+        .change(Change::AppendOp(format!("reduce {axis};")), format!("combine what the threads have: `reduce {axis};`"))
         .change(
             Change::RemoveOp(span),
             format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"),

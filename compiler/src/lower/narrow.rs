@@ -62,9 +62,10 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
     }
     // To a stage inside others loops are dimensions: they stay below their extents.
     let outer = loops_as_extents(facts, stages);
-    let bounded = bounded.into_iter().map(|e| match outer.is_empty() {
-        true => e,
-        false => absolute(&e, &|v| outer.iter().find(|(w, _)| *w == v).map(|(_, extent)| extent.clone())),
+    let around = |v: Var| outer.iter().find(|(w, _)| *w == v).map(|(_, extent)| extent.clone());
+    let bounded = bounded.into_iter().map(|e| match e.vars().into_iter().any(|v| around(v).is_some()) {
+        true => absolute(&e, &around),
+        false => e,
     });
     let mut needed: Vec<Expr> = Vec::new();
     for e in bounded {

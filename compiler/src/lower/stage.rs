@@ -585,7 +585,8 @@ impl Nest<'_, '_> {
     /// Combines the accumulators of the threads that share results.
     fn combine(&mut self, reduction: AlgorithmValue) {
         let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
-        let digit = |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };
+        let digit =
+            |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };
         let digits: Vec<Digit> = schedule::digits(self.stage).iter().map(digit).collect();
         for accumulator in self.accumulators.clone() {
             let variables = accumulator.variables();

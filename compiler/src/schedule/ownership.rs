@@ -225,8 +225,7 @@ impl Reading<'_> {
                 || leaf(digit.leaf).is_some_and(|value| {
                     let apart = reader.facts.normal(&value.sub(&own));
                     let zero = |e: &Expr| self.symbolic.proves_nonnegative(&reader.facts, e);
-                    apart.as_constant() == Some(0)
-                        || (!apart.is_unknown() && zero(&apart) && zero(&apart.scale(-1)))
+                    apart.as_constant() == Some(0) || (!apart.is_unknown() && zero(&apart) && zero(&apart.scale(-1)))
                 });
             if !(exists && same) {
                 if !self.elsewhere(diags) {
