@@ -6,7 +6,7 @@
 //! **Values** have a [`Type`]. Index integers (`I32`, `I64`) are mathematical: lowering has proved that every one whose value
 //! matters fits its width, so an operation on them has no wrapping to define, and division rounds down. Elements obey the numeric
 //! contract of the language: each operation rounds once to its type, integers wrap. A value is either bound by [`StatementKind::Let`],
-//! or is the index of a loop, or a lane of a load; literals are bound nowhere and available everywhere.
+//! or is the index of a loop, a lane of a load, or what a shuffle brings; literals are bound nowhere and available everywhere.
 //!
 //! **Arithmetic types.** Only `f64 f32 i64 i32 u64 u32 bool` have arithmetic. The others are loaded, stored, selected and cast; the
 //! [`Builder`] expands `a + b` on `f16` into the `f32` operation on the cast operands, cast back (one rounding), and on `i8` into the
@@ -18,11 +18,14 @@
 //! **Scope.** A value may be used after its binding, in the region that binds it and in regions nested in that one.
 //!
 //! **Collectives.** Statements that all threads of a block execute together ([`StatementKind::Sync`], [`StatementKind::Elect`],
-//! [`StatementKind::Await`]) stand only where every thread comes: not in a branch or loop that threads may disagree on. A copy by the
+//! [`StatementKind::Await`], [`StatementKind::Shuffle`]) stand only where every thread comes: not in a branch or loop that threads may disagree on. A copy by the
 //! accelerator is issued by the elected thread, always the same one. A barrier counts the bytes of copies to shared memory, and a phase of
 //! the barrier ends with the last of them; copies to tensors are committed and waited for by the thread that issued them.
 //!
-//! Room for later work: shuffles, and an executor beside the region of a warp role. None exists before something emits it.
+//! **Instances.** Threads write a buffer in shared memory, and read it behind a [`StatementKind::Sync`]. What they write behind a
+//! [`StatementKind::Renew`] is another instance of it, whose elements may belong to other threads.
+//!
+//! Room for later work: an executor beside the region of a warp role. None exists before something emits it.
 
 mod builder;
 mod facts;
@@ -41,7 +44,7 @@ pub use builder::{Builder, Guard, Unbalanced};
 pub use facts::{Facts, Range};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
-pub use verify::{Fault, MAX_LANES, Problem, verify};
+pub use verify::{Fault, MAX_LANES, Problem, WARP, verify};
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident) => {
@@ -245,6 +248,8 @@ pub enum Op {
     LoopIndex,
     /// A lane of a load: defined by its [`Load`].
     Loaded,
+    /// A value of another lane: defined by its [`StatementKind::Shuffle`].
+    Shuffled,
     /// A variable's value at this point.
     Get(VariableId),
     /// Two index integers of the value's type.
@@ -290,6 +295,7 @@ impl Op {
             | Self::Scalar(_)
             | Self::LoopIndex
             | Self::Loaded
+            | Self::Shuffled
             | Self::Get(_) => (None, None, None),
             Self::ConvertIndex(a)
             | Self::Unary(_, a)
@@ -360,6 +366,17 @@ pub enum StatementKind {
     If(If),
     /// All threads of the block wait for each other; what each wrote before, the others see after.
     Sync,
+    /// From here on threads write a new instance of a buffer: what it holds is not read again.
+    Renew(BufferId),
+    /// Every lane of a warp gets the value of the lane with the number `lane ^ mask`; its own if the block has no such thread.
+    Shuffle {
+        /// What each lane gives, of any type.
+        value: ValueId,
+        /// Which lanes change places, from 1 below the 32 lanes of a warp.
+        mask: u32,
+        /// What each lane gets, of the same type.
+        result: ValueId,
+    },
     /// One thread of the block runs the region; the others do not wait for it.
     Elect(RegionId),
     /// The phase of a barrier that is under way ends when so many bytes have come, besides those of other expectations.

@@ -50,6 +50,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
         match &statement.kind {
             StatementKind::Let(value) => name(*value, names, next),
             StatementKind::Load(load) => load.results().for_each(|value| name(value, names, next)),
+            StatementKind::Shuffle { result, .. } => name(*result, names, next),
             StatementKind::Loop(l) => {
                 name(l.index, names, next);
                 number(kernel, l.body, names, next);
@@ -65,6 +66,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::Set(..)
             | StatementKind::Store(_)
             | StatementKind::Sync
+            | StatementKind::Renew(_)
             | StatementKind::Expect { .. }
             | StatementKind::Transfer(_)
             | StatementKind::Await { .. }
@@ -130,6 +132,13 @@ impl Printer<'_> {
                 writeln!(f, "{pad}}}")
             }
             StatementKind::Sync => writeln!(f, "sync"),
+            StatementKind::Renew(buffer) => {
+                writeln!(f, "renew {}", self.kernel.buffers.get(buffer.index()).map_or("?", |b| b.name.as_str()))
+            }
+            StatementKind::Shuffle { value, mask, result } => {
+                let (result, ty, value) = (self.name(*result), self.ty(*result), self.name(*value));
+                writeln!(f, "{result}: {ty} = {value} of lane ^ {mask}")
+            }
             StatementKind::Elect(part) => {
                 writeln!(f, "elect {{")?;
                 self.region(f, *part, indent + 1)?;
@@ -224,7 +233,7 @@ impl Printer<'_> {
         };
         let infix = |a, operator: &str, b| format!("{} {operator} {}", self.name(a), self.name(b));
         match op {
-            Op::Literal(_) | Op::LoopIndex | Op::Loaded => "?".to_owned(),
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled => "?".to_owned(),
             Op::BlockIndex => "block".to_owned(),
             Op::ThreadIndex => "thread".to_owned(),
             Op::Dim(dim) => self.kernel.signature.dims.get(usize::from(dim)).map_or("?".to_owned(), |d| d.name.clone()),

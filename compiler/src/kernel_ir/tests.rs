@@ -97,6 +97,49 @@ fn runs_are_copied_in_loops() {
 }
 
 #[test]
+fn lanes_exchange_values() {
+    check(
+        |b| {
+            let (n, thread) = (b.dim(0, Type::I32), b.thread_index());
+            let buffer = b.buffer(tile());
+            let at = b.begin_loop(n);
+            let index = b.shuffle(thread, 16);
+            // The same operands again are another exchange; what nobody uses is none.
+            let again = b.shuffle(thread, 16);
+            assert!(again != index && !b.facts(index).uniform && b.facts(index).range == Range::ALL);
+            let agreed = b.shuffle(at, 1);
+            assert!(b.facts(agreed).uniform);
+            let unused = b.shuffle(again, 2);
+            b.shuffle(unused, 4);
+            let sum = b.index_add(index, agreed);
+            let value = b.from_index(sum, F32);
+            let value = b.shuffle(value, 31);
+            b.sync();
+            b.renew(buffer);
+            b.store(Memory::Shared(buffer), thread, &[value]);
+            b.end_loop();
+        },
+        expect![[r#"
+            kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 {
+                shared s: f32[64] aligned 128
+                %0: index32 = N
+                %1: index32 = thread
+                for %2 in 0..%0 {
+                    %3: index32 = %1 of lane ^ 16
+                    %4: index32 = %2 of lane ^ 1
+                    %5: index32 = %3 + %4
+                    %6: f32 = %5 from index32
+                    %7: f32 = %6 of lane ^ 31
+                    sync
+                    renew s
+                    s[%1] = %7
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
 fn copies_stand_where_every_thread_comes() {
     check(
         |b| {
@@ -596,6 +639,45 @@ fn the_verifier_finds_each_fault() {
         b.sync();
         b.end_loop();
         Problem::NotCollective
+    });
+    // Lanes that do not come give nothing, and have nothing of a buffer's new instance.
+    fault(|b| {
+        let (z, t) = (zero(b), b.thread_index());
+        let first = b.index_compare(Compare::Eq, t, z);
+        b.begin_if(first);
+        let v = b.shuffle(t, 1);
+        b.variable(v);
+        b.end_if();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        let (t, buffer) = (b.thread_index(), b.buffer(tile()));
+        b.begin_loop(t);
+        b.renew(buffer);
+        b.end_loop();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        b.renew(BufferId(0));
+        Problem::NotABuffer(0)
+    });
+    for mask in [0, 32] {
+        fault(|b| {
+            let v = one(b);
+            let v = b.shuffle(v, mask);
+            b.variable(v);
+            Problem::BadMask(mask)
+        });
+    }
+    fault(|b| {
+        let n = b.dim(0, Type::I32);
+        b.begin_loop(n);
+        let v = one(b);
+        let v = b.shuffle(v, 1);
+        b.variable(v);
+        b.end_loop();
+        b.variable(v);
+        Problem::NotInScope(v)
     });
     fault(|b| {
         let (z, barrier) = (zero(b), b.barrier(1));

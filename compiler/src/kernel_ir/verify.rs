@@ -18,6 +18,8 @@
 //! 11. A copy of a tile starts at one 32-bit index for each dimension of its map, one of a run at an element of a tensor, and has a
 //!     multiple of 16 bytes. Its slot and its place in the slot are 32-bit indices that are known to be in the buffer, and it ends on a
 //!     barrier that the kernel has for the slot.
+//! 12. A shuffle is a statement for all threads, too; its result has the type of what it moves, and its mask is one of two lanes. A buffer is
+//!     renewed by all threads.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
@@ -30,6 +32,8 @@ use super::{
 
 /// The longest vector of a load or store.
 pub const MAX_LANES: u32 = 128;
+/// Threads of a warp.
+pub const WARP: u32 = 32;
 
 /// A violated property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +87,8 @@ pub enum Problem {
     OutsideBuffer(ValueId),
     /// A run cannot have so many bytes.
     BadRun(u32),
+    /// No two lanes differ by this mask.
+    BadMask(u32),
     /// A statement for all threads where some do not come, or one for the elected thread elsewhere.
     NotCollective,
     /// A block cannot have so many threads.
@@ -165,6 +171,7 @@ impl Checker<'_> {
             match &statement.kind {
                 StatementKind::Let(value) => self.close(*value),
                 StatementKind::Load(load) => load.results().for_each(|value| self.close(value)),
+                StatementKind::Shuffle { result, .. } => self.close(*result),
                 StatementKind::Declare(variable, _) => {
                     if let Some(binding) = self.declared.get_mut(variable.index()) {
                         *binding = Binding::Closed;
@@ -234,6 +241,20 @@ impl Checker<'_> {
                 }
             }
             StatementKind::Sync => self.collective(Threads::All),
+            StatementKind::Renew(buffer) => {
+                self.collective(Threads::All);
+                self.expect(buffer.index() < self.kernel.buffers.len(), Problem::NotABuffer(buffer.0));
+            }
+            StatementKind::Shuffle { value, mask, result } => {
+                self.collective(Threads::All);
+                let type_of = |id: &ValueId| self.kernel.values.get(id.index()).map(|v| v.ty);
+                let (given, got) = (type_of(value), type_of(result));
+                let fits = self.kernel.values.get(result.index()).is_some_and(|v| v.op == Op::Shuffled);
+                self.operand(*value, |_| true);
+                self.expect((1..WARP).contains(mask), Problem::BadMask(*mask));
+                self.expect(fits && given == got, Problem::BadBinding(*result));
+                self.open(*result);
+            }
             StatementKind::Elect(part) => {
                 self.collective(Threads::All);
                 let outer = std::mem::replace(&mut self.threads, Threads::Elected);
@@ -393,7 +414,7 @@ impl Checker<'_> {
         }
         let type_of = |id: ValueId| kernel.values.get(id.index()).map(|v| v.ty);
         match op {
-            Op::Literal(_) | Op::LoopIndex | Op::Loaded => self.fault(Problem::BadBinding(id)),
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled => self.fault(Problem::BadBinding(id)),
             Op::Get(variable) => {
                 self.variable(variable);
                 self.expect(kernel.variables.get(variable.index()) == Some(&ty), Problem::BadTypes(id));
@@ -433,7 +454,7 @@ fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Opt
     let float = |ty: Type| matches!(ty, Type::Element(F32 | F64));
     let all = |operands: &[ValueId], wanted: Type| operands.iter().all(|id| type_of(*id) == Some(wanted));
     Some(match op {
-        Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
+        Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
         Op::BlockIndex | Op::ThreadIndex => ty == Type::I32,
         Op::Index(_, a, b) => ty.is_index() && all(&[a, b], ty),
         Op::CompareIndex(_, a, b) | Op::InRange(a, b) => {

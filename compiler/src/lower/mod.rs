@@ -1,5 +1,6 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
+mod combine;
 pub mod emit;
 mod instances;
 mod narrow;

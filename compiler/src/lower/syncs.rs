@@ -1,7 +1,7 @@
 //! Which of the block's barriers are needed.
 //!
-//! Lowering puts a [`StatementKind::Sync`] wherever a copy and the threads that use its buffer may need one, each place for itself. Here
-//! those are taken out without which everything is still ordered.
+//! Lowering puts a [`StatementKind::Sync`] wherever threads that use a buffer, or a copy and such threads, may need one, each place for
+//! itself. Here those are taken out without which everything is still ordered.
 //!
 //! **Property.** On every path, between two of these, in this order, there is a barrier:
 //!
@@ -11,6 +11,11 @@
 //! | a thread reads or writes a buffer | a copy that fills it |
 //! | a thread publishes what it wrote to a buffer | a copy from that buffer |
 //! | the elected thread has waited for reads of its copies | a thread writes to a buffer that is copied |
+//! | a thread writes a buffer | a thread reads it |
+//! | a thread reads or writes a buffer | it is renewed |
+//!
+//! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
+//! next instance may give an element to another thread.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
 //! or at the body's end. **Approximation.** A ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
@@ -113,12 +118,14 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
                 }
                 true
             }
-            StatementKind::Load(load) => {
-                if let Memory::Shared(buffer) = load.memory {
+            StatementKind::Load(load) => match load.memory {
+                Memory::Shared(buffer) => {
                     since.used[buffer.index()] = true;
+                    !since.written[buffer.index()]
                 }
-                true
-            }
+                Memory::Parameter(_) => true,
+            },
+            StatementKind::Renew(buffer) => !since.used[buffer.index()],
             StatementKind::Store(store) => match store.memory {
                 Memory::Shared(buffer) => {
                     since.used[buffer.index()] = true;
@@ -160,7 +167,11 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
                     break true;
                 }
             },
-            StatementKind::Let(_) | StatementKind::Declare(..) | StatementKind::Set(..) | StatementKind::Commit => true,
+            StatementKind::Let(_)
+            | StatementKind::Declare(..)
+            | StatementKind::Set(..)
+            | StatementKind::Shuffle { .. }
+            | StatementKind::Commit => true,
         };
         if !ordered {
             return false;
@@ -205,7 +216,7 @@ mod tests {
     /// The kernel's text behind the pass, one word for each statement that matters.
     fn minimal(b: Builder) -> Option<String> {
         let kernel = minimise(b.finish().unwrap())?;
-        let words = ["sync", "for", "copy", "await", "publish", "= 0"];
+        let words = ["sync", "for", "copy", "await", "publish", "renew", "= s[", "s[0] ="];
         let text = kernel.to_string();
         let found = text.lines().filter_map(|line| words.iter().find(|word| line.contains(**word)));
         Some(found.copied().collect::<Vec<_>>().join(" "))
@@ -224,7 +235,7 @@ mod tests {
         b.sync();
         copy(&mut b, buffer, Some(barrier));
         b.sync();
-        assert_eq!(minimal(b).as_deref(), Some("sync copy await sync copy"));
+        assert_eq!(minimal(b).as_deref(), Some("sync copy await = s[ sync copy"));
     }
 
     /// In a loop, the barrier in front of the loop goes, if the loop has one at its head anyway.
@@ -240,7 +251,7 @@ mod tests {
         b.await_phase(barrier, zero, zero);
         b.load(Memory::Shared(buffer), zero, 1, None);
         b.end_loop();
-        assert_eq!(minimal(b).as_deref(), Some("for sync copy await"));
+        assert_eq!(minimal(b).as_deref(), Some("for sync copy await = s["));
     }
 
     #[test]
@@ -260,6 +271,85 @@ mod tests {
         b.end_loop();
         let text = minimal(b).unwrap();
         assert_eq!(text.matches("sync").count(), 2, "{text}");
+    }
+
+    /// There is a barrier for each reason. One serves two buffers, and all of them a loop.
+    #[test]
+    fn one_barrier_serves_several_buffers() {
+        let (mut b, first, zero) = builder();
+        let element = ElementType::F32;
+        let other = b.buffer(Buffer { name: "s".to_owned(), element, elements: 64, alignment: 128, slots: 1 });
+        let n = b.block_index();
+        b.begin_loop(n);
+        let one = b.literal(ElementType::F32, 0);
+        for buffer in [first, other] {
+            b.sync();
+            b.renew(buffer);
+            b.store(Memory::Shared(buffer), zero, &[one]);
+            b.sync();
+        }
+        for buffer in [first, other] {
+            b.sync();
+            b.load(Memory::Shared(buffer), zero, 1, None);
+        }
+        b.end_loop();
+        assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = sync renew s[0] = = s[ sync = s["));
+    }
+
+    /// Two buffers in turn: what orders the reads of one with its next instance is the barrier between writes and reads of the other.
+    #[test]
+    fn buffers_in_turn_need_one_barrier_each() {
+        let (mut b, first, zero) = builder();
+        let element = ElementType::F32;
+        let other = b.buffer(Buffer { name: "s".to_owned(), element, elements: 64, alignment: 128, slots: 1 });
+        let n = b.block_index();
+        b.begin_loop(n);
+        let one = b.literal(ElementType::F32, 0);
+        for buffer in [first, other] {
+            b.sync();
+            b.renew(buffer);
+            b.store(Memory::Shared(buffer), zero, &[one]);
+            b.sync();
+            b.load(Memory::Shared(buffer), zero, 1, None);
+        }
+        b.end_loop();
+        assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = sync = s[ renew s[0] = sync = s["));
+    }
+
+    /// Straight on, and around a loop: writes and reads of an instance, reads and writes of the next, writes of both that nobody reads.
+    #[test]
+    fn instances_are_apart() {
+        let parts = |loops: bool, parts: &[&str]| {
+            let (mut b, buffer, zero) = builder();
+            let one = b.literal(ElementType::F32, 0);
+            let n = b.block_index();
+            if loops {
+                b.begin_loop(n);
+            }
+            for part in parts {
+                match *part {
+                    "sync" => b.sync(),
+                    "renew" => b.renew(buffer),
+                    "store" => b.store(Memory::Shared(buffer), zero, &[one]),
+                    _ => drop(b.load(Memory::Shared(buffer), zero, 1, None)),
+                }
+            }
+            if loops {
+                b.end_loop();
+            }
+            minimal(b).is_some()
+        };
+        assert!(parts(false, &["renew", "store", "store", "sync", "load", "load"]));
+        assert!(!parts(false, &["renew", "store", "load"]));
+        assert!(parts(false, &["store", "sync", "load", "sync", "renew", "store"]));
+        assert!(!parts(false, &["store", "sync", "load", "renew", "store"]));
+        assert!(!parts(false, &["store", "renew", "store"]));
+        assert!(parts(false, &["store", "sync", "renew", "store"]));
+        assert!(!parts(true, &["renew", "store", "sync", "load"]));
+        assert!(parts(true, &["renew", "store", "sync", "load", "sync"]));
+        assert!(!parts(true, &["renew", "store"]));
+        // An instance that stays what it is.
+        assert!(parts(true, &["store"]) && !parts(true, &["load", "store"]) && parts(true, &["load", "store", "sync"]));
     }
 
     #[test]

@@ -107,10 +107,14 @@ impl Builder {
     fn drop_unused(&mut self) {
         let Kernel { values, regions, .. } = &mut self.kernel;
         let mut used = vec![false; values.len()];
+        let mut shuffled = BTreeMap::new();
         let mut mark = |value: &ValueId| used[value.index()] = true;
         for statement in regions.iter().flat_map(|region| &region.statements) {
             match &statement.kind {
                 StatementKind::Let(_) => {}
+                StatementKind::Shuffle { value, result, .. } => {
+                    shuffled.insert(*result, *value);
+                }
                 StatementKind::Declare(_, value) | StatementKind::Set(_, value) => mark(value),
                 StatementKind::Load(load) => {
                     [load.offset].iter().chain(&load.predicate).chain(&load.otherwise).for_each(&mut mark)
@@ -125,6 +129,7 @@ impl Builder {
                 StatementKind::Await { slot, parity, .. } => [slot, parity].into_iter().for_each(&mut mark),
                 StatementKind::Expect { slot, .. } => mark(slot),
                 StatementKind::Sync
+                | StatementKind::Renew(_)
                 | StatementKind::Elect(_)
                 | StatementKind::Publish
                 | StatementKind::Commit
@@ -134,11 +139,15 @@ impl Builder {
         // Operands are older than what they are operands of.
         for (n, value) in values.iter().enumerate().rev() {
             if used[n] {
-                value.op.operands().for_each(|operand| used[operand.index()] = true);
+                let shuffled = shuffled.get(&ValueId(n as u32)).copied();
+                value.op.operands().chain(shuffled).for_each(|operand| used[operand.index()] = true);
             }
         }
         for region in regions {
-            region.statements.retain(|s| !matches!(s.kind, StatementKind::Let(value) if !used[value.index()]));
+            region.statements.retain(|s| match s.kind {
+                StatementKind::Let(value) | StatementKind::Shuffle { result: value, .. } => used[value.index()],
+                _ => true,
+            });
         }
     }
 
@@ -300,6 +309,24 @@ impl Builder {
     /// All threads of the block wait for each other.
     pub fn sync(&mut self) {
         self.push(self.line, StatementKind::Sync);
+    }
+
+    /// From here on threads write a new instance of a buffer.
+    pub fn renew(&mut self, buffer: BufferId) {
+        self.push(self.line, StatementKind::Renew(buffer));
+    }
+
+    /// The value of the lane whose number differs in the bits of `mask`, from 1 to 31; by all threads of the block. A lane without
+    /// a partner gets its own.
+    ///
+    /// Threads agree on it where they agree on what they give. Of an index integer nothing else is known: what each lane gives need
+    /// only be in range where that lane uses it.
+    pub fn shuffle(&mut self, value: ValueId, mask: u32) -> ValueId {
+        let Value { ty, facts, .. } = *self.kernel.value(value);
+        let facts = Facts { range: Range::ALL, uniform: facts.uniform };
+        let result = self.new_value(Op::Shuffled, ty, self.region(), facts);
+        self.push(self.line, StatementKind::Shuffle { value, mask, result });
+        result
     }
 
     /// Starts the part of the elected thread.

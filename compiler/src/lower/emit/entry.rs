@@ -11,6 +11,7 @@ use tilewright_ptx::{
 };
 
 use super::EmitError;
+use super::shuffle::Warp;
 use super::staging::Place;
 use crate::kernel_ir::{If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId};
 
@@ -35,6 +36,8 @@ pub(super) struct Entry<'a> {
     /// Where each buffer lies in shared memory, and where all barriers do.
     pub(super) buffers: Vec<Place>,
     pub(super) barriers: Option<Place>,
+    /// What a shuffle needs to know of the warp, if there is one.
+    pub(super) warp: Option<Warp>,
     /// An instruction of each mnemonic so far, without operands.
     mnemonics: BTreeMap<String, Inst>,
     /// The first instruction that the table does not take.
@@ -67,6 +70,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         bases: vec![None; kernel.signature.parameters.len()],
         buffers,
         barriers,
+        warp: None,
         mnemonics: BTreeMap::new(),
         error: None,
         guard: None,
@@ -77,6 +81,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
     entry.plan_addresses();
     entry.load_bases();
     entry.prepare_barriers();
+    entry.prepare_shuffles();
     entry.region(Kernel::BODY);
     entry.emit("ret", []);
     if let Some(error) = entry.error {
@@ -261,6 +266,8 @@ impl Entry<'_> {
             StatementKind::Loop(l) => self.repeat(l),
             StatementKind::If(branch) => self.branch(branch),
             StatementKind::Sync => self.emit("bar.sync", [0.into()]),
+            StatementKind::Renew(_) => {}
+            StatementKind::Shuffle { value, mask, result } => self.shuffle(*value, *mask, *result),
             StatementKind::Elect(part) => self.elect(*part),
             StatementKind::Expect { barrier, slot, bytes } => self.expect(*barrier, *slot, *bytes),
             StatementKind::Transfer(transfer) => self.transfer(transfer),
@@ -372,7 +379,7 @@ impl Entry<'_> {
         let Value { op, ty, .. } = *self.kernel.value(id);
         match op {
             // Bound by their own statements.
-            Op::Literal(_) | Op::LoopIndex | Op::Loaded => self.register(id),
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled => self.register(id),
             Op::BlockIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::CtaidX.into()]),
             Op::ThreadIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]),
             Op::Dim(dim) => {

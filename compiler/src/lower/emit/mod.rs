@@ -18,6 +18,7 @@
 //! | `index` | index arithmetic |
 //! | `element` | element arithmetic, comparison, selection |
 //! | `cast` | conversions |
+//! | `shuffle` | values from other lanes |
 //! | `staging` | shared memory, barriers of copies, copies by the accelerator |
 //! | `storage` | conversions to and from the types for storage |
 //! | `functions` | math functions, over the builder: before emission |
@@ -31,11 +32,12 @@ mod entry;
 pub mod functions;
 mod index;
 mod memory;
+mod shuffle;
 mod staging;
 mod storage;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use tilewright_ptx::{BuildError, Module, ModuleBuilder, PtxVersion, Requirement, Target, VerifyError};
 

@@ -1,6 +1,6 @@
 //! Runs kernels on the emulator.
 
-use tilewright_emulator::{Arg, Extent, Launch, Memory, Options, Program};
+use tilewright_emulator::{Arg, Extent, Launch, Memory, Options, Program, Report};
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::info::Argument;
@@ -13,7 +13,22 @@ use crate::kernel_ir::{Builder, Kernel, ParameterKind, Type, ValueId};
 /// tensors that it writes count as uninitialised where `fresh`. The launch must have no findings.
 pub(super) fn execute(kernel: &Kernel, n: i64, blocks: u32, buffers: &[Vec<u8>], fresh: bool) -> Vec<Vec<u8>> {
     let text = text(kernel);
-    let program = Program::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (report, found) = launch(kernel, &text, n, blocks, buffers, fresh, 0);
+    assert!(report.is_clean(), "{report:?}\n{kernel}\n{text}");
+    found
+}
+
+/// The same of a kernel whose text is known, under a seed of the emulator, and with what the emulator finds.
+pub(in crate::lower) fn launch(
+    kernel: &Kernel,
+    text: &str,
+    n: i64,
+    blocks: u32,
+    buffers: &[Vec<u8>],
+    fresh: bool,
+    seed: u64,
+) -> (Report, Vec<Vec<u8>>) {
+    let program = Program::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let memory = Memory::new(1 << 26);
     let mut launch = Launch {
         entry: kernel.signature.name.clone(),
@@ -45,26 +60,26 @@ pub(super) fn execute(kernel: &Kernel, n: i64, blocks: u32, buffers: &[Vec<u8>],
             Argument::Map(_) => panic!("these kernels have no tensor maps"),
         });
     }
-    let report =
-        program.launch(&launch, &memory, &Options::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert!(report.is_clean(), "{report:?}\n{kernel}\n{text}");
-    (bases.iter().zip(buffers))
+    let options = Options { seed, ..Options::default() };
+    let report = program.launch(&launch, &memory, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let found = (bases.iter().zip(buffers))
         .map(|(base, buffer)| {
             let mut bytes = buffer.clone();
             memory.read(*base, &mut bytes).expect("just written");
             bytes
         })
-        .collect()
+        .collect();
+    (report, found)
 }
 
 /// The elements as bytes.
-pub(super) fn to_bytes(element: ElementType, values: &[u64]) -> Vec<u8> {
+pub(in crate::lower) fn to_bytes(element: ElementType, values: &[u64]) -> Vec<u8> {
     let size = element.bytes() as usize;
     values.iter().flat_map(|value| value.to_le_bytes()[..size].to_vec()).collect()
 }
 
 /// The bytes as elements.
-pub(super) fn from_bytes(element: ElementType, bytes: &[u8]) -> Vec<u64> {
+pub(in crate::lower) fn from_bytes(element: ElementType, bytes: &[u8]) -> Vec<u64> {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     bytes.chunks(element.bytes() as usize).map(word).collect()
 }

@@ -3,9 +3,10 @@
 mod control;
 mod differential;
 mod functions;
-mod machine;
+pub(in crate::lower) mod machine;
 mod memory;
 mod oracle;
+mod shuffle;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
@@ -16,7 +17,7 @@ use crate::kernel_ir::{Builder, Dimension, Kernel, Parameter, ParameterKind, Ran
 /// Threads of a block in these tests.
 const THREADS: u32 = 128;
 
-fn tensor(name: &str, element: ElementType, written: bool) -> Parameter {
+pub(in crate::lower) fn tensor(name: &str, element: ElementType, written: bool) -> Parameter {
     Parameter { name: name.to_owned(), element, kind: ParameterKind::Tensor { written } }
 }
 
@@ -45,7 +46,7 @@ fn build(parameters: Vec<Parameter>, body: impl FnOnce(&mut Builder)) -> Kernel 
 }
 
 /// Emits, prints, parses again, and has the assembler read it if there is one.
-fn text(kernel: &Kernel) -> String {
+pub(in crate::lower) fn text(kernel: &Kernel) -> String {
     let module = emit(std::slice::from_ref(kernel), "kernel").unwrap_or_else(|error| panic!("{error}\n{kernel}"));
     let text = module.to_string();
     let again = tilewright_ptx::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));

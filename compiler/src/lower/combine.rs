@@ -1,0 +1,425 @@
+//! Merging what the threads of a block have: every thread of a group gets the merge of the states of all of them, in order.
+//!
+//! Which threads form a group is said by digits of the thread's number: threads that agree in all digits that are not reduced. The order
+//! of a group is that of its reduced digits, the outermost one first; a merge need be associative only. All threads of a group get
+//! the same bits, since all do the same merges of the same operands.
+//!
+//! **Lanes.** A reduced digit whose stride is a power of two is merged inside aligned blocks of lanes by exchanges with the lane whose
+//! number differs in one bit: after step j, every lane has the merge of its aligned block of 2^(j+1) values of the digit. If the
+//! extent is no multiple of such a block, one pair of blocks has a right half without values: both lanes then take the left one. A
+//! lane without a value passes on what its block has, if it exists; the lanes whose bits of the digit are all 0 have
+//! everything in any case. A digit can only be merged so when the reduced digits inside it are merged whole, or the order would be another.
+//!
+//! **Shared memory.** What is left are partials, one for each value of the reduced digits that are left. One thread writes each, all
+//! threads of a group read those of the group and merge them. Where a warp reads one group, these are neighbours, read as vectors by all lanes at
+//! one address; else neighbouring groups are neighbours, at the pitch for which the banks take the fewest cycles.
+
+#![cfg_attr(not(test), allow(dead_code, reason = "reductions bound to threads are refused so far"))]
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::Compare;
+use tilewright_kernel::banks;
+
+use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Type, ValueId, WARP};
+
+/// A digit of thread numbers: ⌊τ / stride⌋ mod extent for thread τ. A stride is at least the stride times the extent of the next
+/// digit inside; threads in between, and those behind the last value of the outermost digit, belong to no group. Below the
+/// innermost stride each remainder has groups of its own. All threads of a group exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Digit {
+    /// Threads from one value to the next.
+    pub stride: u32,
+    /// Number of values, at least 1.
+    pub extent: u32,
+    /// Whether threads that differ in it belong together.
+    pub reduced: bool,
+}
+
+/// Two states in order, to one.
+pub(super) type Merge<'a> = &'a mut dyn FnMut(&mut Builder, &[ValueId], &[ValueId]) -> Vec<ValueId>;
+
+/// Partials that are read in straight code; more are read in a loop.
+const WRITTEN_OUT: u32 = 32;
+/// Partials of an iteration of that loop.
+const CHUNK: u32 = 8;
+/// Bytes that one instruction reads.
+const VECTOR_BYTES: u32 = 16;
+
+/// For every thread of a group, the merge of the `states` of all its threads; for a thread of no group, anything. Stands where every thread
+/// of the block comes. `digits` are outermost first; `merge` gets two states, the one of smaller reduced digits first. Shared
+/// memory, if it is needed, is called by `name`.
+pub(super) fn across_threads(
+    b: &mut Builder,
+    name: &str,
+    threads: u32,
+    digits: &[Digit],
+    states: &[ValueId],
+    merge: Merge<'_>,
+) -> Vec<ValueId> {
+    let plan = Plan::new(threads, digits);
+    let mut states = states.to_vec();
+    for exchange in &plan.exchanges {
+        states = exchange.merge(b, &states, merge);
+    }
+    if plan.is_done { states } else { plan.through_memory(b, name, threads, &states, merge) }
+}
+
+/// What a digit is to the trip through shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Threads that differ in it belong to different groups.
+    Kept,
+    /// Threads that differ in it have different partials.
+    Reduced,
+    /// Threads that differ in it have the same partial; that with digit 0 has it in any case.
+    Merged,
+}
+
+/// A digit of what is left.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    stride: u32,
+    extent: u32,
+    role: Role,
+}
+
+/// A step of merging lanes.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    /// The bit in which partners differ.
+    mask: u32,
+    /// Stride of the digit outside the one that is merged, if there is one.
+    outer: Option<u32>,
+    /// The pair of blocks, counted by `2 · mask` threads, whose right half has no value.
+    alone: Option<u32>,
+}
+
+struct Plan {
+    exchanges: Vec<Exchange>,
+    /// Innermost first.
+    places: Vec<Place>,
+    /// Whether the exchanges give every thread its result.
+    is_done: bool,
+}
+
+/// The digits without those of one value, neighbours of one kind as one, and with remainders below the innermost stride as a digit.
+fn normal(digits: &[Digit]) -> Vec<Digit> {
+    let inner = digits.last().filter(|last| last.stride > 1);
+    let inner = inner.map(|last| Digit { stride: 1, extent: last.stride, reduced: false });
+    let mut all: Vec<Digit> = Vec::new();
+    let count = digits.len() + usize::from(inner.is_some());
+    for (n, digit) in digits.iter().copied().chain(inner).enumerate() {
+        match all.last_mut() {
+            // One value leaves the same threads idle if it is left out, but for the innermost.
+            _ if digit.extent == 1 && n + 1 < count => {}
+            Some(outer) if outer.reduced == digit.reduced && outer.stride == digit.stride * digit.extent => {
+                *outer = Digit { stride: digit.stride, extent: outer.extent * digit.extent, reduced: digit.reduced };
+            }
+            _ => all.push(Digit { reduced: digit.reduced && digit.extent > 1, ..digit }),
+        }
+    }
+    all
+}
+
+impl Plan {
+    fn new(threads: u32, digits: &[Digit]) -> Self {
+        let digits = normal(digits);
+        let last: u32 = digits.iter().map(|d| (d.extent - 1) * d.stride).sum();
+        let mut plan = Self { exchanges: Vec::new(), places: Vec::new(), is_done: true };
+        // Whether the reduced digits inside are merged whole.
+        let mut whole = true;
+        for (n, digit) in digits.iter().enumerate().rev() {
+            let Digit { stride, extent, reduced } = *digit;
+            if !reduced {
+                plan.places.push(Place { stride, extent, role: Role::Kept });
+                continue;
+            }
+            let lanes = if whole { lanes(*digit, &digits[..n]) } else { 1 };
+            let outer = n.checked_sub(1).map(|n| digits[n].stride);
+            for step in (0..lanes.trailing_zeros()).map(|bit| 1 << bit) {
+                let blocks = extent.div_ceil(step);
+                let alone = (!blocks.is_multiple_of(2)).then_some(blocks / 2);
+                plan.exchanges.push(Exchange { mask: stride * step, outer, alone });
+            }
+            if lanes > 1 {
+                plan.places.push(Place { stride, extent: lanes, role: Role::Merged });
+                let block = stride * lanes;
+                plan.is_done &= extent.is_multiple_of(lanes) || (last / block + 1) * block <= threads;
+            }
+            let rest = extent.div_ceil(lanes);
+            if rest > 1 {
+                plan.places.push(Place { stride: stride * lanes, extent: rest, role: Role::Reduced });
+                (whole, plan.is_done) = (false, false);
+            }
+        }
+        plan
+    }
+}
+
+/// How many values of a reduced digit lanes can merge: a power of two. Blocks of so many stay apart if all strides outside are multiples of theirs.
+fn lanes(digit: Digit, outer: &[Digit]) -> u32 {
+    let mut lanes = 1;
+    let fits = |block: u32| block <= WARP && outer.iter().all(|o| o.stride.is_multiple_of(block));
+    while digit.stride.is_power_of_two() && lanes < digit.extent && fits(2 * lanes * digit.stride) {
+        lanes *= 2;
+    }
+    lanes
+}
+
+fn literal(b: &mut Builder, n: u32) -> ValueId {
+    b.index_literal(Type::I32, i64::from(n))
+}
+
+impl Exchange {
+    fn merge(self, b: &mut Builder, states: &[ValueId], merge: Merge<'_>) -> Vec<ValueId> {
+        let (thread, mask, zero) = (b.thread_index(), literal(b, self.mask), literal(b, 0));
+        let bit = b.index_and(thread, mask);
+        let right = b.index_compare(Compare::Ne, bit, zero);
+        let others: Vec<ValueId> = states.iter().map(|state| b.shuffle(*state, self.mask)).collect();
+        let both = || states.iter().zip(&others);
+        let first: Vec<ValueId> = both().map(|(own, other)| b.select(right, *other, *own)).collect();
+        let second: Vec<ValueId> = both().map(|(own, other)| b.select(right, *own, *other)).collect();
+        let merged = merge(b, &first, &second);
+        let Some(alone) = self.alone else { return merged };
+        let within = match self.outer {
+            Some(outer) => {
+                let outer = literal(b, outer);
+                b.index_mod(thread, outer)
+            }
+            None => thread,
+        };
+        let (block, alone) = (literal(b, 2 * self.mask), literal(b, alone));
+        let pair = b.index_div(within, block);
+        let is_alone = b.index_compare(Compare::Eq, pair, alone);
+        first.iter().zip(&merged).map(|(first, merged)| b.select(is_alone, *first, *merged)).collect()
+    }
+}
+
+/// Where partials lie in a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    /// From one group to the next, where a warp has one.
+    group: u32,
+    /// From one partial of a group to the next.
+    pitch: u32,
+    /// All elements.
+    elements: u32,
+}
+
+/// A digit's share of what is left: how a thread's place in a buffer comes about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Shares<T> {
+    /// Number of the group, by digits in which the threads of a warp agree.
+    far: T,
+    /// Number of the group, by the others.
+    near: T,
+    /// Number of the partial in its group.
+    partial: T,
+}
+
+impl Plan {
+    /// Which share a place counts in.
+    fn share<'s, T>(&self, at: usize, shares: &'s mut Shares<T>) -> Option<&'s mut T> {
+        // All strides from here outwards.
+        let agrees = self.places[at..].iter().all(|place| place.stride.is_multiple_of(WARP));
+        match self.places[at].role {
+            Role::Kept if agrees => Some(&mut shares.far),
+            Role::Kept => Some(&mut shares.near),
+            Role::Reduced => Some(&mut shares.partial),
+            Role::Merged => None,
+        }
+    }
+
+    /// How many there are of each.
+    fn counts(&self) -> Shares<u32> {
+        let mut counts = Shares { far: 1, near: 1, partial: 1 };
+        for (at, place) in self.places.iter().enumerate() {
+            if let Some(count) = self.share(at, &mut counts) {
+                *count *= place.extent;
+            }
+        }
+        counts
+    }
+
+    /// The shares of a thread, and whether it writes; as [`Self::place`] computes them.
+    fn place_of(&self, thread: u32) -> (Shares<u32>, bool) {
+        let (mut shares, mut writes, mut rest) = (Shares::default(), true, thread);
+        for (at, place) in self.places.iter().enumerate().rev() {
+            let digit = rest / place.stride;
+            rest %= place.stride;
+            writes &= digit < if place.role == Role::Merged { 1 } else { place.extent };
+            if let Some(share) = self.share(at, &mut shares) {
+                *share = *share * place.extent + digit % place.extent;
+            }
+        }
+        (shares, writes)
+    }
+
+    /// The shares of this thread, and whether it writes.
+    fn place(&self, b: &mut Builder) -> (Shares<ValueId>, ValueId) {
+        let (zero, mut writes, mut rest) = (literal(b, 0), b.bool_literal(true), b.thread_index());
+        let mut shares = Shares { far: zero, near: zero, partial: zero };
+        for (at, place) in self.places.iter().enumerate().rev() {
+            let (stride, extent) = (literal(b, place.stride), literal(b, place.extent));
+            let digit = b.index_div(rest, stride);
+            rest = b.index_mod(rest, stride);
+            let limit = if place.role == Role::Merged { literal(b, 1) } else { extent };
+            let below = b.index_compare(Compare::Lt, digit, limit);
+            writes = b.and(writes, below);
+            if let Some(share) = self.share(at, &mut shares) {
+                let digit = b.index_mod(digit, extent);
+                let outer = b.index_mul(*share, extent);
+                *share = b.index_add(outer, digit);
+            }
+        }
+        (shares, writes)
+    }
+
+    fn layout(&self, threads: u32, element: ElementType) -> Layout {
+        let counts = self.counts();
+        let bytes = element.bytes();
+        let granule = VECTOR_BYTES / bytes;
+        let whole = |elements: u32| elements.next_multiple_of(granule);
+        if counts.near == 1 {
+            let group = whole(counts.partial);
+            return Layout { group, pitch: 1, elements: group * counts.far };
+        }
+        let places: Vec<(Shares<u32>, bool)> = (0..threads).map(|thread| self.place_of(thread)).collect();
+        let cycles = |pitch: u32| {
+            let address = |share: &Shares<u32>, partial: u32| u64::from((partial * pitch + share.near) * bytes);
+            let words = bytes.div_ceil(4) as usize;
+            let parts = places.chunks(WARP as usize / banks::parts(bytes));
+            let cycles = parts.map(|lanes| {
+                let stored = lanes.iter().filter(|(_, writes)| *writes).map(|(share, _)| address(share, share.partial));
+                let read = lanes.iter().map(|(share, _)| address(share, 0));
+                banks::cycles(stored, words) + u64::from(counts.partial) * banks::cycles(read, words)
+            });
+            cycles.sum::<u64>()
+        };
+        // Not for any price: memory is short, too.
+        let most = counts.near + counts.near / 4 + 1;
+        let pitch = (counts.near..=most).min_by_key(|pitch| cycles(*pitch)).unwrap_or(counts.near);
+        let group = counts.partial * pitch;
+        Layout { group, pitch, elements: whole(group * counts.far) }
+    }
+
+    /// Partials through shared memory.
+    fn through_memory(
+        &self,
+        b: &mut Builder,
+        name: &str,
+        threads: u32,
+        states: &[ValueId],
+        merge: Merge<'_>,
+    ) -> Vec<ValueId> {
+        let (shares, writes) = self.place(b);
+        let types: Vec<Type> = states.iter().map(|state| b.ty(*state)).collect();
+        let columns: Vec<Column> = (types.iter().enumerate())
+            .map(|(n, ty)| {
+                let element = stored_as(*ty);
+                let layout = self.layout(threads, element);
+                let name = if states.len() > 1 { format!("{name}{n}") } else { name.to_owned() };
+                let alignment = VECTOR_BYTES;
+                let buffer = b.buffer(Buffer { name, element, elements: layout.elements, alignment, slots: 1 });
+                let group = literal(b, layout.group);
+                let far = b.index_mul(shares.far, group);
+                let first = b.index_add(far, shares.near);
+                Column { buffer, layout, first, ty: *ty }
+            })
+            .collect();
+        b.sync();
+        columns.iter().for_each(|column| b.renew(column.buffer));
+        b.begin_if(writes);
+        for (column, state) in columns.iter().zip(states) {
+            let offset = column.behind(b, shares.partial, 1);
+            let value = if column.ty.is_index() { b.from_index(*state, stored_as(column.ty)) } else { *state };
+            b.store(Memory::Shared(column.buffer), offset, &[value]);
+        }
+        b.end_if();
+        b.sync();
+        let count = self.counts().partial;
+        if count <= WRITTEN_OUT {
+            return merged(b, &columns, count, None, merge);
+        }
+        let start = merged(b, &columns, CHUNK, None, merge);
+        let variables: Vec<_> = start.iter().map(|state| b.variable(*state)).collect();
+        let chunks = literal(b, count / CHUNK - 1);
+        let chunk = b.begin_rolled_loop(chunks);
+        let one = literal(b, 1);
+        let chunk = b.index_add(chunk, one);
+        let next = merged(b, &columns, CHUNK, Some(chunk), merge);
+        let so_far: Vec<ValueId> = variables.iter().map(|variable| b.get(*variable)).collect();
+        let so_far = merge(b, &so_far, &next);
+        variables.iter().zip(so_far).for_each(|(variable, state)| b.set(*variable, state));
+        b.end_loop();
+        let most: Vec<ValueId> = variables.iter().map(|variable| b.get(*variable)).collect();
+        if count.is_multiple_of(CHUNK) {
+            return most;
+        }
+        let chunk = literal(b, count / CHUNK);
+        let last = merged(b, &columns, count % CHUNK, Some(chunk), merge);
+        merge(b, &most, &last)
+    }
+}
+
+/// The type that a state has in memory.
+fn stored_as(ty: Type) -> ElementType {
+    match ty {
+        Type::Element(element) => element,
+        Type::I32 => ElementType::I32,
+        Type::I64 => ElementType::I64,
+    }
+}
+
+/// One state of all partials.
+struct Column {
+    buffer: BufferId,
+    layout: Layout,
+    /// Where the group's first partial lies.
+    first: ValueId,
+    ty: Type,
+}
+
+impl Column {
+    /// Where the partial with the number `n · each` lies.
+    fn behind(&self, b: &mut Builder, n: ValueId, each: u32) -> ValueId {
+        let pitch = literal(b, self.layout.pitch * each);
+        let behind = b.index_mul(n, pitch);
+        b.index_add(self.first, behind)
+    }
+
+    /// `count` partials from that offset on.
+    fn read(&self, b: &mut Builder, from: ValueId, count: u32) -> Vec<ValueId> {
+        let most = if self.layout.pitch == 1 { VECTOR_BYTES / stored_as(self.ty).bytes() } else { 1 };
+        let mut read = Vec::new();
+        while let left @ 1.. = count - read.len() as u32 {
+            let at = literal(b, read.len() as u32 * self.layout.pitch);
+            let offset = b.index_add(from, at);
+            // The start is a multiple of what can be read, and so is what follows.
+            let lanes = most.min(1 << left.ilog2());
+            read.extend(b.load(Memory::Shared(self.buffer), offset, lanes, None));
+        }
+        let value = |element: &ValueId| if self.ty.is_index() { b.to_index(*element, self.ty) } else { *element };
+        read.iter().map(value).collect()
+    }
+}
+
+/// The merge of `count` partials of the group, from the first of that chunk on, in order.
+fn merged(b: &mut Builder, columns: &[Column], count: u32, chunk: Option<ValueId>, merge: Merge<'_>) -> Vec<ValueId> {
+    let read: Vec<Vec<ValueId>> = (columns.iter())
+        .map(|column| {
+            let from = chunk.map_or(column.first, |chunk| column.behind(b, chunk, CHUNK));
+            column.read(b, from, count)
+        })
+        .collect();
+    let mut parts: Vec<Vec<ValueId>> =
+        (0..count as usize).map(|n| read.iter().map(|column| column[n]).collect()).collect();
+    while parts.len() > 1 {
+        parts = parts.chunks(2).map(|two| if let [a, c] = two { merge(b, a, c) } else { two[0].clone() }).collect();
+    }
+    parts.swap_remove(0)
+}
+
+#[cfg(test)]
+#[path = "combine_tests.rs"]
+mod tests;

@@ -1,0 +1,270 @@
+//! Tests of merging across threads: kernels that merge intervals, whose ends say which threads were merged and in which order, on the
+//! emulator against the host.
+
+use tilewright_kernel::ElementType::{self, Bool, F32, I32, I64, U8};
+use tilewright_kernel::algorithm::{Binary, Compare};
+use tilewright_kernel::info::Argument;
+
+use super::*;
+use crate::kernel_ir::{Dimension, Kernel, Parameter, Range, Signature, Statement, StatementKind};
+use crate::lower::emit::tests::machine::{from_bytes, launch, to_bytes};
+use crate::lower::emit::tests::{tensor, text};
+use crate::lower::syncs;
+
+const fn reduced(stride: u32, extent: u32) -> Digit {
+    Digit { stride, extent, reduced: true }
+}
+
+const fn kept(stride: u32, extent: u32) -> Digit {
+    Digit { stride, extent, reduced: false }
+}
+
+fn builder(threads: u32, parameters: Vec<Parameter>) -> Builder {
+    let arguments = (0..parameters.len() as u16).map(Argument::Address).chain([Argument::Dim(0)]).collect();
+    let dims = vec![Dimension { name: "N".to_owned(), range: Range::new(0, 1000) }];
+    Builder::new(Signature { name: "k".to_owned(), parameters, dims, maps: Vec::new(), arguments, threads })
+}
+
+/// The number of a thread's group and its place in the group; none of an idle one.
+type Member = Option<(u32, u32)>;
+
+/// What each thread is, by definition, digit by digit.
+fn members(threads: u32, digits: &[Digit]) -> Vec<Member> {
+    let of = |thread: u32| {
+        let (mut rest, mut group, mut place) = (thread, 0, 0);
+        for digit in digits {
+            let value = rest / digit.stride;
+            rest %= digit.stride;
+            if value >= digit.extent {
+                return None;
+            }
+            let count = if digit.reduced { &mut place } else { &mut group };
+            *count = *count * digit.extent + value;
+        }
+        let inner = digits.last().map_or(1, |digit| digit.stride);
+        Some((group * inner + rest, place))
+    };
+    (0..threads).map(of).collect()
+}
+
+/// N times, the merge of `(first, last, contiguous, sum)` across threads: an interval, whether it was put together in order, and a
+/// sum of bytes. The ends are an index and an element of 64 bits.
+fn intervals(threads: u32, digits: &[Digit]) -> Kernel {
+    let (input, output) = (|n, e| tensor(n, e, false), |n, e| tensor(n, e, true));
+    let parameters = vec![
+        input("at", I32),
+        input("busy", Bool),
+        output("first", I32),
+        output("last", I64),
+        output("contiguous", Bool),
+        output("sum", U8),
+    ];
+    let mut b = builder(threads, parameters);
+    let (n, thread) = (b.dim(0, Type::I32), b.thread_index());
+    let turn = b.begin_loop(n);
+    let load = |b: &mut Builder, p| b.load(Memory::Parameter(p), thread, 1, None)[0];
+    let (at, busy) = (load(&mut b, 0), load(&mut b, 1));
+    let first = b.to_index(at, Type::I32);
+    let first = b.index_add(first, turn);
+    let last = b.from_index(first, I64);
+    let byte = b.cast(at, U8);
+    let mut merge = |b: &mut Builder, left: &[ValueId], right: &[ValueId]| {
+        let (end, one) = (b.to_index(left[1], Type::I64), b.index_literal(Type::I64, 1));
+        let (next, start) = (b.index_add(end, one), b.index_convert(right[0], Type::I64));
+        let follows = b.index_compare(Compare::Eq, next, start);
+        let both = b.and(left[2], right[2]);
+        let sum = b.binary(Binary::Add, left[3], right[3]);
+        vec![left[0], right[1], b.and(both, follows), sum]
+    };
+    let states = [first, last, busy, byte];
+    let found = across_threads(&mut b, "partials", threads, digits, &states, &mut merge);
+    let row = b.index_literal(Type::I32, i64::from(threads));
+    let row = b.index_mul(turn, row);
+    let to = b.index_add(row, thread);
+    let first = b.from_index(found[0], I32);
+    for (p, value) in [(2, first), (3, found[1]), (4, found[2]), (5, found[3])] {
+        b.store(Memory::Parameter(p), to, &[value]);
+    }
+    b.end_loop();
+    syncs::minimise(b.finish().expect("balanced")).expect("ordered")
+}
+
+const TURNS: usize = 2;
+
+fn inputs(threads: u32, digits: &[Digit]) -> (Vec<Member>, Vec<Vec<u8>>) {
+    let members = members(threads, digits);
+    let at: Vec<u64> = members.iter().map(|m| m.map_or(77, |(group, place)| u64::from(group * 2000 + place))).collect();
+    let busy: Vec<u64> = members.iter().map(|m| u64::from(m.is_some())).collect();
+    let mut buffers = vec![to_bytes(I32, &at), to_bytes(Bool, &busy)];
+    buffers.extend([I32, I64, Bool, U8].map(|e| vec![0; TURNS * members.len() * e.bytes() as usize]));
+    (members, buffers)
+}
+
+fn check(threads: u32, digits: &[Digit], seeds: std::ops::Range<u64>) {
+    let kernel = intervals(threads, digits);
+    let text = text(&kernel);
+    let (members, buffers) = inputs(threads, digits);
+    let size: u32 = digits.iter().filter(|d| d.reduced).map(|d| d.extent).product();
+    for seed in seeds {
+        let (report, found) = launch(&kernel, &text, TURNS as i64, 1, &buffers, true, seed);
+        assert!(report.is_clean(), "{threads} {digits:?} {report}\n{kernel}");
+        let columns: Vec<Vec<u64>> = (found[2..].iter().zip([I32, I64, Bool, U8]))
+            .map(|(bytes, element): (_, ElementType)| from_bytes(element, bytes))
+            .collect();
+        for turn in 0..TURNS {
+            for (thread, member) in members.iter().enumerate() {
+                let Some((group, _)) = member else { continue };
+                let at = turn * members.len() + thread;
+                let first = u64::from(group * 2000) + turn as u64;
+                let sum = (0..size).fold(0u8, |sum, place| sum.wrapping_add((group * 2000 + place) as u8));
+                let expected = [first, first + u64::from(size) - 1, 1, u64::from(sum)];
+                let found = [columns[0][at], columns[1][at], columns[2][at], columns[3][at]];
+                assert_eq!(found, expected, "thread {thread} of {threads}, turn {turn}, {digits:?}\n{kernel}");
+            }
+        }
+    }
+}
+
+/// Blocks with what a schedule makes of rows, columns, warps and tiles.
+const LAYOUTS: [(u32, &[Digit]); 24] = [
+    (1, &[reduced(1, 1)]),
+    (32, &[reduced(1, 32)]),
+    (32, &[reduced(1, 20)]),
+    (20, &[reduced(1, 20)]),
+    (64, &[kept(32, 2), reduced(1, 20)]),
+    (96, &[reduced(1, 70)]),
+    (100, &[reduced(1, 100)]),
+    (512, &[reduced(1, 512)]),
+    (1024, &[reduced(1, 1024)]),
+    (1024, &[reduced(1, 1000)]),
+    (1003, &[reduced(1, 1003)]),
+    (1024, &[reduced(3, 341), kept(1, 3)]),
+    (1024, &[kept(341, 3), reduced(1, 341)]),
+    (1023, &[reduced(341, 3), kept(1, 341)]),
+    (512, &[reduced(32, 16), kept(1, 32)]),
+    (512, &[kept(32, 16), reduced(1, 32)]),
+    (256, &[reduced(64, 4), kept(16, 4), reduced(1, 16)]),
+    (256, &[kept(64, 4), reduced(8, 8), kept(1, 8)]),
+    (240, &[reduced(60, 4), kept(20, 3), reduced(1, 20)]),
+    (256, &[reduced(32, 8)]),
+    (256, &[kept(64, 3), reduced(32, 2), kept(1, 24)]),
+    (160, &[kept(40, 4), reduced(8, 5), reduced(1, 6)]),
+    (128, &[reduced(64, 2), kept(3, 20), reduced(1, 3)]),
+    (128, &[kept(4, 32), reduced(1, 4)]),
+];
+
+#[test]
+fn layouts_of_schedules() {
+    for (threads, digits) in LAYOUTS {
+        check(threads, digits, 0..3);
+    }
+}
+
+#[test]
+fn random_layouts() {
+    let mut state = 5u64;
+    let mut next = |most: u32| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u32 % most
+    };
+    let (mut tried, mut through_lanes) = (0, 0);
+    while tried < 120 {
+        // From the innermost digit outwards.
+        let mut digits = Vec::new();
+        let mut stride = if next(4) == 0 { 1 + next(4) } else { 1 };
+        for _ in 0..1 + next(4) {
+            let extent = if next(2) == 0 { 1 << next(6) } else { 1 + next(12) };
+            digits.insert(0, Digit { stride, extent, reduced: next(3) > 0 });
+            stride *= extent;
+            if next(4) == 0 {
+                stride = if next(2) == 0 { stride.next_power_of_two() } else { stride + next(5) };
+            }
+        }
+        let last: u32 = digits.iter().map(|d| (d.extent - 1) * d.stride).sum();
+        let threads = last + digits[digits.len() - 1].stride + [0, next(40), 31 - last % 32][next(3) as usize];
+        if threads > 300 {
+            continue;
+        }
+        tried += 1;
+        through_lanes += u32::from(Plan::new(threads, &digits).is_done);
+        check(threads, &digits, 0..1);
+    }
+    assert!((20..100).contains(&through_lanes), "{through_lanes}");
+}
+
+/// Nothing needs more than one cycle of the banks for what it reads and writes: rows, columns, tiles, and rows of odd length.
+#[test]
+fn banks_do_not_conflict() {
+    let layouts: [(u32, &[Digit]); 8] = [
+        (512, &[reduced(1, 512)]),
+        (1024, &[reduced(1, 1000)]),
+        (512, &[reduced(32, 16), kept(1, 32)]),
+        (1024, &[reduced(16, 64), kept(1, 16)]),
+        (256, &[kept(64, 4), reduced(8, 8), kept(1, 8)]),
+        (240, &[kept(20, 12), reduced(1, 20)]),
+        (192, &[kept(3, 64), reduced(1, 3)]),
+        (960, &[reduced(320, 3), kept(1, 320)]),
+    ];
+    for (threads, digits) in layouts {
+        let kernel = intervals(threads, digits);
+        let (_, buffers) = inputs(threads, digits);
+        let (report, _) = launch(&kernel, &text(&kernel), TURNS as i64, 1, &buffers, true, 0);
+        assert_eq!(report.counters.bank_conflicts(), 0, "{threads} {digits:?}\n{kernel}");
+    }
+}
+
+/// One value of a block of 512 threads: five exchanges, one barrier, and all partials at once.
+#[test]
+fn a_row_of_512_takes_one_trip() {
+    let mut b = builder(512, vec![tensor("x", F32, false), tensor("z", F32, true)]);
+    let thread = b.thread_index();
+    let x = b.load(Memory::Parameter(0), thread, 1, None);
+    let mut add = |b: &mut Builder, a: &[ValueId], c: &[ValueId]| vec![b.binary(Binary::Add, a[0], c[0])];
+    let sum = across_threads(&mut b, "sums", 512, &[reduced(1, 512)], &x, &mut add);
+    b.store(Memory::Parameter(1), thread, &sum);
+    let kernel = syncs::minimise(b.finish().expect("balanced")).expect("ordered");
+    let text = text(&kernel);
+    let counts = ["shfl.sync", "bar.sync", "st.shared", "ld.shared.v4"].map(|word| text.matches(word).count());
+    assert_eq!(counts, [5, 1, 1, 4], "{text}");
+    // The order of the sum is that of a balanced tree over neighbours.
+    let x: Vec<f32> = (0..512).map(|n| ((n * 37 % 101) as f32 - 50.0) / 7.0).collect();
+    let mut tree = x.clone();
+    while tree.len() > 1 {
+        tree = tree.chunks(2).map(|two| two[0] + two[1]).collect();
+    }
+    let bytes = to_bytes(F32, &x.iter().map(|x| u64::from(x.to_bits())).collect::<Vec<_>>());
+    let (report, found) = launch(&kernel, &text, 0, 1, &[bytes.clone(), bytes], true, 1);
+    assert!(report.is_clean(), "{report}");
+    assert_eq!(from_bytes(F32, &found[1]), vec![u64::from(tree[0].to_bits()); 512]);
+}
+
+/// Every barrier that is left is needed: without it, the emulator sees a race.
+#[test]
+fn each_barrier_is_missed() {
+    let layouts: [(u32, &[Digit]); 4] = [
+        (512, &[reduced(1, 512)]),
+        (96, &[reduced(32, 3), kept(1, 32)]),
+        (240, &[kept(20, 12), reduced(1, 20)]),
+        (1024, &[reduced(3, 341), kept(1, 3)]),
+    ];
+    for (threads, digits) in layouts {
+        let kernel = intervals(threads, digits);
+        let (_, buffers) = inputs(threads, digits);
+        let is_sync = |statement: &Statement| statement.kind == StatementKind::Sync;
+        let mut dropped = 0;
+        for region in 0..kernel.regions.len() {
+            for at in 0..kernel.regions[region].statements.len() {
+                if !is_sync(&kernel.regions[region].statements[at]) {
+                    continue;
+                }
+                let mut mutant = kernel.clone();
+                mutant.regions[region].statements.remove(at);
+                let text = text(&mutant);
+                let notices = |seed| !launch(&mutant, &text, TURNS as i64, 1, &buffers, true, seed).0.is_clean();
+                assert!((0..4).any(notices), "{threads} {digits:?}\n{mutant}");
+                dropped += 1;
+            }
+        }
+        assert_eq!(dropped, 2, "{kernel}");
+    }
+}
