@@ -13,8 +13,8 @@ fn fused(shape: &[i128], factor: i128) -> Nest {
     let list = |f: &dyn Fn(usize) -> String| (0..shape.len()).map(f).collect::<Vec<_>>().join(", ");
     let roots = list(&|d| format!("{} {}", NAMES[d], shape[d]));
     let mut ops = String::from("merge a b f0");
-    for d in 2..shape.len() {
-        ops += &format!("; merge f{} {} f{}", d - 2, NAMES[d], d - 1);
+    for (d, name) in NAMES[..shape.len()].iter().enumerate().skip(2) {
+        ops += &format!("; merge f{} {name} f{}", d - 2, d - 1);
     }
     ops += &format!("; split f{} {factor} o q", shape.len() - 2);
     Nest::new("", &list(&|d| shape[d].to_string()), &roots, &ops, &list(&|d| NAMES[d].to_owned()), "o", Unit::Cta)
