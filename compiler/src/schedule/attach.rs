@@ -173,7 +173,7 @@ impl Needs<'_> {
             let scope = self.inside(at, &mut next, &mut loops);
             for read in reads {
                 let indices = read.indices.iter().map(|e| self.renamed(e, &read, &scope, &mut next, &mut loops));
-                requests.push(Request { indices: indices.collect() });
+                requests.push(Request { indices: indices.collect(), conditions: Vec::new() });
                 spans.push(read.span);
             }
         }
@@ -197,14 +197,11 @@ impl Needs<'_> {
         match region::of(&requests, &loops, domain, self.facts) {
             Ok(region) => Some(region),
             Err(problem) => {
-                let loop_name = match &problem {
-                    NotATile::SymbolicStep(_) | NotATile::Unknown | NotATile::Apart(..) | NotATile::TooLong => None,
-                };
                 diags.report(NotABox {
                     stage: self.name.to_owned(),
                     place: format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name),
                     unknown: problem == NotATile::Unknown,
-                    axis: loop_name,
+                    axis: None,
                     read: spans[0],
                     span: self.span,
                 });
