@@ -186,6 +186,9 @@ fn random_stages_equal_the_reference() {
     for n in 0..count {
         let mut draw = Draw::new(seed, n);
         let Case { source, sizes } = case(&mut draw);
+        if std::env::var("TILEWRIGHT_SHOW").is_ok() {
+            println!("case {n}\n{source}");
+        }
         let info = match compiled(&source) {
             Ok(info) => info,
             Err((codes, report)) => {
