@@ -112,3 +112,16 @@ fn argmax_across_threads() {
     }";
     check(source, &[&[1, 1], &[3, 31], &[5, 200]]);
 }
+
+/// The flat run is what remains of a fused axis that is split by a factor that does not divide the rows.
+#[test]
+fn fused_regions_waste_nothing() {
+    for (factor, region) in
+        [(1, "1 x 1"), (2, "1 x 2"), (3, "3"), (4, "1 x 4"), (5, "5"), (8, "2 x 4"), (10, "10"), (16, "4 x 4")]
+    {
+        let explanation = check(&fused(factor, ""), &[&[]]);
+        assert!(explanation.contains(&format!("region {region}, ")), "{factor}: {explanation}");
+        let explanation = check(&fused(factor, "merge i, j -> p; split p by 2 -> a, b;"), &[&[]]);
+        assert!(explanation.contains("axis a: "), "{explanation}");
+    }
+}

@@ -26,8 +26,8 @@ use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;
 
 use crate::diag::Diagnostics;
-use crate::diag::tw02xx;
 use crate::diag::tw90xx::Internal;
+use crate::diag::{tw02xx, tw04xx, tw05xx};
 use crate::domain::{AxisKind, Symbolic};
 use crate::extent::{Expr, Facts};
 use crate::lower::Analysed;
@@ -90,6 +90,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     let Some(entries) = lower::lower(&program, &facts, &stages, threads) else {
         return bug(diags, &program, "lower", "what the earlier rooms accepted cannot be built".to_owned());
     };
+    fits(&program, &stages, &entries, diags)?;
     let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
     let module = match lower::emit::emit(&kernels, &program.name.text) {
         Ok(module) => module,
@@ -106,6 +107,26 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
         }
         None => bug(diags, &program, "assemble", "a size could not be written down".to_owned()),
     }
+}
+
+/// Whether a block has the shared memory that the entry points need; none after a report that it does not.
+fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags: &mut Diagnostics) -> Option<()> {
+    let bytes = |entry: &&lower::Entry| entry.kernel.shared_map().bytes;
+    let Some(largest) = entries.iter().max_by_key(bytes).filter(|e| bytes(e) > tma::check::SHARED_BYTES) else {
+        return Some(());
+    };
+    let buffers = &largest.kernel.buffers;
+    let name = buffers.iter().max_by_key(|b| b.bytes()).map(|b| b.name.as_str());
+    let stage = stages.iter().find(|s| Some(s.stage.name.as_str()) == name);
+    let copy = program.stages.iter().find(|s| Some(s.ast.name.text.as_str()) == name);
+    let head = stage.map(|s| s.stage.span).or(copy.map(|c| c.ast.head));
+    diags.report(tw05xx::SharedBudget {
+        buffers: buffers.iter().map(|b| (b.name.clone(), b.bytes(), b.slots)).collect(),
+        bytes: bytes(&largest),
+        limit: tma::check::SHARED_BYTES,
+        span: head.unwrap_or(program.name.span),
+    });
+    None
 }
 
 /// The extents of the result of a stage.
@@ -149,7 +170,9 @@ fn still_holds(facts: &Facts, analysed: &Analysed) -> bool {
     let collected = memory::access::collect_served(program, facts, stage, &symbolic, &served);
     let Some(accesses) = collected.map(|found| found.tensors) else { return false };
     Check { program, facts, stage, symbolic: &symbolic, holes }.run(vector, &accesses, &mut found);
-    !found.has_errors()
+    let uniform =
+        |limit: &Expr| vector.is_uniform(&memory::access::of_roots(limit, stage, &symbolic), &symbolic, facts);
+    !found.has_errors() && stage.limits.iter().all(uniform)
 }
 
 fn bug<T>(diags: &mut Diagnostics, program: &Program, room: &'static str, what: String) -> Option<T> {
@@ -209,6 +232,19 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
         };
         let vector = Vector::of(&stage, &stage.facts);
         if let Some(vector) = &vector {
+            for limit in &stage.limits {
+                let limit = memory::access::of_roots(limit, &stage, &symbolic);
+                if !vector.is_uniform(&limit, &symbolic, &stage.facts) {
+                    found.report(tw04xx::CutVector {
+                        stage: stage.name.clone(),
+                        axis: stage.domain.axes[vector.axis].name.clone(),
+                        lanes: vector.lanes,
+                        span: vector.span,
+                        head: stage.span,
+                    });
+                    break;
+                }
+            }
             Check { program: &stage.program, facts: &stage.facts, stage: &stage, symbolic: &symbolic, holes: &holes }
                 .run(vector, &accesses, &mut found);
         }

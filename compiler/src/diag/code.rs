@@ -132,6 +132,7 @@ codes! {
     TW0407 "bad-swizzle" Error "a swizzle that a copy cannot have";
     TW0408 "bad-layout" Error "a layout in which a tile is not whole";
     TW0409 "unwritten-layout" Error "a layout that the accelerator does not write";
+    TW0410 "cut-vector" Error "a region that may end inside a vector";
     TW0490 "bank-conflicts" Warning "accesses of shared memory that wait for each other";
 
     // TW05: memory and resource budgets.

@@ -12,7 +12,7 @@
 //! In registers each thread keeps its elements in variables, one for each iteration of the stage's loops, which are written out. Barriers
 //! that others make needless are taken out afterwards (`syncs`).
 
-use tilewright_kernel::algorithm::Source;
+use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
 use super::Analysed;
 use super::stage::{Frame, Nest, Point};
@@ -53,7 +53,8 @@ impl Instance<'_> {
     }
 
     /// What holds what a read takes from it; none if it is not for the read.
-    pub fn holds(&self, source: Source) -> Option<&Held> {
+    pub fn holds(&self, source: Source, read: AlgorithmValue) -> Option<&Held> {
+        self.stage.is_for(source, read).then_some(())?;
         let at = self.stage.serves.iter().position(|s| *s == source)?;
         self.memory.get(at)
     }

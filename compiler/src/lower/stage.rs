@@ -206,7 +206,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     };
     let mut point = Point {
         values: vec![None; stage.domain.axes.len()],
-        done: vec![false; analysed.holes.kept.len() + stage.limits.len()],
+        done: vec![false; analysed.holes.kept.len() + stage.limits.len() + 1],
         accumulator: 0,
         pending: Vec::new(),
     };
@@ -348,7 +348,29 @@ impl Nest<'_, '_> {
             let holds = self.b.index_compare(Compare::Ge, value, zero);
             conditions.push(Condition { holds, waived: false });
         }
+        self.decide_members(point, &mut conditions);
         conditions
+    }
+
+    /// Whether the element is one that is asked for, once that is known. Lanes of a vector are computed together.
+    fn decide_members(&mut self, point: &mut Point, conditions: &mut Vec<Condition>) {
+        let at = self.holes.kept.len() + self.stage.limits.len();
+        if point.done[at] || self.stage.members.is_empty() || self.vector.is_some() {
+            return;
+        }
+        let zero = self.b.index_literal(self.index, 0);
+        let mut any = self.b.bool_literal(false);
+        for list in &self.stage.members {
+            let mut all = self.b.bool_literal(true);
+            for e in list {
+                let Some(value) = self.of_roots(e, &point.values) else { return };
+                let holds = self.b.index_compare(Compare::Ge, value, zero);
+                all = self.b.and(all, holds);
+            }
+            any = self.b.or(any, all);
+        }
+        point.done[at] = true;
+        conditions.push(Condition { holds: any, waived: false });
     }
 
     /// Whether units that share a result combine what they have.

@@ -310,7 +310,7 @@ impl<'a> Values<'a> {
         let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
         let exprs_scope: access::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
         let exprs: Vec<Expr> = list.iter().map(|i| access::index(program, *i, &exprs_scope)).collect();
-        if let Some(held) = self.held(source) {
+        if let Some(held) = self.held(source, id) {
             return self.read_held(b, id, &held, source, (&values, &exprs), or, scope);
         }
         match source {
@@ -393,9 +393,9 @@ impl<'a> Values<'a> {
     }
 
     /// The instance that a read takes; none if it takes a tensor in device memory, or computes what it reads.
-    fn held(&self, source: Source) -> Option<Instance<'a>> {
+    fn held(&self, source: Source, read: AlgorithmValue) -> Option<Instance<'a>> {
         let taken = |i: &&Instance<'a>| {
-            i.holds(source).is_some() && !(i.stage.copy.is_some() && self.copies_of.contains(&source))
+            i.holds(source, read).is_some() && !(i.stage.copy.is_some() && self.copies_of.contains(&source))
         };
         self.instances.iter().rfind(taken).cloned()
     }
@@ -417,7 +417,7 @@ impl<'a> Values<'a> {
             let inside = self.in_domain(b, source, values, scope);
             (inside, self.value(b, or, scope))
         });
-        match instance.holds(source) {
+        match instance.holds(source, id) {
             Some(inner::Held::Registers(variables)) => {
                 let present: Vec<Expr> = exprs.iter().map(|e| self.at_present(e)).collect();
                 let number = register(instance.stage, &present, self.facts, &|v| self.range(v));

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use tilewright_kernel::Algorithm;
-use tilewright_kernel::algorithm::{Source, Value};
+use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
 use super::{Owner, Stage};
 use crate::diag::Diagnostics;
@@ -17,7 +17,7 @@ use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access::{self, StageRead};
 use crate::program::Program;
-use crate::region::{self, Loops, NotATile, Region, Request};
+use crate::region::{self, Group, Loops, NotATile, Realisation, Region, Request};
 use crate::syntax::Span;
 
 /// Where a stage stands.
@@ -144,12 +144,10 @@ pub(super) struct Needs<'a> {
 }
 
 impl Needs<'_> {
-    /// The region that the stages inside the place read of a tensor whose axes have these ranges; none after an error.
-    pub fn region(&self, domain: &[(Expr, Expr)], diags: &mut Diagnostics) -> Option<Region> {
-        let mut loops = Loops::default();
-        let mut requests = Vec::new();
+    /// What the stages inside the place read; none after an error.
+    pub fn asked(&self, diags: &mut Diagnostics) -> Option<Asked> {
+        let mut asked = Asked::default();
         let mut next = 1 << 20;
-        let mut spans = Vec::new();
         for (at, reader) in self.stages.iter().enumerate() {
             let reads = self.reads(at, reader)?;
             if reads.is_empty() {
@@ -158,56 +156,61 @@ impl Needs<'_> {
             if !is_under(self.stages, at, self.attach) {
                 // Copies serve the readers that they stand around.
                 if !self.is_copy {
-                    let around = &self.stages[self.attach.stage];
-                    diags.report(NotAround {
-                        stage: self.name.to_owned(),
-                        reader: reader.name.clone(),
-                        place: format!("{}.{}", around.name, around.domain.axes[self.attach.leaf].name),
-                        span: self.span,
-                        read: reads[0].span,
-                    });
+                    self.not_around(&reader.name, reads[0].span, diags);
                     return None;
                 }
                 continue;
             }
-            let scope = self.inside(at, &mut next, &mut loops);
+            let (scope, conditions) = self.inside(at, &mut next, &mut asked.loops);
             for read in reads {
-                let indices = read.indices.iter().map(|e| self.renamed(e, &read, &scope, &mut next, &mut loops));
-                requests.push(Request { indices: indices.collect(), conditions: Vec::new() });
-                spans.push(read.span);
+                let indices: Vec<Expr> =
+                    read.indices.iter().map(|e| renamed(e, &read, &scope, &mut next, &mut asked.loops)).collect();
+                asked.requests.push(Request { indices, conditions: conditions.clone() });
+                asked.reads.push((read.value, read.span));
             }
         }
         let parent = &self.stages[self.attach.stage];
         for (n, leaf) in parent.domain.leaves.iter().enumerate() {
             if self.attach.around.contains(leaf) {
                 let var = (parent.facts.dims() + n) as Var;
-                loops.outside.push((var, parent.domain.axes[*leaf].extent.clone()));
+                asked.loops.outside.push((var, parent.domain.axes[*leaf].extent.clone()));
             }
         }
-        if requests.is_empty() {
-            diags.report(NotAround {
-                stage: self.name.to_owned(),
-                reader: String::new(),
-                place: format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name),
-                span: self.span,
-                read: self.span,
-            });
+        if asked.requests.is_empty() {
+            self.not_around("", self.span, diags);
             return None;
         }
-        match region::of(&requests, &loops, domain, self.facts) {
-            Ok(region) => Some(region),
-            Err(problem) => {
-                diags.report(NotABox {
-                    stage: self.name.to_owned(),
-                    place: format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name),
-                    unknown: problem == NotATile::Unknown,
-                    axis: None,
-                    read: spans[0],
-                    span: self.span,
-                });
-                None
-            }
-        }
+        Some(asked)
+    }
+
+    fn place(&self) -> String {
+        let parent = &self.stages[self.attach.stage];
+        format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name)
+    }
+
+    fn not_around(&self, reader: &str, read: Span, diags: &mut Diagnostics) {
+        let (stage, reader, place) = (self.name.to_owned(), reader.to_owned(), self.place());
+        diags.report(NotAround { stage, reader, place, span: self.span, read });
+    }
+
+    /// The region of that, of a tensor whose axes have these ranges.
+    ///
+    /// # Errors
+    /// See [`NotATile`].
+    pub fn region(&self, asked: &Asked, domain: &[(Expr, Expr)], way: Realisation) -> Result<Region, NotATile> {
+        region::of_as(&asked.requests, &asked.loops, domain, self.facts, way)
+    }
+
+    /// Says that there is no such region.
+    pub fn refuse(&self, problem: &NotATile, asked: &Asked, diags: &mut Diagnostics) {
+        diags.report(NotABox {
+            stage: self.name.to_owned(),
+            place: self.place(),
+            unknown: *problem == NotATile::Unknown,
+            axis: None,
+            read: asked.reads.first().map_or(self.span, |r| r.1),
+            span: self.span,
+        });
     }
 
     /// The reads of a stage that take from this one; none if it reads too much.
@@ -228,8 +231,10 @@ impl Needs<'_> {
         Some(found.stages.into_iter().filter(is_own).collect())
     }
 
-    /// Gives every loop of the readers that is inside the place a variable of its own: pairs of what stands for it and that one.
-    fn inside(&self, reader: usize, next: &mut Var, loops: &mut Loops) -> Vec<(Var, Var)> {
+    /// Gives every loop of the readers that is inside the place a variable of its own: pairs of what stands for it and that one. With
+    /// that, what holds wherever the reader reads.
+    fn inside(&self, reader: usize, next: &mut Var, loops: &mut Loops) -> (Vec<(Var, Var)>, Vec<Expr>) {
+        let mut conditions = Vec::new();
         let mut renamed: Vec<(Var, Var)> = Vec::new();
         let mut chain = vec![reader];
         while *chain.last().unwrap_or(&reader) != self.attach.stage {
@@ -251,26 +256,53 @@ impl Needs<'_> {
             for (axis, value) in of.domain.axes.iter().zip(&symbolic.values) {
                 loops.axes.push((rename(value, &renamed), rename(&axis.extent, &renamed)));
             }
+            let limit = |e: &Expr| rename(&access::of_roots(e, of, &symbolic), &renamed);
+            conditions.extend(of.limits.iter().map(limit));
         }
-        renamed
+        (renamed, conditions)
     }
+}
 
-    /// An index of a read, over the new variables; the axes of reductions around it are loops inside as well.
-    fn renamed(&self, e: &Expr, read: &StageRead, scope: &[(Var, Var)], next: &mut Var, loops: &mut Loops) -> Expr {
-        let mut own = scope.to_vec();
-        let mut index = e.clone();
-        for axis in &read.inner {
-            let var = *next;
-            *next += 1;
-            let (lower, upper) = (rename(&axis.lower, &own), rename(&axis.upper, &own));
-            own.push((axis.var, var));
-            let extent = upper.sub(&lower);
-            loops.inside.push((var, extent.clone()));
-            loops.axes.push((Expr::var(var), extent));
-            index = index.substitute(&|v| (v == axis.var).then(|| Expr::var(axis.var).add(&axis.lower)));
+/// What the readers of a stage ask for.
+#[derive(Default)]
+pub(super) struct Asked {
+    requests: Vec<Request>,
+    loops: Loops,
+    /// The read that each request is.
+    reads: Vec<(ValueId, Span)>,
+}
+
+impl Asked {
+    /// Each group with the reads that it is for, where there are several; none if one read is for several.
+    pub fn apart(&self, groups: Vec<Group>) -> Option<Vec<(Group, Option<Vec<ValueId>>)>> {
+        if groups.len() == 1 {
+            return Some(groups.into_iter().map(|g| (g, None)).collect());
         }
-        rename(&index, &own)
+        let reads = |g: &Group| g.requests.iter().map(|r| self.reads[*r].0).collect::<BTreeSet<ValueId>>();
+        let all: usize = groups.iter().map(|g| reads(g).len()).sum();
+        let distinct: BTreeSet<ValueId> = groups.iter().flat_map(&reads).collect();
+        (all == distinct.len()).then(|| {
+            let list = groups.into_iter().map(|g| (reads(&g).into_iter().collect(), g));
+            list.map(|(reads, g)| (g, Some(reads))).collect()
+        })
     }
+}
+
+/// An index of a read, over the new variables; the axes of reductions around it are loops inside as well.
+fn renamed(e: &Expr, read: &StageRead, scope: &[(Var, Var)], next: &mut Var, loops: &mut Loops) -> Expr {
+    let mut own = scope.to_vec();
+    let mut index = e.clone();
+    for axis in &read.inner {
+        let var = *next;
+        *next += 1;
+        let (lower, upper) = (rename(&axis.lower, &own), rename(&axis.upper, &own));
+        own.push((axis.var, var));
+        let extent = upper.sub(&lower);
+        loops.inside.push((var, extent.clone()));
+        loops.axes.push((Expr::var(var), extent));
+        index = index.substitute(&|v| (v == axis.var).then(|| Expr::var(axis.var).add(&axis.lower)));
+    }
+    rename(&index, &own)
 }
 
 fn rename(e: &Expr, pairs: &[(Var, Var)]) -> Expr {

@@ -109,6 +109,11 @@ pub struct Stage {
     /// What must hold beside that axes are in bounds, where a region ends before its box does: expressions as in `indices` that are
     /// at least 0.
     pub limits: Vec<Expr>,
+    /// The elements that are asked for, where these are not all: at one of these lists all expressions, as in `limits`, are at least 0.
+    /// Others may be computed, too.
+    pub members: Vec<Vec<Expr>>,
+    /// The reads that take it, if other stages hold what else is read; none if all do.
+    pub reads: Option<Vec<ValueId>>,
     /// The coordinates of an instance, outermost first, which are its first roots; none of an output.
     pub coordinates: Vec<Along>,
     /// The reduction whose axes are roots: a [`Value::Reduce`] or [`Value::Fold`].
@@ -142,10 +147,10 @@ pub struct Plan {
 
 impl Plan {
     /// The stage that a read of the stage with a position takes; the innermost, if it sees several.
-    pub fn taken(&self, stage: usize, source: Source) -> Option<&Stage> {
+    pub fn taken(&self, stage: usize, source: Source, read: ValueId) -> Option<&Stage> {
         let own = &self.stages[stage];
         // Readers were placed before what they read: a copy comes in front of what it copies, and holds it nearer to the reader.
-        let seen = own.sees.iter().map(|s| &self.stages[*s]).filter(|s| s.serves.contains(&source));
+        let seen = own.sees.iter().map(|s| &self.stages[*s]).filter(|s| s.is_for(source, read));
         let taken = |s: &&Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
         seen.filter(taken).max_by_key(|s| s.copy.is_some())
     }
@@ -494,6 +499,8 @@ impl Roots {
             domain,
             indices: self.indices,
             limits: Vec::new(),
+            members: Vec::new(),
+            reads: None,
             coordinates: Vec::new(),
             reduction,
             combine,
@@ -521,6 +528,11 @@ impl Stage {
     /// The axes of the algorithm that are roots.
     pub fn root_axes(&self) -> Vec<(AlgorithmAxis, AxisId)> {
         self.indices.iter().filter_map(|(a, e)| Some((*a, whole_root(e, &self.domain)?))).collect()
+    }
+
+    /// Whether it holds what a read of a tensor asks for.
+    pub fn is_for(&self, source: Source, read: ValueId) -> bool {
+        self.serves.contains(&source) && self.reads.as_ref().is_none_or(|reads| reads.contains(&read))
     }
 
     /// Elements between neighbours along each coordinate, in row-major order.

@@ -138,7 +138,9 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
         let served = plan.served_to(at);
         let found = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &served);
         for read in found.iter().flat_map(|found| &found.stages) {
-            let Some(held) = plan.taken(at, read.source).filter(|s| s.place == Place::Registers) else { continue };
+            let Some(held) = plan.taken(at, read.source, read.value).filter(|s| s.place == Place::Registers) else {
+                continue;
+            };
             Reading { reader, held, read, symbolic: &symbolic, threads: plan.threads }.check(diags);
         }
     }

@@ -14,7 +14,7 @@ use crate::diag::tw07xx::{NoInstance, NoPlace};
 use crate::domain::{AxisKind, Binding, NewAxis};
 use crate::extent::{Expr, Facts, Var};
 use crate::program::Program;
-use crate::region::Coordinate;
+use crate::region::{COORDINATE, Coordinate, Group, NotATile, Realisation, Region};
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
 
@@ -159,7 +159,7 @@ pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut V
         };
         let one = inner.remove(at);
         match placed(&one, served, stages, diags) {
-            Some(stage) => stages.push(stage),
+            Some(found) => stages.extend(found),
             None => return,
         }
     }
@@ -192,7 +192,7 @@ fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source])
         && needed.all(|name| !inner.iter().any(|other| other.name == *name))
 }
 
-fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diagnostics) -> Option<Stage> {
+fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diagnostics) -> Option<Vec<Stage>> {
     let parent = stages.iter().position(|s| s.name == one.at.stage.text)?;
     let no_instance = |problem, diags: &mut Diagnostics| {
         let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
@@ -240,87 +240,168 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         facts: &facts,
         span: one.head,
     };
-    let region = needs.region(&domain, diags)?;
-    let [group] = &region.groups[..] else {
-        no_instance("what is read there are several boxes", diags);
+    let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
+    let asked = needs.asked(diags)?;
+    let layout = Layout::of(one.ops, &names, |way| needs.region(&asked, &domain, way), &facts);
+    let (region, merged) = match layout {
+        Ok(found) => found,
+        Err(problem) => {
+            needs.refuse(&problem, &asked, diags);
+            return None;
+        }
+    };
+    let groups = asked.apart(region.groups);
+    let Some(groups) = groups else {
+        no_instance("one read asks for several boxes there, which cannot be told apart", diags);
         return None;
     };
-    let mut roots = Roots::default();
-    let (mut limits, mut coordinates) = (Vec::new(), Vec::new());
-    let mut indices: Vec<Option<Expr>> = vec![None; list.len()];
-    for coordinate in &group.axes {
-        let root = roots.next();
-        limits.extend(limited(coordinate, &root, &facts));
-        let Some(most) = facts.upper_bound(&coordinate.bound) else {
-            let names = |v: u32| program.dim_name(v as u16).to_owned();
-            let bare = coordinate.bound.as_var();
-            diags.report(UnboundedBuffer {
-                copy: one.name.clone(),
-                axis: algorithm.axes[list[coordinate.dims[0]] as usize].name.to_string(),
-                extent: coordinate.bound.show(&names),
-                fact: bare.map(|v| format!("{} <= 4096", names(v))),
-                span: one.head,
-            });
-            return None;
+    let mut placed = Vec::with_capacity(groups.len());
+    for (group, reads) in groups {
+        let about =
+            About { one, attach: &attach, program: &program, facts: &facts, domain: &domain, merged: merged.as_ref() };
+        let mut stage = about.stage(&group, stages, diags)?;
+        stage.reads = reads;
+        placed.push(stage);
+    }
+    Some(placed)
+}
+
+/// What an instance of a stage is made from.
+struct About<'a> {
+    one: &'a Inner<'a>,
+    attach: &'a Attach,
+    program: &'a Program,
+    facts: &'a Facts,
+    /// The range of each axis.
+    domain: &'a [(Expr, Expr)],
+    /// The axis that a run of elements is, if the first op names it.
+    merged: Option<&'a ast::Name>,
+}
+
+/// How the ops of a stage let its region be laid out.
+enum Layout {}
+
+impl Layout {
+    /// The region of a stage with these ops: as small as it can be where no op names an axis; a run of elements where the first one
+    /// merges all axes, if that is smaller, with the name that it gives; else the box that the ops are about.
+    fn of(
+        ops: &[ast::Op],
+        names: &[&str],
+        region: impl Fn(Realisation) -> Result<Region, NotATile>,
+        facts: &Facts,
+    ) -> Result<(Region, Option<ast::Name>), NotATile> {
+        let Some(first) = ops.first() else { return Ok((region(Realisation::Smallest)?, None)) };
+        let cover = region(Realisation::Cover)?;
+        let into = match &first.kind {
+            ast::OpKind::Merge { axes, into } if axes.iter().map(|a| a.text.as_str()).eq(names.iter().copied()) => into,
+            _ => return Ok((cover, None)),
         };
-        // The row-major number of an element, from its indices.
-        let position = coordinate.dims.iter().fold(Expr::constant(0), |number, d| {
-            let index = Expr::var(PLACEHOLDER + *d as Var);
-            if coordinate.dims.len() == 1 {
-                return index;
-            }
-            let (lower, upper) = &domain[*d];
-            number.mul(&upper.sub(lower)).add(&index.sub(lower))
-        });
-        let position = position.sub(&coordinate.start).floor_div(&Expr::constant(coordinate.step));
-        coordinates.push(Along { position, most: most.max(1) });
-        let at = coordinate.start.add(&root.scale(coordinate.step));
-        // Digits in row-major order, innermost first.
-        let mut rest = at;
-        for (n, d) in coordinate.dims.iter().enumerate().rev() {
-            let (lower, upper) = &domain[*d];
-            let digit = if n == 0 {
-                rest.clone()
-            } else {
-                let size = upper.sub(lower);
-                let digit = rest.modulo(&size);
-                rest = rest.floor_div(&size);
-                digit
+        let elements = |region: &Region| {
+            let of = |group: &Group| {
+                let bounds = group.axes.iter().map(|c| facts.upper_bound(&c.bound).map(|n| n.max(1)));
+                bounds.collect::<Option<Vec<i128>>>().map(|list| list.iter().product::<i128>())
             };
-            indices[*d] = Some(if coordinate.dims.len() == 1 { digit } else { digit.add(lower) });
-        }
-        let names = coordinate.dims.iter().map(|d| algorithm.axes[list[*d] as usize].name.to_string());
-        let name = NewAxis {
-            name: names.collect::<Vec<_>>().join("·"),
-            span: program.axis_spans[list[coordinate.dims[0]] as usize],
+            region.groups.iter().map(of).collect::<Option<Vec<_>>>().map(|list| list.iter().sum::<i128>())
         };
-        roots.axes.push((name, facts.normal(&coordinate.bound), AxisKind::Data));
+        let whole =
+            |group: &Group| matches!(&group.axes[..], [only] if only.dims.len() == names.len() && names.len() > 1);
+        match region(Realisation::Flat) {
+            Ok(flat) if flat.groups.iter().all(whole) && elements(&flat) < elements(&cover) => {
+                Ok((flat, Some(into.clone())))
+            }
+            _ => Ok((cover, None)),
+        }
     }
-    for ((axis, index), (lower, upper)) in list.iter().zip(indices).zip(&domain) {
-        let index = index?;
-        limits.extend(inside(&index, lower, upper, &roots, &facts));
-        roots.indices.push((*axis, index));
+}
+
+impl About<'_> {
+    /// The stage that holds a group.
+    fn stage(&self, group: &Group, stages: &[Stage], diags: &mut Diagnostics) -> Option<Stage> {
+        let Self { one, attach, program, facts, domain, merged } = *self;
+        let algorithm = &program.algorithm;
+        let list = &algorithm.axis_lists[algorithm.equations[one.equation].axes.range()];
+        let mut roots = Roots::default();
+        let (mut limits, mut coordinates) = (Vec::new(), Vec::new());
+        let mut indices: Vec<Option<Expr>> = vec![None; list.len()];
+        for coordinate in &group.axes {
+            let root = roots.next();
+            limits.extend(limited(coordinate, &root, facts));
+            let Some(most) = facts.upper_bound(&coordinate.bound) else {
+                let names = |v: u32| program.dim_name(v as u16).to_owned();
+                let bare = coordinate.bound.as_var();
+                diags.report(UnboundedBuffer {
+                    copy: one.name.clone(),
+                    axis: algorithm.axes[list[coordinate.dims[0]] as usize].name.to_string(),
+                    extent: coordinate.bound.show(&names),
+                    fact: bare.map(|v| format!("{} <= 4096", names(v))),
+                    span: one.head,
+                });
+                return None;
+            };
+            // The row-major number of an element, from its indices.
+            let position = coordinate.dims.iter().fold(Expr::constant(0), |number, d| {
+                let index = Expr::var(PLACEHOLDER + *d as Var);
+                if coordinate.dims.len() == 1 {
+                    return index;
+                }
+                let (lower, upper) = &domain[*d];
+                number.mul(&upper.sub(lower)).add(&index.sub(lower))
+            });
+            let position = position.sub(&coordinate.start).floor_div(&Expr::constant(coordinate.step));
+            coordinates.push(Along { position, most: most.max(1) });
+            let at = coordinate.start.add(&root.scale(coordinate.step));
+            // Digits in row-major order, innermost first.
+            let mut rest = at;
+            for (n, d) in coordinate.dims.iter().enumerate().rev() {
+                let (lower, upper) = &domain[*d];
+                let digit = if n == 0 {
+                    rest.clone()
+                } else {
+                    let size = upper.sub(lower);
+                    let digit = rest.modulo(&size);
+                    rest = rest.floor_div(&size);
+                    digit
+                };
+                indices[*d] = Some(if coordinate.dims.len() == 1 { digit } else { digit.add(lower) });
+            }
+            let names = coordinate.dims.iter().map(|d| algorithm.axes[list[*d] as usize].name.to_string());
+            let called = merged.map(|into| NewAxis { name: into.text.clone(), span: into.span });
+            let name = called.unwrap_or_else(|| NewAxis {
+                name: names.collect::<Vec<_>>().join("·"),
+                span: program.axis_spans[list[coordinate.dims[0]] as usize],
+            });
+            roots.axes.push((name, facts.normal(&coordinate.bound), AxisKind::Data));
+        }
+        for ((axis, index), (lower, upper)) in list.iter().zip(indices).zip(domain) {
+            let index = index?;
+            limits.extend(inside(&index, lower, upper, &roots, facts));
+            roots.indices.push((*axis, index));
+        }
+        limits.dedup();
+        let members = members(&group.members, facts);
+        // The run that the first op names is there already.
+        let ops = if merged.is_some() { &one.ops[1..] } else { one.ops };
+        let (name, span) = (one.name.clone(), one.head);
+        let given =
+            Unscheduled { program: program, facts: facts, equation: one.equation, name, span, ops, others: stages };
+        let mut stage = roots.finish(given, diags)?;
+        stage.attach = Some(attach.clone());
+        stage.members = members;
+        stage.copy = one.copy;
+        stage.serves = one.serves.clone();
+        stage.limits = limits;
+        stage.coordinates = coordinates;
+        stage.place = one.place;
+        stage.owner = one.owner;
+        Some(stage)
     }
-    limits.dedup();
-    let (name, span) = (one.name.clone(), one.head);
-    let given = Unscheduled {
-        program: &program,
-        facts: &facts,
-        equation: one.equation,
-        name,
-        span,
-        ops: one.ops,
-        others: stages,
-    };
-    let mut stage = roots.finish(given, diags)?;
-    stage.attach = Some(attach);
-    stage.copy = one.copy;
-    stage.serves = one.serves.clone();
-    stage.limits = limits;
-    stage.coordinates = coordinates;
-    stage.place = one.place;
-    stage.owner = one.owner;
-    Some(stage)
+}
+
+/// The elements that are asked for, as conditions of roots.
+fn members(lists: &[Vec<Expr>], facts: &Facts) -> Vec<Vec<Expr>> {
+    let of_root = |v: Var| v.checked_sub(COORDINATE).map(|n| Expr::var(ROOT + n));
+    let list = |conditions: &Vec<Expr>| conditions.iter().map(|e| facts.normal(e).substitute(&of_root)).collect();
+    lists.iter().map(list).collect()
 }
 
 /// That a coordinate is in its extent, where its bound does not say so.

@@ -21,7 +21,7 @@ use crate::syntax::{Span, ast};
 
 /// Bytes of shared memory that a block can have on the targets with this accelerator (CUDA programming guide, technical
 /// specifications, compute capability 9.0).
-const SHARED_BYTES: u64 = 227 * 1024;
+pub(crate) const SHARED_BYTES: u64 = 227 * 1024;
 
 /// Plans every staged copy and hands it to the stage that reads it.
 pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed], diags: &mut Diagnostics) {
