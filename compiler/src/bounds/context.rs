@@ -254,6 +254,7 @@ impl Context {
                     _ => (floor >= 0).then_some(0),
                 }
             }
+            Atom::Positive { of } => Some(self.floor(of).unwrap_or(0).max(0)),
         }
     }
 
@@ -313,7 +314,7 @@ impl Context {
             if let Atom::Quotient { of, .. } = atom
                 && (self.floor(of).is_some_and(|f| f >= 0) || rows.contains(of))
             {
-                rows.push(product_of(std::slice::from_ref(atom)));
+                rows.push(Expr::from_atoms(std::slice::from_ref(atom)));
             }
         }
     }
@@ -340,7 +341,7 @@ impl Context {
         factors.dedup();
         let mut out = Rows::new();
         for factor in factors.iter().take(8) {
-            let factor = product_of(factor);
+            let factor = Expr::from_atoms(factor);
             for row in rows {
                 let product = row.mul(&factor);
                 let meets = product.terms().iter().any(|t| t.atoms.len() > 1 && known.binary_search(&t.atoms).is_ok());
@@ -362,7 +363,7 @@ impl Context {
                     self.collect_products(of, known);
                     if by.as_constant().is_none() {
                         // Its definition holds by · quotient.
-                        let whole = product_of(std::slice::from_ref(atom)).mul(by);
+                        let whole = Expr::from_atoms(std::slice::from_ref(atom)).mul(by);
                         known.extend(whole.terms().iter().filter(|t| t.atoms.len() > 1).map(|t| t.atoms.clone()));
                     }
                 }
@@ -388,13 +389,14 @@ impl Context {
             let mut product = Expr::constant(term.coefficient);
             let mut varying = 0;
             for atom in &term.atoms {
-                let varies = product_of(std::slice::from_ref(atom)).vars().contains(&last);
+                let varies = Expr::from_atoms(std::slice::from_ref(atom)).vars().contains(&last);
                 varying += usize::from(varies);
                 let factor = match atom {
                     Atom::Var(v) if *v == last && up => bound.upper.sub(&Expr::constant(1)),
                     Atom::Var(v) if *v == last => bound.lower.clone(),
                     Atom::Quotient { of, by } if varies => self.extreme_within(of, up, depth - 1)?.floor_div(by),
-                    _ => product_of(std::slice::from_ref(atom)),
+                    Atom::Positive { of } if varies => self.extreme_within(of, up, depth - 1)?.positive(),
+                    _ => Expr::from_atoms(std::slice::from_ref(atom)),
                 };
                 product = product.mul(&factor);
             }
@@ -431,15 +433,6 @@ fn collect_quotients(e: &Expr, out: &mut Vec<Atom>) {
             out.push(atom.clone());
         }
     }
-}
-
-fn product_of(atoms: &[Atom]) -> Expr {
-    atoms.iter().fold(Expr::constant(1), |product, atom| {
-        product.mul(&match atom {
-            Atom::Var(v) => Expr::var(*v),
-            Atom::Quotient { of, by } => of.floor_div(by),
-        })
-    })
 }
 
 /// The comparison that holds where this one fails.

@@ -138,16 +138,7 @@ fn constraint(program: &Program, e: &Expr) -> Option<Constraint> {
     let constant = constant.div_euclid(g);
     let part = |positive: bool| {
         let terms = varying.terms().iter().filter(|t| (t.coefficient > 0) == positive);
-        terms.fold(Expr::constant(0), |sum, t| {
-            let mut single = Expr::constant((t.coefficient / g).abs());
-            for atom in &t.atoms {
-                single = single.mul(&match atom {
-                    Atom::Var(v) => Expr::var(*v),
-                    Atom::Quotient { of, by } => of.floor_div(by),
-                });
-            }
-            sum.add(&single)
-        })
+        terms.fold(Expr::constant(0), |sum, t| sum.add(&Expr::from_atoms(&t.atoms).scale((t.coefficient / g).abs())))
     };
     let (more, less) = (part(true), part(false));
     let size = |e: &Expr| e.to_size(program.dims.len()).filter(|s| !s.ops.contains(&SizeOp::CeilDiv));

@@ -1,11 +1,11 @@
 //! Quasi-polynomial integer expressions in normal form: what extents, indices and offsets are made of.
 //!
-//! An expression is a sum of coefficient · product of atoms; an atom is a variable or a floored quotient ⌊e / d⌋. A
+//! An expression is a sum of coefficient · product of atoms; an atom is a variable, a floored quotient ⌊e / d⌋, or max(e, 0). A
 //! remainder is written e − d·⌊e / d⌋ and a rounded-up quotient ⌊(e + d − 1) / d⌋, so that equal things look equal. The
 //! normal form pulls whole multiples out of a quotient and merges nested ones, both by identities of floor division:
 //!
 //! - ⌊(d·q + r) / d⌋ = q + ⌊r / d⌋;
-//! - ⌊(g·a + c) / (g·b)⌋ = ⌊(a + ⌊c / g⌋) / b⌋ for integer a and constant c;
+//! - ⌊(g·a + c) / (g·b)⌋ = ⌊(a + ⌊c / g⌋) / b⌋ for integer a and constant c, where b may hold variables;
 //! - ⌊(⌊a / b⌋ + k) / c⌋ = ⌊(a + k·b) / (b·c)⌋.
 //!
 //! Arithmetic is checked. An expression that would overflow, or grow past [`TERM_LIMIT`], becomes [`Expr::unknown`], about
@@ -30,6 +30,11 @@ pub enum Atom {
         of: Box<Expr>,
         /// Divisor; positive wherever the expression is meant to have a value.
         by: Box<Expr>,
+    },
+    /// max(of, 0): what is clipped. Minimum, maximum and selection are sums and products of it.
+    Positive {
+        /// The other operand.
+        of: Box<Expr>,
     },
 }
 
@@ -193,7 +198,17 @@ impl Expr {
                 if !whole.terms.is_empty() {
                     return whole.add(&rest.floor_div(by));
                 }
-                if self.terms.is_empty() { Self::constant(0) } else { Self::quotient(self.clone(), by.clone()) }
+                // ⌊0 / by⌋ = 0, ⌊−1 / by⌋ = −1
+                if let Some(c @ (0 | -1)) = self.as_constant() {
+                    return Self::constant(c);
+                }
+                // A common factor of the divisor and all terms but the constant cancels.
+                let varying = self.terms.iter().filter(|t| !t.atoms.is_empty());
+                let g = varying.chain(&by.terms).fold(0, |g, t| gcd(g, t.coefficient));
+                if g > 1 {
+                    return self.shrunk(g).floor_div(&by.shrunk(g));
+                }
+                Self::quotient(self.clone(), by.clone())
             }
         }
     }
@@ -212,6 +227,12 @@ impl Expr {
             }
         }
         (whole, rest)
+    }
+
+    /// Every coefficient divided by g, rounded down.
+    fn shrunk(&self, g: i128) -> Self {
+        let divide = |t: &Term| Term { atoms: t.atoms.clone(), coefficient: t.coefficient.div_euclid(g) };
+        Self::from_terms(self.terms.iter().map(divide).collect())
     }
 
     fn floor_div_literal(&self, d: i128) -> Self {
@@ -234,8 +255,7 @@ impl Expr {
         }
         // A common factor of the divisor and all other terms cancels; the constant is rounded down.
         let g = rest.terms.iter().filter(|t| !t.atoms.is_empty()).fold(d, |g, t| gcd(g, t.coefficient));
-        let divide = |t: &Term| Term { atoms: t.atoms.clone(), coefficient: t.coefficient.div_euclid(g) };
-        let reduced = Self::from_terms(rest.terms.iter().map(divide).filter(|t| t.coefficient != 0).collect());
+        let reduced = rest.shrunk(g);
         let d = d / g;
         if d == 1 {
             return whole.add(&reduced);
@@ -260,6 +280,38 @@ impl Expr {
     fn quotient(of: Self, by: Self) -> Self {
         let atom = Atom::Quotient { of: Box::new(of), by: Box::new(by) };
         Self { terms: vec![Term { atoms: vec![atom], coefficient: 1 }], unknown: false }
+    }
+
+    /// max(self, 0)
+    #[must_use]
+    pub fn positive(&self) -> Self {
+        if self.unknown {
+            return Self::unknown();
+        }
+        if let Some(c) = self.as_constant() {
+            return Self::constant(c.max(0));
+        }
+        let g = self.terms.iter().fold(0, |g, t| gcd(g, t.coefficient));
+        let of = Box::new(self.shrunk(g.max(1)));
+        Self { terms: vec![Term { atoms: vec![Atom::Positive { of }], coefficient: g.max(1) }], unknown: false }
+    }
+
+    /// max(self, other)
+    #[must_use]
+    pub fn maximum(&self, other: &Self) -> Self {
+        other.add(&self.sub(other).positive())
+    }
+
+    /// min(self, other)
+    #[must_use]
+    pub fn minimum(&self, other: &Self) -> Self {
+        self.sub(&self.sub(other).positive())
+    }
+
+    /// 1 where self ≥ 0, else 0.
+    #[must_use]
+    pub fn is_nonnegative(&self) -> Self {
+        self.add(&Self::constant(1)).positive().sub(&self.positive())
     }
 
     /// ⌈self / by⌉
@@ -290,6 +342,7 @@ impl Expr {
                 let factor = match atom {
                     Atom::Var(v) => map(*v).unwrap_or_else(|| Self::var(*v)),
                     Atom::Quotient { of, by } => of.substitute(map).floor_div(&by.substitute(map)),
+                    Atom::Positive { of } => of.substitute(map).positive(),
                 };
                 product = product.mul(&factor);
             }
@@ -316,6 +369,7 @@ impl Expr {
                         }
                         of.eval(values)?.div_euclid(by)
                     }
+                    Atom::Positive { of } => of.eval(values)?.max(0),
                 };
                 product = product.checked_mul(factor)?;
             }
@@ -341,6 +395,7 @@ impl Expr {
                     of.collect_vars(vars);
                     by.collect_vars(vars);
                 }
+                Atom::Positive { of } => of.collect_vars(vars),
             }
         }
     }
@@ -400,6 +455,7 @@ impl Expr {
                         let (op, of) = if rounds_up { (SizeOp::CeilDiv, up) } else { (SizeOp::Div, (**of).clone()) };
                         Size::binary(op, &of.to_size(dims)?, &by.to_size(dims)?)
                     }
+                    Atom::Positive { of } => Size::binary(SizeOp::Max, &of.to_size(dims)?, &Size::constant(0)),
                 };
                 product = Some(match product {
                     None => factor,
@@ -434,6 +490,7 @@ fn mentions(atom: &Atom, map: &dyn Fn(Var) -> Option<Expr>) -> bool {
         Atom::Quotient { of, by } => {
             [of, by].iter().any(|e| e.terms.iter().any(|t| t.atoms.iter().any(|a| mentions(a, map))))
         }
+        Atom::Positive { of } => of.terms.iter().any(|t| t.atoms.iter().any(|a| mentions(a, map))),
     }
 }
 

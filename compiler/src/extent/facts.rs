@@ -453,6 +453,8 @@ impl Facts {
                 let range = self.ranges.get(*v as usize)?;
                 if upper { range.upper } else { Some(range.lower) }
             }
+            Atom::Positive { of } if upper => Some(self.bound(of, true)?.max(0)),
+            Atom::Positive { of } => Some(self.bound(of, false).unwrap_or(0).max(0)),
             Atom::Quotient { of, by } => {
                 let of = self.bound(of, upper)?;
                 let by = by.as_constant().or_else(|| {
@@ -539,11 +541,15 @@ impl Expr {
 fn divisors_product(e: &Expr) -> Option<i128> {
     let mut product = 1_i128;
     for atom in e.terms().iter().flat_map(|t| &t.atoms) {
-        if let Atom::Quotient { of, by } = atom {
-            product = lcm(product, by.as_constant()?.checked_mul(divisors_product(of)?)?)?;
-            if product > RESIDUE_LIMIT {
-                return None;
-            }
+        let period = match atom {
+            Atom::Var(_) => 1,
+            Atom::Quotient { of, by } => by.as_constant()?.checked_mul(divisors_product(of)?)?,
+            // Not periodic: a residue class has members on both sides of 0.
+            Atom::Positive { .. } => return None,
+        };
+        product = lcm(product, period)?;
+        if product > RESIDUE_LIMIT {
+            return None;
         }
     }
     Some(product)

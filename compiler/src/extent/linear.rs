@@ -80,6 +80,12 @@ impl System {
                 self.require(&rest);
                 self.require(&by.sub(&rest).sub(&Expr::constant(1)));
             }
+            // p ≥ 0, p ≥ of; that it is one of them is no linear inequality.
+            [Atom::Positive { of }] => {
+                let p = Expr::from_atoms(atoms);
+                self.require(&p.sub(of));
+                self.require(&p);
+            }
             [Atom::Var(_)] | [] => {}
             _ => {
                 // With a ≥ 1 and the other factors' product p ≥ 0: a·p ≥ p, so a·p ≥ 0 too.
@@ -96,22 +102,29 @@ impl System {
         number
     }
 
+    /// A lower bound of an expression whose coefficients are not negative, as far as the floors tell.
+    fn floor_of(&self, e: &Expr) -> Option<i128> {
+        let mut sum = e.constant_term();
+        for term in e.terms().iter().filter(|t| !t.atoms.is_empty()) {
+            if term.coefficient < 0 {
+                return None;
+            }
+            let mut product = term.coefficient;
+            for atom in &term.atoms {
+                product = product.checked_mul(self.floor(atom).filter(|f| *f >= 0)?)?;
+            }
+            sum = sum.checked_add(product)?;
+        }
+        Some(sum)
+    }
+
     /// A lower bound of an atom, as far as the floors tell.
     fn floor(&self, atom: &Atom) -> Option<i128> {
         match atom {
             Atom::Var(v) => self.floors.iter().filter(|(w, _)| w == v).map(|(_, f)| *f).max(),
+            Atom::Positive { of } => Some(self.floor_of(of).unwrap_or(0).max(0)),
             Atom::Quotient { of, by } => {
-                let mut sum = of.constant_term();
-                for term in of.terms().iter().filter(|t| !t.atoms.is_empty()) {
-                    if term.coefficient < 0 {
-                        return None;
-                    }
-                    let mut product = term.coefficient;
-                    for atom in &term.atoms {
-                        product = product.checked_mul(self.floor(atom).filter(|f| *f >= 0)?)?;
-                    }
-                    sum = sum.checked_add(product)?;
-                }
+                let sum = self.floor_of(of)?;
                 match by.as_constant() {
                     Some(d) if d > 0 => Some(sum.div_euclid(d)),
                     _ if sum >= 0 => Some(0),

@@ -145,6 +145,7 @@ fn dominates(a: &Expr, b: &Expr) -> bool {
                 && t.atoms.iter().all(|atom| match atom {
                     Atom::Var(_) => true,
                     Atom::Quotient { of, by } => grows(of) && grows(by),
+                    Atom::Positive { of } => grows(of),
                 })
         })
     }
@@ -156,13 +157,17 @@ fn domain_product(domain: &Domain, axes: &[usize]) -> Expr {
     axes.iter().fold(Expr::constant(1), |p, a| p.mul(&domain.axes[*a].extent))
 }
 
-/// The dividends and divisors of quotients in an expression.
+/// The dividends and divisors of quotients in an expression, and what it clips.
 fn quotients(e: &Expr, list: &mut Vec<Expr>) {
     for atom in e.terms().iter().flat_map(|t| &t.atoms) {
-        if let Atom::Quotient { of, by } = atom {
-            list.extend([(**of).clone(), (**by).clone()]);
-            quotients(of, list);
-            quotients(by, list);
+        let parts = match atom {
+            Atom::Var(_) => continue,
+            Atom::Quotient { of, by } => vec![of, by],
+            Atom::Positive { of } => vec![of],
+        };
+        for part in parts {
+            list.push((**part).clone());
+            quotients(part, list);
         }
     }
 }

@@ -556,6 +556,10 @@ pub fn expression(b: &mut Builder, e: &Expr, ty: Type, variable: &dyn Fn(&mut Bu
                     let (of, by) = (expression(b, of, ty, variable), expression(b, by, ty, variable));
                     b.index_div(of, by)
                 }
+                Atom::Positive { of } => {
+                    let (of, zero) = (expression(b, of, ty, variable), b.index_literal(ty, 0));
+                    b.index_max(of, zero)
+                }
             };
             product = b.index_mul(product, factor);
         }

@@ -96,12 +96,7 @@ impl Vector {
         }
         let (mut base, mut step) = (Expr::constant(0), Expr::constant(0));
         for term in frozen.terms() {
-            let product = |atoms: &[Atom]| {
-                atoms.iter().fold(Expr::constant(term.coefficient), |p, a| match a {
-                    Atom::Var(v) => p.mul(&Expr::var(*v)),
-                    Atom::Quotient { of, by } => p.mul(&of.floor_div(by)),
-                })
-            };
+            let product = |atoms: &[Atom]| Expr::from_atoms(atoms).scale(term.coefficient);
             match term.atoms.iter().filter(|a| **a == Atom::Var(self.var)).count() {
                 0 => base = base.add(&product(&term.atoms)),
                 1 => {
@@ -127,6 +122,8 @@ impl Vector {
                 let factor = match atom {
                     Atom::Var(v) => Expr::var(*v),
                     Atom::Quotient { of, by } => self.freeze_quotient(of, by, symbolic, facts, in_row)?,
+                    Atom::Positive { of } if of.vars().contains(&self.var) => return None,
+                    Atom::Positive { of } => of.positive(),
                 };
                 product = product.mul(&factor);
             }

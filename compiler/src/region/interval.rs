@@ -60,6 +60,10 @@ pub enum NotATile {
     Apart(Expr, Expr),
     /// The length passes what can be counted.
     TooLong,
+    /// An index mentions a variable that is no loop of its reader.
+    Unlisted(Var),
+    /// The elements are no run in row-major order.
+    NotFlat,
 }
 
 /// Most remainders that are looked for in one index.
@@ -189,6 +193,11 @@ fn term_span(term: &Term, inside: Inside<'_>, remainders: u32) -> Result<Span, N
         Atom::Var(var) => {
             let extent = inside.loops.iter().find(|i| i.var == *var).map_or(1, |i| i.extent);
             Span { start: Expr::constant(0), low: 0, high: extent - 1 }
+        }
+        Atom::Positive { of } => {
+            let of = span(of, inside, remainders)?;
+            let width = of.high.checked_sub(of.low).ok_or(NotATile::TooLong)?;
+            Span { start: of.start.add(&Expr::constant(of.low)).positive(), low: 0, high: width }
         }
         Atom::Quotient { of, by } => {
             let by = by.as_constant().filter(|by| *by > 0).ok_or(step)?;

@@ -7,27 +7,40 @@
 //! **Property.** At every value of the loops outside and every admissible size, each element that a reader asks for has coordinates in
 //! its group: `start + step · c` with `0 ≤ c < extent ≤ bound`.
 
+mod form;
+mod group;
 pub mod interval;
+mod known;
+mod run;
+#[cfg(test)]
+mod tests;
 
 use crate::extent::{Expr, Facts, Var};
 
 pub use interval::{Inner, Inside, Interval, NotATile, Sum};
+pub use run::Fit;
+
+/// In the conditions of [`Group::members`], `COORDINATE + k` stands for the coordinate along axis k of the group.
+pub const COORDINATE: Var = 1 << 28;
 
 /// What one read asks for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     /// One index for each dimension of the tensor, over dimensions and loops.
     pub indices: Vec<Expr>,
+    /// Each at least 0 wherever the element is read, over dimensions and loops: conditions around the read.
+    pub conditions: Vec<Expr>,
 }
 
 /// The loops of all readers.
 #[derive(Clone, Debug, Default)]
 pub struct Loops {
-    /// Loops inside the attach point, and how many iterations each has, over dimensions.
+    /// Loops inside the attach point, and how many iterations each has, over dimensions and loops outside.
     pub inside: Vec<(Var, Expr)>,
     /// Loops outside, and how many iterations each has, over dimensions.
     pub outside: Vec<(Var, Expr)>,
-    /// Values, over any of the loops, that lie in `0..extent` wherever something is asked for: axes whose ends predicates guard.
+    /// Values, over any of the loops, that lie in `0..extent` wherever something is asked for: axes whose ends predicates guard. Extents
+    /// are over dimensions and loops outside.
     pub axes: Vec<(Expr, Expr)>,
 }
 
@@ -45,6 +58,13 @@ pub struct Group {
     pub requests: Vec<usize>,
     /// The coordinates, outermost first.
     pub axes: Vec<Coordinate>,
+    /// What is claimed of the coordinates: that all are asked for, or that no smaller extents would do, in each iteration.
+    pub fit: Fit,
+    /// Elements that are asked for: those at which all conditions `e ≥ 0` of one of these lists hold, over dimensions, loops outside, and
+    /// `COORDINATE + k`. Empty: all.
+    pub members: Vec<Vec<Expr>>,
+    /// Whether `members` excludes everything that nobody asks for.
+    pub is_known: bool,
 }
 
 /// One coordinate of a group.
@@ -52,72 +72,67 @@ pub struct Group {
 pub struct Coordinate {
     /// The dimension of the tensor that it runs along; several neighbours, outermost first, if it runs through them in row-major order.
     pub dims: Vec<usize>,
-    /// The position at coordinate 0, over dimensions and loops outside: an index, or the row-major number of an element.
+    /// The position at coordinate 0, over dimensions and loops outside: an index, or the row-major number of an element among those of
+    /// its dimensions, counted from the first element of the domain.
     pub start: Expr,
     /// Positions from one coordinate to the next; at least 1.
     pub step: i128,
-    /// How many there are, over dimensions and loops outside; may be less than the bound in some iterations.
+    /// How many there are, over dimensions and loops outside; may be less than the bound in some iterations, and 0 or less where nothing is
+    /// asked for.
     pub extent: Expr,
     /// A bound of the extent that does not depend on loops, over dimensions.
     pub bound: Expr,
 }
 
+/// How a group is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Realisation {
+    /// The one with the smallest static number of elements; of equal ones the box.
+    #[default]
+    Smallest,
+    /// The smallest box.
+    Cover,
+    /// A run of elements in row-major order, where what is asked for is one.
+    Flat,
+}
+
 /// The region of a tensor whose dimension d has the indices from `domain[d].0` to below `domain[d].1`.
 ///
 /// # Errors
-/// Requests that no box with an extent free of loops holds.
+/// See [`NotATile`].
 pub fn of(requests: &[Request], loops: &Loops, domain: &[(Expr, Expr)], facts: &Facts) -> Result<Region, NotATile> {
-    let most = |extent: &Expr| {
-        let extent = facts.normal(extent);
-        extent.as_constant().or_else(|| facts.upper_bound(&extent)).map(|most| most.max(1))
-    };
-    let is_inside = |v: &Var| loops.inside.iter().any(|i| i.0 == *v);
-    let own = |value: &Expr| !value.vars().is_empty() && value.vars().iter().all(is_inside);
-    let constant = |(value, extent): &(Expr, Expr)| {
-        own(value).then_some(())?;
-        Some(Sum { value: value.clone(), extent: most(extent)? })
-    };
-    let sums: Vec<Sum> = loops.axes.iter().filter_map(constant).collect();
-    let inner: Vec<Inner> =
-        loops.inside.iter().filter_map(|(var, extent)| Some(Inner { var: *var, extent: most(extent)? })).collect();
-    let inside = Inside { loops: &inner, sums: &sums };
-    let mut axes = Vec::with_capacity(domain.len());
-    for d in 0..domain.len() {
-        let mut hull: Option<Coordinate> = None;
-        for request in requests {
-            let index = facts.normal(&request.indices[d]);
-            // One whole axis.
-            let whole = loops.axes.iter().find_map(|(value, extent)| {
-                let start = facts.normal(&index.sub(value));
-                (own(value) && !start.vars().iter().any(is_inside)).then(|| (start, facts.normal(extent)))
-            });
-            let (start, extent) = match whole {
-                Some(found) => found,
-                None => {
-                    let missing = index.vars().into_iter().find(|v| is_inside(v) && !inner.iter().any(|i| i.var == *v));
-                    if let Some(var) = missing {
-                        return Err(NotATile::SymbolicStep(var));
-                    }
-                    let found = interval::interval(&index, inside, facts)?;
-                    (found.start, Expr::constant(found.extent))
-                }
-            };
-            hull = Some(match hull {
-                None => Coordinate { dims: vec![d], start, step: 1, bound: extent.clone(), extent },
-                Some(before) if before.start == start && before.extent == extent => before,
-                Some(before) => {
-                    let interval = |start: &Expr, extent: &Expr| {
-                        let extent = most(extent).ok_or(NotATile::TooLong)?;
-                        Ok(Interval { start: start.clone(), extent })
-                    };
-                    let both = (interval(&before.start, &before.extent)?, interval(&start, &extent)?);
-                    let Interval { start, extent } = interval::hull(&both.0, &both.1, facts)?;
-                    let extent = Expr::constant(extent);
-                    Coordinate { dims: vec![d], start, step: 1, bound: extent.clone(), extent }
-                }
-            });
+    of_as(requests, loops, domain, facts, Realisation::Smallest)
+}
+
+/// As [`of`], laid out as asked.
+///
+/// # Errors
+/// As [`of`]; [`NotATile::NotFlat`] if [`Realisation::Flat`] is asked for, and the elements are no run in row-major order.
+pub fn of_as(
+    requests: &[Request],
+    loops: &Loops,
+    domain: &[(Expr, Expr)],
+    facts: &Facts,
+    way: Realisation,
+) -> Result<Region, NotATile> {
+    let known = known::Known::new(loops, facts);
+    let ends: Vec<(Expr, Expr)> = domain.iter().map(|(low, end)| (facts.normal(low), facts.normal(end))).collect();
+    let shape = group::Shape { domain: &ends };
+    let mut parts = Vec::with_capacity(requests.len());
+    for (number, request) in requests.iter().enumerate() {
+        if let Some(var) = request.indices.iter().chain(&request.conditions).find_map(|e| known.stranger(e)) {
+            return Err(NotATile::Unlisted(var));
         }
-        axes.extend(hull);
+        let mut known = known.fork();
+        let limits = form::Limits::new(loops, &request.conditions, &mut known);
+        parts.push((group::Part::new(number, request, &limits, shape, &known)?, known));
     }
-    Ok(Region { groups: vec![Group { requests: (0..requests.len()).collect(), axes }] })
+    // Of several requests only what all of them imply is known.
+    let (mut all, mut rows) = (Vec::with_capacity(parts.len()), known.fork());
+    for (part, own) in parts {
+        rows.keep_common(own, all.is_empty());
+        all.push(part);
+    }
+    let groups = group::gather(all, &rows).iter().map(|g| g.realise(way, shape, &rows)).collect::<Option<Vec<_>>>();
+    groups.map(|groups| Region { groups }).ok_or(NotATile::NotFlat)
 }

@@ -141,6 +141,8 @@ impl One<'_> {
                         )
                     }
                     NotATile::TooLong => "it is too long to count".to_owned(),
+                    NotATile::Unlisted(_) => "the index is not one of its loops".to_owned(),
+                    NotATile::NotFlat => "its elements are not in a row".to_owned(),
                 };
                 self.diags.report(NoTile { copy, axis, why, read, span: head });
             }

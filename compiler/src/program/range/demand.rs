@@ -136,7 +136,7 @@ impl Infer<'_> {
                     if *factor == atom && !seen {
                         seen = true;
                     } else {
-                        rest = rest.mul(&factor_expr(factor));
+                        rest = rest.mul(&Expr::from_atoms(std::slice::from_ref(factor)));
                     }
                 }
                 coefficient = coefficient.add(&rest);
@@ -341,6 +341,8 @@ impl Infer<'_> {
                 let (of, by) = (self.index_of(of, span)?, self.index_of(by, span)?);
                 Some(self.nodes.index(Index::Div(of, by), span))
             }
+            // Indices of an algorithm have no maximum.
+            Atom::Positive { .. } => None,
         }
     }
 
@@ -357,15 +359,8 @@ impl Infer<'_> {
 /// What becomes of `/` and `%`: see [`Infer::raw_expr`].
 type Divide<'d> = dyn FnMut(bool, &Expr, &Expr, bool) -> Result<Expr, Stop> + 'd;
 
-fn factor_expr(atom: &Atom) -> Expr {
-    match atom {
-        Atom::Var(var) => Expr::var(*var),
-        Atom::Quotient { of, by } => of.floor_div(by),
-    }
-}
-
 fn term_expr(term: &Term) -> Expr {
-    term.atoms.iter().fold(Expr::constant(term.coefficient), |product, atom| product.mul(&factor_expr(atom)))
+    Expr::from_atoms(&term.atoms).scale(term.coefficient)
 }
 
 fn negated(op: Compare) -> Compare {

@@ -1,0 +1,466 @@
+//! From an index to the run of its values.
+//!
+//! An index is taken apart into what loops outside decide, a linear sum of loops inside, quotients ⌊e / d⌋, and digits
+//! k·(⌊e / s⌋ mod n). In the normal form of expressions a digit is two or more terms, k·⌊e / s⌋ − k·n·⌊e / sn⌋, the first of which has merged with
+//! others, so for a quotient with coefficient −kn every s with s·n = d is tried, and taken if more terms cancel than go away by themselves.
+//!
+//! **Splits.** A linear sum is built up from the axes of the schedule, small ones first: an axis whose loops stand in the sum with
+//! one common factor is one run, which ends with the axis (`Limit`). A limit on a sum of which only a part occurs bounds that part where the
+//! rest is smallest. A split that overruns its axis, at any depth, is exact by this.
+//!
+//! **Approximation.** Parts that share loops, or are tied by one limit, are summed as if they were independent; then nothing but soundness
+//! is claimed.
+
+use super::known::Known;
+use super::run::{Fit, Run, exact_quotient};
+use super::{Loops, NotATile};
+use crate::extent::{Atom, Expr, Term, Var};
+
+/// Most quotients inside each other.
+const DEPTH: u32 = 8;
+/// Most divisors tried for the digits of one quotient.
+const DIVISORS: usize = 64;
+
+/// Loops inside with their factors.
+type Parts = Vec<(Var, Expr)>;
+
+/// `low ≤ Σ factor · loop ≤ high`, over loops inside.
+#[derive(Clone, Debug)]
+pub(super) struct Limit {
+    parts: Parts,
+    low: Option<Expr>,
+    high: Option<Expr>,
+}
+
+/// What bounds the loops inside.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Limits {
+    linear: Vec<Limit>,
+    /// Values that are no linear sums, and their extents.
+    others: Vec<(Expr, Expr)>,
+    /// At least 0 where something is asked for, not proved from the loops outside alone.
+    pub live: Vec<Expr>,
+}
+
+/// What an index takes, and the loops inside that decide it.
+#[derive(Clone, Debug)]
+pub(super) struct Values {
+    pub run: Run,
+    pub vars: Vec<Var>,
+}
+
+/// factor · (⌊of / by⌋ mod radix)
+#[derive(Clone, Debug)]
+struct Digit {
+    factor: Expr,
+    of: Expr,
+    by: Expr,
+    /// None for a quotient.
+    radix: Option<Expr>,
+}
+
+/// A linear expression of loops inside, and what is left; none if it is not one.
+fn linear(e: &Expr, known: &Known<'_>) -> Option<(Parts, Expr)> {
+    let mut parts: Parts = Vec::new();
+    let mut rest = Expr::constant(0);
+    for term in e.terms() {
+        let whole = Expr::from_atoms(&term.atoms).scale(term.coefficient);
+        if !known.varies(&whole) {
+            rest = rest.add(&whole);
+            continue;
+        }
+        let is_loop = |a: &&Atom| matches!(a, Atom::Var(v) if known.inside(*v).is_some());
+        let [Atom::Var(var)] = term.atoms.iter().filter(is_loop).collect::<Vec<_>>()[..] else { return None };
+        let others: Vec<Atom> = term.atoms.iter().filter(|a| **a != Atom::Var(*var)).cloned().collect();
+        let factor = Expr::from_atoms(&others).scale(term.coefficient);
+        if known.varies(&factor) || others.len() + 1 != term.atoms.len() {
+            return None;
+        }
+        match parts.iter_mut().find(|p| p.0 == *var) {
+            Some(part) => part.1 = part.1.add(&factor),
+            None => parts.push((*var, factor)),
+        }
+    }
+    (!e.is_unknown()).then_some((parts, rest))
+}
+
+/// A quotient with loops inside: what it is multiplied by, its dividend and its divisor.
+fn quotient<'t>(term: &'t Term, known: &Known<'_>) -> Option<(Expr, &'t Expr, &'t Expr)> {
+    let varies = |a: &&Atom| known.varies(&Expr::from_atoms(std::slice::from_ref(*a)));
+    let [atom] = term.atoms.iter().filter(varies).collect::<Vec<_>>()[..] else { return None };
+    let Atom::Quotient { of, by } = atom else { return None };
+    let mut others = term.atoms.clone();
+    others.remove(others.iter().position(|a| a == atom)?);
+    (!known.varies(by)).then(|| (Expr::from_atoms(&others).scale(term.coefficient), &**of, &**by))
+}
+
+impl Limits {
+    /// The ends of axes, and conditions `e ≥ 0` under which something is asked for. What they say of the loops outside becomes known.
+    ///
+    /// # Errors
+    /// An axis or condition over a variable that is no loop.
+    pub fn new(loops: &Loops, conditions: &[Expr], known: &mut Known<'_>) -> Self {
+        let mut limits = Self::default();
+        let zero = Expr::constant(0);
+        for (value, extent) in &loops.axes {
+            let (value, extent) = (known.facts.normal(value), known.facts.normal(extent));
+            let last = extent.sub(&Expr::constant(1));
+            if value.is_unknown() || extent.is_unknown() || known.varies(&extent) {
+                continue;
+            }
+            if !limits.add(&value, Some(&zero), Some(&last), known) {
+                limits.others.push((value, extent));
+            }
+        }
+        for condition in conditions {
+            let condition = known.facts.normal(condition);
+            if !condition.is_unknown() {
+                limits.add(&condition, Some(&zero), None, known);
+            }
+        }
+        limits.linear.sort_by_key(|l| l.parts.len());
+        let mut live = Vec::new();
+        for limit in &limits.linear {
+            let ends = |greatest: bool| limit.end(greatest, known);
+            if let (Some(high), Some(least)) = (&limit.high, ends(false)) {
+                live.push(high.sub(&least));
+            }
+            if let (Some(low), Some(greatest)) = (&limit.low, ends(true)) {
+                live.push(greatest.sub(low));
+            }
+        }
+        live.retain(|row| !known.proves_always(row));
+        for row in &live {
+            known.assume(row.clone());
+        }
+        limits.live.extend(live);
+        limits
+    }
+
+    /// Adds `low ≤ value ≤ high`; false if it has no linear form.
+    fn add(&mut self, value: &Expr, low: Option<&Expr>, high: Option<&Expr>, known: &mut Known<'_>) -> bool {
+        if let Some((parts, rest)) = linear(value, known) {
+            let (low, high) = (low.map(|l| l.sub(&rest)), high.map(|h| h.sub(&rest)));
+            if parts.is_empty() {
+                for row in low.map(|l| l.scale(-1)).into_iter().chain(high) {
+                    if !known.proves_always(&row) {
+                        self.live.push(row.clone());
+                        known.assume(row);
+                    }
+                }
+            } else {
+                self.linear.push(Limit { parts, low, high });
+            }
+            return true;
+        }
+        // low ≤ rest + k·⌊e / d⌋ ≤ high, k > 0: d·⌈(low − rest) / k⌉ ≤ e ≤ d·⌊(high − rest) / k⌋ + d − 1
+        let varying: Vec<&Term> = value.terms().iter().filter(|t| known.varies(&Expr::from_atoms(&t.atoms))).collect();
+        let [term] = varying[..] else { return false };
+        let Some((factor, of, by)) = quotient(term, known) else { return false };
+        let Some(k) = factor.as_constant().filter(|_| known.proves(&by.sub(&Expr::constant(1)))) else { return false };
+        let rest = value.sub(&Expr::from_atoms(&term.atoms).scale(term.coefficient));
+        let (low, high) = (low.map(|l| l.sub(&rest)), high.map(|h| h.sub(&rest)));
+        let (low, high) = if k > 0 { (low, high) } else { (high.map(|h| h.scale(-1)), low.map(|l| l.scale(-1))) };
+        let k = Expr::constant(k.abs());
+        let low = low.map(|l| by.mul(&l.ceil_div(&k)));
+        let high = high.map(|h| by.mul(&h.floor_div(&k)).add(by).sub(&Expr::constant(1)));
+        self.add(of, low.as_ref(), high.as_ref(), known)
+    }
+
+    /// The values of an index.
+    ///
+    /// # Errors
+    /// Steps or extents that are not known well enough to say anything.
+    pub fn values(&self, index: &Expr, known: &Known<'_>) -> Result<Values, NotATile> {
+        self.values_within(index, known, DEPTH)
+    }
+
+    fn values_within(&self, index: &Expr, known: &Known<'_>, depth: u32) -> Result<Values, NotATile> {
+        if index.is_unknown() || depth == 0 {
+            return Err(NotATile::Unknown);
+        }
+        if !known.varies(index) {
+            return Ok(Values { run: Run::point(index.clone()), vars: Vec::new() });
+        }
+        let (digits, rest) = take_digits(index, known);
+        let Some((parts, outside)) = linear(&rest, known) else {
+            let var = index.vars().into_iter().find(|v| known.inside(*v).is_some());
+            return Err(var.map_or(NotATile::Unknown, NotATile::SymbolicStep));
+        };
+        let mut vars: Vec<Var> = parts.iter().map(|p| p.0).collect();
+        let mut run = self.sum(&parts, known)?;
+        for digit in &digits {
+            let of = self.values_within(&digit.of, known, depth - 1)?;
+            let mut own = of.run.divide(&digit.by, known);
+            if let Some(radix) = &digit.radix {
+                own = own.modulo(radix, known);
+            }
+            let step = NotATile::SymbolicStep(*of.vars.first().unwrap_or(&0));
+            let own = own.scale(&digit.factor, known).ok_or(step)?;
+            let tied = self.ties(&vars, &of.vars, known);
+            run = run.sum(own, known);
+            if tied {
+                run.fit = Fit::Sound;
+            }
+            vars.extend(of.vars);
+        }
+        run = run.shift(&outside);
+        for (value, extent) in self.others.iter().filter(|_| !digits.is_empty()) {
+            let apart = index.sub(value);
+            if !known.varies(&apart) {
+                run = run.clip(Some(&apart), Some(&apart.add(extent).sub(&Expr::constant(1))), known);
+            }
+        }
+        vars.sort_unstable();
+        vars.dedup();
+        Ok(Values { run, vars })
+    }
+
+    /// Whether values over these loops depend on each other: a common loop, or a limit on loops of both that is not known to hold.
+    pub fn ties(&self, a: &[Var], b: &[Var], known: &Known<'_>) -> bool {
+        a.iter().any(|v| b.contains(v))
+            || self.linear.iter().any(|limit| {
+                let mentions = |vars: &[Var]| limit.parts.iter().any(|p| vars.contains(&p.0));
+                mentions(a) && mentions(b) && !limit.is_idle(known)
+            })
+            || self.others.iter().any(|(value, _)| {
+                let vars = value.vars();
+                // A digit that is smaller than its radix says nothing; whether this is one is not looked at.
+                vars.iter().any(|v| a.contains(v)) && vars.iter().any(|v| b.contains(v))
+            })
+    }
+
+    /// The values of Σ factor · loop.
+    fn sum(&self, parts: &Parts, known: &Known<'_>) -> Result<Run, NotATile> {
+        let mut units: Vec<Unit> = Vec::with_capacity(parts.len());
+        for (var, factor) in parts {
+            let extent = known.inside(*var).ok_or(NotATile::SymbolicStep(*var))?;
+            let run = Run::dense(Expr::constant(0), extent, extent.clone());
+            units.push(Unit { parts: vec![(*var, Expr::constant(1))], factor: factor.clone(), run });
+        }
+        let mut used = vec![false; self.linear.len()];
+        for (limit, used) in self.linear.iter().zip(&mut used) {
+            if let Some((members, whole)) = limit.merge(&units, known) {
+                let mut at = 0;
+                units.retain(|_| {
+                    at += 1;
+                    !members.contains(&(at - 1))
+                });
+                units.push(whole);
+                *used = true;
+            }
+        }
+        let rest: Vec<&Limit> = self.linear.iter().zip(&used).filter(|(_, used)| !**used).map(|(l, _)| l).collect();
+        let mut coupled = false;
+        for unit in &mut units {
+            for limit in &rest {
+                limit.project(unit, known);
+            }
+        }
+        for limit in &rest {
+            let met = units.iter().filter(|u| limit.parts.iter().any(|p| u.parts.iter().any(|q| q.0 == p.0)));
+            coupled |= met.count() > 1 && !limit.is_idle(known);
+        }
+        // Fine steps first: each next one then builds on what is there.
+        let mut scaled: Vec<Run> = Vec::with_capacity(units.len());
+        for unit in units {
+            let var = unit.parts[0].0;
+            scaled.push(unit.run.scale(&unit.factor, known).ok_or(NotATile::SymbolicStep(var))?);
+        }
+        scaled.sort_by_key(|run| run.step.as_constant().map_or((1, 0), |step| (0, step)));
+        let zero = Run::point(Expr::constant(0));
+        let mut run = scaled.into_iter().fold(zero, |sum, run| sum.sum(run, known));
+        if coupled {
+            run.fit = Fit::Sound;
+        }
+        Ok(run)
+    }
+}
+
+/// A part of a linear sum that is one run.
+#[derive(Clone, Debug)]
+struct Unit {
+    /// The value that `run` has.
+    parts: Parts,
+    /// What the sum has of it.
+    factor: Expr,
+    run: Run,
+}
+
+/// The factor by which one sum is another.
+fn ratio(sum: &Parts, of: &Parts) -> Option<Expr> {
+    let factor = |(var, part): &(Var, Expr)| exact_quotient(&sum.iter().find(|p| p.0 == *var)?.1, part);
+    let first = factor(of.first()?)?;
+    of.iter().all(|part| factor(part).as_ref() == Some(&first)).then_some(first)
+}
+
+impl Limit {
+    /// The least or the greatest value of the sum by the extents of its loops.
+    fn end(&self, greatest: bool, known: &Known<'_>) -> Option<Expr> {
+        end(self.parts.iter(), greatest, known)
+    }
+
+    /// Whether the extents of the loops say all that it says.
+    fn is_idle(&self, known: &Known<'_>) -> bool {
+        let least = self.end(false, known);
+        let greatest = self.end(true, known);
+        let above = |(low, least): (&Expr, Expr)| known.proves(&least.sub(low));
+        let below = |(high, greatest): (&Expr, Expr)| known.proves(&high.sub(&greatest));
+        self.low.as_ref().is_none_or(|low| least.is_some_and(|least| above((low, least))))
+            && self.high.as_ref().is_none_or(|high| greatest.is_some_and(|greatest| below((high, greatest))))
+    }
+
+    /// Units that make up the sum with one common factor, and the unit that they become.
+    fn merge(&self, units: &[Unit], known: &Known<'_>) -> Option<(Vec<usize>, Unit)> {
+        let mine = |unit: &Unit| unit.parts.iter().any(|p| self.parts.iter().any(|q| q.0 == p.0));
+        let members: Vec<usize> = (0..units.len()).filter(|u| mine(&units[*u])).collect();
+        let count: usize = members.iter().map(|u| units[*u].parts.len()).sum();
+        if count != self.parts.len() || members.is_empty() {
+            return None;
+        }
+        let mut runs: Vec<Run> = Vec::with_capacity(members.len());
+        let mut whole: Option<Expr> = None;
+        for unit in members.iter().map(|u| &units[*u]) {
+            let own = ratio(&self.parts, &unit.parts)?;
+            let factor = exact_quotient(&unit.factor, &own)?;
+            if whole.as_ref().is_some_and(|whole| *whole != factor) {
+                return None;
+            }
+            whole = Some(factor);
+            runs.push(unit.run.clone().scale(&own, known)?);
+        }
+        runs.sort_by_key(|run| run.step.as_constant().map_or((1, 0), |step| (0, step)));
+        let zero = Run::point(Expr::constant(0));
+        let run = runs.into_iter().fold(zero, |sum, run| sum.sum(run, known));
+        let run = run.clip(self.low.as_ref(), self.high.as_ref(), known);
+        Some((members, Unit { parts: self.parts.clone(), factor: whole?, run }))
+    }
+
+    /// What the limit says of a unit that is a part of its sum.
+    fn project(&self, unit: &mut Unit, known: &Known<'_>) {
+        let is_mine = |p: &&(Var, Expr)| unit.parts.iter().any(|q| q.0 == p.0);
+        let mine: Parts = self.parts.iter().filter(is_mine).cloned().collect();
+        let rest: Vec<&(Var, Expr)> = self.parts.iter().filter(|p| !is_mine(p)).collect();
+        if mine.is_empty() {
+            // Any value occurs with the loops of the limit at 0.
+            let zero = |low: &Option<Expr>, sign: i128| low.as_ref().is_none_or(|e| known.proves(&e.scale(sign)));
+            if !zero(&self.low, -1) || !zero(&self.high, 1) {
+                unit.run.fit = Fit::Sound;
+            }
+            return;
+        }
+        let factor = (mine.len() == unit.parts.len()).then(|| ratio(&mine, &unit.parts)).flatten();
+        let Some(factor) = factor.and_then(|f| f.as_constant()) else {
+            if !self.is_idle(known) {
+                unit.run.fit = Fit::Sound;
+            }
+            return;
+        };
+        let (least, greatest) = (end(rest.iter().copied(), false, known), end(rest.iter().copied(), true, known));
+        let by = Expr::constant(factor.abs());
+        // low ≤ factor·unit + rest ≤ high
+        let above = self.low.clone().zip(greatest).map(|(low, greatest)| low.sub(&greatest));
+        let below = self.high.clone().zip(least.clone()).map(|(high, least)| high.sub(&least));
+        let (above, below) =
+            if factor > 0 { (above, below) } else { (below.map(|e| e.scale(-1)), above.map(|e| e.scale(-1))) };
+        let above = above.map(|e| e.ceil_div(&by));
+        let below = below.map(|e| e.floor_div(&by));
+        unit.run = unit.run.clone().clip(above.as_ref(), below.as_ref(), known);
+        if rest.is_empty() {
+            return;
+        }
+        // With the rest at 0, its smallest value, the lower end must hold by itself.
+        let at_zero = least.is_some_and(|l| l == Expr::constant(0));
+        let low = if factor > 0 { unit.run.low() } else { unit.run.high(known) }.scale(factor);
+        let holds = self.low.as_ref().is_none_or(|bound| known.proves(&low.sub(bound)));
+        if !at_zero || !holds {
+            unit.run.fit = unit.run.fit.min(if self.is_idle(known) { Fit::Exact } else { Fit::Sound });
+        }
+    }
+}
+
+fn end<'p>(parts: impl Iterator<Item = &'p (Var, Expr)>, greatest: bool, known: &Known<'_>) -> Option<Expr> {
+    let mut sum = Expr::constant(0);
+    for (var, factor) in parts {
+        let rises = known.proves(factor);
+        if !rises && !known.proves(&factor.scale(-1)) {
+            return None;
+        }
+        if rises == greatest {
+            sum = sum.add(&known.inside(*var)?.sub(&Expr::constant(1)).mul(factor));
+        }
+    }
+    Some(sum)
+}
+
+/// How many quotients stand inside each other.
+fn depth(e: &Expr) -> u32 {
+    let atom = |a: &Atom| match a {
+        Atom::Var(_) => 0,
+        Atom::Positive { of } => depth(of),
+        Atom::Quotient { of, by } => 1 + depth(of).max(depth(by)),
+    };
+    e.terms().iter().flat_map(|t| &t.atoms).map(atom).max().unwrap_or(0)
+}
+
+/// How many terms of an expression move with the loops inside.
+fn varying(e: &Expr, known: &Known<'_>) -> usize {
+    e.terms().iter().filter(|t| known.varies(&Expr::from_atoms(&t.atoms))).count()
+}
+
+/// The digits and quotients of an index, and the rest.
+fn take_digits(index: &Expr, known: &Known<'_>) -> (Vec<Digit>, Expr) {
+    let (mut rest, mut digits) = (index.clone(), Vec::new());
+    loop {
+        // Quotients of quotients and large divisors first: these are the tails of digits.
+        let found = rest.terms().iter().filter_map(|t| Some((t, quotient(t, known)?)));
+        let largest = found.max_by_key(|(_, (_, of, by))| (depth(of), by.as_constant().unwrap_or(i128::MAX)));
+        let Some((term, (factor, of, by))) = largest else { return (digits, rest) };
+        let tail = Expr::from_atoms(&term.atoms).scale(term.coefficient);
+        let mut best = (Digit { factor: factor.clone(), of: of.clone(), by: by.clone(), radix: None }, rest.sub(&tail));
+        let mut left = varying(&best.1, known);
+        for step in steps(&rest, of, by, known) {
+            let Some(radix) = exact_quotient(by, &step) else { continue };
+            let Some(k) = exact_quotient(&factor.scale(-1), &radix) else { continue };
+            let digit = of.floor_div(&step).sub(&radix.mul(&of.floor_div(by)));
+            let without = rest.sub(&digit.mul(&k));
+            let count = varying(&without, known);
+            if count < left && !without.is_unknown() {
+                left = count;
+                best = (Digit { factor: k, of: of.clone(), by: step, radix: Some(radix) }, without);
+            }
+        }
+        let (digit, without) = best;
+        digits.push(digit);
+        rest = without;
+        if digits.len() > crate::extent::TERM_LIMIT {
+            return (digits, rest);
+        }
+    }
+}
+
+/// Divisors s for which ⌊of / s⌋ may be the head of a digit whose tail is ⌊of / by⌋.
+fn steps(index: &Expr, of: &Expr, by: &Expr, known: &Known<'_>) -> Vec<Expr> {
+    let mut steps = vec![Expr::constant(1)];
+    for (_, other, s) in index.terms().iter().filter_map(|t| quotient(t, known)) {
+        if s != by || other != of {
+            steps.push(s.clone());
+        }
+    }
+    let content = by.terms().iter().fold(0, |g, t| crate::extent::gcd(g, t.coefficient));
+    let mut small = 2;
+    while small * small <= content && steps.len() < DIVISORS {
+        if content % small == 0 {
+            steps.push(Expr::constant(small));
+            steps.push(Expr::constant(content / small));
+        }
+        small += 1;
+        if small > 4096 {
+            break;
+        }
+    }
+    steps.retain(|s| s != by);
+    steps.sort();
+    steps.dedup();
+    steps
+}

@@ -1,0 +1,371 @@
+//! What is known where a region is needed: facts about dimensions, ranges of the loops outside, and that something is asked for at all.
+
+use std::cell::Cell;
+
+use super::Loops;
+use crate::extent::{Atom, Expr, Facts, Var, gcd};
+
+/// Most eliminations for one region; what is asked for after them counts as not proved, and regions stay sound.
+const PROOFS: u32 = 400;
+/// Most points of the loops outside that are looked at for one proof.
+const POINTS: i128 = 256;
+/// Most points of the loops outside over which the largest extent is looked for.
+const BOUND_POINTS: i128 = 4096;
+
+/// Proofs about expressions over dimensions and loops outside.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    /// Facts about dimensions.
+    pub facts: &'a Facts,
+    outside: Vec<(Var, Expr)>,
+    inside: Vec<(Var, Expr)>,
+    /// At least 0 wherever something is asked for.
+    rows: Vec<Expr>,
+    proofs: Cell<u32>,
+}
+
+impl<'a> Known<'a> {
+    /// What is known before anything is asked for.
+    pub fn new(loops: &Loops, facts: &'a Facts) -> Self {
+        let normal = |l: &(Var, Expr)| (l.0, facts.normal(&l.1));
+        Self {
+            facts,
+            outside: loops.outside.iter().map(normal).collect(),
+            inside: loops.inside.iter().map(normal).collect(),
+            rows: Vec::new(),
+            proofs: Cell::new(PROOFS),
+        }
+    }
+
+    /// The same with other things asked for.
+    pub fn fork(&self) -> Self {
+        let (outside, inside) = (self.outside.clone(), self.inside.clone());
+        Self { facts: self.facts, outside, inside, rows: Vec::new(), proofs: Cell::new(self.proofs.get()) }
+    }
+
+    /// Adds `e ≥ 0`.
+    pub fn assume(&mut self, e: Expr) {
+        if e.as_constant().is_none() && !e.is_unknown() && !self.rows.contains(&e) {
+            self.rows.push(e);
+        }
+    }
+
+    /// Keeps what another one knows, too; if this is the first one, all that it knows.
+    pub fn keep_common(&mut self, other: Self, first: bool) {
+        if first {
+            self.rows = other.rows;
+        } else {
+            self.rows.retain(|row| other.rows.contains(row));
+        }
+    }
+
+    /// The number of iterations of a loop inside.
+    pub fn inside(&self, var: Var) -> Option<&Expr> {
+        self.inside.iter().find(|l| l.0 == var).map(|l| &l.1)
+    }
+
+    /// Whether an expression mentions a loop inside.
+    pub fn varies(&self, e: &Expr) -> bool {
+        e.vars().iter().any(|v| self.inside(*v).is_some())
+    }
+
+    /// A variable that is no dimension and no loop.
+    pub fn stranger(&self, e: &Expr) -> Option<Var> {
+        let is_loop = |v: Var| self.inside(v).is_some() || self.outside.iter().any(|l| l.0 == v);
+        e.vars().into_iter().find(|v| *v as usize >= self.facts.dims() && !is_loop(*v))
+    }
+
+    /// Whether `e ≥ 0` provably holds wherever something is asked for.
+    pub fn proves(&self, e: &Expr) -> bool {
+        self.decide(e, true)
+    }
+
+    /// Whether `e ≥ 0` provably holds for all values of the loops outside.
+    pub fn proves_always(&self, e: &Expr) -> bool {
+        self.decide(e, false)
+    }
+
+    fn decide(&self, e: &Expr, with_rows: bool) -> bool {
+        if e.is_unknown() {
+            return false;
+        }
+        if let Some(c) = e.as_constant() {
+            return c >= 0;
+        }
+        if with_rows && self.rows.contains(e) || self.bound(e, false).is_some_and(|least| least >= 0) {
+            return true;
+        }
+        if let Some(holds) = self.everywhere(e, with_rows) {
+            return holds;
+        }
+        if self.proofs.get() == 0 {
+            return false;
+        }
+        let rewritten = self.without_factor(e).into_iter().chain(self.without_quotient(e));
+        for other in rewritten {
+            if self.decide(&other, with_rows) {
+                return true;
+            }
+        }
+        self.proofs.set(self.proofs.get() - 1);
+        let mut vars = e.vars();
+        let near = |row: &&Expr| row.vars().iter().any(|v| vars.contains(v));
+        let rows: Vec<&Expr> = self.rows.iter().filter(|_| with_rows).filter(near).collect();
+        vars.extend(rows.iter().flat_map(|row| row.vars()));
+        let mut system = self.facts.residue_system();
+        for (var, extent) in self.outside.iter().filter(|l| vars.contains(&l.0)) {
+            system.at_least(*var, 0);
+            system.require(&self.facts.with_residues(&extent.sub(&Expr::constant(1)).sub(&Expr::var(*var))));
+        }
+        for row in rows {
+            system.require(&self.facts.with_residues(row));
+        }
+        system.require(&self.facts.with_residues(&e.scale(-1).sub(&Expr::constant(1))));
+        system.is_infeasible()
+    }
+
+    /// For e = a·r + c with a ≥ 1 and a literal c, what implies e ≥ 0 if it is not negative: r, and r + c for a negative c.
+    fn without_factor(&self, e: &Expr) -> Option<Expr> {
+        let constant = Expr::constant(e.constant_term());
+        let product = e.sub(&constant);
+        let (first, rest) = product.terms().split_first()?;
+        let shared = |a: &&Atom| {
+            rest.iter().all(|t| t.atoms.contains(a)) && self.atom_bound(a, false).is_some_and(|least| least >= 1)
+        };
+        let atom = Expr::from_atoms(std::slice::from_ref(first.atoms.iter().find(shared)?));
+        let quotient = product.floor_div(&atom);
+        let left = if e.constant_term() < 0 { quotient.add(&constant) } else { quotient.clone() };
+        (quotient.mul(&atom) == product).then_some(left)
+    }
+
+    /// k − ⌊x / d⌋ ≥ 0 as d·(k + 1) − 1 − x ≥ 0, and ⌊x / d⌋ − k ≥ 0 as x − d·k ≥ 0, for a divisor that is known at launch only.
+    fn without_quotient(&self, e: &Expr) -> Option<Expr> {
+        e.terms().iter().find_map(|term| {
+            let [Atom::Quotient { of, by }] = &term.atoms[..] else { return None };
+            if term.coefficient.abs() != 1 || by.as_constant().is_some() {
+                return None;
+            }
+            let rest = e.sub(&Expr::from_atoms(&term.atoms).scale(term.coefficient));
+            Some(if term.coefficient < 0 {
+                by.mul(&rest.add(&Expr::constant(1))).sub(&Expr::constant(1)).sub(of)
+            } else {
+                of.add(&by.mul(&rest))
+            })
+        })
+    }
+
+    /// A literal bound by the ranges of the variables alone.
+    fn bound(&self, e: &Expr, upper: bool) -> Option<i128> {
+        if e.is_unknown() {
+            return None;
+        }
+        let mut sum = 0_i128;
+        for term in e.terms() {
+            let want_upper = upper == (term.coefficient >= 0);
+            let mut product = 1_i128;
+            for atom in &term.atoms {
+                let least = self.atom_bound(atom, false)?;
+                if term.atoms.len() > 1 && least < 0 {
+                    return None;
+                }
+                product = product.checked_mul(if want_upper { self.atom_bound(atom, true)? } else { least })?;
+            }
+            sum = sum.checked_add(term.coefficient.checked_mul(product)?)?;
+        }
+        Some(sum)
+    }
+
+    fn atom_bound(&self, atom: &Atom, upper: bool) -> Option<i128> {
+        match atom {
+            Atom::Var(v) => match self.outside.iter().find(|l| l.0 == *v) {
+                Some(_) if !upper => Some(0),
+                Some((_, extent)) => Some(self.bound(extent, true)? - 1),
+                None if upper => self.facts.upper_bound(&Expr::var(*v)),
+                None => self.facts.lower_bound(&Expr::var(*v)),
+            },
+            Atom::Positive { of } => {
+                let of = self.bound(of, upper);
+                if upper { of.map(|of| of.max(0)) } else { Some(of.unwrap_or(0).max(0)) }
+            }
+            Atom::Quotient { of, by } => {
+                let of = self.bound(of, upper)?;
+                match by.as_constant() {
+                    Some(d) if d > 0 => Some(of.div_euclid(d)),
+                    _ if of >= 0 => {
+                        let by = self.bound(by, !upper).filter(|by| *by > 0);
+                        by.map(|by| of / by).or((!upper).then_some(0))
+                    }
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Loops outside that occur, with literal extents, if there is nothing else and they have few points.
+    fn literal_loops(&self, vars: &[Var], most: i128) -> Option<Vec<(Var, i128)>> {
+        let mut points = 1_i128;
+        vars.iter()
+            .map(|v| {
+                let extent = self.outside.iter().find(|l| l.0 == *v)?.1.as_constant()?;
+                points = points.checked_mul(extent.max(0)).filter(|p| *p <= most)?;
+                Some((*v, extent))
+            })
+            .collect()
+    }
+
+    /// The value of an expression that has the same everywhere where something is asked for.
+    fn constant(&self, e: &Expr) -> Option<i128> {
+        let loops = self.literal_loops(&e.vars(), POINTS)?;
+        let rows = self.rows_within(&loops);
+        let (mut first, mut same) = (None, true);
+        each_point(&loops, |values| {
+            if rows.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0)) {
+                let value = e.eval(values);
+                same &= value.is_some() && first.is_none_or(|first| Some(first) == value);
+                first = first.or(value);
+            }
+            same
+        });
+        first.filter(|_| same)
+    }
+
+    /// What is known of these loops alone.
+    fn rows_within(&self, loops: &[(Var, i128)]) -> Vec<&Expr> {
+        self.rows.iter().filter(|row| row.vars().iter().all(|v| loops.iter().any(|l| l.0 == *v))).collect()
+    }
+
+    /// Whether e ≥ 0 at all points of the loops that it mentions, where the rows over them hold; none if there are too many.
+    fn everywhere(&self, e: &Expr, with_rows: bool) -> Option<bool> {
+        let loops = self.literal_loops(&e.vars(), POINTS)?;
+        let rows = if with_rows { self.rows_within(&loops) } else { Vec::new() };
+        let mut holds = true;
+        each_point(&loops, |values| {
+            let asked = rows.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0));
+            holds &= !asked || e.eval(values).is_some_and(|v| v >= 0);
+            holds
+        });
+        Some(holds)
+    }
+
+    /// The largest value of `count` where something is asked for, or `most`, which is at least that: an expression over dimensions.
+    pub fn largest(&self, count: &Expr, most: &Expr) -> Expr {
+        let count = self.facts.normal(count);
+        let vars = count.vars();
+        if !vars.iter().any(|v| self.outside.iter().any(|l| l.0 == *v)) {
+            return if self.proves(&most.sub(&count)) { count } else { most.clone() };
+        }
+        // Rows can restrict loops that `count` does not mention; those that it does are enough for a bound.
+        let Some(loops) = self.literal_loops(&vars, BOUND_POINTS).or_else(|| self.periods(&count, &vars)) else {
+            return most.clone();
+        };
+        let within = self.rows_within(&loops);
+        let mut best: Option<i128> = None;
+        each_point(&loops, |values| {
+            let asked = within.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0));
+            if asked {
+                best = match (count.eval(values), best) {
+                    (None, _) => Some(i128::MAX),
+                    (Some(v), known) => Some(known.map_or(v, |k| k.max(v))),
+                };
+            }
+            best != Some(i128::MAX)
+        });
+        match (best, most.as_constant()) {
+            (Some(i128::MAX), _) => most.clone(),
+            (Some(best), Some(most)) => Expr::constant(best.clamp(0, most)),
+            (Some(best), None) => Expr::constant(best.max(0)),
+            (None, _) => Expr::constant(0),
+        }
+    }
+
+    /// One period of each loop outside in which an expression repeats itself; none if it does not.
+    fn periods(&self, e: &Expr, vars: &[Var]) -> Option<Vec<(Var, i128)>> {
+        let period = e.divisors()?;
+        let mut points = 1_i128;
+        vars.iter()
+            .map(|v| {
+                let (_, extent) = self.outside.iter().find(|l| l.0 == *v)?;
+                let next = Expr::var(*v).add(&Expr::constant(period));
+                let repeats = e.substitute(&|w| (w == *v).then(|| next.clone())) == *e;
+                let iterations = extent.as_constant().filter(|n| !repeats || *n < period);
+                let iterations = iterations.or_else(|| repeats.then_some(period))?;
+                points = points.checked_mul(iterations.max(0)).filter(|p| *p <= BOUND_POINTS)?;
+                Some((*v, iterations))
+            })
+            .collect()
+    }
+
+    /// The smaller of two, without a minimum where it is known which one that is.
+    pub fn minimum(&self, a: &Expr, b: &Expr) -> Expr {
+        let difference = b.sub(a);
+        if self.proves(&difference) {
+            a.clone()
+        } else if self.proves(&difference.scale(-1)) {
+            b.clone()
+        } else {
+            a.minimum(b)
+        }
+    }
+
+    /// The larger of two.
+    pub fn maximum(&self, a: &Expr, b: &Expr) -> Expr {
+        let difference = a.sub(b);
+        if self.proves(&difference) {
+            a.clone()
+        } else if self.proves(&difference.scale(-1)) {
+            b.clone()
+        } else {
+            a.maximum(b)
+        }
+    }
+
+    /// ⌊e / by⌋ with quotients that are known replaced by their values.
+    pub fn quotient(&self, e: &Expr, by: &Expr) -> Expr {
+        let quotient = e.floor_div(by);
+        if let Some(value) = self.constant(&quotient) {
+            return Expr::constant(value);
+        }
+        let mut settled = quotient.clone();
+        for term in quotient.terms() {
+            let [Atom::Quotient { of, by }] = &term.atoms[..] else { continue };
+            let last = by.sub(&Expr::constant(1));
+            let value = if self.proves(of) && self.proves(&last.sub(of)) {
+                0
+            } else if self.proves(&of.scale(-1).sub(&Expr::constant(1))) && self.proves(&of.add(by)) {
+                -1
+            } else {
+                continue;
+            };
+            let own = Expr::from_atoms(&term.atoms).sub(&Expr::constant(value));
+            settled = settled.sub(&own.scale(term.coefficient));
+        }
+        settled
+    }
+
+    /// The largest remainder that `e` can leave modulo a literal.
+    pub fn worst_remainder(&self, e: &Expr, d: i128) -> i128 {
+        let e = self.facts.with_residues(e);
+        if e.is_unknown() {
+            return d - 1;
+        }
+        let varying = e.terms().iter().filter(|t| !t.atoms.is_empty());
+        let g = varying.fold(d, |g, t| gcd(g, t.coefficient));
+        d - g + e.constant_term().rem_euclid(g)
+    }
+}
+
+/// Calls `visit` with the values of all variables at each point of `loops`, those of others 0, until it says no.
+pub(super) fn each_point(loops: &[(Var, i128)], mut visit: impl FnMut(&[i128]) -> bool) {
+    let last = loops.iter().map(|l| l.0 as usize + 1).max().unwrap_or(0);
+    let mut values = vec![0_i128; last];
+    if loops.iter().any(|l| l.1 <= 0) {
+        return;
+    }
+    while visit(&values) {
+        let Some(at) = loops.iter().position(|(v, extent)| values[*v as usize] + 1 < *extent) else { return };
+        values[loops[at].0 as usize] += 1;
+        for (v, _) in &loops[..at] {
+            values[*v as usize] = 0;
+        }
+    }
+}

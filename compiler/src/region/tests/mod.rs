@@ -1,0 +1,6 @@
+//! Regions against enumeration.
+
+mod conformance;
+mod fused;
+mod nest;
+mod text;
