@@ -43,7 +43,7 @@ impl Builder {
     /// A dimension or stride; as `I32` only where it is known to fit.
     pub fn dim(&mut self, dim: u16, ty: Type) -> ValueId {
         let around = usize::from(dim).checked_sub(self.kernel.signature.dims.len());
-        if let Some(n) = around {
+        if let Some(n) = around.filter(|_| !self.around.is_empty()) {
             // A loop around: see `loops_around`.
             return match self.around.get(n).copied().flatten() {
                 Some(value) => self.index_convert(value, ty),
