@@ -103,6 +103,28 @@ pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
     false
 }
 
+/// What must hold of the loops around a place for the stage that has them to come there with something to do, as far as they decide it:
+/// expressions that are at least 0, over what a stage there sees as dimensions. Those that always hold are left out.
+pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Vec<Expr> {
+    let symbolic = Symbolic::new(&parent.domain, &parent.facts);
+    let mut conditions: Vec<Expr> = Vec::new();
+    for (axis, value) in parent.domain.axes.iter().zip(&symbolic.values) {
+        conditions.push(axis.extent.sub(value).sub(&Expr::constant(1)));
+        conditions.push(value.clone());
+    }
+    conditions.extend(parent.limits.iter().map(|e| access::of_roots(e, parent, &symbolic)));
+    let dims = parent.facts.dims();
+    let around = |v: Var| match (v as usize).checked_sub(dims) {
+        None => true,
+        Some(n) => parent.domain.leaves.get(n).is_some_and(|leaf| attach.around.contains(leaf)),
+    };
+    let known = conditions
+        .into_iter()
+        .map(|e| inner.normal(&e))
+        .filter(|e| !e.is_unknown() && e.vars().into_iter().all(around));
+    known.filter(|e| !inner.proves_nonnegative(e)).collect()
+}
+
 /// What a stage sees inside the loops around it.
 pub(super) fn within(parent: &Stage, attach: &Attach) -> Option<(Program, Facts)> {
     let symbolic = Symbolic::new(&parent.domain, &parent.facts);
@@ -253,6 +275,11 @@ impl Needs<'_> {
                 loops.inside.push((*next, rename(&leaf.extent, &renamed)));
                 *next += 1;
             }
+            if stage != reader {
+                continue;
+            }
+            // What is known of the reader's own points. It comes whether or not the stages around it have something to do, as far as its limits
+            // let it (see `reached`).
             for (axis, value) in of.domain.axes.iter().zip(&symbolic.values) {
                 loops.axes.push((rename(value, &renamed), rename(&axis.extent, &renamed)));
             }
