@@ -4,6 +4,7 @@
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, Element, EmulatorOptions, Tensor};
 use tilewright_compiler::diag::{Code, Renderer};
+use tilewright_compiler::kernel_ir::StatementKind;
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::proof::{Launch, Verdict, check};
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
@@ -39,6 +40,23 @@ pub fn prove(kernel: &Compiled, dims: &[i64]) {
     }
 }
 
+/// None of the barriers of the first entry point is redundant: without any one of them the separate checker finds something wrong for some of the sizes.
+pub fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
+    let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
+    let launches: Vec<Launch> = sizes.iter().filter_map(|dims| Launch::new(info, dims).ok()).collect();
+    for (region, at) in
+        (0..kernel.regions.len()).flat_map(|r| (0..kernel.regions[r].statements.len()).map(move |at| (r, at)))
+    {
+        if kernel.regions[region].statements[at].kind != StatementKind::Sync {
+            continue;
+        }
+        let mut mutant = kernel.clone();
+        mutant.regions[region].statements.remove(at);
+        let is_missed = |launch| matches!(check(&mutant, launch, PROOF_WORK), Verdict::Violated(_));
+        assert!(launches.iter().any(is_missed), "the barrier at {at} of region {region} is redundant:\n{kernel}");
+    }
+}
+
 /// The codes of what is wrong, and the report.
 pub type Refusal = (Vec<Code>, String);
 
@@ -63,4 +81,40 @@ pub fn finished(source: &str) -> Result<Compiled, Refusal> {
     let codes = outcome.diagnostics.found().iter().map(|found| found.code).collect();
     let map = TokenMap { tokens: &tokens, spans: &spans, locate };
     Err((codes, Renderer::new(&map).report(&outcome.diagnostics.finish())))
+}
+
+/// A repeatable stream of choices.
+pub struct Draw(pub u64);
+
+impl Draw {
+    /// The stream of case `n`.
+    pub fn new(seed: u64, n: u64) -> Self {
+        let mut draw = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ n.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        // The first draws of neighbours are alike.
+        (0..4).for_each(|_| drop(draw.below(2)));
+        draw
+    }
+
+    /// One of `0..n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % n.max(1)
+    }
+
+    /// Whether something happens that has so many chances in a hundred.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of a list.
+    pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+}
+
+/// Seed and number of cases: what the variable says as `SEED,COUNT`, or `usual`.
+pub fn campaign(variable: &str, usual: (u64, u64)) -> (u64, u64) {
+    let Ok(given) = std::env::var(variable) else { return usual };
+    let numbers = given.split_once(',').and_then(|(seed, count)| Some((seed.parse().ok()?, count.parse().ok()?)));
+    numbers.unwrap_or_else(|| panic!("{variable} is SEED,COUNT"))
 }
