@@ -17,11 +17,10 @@ struct Case {
     sizes: Vec<[i64; 2]>,
 }
 
-/// A stage under construction: its name, how far its readers reach beyond their own element, and whether it has one element a row.
+/// A stage under construction: its name, and whether it has one element a row.
 #[derive(Clone)]
 struct Made {
     name: String,
-    halo: [usize; 2],
     is_row: bool,
 }
 
@@ -109,11 +108,10 @@ fn case(draw: &mut Draw) -> Case {
             let row = row.map_or(String::new(), |r| format!(" - {}[i + {}]", r.name, draw.below(2)));
             let _ = writeln!(equations, "    {name}[i, j] = {}{row};", terms.join(" + "));
         }
-        made.push(Made { name, halo, is_row });
+        made.push(Made { name, is_row });
     }
     let reads: Vec<String> = made
         .iter()
-        .filter(|_| true)
         .map(|m| {
             let (a, b) = (draw.below(2), draw.below(2));
             if m.is_row { format!("{}[i + {a}]", m.name) } else { format!("{}[i + {a}, j + {b}]", m.name) }

@@ -7,11 +7,13 @@
 mod expr;
 mod facts;
 mod linear;
+mod range;
 mod search;
 
-pub use expr::{Atom, Expr, TERM_LIMIT, Term, Var, collapse, gcd, interval, lcm};
+pub use expr::{Atom, Expr, TERM_LIMIT, Term, Var, gcd, lcm};
 pub use facts::{Contradiction, Facts};
 pub use linear::System;
+pub use range::{collapse, interval};
 pub use search::{Budget, Search};
 
 /// The answer to "does this hold for every admissible size?".

@@ -311,7 +311,7 @@ impl<'a> Values<'a> {
         let exprs_scope: access::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
         let exprs: Vec<Expr> = list.iter().map(|i| access::index(program, *i, &exprs_scope)).collect();
         if let Some(held) = self.held(source, id) {
-            return self.read_held(b, id, &held, source, (&values, &exprs), or, scope);
+            return self.read_held(b, (id, source), &held, (&values, &exprs), or, scope);
         }
         match source {
             Source::Equation { equation, component } => {
@@ -401,13 +401,11 @@ impl<'a> Values<'a> {
     }
 
     /// A read of what another stage holds.
-    #[allow(clippy::too_many_arguments)]
     fn read_held(
         &mut self,
         b: &mut Builder,
-        id: AlgorithmValue,
+        (id, source): (AlgorithmValue, Source),
         instance: &Instance<'_>,
-        source: Source,
         (values, exprs): (&[ValueId], &[Expr]),
         or: Option<AlgorithmValue>,
         scope: &Scope,

@@ -104,8 +104,8 @@ pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
 }
 
 /// What must hold of the loops around a place for the stage that has them to come there with something to do, as far as they decide it:
-/// expressions that are at least 0, over what a stage there sees as dimensions. Those that always hold are left out.
-pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Vec<Expr> {
+/// expressions that are at least 0, over what a stage there sees as dimensions. Those that always hold are left out. None if one of them is too large to be written down.
+pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Option<Vec<Expr>> {
     let symbolic = Symbolic::new(&parent.domain, &parent.facts);
     let mut conditions: Vec<Expr> = Vec::new();
     for (axis, value) in parent.domain.axes.iter().zip(&symbolic.values) {
@@ -118,11 +118,12 @@ pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Vec<Exp
         None => true,
         Some(n) => parent.domain.leaves.get(n).is_some_and(|leaf| attach.around.contains(leaf)),
     };
-    let known = conditions
-        .into_iter()
-        .map(|e| inner.normal(&e))
-        .filter(|e| !e.is_unknown() && e.vars().into_iter().all(around));
-    known.filter(|e| !inner.proves_nonnegative(e)).collect()
+    let conditions: Vec<Expr> = conditions.iter().map(|e| inner.normal(e)).collect();
+    if conditions.iter().any(Expr::is_unknown) {
+        return None;
+    }
+    let known = conditions.into_iter().filter(|e| e.vars().into_iter().all(around));
+    Some(known.filter(|e| !inner.proves_nonnegative(e)).collect())
 }
 
 /// What a stage sees inside the loops around it.

@@ -56,15 +56,7 @@ pub(super) fn inner<'a>(program: &'a Program, diags: &mut Diagnostics) -> Vec<In
             continue;
         };
         let ast::StagedCopy { name, clauses, ops, head, .. } = &program.stages[copy.stage].ast;
-        let about = (&*clauses, &ops[..], *head);
-        list.extend(one(
-            program,
-            (equation, &name.text),
-            Some(copy.stage),
-            vec![source],
-            (about.0, ops, about.2),
-            diags,
-        ));
+        list.extend(one(program, (equation, &name.text), Some(copy.stage), vec![source], (clauses, ops, *head), diags));
     }
     list
 }
@@ -377,13 +369,25 @@ impl About<'_> {
             limits.extend(inside(&index, lower, upper, &roots, facts));
             roots.indices.push((*axis, index));
         }
+        let reached = attach::reached(&stages[attach.stage], attach, facts);
+        limits.extend(reached.clone().unwrap_or_default());
         limits.dedup();
-        let members = members(&group.members, facts);
+        let is_lost = |e: &Expr| e.is_unknown();
+        let written = roots.indices.iter().map(|(_, e)| e).chain(coordinates.iter().map(|c: &Along| &c.position));
+        if reached.is_none() || limits.iter().chain(written).any(is_lost) {
+            let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
+            let problem = "what is read there depends on the loops around in a way that is too long to write down";
+            diags.report(NoInstance { stage: one.name.clone(), place, problem, span: one.at.span });
+            return None;
+        }
+        let mut members = members(&group.members, facts);
+        if members.iter().flatten().any(is_lost) {
+            members.clear();
+        }
         // The run that the first op names is there already.
         let ops = if merged.is_some() { &one.ops[1..] } else { one.ops };
         let (name, span) = (one.name.clone(), one.head);
-        let given =
-            Unscheduled { program: program, facts: facts, equation: one.equation, name, span, ops, others: stages };
+        let given = Unscheduled { program, facts, equation: one.equation, name, span, ops, others: stages };
         let mut stage = roots.finish(given, diags)?;
         stage.attach = Some(attach.clone());
         stage.members = members;
