@@ -36,17 +36,72 @@ pub(super) struct Limit {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Limits {
     linear: Vec<Limit>,
-    /// Values that are no linear sums, and their extents.
-    others: Vec<(Expr, Expr)>,
+    /// Ends of values that are no linear sums, and that nothing else implies.
+    others: Vec<Other>,
     /// At least 0 where something is asked for, not proved from the loops outside alone.
     pub live: Vec<Expr>,
+    /// Whether there are limits that are not here: then nothing but soundness is claimed.
+    is_partial: bool,
 }
 
-/// What an index takes, and the loops inside that decide it.
+/// `0 ≤ value < extent`, for a value that is no linear sum.
+#[derive(Clone, Debug)]
+struct Other {
+    value: Expr,
+    extent: Expr,
+    sources: Vec<Source>,
+}
+
+/// What an index takes, and what of the loops inside decides it.
 #[derive(Clone, Debug)]
 pub(super) struct Values {
     pub run: Run,
-    pub vars: Vec<Var>,
+    pub sources: Vec<Source>,
+}
+
+/// A loop inside, or a digit of a sum of them.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    Loop(Var),
+    /// ⌊of / by⌋ mod radix, where `of` takes the values of the run.
+    Digit {
+        of: Expr,
+        by: Expr,
+        radix: Option<Expr>,
+        run: Run,
+    },
+}
+
+impl Source {
+    fn mentions(&self, var: Var) -> bool {
+        match self {
+            Self::Loop(own) => *own == var,
+            Self::Digit { of, .. } => of.vars().contains(&var),
+        }
+    }
+
+    /// Of two digits of one number, each of which takes all its values beside each of the other's: the number.
+    fn number_of_both<'s>(&'s self, other: &'s Self) -> Option<&'s Expr> {
+        let (Self::Digit { by: a, .. }, Self::Digit { by: b, .. }) = (self, other) else { return None };
+        let (upper, lower) = if exact_quotient(a, b).is_some() { (self, other) } else { (other, self) };
+        let Self::Digit { of, by, radix, run } = upper else { return None };
+        let Self::Digit { of: low_of, by: low_by, radix: Some(low_radix), .. } = lower else { return None };
+        let block = low_by.mul(low_radix);
+        let top = radix.as_ref().map_or_else(|| block.clone(), |radix| by.mul(radix));
+        let is_digit = exact_quotient(by, &block).is_some() && exact_quotient(&of.sub(low_of), &block).is_some();
+        let is_whole = run.fit == Fit::Exact && run.is_multiple(&block) && run.is_multiple(&top);
+        (is_digit && is_whole).then_some(of)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Loop(a), Self::Loop(b)) => a == b,
+            (Self::Digit { of: a, by, radix, .. }, Self::Digit { of: b, by: other_by, radix: other_radix, .. }) => {
+                a == b && by == other_by && radix == other_radix
+            }
+            _ => false,
+        }
+    }
 }
 
 /// factor · (⌊of / by⌋ mod radix)
@@ -101,23 +156,26 @@ impl Limits {
     /// An axis or condition over a variable that is no loop.
     pub fn new(loops: &Loops, conditions: &[Expr], known: &mut Known<'_>) -> Self {
         let mut limits = Self::default();
-        let zero = Expr::constant(0);
+        let (zero, mut others) = (Expr::constant(0), Vec::new());
         for (value, extent) in &loops.axes {
             let (value, extent) = (known.facts.normal(value), known.facts.normal(extent));
             let last = extent.sub(&Expr::constant(1));
             if value.is_unknown() || extent.is_unknown() || known.varies(&extent) {
+                limits.is_partial = true;
                 continue;
             }
             if !limits.add(&value, Some(&zero), Some(&last), known) {
-                limits.others.push((value, extent));
+                others.push((value, extent));
             }
         }
         for condition in conditions {
             let condition = known.facts.normal(condition);
-            if !condition.is_unknown() {
-                limits.add(&condition, Some(&zero), None, known);
+            if condition.is_unknown() || !limits.add(&condition, Some(&zero), None, known) {
+                limits.is_partial = true;
             }
         }
+        // Quotients whose dividends have become known by now.
+        others.retain(|(value, extent)| !limits.add(value, Some(&zero), Some(&extent.sub(&Expr::constant(1))), known));
         limits.linear.sort_by_key(|l| l.parts.len());
         let mut live = Vec::new();
         for limit in &limits.linear {
@@ -134,6 +192,28 @@ impl Limits {
             known.assume(row.clone());
         }
         limits.live.extend(live);
+        // Limits that exclude each other.
+        for at in 0..limits.linear.len() {
+            let Ok(run) = limits.sum(&limits.linear[at].parts, known) else { continue };
+            limits.live.extend(run.rows(known));
+            limits.live.iter().for_each(|row| known.assume(row.clone()));
+        }
+        // What is left of the others: those that the linear ones do not imply.
+        for (value, extent) in others {
+            let last = extent.sub(&Expr::constant(1));
+            let Ok(found) = limits.values_within(&value, known, DEPTH) else {
+                limits.is_partial = true;
+                continue;
+            };
+            if found.run.is_within(&zero, &last, known) {
+                continue;
+            }
+            for row in found.run.clip(Some(&zero), Some(&last), known).rows(known) {
+                known.assume(row.clone());
+                limits.live.push(row);
+            }
+            limits.others.push(Other { value, extent, sources: found.sources });
+        }
         limits
     }
 
@@ -154,17 +234,25 @@ impl Limits {
             return true;
         }
         // low ≤ rest + k·⌊e / d⌋ ≤ high, k > 0: d·⌈(low − rest) / k⌉ ≤ e ≤ d·⌊(high − rest) / k⌋ + d − 1
-        let varying: Vec<&Term> = value.terms().iter().filter(|t| known.varies(&Expr::from_atoms(&t.atoms))).collect();
-        let [term] = varying[..] else { return false };
-        let Some((factor, of, by)) = quotient(term, known) else { return false };
-        let Some(k) = factor.as_constant().filter(|_| known.proves(&by.sub(&Expr::constant(1)))) else { return false };
-        let rest = value.sub(&Expr::from_atoms(&term.atoms).scale(term.coefficient));
+        let Some((digit, rest)) = self.only_quotient(value, known) else { return false };
+        let Some(k) = digit.factor.as_constant().filter(|_| known.proves(&digit.by.sub(&Expr::constant(1)))) else {
+            return false;
+        };
         let (low, high) = (low.map(|l| l.sub(&rest)), high.map(|h| h.sub(&rest)));
         let (low, high) = if k > 0 { (low, high) } else { (high.map(|h| h.scale(-1)), low.map(|l| l.scale(-1))) };
         let k = Expr::constant(k.abs());
-        let low = low.map(|l| by.mul(&l.ceil_div(&k)));
-        let high = high.map(|h| by.mul(&h.floor_div(&k)).add(by).sub(&Expr::constant(1)));
-        self.add(of, low.as_ref(), high.as_ref(), known)
+        let low = low.map(|l| digit.by.mul(&l.ceil_div(&k)));
+        let high = high.map(|h| digit.by.mul(&h.floor_div(&k)).add(&digit.by).sub(&Expr::constant(1)));
+        self.add(&digit.of, low.as_ref(), high.as_ref(), known)
+    }
+
+    /// The quotient of a value that is one quotient and what loops outside decide.
+    fn only_quotient(&self, value: &Expr, known: &Known<'_>) -> Option<(Digit, Expr)> {
+        let (mut digits, rest) = take_digits(value, known);
+        let (mut parts, rest) = linear(&rest, known)?;
+        let mut digit = digits.pop().filter(|digit| digits.is_empty() && digit.radix.is_none())?;
+        self.complete(&mut digit, &mut parts, known);
+        parts.is_empty().then_some((digit, rest))
     }
 
     /// The values of an index.
@@ -172,7 +260,15 @@ impl Limits {
     /// # Errors
     /// Steps or extents that are not known well enough to say anything.
     pub fn values(&self, index: &Expr, known: &Known<'_>) -> Result<Values, NotATile> {
-        self.values_within(index, known, DEPTH)
+        let index = known.unclipped(index);
+        let mut found = self.values_within(&index, known, DEPTH)?;
+        // Limits that have not been applied.
+        let reaches =
+            |other: &Other| known.varies(&index.sub(&other.value)) && self.reaches(other, &found.sources, known);
+        if self.is_partial || self.others.iter().any(reaches) {
+            found.run.fit = Fit::Sound;
+        }
+        Ok(found)
     }
 
     fn values_within(&self, index: &Expr, known: &Known<'_>, depth: u32) -> Result<Values, NotATile> {
@@ -180,53 +276,116 @@ impl Limits {
             return Err(NotATile::Unknown);
         }
         if !known.varies(index) {
-            return Ok(Values { run: Run::point(index.clone()), vars: Vec::new() });
+            return Ok(Values { run: Run::point(index.clone()), sources: Vec::new() });
         }
-        let (digits, rest) = take_digits(index, known);
-        let Some((parts, outside)) = linear(&rest, known) else {
+        let (mut digits, rest) = take_digits(index, known);
+        let Some((mut parts, outside)) = linear(&rest, known) else {
             let var = index.vars().into_iter().find(|v| known.inside(*v).is_some());
             return Err(var.map_or(NotATile::Unknown, NotATile::SymbolicStep));
         };
-        let mut vars: Vec<Var> = parts.iter().map(|p| p.0).collect();
+        for digit in &mut digits {
+            self.complete(digit, &mut parts, known);
+        }
+        let mut sources: Vec<Source> = parts.iter().map(|p| Source::Loop(p.0)).collect();
         let mut run = self.sum(&parts, known)?;
         for digit in &digits {
             let of = self.values_within(&digit.of, known, depth - 1)?;
-            let mut own = of.run.divide(&digit.by, known);
+            let step =
+                NotATile::SymbolicStep(digit.of.vars().into_iter().find(|v| known.inside(*v).is_some()).unwrap_or(0));
+            let mut own = of.run.clone().divide(&digit.by, known);
             if let Some(radix) = &digit.radix {
                 own = own.modulo(radix, known);
             }
-            let step = NotATile::SymbolicStep(*of.vars.first().unwrap_or(&0));
             let own = own.scale(&digit.factor, known).ok_or(step)?;
-            let tied = self.ties(&vars, &of.vars, known);
+            if own.is_point() {
+                // The same whatever the loops inside do.
+                run = run.shift(&own.low());
+                continue;
+            }
+            let source =
+                Source::Digit { of: digit.of.clone(), by: digit.by.clone(), radix: digit.radix.clone(), run: of.run };
+            let tied = self.ties(&sources, std::slice::from_ref(&source), known);
             run = run.sum(own, known);
             if tied {
                 run.fit = Fit::Sound;
             }
-            vars.extend(of.vars);
+            sources.push(source);
         }
         run = run.shift(&outside);
-        for (value, extent) in self.others.iter().filter(|_| !digits.is_empty()) {
-            let apart = index.sub(value);
+        for other in &self.others {
+            let apart = index.sub(&other.value);
             if !known.varies(&apart) {
-                run = run.clip(Some(&apart), Some(&apart.add(extent).sub(&Expr::constant(1))), known);
+                let last = apart.add(&other.extent).sub(&Expr::constant(1));
+                run = run.clip(Some(&apart), Some(&last), known);
             }
         }
-        vars.sort_unstable();
-        vars.dedup();
-        Ok(Values { run, vars })
+        Ok(Values { run, sources })
     }
 
-    /// Whether values over these loops depend on each other: a common loop, or a limit on loops of both that is not known to hold.
-    pub fn ties(&self, a: &[Var], b: &[Var], known: &Known<'_>) -> bool {
-        a.iter().any(|v| b.contains(v))
-            || self.linear.iter().any(|limit| {
-                let mentions = |vars: &[Var]| limit.parts.iter().any(|p| vars.contains(&p.0));
-                mentions(a) && mentions(b) && !limit.is_idle(known)
-            })
-            || self.others.iter().any(|(value, _)| {
-                let vars = value.vars();
-                // A digit that is smaller than its radix says nothing; whether this is one is not looked at.
-                vars.iter().any(|v| a.contains(v)) && vars.iter().any(|v| b.contains(v))
+    /// Whether a limit says something of these sources that is not said of each of its own alone.
+    fn reaches(&self, other: &Other, sources: &[Source], known: &Known<'_>) -> bool {
+        match &other.sources[..] {
+            // One digit: what it cannot be is of no concern to digits beside it.
+            [digit @ Source::Digit { .. }] => sources.iter().any(|s| s.is_same(digit) || self.tied(s, digit, known)),
+            _ => self.ties(&other.sources, sources, known),
+        }
+    }
+
+    /// Gives a quotient back the whole multiples that the normal form took out of it, c·k·v + c·⌊e / d⌋ = c·⌊(e + d·k·v) / d⌋, where a limit
+    /// is on the dividend as it was.
+    fn complete(&self, digit: &mut Digit, parts: &mut Parts, known: &Known<'_>) {
+        if digit.radix.is_some() {
+            return;
+        }
+        parts.retain(|(var, factor)| {
+            let Some(multiple) = exact_quotient(factor, &digit.factor) else { return true };
+            let whole = digit.of.add(&Expr::var(*var).mul(&multiple.mul(&digit.by)));
+            let Some((sum, _)) = linear(&whole, known) else { return true };
+            let is_of = |limit: &&Limit| {
+                let shared: Parts = sum.iter().filter(|p| limit.parts.iter().any(|q| q.0 == p.0)).cloned().collect();
+                shared.len() > 1 && shared.iter().any(|p| p.0 == *var) && ratio(&limit.parts, &shared).is_some()
+            };
+            let taken = self.linear.iter().any(|limit| is_of(&limit));
+            if taken {
+                digit.of = whole;
+            }
+            !taken
+        });
+    }
+
+    /// Whether what is decided by these sources depends on each other.
+    pub fn ties(&self, a: &[Source], b: &[Source], known: &Known<'_>) -> bool {
+        a.iter().any(|a| b.iter().any(|b| self.tied(a, b, known)))
+    }
+
+    /// Whether two sources depend on each other: by a common loop, unless they are digits apart, or by a limit that is not known to hold.
+    fn tied(&self, a: &Source, b: &Source, known: &Known<'_>) -> bool {
+        let number = a.number_of_both(b);
+        let mut loops = known.loops_inside();
+        let shares = loops.any(|v| a.mentions(v) && b.mentions(v));
+        if shares && number.is_none() {
+            return true;
+        }
+        let number = number.and_then(|of| linear(of, known)).map(|(parts, _)| parts);
+        let binds = |limit: &&Limit| {
+            let mentions = |source: &Source| limit.parts.iter().any(|p| source.mentions(p.0));
+            // A limit on the number itself has its part in the number's run.
+            let is_own =
+                number.as_ref().is_some_and(|n| n.len() == limit.parts.len() && ratio(&limit.parts, n).is_some());
+            mentions(a) && mentions(b) && !is_own && !limit.is_idle(known)
+        };
+        self.linear.iter().any(|limit| binds(&limit))
+            || self.others.iter().any(|other| match &other.sources[..] {
+                [digit @ Source::Digit { .. }] if number.is_some() => {
+                    let beside = |s: &Source| s.is_same(digit) || s.number_of_both(digit).is_some();
+                    !(beside(a) && beside(b))
+                }
+                sources => {
+                    let meets = |source: &Source| {
+                        known.loops_inside().any(|v| source.mentions(v) && sources.iter().any(|s| s.mentions(v)))
+                    };
+                    meets(a) && meets(b)
+                }
             })
     }
 
@@ -391,6 +550,15 @@ fn end<'p>(parts: impl Iterator<Item = &'p (Var, Expr)>, greatest: bool, known: 
         }
     }
     Some(sum)
+}
+
+/// The radix of an index that is one digit of something, apart from what loops outside add.
+pub(super) fn radix(index: &Expr, known: &Known<'_>) -> Option<Expr> {
+    let (digits, rest) = take_digits(index, known);
+    match &digits[..] {
+        [Digit { radix: Some(radix), .. }] if !known.varies(&rest) => Some(radix.clone()),
+        _ => None,
+    }
 }
 
 /// How many quotients stand inside each other.

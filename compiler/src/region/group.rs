@@ -16,6 +16,8 @@ struct Member {
     /// Elements of a form over `INDEX + d`: every value of the run, exactly.
     forms: Vec<(Expr, Run)>,
     exact: bool,
+    /// At least 0 where something is asked for.
+    live: Vec<Expr>,
 }
 
 /// Stands for the index along dimension d.
@@ -31,8 +33,10 @@ pub(super) struct Part {
     flats: Vec<((usize, usize), Run)>,
     /// Whether the box holds nothing else.
     exact: bool,
-    /// At least 0 where something is asked for, if that is the same for all requests.
-    live: Option<Vec<Expr>>,
+    /// At least 0 where something is asked for.
+    live: Vec<Expr>,
+    /// Whether that is all, and the same for all requests.
+    uniform: bool,
     members: Vec<Member>,
 }
 
@@ -87,7 +91,7 @@ impl Part {
             let mut found = match limits.values(index, known) {
                 Ok(found) => found,
                 // Read from memory, or beyond this analysis: any index of the tensor.
-                Err(_) => Values { run: whole(), vars: index.vars() },
+                Err(_) => Values { run: whole(), sources: Vec::new() },
             };
             if found.run.is_unknown() {
                 found.run = whole();
@@ -100,7 +104,7 @@ impl Part {
         let mut flats = Vec::new();
         for span in (0..rank).flat_map(|first| (first + 1..rank).map(move |last| (first, last))) {
             // Flat over dimensions that stand still is no different.
-            if values[span.0].run.is_point() && values[span.0].vars.is_empty() {
+            if values[span.0].run.is_point() && values[span.0].sources.is_empty() {
                 continue;
             }
             let Ok(found) = limits.values(&shape.number(span, &|d| indices[d].clone()), known) else { continue };
@@ -110,33 +114,49 @@ impl Part {
                 flats.push((span, run));
             }
         }
-        let independent = (0..rank).all(|a| (0..a).all(|b| !limits.ties(&values[a].vars, &values[b].vars, known)));
+        let mut live = limits.live.clone();
+        live.extend(values.iter().flat_map(|v| v.run.rows(known)));
+        live.sort();
+        live.dedup();
+        let independent =
+            (0..rank).all(|a| (0..a).all(|b| !limits.ties(&values[a].sources, &values[b].sources, known)));
         let boxed: Vec<(Expr, Run)> =
             values.iter().enumerate().map(|(d, v)| (Expr::var(INDEX + d as Var), v.run.clone())).collect();
         let mut exact = independent && values.iter().all(|v| v.run.fit == Fit::Exact);
-        let mut member = Member { forms: boxed, exact };
+        let mut member = Member { forms: boxed, exact, live: live.clone() };
         if !exact {
-            // A run of the fused value says which elements of the box are meant.
-            let found =
-                flats.iter().rev().max_by_key(|((first, last), _)| last - first).filter(|((first, last), _)| {
-                    let others: Vec<usize> = (0..rank).filter(|d| d < first || d > last).collect();
-                    let inner: Vec<Var> = (*first..=*last).flat_map(|d| values[d].vars.iter().copied()).collect();
-                    others
-                        .iter()
-                        .all(|d| values[*d].run.fit == Fit::Exact && !limits.ties(&values[*d].vars, &inner, known))
-                        && others.iter().enumerate().all(|(at, a)| {
-                            others[..at].iter().all(|b| !limits.ties(&values[*a].vars, &values[*b].vars, known))
-                        })
-                });
-            if let Some((span, run)) = found {
-                let number = shape.number(*span, &|d| Expr::var(INDEX + d as Var));
+            // A run of the fused value says which elements of the box are meant: in the tensor's own row-major order, or in that of the axes
+            // that the reader has fused, whose extents are the radices of its digits.
+            let mut runs: Vec<((usize, usize), Expr, Run)> = Vec::new();
+            for (span, run) in &flats {
+                runs.push((*span, shape.number(*span, &|d| Expr::var(INDEX + d as Var)), run.clone()));
+            }
+            for (span, weights) in radices(&indices, shape, known) {
+                let number = |index: &dyn Fn(usize) -> Expr| {
+                    let terms = weights.iter().enumerate().map(|(at, weight)| weight.mul(&index(span.0 + at)));
+                    terms.fold(Expr::constant(0), |sum, term| sum.add(&term))
+                };
+                if let Ok(found) = limits.values(&number(&|d| indices[d].clone()), known)
+                    && found.run.fit == Fit::Exact
+                    && !found.run.is_unknown()
+                {
+                    runs.push((span, number(&|d| Expr::var(INDEX + d as Var)), found.run));
+                }
+            }
+            let tied = |a: usize, b: usize| limits.ties(&values[a].sources, &values[b].sources, known);
+            let alone = |d: usize, (first, last): (usize, usize)| {
+                let is_other = |e: &usize| *e != d && (d < first || d > last);
+                values[d].run.fit == Fit::Exact && !(0..rank).filter(is_other).any(|e| tied(d, e))
+            };
+            let covers = |span: (usize, usize)| (0..rank).all(|d| (span.0..=span.1).contains(&d) || alone(d, span));
+            if let Some((span, number, run)) = runs.into_iter().find(|(span, ..)| covers(*span)) {
                 member.forms.retain(|(form, _)| {
-                    form.as_var().is_none_or(|v| ((v - INDEX) as usize) < span.0 || ((v - INDEX) as usize) > span.1)
+                    form.as_var().is_none_or(|v| !(span.0..=span.1).contains(&((v - INDEX) as usize)))
                 });
-                member.forms.push((number, run.clone()));
-                member.exact = true;
                 let area = (span.0..=span.1).fold(one(), |area, d| area.mul(&values[d].run.count(known)));
                 exact = known.proves(&run.count(known).sub(&area));
+                member.forms.push((number, run));
+                member.exact = true;
             }
         }
         // Of equal ones the longest is taken.
@@ -147,7 +167,8 @@ impl Part {
             boxes: values.into_iter().map(|v| v.run).collect(),
             flats,
             exact,
-            live: Some(limits.live.clone()),
+            live,
+            uniform: true,
             members: vec![member],
         })
     }
@@ -184,7 +205,7 @@ impl Part {
             }
             hulls.push(a.hull(b, known)?);
         }
-        let flats: Vec<((usize, usize), Run)> = self
+        let mut flats: Vec<((usize, usize), Run)> = self
             .flats
             .iter()
             .filter_map(|(span, a)| {
@@ -198,10 +219,16 @@ impl Part {
             [(a, b)] => self.exact && other.exact && a.meets(b, known),
             _ => false,
         };
-        let live = self.live.clone().filter(|live| other.live.as_ref() == Some(live));
+        let live: Vec<Expr> = self.live.iter().filter(|row| other.live.contains(row)).cloned().collect();
+        let uniform = self.uniform && other.uniform && live == self.live && live == other.live;
+        let exact = exact && uniform;
+        if !uniform {
+            // Where one asks for nothing its ends mean nothing.
+            hulls.iter_mut().chain(flats.iter_mut().map(|f| &mut f.1)).for_each(|hull| hull.fit = Fit::Sound);
+        }
         let requests = self.requests.iter().chain(&other.requests).copied().collect();
         let members = self.members.iter().chain(&other.members).cloned().collect();
-        let both = Self { requests, boxes: hulls, flats, exact, live, members };
+        let both = Self { requests, boxes: hulls, flats, exact, live, uniform, members };
         let saves = both.size().zip(self.size()).zip(other.size()).map(|((both, a), b)| both <= a.saturating_add(b));
         let share = match saves {
             // Sizes known at launch only: hulls of what overlaps.
@@ -212,6 +239,26 @@ impl Part {
         };
         share.then_some(both)
     }
+}
+
+/// Neighbouring dimensions that are digits of something, and what each digit counts.
+fn radices(indices: &[Expr], shape: Shape<'_>, known: &Known<'_>) -> Vec<((usize, usize), Vec<Expr>)> {
+    let mut found = Vec::new();
+    for last in 1..indices.len() {
+        let mut weights = vec![one()];
+        for first in (0..last).rev() {
+            let radix = match super::form::radix(&indices[first + 1], known) {
+                Some(radix) => radix,
+                None if !known.varies(&indices[first + 1]) => shape.size(first + 1),
+                None => break,
+            };
+            weights.insert(0, weights[0].mul(&radix));
+            found.push(((first, last), weights.clone()));
+        }
+    }
+    found.sort_by_key(|((first, last), _)| first.abs_diff(*last));
+    found.reverse();
+    found
 }
 
 /// Requests put together.
@@ -237,7 +284,7 @@ impl Part {
     /// The group in a realisation; none if it has no such.
     pub fn realise(&self, way: Realisation, shape: Shape<'_>, known: &Known<'_>) -> Option<Group> {
         let mut part = self.clone();
-        if part.live.is_none() {
+        if !part.uniform {
             // Some requests may be empty where others are not: their ends mean nothing there.
             for (run, (low, end)) in part.boxes.iter_mut().zip(shape.domain) {
                 *run = run.clone().clip(Some(low), Some(&end.sub(&one())), known);
@@ -287,10 +334,12 @@ impl Part {
             (false, true) => Fit::Minimal,
             (false, false) => Fit::Sound,
         };
-        let live = part.live.iter().flatten().fold(one(), |product, row| product.mul(&row.is_nonnegative()));
+        // Where something is asked for is what is to be said: it is not taken as known.
+        let (live, anywhere) = (known.independent(&part.live), known.fork());
         let mut coordinates: Vec<Coordinate> = Vec::with_capacity(axes.len());
         for (at, (dims, run)) in axes.iter().enumerate() {
-            let extent = if at == 0 { run.count(known).mul(&live) } else { run.count(known) };
+            let is_guard = at == 0 && !live.is_empty();
+            let extent = if is_guard { run.clone().only_where(&live).count(&anywhere) } else { run.count(known) };
             let step = run.step.as_constant().unwrap_or(1);
             let (start, bound) = (run.low(), run.most.clone());
             coordinates.push(Coordinate { dims: dims.clone(), start, step, extent, bound });
@@ -305,7 +354,8 @@ impl Part {
         let count = |runs: &mut dyn Iterator<Item = &Run>| runs.fold(one(), |n, run| n.mul(&run.count(known)));
         let area = count(&mut axes.iter().map(|a| &a.1));
         let fills = |m: &Member| known.proves(&count(&mut m.forms.iter().map(|f| &f.1)).sub(&area));
-        (self.exact && axes.len() == self.boxes.len()) || self.members.iter().any(|m| m.exact && fills(m))
+        let asks = |m: &Member| self.uniform || m.live.is_empty();
+        (self.exact && axes.len() == self.boxes.len()) || self.members.iter().any(|m| m.exact && asks(m) && fills(m))
     }
 
     /// For each request the conditions under which an element is its own, over `COORDINATE + k`.
@@ -323,7 +373,7 @@ impl Part {
         };
         let mut unions: Vec<Vec<Expr>> = Vec::new();
         for member in &self.members {
-            let mut all = Vec::new();
+            let mut all = if self.uniform { Vec::new() } else { member.live.clone() };
             for (form, run) in &member.forms {
                 let value = form.substitute(&|v| {
                     let d = ((v.checked_sub(INDEX)? as usize) < shape.domain.len()).then_some(v - INDEX)?;

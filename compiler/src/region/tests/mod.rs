@@ -2,5 +2,7 @@
 
 mod conformance;
 mod fused;
+mod limits;
 mod nest;
+mod random;
 mod text;

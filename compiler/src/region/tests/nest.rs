@@ -15,6 +15,7 @@ use crate::syntax::Span;
 pub enum Unit {
     Grid,
     Cta,
+    Warp,
     Thread,
 }
 
@@ -91,7 +92,11 @@ impl Nest {
                 }
                 ["bind", name, to] => {
                     let leaf = leaf(name);
-                    domain.axes[leaf].binding = if to == "grid" { Binding::Grid } else { Binding::Thread };
+                    domain.axes[leaf].binding = match to {
+                        "grid" => Binding::Grid,
+                        "warp" => Binding::Warp,
+                        _ => Binding::Thread,
+                    };
                 }
                 ["reorder", ..] => {
                     let order: Vec<usize> = op[1..].iter().map(|name| leaf(name)).collect();
@@ -109,7 +114,8 @@ impl Nest {
         assert!(at.is_empty() || attach.is_some(), "{at} is no leaf");
         let is_inside = |position: &usize| match domain.axes[domain.leaves[*position]].binding {
             Binding::Grid => unit == Unit::Grid,
-            Binding::Thread | Binding::Warp => unit != Unit::Thread,
+            Binding::Warp => unit <= Unit::Cta,
+            Binding::Thread => unit <= Unit::Warp,
             _ => attach.is_none_or(|at| *position > at),
         };
         let inside = (0..domain.leaves.len()).filter(is_inside).collect();
