@@ -375,9 +375,14 @@ impl Run {
             return Some(Self { fit: self.fit.max(other.fit), ..self.clone() });
         }
         let apart = self.distance(other, known);
-        let gap = apart.filter(|apart| *apart != 0).map(|apart| Expr::constant(apart.abs()));
-        let steps = self.steps(other).into_iter().cloned().chain(gap);
-        let step = steps.reduce(|a, b| common(&a, &b)).filter(|_| apart.is_some()).unwrap_or_else(one);
+        let steps = self.steps(other).into_iter().cloned().reduce(|a, b| common(&a, &b));
+        let between = known.facts.normal(&other.low().sub(&self.low()));
+        let step = match (steps, apart) {
+            (Some(step), _) if exact_quotient(&between, &step).is_some() => step,
+            (Some(step), Some(apart)) => common(&step, &Expr::constant(apart.abs())),
+            (None, Some(apart)) if apart != 0 => Expr::constant(apart.abs()),
+            _ => one(),
+        };
         // One end each: the largest of lows, of which the smaller.
         let between = |a: Expr, b: Expr, low: bool| if low { known.minimum(&a, &b) } else { known.maximum(&a, &b) };
         let low = between(self.low(), other.low(), true);
@@ -398,12 +403,12 @@ impl Run {
 
     /// Whether two exact runs together are one.
     pub fn meets(&self, other: &Self, known: &Known<'_>) -> bool {
+        if self.fit != Fit::Exact || other.fit != Fit::Exact {
+            return false;
+        }
         let steps = self.steps(other);
-        let is_one_step = steps.windows(2).all(|pair| pair[0] == pair[1]);
         let Some(step) = steps.first() else { return true };
-        self.fit == Fit::Exact
-            && other.fit == Fit::Exact
-            && is_one_step
+        steps.windows(2).all(|pair| pair[0] == pair[1])
             && exact_quotient(&known.facts.normal(&other.low().sub(&self.low())), step).is_some()
             && known.proves(&self.high(known).add(step).sub(&other.low()))
             && known.proves(&other.high(known).add(step).sub(&self.low()))
