@@ -16,6 +16,7 @@ pub mod kernel_ir;
 pub mod lower;
 pub mod memory;
 pub mod program;
+pub mod proof;
 pub mod region;
 pub mod schedule;
 pub mod syntax;
@@ -54,7 +55,12 @@ pub struct Compiled {
     pub info: Option<KernelInfo>,
     /// What was found out about each stage, for tools; empty after an error.
     pub stages: Vec<Analysed>,
+    /// Its entry points as loop programs, in the order of [`KernelInfo::entries`]; empty after an error.
+    pub entries: Vec<lower::Entry>,
 }
+
+/// A finished kernel, the stages it was made of, and its entry points.
+type Finished = (KernelInfo, Vec<Analysed>, Vec<lower::Entry>);
 
 /// Compiles everything in one invocation.
 pub fn compile(tokens: &TokenBuffer) -> Outcome {
@@ -67,8 +73,11 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
         let compiled = if clean { kernel(&ast, tokens, &mut found) } else { None };
         allow::apply(&ast, compiled.is_some(), &mut found);
         diagnostics.append(found);
-        let (info, stages) = compiled.map_or((None, Vec::new()), |(info, stages)| (Some(info), stages));
-        kernels.push(Compiled { ast, info, stages });
+        let (info, stages, entries) = match compiled {
+            Some((info, stages, entries)) => (Some(info), stages, entries),
+            None => (None, Vec::new(), Vec::new()),
+        };
+        kernels.push(Compiled { ast, info, stages, entries });
     }
     let written: Vec<&ast::Kernel> = kernels.iter().map(|k| &k.ast).collect();
     diagnostics.resolve(&written, tokens);
@@ -76,7 +85,7 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
 }
 
 /// One kernel, room by room.
-fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> Option<(KernelInfo, Vec<Analysed>)> {
+fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> Option<Finished> {
     let program = program::build(ast, diags)?;
     let facts = facts(&program, diags)?;
     // What is read and how it is scheduled are judged apart: both may be wrong in one kernel.
@@ -98,7 +107,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
             let holds_for = |facts: &Facts| stages.iter().all(|analysed| still_holds(&program, facts, analysed));
             info.requirements = bounds::requirements(&program, &facts, &shapes, &holds_for).into();
             info.explanation = explain::text(&program, &facts, &stages, &info).into();
-            Some((info, stages))
+            Some((info, stages, entries))
         }
         None => bug(diags, &program, "assemble", "a size could not be written down".to_owned()),
     }

@@ -10,6 +10,7 @@ use crate::kernel_ir::{Dimension, Kernel, Parameter, Range, Signature, Statement
 use crate::lower::emit::tests::machine::{from_bytes, launch, to_bytes};
 use crate::lower::emit::tests::{tensor, text};
 use crate::lower::syncs;
+use crate::proof::{self, Launch, Tensor, Verdict};
 
 const fn reduced(stride: u32, extent: u32) -> Digit {
     Digit { stride, extent, reduced: true }
@@ -103,6 +104,7 @@ fn inputs(threads: u32, digits: &[Digit]) -> (Vec<Member>, Vec<Vec<u8>>) {
 fn check(threads: u32, digits: &[Digit], seeds: std::ops::Range<u64>) {
     let kernel = intervals(threads, digits);
     let text = text(&kernel);
+    assert!(!is_violated(&kernel, digits), "{digits:?}\n{kernel}");
     let (members, buffers) = inputs(threads, digits);
     let size: u32 = digits.iter().filter(|d| d.reduced).map(|d| d.extent).product();
     for seed in seeds {
@@ -157,6 +159,23 @@ const LAYOUTS: [(u32, &[Digit]); 24] = [
 fn layouts_of_schedules() {
     for (threads, digits) in LAYOUTS {
         check(threads, digits, 0..3);
+    }
+}
+
+/// Whether the separate checker finds a mistake.
+fn is_violated(kernel: &Kernel, digits: &[Digit]) -> bool {
+    let threads = i64::from(kernel.signature.threads);
+    let tensor = |n: usize| {
+        let shape = if n < 2 { vec![threads] } else { vec![TURNS as i64, threads] };
+        let strides = if n < 2 { vec![1] } else { vec![threads, 1] };
+        Some(Tensor { shape, strides, alignment: 16, written: n >= 2 })
+    };
+    let tensors = (0..kernel.signature.parameters.len()).map(tensor).collect();
+    let launch = Launch { blocks: 1, dims: vec![TURNS as i64], tensors, maps: Vec::new() };
+    match proof::check(kernel, &launch, 10_000_000) {
+        Verdict::Holds => false,
+        Verdict::Violated(_) => true,
+        other => panic!("{digits:?}: {other:?}\n{kernel}"),
     }
 }
 
@@ -238,7 +257,7 @@ fn a_row_of_512_takes_one_trip() {
     assert_eq!(from_bytes(F32, &found[1]), vec![u64::from(tree[0].to_bits()); 512]);
 }
 
-/// Every barrier that is left is needed: without it, the emulator sees a race.
+/// Every barrier that is left is needed: without it, the emulator sees a race, and so does the separate checker.
 #[test]
 fn each_barrier_is_missed() {
     let layouts: [(u32, &[Digit]); 4] = [
@@ -262,6 +281,7 @@ fn each_barrier_is_missed() {
                 let text = text(&mutant);
                 let notices = |seed| !launch(&mutant, &text, TURNS as i64, 1, &buffers, true, seed).0.is_clean();
                 assert!((0..4).any(notices), "{threads} {digits:?}\n{mutant}");
+                assert!(is_violated(&mutant, digits), "{threads} {digits:?}\n{mutant}");
                 dropped += 1;
             }
         }

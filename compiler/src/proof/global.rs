@@ -1,0 +1,144 @@
+//! Tensors: which elements they have, who wrote and who read them.
+
+use super::launch::Tensor;
+use super::shared::{CopyId, Fault, Time};
+use super::violation::Kind;
+
+/// Who accesses a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Agent {
+    Thread(u32),
+    Copy(CopyId),
+}
+
+/// Somebody's access, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub block: i64,
+    pub agent: Agent,
+    pub time: Time,
+}
+
+/// An element.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    exists: bool,
+    writer: Option<Access>,
+    /// The last reader, of a tensor that is written.
+    reader: Option<Access>,
+    /// Whether other threads of the block read it since its last barrier.
+    several: bool,
+    /// Whether another block read it, too.
+    abroad: bool,
+}
+
+/// A tensor's elements.
+#[derive(Clone, Debug)]
+pub(super) struct Elements {
+    /// The offset of the first cell.
+    first: i64,
+    cells: Vec<Cell>,
+    pub written: bool,
+    pub alignment: u64,
+}
+
+impl Elements {
+    /// The elements of a tensor; none if it spans more than `most` offsets.
+    pub fn new(tensor: &Tensor, most: u64) -> Option<Self> {
+        let Tensor { shape, strides, alignment, written } = tensor;
+        let empty = Self { first: 0, cells: Vec::new(), written: *written, alignment: u64::from(*alignment) };
+        if shape.contains(&0) {
+            return Some(empty);
+        }
+        let (mut first, mut last) = (0i64, 0i64);
+        for (size, stride) in shape.iter().zip(strides) {
+            let reach = (size - 1).checked_mul(*stride)?;
+            if reach < 0 {
+                first = first.checked_add(reach)?;
+            } else {
+                last = last.checked_add(reach)?;
+            }
+        }
+        let span = u64::try_from(last.checked_sub(first)?.checked_add(1)?).ok()?;
+        if span > most || shape.iter().try_fold(1i64, |n, size| n.checked_mul(*size))? as u64 > most {
+            return None;
+        }
+        let mut cells = vec![Cell::default(); span as usize];
+        let mut at = vec![0; shape.len()];
+        loop {
+            let offset: i64 = at.iter().zip(strides).map(|(i, stride)| i * stride).sum();
+            cells[(offset - first) as usize].exists = true;
+            let Some(axis) = (0..shape.len()).rev().find(|axis| at[*axis] + 1 < shape[*axis]) else { break };
+            at[axis] += 1;
+            at[axis + 1..].fill(0);
+        }
+        Some(Self { first, cells, ..empty })
+    }
+
+    /// Offsets from the first to the last element.
+    pub fn span(&self) -> u64 {
+        self.cells.len() as u64
+    }
+
+    fn cell(&mut self, offset: i64) -> Result<&mut Cell, Fault> {
+        let at = offset.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
+        let cell = at.and_then(|at| self.cells.get_mut(at)).filter(|cell| cell.exists);
+        cell.ok_or_else(|| (Kind::Outside, "the tensor has no such element".to_owned()))
+    }
+
+    /// An element is read. `synced` is the last barrier of the block.
+    pub fn read(&mut self, offset: i64, access: Access, synced: Time) -> Result<(), Fault> {
+        let written = self.written;
+        let cell = self.cell(offset)?;
+        if !written {
+            return Ok(());
+        }
+        if let Some(writer) = cell.writer {
+            // When a copy to a tensor has ended is never known.
+            let ordered = match writer.agent {
+                Agent::Thread(_) => writer.agent == access.agent || writer.time < synced,
+                Agent::Copy(_) => false,
+            };
+            if !(ordered && writer.block == access.block) {
+                return Err((Kind::Race, format!("block {} writes it, and nothing orders that", writer.block)));
+            }
+        }
+        if let Some(reader) = cell.reader {
+            cell.abroad |= reader.block != access.block;
+            cell.several = reader.time >= synced && (cell.several || reader.agent != access.agent);
+        }
+        cell.reader = Some(access);
+        Ok(())
+    }
+
+    /// An element is written; `over` says which copies of the block are known to have ended.
+    pub fn write(
+        &mut self,
+        offset: i64,
+        access: Access,
+        synced: Time,
+        over: impl Fn(CopyId) -> bool,
+    ) -> Result<(), Fault> {
+        let cell = self.cell(offset)?;
+        if let Some(writer) = cell.writer {
+            return Err((Kind::WrittenTwice, format!("block {} wrote it before", writer.block)));
+        }
+        if let Some(reader) = cell.reader {
+            let ordered = match reader.agent {
+                Agent::Thread(_) => reader.time < synced || !cell.several && reader.agent == access.agent,
+                Agent::Copy(copy) => over(copy) && !(cell.several && reader.time >= synced),
+            };
+            if cell.abroad || reader.block != access.block || !ordered {
+                return Err((Kind::Race, format!("block {} reads it, and nothing orders that", reader.block)));
+            }
+        }
+        cell.writer = Some(access);
+        Ok(())
+    }
+
+    /// The first element that nobody wrote.
+    pub fn missing(&self) -> Option<i64> {
+        let at = self.cells.iter().position(|cell| cell.exists && cell.writer.is_none())?;
+        self.written.then_some(self.first + at as i64)
+    }
+}

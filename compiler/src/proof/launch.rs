@@ -1,0 +1,82 @@
+//! A concrete launch: sizes, number of blocks, where tensors have elements, what copies of tiles move.
+
+use tilewright_kernel::info::{KernelInfo, MapError, ParameterKind, Role};
+use tilewright_kernel::rules::row_major_strides;
+use tilewright_kernel::tensor_map::TensorMap;
+use tilewright_kernel::{Size, SizeError};
+
+/// A launch of a kernel.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Number of blocks.
+    pub blocks: i64,
+    /// The value of each dimension and stride of the signature.
+    pub dims: Vec<i64>,
+    /// Each parameter of the signature; none for a scalar.
+    pub tensors: Vec<Option<Tensor>>,
+    /// Each tensor map of the signature.
+    pub maps: Vec<Tiles>,
+}
+
+/// A tensor: its elements are those at the sum of index times stride.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Elements along each dimension.
+    pub shape: Vec<i64>,
+    /// Elements from one index to the next, along each dimension.
+    pub strides: Vec<i64>,
+    /// What the base address is a multiple of, in bytes.
+    pub alignment: u32,
+    /// Whether every element must be written.
+    pub written: bool,
+}
+
+/// What copies by a tensor map move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiles {
+    /// The tensor: position among the parameters.
+    pub parameter: u16,
+    /// The map; its address counts as 0.
+    pub map: TensorMap,
+}
+
+/// Why a kernel has no such launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoLaunch {
+    /// A size has no value.
+    Size(SizeError),
+    /// A tensor map cannot be encoded.
+    Map(MapError),
+}
+
+impl Launch {
+    /// The launch of a finished kernel for these dimensions, contiguous tensors at addresses of the least alignment.
+    ///
+    /// # Errors
+    /// See [`NoLaunch`].
+    pub fn new(info: &KernelInfo, dims: &[i64]) -> Result<Self, NoLaunch> {
+        let value = |size: &Size| {
+            let value = size.eval(dims).map_err(NoLaunch::Size)?;
+            i64::try_from(value).map_err(|_| NoLaunch::Size(SizeError::Overflow))
+        };
+        let tensors = info.parameters.iter().map(|parameter| {
+            let ParameterKind::Tensor(tensor) = &parameter.kind else { return Ok(None) };
+            let shape = tensor.shape.iter().map(value).collect::<Result<Vec<i64>, _>>()?;
+            let strides = match &tensor.strides {
+                Some(strides) => strides.iter().map(value).collect::<Result<Vec<i64>, _>>()?,
+                None => row_major_strides(&shape).ok_or(NoLaunch::Size(SizeError::Overflow))?,
+            };
+            Ok(Some(Tensor { shape, strides, alignment: tensor.alignment, written: tensor.role != Role::Input }))
+        });
+        let maps = info
+            .maps
+            .iter()
+            .map(|map| Ok(Tiles { parameter: map.parameter, map: map.at(0, dims).map_err(NoLaunch::Map)? }));
+        Ok(Self {
+            blocks: value(&info.launch.blocks)?,
+            dims: dims.to_vec(),
+            tensors: tensors.collect::<Result<_, _>>()?,
+            maps: maps.collect::<Result<_, _>>()?,
+        })
+    }
+}

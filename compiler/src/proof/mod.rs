@@ -1,0 +1,77 @@
+//! A separate checker of finished kernels: runs every thread of every block of one launch on index values, and reports the first
+//! thing that is wrong. It shares no rule with the rooms that derived the kernel: it knows `kernel_ir`, and what the machine does.
+//!
+//! | property | holds if |
+//! | --- | --- |
+//! | coverage | every element of every tensor that the kernel writes is written exactly once, by threads or copies |
+//! | bounds | every load, store and copy stays inside its tensor, buffer and slot, at an address that its width divides |
+//! | initialisation | every element that is read from shared memory was written or copied in the buffer's current instance, and no copy takes an element to a tensor twice |
+//! | order | two accesses of an element by different agents, one of which writes, are ordered (below) |
+//! | progress | every wait for a copy ends, with as many bytes as are expected; nothing is under way at the end |
+//! | control | all threads come to the statements that are for all threads |
+//!
+//! **Order** (theory §10). Agents are the threads, the elected one, and the copies. What a thread did before a [`Sync`] comes before what any
+//! does behind it. A copy to shared memory begins with its issue, and has ended, for every thread, behind the [`Await`] of its phase;
+//! a copy from shared memory has ended, for the elected thread, behind the [`AwaitReads`] that covers its group. A copy sees what threads wrote in
+//! front of a [`Publish`] in front of a [`Sync`]. Blocks have no order. Shared memory is looked at by addresses, so that buffers may share it.
+//!
+//! **Time.** Statements for all threads are points that all pass; between them, the order in which threads are simulated decides nothing,
+//! since accesses on the same side of the same barriers are compared whichever came first.
+//!
+//! **What is unknown.** What memory holds, scalars, and floats. A condition that depends on it is taken both ways, an access whose place or
+//! existence depends on it is [`Verdict::Undecided`] unless it is right either way; sums of data-independent indices are exact.
+//!
+//! **What is not looked at.** Whether the element that is read is the one that is meant: that is compared with the reference.
+//!
+//! [`Sync`]: crate::kernel_ir::StatementKind::Sync
+//! [`Await`]: crate::kernel_ir::StatementKind::Await
+//! [`AwaitReads`]: crate::kernel_ir::StatementKind::AwaitReads
+//! [`Publish`]: crate::kernel_ir::StatementKind::Publish
+
+mod barriers;
+mod global;
+mod launch;
+mod row;
+mod run;
+mod shared;
+mod violation;
+
+#[cfg(test)]
+mod tests;
+
+pub use launch::{Launch, NoLaunch, Tensor, Tiles};
+pub use violation::{Kind, Violation};
+
+use crate::kernel_ir::Kernel;
+
+/// What the checker found out about one launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every property holds.
+    Holds,
+    /// The first thing that is wrong.
+    Violated(Violation),
+    /// Nothing is known to be wrong, but this depends on data.
+    Undecided(Violation),
+    /// The budget is used up; nothing is known to be wrong so far.
+    Exhausted,
+}
+
+/// Checks a kernel that [`verify`](crate::kernel_ir::verify()) accepts, under a launch. `budget` bounds the work, in operations of one thread and elements
+/// of one copy: some ten million of them are a second in a build without optimisation.
+pub fn check(kernel: &Kernel, launch: &Launch, budget: u64) -> Verdict {
+    match run::Run::new(kernel, launch, budget).and_then(run::Run::all) {
+        Ok(None) => Verdict::Holds,
+        Ok(Some(violation)) | Err(Stop::Undecided(violation)) => Verdict::Undecided(violation),
+        Err(Stop::Violated(violation)) => Verdict::Violated(violation),
+        Err(Stop::Exhausted) => Verdict::Exhausted,
+    }
+}
+
+/// Why the run stops early.
+#[derive(Clone, Debug)]
+enum Stop {
+    Violated(Violation),
+    Undecided(Violation),
+    Exhausted,
+}

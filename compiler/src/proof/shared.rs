@@ -1,0 +1,243 @@
+//! Shared memory of a block: who accessed each element last, and whether what comes next is ordered behind it.
+
+use super::violation::Kind;
+use crate::kernel_ir::{BufferId, Kernel};
+
+/// Nobody, or nothing.
+const NONE: u32 = u32::MAX;
+/// Several threads.
+const SEVERAL: u32 = u32::MAX - 1;
+/// Copies are agents from here on; threads are those below.
+const COPIES: u32 = 1 << 16;
+
+/// A copy, by the order of their issue in the block.
+pub(super) type CopyId = u32;
+
+/// Points in time: the number of statements so far.
+pub(super) type Time = u32;
+
+/// What separates accesses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Order {
+    pub now: Time,
+    /// What came before is ordered before what comes now.
+    pub synced: Time,
+    /// What threads wrote before is seen by copies that are issued now.
+    pub visible: Time,
+    /// The last publication.
+    pub published: Time,
+}
+
+/// A piece of shared memory: the smallest element of the kernel.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    writer: u32,
+    written: Time,
+    /// The buffer whose current instance it holds an element of.
+    holds: u32,
+    /// Who read it last, or several since the last barrier.
+    reader: u32,
+    read: Time,
+    /// The last copy that reads it.
+    leaving: u32,
+    /// Whether a copy took it to a tensor since it was written.
+    taken: bool,
+}
+
+const EMPTY: Cell = Cell { writer: NONE, written: 0, holds: NONE, reader: NONE, read: 0, leaving: NONE, taken: false };
+
+/// Shared memory.
+#[derive(Debug)]
+pub(super) struct Shared {
+    cells: Vec<Cell>,
+    /// Bytes of a cell.
+    granule: u64,
+    /// First byte of each buffer.
+    places: Vec<u64>,
+    /// When each copy of the block was known to be over: a copy to shared memory by all threads, one from it by the elected one.
+    copies: Vec<Option<Time>>,
+}
+
+/// What is wrong with an access.
+pub(super) type Fault = (Kind, String);
+
+impl Shared {
+    pub fn new(kernel: &Kernel) -> Self {
+        let map = kernel.shared_map();
+        let granule = kernel.buffers.iter().map(|b| u64::from(b.element.bytes())).min().unwrap_or(1);
+        let cells = vec![EMPTY; (map.bytes / granule) as usize + 1];
+        Self { cells, granule, places: map.buffers, copies: Vec::new() }
+    }
+
+    /// Forgets everything: another block.
+    pub fn reset(&mut self) {
+        self.cells.fill(EMPTY);
+        self.copies.clear();
+    }
+
+    /// The address of a buffer.
+    pub fn place(&self, buffer: BufferId) -> u64 {
+        self.places[buffer.index()]
+    }
+
+    /// A new copy.
+    pub fn issue(&mut self) -> CopyId {
+        self.copies.push(None);
+        self.copies.len() as CopyId - 1
+    }
+
+    /// A copy is over.
+    pub fn end(&mut self, copy: CopyId, now: Time) {
+        self.copies[copy as usize] = Some(now);
+    }
+
+    /// Whether a copy is known to be over.
+    pub fn is_over(&self, copy: CopyId) -> bool {
+        self.copies[copy as usize].is_some()
+    }
+
+    fn cells(&self, address: u64, bytes: u64) -> std::ops::Range<usize> {
+        (address / self.granule) as usize..(address + bytes).div_ceil(self.granule) as usize
+    }
+
+    /// A new instance of a buffer of so many bytes.
+    pub fn renew(&mut self, buffer: BufferId, bytes: u64) {
+        let cells = self.cells(self.place(buffer), bytes);
+        self.cells[cells].iter_mut().for_each(|cell| cell.holds = NONE);
+    }
+
+    /// Whether the copy that wrote a cell may be under way.
+    fn coming(&self, cell: &Cell) -> bool {
+        let copy = cell.writer.checked_sub(COPIES).filter(|_| cell.writer < SEVERAL);
+        copy.is_some_and(|copy| self.copies[copy as usize].is_none())
+    }
+
+    /// What a write by an agent must come behind; `elected` is told of the end of copies from shared memory at once.
+    fn before_write(&self, cell: &Cell, agent: u32, elected: bool, order: Order) -> Result<(), Fault> {
+        if self.coming(cell) {
+            return Err((Kind::UnderWay, format!("{} writes it while a copy may write it still", name(agent))));
+        }
+        if cell.writer < COPIES && cell.writer != agent && cell.written >= order.synced {
+            let what = format!("{} and {} write it with no barrier in between", name(cell.writer), name(agent));
+            return Err((Kind::Race, what));
+        }
+        if cell.reader != NONE && cell.reader != agent && cell.read >= order.synced {
+            let what =
+                format!("{} reads it and {} writes it with no barrier in between", name(cell.reader), name(agent));
+            return Err((Kind::Race, what));
+        }
+        if cell.leaving != NONE {
+            let over = self.copies[cell.leaving as usize].is_some_and(|end| elected || end < order.synced);
+            if !over {
+                return Err((Kind::StillRead, format!("{} writes it while a copy may read it still", name(agent))));
+            }
+        }
+        Ok(())
+    }
+
+    /// A thread writes.
+    pub fn write(
+        &mut self,
+        buffer: BufferId,
+        address: u64,
+        bytes: u64,
+        thread: u32,
+        order: Order,
+    ) -> Result<(), Fault> {
+        for at in self.cells(address, bytes) {
+            self.before_write(&self.cells[at], thread, false, order)?;
+            let cell = &mut self.cells[at];
+            (cell.writer, cell.written, cell.holds, cell.taken) = (thread, order.now, buffer.0, false);
+        }
+        Ok(())
+    }
+
+    /// A thread reads.
+    pub fn read(&mut self, buffer: BufferId, address: u64, bytes: u64, thread: u32, order: Order) -> Result<(), Fault> {
+        for at in self.cells(address, bytes) {
+            let cell = &self.cells[at];
+            if self.coming(cell) {
+                return Err((Kind::UnderWay, format!("thread {thread} reads it while a copy may write it still")));
+            }
+            if cell.holds != buffer.0 {
+                return Err((Kind::Uninitialised, format!("thread {thread} reads it, and nobody wrote it")));
+            }
+            if cell.writer < COPIES && cell.writer != thread && cell.written >= order.synced {
+                let writer = name(cell.writer);
+                let what = format!("{writer} writes it and thread {thread} reads it with no barrier in between");
+                return Err((Kind::Race, what));
+            }
+            let cell = &mut self.cells[at];
+            let alone = cell.reader == NONE || cell.reader == thread || cell.read < order.synced;
+            cell.reader = if alone { thread } else { SEVERAL };
+            cell.read = order.now;
+        }
+        Ok(())
+    }
+
+    /// A copy to shared memory is issued.
+    pub fn fill(
+        &mut self,
+        buffer: BufferId,
+        address: u64,
+        bytes: u64,
+        copy: CopyId,
+        order: Order,
+    ) -> Result<(), Fault> {
+        for at in self.cells(address, bytes) {
+            let cell = &self.cells[at];
+            self.before_write(cell, COPIES + copy, true, order)?;
+            if cell.writer < COPIES && cell.written >= order.visible {
+                return Err((Kind::NotPublished, "a copy writes it behind a thread without a fence".to_owned()));
+            }
+            let cell = &mut self.cells[at];
+            (cell.writer, cell.written, cell.holds, cell.taken) = (COPIES + copy, order.now, buffer.0, false);
+        }
+        Ok(())
+    }
+
+    /// A copy from shared memory is issued.
+    pub fn take(
+        &mut self,
+        buffer: BufferId,
+        address: u64,
+        bytes: u64,
+        copy: CopyId,
+        order: Order,
+    ) -> Result<(), Fault> {
+        for at in self.cells(address, bytes) {
+            let cell = &self.cells[at];
+            if self.coming(cell) {
+                return Err((Kind::UnderWay, "a copy reads it while another may write it still".to_owned()));
+            }
+            if cell.holds != buffer.0 {
+                return Err((Kind::Uninitialised, "a copy reads it, and nobody wrote it".to_owned()));
+            }
+            if cell.taken {
+                return Err((
+                    Kind::Stale,
+                    "a copy takes it to a tensor, as another did since it was written".to_owned(),
+                ));
+            }
+            if cell.writer < COPIES && cell.written >= order.synced {
+                let what = format!("{} writes it and a copy reads it with no barrier in between", name(cell.writer));
+                return Err((Kind::Race, what));
+            }
+            if cell.writer < COPIES && cell.written >= order.visible {
+                let what = format!("{} writes it and a copy reads it without a fence", name(cell.writer));
+                return Err((Kind::NotPublished, what));
+            }
+            let cell = &mut self.cells[at];
+            (cell.leaving, cell.taken) = (copy, true);
+        }
+        Ok(())
+    }
+}
+
+fn name(agent: u32) -> String {
+    match agent {
+        SEVERAL => "a thread".to_owned(),
+        COPIES.. => "a copy".to_owned(),
+        thread => format!("thread {thread}"),
+    }
+}
