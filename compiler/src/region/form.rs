@@ -63,42 +63,35 @@ pub(super) struct Values {
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Loop(Var),
-    /// ⌊of / by⌋ mod radix, where `of` takes the values of the run.
-    Digit {
-        of: Expr,
-        by: Expr,
-        radix: Option<Expr>,
-        run: Run,
-    },
+    /// The digit, and the run of what it is a digit of.
+    Digit(Box<(Digit, Run)>),
 }
 
 impl Source {
     fn mentions(&self, var: Var) -> bool {
         match self {
             Self::Loop(own) => *own == var,
-            Self::Digit { of, .. } => of.vars().contains(&var),
+            Self::Digit(digit) => digit.0.of.vars().contains(&var),
         }
     }
 
     /// Of two digits of one number, each of which takes all its values beside each of the other's: the number.
     fn number_of_both<'s>(&'s self, other: &'s Self) -> Option<&'s Expr> {
-        let (Self::Digit { by: a, .. }, Self::Digit { by: b, .. }) = (self, other) else { return None };
-        let (upper, lower) = if exact_quotient(a, b).is_some() { (self, other) } else { (other, self) };
-        let Self::Digit { of, by, radix, run } = upper else { return None };
-        let Self::Digit { of: low_of, by: low_by, radix: Some(low_radix), .. } = lower else { return None };
-        let block = low_by.mul(low_radix);
-        let top = radix.as_ref().map_or_else(|| block.clone(), |radix| by.mul(radix));
-        let is_digit = exact_quotient(by, &block).is_some() && exact_quotient(&of.sub(low_of), &block).is_some();
+        let (Self::Digit(a), Self::Digit(b)) = (self, other) else { return None };
+        let (upper, lower) = if exact_quotient(&a.0.by, &b.0.by).is_some() { (a, b) } else { (b, a) };
+        let ((upper, run), lower) = (&**upper, &lower.0);
+        let block = lower.by.mul(lower.radix.as_ref()?);
+        let top = upper.radix.as_ref().map_or_else(|| block.clone(), |radix| upper.by.mul(radix));
+        let apart = upper.of.sub(&lower.of);
+        let is_digit = exact_quotient(&upper.by, &block).is_some() && exact_quotient(&apart, &block).is_some();
         let is_whole = run.fit == Fit::Exact && run.is_multiple(&block) && run.is_multiple(&top);
-        (is_digit && is_whole).then_some(of)
+        (is_digit && is_whole).then_some(&upper.of)
     }
 
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Loop(a), Self::Loop(b)) => a == b,
-            (Self::Digit { of: a, by, radix, .. }, Self::Digit { of: b, by: other_by, radix: other_radix, .. }) => {
-                a == b && by == other_by && radix == other_radix
-            }
+            (Self::Digit(a), Self::Digit(b)) => a.0.of == b.0.of && a.0.by == b.0.by && a.0.radix == b.0.radix,
             _ => false,
         }
     }
@@ -106,7 +99,7 @@ impl Source {
 
 /// factor · (⌊of / by⌋ mod radix)
 #[derive(Clone, Debug)]
-struct Digit {
+pub(super) struct Digit {
     factor: Expr,
     of: Expr,
     by: Expr,
@@ -302,8 +295,7 @@ impl Limits {
                 run = run.shift(&own.low());
                 continue;
             }
-            let source =
-                Source::Digit { of: digit.of.clone(), by: digit.by.clone(), radix: digit.radix.clone(), run: of.run };
+            let source = Source::Digit(Box::new((digit.clone(), of.run)));
             let tied = self.ties(&sources, std::slice::from_ref(&source), known);
             run = run.sum(own, known);
             if tied {
@@ -326,7 +318,7 @@ impl Limits {
     fn reaches(&self, other: &Other, sources: &[Source], known: &Known<'_>) -> bool {
         match &other.sources[..] {
             // One digit: what it cannot be is of no concern to digits beside it.
-            [digit @ Source::Digit { .. }] => sources.iter().any(|s| s.is_same(digit) || self.tied(s, digit, known)),
+            [digit @ Source::Digit(_)] => sources.iter().any(|s| s.is_same(digit) || self.tied(s, digit, known)),
             _ => self.ties(&other.sources, sources, known),
         }
     }
@@ -376,7 +368,7 @@ impl Limits {
         };
         self.linear.iter().any(|limit| binds(&limit))
             || self.others.iter().any(|other| match &other.sources[..] {
-                [digit @ Source::Digit { .. }] if number.is_some() => {
+                [digit @ Source::Digit(_)] if number.is_some() => {
                     let beside = |s: &Source| s.is_same(digit) || s.number_of_both(digit).is_some();
                     !(beside(a) && beside(b))
                 }
