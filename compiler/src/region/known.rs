@@ -119,16 +119,14 @@ impl<'a> Known<'a> {
         if let Some(holds) = self.everywhere(e, with_rows) {
             return holds;
         }
-        if self.proofs.get() == 0 {
-            return false;
-        }
+        let Some(left) = self.proofs.get().checked_sub(1) else { return false };
+        self.proofs.set(left);
         let rewritten = self.without_factor(e).into_iter().chain(self.without_quotient(e));
         for other in rewritten {
             if self.decide(&other, with_rows) {
                 return true;
             }
         }
-        self.proofs.set(self.proofs.get() - 1);
         let mut vars = e.vars();
         let near = |row: &&Expr| row.vars().iter().any(|v| vars.contains(v));
         let rows: Vec<&Expr> = self.rows.iter().filter(|_| with_rows).filter(near).collect();

@@ -1,5 +1,6 @@
 //! Regions against enumeration.
 
+mod chain;
 mod conformance;
 mod fused;
 mod limits;
