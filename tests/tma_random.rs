@@ -6,28 +6,10 @@ mod support;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use support::compiled;
+use support::{Draw, compiled};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
-
-/// A repeatable stream of choices.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % n.max(1)
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len())]
-    }
-}
 
 /// An axis of the result or of the reduction, split in two.
 struct Axis {
@@ -347,7 +329,7 @@ fn lcm(a: usize, b: usize) -> usize {
 
 /// How many kernels were accepted with loads, with stores, with rings, with copies by runs, and with copies in loops; and why the others
 /// were not.
-fn campaign(seed: u64, count: usize) -> ([usize; 5], BTreeMap<Code, usize>) {
+fn campaign(seed: u64, count: u64) -> ([usize; 5], BTreeMap<Code, usize>) {
     let mut draw = Draw(seed);
     let mut refused = BTreeMap::new();
     let mut accepted = [0; 5];
@@ -372,7 +354,7 @@ fn campaign(seed: u64, count: usize) -> ([usize; 5], BTreeMap<Code, usize>) {
         accepted.iter_mut().zip(has).for_each(|(n, has)| *n += usize::from(has));
         for (turn, dims) in sizes.iter().enumerate() {
             // Earliest, latest and drawn completion take turns with the seed.
-            let device = Device::emulator(EmulatorOptions::default().seed((number + turn) as u64));
+            let device = Device::emulator(EmulatorOptions::default().seed(number + turn as u64));
             let trial = Trial::new(&info, dims, seed, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
             let outcome = trial.run(&device);
             assert!(outcome.is_good(), "seed {seed} case {number}:\n{source}\nat {dims:?}: {outcome:#?}");
@@ -390,12 +372,9 @@ fn copied_in_loops(explanation: &str) -> bool {
 
 #[test]
 fn what_is_accepted_is_right() {
-    let given = std::env::var("TILEWRIGHT_TMA").ok();
-    let numbers = given.as_deref().and_then(|text| text.split_once(','));
-    let parsed = numbers.and_then(|(seed, count)| Some((seed.parse().ok()?, count.parse().ok()?)));
-    assert!(given.is_none() || parsed.is_some(), "TILEWRIGHT_TMA is SEED,COUNT");
-    let (seed, count) = parsed.unwrap_or((1, 300));
+    let (seed, count) = support::campaign("TILEWRIGHT_TMA", (1, 300));
     let ([loads, stores, rings, runs, loops], refused) = campaign(seed, count);
+    let count = count as usize;
     println!(
         "{count} kernels: {loads} with loads, {stores} with stores, {rings} with rings, {runs} with runs, {loops} in loops; \
          refused {refused:?}"

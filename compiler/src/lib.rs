@@ -22,12 +22,13 @@ pub mod schedule;
 pub mod syntax;
 pub mod tma;
 
+use tilewright_kernel::algorithm::Source;
 use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;
 
 use crate::diag::Diagnostics;
-use crate::diag::tw02xx;
 use crate::diag::tw90xx::Internal;
+use crate::diag::{tw02xx, tw04xx, tw05xx};
 use crate::domain::{AxisKind, Symbolic};
 use crate::extent::{Expr, Facts};
 use crate::lower::Analysed;
@@ -86,31 +87,55 @@ pub fn compile(tokens: &TokenBuffer) -> Outcome {
 
 /// One kernel, room by room.
 fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> Option<Finished> {
-    let program = program::build(ast, diags)?;
-    let facts = facts(&program, diags)?;
+    let written = program::build(ast, diags)?;
+    let facts = facts(&written, diags)?;
     // What is read and how it is scheduled are judged apart: both may be wrong in one kernel.
-    let reads = bounds_proved(&program, &facts, diags);
+    let reads = bounds_proved(&written, &facts, diags);
+    let program = program::scheduled(&written);
     let plan = schedule::build(&program, &facts, diags)?;
-    let stages = analyse(&program, &facts, plan.stages, diags)?;
+    let stages = analyse(&program, &facts, plan, diags)?;
     reads?;
-    let Some(entries) = lower::lower(&program, &facts, &stages, plan.threads) else {
+    let Analyses { stages, threads } = stages;
+    let Some(entries) = lower::lower(&program, &facts, &stages, threads) else {
         return bug(diags, &program, "lower", "what the earlier rooms accepted cannot be built".to_owned());
     };
+    fits(&program, &stages, &entries, diags)?;
     let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
     let module = match lower::emit::emit(&kernels, &program.name.text) {
         Ok(module) => module,
         Err(error) => return bug(diags, &program, "emit", error.to_string()),
     };
-    match assemble::assemble(&program, tokens, &facts, &stages, &entries, plan.threads, &module) {
+    match assemble::assemble(&written, tokens, &facts, &stages, &entries, threads, &module) {
         Some(mut info) => {
-            let shapes: Vec<Vec<Expr>> = stages.iter().map(|analysed| shape(&analysed.stage, &facts)).collect();
-            let holds_for = |facts: &Facts| stages.iter().all(|analysed| still_holds(&program, facts, analysed));
-            info.requirements = bounds::requirements(&program, &facts, &shapes, &holds_for).into();
-            info.explanation = explain::text(&program, &facts, &stages, &info).into();
+            let outputs = stages.iter().filter(|s| s.stage.attach.is_none());
+            let shapes: Vec<Vec<Expr>> = outputs.map(|analysed| shape(&analysed.stage, &facts)).collect();
+            let holds_for = |facts: &Facts| still_hold(facts, &stages);
+            info.requirements = bounds::requirements(&written, &facts, &shapes, &holds_for).into();
+            info.explanation = explain::text(&written, &stages, &info).into();
             Some((info, stages, entries))
         }
         None => bug(diags, &program, "assemble", "a size could not be written down".to_owned()),
     }
+}
+
+/// Whether a block has the shared memory that the entry points need; none after a report that it does not.
+fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags: &mut Diagnostics) -> Option<()> {
+    let bytes = |entry: &&lower::Entry| entry.kernel.shared_map().bytes;
+    let Some(largest) = entries.iter().max_by_key(bytes).filter(|e| bytes(e) > tma::check::SHARED_BYTES) else {
+        return Some(());
+    };
+    let buffers = &largest.kernel.buffers;
+    let name = buffers.iter().max_by_key(|b| b.bytes()).map(|b| b.name.as_str());
+    let stage = stages.iter().find(|s| Some(s.stage.name.as_str()) == name);
+    let copy = program.stages.iter().find(|s| Some(s.ast.name.text.as_str()) == name);
+    let head = stage.map(|s| s.stage.span).or(copy.map(|c| c.ast.head));
+    diags.report(tw05xx::SharedBudget {
+        buffers: buffers.iter().map(|b| (b.name.clone(), b.bytes(), b.slots)).collect(),
+        bytes: bytes(&largest),
+        limit: tma::check::SHARED_BYTES,
+        span: head.unwrap_or(program.name.span),
+    });
+    None
 }
 
 /// The extents of the result of a stage.
@@ -119,18 +144,44 @@ fn shape(stage: &schedule::Stage, facts: &Facts) -> Vec<Expr> {
     axes.filter(|a| a.kind == AxisKind::Data).map(|a| facts.normal(&a.extent)).collect()
 }
 
-/// Whether the predicates and the vector of a stage are right for other facts, too.
-fn still_holds(program: &Program, facts: &Facts, analysed: &Analysed) -> bool {
+/// Whether the predicates and the vectors of all stages are right for other facts, too.
+fn still_hold(facts: &Facts, stages: &[Analysed]) -> bool {
+    // Stages inside others come after those.
+    let mut known: Vec<Facts> = Vec::with_capacity(stages.len());
+    for analysed in stages {
+        let own = match &analysed.stage.attach {
+            None => Some(facts.clone()),
+            Some(attach) => known
+                .get(attach.stage)
+                .and_then(|facts| schedule::facts_within(&stages[attach.stage].stage, facts, attach)),
+        };
+        // A loop that has no iteration for any size has nothing inside.
+        let Some(own) = own else { return false };
+        if !still_holds(&own, analysed) {
+            return false;
+        }
+        known.push(own);
+    }
+    true
+}
+
+/// Whether those of one are.
+fn still_holds(facts: &Facts, analysed: &Analysed) -> bool {
     let Analysed { stage, holes, vector, .. } = analysed;
+    let program = &stage.program;
     let symbolic = Symbolic::new(&stage.domain, facts);
     if holes::analyse(&stage.domain, facts).kept != holes.kept {
         return false;
     }
     let Some(vector) = vector else { return true };
     let mut found = Diagnostics::new();
-    let Some(accesses) = memory::access::collect(program, facts, stage, &symbolic) else { return false };
+    let served: Vec<Source> = analysed.reads.iter().map(|r| r.source).collect();
+    let collected = memory::access::collect_served(program, facts, stage, &symbolic, &served);
+    let Some(accesses) = collected.map(|found| found.tensors) else { return false };
     Check { program, facts, stage, symbolic: &symbolic, holes }.run(vector, &accesses, &mut found);
-    !found.has_errors()
+    let uniform =
+        |limit: &Expr| vector.is_uniform(&memory::access::of_roots(limit, stage, &symbolic), &symbolic, facts);
+    !found.has_errors() && stage.limits.iter().all(uniform)
 }
 
 fn bug<T>(diags: &mut Diagnostics, program: &Program, room: &'static str, what: String) -> Option<T> {
@@ -166,33 +217,51 @@ fn bounds_proved(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> O
     clean.then_some(())
 }
 
+/// The stages, analysed.
+struct Analyses {
+    stages: Vec<Analysed>,
+    /// Threads of a block.
+    threads: u32,
+}
+
 /// Holes, predicates, accesses and vectors of every stage.
-fn analyse(
-    program: &Program,
-    facts: &Facts,
-    stages: Vec<schedule::Stage>,
-    diags: &mut Diagnostics,
-) -> Option<Vec<Analysed>> {
-    let mut analysed = Vec::new();
+fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut Diagnostics) -> Option<Analyses> {
+    let mut analysed: Vec<Analysed> = Vec::new();
     let mut found = Diagnostics::new();
-    for stage in stages {
-        let symbolic = Symbolic::new(&stage.domain, facts);
-        let holes = holes::analyse(&stage.domain, facts);
-        schedule::check_loops(program, facts, &stage, &mut found);
-        let Some(accesses) = memory::access::collect(program, facts, &stage, &symbolic) else {
+    let served: Vec<Vec<Source>> = (0..plan.stages.len()).map(|at| plan.served_to(at)).collect();
+    for (stage, served) in plan.stages.into_iter().zip(served) {
+        let symbolic = Symbolic::new(&stage.domain, &stage.facts);
+        let holes = holes::analyse(&stage.domain, &stage.facts);
+        schedule::check_loops(&stage.program, &stage.facts, &stage, &mut found);
+        let accesses = memory::access::collect_served(&stage.program, &stage.facts, &stage, &symbolic, &served);
+        let Some(memory::access::Accesses { tensors: accesses, stages: reads }) = accesses else {
             let (limit, span) = (program::INLINE_LIMIT, program.equation_spans[stage.equation]);
             found.report(tw02xx::InlinedTooFar { stage: stage.name.clone(), limit, span });
             continue;
         };
-        let vector = Vector::of(&stage, facts);
+        let vector = Vector::of(&stage, &stage.facts);
         if let Some(vector) = &vector {
-            Check { program, facts, stage: &stage, symbolic: &symbolic, holes: &holes }
+            for limit in &stage.limits {
+                let limit = memory::access::of_roots(limit, &stage, &symbolic);
+                if !vector.is_uniform(&limit, &symbolic, &stage.facts) {
+                    found.report(tw04xx::CutVector {
+                        stage: stage.name.clone(),
+                        axis: stage.domain.axes[vector.axis].name.clone(),
+                        lanes: vector.lanes,
+                        span: vector.span,
+                        head: stage.span,
+                    });
+                    break;
+                }
+            }
+            Check { program: &stage.program, facts: &stage.facts, stage: &stage, symbolic: &symbolic, holes: &holes }
                 .run(vector, &accesses, &mut found);
         }
-        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, staged: Vec::new(), waived: Vec::new() });
+        let (staged, waived) = (Vec::new(), Vec::new());
+        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, reads, staged, waived });
     }
     tma::check::stage_copies(program, facts, &mut analysed, &mut found);
     let clean = !found.has_errors();
     diags.append(found);
-    clean.then_some(analysed)
+    clean.then_some(Analyses { stages: analysed, threads: plan.threads })
 }

@@ -45,3 +45,39 @@ pub fn analysed(source: &str) -> Result<(Box<KernelInfo>, Vec<Analysed>), Refusa
     let map = TokenMap { tokens: &tokens, spans: &spans, locate };
     Err((codes, Renderer::new(&map).report(&outcome.diagnostics.finish())))
 }
+
+/// A repeatable stream of choices.
+pub struct Draw(pub u64);
+
+impl Draw {
+    /// The stream of case `n`.
+    pub fn new(seed: u64, n: u64) -> Self {
+        let mut draw = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ n.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        // The first draws of neighbours are alike.
+        (0..4).for_each(|_| drop(draw.below(2)));
+        draw
+    }
+
+    /// One of `0..n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % n.max(1)
+    }
+
+    /// Whether something happens that has so many chances in a hundred.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of a list.
+    pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+}
+
+/// Seed and number of cases: what the variable says as `SEED,COUNT`, or `usual`.
+pub fn campaign(variable: &str, usual: (u64, u64)) -> (u64, u64) {
+    let Ok(given) = std::env::var(variable) else { return usual };
+    let numbers = given.split_once(',').and_then(|(seed, count)| Some((seed.parse().ok()?, count.parse().ok()?)));
+    numbers.unwrap_or_else(|| panic!("{variable} is SEED,COUNT"))
+}

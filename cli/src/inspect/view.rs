@@ -1,7 +1,7 @@
 //! What was found out about a stage, in words and expressions over the names of the source.
 
 use tilewright_compiler::domain::{AxisKind, Binding, Op};
-use tilewright_compiler::explain::copies;
+use tilewright_compiler::explain::{copies, served};
 use tilewright_compiler::extent::{Expr, Facts, Var};
 use tilewright_compiler::holes::{Predicate, Reason, Side};
 use tilewright_compiler::lower::Analysed;
@@ -10,6 +10,7 @@ use tilewright_compiler::schedule::computed_at_reads;
 use tilewright_compiler::tma::demand::{Demand, Waiver};
 use tilewright_compiler::tma::staged::{self, Staged, Way};
 use tilewright_kernel::KernelInfo;
+use tilewright_kernel::algorithm::Source;
 use tilewright_kernel::tensor_map::Swizzle;
 
 /// An axis, leaf or not.
@@ -122,8 +123,9 @@ pub struct StageView {
 
 /// The stages of a kernel; none if its facts cannot be rebuilt, which a finished kernel excludes.
 pub fn stages(info: &KernelInfo, analysed: &[Analysed]) -> Option<Vec<StageView>> {
-    let facts = Facts::new(&info.dims, &info.facts).ok()?;
-    Some(analysed.iter().map(|a| Viewer { info, facts: &facts, analysed: a }.stage()).collect())
+    let served = served(analysed);
+    let view = |a: &Analysed| Viewer { info, facts: &a.stage.facts, analysed: a, served: &served }.stage();
+    Some(analysed.iter().map(view).collect())
 }
 
 impl Waived {
@@ -139,6 +141,8 @@ struct Viewer<'a> {
     info: &'a KernelInfo,
     facts: &'a Facts,
     analysed: &'a Analysed,
+    /// What reads take from other stages.
+    served: &'a [Source],
 }
 
 impl Viewer<'_> {
@@ -148,7 +152,7 @@ impl Viewer<'_> {
         let dims = self.facts.dims();
         let Analysed { stage, symbolic, .. } = self.analysed;
         if at < dims {
-            return self.info.dim_name(var as u16).to_owned();
+            return stage.program.dim_name(var as u16).to_owned();
         }
         if let Some(leaf) = stage.domain.leaves.get(at - dims) {
             return stage.domain.axes[*leaf].name.clone();
@@ -288,13 +292,13 @@ impl Viewer<'_> {
                 None => "element",
             },
         };
-        let algorithm = &self.info.algorithm;
+        let algorithm = &stage.program.algorithm;
         let computed = |component: usize| {
             let component = &algorithm.components[component];
             (component.name.to_string(), component.parameter.is_some())
         };
         StageView {
-            computed: computed_at_reads(algorithm, stage.equation).into_iter().map(computed).collect(),
+            computed: computed_at_reads(algorithm, stage.equation, self.served).into_iter().map(computed).collect(),
             name: stage.name.clone(),
             axes: domain.axes.iter().enumerate().map(axis).collect(),
             ops: domain.ops.iter().map(op).collect(),

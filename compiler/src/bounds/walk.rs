@@ -95,7 +95,9 @@ pub(super) fn walk(program: &Program, given: Given<'_>) -> Findings {
     let read: BTreeSet<u16> = reads.iter().flatten().copied().collect();
     let is_root = |equation: u16| {
         let components = &algorithm.components[algorithm.equations[usize::from(equation)].components.range()];
-        components.iter().any(|c| c.parameter.is_some()) || !read.contains(&equation)
+        // What a stage of its own holds is computed wherever its region reaches, not only where it is read.
+        let is_stage = program.schedules.iter().any(|s| s.equation == equation);
+        components.iter().any(|c| c.parameter.is_some()) || is_stage || !read.contains(&equation)
     };
     for equation in 0..equations {
         walker.domain(equation);

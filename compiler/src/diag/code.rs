@@ -132,22 +132,33 @@ codes! {
     TW0407 "bad-swizzle" Error "a swizzle that a copy cannot have";
     TW0408 "bad-layout" Error "a layout in which a tile is not whole";
     TW0409 "unwritten-layout" Error "a layout that the accelerator does not write";
+    TW0410 "cut-vector" Error "a region that may end inside a vector";
     TW0490 "bank-conflicts" Warning "accesses of shared memory that wait for each other";
 
     // TW05: memory and resource budgets.
     TW0501 "unbounded-buffer" Error "a buffer whose size is not known at compile time";
     TW0502 "shared-budget" Error "more shared memory than a block has";
+    TW0504 "register-budget" Error "more registers than a thread has";
 
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";
     TW0602 "too-many-threads" Error "more bound iterations than units";
     TW0603 "partial-warp" Error "a block that is not made of whole warps";
     TW0604 "bind-order" Error "a unit bound inside a smaller one";
+    TW0605 "unit-inside" Error "a unit bound inside an instance that it does not share";
     TW0690 "idle-threads" Warning "threads of the block without work";
 
     // TW07: dependences, ownership, synchronisation.
     TW0702 "unscheduled-reduction" Error "an intermediate reduction without a schedule";
     TW0703 "bound-reduction" Error "a reduction axis given to several threads";
+    TW0704 "stage-not-around" Error "a stage that is read where it is not";
+    TW0705 "region-not-a-box" Error "a region whose size is not known at compile time";
+    TW0706 "no-instance" Error "a place where a stage cannot stand";
+    TW0707 "held-elsewhere" Error "a register read by a thread that does not hold it";
+    TW0708 "not-reduced-here" Error "a `reduce` of an axis that no unit shares";
+    TW0709 "no-place" Error "a stage without a place";
+    TW0710 "nothing-alike" Error "a `like` without a counterpart";
+    TW0711 "register-at-run-time" Error "a register that is known at run time only";
     TW0790 "reduced-again" Warning "an output that is reduced again for each of its readers";
 
     // TW09: bounds.

@@ -531,3 +531,29 @@ impl IntoDiagnostic for BankConflicts {
         }
     }
 }
+
+/// TW0410: a region that ends inside a vector.
+#[derive(Clone, Debug)]
+pub struct CutVector {
+    /// The stage.
+    pub stage: String,
+    /// The vectorised axis.
+    pub axis: String,
+    /// Its lanes.
+    pub lanes: i128,
+    /// The op.
+    pub span: Span,
+    /// The head of the stage.
+    pub head: Span,
+}
+
+impl IntoDiagnostic for CutVector {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, axis, lanes, span, head } = self;
+        Diagnostic::new(Code::TW0410, span, format!("the region of `{stage}` may end inside a vector of `{axis}`"))
+            .label(head, "the region is what its readers ask for here")
+            .note(format!("it is not known to begin and end at multiples of {lanes} elements in each iteration of the loops around"))
+            .help(format!("leave `{axis}` scalar: remove the `vectorize`"))
+            .help(format!("or state that sizes are multiples of {lanes}, and split the reader by multiples of it"))
+    }
+}

@@ -72,3 +72,36 @@ impl IntoDiagnostic for SharedBudget {
         })
     }
 }
+
+/// TW0504: more registers than a thread has.
+#[derive(Clone, Debug)]
+pub struct RegisterBudget {
+    /// The stage.
+    pub stage: String,
+    /// How many each thread would need; none if there is no bound.
+    pub count: Option<i128>,
+    /// The loop without a bound.
+    pub axis: Option<String>,
+    /// How many there are.
+    pub limit: i128,
+    /// The head of the stage.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for RegisterBudget {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, count, axis, limit, span } = self;
+        let title = match count {
+            Some(count) => format!("`{stage}` needs {count} registers of each thread, and a thread has {limit}"),
+            None => format!("`{stage}` needs an unknown number of registers of each thread"),
+        };
+        let diagnostic = Diagnostic::new(Code::TW0504, span, title);
+        let diagnostic = match axis {
+            Some(axis) => {
+                diagnostic.note(format!("`{axis}` has no bound: each of its iterations has a register of its own"))
+            }
+            None => diagnostic,
+        };
+        diagnostic.help("give the stage more threads, bound the size with a fact, or keep it `in shared`")
+    }
+}

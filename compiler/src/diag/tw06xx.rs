@@ -187,3 +187,29 @@ impl IntoDiagnostic for IdleThreads {
         }
     }
 }
+
+/// TW0605: a unit bound inside an instance that belongs to one of them.
+#[derive(Clone, Debug)]
+pub struct UnitInside {
+    /// The stage.
+    pub stage: String,
+    /// The axis.
+    pub axis: String,
+    /// The unit that is bound.
+    pub unit: &'static str,
+    /// The unit that owns an instance.
+    pub owner: &'static str,
+    /// The `bind`.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for UnitInside {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, axis, unit, owner, span } = self;
+        let title =
+            format!("an instance of `{stage}` belongs to one {owner}, and `{axis}` is given to several {unit}s");
+        Diagnostic::new(Code::TW0605, span, title)
+            .note("the stage stands in the loops of another one, whose units run it")
+            .change(Change::RemoveOp(span), format!("leave `{axis}` unbound, or bind it to a smaller unit"))
+    }
+}

@@ -44,7 +44,7 @@ impl IntoDiagnostic for BoundReduction {
             span,
             format!("`{axis}` is reduced over, and each thread would hold only a part of the result"),
         )
-        .note("combining parts of different threads is `reduce`, which is not supported yet")
+        .change(Change::AppendOp(format!("reduce {axis};")), format!("combine what the threads have: `reduce {axis};`"))
         .change(
             Change::RemoveOp(span),
             format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"),
@@ -77,5 +77,298 @@ impl IntoDiagnostic for ReducedAgain {
         .note("stages hand on no values yet: a tensor is computed where it is read, an output as well")
         .help("compute both in kernels of their own, where the second one reads the tensor that the first one wrote")
         .help("if repeating it is what you want, write `#[allow(TW0790)]` in front of the kernel")
+    }
+}
+
+/// TW0704: a stage that is read where it is not, or nowhere.
+#[derive(Clone, Debug)]
+pub struct NotAround {
+    /// The stage.
+    pub stage: String,
+    /// Who reads it; empty if nobody does.
+    pub reader: String,
+    /// Where it stands: `y.i`.
+    pub place: String,
+    /// Its head.
+    pub span: Span,
+    /// The read.
+    pub read: Span,
+}
+
+impl IntoDiagnostic for NotAround {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, reader, place, span, read } = self;
+        if reader.is_empty() {
+            return Diagnostic::new(Code::TW0704, span, format!("nothing inside `{place}` reads `{stage}`"))
+                .help("attach it to the stage that reads it");
+        }
+        Diagnostic::new(
+            Code::TW0704,
+            span,
+            format!("`{stage}` is there only inside `{place}`, and `{reader}` reads it elsewhere"),
+        )
+        .label(read, "read here")
+        .note("an instance of a stage lives for one iteration of the loop that it stands in")
+        .help(format!(
+            "attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"
+        ))
+    }
+}
+
+/// TW0705: what is read of a stage in one place is not known to be a box.
+#[derive(Clone, Debug)]
+pub struct NotABox {
+    /// The stage.
+    pub stage: String,
+    /// Where it stands.
+    pub place: String,
+    /// Whether an index is read from memory.
+    pub unknown: bool,
+    /// The loop at fault.
+    pub axis: Option<String>,
+    /// A read.
+    pub read: Span,
+    /// Its head.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NotABox {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, place, unknown, axis, read, span } = self;
+        let title = format!("how much of `{stage}` is read inside `{place}` is not known at compile time");
+        let diagnostic = Diagnostic::new(Code::TW0705, span, title).label(read, "read here");
+        let diagnostic = match axis {
+            Some(axis) => diagnostic.note(format!("`{axis}` has no bound")),
+            None if unknown => diagnostic.note("an index is read from memory"),
+            None => diagnostic.note("a loop moves the index by an amount that only the launch knows"),
+        };
+        diagnostic.help("bound the sizes with a fact such as `N <= 4096`, or attach the stage to an inner loop")
+    }
+}
+
+/// TW0706: a place where a stage cannot stand.
+#[derive(Clone, Debug)]
+pub struct NoInstance {
+    /// The stage.
+    pub stage: String,
+    /// The place, `y.i`, if there is one.
+    pub place: Option<String>,
+    /// What is wrong.
+    pub problem: &'static str,
+    /// The clause, or the head.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NoInstance {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, place, problem, span } = self;
+        let title = match place {
+            Some(place) => format!("`{stage}` cannot stand at `{place}`"),
+            None => format!("`{stage}` stands nowhere"),
+        };
+        Diagnostic::new(Code::TW0706, span, title)
+            .note(problem)
+            .help("attach it to a grid axis or a serial loop of a stage that reads it: `at y.i`")
+    }
+}
+
+/// TW0709: a stage without memory, or in memory that other blocks would wait for.
+#[derive(Clone, Debug)]
+pub struct NoPlace {
+    /// The stage.
+    pub stage: String,
+    /// Whether it says `in global`.
+    pub is_global: bool,
+    /// The clause, or the head.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NoPlace {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, is_global, span } = self;
+        if is_global {
+            return Diagnostic::new(
+                Code::TW0709,
+                span,
+                format!("`{stage}` would be read by blocks that did not write it"),
+            )
+            .note("blocks of one launch do not wait for each other: a tensor in device memory ends the kernel")
+            .help(format!(
+                "keep it `in shared` or `in registers`, or make `{stage}` an output and read it in the next kernel"
+            ));
+        }
+        Diagnostic::new(Code::TW0709, span, format!("`{stage}` has no memory"))
+            .help("say where it is: `in shared at …` or `in registers at …`")
+    }
+}
+
+/// TW0710: a model that has nothing in common, or is none.
+#[derive(Clone, Debug)]
+pub struct NothingAlike {
+    /// The stage.
+    pub stage: String,
+    /// Its model.
+    pub other: String,
+    /// The stages that can be models; empty if it is one without a common axis.
+    pub known: Vec<String>,
+    /// The op.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NothingAlike {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, other, known, span } = self;
+        if known.is_empty() {
+            return Diagnostic::new(
+                Code::TW0710,
+                span,
+                format!("no axis of `{stage}` corresponds to one of `{other}`"),
+            )
+            .note("axes correspond that index the same dimension of a tensor")
+            .help("write the ops out");
+        }
+        Diagnostic::new(Code::TW0710, span, format!("`{other}` cannot be a model for `{stage}`"))
+            .note("a model is a stage with loops of its own that is computed later: the reader, or another reader's model")
+            .help(format!("`like {}`", known.join("` or `like ")))
+    }
+}
+
+/// A thread that reads what another one holds.
+#[derive(Clone, Debug)]
+pub struct ThreadWitness {
+    /// The sizes, and the loops around.
+    pub dims: Vec<(String, i128)>,
+    /// Indices of the element.
+    pub element: Vec<i128>,
+    /// The thread that reads it.
+    pub reads: i128,
+    /// A thread that holds it.
+    pub holds: i128,
+}
+
+/// TW0707: a register read by a thread that does not hold it.
+#[derive(Clone, Debug)]
+pub struct HeldElsewhere {
+    /// The stage in registers.
+    pub stage: String,
+    /// Its reader.
+    pub reader: String,
+    /// The smallest case; none if it could not be decided.
+    pub witness: Option<ThreadWitness>,
+    /// The read.
+    pub read: Span,
+    /// The head of the stage.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for HeldElsewhere {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, reader, witness, read, span } = self;
+        let title = match &witness {
+            Some(_) => format!("`{reader}` reads registers of `{stage}` that other threads hold"),
+            None => format!("could not prove that the threads of `{reader}` hold what they read of `{stage}`"),
+        };
+        let diagnostic = Diagnostic::new(Code::TW0707, span, title).label(read, "read here");
+        let diagnostic = match witness {
+            Some(ThreadWitness { dims, element, reads, holds }) => {
+                let dims: Vec<String> = dims.iter().map(|(name, v)| format!("{name} = {v}")).collect();
+                let element: Vec<String> = element.iter().map(i128::to_string).collect();
+                let case = if dims.is_empty() { String::new() } else { format!("{}: ", dims.join(", ")) };
+                diagnostic.note(format!(
+                    "counterexample: {case}thread {reads} reads {stage}[{}], which thread {holds} holds",
+                    element.join(", ")
+                ))
+            }
+            None => diagnostic,
+        };
+        diagnostic
+            .help(format!("distribute both alike: `like {reader}` in the schedule of `{stage}`"))
+            .help(format!("or keep `{stage}` where every thread of the block can read it: `in shared`"))
+    }
+}
+
+/// TW0711: a register whose number is known at run time only.
+#[derive(Clone, Debug)]
+pub struct RegisterAtRunTime {
+    /// The stage in registers.
+    pub stage: String,
+    /// Its reader.
+    pub reader: String,
+    /// The loop of the reader that decides which register.
+    pub axis: Option<String>,
+    /// Whether that is a loop that could be written out.
+    pub is_serial: bool,
+    /// The read.
+    pub read: Span,
+    /// The loop, or the reader.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for RegisterAtRunTime {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, reader, axis, is_serial, read, span } = self;
+        let title = format!("which register of `{stage}` `{reader}` reads is known at run time only");
+        let diagnostic = Diagnostic::new(Code::TW0711, span, title)
+            .label(read, "read here")
+            .note("registers have no addresses: each has a name in the program");
+        match axis {
+            Some(axis) if is_serial => diagnostic.help(format!("write the loop out: `unroll {axis};`")),
+            _ => diagnostic.help(format!("distribute both alike: `like {reader}`, or keep `{stage}` `in shared`")),
+        }
+    }
+}
+
+/// TW0708: a `reduce` of an axis that no unit shares.
+#[derive(Clone, Debug)]
+pub struct NothingToCombine {
+    /// The axis.
+    pub axis: String,
+    /// What is wrong.
+    pub problem: CombineProblem,
+    /// The op.
+    pub span: Span,
+}
+
+/// What is wrong with a `reduce`.
+#[derive(Clone, Debug)]
+pub enum CombineProblem {
+    /// It is an axis of the result.
+    Data,
+    /// One thread takes all its terms.
+    Unbound,
+    /// It says `by warp`, and is run by more than the lanes of one.
+    BeyondWarp,
+    /// The terms are taken in order.
+    Ordered,
+    /// A fold without `merge`.
+    NoMerge,
+}
+
+impl IntoDiagnostic for NothingToCombine {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { axis, problem, span } = self;
+        let (title, help) = match problem {
+            CombineProblem::Data => (
+                format!("`{axis}` is an axis of the result, and nothing is combined along it"),
+                "name an axis that the reduction runs over".to_owned(),
+            ),
+            CombineProblem::Unbound => (
+                format!("one thread takes all terms along `{axis}`"),
+                format!("bind it first: `bind {axis}: thread;`, or remove the `reduce`"),
+            ),
+            CombineProblem::BeyondWarp => (
+                format!("`{axis}` is run by threads of several warps"),
+                "leave `by warp` out: parts of warps are combined in shared memory".to_owned(),
+            ),
+            CombineProblem::Ordered => (
+                format!("the terms along `{axis}` are taken in order, one after the other"),
+                "remove `ordered`, or leave the axis unbound".to_owned(),
+            ),
+            CombineProblem::NoMerge => (
+                format!("parts of this `fold` along `{axis}` cannot be combined: it has no `merge`"),
+                "add `merge (p, q) => …`, or leave the axis unbound".to_owned(),
+            ),
+        };
+        Diagnostic::new(Code::TW0708, span, title).help(help)
     }
 }

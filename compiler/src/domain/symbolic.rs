@@ -32,7 +32,12 @@ struct Algebra<'a> {
     facts: &'a Facts,
     variables: Vec<Leaf>,
     opaque: Vec<(Var, Expr, Expr)>,
+    /// The number of the first variable.
+    first: Var,
 }
+
+/// Variables that stand for exclusive ors in [`Symbolic::leaves_of`].
+const OPAQUE: Var = 1 << 25;
 
 impl Algebra<'_> {
     /// Whether an expression mentions a leaf of a reduction.
@@ -61,7 +66,7 @@ impl Arithmetic for Algebra<'_> {
         a.modulo(b)
     }
     fn xor(&mut self, a: &Expr, b: &Expr, bound: &Expr) -> Expr {
-        let var = (self.facts.dims() + self.variables.len()) as Var;
+        let var = self.first + self.variables.len() as Var;
         let (extent, is_term) = (self.facts.normal(bound), self.is_term(a) || self.is_term(b));
         self.variables.push(Leaf { var, extent, is_term });
         self.opaque.push((var, a.clone(), b.clone()));
@@ -81,10 +86,24 @@ impl Symbolic {
             values[*axis] = Some(if extent.as_constant() == Some(1) { Expr::constant(0) } else { Expr::var(var) });
             variables.push(Leaf { var, extent, is_term: domain.axes[*axis].kind == AxisKind::Reduction });
         }
-        let mut algebra = Algebra { facts, variables, opaque: Vec::new() };
+        let mut algebra = Algebra { facts, variables, opaque: Vec::new(), first: facts.dims() as Var };
         domain.toward_roots(&mut algebra, &mut values);
         let values = values.into_iter().map(|v| v.unwrap_or_else(Expr::unknown)).collect();
         Self { values, variables: algebra.variables, opaque: algebra.opaque }
+    }
+
+    /// The leaves of a domain, in order, for these values of its first roots, over whatever these are over; [`Expr::unknown`] where one
+    /// needs another root, or an exclusive or.
+    pub fn leaves_of(domain: &Domain, facts: &Facts, roots: &[Expr]) -> Vec<Expr> {
+        let mut values: Vec<Option<Expr>> = vec![None; domain.axes.len()];
+        for (root, value) in domain.roots.iter().zip(roots) {
+            values[*root] = Some(value.clone());
+        }
+        let mut algebra = Algebra { facts, variables: Vec::new(), opaque: Vec::new(), first: OPAQUE };
+        domain.toward_leaves(&mut algebra, &mut values);
+        let opaque: Vec<Var> = algebra.opaque.iter().map(|o| o.0).collect();
+        let known = |e: Expr| if e.vars().iter().any(|v| opaque.contains(v)) { Expr::unknown() } else { e };
+        domain.leaves.iter().map(|leaf| values[*leaf].clone().map_or_else(Expr::unknown, known)).collect()
     }
 
     /// Whether an expression depends on a variable, directly or through a swizzle.

@@ -4,22 +4,23 @@ pub mod copies;
 
 use std::fmt::Write as _;
 
+use tilewright_kernel::algorithm::Source;
 use tilewright_kernel::info::{KernelInfo, ParameterKind};
 use tilewright_kernel::tensor_map::Swizzle;
 
 use self::copies::Holes;
 use crate::domain::Binding;
-use crate::extent::{Expr, Facts};
+use crate::extent::Expr;
 use crate::holes::{Predicate, Reason, Side};
 use crate::lower::Analysed;
 use crate::memory::vector::Class;
 use crate::program::Program;
-use crate::schedule::computed_at_reads;
+use crate::schedule::{Owner, Place, computed_at_reads};
 use crate::tma::demand::Demand;
 use crate::tma::staged::Way;
 
 /// The explanation of a kernel. The same kernel always gives the same text.
-pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &KernelInfo) -> String {
+pub fn text(program: &Program, stages: &[Analysed], info: &KernelInfo) -> String {
     let mut out = String::new();
     let names = |d: u16| program.dim_name(d);
     // Writing to a String cannot fail.
@@ -46,16 +47,40 @@ pub fn text(program: &Program, facts: &Facts, stages: &[Analysed], info: &Kernel
         let _ = writeln!(out, "required at launch: {}", requirement.text);
     }
     for analysed in stages {
-        stage(&mut out, program, facts, analysed, info);
+        stage(&mut out, stages, analysed, info);
     }
     out
 }
 
-fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed, info: &KernelInfo) {
+/// What reads take from other stages.
+pub fn served(stages: &[Analysed]) -> Vec<Source> {
+    let inner = stages.iter().filter(|s| s.stage.attach.is_some() && s.stage.copy.is_none());
+    inner.flat_map(|s| s.stage.serves.clone()).collect()
+}
+
+fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &KernelInfo) {
     let stage = &analysed.stage;
+    let (program, facts) = (&stage.program, &stage.facts);
+    let served = &served(stages);
     let domain = &stage.domain;
     let show = |e: &Expr| facts.normal(e).show(&|v| program.dim_name(v as u16).to_owned());
-    let _ = writeln!(out, "stage {} in global memory, run by all threads", stage.name);
+    let place = match stage.place {
+        Place::Global => "global memory",
+        Place::Shared => "shared memory",
+        Place::Registers => "registers",
+    };
+    let at = stage.attach.as_ref().and_then(|a| Some((&stages.get(a.stage)?.stage, a.leaf)));
+    let at = at.map_or_else(String::new, |(of, leaf)| format!(" at {}.{}", of.name, of.domain.axes[leaf].name));
+    let per = if stage.owner == Owner::Thread { " per thread" } else { "" };
+    let _ = writeln!(out, "stage {} in {place}{per}{at}, run by all threads", stage.name);
+    if stage.attach.is_some() {
+        let extents: Vec<String> = stage.coordinates.iter().map(|c| c.most.to_string()).collect();
+        let element = stage.program.algorithm.equations[stage.equation].components.range().start;
+        let element = program.algorithm.types[program.algorithm.components[element].value as usize];
+        let bytes = stage.elements() * i128::from(element.bytes());
+        let extents = if extents.is_empty() { "1".to_owned() } else { extents.join(" x ") };
+        let _ = writeln!(out, "    region {extents}, {bytes} bytes");
+    }
     for leaf in &domain.leaves {
         let axis = &domain.axes[*leaf];
         let binding = match axis.binding {
@@ -69,7 +94,7 @@ fn stage(out: &mut String, program: &Program, facts: &Facts, analysed: &Analysed
         };
         let _ = writeln!(out, "    axis {}: {}, {binding}", axis.name, show(&axis.extent));
     }
-    for component in computed_at_reads(&program.algorithm, stage.equation) {
+    for component in computed_at_reads(&program.algorithm, stage.equation, served) {
         let component = &program.algorithm.components[component];
         let _ = match component.parameter {
             Some(_) => {

@@ -82,6 +82,34 @@ impl Facts {
         Ok(facts)
     }
 
+    /// The same facts for what stands inside loops, which to it are dimensions: one more for each extent, from 0 on and below the
+    /// extent; without an extent, 0.
+    ///
+    /// # Errors
+    /// Nothing, if the loops have iterations for some size; else the first fact.
+    pub fn within(&self, loops: &[Option<Expr>]) -> Result<Self, Contradiction> {
+        let mut inner = self.clone();
+        let contradiction = Contradiction { fact: self.constraints.len().saturating_sub(1) };
+        for extent in loops {
+            let v = inner.ranges.len() as Var;
+            inner.ranges.push(Range { lower: 0, upper: None, modulus: 1, residue: 0 });
+            let last = extent.as_ref().map_or(Expr::constant(0), |e| inner.normal(e).sub(&Expr::constant(1)));
+            if let Some(most) = inner.upper_bound(&last) {
+                inner
+                    .learn_nonnegative(&Expr::constant(most).sub(&Expr::var(v)))
+                    .ok_or_else(|| contradiction.clone())?;
+            }
+            if last.as_constant().is_none() {
+                inner.learn_nonnegative(&last.sub(&Expr::var(v))).ok_or_else(|| contradiction.clone())?;
+            }
+            let size = |e: &Expr| e.to_size(inner.ranges.len());
+            if let (Some(lhs), Some(rhs)) = (size(&Expr::var(v)), size(&last)) {
+                inner.constraints.push(Constraint { lhs, relation: Relation::Le, rhs, text: "".into() });
+            }
+        }
+        Ok(inner)
+    }
+
     /// Number of dimensions.
     pub fn dims(&self) -> usize {
         self.ranges.len()

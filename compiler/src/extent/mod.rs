@@ -9,7 +9,7 @@ mod facts;
 mod linear;
 mod search;
 
-pub use expr::{Atom, Expr, TERM_LIMIT, Term, Var, gcd, lcm};
+pub use expr::{Atom, Expr, TERM_LIMIT, Term, Var, collapse, gcd, interval, lcm};
 pub use facts::{Contradiction, Facts};
 pub use linear::System;
 pub use search::{Budget, Search};

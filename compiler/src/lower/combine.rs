@@ -14,8 +14,6 @@
 //! threads of a group read those of the group and merge them. Where a warp reads one group, these are neighbours, read as vectors by all lanes at
 //! one address; else neighbouring groups are neighbours, at the pitch for which the banks take the fewest cycles.
 
-#![cfg_attr(not(test), allow(dead_code, reason = "reductions bound to threads are refused so far"))]
-
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::banks;

@@ -2,6 +2,7 @@
 
 mod combine;
 pub mod emit;
+pub(crate) mod inner;
 mod instances;
 mod narrow;
 pub mod reduction;
@@ -17,6 +18,7 @@ use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
 use crate::holes::Holes;
 use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
+use crate::memory::access::StageRead;
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
 use crate::schedule::Stage;
@@ -36,6 +38,8 @@ pub struct Analysed {
     pub vector: Option<Vector>,
     /// Its accesses of tensors.
     pub accesses: Vec<Access>,
+    /// Its reads of what other stages hold.
+    pub reads: Vec<StageRead>,
     /// Copies of what it reads, staged in shared memory.
     pub staged: Vec<Staged>,
     /// Predicates that terms need not test where these copies are read.
@@ -158,12 +162,27 @@ fn entry(
         builder.sync();
     }
     let mut first_map = 0;
-    for analysed in stages {
+    let buffers = inner::buffers(&mut builder, stages);
+    let outer = || stages.iter().filter(|s| s.stage.attach.is_none());
+    for (at, analysed) in stages.iter().enumerate() {
+        if analysed.stage.attach.is_some() {
+            continue;
+        }
         let own = blocks(&analysed.stage, facts);
-        let guard = (stages.len() > 1).then_some(&own);
+        let guard = (outer().count() > 1).then_some(&own);
         let copies = if staged { &analysed.staged[..] } else { &[] };
-        let frame = stage::Frame { threads, blocks: guard, index, copies, first_map };
-        stage::lower(&mut builder, program, facts, analysed, &frame).ok()?;
+        let frame = stage::Frame {
+            threads,
+            blocks: guard,
+            index,
+            copies,
+            first_map,
+            stages,
+            buffers: &buffers,
+            instances: &[],
+            target: None,
+        };
+        stage::lower(&mut builder, at, &frame).ok()?;
         first_map += copies.iter().filter(|s| s.has_map()).count() as u16;
     }
     syncs::minimise(builder.finish().ok()?)

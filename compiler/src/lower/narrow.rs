@@ -15,6 +15,7 @@ use crate::domain::{Domain, Op};
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::memory::access;
 use crate::program::Program;
+use crate::schedule::ROOT;
 use crate::tma::staged::MOST_ELEMENTS;
 
 use super::Analysed;
@@ -59,6 +60,13 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
         bounded.push(offset);
         bounded.extend(strides.into_iter().filter(|stride| stride.as_constant().is_some()));
     }
+    // To a stage inside others loops are dimensions: they stay below their extents.
+    let outer = loops_as_extents(facts, stages);
+    let around = |v: Var| outer.iter().find(|(w, _)| *w == v).map(|(_, extent)| extent.clone());
+    let bounded = bounded.into_iter().map(|e| match e.vars().into_iter().any(|v| around(v).is_some()) {
+        true => absolute(&e, &around),
+        false => e,
+    });
     let mut needed: Vec<Expr> = Vec::new();
     for e in bounded {
         let e = facts.normal(&e);
@@ -76,6 +84,26 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
         needed.push(e);
     }
     needed.iter().map(|e| at_most(program, facts, e, LIMIT)).collect()
+}
+
+/// The loops that stages inside others see as dimensions, each with a bound over dimensions alone.
+fn loops_as_extents(facts: &Facts, stages: &[Analysed]) -> Vec<(Var, Expr)> {
+    // Two stages in different nests may number their loops alike: the largest of what a number stands for is a bound of each.
+    let mut outer: Vec<(Var, Expr)> = Vec::new();
+    let parents = stages.iter().filter_map(|s| s.stage.attach.as_ref()).map(|attach| attach.stage);
+    let parents: std::collections::BTreeSet<usize> = parents.collect();
+    for analysed in parents.into_iter().filter_map(|p| stages.get(p)) {
+        for (n, leaf) in analysed.symbolic.variables.iter().enumerate() {
+            let var = (analysed.stage.facts.dims() + n) as Var;
+            let extent = facts.normal(&leaf.extent);
+            let extent = absolute(&extent, &|v| outer.iter().find(|(w, _)| *w == v).map(|(_, e)| e.clone()));
+            match outer.iter_mut().find(|(w, _)| *w == var) {
+                Some((_, known)) => *known = known.add(&extent),
+                None => outer.push((var, extent)),
+            }
+        }
+    }
+    outer
 }
 
 /// That every dimension has elements, and every dimension of every staged copy's tensor: a tensor map has no other, and what was proved
@@ -139,18 +167,41 @@ fn at_most(program: &Program, facts: &Facts, e: &Expr, most: i64) -> Option<Cons
 
 /// Whether a ≥ b for all sizes, by comparing coefficients: sizes and strides are never negative.
 fn dominates(a: &Expr, b: &Expr) -> bool {
-    fn grows(e: &Expr) -> bool {
-        e.terms().iter().all(|t| {
-            t.coefficient >= 0
-                && t.atoms.iter().all(|atom| match atom {
-                    Atom::Var(_) => true,
-                    Atom::Quotient { of, by } => grows(of) && grows(by),
-                    Atom::Positive { of } => grows(of),
-                })
-        })
-    }
     let difference = a.sub(b);
     !difference.is_unknown() && grows(&difference)
+}
+
+/// Whether an expression has no negative part, so that it is not negative for sizes, strides and loops.
+fn grows(e: &Expr) -> bool {
+    e.terms().iter().all(|t| {
+        t.coefficient >= 0
+            && t.atoms.iter().all(|atom| match atom {
+                Atom::Var(_) => true,
+                Atom::Quotient { of, by } => grows(of) && grows(by),
+                Atom::Positive { of } => grows(of),
+            })
+    })
+}
+
+/// A bound of the absolute value of an expression; `bound` gives those of variables that are not themselves.
+fn absolute(e: &Expr, bound: &dyn Fn(Var) -> Option<Expr>) -> Expr {
+    if e.is_unknown() {
+        return Expr::unknown();
+    }
+    e.terms().iter().fold(Expr::constant(0), |sum, term| {
+        let product = term.atoms.iter().fold(Expr::constant(term.coefficient.abs()), |product, atom| {
+            product.mul(&match atom {
+                Atom::Var(v) => bound(*v).unwrap_or_else(|| Expr::var(*v)),
+                // |⌊a / b⌋| ≤ |a| + 1 for b ≥ 1, and ≤ |a| where a ≥ 0; a negative one is above −|a| − 1.
+                Atom::Quotient { of, by } => match by.as_constant() {
+                    Some(d) if grows(of) => absolute(of, bound).floor_div(&Expr::constant(d)),
+                    _ => absolute(of, bound).add(&Expr::constant(i128::from(!grows(of)))),
+                },
+                Atom::Positive { of } => absolute(of, bound),
+            })
+        });
+        sum.add(&product)
+    })
 }
 
 fn domain_product(domain: &Domain, axes: &[usize]) -> Expr {
@@ -204,13 +255,12 @@ fn magnitude(program: &Program, analysed: &Analysed, padded: &[Expr], id: IndexI
         Index::Literal(c) => Expr::constant(i128::from(c).abs()),
         Index::Dim(d) => Expr::var(u32::from(d)),
         Index::Axis(axis) => {
-            let own = analysed.stage.roots.iter().position(|(a, _)| *a == axis);
+            let own = analysed.stage.indices.iter().find(|(a, _)| *a == axis);
             match own {
-                Some(at) => {
-                    let root = analysed.stage.domain.roots[at];
-                    let lower = &analysed.stage.roots[at].1;
-                    padded[root].add(&lower.as_constant().map_or_else(|| lower.clone(), |c| Expr::constant(c.abs())))
-                }
+                Some((_, e)) => absolute(e, &|v| {
+                    let root = v.checked_sub(ROOT)?;
+                    analysed.stage.domain.roots.get(root as usize).map(|root| padded[*root].clone())
+                }),
                 None => {
                     // An axis of an inner reduction or of an inlined intermediate.
                     let declared = &program.algorithm.axes[axis as usize];

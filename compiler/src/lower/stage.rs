@@ -6,16 +6,18 @@
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
+use super::combine::Digit;
+use super::inner::{Held as HeldStage, Instance};
 use super::staging::{Copy, Held};
-use super::value::{Accumulator, Bound, Lane, Scope, Values, size};
+use super::value::{Accumulator, Bound, Lane, Scope, Values, expression, size};
 use crate::domain::{Arithmetic, AxisId, AxisKind, Binding};
-use crate::extent::{Expr, Facts};
+use crate::extent::{Expr, Facts, Var};
 use crate::holes::{Holes, Predicate, Side};
-use crate::kernel_ir::{Builder, Memory, Type, ValueId};
+use crate::kernel_ir::{BufferId, Builder, Memory, Type, ValueId};
 use crate::memory::access;
-use crate::memory::vector::Vector;
+use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
-use crate::schedule::Stage;
+use crate::schedule::{self, Owner, Place, ROOT, Stage, register_loops};
 use crate::tma::staged::{Staged, Way};
 
 use super::Analysed;
@@ -59,12 +61,12 @@ pub(super) struct Point {
     /// Which accumulator: position among the written-out data iterations.
     accumulator: usize,
     /// Conditions that threads may disagree on, held back until every copy that all of them wait for is there.
-    pending: Vec<Condition>,
+    pub(super) pending: Vec<Condition>,
 }
 
 /// What must hold for a point to do anything.
 #[derive(Clone, Copy)]
-struct Condition {
+pub(super) struct Condition {
     holds: ValueId,
     /// Whether terms may be taken in where it does not (see [`crate::tma::demand`]).
     waived: bool,
@@ -94,11 +96,23 @@ pub(super) struct Nest<'a, 'b> {
     /// Position in `sequence` where the reduction starts: its first axis, or the end.
     split: usize,
     accumulators: Vec<Accumulator>,
+    /// What keeps units out that have no terms.
+    of_terms: Vec<ValueId>,
     /// Staged copies.
     pub(super) copies: Vec<Copy<'a>>,
     /// Buffers of staged outputs that elements are written to at this point.
     pub(super) targets: Vec<Held<'a>>,
     pub(super) index: Type,
+    /// Threads of a block.
+    pub(super) threads: u32,
+    /// All stages of the kernel.
+    pub(super) stages: &'a [Analysed],
+    /// Their buffers in shared memory.
+    pub(super) buffers: &'a [Vec<BufferId>],
+    /// The stages that stand in its loops, each with the loops around it; in an order in which they can be computed.
+    pub(super) children: Vec<(usize, usize)>,
+    /// The instance that it computes; none if it is an output.
+    target: Option<Instance<'a>>,
 }
 
 /// What surrounds a stage.
@@ -114,21 +128,25 @@ pub(super) struct Frame<'a> {
     pub copies: &'a [Staged],
     /// The tensor map of the first one; the others follow.
     pub first_map: u16,
+    /// All stages of the kernel.
+    pub stages: &'a [Analysed],
+    /// Their buffers in shared memory.
+    pub buffers: &'a [Vec<BufferId>],
+    /// The instances that it can read.
+    pub instances: &'a [Instance<'a>],
+    /// The instance that it computes; none if it is an output.
+    pub target: Option<&'a Instance<'a>>,
 }
 
-/// Emits one stage.
+/// Emits the stage with a position among all.
 ///
 /// # Errors
 /// A function that its type does not have, which the program room should have refused.
-pub(super) fn lower(
-    b: &mut Builder,
-    program: &Program,
-    facts: &Facts,
-    analysed: &Analysed,
-    frame: &Frame<'_>,
-) -> Result<(), NoFunction> {
-    let Frame { threads, blocks, index, copies, first_map } = *frame;
+pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), NoFunction> {
+    let Frame { threads, blocks, index, copies, first_map, stages, buffers, instances, target } = *frame;
+    let analysed = &stages[own];
     let stage = &analysed.stage;
+    let (program, facts) = (&stage.program, &stage.facts);
     let sequence: Vec<AxisId> =
         stage.domain.leaves.iter().copied().filter(|a| stage.domain.axes[*a].binding.is_sequential()).collect();
     let reduces = |a: &AxisId| stage.domain.axes[*a].kind == AxisKind::Reduction;
@@ -147,8 +165,17 @@ pub(super) fn lower(
         next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
         conditional: false,
         staged: Vec::new(),
+        copies_of: if stage.copy.is_some() { &stage.serves } else { &[] },
+        instances: instances.to_vec(),
+        literals: Vec::new(),
         defect: None,
     };
+    // Readers were placed before what they read.
+    let inner = stages.iter().enumerate().rev();
+    let at = |(n, s): (usize, &Analysed)| {
+        s.stage.attach.as_ref().filter(|attach| attach.stage == own).map(|attach| (n, attach.loops))
+    };
+    let children = inner.filter_map(at).collect();
     // Only where the copies are.
     let waives = |p: usize| !copies.is_empty() && analysed.waived.iter().any(|w| w.predicate == p);
     let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
@@ -167,17 +194,24 @@ pub(super) fn lower(
         sequence,
         split,
         accumulators: Vec::new(),
+        of_terms: Vec::new(),
         copies,
         targets: Vec::new(),
         index,
+        threads,
+        stages,
+        buffers,
+        children,
+        target: target.cloned(),
     };
     let mut point = Point {
         values: vec![None; stage.domain.axes.len()],
-        done: vec![false; analysed.holes.kept.len()],
+        done: vec![false; analysed.holes.kept.len() + stage.limits.len() + 1],
         accumulator: 0,
         pending: Vec::new(),
     };
-    let mut guards = nest.bind(&mut point, threads);
+    let (mut guards, terms) = nest.bind(&mut point, threads);
+    nest.of_terms = terms;
     if let Some(blocks) = blocks {
         let (at, count) = (nest.block(), nest.size(blocks));
         guards.push(nest.b.index_compare(Compare::Lt, at, count));
@@ -200,10 +234,10 @@ impl Nest<'_, '_> {
         self.b.index_convert(at, self.index)
     }
 
-    /// Gives bound leaves their values; the predicates that keep idle units out.
-    fn bind(&mut self, point: &mut Point, threads: u32) -> Vec<ValueId> {
+    /// Gives bound leaves their values; the predicates that keep idle units out, of everything and of the terms.
+    fn bind(&mut self, point: &mut Point, threads: u32) -> (Vec<ValueId>, Vec<ValueId>) {
         let stage = self.stage;
-        let mut guards = Vec::new();
+        let (mut guards, mut terms) = (Vec::new(), Vec::new());
         let extent = |a: AxisId| stage.domain.axes[a].extent.clone();
         let grid: Vec<(AxisId, Expr)> = stage.distribution.grid.iter().map(|a| (*a, extent(*a))).collect();
         if !grid.is_empty() {
@@ -243,10 +277,12 @@ impl Nest<'_, '_> {
                 && let Some(value) = point.values[*axis]
             {
                 let count = self.size(&e);
-                guards.push(self.b.index_compare(Compare::Lt, value, count));
+                let holds = self.b.index_compare(Compare::Lt, value, count);
+                let is_data = stage.domain.axes[*axis].kind == AxisKind::Data;
+                if is_data { guards.push(holds) } else { terms.push(holds) }
             }
         }
-        guards
+        (guards, terms)
     }
 
     /// Splits a unit's number over its axes, the last one fastest.
@@ -267,11 +303,13 @@ impl Nest<'_, '_> {
     fn decide(&mut self, point: &mut Point, loops: usize, goal: Goal) -> Vec<Condition> {
         let mut emit = Emit { b: &mut *self.b, index: self.index };
         self.stage.domain.toward_roots(&mut emit, &mut point.values);
-        let in_terms = goal == Goal::Accumulate && loops > self.split;
+        let in_terms = goal == Goal::Accumulate && (loops > self.split || !self.accumulators.is_empty());
         let mut conditions = Vec::new();
         for at in 0..self.holes.kept.len() {
             let predicate = self.holes.kept[at];
-            if point.done[at] {
+            // Units that share a result may have no term each.
+            let of_terms = self.stage.domain.axes[predicate.axis].kind == AxisKind::Reduction;
+            if point.done[at] || (of_terms && !in_terms) {
                 continue;
             }
             let Some(value) = point.values[predicate.axis] else { continue };
@@ -299,7 +337,54 @@ impl Nest<'_, '_> {
             };
             conditions.push(Condition { holds, waived });
         }
+        for (n, limit) in self.stage.limits.iter().enumerate() {
+            let at = self.holes.kept.len() + n;
+            if point.done[at] {
+                continue;
+            }
+            let Some(value) = self.of_roots(limit, &point.values) else { continue };
+            point.done[at] = true;
+            let zero = self.b.index_literal(self.index, 0);
+            let holds = self.b.index_compare(Compare::Ge, value, zero);
+            conditions.push(Condition { holds, waived: false });
+        }
+        self.decide_members(point, &mut conditions);
         conditions
+    }
+
+    /// Whether the element is one that is asked for, once that is known. Lanes of a vector are computed together.
+    fn decide_members(&mut self, point: &mut Point, conditions: &mut Vec<Condition>) {
+        let at = self.holes.kept.len() + self.stage.limits.len();
+        if point.done[at] || self.stage.members.is_empty() || self.vector.is_some() {
+            return;
+        }
+        let zero = self.b.index_literal(self.index, 0);
+        let mut any = self.b.bool_literal(false);
+        for list in &self.stage.members {
+            let mut all = self.b.bool_literal(true);
+            for e in list {
+                let Some(value) = self.of_roots(e, &point.values) else { return };
+                let holds = self.b.index_compare(Compare::Ge, value, zero);
+                all = self.b.and(all, holds);
+            }
+            any = self.b.or(any, all);
+        }
+        point.done[at] = true;
+        conditions.push(Condition { holds: any, waived: false });
+    }
+
+    /// Whether units that share a result combine what they have.
+    fn combines(&self) -> bool {
+        !self.stage.reduced.is_empty()
+    }
+
+    /// Whether something for all threads of the block stands inside `loops` loops or more.
+    fn gathers(&self, loops: usize, goal: Goal) -> bool {
+        let inner =
+            |(stage, boundary): &(usize, usize)| *boundary >= loops && self.stages[*stage].stage.owner != Owner::Thread;
+        let combines =
+            self.combines() && goal == Goal::Accumulate && self.accumulators.is_empty() && loops <= self.split;
+        combines || self.copies.iter().any(|copy| copy.boundary >= loops) || self.children.iter().any(inner)
     }
 
     /// Opens one branch for all predicates that the new values decide, and for `others`, inside so many loops. Returns what
@@ -311,7 +396,7 @@ impl Nest<'_, '_> {
         // What a ring holds is copied before it is known whether its iteration has anything to do.
         let ahead = |copy: &Copy<'_>| copy.boundary == loops && copy.staged.ring > 1 && copy.staged.way == Way::Load;
         let ahead = self.copies.iter().any(ahead);
-        if self.copies.iter().any(|copy| copy.boundary >= loops) {
+        if self.gathers(loops, goal) {
             let agreed = |c: &Condition| self.b.facts(c.holds).uniform && !ahead;
             let (agreed, held_back) = conditions.into_iter().partition(agreed);
             point.pending.extend::<Vec<Condition>>(held_back);
@@ -321,7 +406,7 @@ impl Nest<'_, '_> {
     }
 
     /// Opens a branch where all conditions hold; whether there is one to close.
-    fn open_if(&mut self, conditions: Vec<Condition>) -> bool {
+    pub(super) fn open_if(&mut self, conditions: Vec<Condition>) -> bool {
         let Some(all) = conditions.into_iter().map(|c| c.holds).reduce(|a, c| self.b.and(a, c)) else { return false };
         if self.b.kernel().pred_literal(all) == Some(true) {
             return false;
@@ -330,7 +415,7 @@ impl Nest<'_, '_> {
         true
     }
 
-    fn close(&mut self, opened: bool) {
+    pub(super) fn close(&mut self, opened: bool) {
         if opened {
             self.b.end_if();
         }
@@ -342,10 +427,13 @@ impl Nest<'_, '_> {
         // Around a reduction this is entered twice, for its accumulators and for its terms; its stores come after both.
         let entered = k == self.split && !self.accumulators.is_empty();
         let first = !(storing || entered);
+        let held = self.values.instances.len();
         if first {
             self.begin_instances(point, k);
+            self.begin_stages(point, k);
         }
-        let later = !storing && self.copies.iter().any(|copy| copy.boundary > k);
+        let reduces = self.combines() && goal == Goal::Accumulate && k == self.split && !entered;
+        let later = !storing && (reduces || self.gathers(k + 1, goal));
         if later || point.pending.is_empty() {
             self.loops(point, k, goal);
         } else {
@@ -361,6 +449,7 @@ impl Nest<'_, '_> {
         }
         if first {
             self.end_instances(point, k);
+            self.values.instances.truncate(held);
         }
     }
 
@@ -382,10 +471,12 @@ impl Nest<'_, '_> {
         }
         // Inside a reduction every data loop is written out: its accumulators are registers.
         let inside = self.stage.reduction.is_some() && k > self.split && is_data;
+        // So is one that tells registers apart.
+        let registers = is_data && self.stage.place == Place::Registers;
         match binding {
             Binding::Unroll(None) => self.unrolled(point, k, goal, axis, &extent, is_data && inside),
-            Binding::Unroll(Some(by)) if !inside => self.partly(point, k, goal, axis, &extent, by),
-            _ if inside => self.unrolled(point, k, goal, axis, &extent, true),
+            Binding::Unroll(Some(by)) if !inside && !registers => self.partly(point, k, goal, axis, &extent, by),
+            _ if inside || registers => self.unrolled(point, k, goal, axis, &extent, inside),
             _ => {
                 let count = self.size(&extent);
                 self.fill_rings(point, k, count);
@@ -419,8 +510,16 @@ impl Nest<'_, '_> {
                 let count = self.size(extent);
                 conditions.push(self.b.index_compare(Compare::Lt, value, count));
             }
+            self.values.literals.push((self.leaf_var(axis), i));
             self.enter(&inner, k, goal, axis, value, conditions);
+            self.values.literals.pop();
         }
+    }
+
+    /// The variable of a leaf.
+    fn leaf_var(&self, axis: AxisId) -> Var {
+        let at = self.stage.domain.leaves.iter().position(|leaf| *leaf == axis).unwrap_or(0);
+        (self.facts.dims() + at) as Var
     }
 
     /// `by` iterations written out in a loop; a tail is guarded.
@@ -481,10 +580,48 @@ impl Nest<'_, '_> {
         }
         // What stands inside the loops over the terms is not there behind them: they may have no iteration.
         let held = self.values.staged.clone();
-        self.descend(point, k, Goal::Accumulate);
+        let mut terms = point.clone();
+        let of_terms = if self.combines() { self.of_terms.clone() } else { Vec::new() };
+        let opened = self.combines() && self.advance(&mut terms, of_terms, k, Goal::Accumulate);
+        self.descend(&terms, k, Goal::Accumulate);
+        self.close(opened);
         self.values.staged = held;
-        self.descend(point, k, Goal::Store);
+        let mut store = point.clone();
+        if self.combines() {
+            self.combine(reduction);
+            if self.stage.place != Place::Registers {
+                // One of those that share the result.
+                let zero = self.b.index_literal(self.index, 0);
+                for reduced in &self.stage.reduced {
+                    if let Some(value) = point.values[reduced.axis] {
+                        let holds = self.b.index_compare(Compare::Eq, value, zero);
+                        store.pending.push(Condition { holds, waived: false });
+                    }
+                }
+            }
+        }
+        self.descend(&store, k, Goal::Store);
         self.accumulators.clear();
+    }
+
+    /// Combines the accumulators of the threads that share results.
+    fn combine(&mut self, reduction: AlgorithmValue) {
+        let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
+        let digit =
+            |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };
+        let digits: Vec<Digit> = schedule::digits(self.stage).iter().map(digit).collect();
+        for accumulator in self.accumulators.clone() {
+            let variables = accumulator.variables();
+            let states: Vec<ValueId> = variables.iter().map(|v| self.b.get(*v)).collect();
+            let values = &mut self.values;
+            let mut merge =
+                |b: &mut Builder, left: &[ValueId], right: &[ValueId]| values.merge(b, reduction, left, right);
+            let name = format!("{}_parts", self.stage.name);
+            let all = super::combine::across_threads(self.b, &name, self.threads, &digits, &states, &mut merge);
+            for (variable, value) in variables.into_iter().zip(all) {
+                self.b.set(variable, value);
+            }
+        }
     }
 
     /// The vectorised axis: all lanes at one point.
@@ -511,10 +648,12 @@ impl Nest<'_, '_> {
             if let Some(state) = &mut self.values.lane {
                 state.number = lane as u32;
             }
+            self.values.literals.push((vector.var, lane));
             match goal {
                 Goal::Accumulate => self.accumulate(&inner),
                 Goal::Store => results.push(self.elements(&inner)),
             }
+            self.values.literals.pop();
             points.push(inner);
         }
         self.values.lane = None;
@@ -540,14 +679,23 @@ impl Nest<'_, '_> {
         }
     }
 
+    /// The value of an expression over the roots, as [`Stage::indices`] are; none if a root has none.
+    pub(super) fn of_roots(&mut self, e: &Expr, values: &[Option<ValueId>]) -> Option<ValueId> {
+        let roots = &self.stage.domain.roots;
+        let root = |v: Var| v.checked_sub(ROOT).map(|n| roots.get(n as usize).and_then(|root| values[*root]));
+        if e.vars().into_iter().any(|v| root(v) == Some(None)) {
+            return None;
+        }
+        let ty = self.index;
+        Some(expression(self.b, e, ty, &|b, v| root(v).flatten().unwrap_or_else(|| b.dim(v as u16, ty))))
+    }
+
     /// The algorithm's axes at a point.
     fn scope(&mut self, values: &[Option<ValueId>]) -> Scope {
         let mut scope = Scope::default();
-        for ((axis, lower), root) in self.stage.roots.iter().zip(&self.stage.domain.roots) {
-            let Some(value) = values[*root] else { continue };
-            let low = self.size(lower);
-            let value = self.b.index_add(value, low);
-            let expr = self.values.symbolic.values[*root].add(lower);
+        for (axis, index) in &self.stage.indices {
+            let Some(value) = self.of_roots(index, values) else { continue };
+            let expr = access::of_roots(index, self.stage, self.values.symbolic);
             scope.axes.insert(*axis, Bound { value, expr });
         }
         scope
@@ -561,7 +709,7 @@ impl Nest<'_, '_> {
         }
     }
 
-    /// The value of every component that is an output.
+    /// The value of every component that is stored.
     fn elements(&mut self, point: &Point) -> Vec<ValueId> {
         if let Some(reduction) = self.stage.reduction
             && let Some(accumulator) = self.accumulators.get(point.accumulator).cloned()
@@ -570,10 +718,60 @@ impl Nest<'_, '_> {
             self.values.reduced = Some((reduction, states));
         }
         let scope = self.scope(&point.values);
-        let components = self.outputs();
-        let values = components.into_iter().map(|(value, _)| self.values.value(self.b, value, &scope)).collect();
+        let components = self.stored();
+        let values = components.into_iter().map(|value| self.values.value(self.b, value, &scope)).collect();
         self.values.reduced = None;
         values
+    }
+
+    /// Every component that is stored: outputs, or all of a stage inside others.
+    fn stored(&self) -> Vec<AlgorithmValue> {
+        let equation = &self.program.algorithm.equations[self.stage.equation];
+        let components = &self.program.algorithm.components[equation.components.range()];
+        let inner = self.target.is_some();
+        components.iter().filter(|c| inner || c.parameter.is_some()).map(|c| c.value).collect()
+    }
+
+    /// Stores lanes of a component of the instance.
+    fn store_instance(&mut self, target: &Instance<'_>, points: &[Point], component: usize, lanes: &[ValueId]) {
+        match target.memory.get(component) {
+            Some(HeldStage::Registers(variables)) => {
+                let loops = register_loops(self.stage);
+                for (lane, value) in lanes.iter().enumerate() {
+                    let number = loops.iter().fold(0, |number, (leaf, most)| {
+                        let var = self.leaf_var(*leaf);
+                        let is_lane = points.len() > 1 && self.vector.as_ref().is_some_and(|v| v.axis == *leaf);
+                        let known = self.values.literals.iter().rfind(|(v, _)| *v == var).map_or(0, |l| l.1);
+                        number * most + if is_lane { lane as i128 } else { known }
+                    });
+                    if let Some(variable) = usize::try_from(number).ok().and_then(|n| variables.get(n)) {
+                        self.b.set(*variable, *value);
+                    }
+                }
+            }
+            Some(HeldStage::Buffer(buffer)) => {
+                let roots: Vec<Expr> = (0..self.stage.coordinates.len()).map(|n| Expr::var(ROOT + n as Var)).collect();
+                let along = roots.iter().zip(self.stage.strides());
+                let offset = along.fold(Expr::constant(0), |sum, (root, stride)| sum.add(&root.scale(stride)));
+                let symbolic = access::of_roots(&offset, self.stage, self.values.symbolic);
+                let whole = self
+                    .vector
+                    .as_ref()
+                    .is_some_and(|v| v.classify(&symbolic, self.values.symbolic, self.facts) == Class::Vector);
+                if whole && points.len() > 1 {
+                    if let Some(at) = self.of_roots(&offset, &points[0].values) {
+                        self.b.store(Memory::Shared(*buffer), at, lanes);
+                    }
+                    return;
+                }
+                for (point, value) in points.iter().zip(lanes) {
+                    if let Some(at) = self.of_roots(&offset, &point.values) {
+                        self.b.store(Memory::Shared(*buffer), at, &[*value]);
+                    }
+                }
+            }
+            None => {}
+        }
     }
 
     /// Value and parameter of every component that is an output.
@@ -585,6 +783,9 @@ impl Nest<'_, '_> {
 
     /// Stores one component of an element, or of the neighbours that a vector's lanes are, each with its point.
     fn store(&mut self, points: &[Point], component: usize, lanes: &[ValueId]) {
+        if let Some(target) = self.target.clone() {
+            return self.store_instance(&target, points, component, lanes);
+        }
         let (Some(&(_, parameter)), Some(point)) = (self.outputs().get(component), points.first()) else { return };
         let Some(tensor) = access::tensor(self.program, parameter) else { return };
         if let Some(held) = self.targets.iter().find(|held| held.staged.parameter == parameter) {

@@ -17,7 +17,10 @@ use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
 use crate::memory::access;
 use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
+use crate::schedule::register;
+use crate::tma::staged::PLACEHOLDER;
 
+use super::inner::{self, Instance};
 use super::staging::Held;
 
 /// An axis of the algorithm in scope.
@@ -54,6 +57,16 @@ pub enum Accumulator {
     },
 }
 
+impl Accumulator {
+    /// Its variables.
+    pub fn variables(&self) -> Vec<VariableId> {
+        match self {
+            Self::States(variables) => variables.clone(),
+            Self::Best { value, index, found } => vec![*value, *index, *found],
+        }
+    }
+}
+
 /// The lane being computed of a vectorised leaf.
 #[derive(Clone, Debug)]
 pub struct Lane {
@@ -85,11 +98,17 @@ pub struct Values<'a> {
     pub conditional: bool,
     /// Tensors whose staged copies are in shared memory at this point.
     pub staged: Vec<Held<'a>>,
+    /// What the stage copies, if it is a copy: it does not take that from another one.
+    pub copies_of: &'a [Source],
+    /// Instances of other stages at this point, the innermost last.
+    pub instances: Vec<Instance<'a>>,
+    /// Loops that are written out, each at its present iteration.
+    pub literals: Vec<(Var, i128)>,
     /// A function that the program room should have refused.
     pub defect: Option<functions::NoFunction>,
 }
 
-impl Values<'_> {
+impl<'a> Values<'a> {
     /// A size as an index integer.
     pub fn size(&self, b: &mut Builder, e: &Expr) -> ValueId {
         size(b, e, self.index)
@@ -291,6 +310,9 @@ impl Values<'_> {
         let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
         let exprs_scope: access::Scope = scope.axes.iter().map(|(a, bound)| (*a, bound.expr.clone())).collect();
         let exprs: Vec<Expr> = list.iter().map(|i| access::index(program, *i, &exprs_scope)).collect();
+        if let Some(held) = self.held(source, id) {
+            return self.read_held(b, id, &held, source, (&values, &exprs), or, scope);
+        }
         match source {
             Source::Equation { equation, component } => {
                 let definition = &program.algorithm.equations[usize::from(equation)];
@@ -298,22 +320,12 @@ impl Values<'_> {
                 let components = &program.algorithm.components[definition.components.range()];
                 let body = components[usize::from(component)].value;
                 let mut inner = Scope::default();
-                let mut inside = b.bool_literal(true);
+                let inside = or.map(|_| self.in_domain(b, source, &values, scope));
                 for ((axis, value), expr) in axes.iter().zip(&values).zip(exprs) {
-                    if or.is_some() {
-                        let declared = &program.algorithm.axes[*axis as usize];
-                        let (low, high) = (self.index(b, declared.lower, scope), self.index(b, declared.upper, scope));
-                        let (v, low) = Self::widen(b, *value, low);
-                        let (w, high) = Self::widen(b, *value, high);
-                        let above = b.index_compare(Compare::Ge, v, low);
-                        let below = b.index_compare(Compare::Lt, w, high);
-                        let both = b.and(above, below);
-                        inside = b.and(inside, both);
-                    }
                     let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
                     inner.axes.insert(*axis, Bound { value, expr });
                 }
-                let Some(or) = or else { return self.value(b, body, &inner) };
+                let (Some(or), Some(inside)) = (or, inside) else { return self.value(b, body, &inner) };
                 let initial = self.value(b, or, scope);
                 let result = b.variable(initial);
                 let outer = self.lane.as_ref().map(|l| l.loaded.clone());
@@ -328,16 +340,7 @@ impl Values<'_> {
             }
             Source::Parameter(parameter) => {
                 let Some(tensor) = access::tensor(program, parameter) else { return b.scalar(parameter) };
-                let guard = or.map(|or| {
-                    let mut inside = b.bool_literal(true);
-                    for (value, size) in values.iter().zip(tensor.shape.iter()) {
-                        let size = self.size(b, &self.facts.normal(&Expr::from_size(size)));
-                        let (value, size) = Self::widen(b, *value, size);
-                        let within = b.in_range(value, size);
-                        inside = b.and(inside, within);
-                    }
-                    (inside, or)
-                });
+                let guard = or.map(|or| (self.in_domain(b, source, &values, scope), or));
                 if let Some(held) = self.staged.iter().find(|held| held.staged.is_for(parameter, Some(id))) {
                     let offset = held.offset(b, &values, self.index);
                     let memory = Memory::Shared(held.buffer);
@@ -387,6 +390,112 @@ impl Values<'_> {
                 b.load(Memory::Parameter(parameter), offset, 1, None)[0]
             }
         }
+    }
+
+    /// The instance that a read takes; none if it takes a tensor in device memory, or computes what it reads.
+    fn held(&self, source: Source, read: AlgorithmValue) -> Option<Instance<'a>> {
+        let taken = |i: &&Instance<'a>| {
+            i.holds(source, read).is_some() && !(i.stage.copy.is_some() && self.copies_of.contains(&source))
+        };
+        self.instances.iter().rfind(taken).cloned()
+    }
+
+    /// A read of what another stage holds.
+    #[allow(clippy::too_many_arguments)]
+    fn read_held(
+        &mut self,
+        b: &mut Builder,
+        id: AlgorithmValue,
+        instance: &Instance<'_>,
+        source: Source,
+        (values, exprs): (&[ValueId], &[Expr]),
+        or: Option<AlgorithmValue>,
+        scope: &Scope,
+    ) -> ValueId {
+        let ty = self.program.algorithm.types[id as usize];
+        let guard = or.map(|or| {
+            let inside = self.in_domain(b, source, values, scope);
+            (inside, self.value(b, or, scope))
+        });
+        match instance.holds(source, id) {
+            Some(inner::Held::Registers(variables)) => {
+                let present: Vec<Expr> = exprs.iter().map(|e| self.at_present(e)).collect();
+                let number = register(instance.stage, &present, self.facts, &|v| self.range(v));
+                let held = match number.and_then(|n| variables.get(n)) {
+                    Some(variable) => b.get(*variable),
+                    None => b.literal(ty, 0),
+                };
+                match guard {
+                    Some((inside, otherwise)) => b.select(inside, held, otherwise),
+                    None => held,
+                }
+            }
+            Some(inner::Held::Buffer(buffer)) => {
+                let memory = Memory::Shared(*buffer);
+                let slot = instance
+                    .stage
+                    .slot(&(0..exprs.len()).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect::<Vec<_>>());
+                let ty = self.index;
+                let offset = expression(b, &slot, ty, &|b, v| match v.checked_sub(PLACEHOLDER) {
+                    Some(d) => b.index_convert(values[d as usize], ty),
+                    None => instance.dim(b, v, ty),
+                });
+                if let Some((predicate, otherwise)) = guard {
+                    return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &[otherwise] }))[0];
+                }
+                if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional) {
+                    let symbolic = instance.stage.slot(exprs);
+                    if lane.vector.classify(&symbolic, self.symbolic, self.facts) == Class::Vector {
+                        let var = lane.vector.var;
+                        let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(0))));
+                        let number = lane.number as usize;
+                        if let Some(known) = lane.loaded.get(&key) {
+                            return known[number];
+                        }
+                        let back = b.index_literal(ty, -(number as i64));
+                        let start = b.index_add(offset, back);
+                        let loaded = b.load(memory, start, lane.vector.lanes as u32, None);
+                        let result = loaded[number];
+                        if let Some(lane) = &mut self.lane {
+                            lane.loaded.insert(key, loaded);
+                        }
+                        return result;
+                    }
+                }
+                b.load(memory, offset, 1, None)[0]
+            }
+            None => b.literal(ty, 0),
+        }
+    }
+
+    /// Whether indices are in the domain of what is read.
+    fn in_domain(&mut self, b: &mut Builder, source: Source, values: &[ValueId], scope: &Scope) -> ValueId {
+        let mut inside = b.bool_literal(true);
+        match source {
+            Source::Parameter(parameter) => {
+                let Some(tensor) = access::tensor(self.program, parameter) else { return inside };
+                for (value, size) in values.iter().zip(tensor.shape.iter()) {
+                    let size = self.size(b, &self.facts.normal(&Expr::from_size(size)));
+                    let (value, size) = Self::widen(b, *value, size);
+                    let within = b.in_range(value, size);
+                    inside = b.and(inside, within);
+                }
+            }
+            Source::Equation { equation, .. } => {
+                let definition = &self.program.algorithm.equations[usize::from(equation)];
+                for (axis, value) in self.program.algorithm.axis_lists[definition.axes.range()].iter().zip(values) {
+                    let declared = &self.program.algorithm.axes[*axis as usize];
+                    let (low, high) = (self.index(b, declared.lower, scope), self.index(b, declared.upper, scope));
+                    let (v, low) = Self::widen(b, *value, low);
+                    let (w, high) = Self::widen(b, *value, high);
+                    let above = b.index_compare(Compare::Ge, v, low);
+                    let below = b.index_compare(Compare::Lt, w, high);
+                    let both = b.and(above, below);
+                    inside = b.and(inside, both);
+                }
+            }
+        }
+        inside
     }
 
     /// An unguarded read of a staged copy: with its neighbours, where the lanes of the vector are neighbours in the buffer.
@@ -526,6 +635,36 @@ impl Values<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Two parts of a reduction as one: states of the left part and of the right one, as [`Accumulator::variables`] are.
+    pub fn merge(&mut self, b: &mut Builder, id: AlgorithmValue, left: &[ValueId], right: &[ValueId]) -> Vec<ValueId> {
+        let algorithm = &self.program.algorithm;
+        match algorithm.values[id as usize] {
+            Value::Reduce { op: op @ (Reduction::ArgMax | Reduction::ArgMin), .. } => {
+                let ([value, at, found], [other, other_at, other_found]) = (left, right) else { return left.to_vec() };
+                let better = reduction::precedes(b, op, (*other, *other_at), (*value, *at));
+                let unseen = b.not(*found);
+                let either = b.or(unseen, better);
+                let take = b.and(*other_found, either);
+                let any = b.or(*found, *other_found);
+                vec![b.select(take, *other, *value), b.select(take, *other_at, *at), any]
+            }
+            Value::Reduce { op, .. } => {
+                left.iter().zip(right).map(|(l, r)| b.binary(reduction::combine(op), *l, *r)).collect()
+            }
+            Value::Fold { states, .. } => {
+                let states = &algorithm.folds[states.range()];
+                let mut scope = Scope::default();
+                for ((state, l), r) in states.iter().zip(left).zip(right) {
+                    scope.variables.insert(state.left, *l);
+                    scope.variables.insert(state.right, *r);
+                }
+                let merged = |s: &FoldState| s.merge;
+                states.iter().zip(left).map(|(s, l)| merged(s).map_or(*l, |m| self.value(b, m, &scope))).collect()
+            }
+            _ => left.to_vec(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::vector::{Access, Inner};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
 use crate::program::{INLINE_LIMIT, Program};
-use crate::schedule::Stage;
+use crate::schedule::{ROOT, Stage};
 use crate::syntax::Span;
 
 /// The value of each axis in scope.
@@ -72,18 +72,65 @@ pub fn index(program: &Program, id: IndexId, scope: &Scope) -> Expr {
     }
 }
 
-/// The expressions of a stage's own axes.
-pub fn stage_scope(stage: &Stage, symbolic: &Symbolic) -> Scope {
-    (stage.roots.iter().zip(&stage.domain.roots))
-        .map(|((axis, lower), root)| (*axis, symbolic.values[*root].add(lower)))
-        .collect()
+/// An expression over the roots of a stage, as [`Stage::indices`] are, over its leaves.
+pub fn of_roots(e: &Expr, stage: &Stage, symbolic: &Symbolic) -> Expr {
+    e.substitute(&|v| {
+        let root = stage.domain.roots.get(v.checked_sub(ROOT)? as usize)?;
+        Some(symbolic.values[*root].clone())
+    })
 }
 
-/// The accesses of a stage, writes last; none if inlining passes [`INLINE_LIMIT`].
+/// The expressions of a stage's own axes.
+pub fn stage_scope(stage: &Stage, symbolic: &Symbolic) -> Scope {
+    stage.indices.iter().map(|(axis, e)| (*axis, of_roots(e, stage, symbolic))).collect()
+}
+
+/// A read of what another stage holds.
+#[derive(Clone, Debug)]
+pub struct StageRead {
+    /// What is read.
+    pub source: Source,
+    /// The read.
+    pub value: ValueId,
+    /// Index of each dimension.
+    pub indices: Vec<Expr>,
+    /// Where it is written.
+    pub span: Span,
+    /// The axes of inner reductions around it, outermost first.
+    pub inner: Vec<Inner>,
+    /// Whether each lane decides on its own whether it reads.
+    pub is_guarded: bool,
+    /// Whether it is a read with `or`.
+    pub has_or: bool,
+}
+
+/// What a stage accesses.
+#[derive(Clone, Debug, Default)]
+pub struct Accesses {
+    /// Accesses of tensors in device memory, writes last.
+    pub tensors: Vec<Access>,
+    /// Reads of what other stages hold.
+    pub stages: Vec<StageRead>,
+}
+
+/// The accesses of tensors by a stage, writes last; none if inlining passes [`INLINE_LIMIT`].
 pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbolic) -> Option<Vec<Access>> {
+    collect_served(program, facts, stage, symbolic, &[]).map(|found| found.tensors)
+}
+
+/// The accesses of a stage; what is in `served` is read from other stages. None if inlining passes [`INLINE_LIMIT`].
+pub fn collect_served(
+    program: &Program,
+    facts: &Facts,
+    stage: &Stage,
+    symbolic: &Symbolic,
+    served: &[Source],
+) -> Option<Accesses> {
     let mut collector = Collector {
         program,
         facts,
+        served,
+        stages: Vec::new(),
         accesses: Vec::new(),
         nodes: 0,
         next: (facts.dims() + symbolic.variables.len()) as Var,
@@ -105,12 +152,14 @@ pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbo
         let Some(parameter) = program.algorithm.components[component].parameter else { continue };
         collector.push(parameter, indices.clone(), program.component_spans[component], None, false);
     }
-    Some(collector.accesses)
+    Some(Accesses { tensors: collector.accesses, stages: collector.stages })
 }
 
 struct Collector<'a> {
     program: &'a Program,
     facts: &'a Facts,
+    served: &'a [Source],
+    stages: Vec<StageRead>,
     accesses: Vec<Access>,
     nodes: u32,
     /// Next free variable, for axes of inner reductions.
@@ -164,6 +213,20 @@ impl Collector<'_> {
                     self.value(operand, scope)?;
                 }
                 match source {
+                    source if self.served.contains(&source) => {
+                        if self.never {
+                            return Some(());
+                        }
+                        self.stages.push(StageRead {
+                            source,
+                            value: id,
+                            indices: exprs,
+                            span: self.program.value_spans[id as usize],
+                            inner: self.inner.clone(),
+                            is_guarded: self.conditional || or.is_some(),
+                            has_or: or.is_some(),
+                        });
+                    }
                     Source::Parameter(parameter) => {
                         let span = self.program.value_spans[id as usize];
                         self.push(parameter, exprs, span, Some(id), or.is_some());

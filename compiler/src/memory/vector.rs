@@ -81,6 +81,18 @@ impl Vector {
         }
     }
 
+    /// Whether `e ≥ 0` provably holds for all lanes where it holds for one: e does not change, or falls by one a lane from one below a multiple
+    /// of their number, or rises by one from such a multiple.
+    pub fn is_uniform(&self, e: &Expr, symbolic: &Symbolic, facts: &Facts) -> bool {
+        let Along::Affine { base, step } = self.along(e, symbolic, facts) else { return false };
+        match step.as_constant() {
+            Some(0) => true,
+            Some(-1) => facts.proves_multiple(&base.add(&Expr::constant(1)), self.lanes),
+            Some(1) => facts.proves_multiple(&base, self.lanes),
+            _ => false,
+        }
+    }
+
     /// How `e` changes along lanes that no quotient tells apart: inside one row of what was merged.
     pub fn inside_row(&self, e: &Expr, symbolic: &Symbolic, facts: &Facts) -> Along {
         match self.freeze(&facts.normal(e), symbolic, facts, true) {

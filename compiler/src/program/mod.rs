@@ -17,10 +17,12 @@
 //! | `literal` | decimal literals, rounded once to their type |
 //! | `range` | ranges of axes, inferred and compared |
 //! | `in_place` | `inout`: each element's only reader is its writer |
+//! | `copies` | equations for the staged copies that threads make |
 //! | `stages` | which equation a schedule belongs to, statements of the line table |
 //!
 //! One mistake gives one message: whatever is built from a wrong part is `None` and says nothing more.
 
+mod copies;
 mod equations;
 mod function;
 mod in_place;
@@ -39,7 +41,7 @@ mod value;
 mod tests;
 
 use kernel::algorithm::{AxisId, IndexId, ValueId};
-use kernel::info::{Dim, Parameter};
+use kernel::info::{Dim, DimKind, Parameter};
 use kernel::{Algorithm, Constraint, Size};
 use tilewright_kernel as kernel;
 
@@ -92,6 +94,8 @@ pub struct Program {
     pub schedules: Vec<Schedule>,
     /// Staged copies, in source order.
     pub stages: Vec<Stage>,
+    /// The equations of those that threads make: behind the equations that were written.
+    pub copies: Vec<CopyEquation>,
     /// Equations that an `inline` statement names.
     pub inlined: Vec<Inlined>,
     /// User-defined collective units.
@@ -172,6 +176,15 @@ pub struct Stage {
     pub ast: ast::StagedCopy,
 }
 
+/// A staged copy that threads make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyEquation {
+    /// Position in [`Program::stages`].
+    pub stage: usize,
+    /// Position in [`Algorithm::equations`].
+    pub equation: u16,
+}
+
 /// An equation that is computed where it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inlined {
@@ -190,6 +203,18 @@ impl Program {
     /// The algorithm as text, one line an equation.
     pub fn printed(&self) -> kernel::print::Printed<'_> {
         kernel::print::Printed { algorithm: &self.algorithm, dims: &self.dims, parameters: &self.parameters }
+    }
+
+    /// The same kernel for a stage inside loops, which to it are dimensions: `loops` are their names.
+    #[must_use]
+    pub fn within(&self, loops: impl IntoIterator<Item = String>) -> Self {
+        let mut inner = self.clone();
+        let spans = std::iter::repeat(self.name.span);
+        let dims = loops.into_iter().map(|name| Dim { name: name.into(), kind: DimKind::Stride });
+        let before = inner.dims.len();
+        inner.dims.extend(dims);
+        inner.dim_spans.extend(spans.take(inner.dims.len() - before));
+        inner
     }
 
     /// The equation that defines `name`, and which component of it.
@@ -216,6 +241,13 @@ pub fn build(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> {
     }
     diags.append(found);
     program.filter(|_| clean)
+}
+
+/// The kernel as it is scheduled: with the equations of staged copies.
+pub fn scheduled(program: &Program) -> Program {
+    let mut program = program.clone();
+    program.add_copies();
+    program
 }
 
 fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> {
@@ -263,6 +295,7 @@ fn build_into(kernel: &ast::Kernel, diags: &mut Diagnostics) -> Option<Program> 
         launch: stages.launch,
         schedules: stages.schedules,
         stages: stages.stages,
+        copies: Vec::new(),
         inlined: stages.inlined,
         units: stages.units,
         statements: stages.statements,

@@ -7,6 +7,8 @@ use crate::extent::{Atom, Expr, Facts, Var, gcd};
 
 /// Most eliminations for one region; what is asked for after them counts as not proved, and regions stay sound.
 const PROOFS: u32 = 400;
+/// How often one question is rewritten.
+const REWRITES: u32 = 4;
 /// Most points of the loops outside that are looked at for one proof.
 const POINTS: i128 = 256;
 /// Most points of the loops outside over which the largest extent is looked for.
@@ -98,15 +100,15 @@ impl<'a> Known<'a> {
 
     /// Whether `e ≥ 0` provably holds wherever something is asked for.
     pub fn proves(&self, e: &Expr) -> bool {
-        self.decide(e, true)
+        self.decide(e, true, REWRITES)
     }
 
     /// Whether `e ≥ 0` provably holds for all values of the loops outside.
     pub fn proves_always(&self, e: &Expr) -> bool {
-        self.decide(e, false)
+        self.decide(e, false, REWRITES)
     }
 
-    fn decide(&self, e: &Expr, with_rows: bool) -> bool {
+    fn decide(&self, e: &Expr, with_rows: bool, depth: u32) -> bool {
         if e.is_unknown() {
             return false;
         }
@@ -121,9 +123,10 @@ impl<'a> Known<'a> {
         }
         let Some(left) = self.proofs.get().checked_sub(1) else { return false };
         self.proofs.set(left);
-        let rewritten = self.without_factor(e).into_iter().chain(self.without_quotient(e));
+        // Rewriting may come back to where it was.
+        let rewritten = self.without_factor(e).into_iter().chain(self.without_quotient(e)).filter(|_| depth > 0);
         for other in rewritten {
-            if self.decide(&other, with_rows) {
+            if self.decide(&other, with_rows, depth - 1) {
                 return true;
             }
         }

@@ -1,5 +1,6 @@
 //! The ops of one schedule, applied to its domain in order.
 
+use tilewright_kernel::algorithm::AxisId as AlgorithmAxis;
 use tilewright_kernel::info::DimKind;
 
 use crate::diag::Diagnostics;
@@ -13,6 +14,8 @@ use crate::holes;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
 
+use super::{Reduced, Stage};
+
 /// Largest factor, and most iterations that are written out.
 const FACTOR_LIMIT: i128 = 1 << 31;
 /// Most copies of a body that `unroll` and `vectorize` make.
@@ -20,34 +23,51 @@ const UNROLL_LIMIT: i128 = 1024;
 /// Units of the machine; a kernel may define others.
 const UNITS: [&str; 5] = ["grid", "cta", "warpgroup", "warp", "thread"];
 
-struct Apply<'a> {
-    program: &'a Program,
-    facts: &'a Facts,
-    stage: &'a str,
-    domain: &'a mut Domain,
-    diags: &'a mut Diagnostics,
+pub(super) struct Apply<'a> {
+    pub(super) program: &'a Program,
+    pub(super) facts: &'a Facts,
+    pub(super) stage: &'a str,
+    pub(super) equation: usize,
+    /// The axes of the algorithm that are roots of the domain.
+    pub(super) roots: &'a [(AlgorithmAxis, AxisId)],
+    /// The stages that may be taken as a model.
+    pub(super) others: &'a [Stage],
+    pub(super) domain: &'a mut Domain,
+    pub(super) diags: &'a mut Diagnostics,
+    reduced: Vec<Reduced>,
 }
 
-/// Applies every op of a schedule; a refused one leaves poisoned axes.
-pub(super) fn ops(
-    program: &Program,
-    facts: &Facts,
-    stage: &str,
-    domain: &mut Domain,
-    schedule: &ast::Schedule,
-    diags: &mut Diagnostics,
-) {
-    let mut apply = Apply { program, facts, stage, domain, diags };
-    for op in &schedule.ops {
+/// What the ops of one schedule are applied to.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub program: &'a Program,
+    pub facts: &'a Facts,
+    /// The stage and its equation.
+    pub stage: &'a str,
+    pub equation: usize,
+    /// The axes of the algorithm that are roots of the domain.
+    pub roots: &'a [(AlgorithmAxis, AxisId)],
+    /// The stages so far.
+    pub others: &'a [Stage],
+    /// The head of the schedule.
+    pub head: Span,
+}
+
+/// Applies every op of a schedule; a refused one leaves poisoned axes. What is combined across units.
+pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags: &mut Diagnostics) -> Vec<Reduced> {
+    let Given { program, facts, stage, equation, roots, others, head } = given;
+    let mut apply = Apply { program, facts, stage, equation, roots, others, domain, diags, reduced: Vec::new() };
+    for op in ops {
         apply.op(op);
     }
+    let reduced = std::mem::take(&mut apply.reduced);
     if apply.domain.is_poisoned() {
-        return;
+        return reduced;
     }
     for axis in &apply.domain.axes {
         if axis.extent.is_unknown() {
             apply.diags.report(TooLarge { axis: axis.name.clone(), terms: TERM_LIMIT, span: axis.span });
-            return;
+            return reduced;
         }
     }
     match holes::uncovered(apply.domain, facts) {
@@ -67,11 +87,12 @@ pub(super) fn ops(
                     let axis = apply.domain.axes[u.axis].name.clone();
                     (u.span, Some((dims, [values(AxisKind::Data), term], axis)))
                 }
-                _ => (schedule.head, None),
+                _ => (head, None),
             };
             apply.diags.report(CutsElements { stage: stage.to_owned(), span, witness });
         }
     }
+    reduced
 }
 
 /// A literal, after facts such as `K == 4096`.
@@ -256,12 +277,9 @@ impl Apply<'_> {
                 }
                 self.bind(leaf, Binding::Unroll(by), axis.span, op.span);
             }
-            OpKind::Reduce { .. } => {
-                let instead =
-                    "each thread reduces its own elements one after the other; leave the reduction axis unbound";
-                self.unsupported("reduce", op.keyword, Some(instead));
-            }
-            OpKind::Like { .. } => self.unsupported("like", op.keyword, None),
+            OpKind::Reduce { axes, by } => self.reduce(axes, by.as_ref(), op.span),
+            OpKind::Like { stage, operand: None } => self.like(stage, op.span),
+            OpKind::Like { .. } => self.unsupported("like an operand", op.keyword, None),
             OpKind::Box { .. } | OpKind::BoxRun { .. } => self.unsupported("box", op.keyword, None),
             OpKind::Tile { .. } => self.unsupported("tile", op.keyword, None),
             OpKind::Layout { .. } => self.unsupported("layout", op.keyword, None),
@@ -270,6 +288,21 @@ impl Apply<'_> {
             OpKind::Fill { .. } => self.unsupported("fill", op.keyword, None),
             OpKind::L2 { .. } => self.unsupported("l2", op.keyword, None),
             OpKind::Online { .. } => self.unsupported("online", op.keyword, None),
+        }
+    }
+
+    fn reduce(&mut self, axes: &[ast::Name], by: Option<&ast::Spanned<ast::ReduceBy>>, span: Span) {
+        if let Some(by) = by.filter(|by| !matches!(by.value, ast::ReduceBy::Warp | ast::ReduceBy::Cta)) {
+            let instead = Some("`by warp` and `by cta` work today".to_owned());
+            let construct = format!("reduce … by {}", by.value);
+            self.diags.report(NotSupportedYet { construct, span: by.span, instead });
+            return;
+        }
+        for name in axes {
+            if let Some(axis) = self.leaf(name, &[]) {
+                let in_warp = by.is_some_and(|by| by.value == ast::ReduceBy::Warp);
+                self.reduced.push(Reduced { axis, in_warp, span });
+            }
         }
     }
 
@@ -285,7 +318,7 @@ impl Apply<'_> {
         self.domain.poison(inputs, names);
     }
 
-    fn bind(&mut self, axis: AxisId, binding: Binding, span: Span, op: Span) {
+    pub(super) fn bind(&mut self, axis: AxisId, binding: Binding, span: Span, op: Span) {
         let first = &self.domain.axes[axis];
         if first.poisoned {
             return;

@@ -7,14 +7,15 @@
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
-use crate::diag::tw06xx::{BindOrder, IdleThreads, SameElement, ThreadsOfWarps, TooManyThreads};
-use crate::diag::tw07xx::BoundReduction;
+use crate::diag::tw06xx::{BindOrder, IdleThreads, SameElement, ThreadsOfWarps, TooManyThreads, UnitInside};
+use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::Facts;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
+use tilewright_kernel::algorithm::{Order, Value};
 
-use super::Stage;
+use super::{Owner, Place, Reduced, Stage, digits};
 
 /// Most threads of a block.
 const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
@@ -88,16 +89,11 @@ pub(super) fn launch_threads(program: &Program, facts: &Facts, diags: &mut Diagn
 }
 
 /// Fills in the distribution of every stage and decides the threads of a block; none after an error.
-pub(super) fn distribute(
-    program: &Program,
-    facts: &Facts,
-    launch: Option<(i128, Span)>,
-    stages: &mut [Stage],
-    diags: &mut Diagnostics,
-) -> Option<u32> {
+pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diagnostics) -> Option<u32> {
     // What follows from a refused op is not reported again.
     for stage in stages.iter_mut().filter(|s| !s.domain.is_poisoned()) {
-        collect(program, facts, stage, diags);
+        let (program, facts) = (stage.program.clone(), stage.facts.clone());
+        collect(&program, &facts, stage, diags);
     }
     if diags.has_errors() || stages.iter().any(|s| s.domain.is_poisoned()) {
         return None;
@@ -119,7 +115,19 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
         if axis.poisoned || axis.binding.is_sequential() {
             continue;
         }
-        if axis.kind == AxisKind::Reduction {
+        let inside = match (axis.binding, stage.owner) {
+            (Binding::Grid, Owner::Cta) => Some(("block", "block")),
+            (Binding::Grid, Owner::Thread) => Some(("block", "thread")),
+            (Binding::Warp, Owner::Thread) => Some(("warp", "thread")),
+            (Binding::Thread, Owner::Thread) => Some(("thread", "thread")),
+            _ => None,
+        };
+        if let Some((unit, owner)) = inside {
+            let (stage, axis, span) = (stage.name.clone(), axis.name.clone(), axis.binding_span);
+            diags.report(UnitInside { stage, axis, unit, owner, span });
+            continue;
+        }
+        if axis.kind == AxisKind::Reduction && (axis.binding == Binding::Grid || !stage.is_reduced(leaf)) {
             diags.report(BoundReduction { axis: axis.name.clone(), span: axis.binding_span });
             continue;
         }
@@ -147,6 +155,38 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
         }
     }
     stage.distribution = distribution;
+    for reduced in &stage.reduced {
+        if let Some(problem) = combining(program, stage, reduced) {
+            let axis = stage.domain.axes[reduced.axis].name.clone();
+            diags.report(NothingToCombine { axis, problem, span: reduced.span });
+        }
+    }
+}
+
+/// Why units cannot combine what they have along an axis.
+fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<CombineProblem> {
+    let axis = &stage.domain.axes[reduced.axis];
+    if axis.poisoned {
+        return None;
+    }
+    if axis.kind == AxisKind::Data {
+        return Some(CombineProblem::Data);
+    }
+    let Some(digit) = digits(stage).into_iter().find(|d| d.leaf == reduced.axis) else {
+        return Some(CombineProblem::Unbound);
+    };
+    let threads = digit.stride.saturating_mul(digit.extent);
+    if reduced.in_warp && (threads > WARP || WARP % threads.max(1) != 0) {
+        return Some(CombineProblem::BeyondWarp);
+    }
+    match program.algorithm.values[stage.reduction? as usize] {
+        Value::Reduce { order: Order::Ordered, .. } => Some(CombineProblem::Ordered),
+        Value::Fold { states, .. } => {
+            let missing = program.algorithm.folds[states.range()].iter().any(|s| s.merge.is_none());
+            missing.then_some(CombineProblem::NoMerge)
+        }
+        _ => None,
+    }
 }
 
 /// Checks one stage against the block; `needed` threads suffice for all stages.
@@ -202,8 +242,8 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
         });
         return;
     }
-    // Threads without an index of their own would repeat the work of others.
-    if d.threads.is_empty() && threads > 1 {
+    // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed.
+    if d.threads.is_empty() && threads > 1 && stage.place != Place::Registers {
         let group = if d.warps.is_empty() { threads } else { WARP };
         diags.report(SameElement {
             stage: stage.name.clone(),

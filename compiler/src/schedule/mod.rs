@@ -6,12 +6,18 @@
 //! and answered here with "not supported yet".
 
 mod apply;
+mod attach;
 mod distribution;
+mod like;
 mod loops;
+mod ownership;
+mod tree;
 
 pub(crate) use apply::literal;
+pub use attach::{Attach, facts_within};
 pub use distribution::{Distribution, WARP};
 pub use loops::check_loops;
+pub use ownership::{Digit, digits, register, register_loops, registers};
 
 use std::collections::BTreeSet;
 
@@ -21,16 +27,21 @@ use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, Index,
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
-use crate::domain::{AxisKind, Domain, NewAxis};
-use crate::extent::{Expr, Facts};
+use crate::domain::{AxisId, AxisKind, Domain, NewAxis};
+use crate::extent::{Expr, Facts, Var};
 use crate::program::Program;
 use crate::syntax::{Span, ast};
+use crate::tma::staged::PLACEHOLDER;
 
 /// Where the results of a stage live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Device memory: an output tensor.
     Global,
+    /// Shared memory of the block.
+    Shared,
+    /// Registers of the threads.
+    Registers,
 }
 
 /// The collective that owns one instance of a stage.
@@ -38,6 +49,10 @@ pub enum Place {
 pub enum Owner {
     /// One instance for the whole launch.
     Grid,
+    /// One for each block.
+    Cta,
+    /// One for each thread.
+    Thread,
 }
 
 /// Which threads of a block run a stage.
@@ -52,7 +67,21 @@ pub enum Executor {
 pub enum Combine {
     /// In one thread, term after term.
     Serial,
+    /// Across the threads of the block that share a result.
+    Threads,
 }
+
+/// A coordinate of what an instance of a stage holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Along {
+    /// Where an element lies along it: over dimensions and [`PLACEHOLDER`] variables, the indices of the element.
+    pub position: Expr,
+    /// Most elements that an instance has along it.
+    pub most: i128,
+}
+
+/// Variables from here on stand for the roots of a stage, in [`Stage::indices`].
+pub const ROOT: Var = 1 << 23;
 
 /// A scheduled equation.
 #[derive(Clone, Debug)]
@@ -61,14 +90,38 @@ pub struct Stage {
     pub equation: usize,
     /// Name of its first component.
     pub name: String,
+    /// What it sees: to a stage inside loops of others, these are dimensions.
+    pub program: Program,
+    /// What is known of its dimensions.
+    pub facts: Facts,
+    /// Where it stands; none for an output, which has blocks of its own.
+    pub attach: Option<Attach>,
+    /// The staged copy that it is: a position in [`Program::stages`].
+    pub copy: Option<usize>,
+    /// What reads take from it, beside a tensor in device memory.
+    pub serves: Vec<Source>,
+    /// The stages whose results it reads: positions in [`Plan::stages`].
+    pub sees: Vec<usize>,
     /// The iteration domain, ops applied.
     pub domain: Domain,
-    /// The algorithm's axis and its lower bound, for each root of the domain.
-    pub roots: Vec<(AlgorithmAxis, Expr)>,
+    /// Each axis of the algorithm, over dimensions and the roots of the domain: root n is the variable [`ROOT`]` + n`.
+    pub indices: Vec<(AlgorithmAxis, Expr)>,
+    /// What must hold beside that axes are in bounds, where a region ends before its box does: expressions as in `indices` that are
+    /// at least 0.
+    pub limits: Vec<Expr>,
+    /// The elements that are asked for, where these are not all: at one of these lists all expressions, as in `limits`, are at least 0.
+    /// Others may be computed, too.
+    pub members: Vec<Vec<Expr>>,
+    /// The reads that take it, if other stages hold what else is read; none if all do.
+    pub reads: Option<Vec<ValueId>>,
+    /// The coordinates of an instance, outermost first, which are its first roots; none of an output.
+    pub coordinates: Vec<Along>,
     /// The reduction whose axes are roots: a [`Value::Reduce`] or [`Value::Fold`].
     pub reduction: Option<ValueId>,
     /// Levels at which its partial results are combined.
     pub combine: Vec<Combine>,
+    /// The axes that are combined across units.
+    pub reduced: Vec<Reduced>,
     /// Where the results live.
     pub place: Place,
     /// Who owns an instance.
@@ -92,11 +145,43 @@ pub struct Plan {
     pub threads: u32,
 }
 
+impl Plan {
+    /// The stage that a read of the stage with a position takes; the innermost, if it sees several.
+    pub fn taken(&self, stage: usize, source: Source, read: ValueId) -> Option<&Stage> {
+        let own = &self.stages[stage];
+        // Readers were placed before what they read: a copy comes in front of what it copies, and holds it nearer to the reader.
+        let seen = own.sees.iter().map(|s| &self.stages[*s]).filter(|s| s.is_for(source, read));
+        let taken = |s: &&Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
+        seen.filter(taken).max_by_key(|s| s.copy.is_some())
+    }
+
+    /// What the stage with a position reads from others.
+    pub fn served_to(&self, stage: usize) -> Vec<Source> {
+        let own = &self.stages[stage];
+        let seen = own.sees.iter().map(|s| &self.stages[*s]);
+        let taken = |s: &&Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
+        seen.filter(taken).flat_map(|s| s.serves.clone()).collect()
+    }
+}
+
+/// An axis of a reduction whose units combine what they have.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduced {
+    /// The leaf.
+    pub axis: AxisId,
+    /// Whether its units must be lanes of one warp.
+    pub in_warp: bool,
+    /// The op.
+    pub span: Span,
+}
+
 /// Applies the schedules of a kernel. Stages with a refused op are left out; `diags` says so.
 pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<Plan> {
     let mut found = Diagnostics::new();
     unsupported(program, &mut found);
     let launch_threads = distribution::launch_threads(program, facts, &mut found);
+    let inner = tree::inner(program, &mut found);
+    let served: Vec<Source> = inner.iter().filter(|i| i.copy.is_none()).flat_map(|i| i.serves.clone()).collect();
     let mut stages = Vec::new();
     for equation in 0..program.algorithm.equations.len() {
         let components = &program.algorithm.components[program.algorithm.equations[equation].components.range()];
@@ -109,15 +194,22 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
                 found.report(NotSupportedYet { construct, span: inlined.span, instead });
             }
             stages.extend(stage(program, facts, equation, &mut found));
-            check_outputs_read(program, equation, &mut found);
+            check_outputs_read(program, equation, &served, &mut found);
         } else if inlined.is_none() {
             check_intermediate(program, equation, &mut found);
         }
     }
-    let threads = distribution::distribute(program, facts, launch_threads, &mut stages, &mut found);
+    if !found.has_errors() {
+        tree::place(inner, &served, &mut stages, &mut found);
+    }
+    let threads = distribution::distribute(launch_threads, &mut stages, &mut found);
+    let plan = threads.filter(|_| !found.has_errors()).map(|threads| Plan { stages, threads });
+    if let Some(plan) = &plan {
+        ownership::check(plan, &mut found);
+    }
     let clean = !found.has_errors();
     diags.append(found);
-    threads.filter(|_| clean).map(|threads| Plan { stages, threads })
+    plan.filter(|_| clean)
 }
 
 /// Reports what the language has and this compiler does not.
@@ -135,17 +227,15 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
     for schedule in &program.schedules {
         let equation = &program.algorithm.equations[usize::from(schedule.equation)];
         let is_output = program.algorithm.components[equation.components.range()].iter().any(|c| c.parameter.is_some());
+        if !is_output {
+            continue; // see `tree`
+        }
         let clauses = &schedule.ast.clauses;
         let mut refuse = |construct: &str, span: Span| {
             diags.report(NotSupportedYet { construct: construct.to_owned(), span, instead: None });
         };
         if let Some(at) = &clauses.at {
             refuse("at", at.span);
-        } else if !is_output {
-            let instead = Some(format!("without it, `{}` is computed where it is read", schedule.ast.stage.text));
-            let construct = "schedule of an intermediate".to_owned();
-            diags.report(NotSupportedYet { construct, span: schedule.ast.head, instead });
-            continue;
         }
         if let Some(place) = clauses.place.filter(|p| p.value != ast::Place::Global) {
             refuse(&format!("in {}", place.value), place.span);
@@ -184,7 +274,7 @@ fn check_intermediate(program: &Program, equation: usize, diags: &mut Diagnostic
     let algorithm = &program.algorithm;
     let components = algorithm.equations[equation].components.range();
     if program.schedules.iter().any(|s| usize::from(s.equation) == equation) {
-        return; // reported as unsupported
+        return;
     }
     for component in components {
         let mut reductions = Vec::new();
@@ -213,7 +303,7 @@ fn read_component(algorithm: &Algorithm, value: ValueId) -> Option<usize> {
 
 /// The components that a stage computes where it reads them, outputs and intermediates, in the order of its reads; also those that are
 /// read through others.
-pub fn computed_at_reads(algorithm: &Algorithm, equation: usize) -> Vec<usize> {
+pub fn computed_at_reads(algorithm: &Algorithm, equation: usize, served: &[Source]) -> Vec<usize> {
     let mut seen = Vec::new();
     let mut open: Vec<usize> = algorithm.equations[equation].components.range().collect();
     while let Some(component) = open.pop() {
@@ -224,7 +314,9 @@ pub fn computed_at_reads(algorithm: &Algorithm, equation: usize) -> Vec<usize> {
                 continue;
             }
             values.extend(algorithm.operands(value));
-            if let Some(source) = read_component(algorithm, value).filter(|s| !seen.contains(s)) {
+            let held =
+                matches!(algorithm.values[value as usize], Value::Read { source, .. } if served.contains(&source));
+            if let Some(source) = read_component(algorithm, value).filter(|s| !held && !seen.contains(s)) {
                 seen.push(source);
                 open.push(source);
             }
@@ -234,10 +326,10 @@ pub fn computed_at_reads(algorithm: &Algorithm, equation: usize) -> Vec<usize> {
 }
 
 /// An output is computed where it is read, as intermediates are; a reduction is repeated for every element of its reader.
-fn check_outputs_read(program: &Program, equation: usize, diags: &mut Diagnostics) {
+fn check_outputs_read(program: &Program, equation: usize, served: &[Source], diags: &mut Diagnostics) {
     let algorithm = &program.algorithm;
     let reader = algorithm.equations[equation].components.range().start;
-    for source in computed_at_reads(algorithm, equation) {
+    for source in computed_at_reads(algorithm, equation, served) {
         let mut reductions = Vec::new();
         outermost_reductions(algorithm, algorithm.components[source].value, &mut reductions);
         if let (Some(_), Some(reduction)) = (algorithm.components[source].parameter, reductions.first()) {
@@ -302,71 +394,176 @@ pub fn index_of_dims(algorithm: &Algorithm, index: IndexId) -> Option<Expr> {
 pub(crate) fn stage(program: &Program, facts: &Facts, equation: usize, diags: &mut Diagnostics) -> Option<Stage> {
     let algorithm = &program.algorithm;
     let definition = &algorithm.equations[equation];
-    let mut roots = Vec::new();
-    let mut axes = Vec::new();
-    let mut add = |axis: AlgorithmAxis, kind: AxisKind| -> Option<()> {
+    let mut roots = Roots::default();
+    for axis in &algorithm.axis_lists[definition.axes.range()] {
+        roots.add(program, facts, *axis, AxisKind::Data)?;
+    }
+    let schedule = program.schedules.iter().find(|s| usize::from(s.equation) == equation);
+    let name = algorithm.components[definition.components.range()][0].name.to_string();
+    let span = schedule.map_or(program.equation_spans[equation], |s| s.ast.head);
+    let ops = schedule.map_or(&[][..], |s| &s.ast.ops);
+    roots.finish(Unscheduled { program, facts, equation, name, span, ops, others: &[] }, diags)
+}
+
+/// The root axes of a domain under construction.
+#[derive(Default)]
+struct Roots {
+    axes: Vec<(NewAxis, Expr, AxisKind)>,
+    indices: Vec<(AlgorithmAxis, Expr)>,
+}
+
+/// A stage whose ops are still to be applied.
+struct Unscheduled<'a> {
+    program: &'a Program,
+    facts: &'a Facts,
+    equation: usize,
+    name: String,
+    span: Span,
+    ops: &'a [ast::Op],
+    others: &'a [Stage],
+}
+
+impl Roots {
+    /// The variable of the next root.
+    fn next(&self) -> Expr {
+        Expr::var(ROOT + self.axes.len() as Var)
+    }
+
+    /// A whole axis of the algorithm as a root.
+    fn add(&mut self, program: &Program, facts: &Facts, axis: AlgorithmAxis, kind: AxisKind) -> Option<()> {
+        let algorithm = &program.algorithm;
         let algorithm::Axis { name, lower, upper } = &algorithm.axes[axis as usize];
         let lower = facts.normal(&index_of_dims(algorithm, *lower)?);
         let upper = facts.normal(&index_of_dims(algorithm, *upper)?);
         let new = NewAxis { name: name.to_string(), span: program.axis_spans[axis as usize] };
-        axes.push((new, upper.sub(&lower), kind));
-        roots.push((axis, lower));
+        self.indices.push((axis, self.next().add(&lower)));
+        self.axes.push((new, upper.sub(&lower), kind));
         Some(())
-    };
-    for axis in &algorithm.axis_lists[definition.axes.range()] {
-        add(*axis, AxisKind::Data)?;
     }
-    // The reduction that the schedule may name: the only outermost one, with bounds that no other axis decides.
-    let mut reductions = Vec::new();
-    for component in definition.components.range() {
-        outermost_reductions(algorithm, algorithm.components[component].value, &mut reductions);
-    }
-    let unconditional = |value: &ValueId| {
-        let components = &algorithm.components[definition.components.range()];
-        !components.iter().any(|c| is_conditional(algorithm, c.value, *value, false))
-    };
-    let reduction = match reductions[..] {
-        [only] if unconditional(&only) => {
-            let (Value::Reduce { axes: run, .. } | Value::Fold { axes: run, .. }) = algorithm.values[only as usize]
-            else {
-                return None;
-            };
-            let list = &algorithm.axis_lists[run.range()];
-            let of_dims = |a: &AlgorithmAxis| {
-                let axis = &algorithm.axes[*a as usize];
-                index_of_dims(algorithm, axis.lower).is_some() && index_of_dims(algorithm, axis.upper).is_some()
-            };
-            if list.iter().all(of_dims) {
-                for axis in list {
-                    add(*axis, AxisKind::Reduction)?;
-                }
-                Some(only)
-            } else {
-                None
-            }
+
+    /// Adds the axes of the reduction that a schedule may name, and applies the ops.
+    fn finish(mut self, given: Unscheduled<'_>, diags: &mut Diagnostics) -> Option<Stage> {
+        let Unscheduled { program, facts, equation, name, span, ops, others } = given;
+        let algorithm = &program.algorithm;
+        let definition = &algorithm.equations[equation];
+        // The only outermost reduction, with bounds that no other axis decides.
+        let mut reductions = Vec::new();
+        for component in definition.components.range() {
+            outermost_reductions(algorithm, algorithm.components[component].value, &mut reductions);
         }
-        _ => None,
-    };
-    let schedule = program.schedules.iter().find(|s| usize::from(s.equation) == equation);
-    let name = algorithm.components[definition.components.range()][0].name.to_string();
-    let span = schedule.map_or(program.equation_spans[equation], |s| s.ast.head);
-    let statement = program.statements.iter().position(|s| *s == program.equation_spans[equation]).unwrap_or(0);
-    let mut domain = Domain::new(axes);
-    if let Some(schedule) = schedule {
-        apply::ops(program, facts, &name, &mut domain, &schedule.ast, diags);
+        let unconditional = |value: &ValueId| {
+            let components = &algorithm.components[definition.components.range()];
+            !components.iter().any(|c| is_conditional(algorithm, c.value, *value, false))
+        };
+        let reduction = match reductions[..] {
+            [only] if unconditional(&only) => {
+                let (Value::Reduce { axes: run, .. } | Value::Fold { axes: run, .. }) = algorithm.values[only as usize]
+                else {
+                    return None;
+                };
+                let list = &algorithm.axis_lists[run.range()];
+                let of_dims = |a: &AlgorithmAxis| {
+                    let axis = &algorithm.axes[*a as usize];
+                    index_of_dims(algorithm, axis.lower).is_some() && index_of_dims(algorithm, axis.upper).is_some()
+                };
+                if list.iter().all(of_dims) {
+                    for axis in list {
+                        self.add(program, facts, *axis, AxisKind::Reduction)?;
+                    }
+                    Some(only)
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        };
+        let statement = program.statements.iter().position(|s| *s == span || *s == program.equation_spans[equation]);
+        let mut domain = Domain::new(self.axes);
+        let roots: Vec<(AlgorithmAxis, AxisId)> =
+            self.indices.iter().filter_map(|(a, e)| Some((*a, whole_root(e, &domain)?))).collect();
+        let given = apply::Given { program, facts, stage: &name, equation, roots: &roots, others, head: span };
+        let reduced = apply::ops(given, &mut domain, ops, diags);
+        let mut combine: Vec<Combine> = reduction.map(|_| Combine::Serial).into_iter().collect();
+        if !reduced.is_empty() {
+            combine.push(Combine::Threads);
+        }
+        Some(Stage {
+            equation,
+            name,
+            program: program.clone(),
+            facts: facts.clone(),
+            attach: None,
+            copy: None,
+            serves: Vec::new(),
+            sees: Vec::new(),
+            domain,
+            indices: self.indices,
+            limits: Vec::new(),
+            members: Vec::new(),
+            reads: None,
+            coordinates: Vec::new(),
+            reduction,
+            combine,
+            reduced,
+            place: Place::Global,
+            owner: Owner::Grid,
+            executor: Executor::AllThreads,
+            distribution: Distribution::default(),
+            span,
+            statement: statement.unwrap_or(0),
+        })
     }
-    Some(Stage {
-        equation,
-        name,
-        domain,
-        roots,
-        reduction,
-        combine: reduction.map(|_| Combine::Serial).into_iter().collect(),
-        place: Place::Global,
-        owner: Owner::Grid,
-        executor: Executor::AllThreads,
-        distribution: Distribution::default(),
-        span,
-        statement,
-    })
+}
+
+/// The root that an index runs along, one element a step.
+fn whole_root(e: &Expr, domain: &Domain) -> Option<AxisId> {
+    let vars = e.vars();
+    let mut own = vars.iter().filter_map(|v| v.checked_sub(ROOT));
+    let (root, None) = (own.next()?, own.next()) else { return None };
+    let rest = e.sub(&Expr::var(ROOT + root));
+    (!rest.vars().contains(&(ROOT + root))).then(|| domain.roots.get(root as usize).copied()).flatten()
+}
+
+impl Stage {
+    /// The axes of the algorithm that are roots.
+    pub fn root_axes(&self) -> Vec<(AlgorithmAxis, AxisId)> {
+        self.indices.iter().filter_map(|(a, e)| Some((*a, whole_root(e, &self.domain)?))).collect()
+    }
+
+    /// Whether it holds what a read of a tensor asks for.
+    pub fn is_for(&self, source: Source, read: ValueId) -> bool {
+        self.serves.contains(&source) && self.reads.as_ref().is_none_or(|reads| reads.contains(&read))
+    }
+
+    /// Elements between neighbours along each coordinate, in row-major order.
+    pub fn strides(&self) -> Vec<i128> {
+        let mut strides = vec![1; self.coordinates.len()];
+        for n in (1..strides.len()).rev() {
+            strides[n - 1] = strides[n] * self.coordinates[n].most;
+        }
+        strides
+    }
+
+    /// Elements of an instance.
+    pub fn elements(&self) -> i128 {
+        self.coordinates.iter().map(|c| c.most).product()
+    }
+
+    /// Where the element with the indices `indices` lies in a buffer of the stage.
+    pub fn slot(&self, indices: &[Expr]) -> Expr {
+        let along = self.coordinates.iter().map(|c| c.at(indices)).zip(self.strides());
+        along.fold(Expr::constant(0), |sum, (c, stride)| sum.add(&c.scale(stride)))
+    }
+
+    /// Whether an axis is combined across units.
+    pub fn is_reduced(&self, axis: AxisId) -> bool {
+        self.reduced.iter().any(|r| r.axis == axis)
+    }
+}
+
+impl Along {
+    /// The coordinate of the element with these indices.
+    pub fn at(&self, indices: &[Expr]) -> Expr {
+        self.position.substitute(&|v| indices.get(v.checked_sub(PLACEHOLDER)? as usize).cloned())
+    }
 }

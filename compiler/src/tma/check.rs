@@ -21,11 +21,14 @@ use crate::syntax::{Span, ast};
 
 /// Bytes of shared memory that a block can have on the targets with this accelerator (CUDA programming guide, technical
 /// specifications, compute capability 9.0).
-const SHARED_BYTES: u64 = 227 * 1024;
+pub(crate) const SHARED_BYTES: u64 = 227 * 1024;
 
 /// Plans every staged copy and hands it to the stage that reads it.
 pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed], diags: &mut Diagnostics) {
-    for copy in &program.stages {
+    // Those that threads make are stages of their own.
+    let by_threads = |n: &usize| program.copies.iter().any(|copy| copy.stage == *n);
+    let numbered = program.stages.iter().enumerate().filter(|(n, _)| !by_threads(n));
+    for (_, copy) in numbered {
         let mut one = One { program, facts, copy, diags };
         let Some((reader, parameter)) = one.reader(analysed) else { continue };
         let Some(staged) = one.plan(&analysed[reader], parameter) else { continue };

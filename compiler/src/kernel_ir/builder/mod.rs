@@ -29,6 +29,8 @@ pub struct Builder {
     /// The open loops and branches, outermost first.
     frames: Vec<Frame>,
     line: u32,
+    /// What numbers behind those of the dimensions stand for.
+    around: Vec<Option<ValueId>>,
     /// Loads of tensors that the kernel does not write: the first with each shape, by region.
     loads: BTreeMap<LoadKey, (ValueId, Vec<ValueId>)>,
     unbalanced: bool,
@@ -86,9 +88,15 @@ impl Builder {
             open: vec![Kernel::BODY],
             frames: Vec::new(),
             line: 0,
+            around: Vec::new(),
             loads: BTreeMap::new(),
             unbalanced: false,
         }
+    }
+
+    /// From here on [`Builder::dim`] knows the indices of loops around by the numbers behind those of the dimensions; what it knew before.
+    pub fn loops_around(&mut self, values: Vec<Option<ValueId>>) -> Vec<Option<ValueId>> {
+        std::mem::replace(&mut self.around, values)
     }
 
     /// The kernel, without the values that nothing uses.

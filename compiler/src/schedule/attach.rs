@@ -1,0 +1,388 @@
+//! Stages inside the loops of others: where each stands, and the region of its tensor that is needed there.
+//!
+//! A stage at a leaf of another one is computed once for each iteration of the loops *around* it, for what the stages inside that place
+//! read. Which loops are around follows from who owns an instance (theory.md §7): of the loops that one thread runs, those up to the
+//! leaf; of the loops that are given to units, those given to the owner or to something coarser. To the stage the loops around it are
+//! dimensions, so that every room treats it as it treats an output.
+
+use std::collections::BTreeSet;
+
+use tilewright_kernel::Algorithm;
+use tilewright_kernel::algorithm::{Source, Value, ValueId};
+
+use super::{Owner, Stage};
+use crate::diag::Diagnostics;
+use crate::diag::tw07xx::{NotABox, NotAround};
+use crate::domain::{AxisId, Binding, Symbolic};
+use crate::extent::{Expr, Facts, Var};
+use crate::memory::access::{self, StageRead};
+use crate::program::Program;
+use crate::region::{self, Group, Loops, NotATile, Realisation, Region, Request};
+use crate::syntax::Span;
+
+/// Where a stage stands.
+#[derive(Clone, Debug)]
+pub struct Attach {
+    /// The stage whose loops it stands in: a position in [`Plan::stages`](super::Plan::stages).
+    pub stage: usize,
+    /// The leaf of that stage.
+    pub leaf: AxisId,
+    /// How many of that stage's sequential loops are around it.
+    pub loops: usize,
+    /// The leaves of that stage that are around it.
+    pub around: Vec<AxisId>,
+}
+
+/// The tensors that a value of an equation reads, itself or through equations that are computed where they are read.
+pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source]) -> BTreeSet<(u8, u16, u16)> {
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let components = |equation: usize| {
+        let range = algorithm.equations[equation].components.range();
+        algorithm.components[range].iter().map(|c| c.value).collect::<Vec<_>>()
+    };
+    let mut open = components(equation);
+    while let Some(value) = open.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        open.extend(algorithm.operands(value));
+        let Value::Read { source, .. } = algorithm.values[value as usize] else { continue };
+        found.insert(key(source));
+        if let Source::Equation { equation, component } = source
+            && !served.contains(&source)
+        {
+            open.push(components(usize::from(equation))[usize::from(component)]);
+        }
+    }
+    found
+}
+
+/// A source in an order.
+pub(super) fn key(source: Source) -> (u8, u16, u16) {
+    match source {
+        Source::Parameter(p) => (0, p, 0),
+        Source::Equation { equation, component } => (1, equation, component),
+    }
+}
+
+impl Attach {
+    /// Where `leaf` of `parent` is; `owner` is that of the stage that stands there.
+    pub(super) fn new(stage: usize, parent: &Stage, leaf: AxisId, owner: Owner) -> Self {
+        let axes = &parent.domain.axes;
+        let sequential: Vec<AxisId> =
+            parent.domain.leaves.iter().copied().filter(|l| axes[*l].binding.is_sequential()).collect();
+        let at = parent.domain.leaves.iter().position(|l| *l == leaf).unwrap_or(0);
+        // Grid axes are around every loop of a block.
+        let inner = axes[leaf].binding == Binding::Grid;
+        let before = |l: &AxisId| parent.domain.leaves[..=at].contains(l);
+        let around_loops: Vec<AxisId> = sequential.into_iter().filter(|l| !inner && before(l)).collect();
+        let around = |l: &AxisId| match axes[*l].binding {
+            Binding::Grid => true,
+            Binding::Warp | Binding::Thread => owner == Owner::Thread,
+            _ => around_loops.contains(l),
+        };
+        let around = parent.domain.leaves.iter().copied().filter(around).collect();
+        Self { stage, leaf, loops: around_loops.len(), around }
+    }
+}
+
+/// Whether what stands at `inner`, or the stage itself where it has none, is inside the place of a stage at `outer`. `None` stands for the
+/// loops of the stage with position `of` as a whole.
+pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
+    let mut at = of;
+    if at == outer.stage {
+        return true;
+    }
+    while let Some(attach) = &stages[at].attach {
+        if attach.stage == outer.stage {
+            return attach.loops >= outer.loops;
+        }
+        at = attach.stage;
+    }
+    false
+}
+
+/// What a stage sees inside the loops around it.
+pub(super) fn within(parent: &Stage, attach: &Attach) -> Option<(Program, Facts)> {
+    let symbolic = Symbolic::new(&parent.domain, &parent.facts);
+    let leaves = &parent.domain.leaves;
+    let name = |n: usize| match leaves.get(n) {
+        Some(leaf) => format!("{}.{}", parent.name, parent.domain.axes[*leaf].name),
+        None => format!("{} (swizzled)", parent.name),
+    };
+    let program = parent.program.within((0..symbolic.variables.len()).map(name));
+    Some((program, facts_within(parent, &parent.facts, attach)?))
+}
+
+/// What is known inside the loops of `parent` around a place, where `facts` are known of it; none if these loops have no iteration.
+pub fn facts_within(parent: &Stage, facts: &Facts, attach: &Attach) -> Option<Facts> {
+    let symbolic = Symbolic::new(&parent.domain, facts);
+    let extent = |n: usize| {
+        let leaf = parent.domain.leaves.get(n)?;
+        attach.around.contains(leaf).then(|| symbolic.variables[n].extent.clone())
+    };
+    let extents: Vec<Option<Expr>> = (0..symbolic.variables.len()).map(extent).collect();
+    facts.within(&extents).ok()
+}
+
+/// Finds the regions that readers need.
+pub(super) struct Needs<'a> {
+    /// The stages so far.
+    pub stages: &'a [Stage],
+    /// What reads may take, beside tensors in device memory.
+    pub served: &'a [Source],
+    /// The stage that they are for: its name, what it serves, where it stands.
+    pub name: &'a str,
+    pub serves: &'a [Source],
+    pub attach: &'a Attach,
+    /// Whether it is a copy: readers elsewhere take the original.
+    pub is_copy: bool,
+    /// What it sees.
+    pub facts: &'a Facts,
+    pub span: Span,
+}
+
+impl Needs<'_> {
+    /// What the stages inside the place read; none after an error.
+    pub fn asked(&self, diags: &mut Diagnostics) -> Option<Asked> {
+        let mut asked = Asked::default();
+        let mut next = 1 << 20;
+        for (at, reader) in self.stages.iter().enumerate() {
+            let reads = self.reads(at, reader)?;
+            if reads.is_empty() {
+                continue;
+            }
+            if !is_under(self.stages, at, self.attach) {
+                // Copies serve the readers that they stand around.
+                if !self.is_copy {
+                    self.not_around(&reader.name, reads[0].span, diags);
+                    return None;
+                }
+                continue;
+            }
+            let (scope, conditions) = self.inside(at, &mut next, &mut asked.loops);
+            for read in reads {
+                let indices: Vec<Expr> =
+                    read.indices.iter().map(|e| renamed(e, &read, &scope, &mut next, &mut asked.loops)).collect();
+                asked.requests.push(Request { indices, conditions: conditions.clone() });
+                asked.reads.push((read.value, read.span));
+            }
+        }
+        let parent = &self.stages[self.attach.stage];
+        for (n, leaf) in parent.domain.leaves.iter().enumerate() {
+            if self.attach.around.contains(leaf) {
+                let var = (parent.facts.dims() + n) as Var;
+                asked.loops.outside.push((var, parent.domain.axes[*leaf].extent.clone()));
+            }
+        }
+        if asked.requests.is_empty() {
+            self.not_around("", self.span, diags);
+            return None;
+        }
+        Some(asked)
+    }
+
+    fn place(&self) -> String {
+        let parent = &self.stages[self.attach.stage];
+        format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name)
+    }
+
+    fn not_around(&self, reader: &str, read: Span, diags: &mut Diagnostics) {
+        let (stage, reader, place) = (self.name.to_owned(), reader.to_owned(), self.place());
+        diags.report(NotAround { stage, reader, place, span: self.span, read });
+    }
+
+    /// The region of that, of a tensor whose axes have these ranges.
+    ///
+    /// # Errors
+    /// See [`NotATile`].
+    pub fn region(&self, asked: &Asked, domain: &[(Expr, Expr)], way: Realisation) -> Result<Region, NotATile> {
+        region::of_as(&asked.requests, &asked.loops, domain, self.facts, way)
+    }
+
+    /// Says that there is no such region.
+    pub fn refuse(&self, problem: &NotATile, asked: &Asked, diags: &mut Diagnostics) {
+        diags.report(NotABox {
+            stage: self.name.to_owned(),
+            place: self.place(),
+            unknown: *problem == NotATile::Unknown,
+            axis: None,
+            read: asked.reads.first().map_or(self.span, |r| r.1),
+            span: self.span,
+        });
+    }
+
+    /// The reads of a stage that take from this one; none if it reads too much.
+    fn reads(&self, at: usize, reader: &Stage) -> Option<Vec<StageRead>> {
+        let symbolic = Symbolic::new(&reader.domain, &reader.facts);
+        let served: Vec<Source> = self.served.iter().chain(self.serves).copied().collect();
+        let found = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &served)?;
+        // What a copy around the reader holds is taken from there; a copy does not take what it copies from another one.
+        let is_own = |r: &StageRead| {
+            let taken = |copy: &Stage| {
+                let around = copy.attach.as_ref().is_some_and(|attach| is_under(self.stages, at, attach));
+                copy.copy.is_some() && copy.serves.contains(&r.source) && around
+            };
+            let is_copied = reader.copy.is_some() && reader.serves.contains(&r.source);
+            let by_other = self.stages.iter().enumerate().any(|(n, copy)| n != at && taken(copy));
+            self.serves.contains(&r.source) && !(is_copied && self.is_copy) && (is_copied || !by_other)
+        };
+        Some(found.stages.into_iter().filter(is_own).collect())
+    }
+
+    /// Gives every loop of the readers that is inside the place a variable of its own: pairs of what stands for it and that one. With
+    /// that, what holds wherever the reader reads.
+    fn inside(&self, reader: usize, next: &mut Var, loops: &mut Loops) -> (Vec<(Var, Var)>, Vec<Expr>) {
+        let mut conditions = Vec::new();
+        let mut renamed: Vec<(Var, Var)> = Vec::new();
+        let mut chain = vec![reader];
+        while *chain.last().unwrap_or(&reader) != self.attach.stage {
+            let Some(attach) = chain.last().and_then(|s| self.stages[*s].attach.as_ref()) else { break };
+            chain.push(attach.stage);
+        }
+        for stage in chain.into_iter().rev() {
+            let of = &self.stages[stage];
+            let symbolic = Symbolic::new(&of.domain, &of.facts);
+            for (n, leaf) in symbolic.variables.iter().enumerate() {
+                let axis = of.domain.leaves.get(n);
+                if stage == self.attach.stage && axis.is_some_and(|axis| self.attach.around.contains(axis)) {
+                    continue;
+                }
+                renamed.push((leaf.var, *next));
+                loops.inside.push((*next, rename(&leaf.extent, &renamed)));
+                *next += 1;
+            }
+            for (axis, value) in of.domain.axes.iter().zip(&symbolic.values) {
+                loops.axes.push((rename(value, &renamed), rename(&axis.extent, &renamed)));
+            }
+            let limit = |e: &Expr| rename(&access::of_roots(e, of, &symbolic), &renamed);
+            conditions.extend(of.limits.iter().map(limit));
+        }
+        (renamed, conditions)
+    }
+}
+
+/// What the readers of a stage ask for.
+#[derive(Default)]
+pub(super) struct Asked {
+    requests: Vec<Request>,
+    loops: Loops,
+    /// The read that each request is.
+    reads: Vec<(ValueId, Span)>,
+}
+
+impl Asked {
+    /// Each group with the reads that it is for, where there are several; none if one read is for several.
+    pub fn apart(&self, groups: Vec<Group>) -> Option<Vec<(Group, Option<Vec<ValueId>>)>> {
+        if groups.len() == 1 {
+            return Some(groups.into_iter().map(|g| (g, None)).collect());
+        }
+        let reads = |g: &Group| g.requests.iter().map(|r| self.reads[*r].0).collect::<BTreeSet<ValueId>>();
+        let all: usize = groups.iter().map(|g| reads(g).len()).sum();
+        let distinct: BTreeSet<ValueId> = groups.iter().flat_map(&reads).collect();
+        (all == distinct.len()).then(|| {
+            let list = groups.into_iter().map(|g| (reads(&g).into_iter().collect(), g));
+            list.map(|(reads, g)| (g, Some(reads))).collect()
+        })
+    }
+}
+
+/// An index of a read, over the new variables; the axes of reductions around it are loops inside as well.
+fn renamed(e: &Expr, read: &StageRead, scope: &[(Var, Var)], next: &mut Var, loops: &mut Loops) -> Expr {
+    let mut own = scope.to_vec();
+    let mut index = e.clone();
+    for axis in &read.inner {
+        let var = *next;
+        *next += 1;
+        let (lower, upper) = (rename(&axis.lower, &own), rename(&axis.upper, &own));
+        own.push((axis.var, var));
+        let extent = upper.sub(&lower);
+        loops.inside.push((var, extent.clone()));
+        loops.axes.push((Expr::var(var), extent));
+        index = index.substitute(&|v| (v == axis.var).then(|| Expr::var(axis.var).add(&axis.lower)));
+    }
+    rename(&index, &own)
+}
+
+fn rename(e: &Expr, pairs: &[(Var, Var)]) -> Expr {
+    e.substitute(&|v| pairs.iter().find(|(old, _)| *old == v).map(|(_, new)| Expr::var(*new)))
+}
+
+/// The axes of `own` that index the same dimension of a tensor as an axis of `other` does, each with that one: of the equations `pair`,
+/// through all tensors that equations read at bare axes.
+pub(super) fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u32)> {
+    use tilewright_kernel::algorithm::Index;
+    // Axes and dimensions of tensors that are one index, as sets that are merged.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Node {
+        Axis(u32),
+        Dimension((u8, u16, u16), usize),
+    }
+    let mut classes: Vec<BTreeSet<Node>> = Vec::new();
+    let mut join = |a: Node, b: Node| {
+        let (with, without): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut classes).into_iter().partition(|c| c.contains(&a) || c.contains(&b));
+        classes = without;
+        let mut all: BTreeSet<Node> = with.into_iter().flatten().collect();
+        all.extend([a, b]);
+        classes.push(all);
+    };
+    for (position, equation) in algorithm.equations.iter().enumerate() {
+        let components = &algorithm.components[equation.components.range()];
+        let axes = &algorithm.axis_lists[equation.axes.range()];
+        for (number, component) in components.iter().enumerate() {
+            let own = (1, position as u16, number as u16);
+            for (d, axis) in axes.iter().enumerate() {
+                join(Node::Axis(*axis), Node::Dimension(own, d));
+                // An output is the tensor that it is stored in.
+                if let Some(p) = component.parameter {
+                    join(Node::Axis(*axis), Node::Dimension((0, p, 0), d));
+                }
+            }
+            let mut open = vec![component.value];
+            let mut seen = BTreeSet::new();
+            while let Some(value) = open.pop() {
+                if !seen.insert(value) {
+                    continue;
+                }
+                open.extend(algorithm.operands(value));
+                let Value::Read { source, indices, .. } = algorithm.values[value as usize] else { continue };
+                for (d, index) in algorithm.index_lists[indices.range()].iter().enumerate() {
+                    if let Index::Axis(axis) = algorithm.indices[*index as usize] {
+                        join(Node::Axis(axis), Node::Dimension(key(source), d));
+                    }
+                }
+            }
+        }
+    }
+    let axes_of = |equation: usize| {
+        let definition = &algorithm.equations[equation];
+        let mut list: Vec<u32> = algorithm.axis_lists[definition.axes.range()].to_vec();
+        let values = algorithm.components[definition.components.range()].iter().map(|c| c.value);
+        let mut open: Vec<u32> = values.collect();
+        let mut seen = BTreeSet::new();
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            open.extend(algorithm.operands(value));
+            if let Value::Reduce { axes, .. } | Value::Fold { axes, .. } = algorithm.values[value as usize] {
+                list.extend(&algorithm.axis_lists[axes.range()]);
+            }
+        }
+        list
+    };
+    let others = axes_of(other);
+    let mut pairs = Vec::new();
+    for axis in axes_of(own) {
+        let class = classes.iter().find(|c| c.contains(&Node::Axis(axis)));
+        let matching: Vec<u32> = (others.iter().copied())
+            .filter(|o| *o == axis || class.is_some_and(|c| c.contains(&Node::Axis(*o))))
+            .collect();
+        if let [only] = matching[..] {
+            pairs.push((axis, only));
+        }
+    }
+    pairs
+}

@@ -1,0 +1,116 @@
+//! `like S`: the ops of stage S, replayed on the axes that correspond.
+//!
+//! An axis here corresponds to an axis of S if both index the same dimension of some tensor ([`counterparts`]). Every op of S whose
+//! axes all have a counterpart is repeated with its names; then the leaves take the order and the binds of those of S, except the grid's:
+//! what S gives to blocks is one iteration here.
+
+use super::apply::Apply;
+use super::attach::counterparts;
+use crate::diag::tw01xx_schedule::NameTaken;
+use crate::diag::tw07xx::NothingAlike;
+use crate::domain::{AxisId, Binding, NewAxis, Op};
+use crate::syntax::{Span, ast};
+
+impl Apply<'_> {
+    /// Applies the op.
+    pub(super) fn like(&mut self, stage: &ast::Name, span: Span) {
+        let Some(other) = self.others.iter().find(|s| s.name == stage.text) else {
+            let known = self.others.iter().map(|s| s.name.clone()).collect();
+            self.diags.report(NothingAlike { stage: self.stage.to_owned(), other: stage.text.clone(), known, span });
+            return self.give_up(span);
+        };
+        let pairs = counterparts(&self.program.algorithm, self.equation, other.equation);
+        // By root: of the other stage, and here.
+        let mut map: Vec<Option<AxisId>> = vec![None; other.domain.axes.len()];
+        for (own, theirs) in pairs {
+            let root = |roots: &[(u32, AxisId)], axis: u32| roots.iter().find(|r| r.0 == axis).map(|r| r.1);
+            let (Some(here), Some(there)) = (root(self.roots, own), root(&other.root_axes(), theirs)) else { continue };
+            if self.domain.leaves.contains(&here) {
+                map[there] = Some(here);
+            }
+        }
+        if map.iter().all(Option::is_none) {
+            let known = Vec::new();
+            self.diags.report(NothingAlike { stage: self.stage.to_owned(), other: stage.text.clone(), known, span });
+            return self.give_up(span);
+        }
+        for (op, _) in &other.domain.ops {
+            let inputs: Option<Vec<AxisId>> = op.inputs().into_iter().map(|a| map[a]).collect();
+            let Some(inputs) = inputs else { continue };
+            // An op on axes of different kinds has no meaning here.
+            if inputs.iter().any(|a| self.domain.axes[*a].kind != self.domain.axes[inputs[0]].kind) {
+                continue;
+            }
+            let mut names = Vec::new();
+            for output in op.outputs() {
+                let axis = &other.domain.axes[output];
+                if let Some(first) = self.domain.named(&axis.name).filter(|_| !axis.name.is_empty()) {
+                    let first = self.domain.axes[first].span;
+                    let stage = self.stage.to_owned();
+                    self.diags.report(NameTaken { axis: axis.name.clone(), span, first, stage });
+                    return self.give_up(span);
+                }
+                names.push(NewAxis { name: axis.name.clone(), span });
+            }
+            let before = self.domain.axes.len();
+            match (op, &mut names.into_iter()) {
+                (Op::Split { input, outer, factor, .. }, names) => {
+                    let (Some(a), Some(b)) = (names.next(), names.next()) else { continue };
+                    let same = other.domain.axes[*input].extent == self.domain.axes[inputs[0]].extent;
+                    let count = other.domain.axes[*outer].extent.as_constant();
+                    match (factor.as_constant(), count) {
+                        (Some(factor), _) => self.domain.split_by(inputs[0], factor, self.facts, [a, b], span),
+                        (None, Some(count)) if same => {
+                            self.domain.split_into(inputs[0], count, self.facts, [a, b], span);
+                        }
+                        _ => continue,
+                    }
+                }
+                (Op::Merge { .. }, names) => {
+                    let Some(name) = names.next() else { continue };
+                    self.domain.merge(inputs[0], inputs[1], self.facts, name, span);
+                }
+                (Op::Resize { left, right, .. }, names) => {
+                    let Some(name) = names.next() else { continue };
+                    self.domain.resize(inputs[0], *left, *right, self.facts, name, span);
+                }
+                (Op::Swizzle { .. }, names) => {
+                    let (Some(a), Some(b)) = (names.next(), names.next()) else { continue };
+                    let extents = inputs.iter().map(|a| self.domain.axes[*a].extent.clone());
+                    let theirs = op.inputs().into_iter().map(|a| other.domain.axes[a].extent.clone());
+                    if !extents.eq(theirs) {
+                        continue;
+                    }
+                    self.domain.swizzle(inputs[0], inputs[1], [a, b], span);
+                }
+            }
+            for (output, own) in op.outputs().into_iter().zip(before..) {
+                map[output] = Some(own);
+            }
+        }
+        // The order and the binds of the leaves.
+        let leaves: Vec<(AxisId, AxisId)> =
+            other.domain.leaves.iter().filter_map(|theirs| Some((*theirs, map[*theirs]?))).collect();
+        let mut ordered = leaves.iter().map(|l| l.1).filter(|own| self.domain.leaves.contains(own));
+        let is_mapped: Vec<bool> = self.domain.leaves.iter().map(|l| leaves.iter().any(|m| m.1 == *l)).collect();
+        let mut next: Vec<AxisId> = ordered.by_ref().collect();
+        next.reverse();
+        for (slot, mapped) in self.domain.leaves.iter_mut().zip(is_mapped) {
+            if mapped && let Some(axis) = next.pop() {
+                *slot = axis;
+            }
+        }
+        for (theirs, own) in leaves {
+            let binding = other.domain.axes[theirs].binding;
+            if matches!(binding, Binding::Serial | Binding::Grid) || !self.domain.leaves.contains(&own) {
+                continue;
+            }
+            self.bind(own, binding, span, span);
+        }
+    }
+
+    /// Axes that a refused op would have made are missing from here on.
+    fn give_up(&mut self, span: Span) {
+        self.domain.poison(&[], [NewAxis { name: String::new(), span }]);
+    }
+}

@@ -1,0 +1,345 @@
+//! Registers: which thread holds an element of a stage, in which of its registers, and that its readers are these threads.
+//!
+//! **Property.** Where nothing is reported, every element that a stage reads from registers of another one is held by the thread that
+//! reads it, in a register that is known when the kernel is compiled. **Formula** (theory.md §8): a stage's index maps take an element to its
+//! leaves; the leaves that units run are digits of the thread's number, the loops tell registers apart. The reader's thread has a
+//! number of its own, made of its own leaves; both are compared as expressions over these. Elements are held alike by all threads that differ
+//! only in digits that were reduced. **Approximation.** Quotients are decided by the ranges of their parts; what is not equal for
+//! that reason is searched for a thread that reads from another one, and refused as unproved if none is found.
+
+use std::ops::ControlFlow;
+
+use super::{Owner, Place, Plan, Stage};
+use crate::diag::Diagnostics;
+use crate::diag::tw05xx::RegisterBudget;
+use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
+use crate::domain::{AxisId, AxisKind, Binding, Concrete, Symbolic};
+use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
+use crate::memory::access::{self, StageRead};
+use crate::schedule::WARP;
+
+/// Most registers that one thread has (PTX manual, `.maxnreg`; CUDA programming guide, technical specifications).
+const REGISTER_LIMIT: i128 = 255;
+/// Steps that one search for a thread may take.
+const SEARCH_STEPS: u64 = 200_000;
+
+/// The least and the largest value of a variable.
+pub type Ranges<'a> = &'a dyn Fn(Var) -> Option<(i128, i128)>;
+
+/// A digit of a thread's number that a leaf is.
+#[derive(Clone, Copy, Debug)]
+pub struct Digit {
+    /// The leaf.
+    pub leaf: AxisId,
+    /// Threads between neighbours.
+    pub stride: i128,
+    /// How many there are.
+    pub extent: i128,
+    /// Threads that differ in it share results.
+    pub reduced: bool,
+    /// Threads that nothing tells apart beside this digit and finer ones: a warp's, if the leaf is run inside warps; none of the block.
+    pub inside: Option<i128>,
+    /// Whether nothing coarser is run by units of the same kind, so that numbers past its extent are idle.
+    pub outermost: bool,
+}
+
+/// The digits of a thread's number, outermost first.
+pub fn digits(stage: &Stage) -> Vec<Digit> {
+    let distribution = &stage.distribution;
+    let list = |leaves: &[(AxisId, i128)], unit: i128, inside: Option<i128>| {
+        let mut stride = unit;
+        let mut digits: Vec<Digit> = Vec::new();
+        for (n, (leaf, extent)) in leaves.iter().enumerate().rev() {
+            let reduced = stage.domain.axes[*leaf].kind == AxisKind::Reduction;
+            digits.push(Digit { leaf: *leaf, stride, extent: *extent, reduced, inside, outermost: n == 0 });
+            stride = stride.saturating_mul(*extent);
+        }
+        digits.reverse();
+        digits
+    };
+    let lanes = (!distribution.warps.is_empty()).then_some(WARP);
+    let mut digits = list(&distribution.warps, WARP, None);
+    digits.extend(list(&distribution.threads, 1, lanes));
+    digits
+}
+
+/// The loops that tell the registers of a stage apart, outermost first, with the most iterations that each has.
+pub fn register_loops(stage: &Stage) -> Vec<(AxisId, i128)> {
+    let axes = &stage.domain.axes;
+    let own = |leaf: &&AxisId| axes[**leaf].binding.is_sequential() && axes[**leaf].kind == AxisKind::Data;
+    let most = |leaf: AxisId| stage.facts.upper_bound(&axes[leaf].extent).unwrap_or(i128::MAX).max(1);
+    stage.domain.leaves.iter().filter(own).map(|leaf| (*leaf, most(*leaf))).collect()
+}
+
+/// Registers of one thread for one component of an instance.
+pub fn registers(stage: &Stage) -> i128 {
+    register_loops(stage).iter().fold(1, |n: i128, l| n.saturating_mul(l.1))
+}
+
+/// The leaves of a stage, in order, at the element with these indices: quotients that the ranges of the indices' variables decide are
+/// decided.
+fn leaves_at(stage: &Stage, indices: &[Expr], facts: &Facts, range: Ranges<'_>) -> Vec<Expr> {
+    let roots: Vec<Expr> = stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect();
+    let leaves = Symbolic::leaves_of(&stage.domain, facts, &roots);
+    leaves.iter().map(|e| collapse(&facts.normal(e), range)).collect()
+}
+
+/// The register that holds the element with these indices; none if that is not known at compile time.
+pub fn register(stage: &Stage, indices: &[Expr], facts: &Facts, range: Ranges<'_>) -> Option<usize> {
+    let leaves = leaves_at(stage, indices, facts, range);
+    let mut number = 0;
+    for (leaf, most) in register_loops(stage) {
+        let at = stage.domain.leaves.iter().position(|l| *l == leaf)?;
+        let value = leaves[at].as_constant().filter(|v| (0..most).contains(v))?;
+        number = number * most + value;
+    }
+    usize::try_from(number).ok()
+}
+
+/// The value of a digit for a thread's number.
+fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
+    let lane = digit.inside.map_or_else(|| thread.clone(), |n| thread.modulo(&Expr::constant(n)));
+    let value = lane.floor_div(&Expr::constant(digit.stride));
+    if digit.outermost { value } else { value.modulo(&Expr::constant(digit.extent)) }
+}
+
+/// The number of the thread that runs the leaves of a stage; `free` where it has none.
+fn thread_of(stage: &Stage, facts: &Facts, free: Var) -> Expr {
+    let digits = digits(stage);
+    if digits.is_empty() {
+        return Expr::var(free);
+    }
+    digits.iter().fold(Expr::constant(0), |sum, digit| {
+        let at = stage.domain.leaves.iter().position(|l| *l == digit.leaf).unwrap_or(0);
+        sum.add(&Expr::var((facts.dims() + at) as Var).scale(digit.stride))
+    })
+}
+
+/// Checks every stage in registers and its readers; `threads` is the size of a block.
+pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
+    for stage in plan.stages.iter().filter(|s| s.place == Place::Registers) {
+        let count = registers(stage);
+        if count > REGISTER_LIMIT {
+            let unbounded = register_loops(stage).into_iter().find(|l| l.1 == i128::MAX);
+            diags.report(RegisterBudget {
+                stage: stage.name.clone(),
+                count: unbounded.is_none().then_some(count),
+                axis: unbounded.map(|(leaf, _)| stage.domain.axes[leaf].name.clone()),
+                limit: REGISTER_LIMIT,
+                span: stage.span,
+            });
+        }
+    }
+    if diags.has_errors() {
+        return;
+    }
+    for (at, reader) in plan.stages.iter().enumerate() {
+        let symbolic = Symbolic::new(&reader.domain, &reader.facts);
+        let served = plan.served_to(at);
+        let found = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &served);
+        for read in found.iter().flat_map(|found| &found.stages) {
+            let Some(held) = plan.taken(at, read.source, read.value).filter(|s| s.place == Place::Registers) else {
+                continue;
+            };
+            Reading { reader, held, read, symbolic: &symbolic, threads: plan.threads }.check(diags);
+        }
+    }
+}
+
+/// One read of registers.
+struct Reading<'a> {
+    reader: &'a Stage,
+    held: &'a Stage,
+    read: &'a StageRead,
+    symbolic: &'a Symbolic,
+    threads: u32,
+}
+
+impl Reading<'_> {
+    /// Stands for the number of a thread of which no leaf tells.
+    fn free(&self) -> Var {
+        (self.reader.facts.dims() + self.symbolic.variables.len() + 64) as Var
+    }
+
+    fn range(&self, v: Var) -> Option<(i128, i128)> {
+        if v == self.free() {
+            return Some((0, i128::from(self.threads) - 1));
+        }
+        let facts = &self.reader.facts;
+        match self.symbolic.variables.iter().find(|leaf| leaf.var == v) {
+            Some(leaf) => Some((0, facts.upper_bound(&leaf.extent)? - 1)),
+            None => Some((facts.lower_bound(&Expr::var(v))?, facts.upper_bound(&Expr::var(v))?)),
+        }
+    }
+
+    /// Whether the loop of a variable is written out.
+    fn is_written_out(&self, v: Var) -> bool {
+        let stage = self.reader;
+        let leaf = (v as usize).checked_sub(stage.facts.dims()).and_then(|n| stage.domain.leaves.get(n));
+        let Some(leaf) = leaf else { return false };
+        let axis = &stage.domain.axes[*leaf];
+        let sequence = || stage.domain.leaves.iter().filter(|l| stage.domain.axes[**l].binding.is_sequential());
+        let terms = sequence().position(|l| stage.domain.axes[*l].kind == AxisKind::Reduction);
+        let place = sequence().position(|l| l == leaf);
+        let is_data = axis.kind == AxisKind::Data;
+        let inside = stage.reduction.is_some() && is_data && terms.is_some_and(|terms| place > Some(terms));
+        matches!(axis.binding, Binding::Unroll(None) | Binding::Vector)
+            || inside
+            || (is_data && axis.binding.is_sequential() && stage.place == Place::Registers)
+    }
+
+    fn check(&self, diags: &mut Diagnostics) {
+        let Self { reader, held, read, .. } = *self;
+        let range = |v: Var| self.range(v);
+        let leaves = leaves_at(held, &read.indices, &reader.facts, &range);
+        let leaf = |axis: AxisId| held.domain.leaves.iter().position(|l| *l == axis).map(|at| &leaves[at]);
+        for (axis, _) in register_loops(held) {
+            let value = leaf(axis).cloned().unwrap_or_else(Expr::unknown);
+            let bad = value.vars().into_iter().find(|v| !self.is_written_out(*v));
+            if value.is_unknown() || bad.is_some() {
+                let own = bad.and_then(|v| (v as usize).checked_sub(reader.facts.dims()));
+                let own = own.and_then(|n| reader.domain.leaves.get(n)).map(|l| &reader.domain.axes[*l]);
+                let is_serial = own.is_some_and(|a| a.binding.is_sequential());
+                if !is_serial && self.elsewhere(diags) {
+                    return;
+                }
+                diags.report(RegisterAtRunTime {
+                    stage: held.name.clone(),
+                    reader: reader.name.clone(),
+                    axis: own.map(|a| a.name.clone()),
+                    is_serial,
+                    read: read.span,
+                    span: own.map_or(reader.span, |a| a.span),
+                });
+                return;
+            }
+        }
+        if held.owner == Owner::Thread {
+            return;
+        }
+        let thread = thread_of(reader, &reader.facts, self.free());
+        for digit in digits(held) {
+            let own = collapse(&reader.facts.normal(&digit_of(&thread, &digit)), &range);
+            let ends = interval(&own, &range);
+            // Threads past the last digit hold nothing.
+            let exists = !digit.outermost || ends.is_some_and(|(_, most)| most < digit.extent);
+            let same = digit.reduced
+                || leaf(digit.leaf).is_some_and(|value| {
+                    let apart = reader.facts.normal(&value.sub(&own));
+                    let zero = |e: &Expr| self.symbolic.proves_nonnegative(&reader.facts, e);
+                    apart.as_constant() == Some(0) || (!apart.is_unknown() && zero(&apart) && zero(&apart.scale(-1)))
+                });
+            if !(exists && same) {
+                if !self.elsewhere(diags) {
+                    self.report(None, diags);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Looks for the smallest case in which a thread reads what another one holds, and reports it; whether there is one.
+    fn elsewhere(&self, diags: &mut Diagnostics) -> bool {
+        let found = self.search();
+        let known = found.is_some();
+        if known {
+            self.report(found, diags);
+        }
+        known
+    }
+
+    fn report(&self, witness: Option<ThreadWitness>, diags: &mut Diagnostics) {
+        diags.report(HeldElsewhere {
+            stage: self.held.name.clone(),
+            reader: self.reader.name.clone(),
+            witness,
+            read: self.read.span,
+            span: self.held.span,
+        });
+    }
+
+    fn search(&self) -> Option<ThreadWitness> {
+        let Self { reader, held, read, symbolic, .. } = *self;
+        let mut relevant: Vec<Var> = read.indices.iter().flat_map(Expr::vars).collect();
+        for axis in reader.domain.axes.iter().chain(&held.domain.axes) {
+            relevant.extend(axis.extent.vars());
+        }
+        let facts = &reader.facts;
+        relevant.retain(|v| (*v as usize) < facts.dims());
+        let inner: Vec<Var> = read.inner.iter().map(|axis| axis.var).collect();
+        if read.indices.iter().any(|e| e.is_unknown() || e.vars().iter().any(|v| inner.contains(v))) {
+            return None;
+        }
+        let roots: Vec<Expr> = held.coordinates.iter().map(|c| facts.normal(&c.at(&read.indices))).collect();
+        let leaves = Symbolic::leaves_of(&held.domain, facts, &roots);
+        let thread = thread_of(reader, facts, self.free());
+        let digits = digits(held);
+        let mut budget = Budget::new(SEARCH_STEPS);
+        let found = facts.smallest(&relevant, &mut budget, |dims, budget| {
+            let concrete = Concrete::new(&reader.domain, dims)?;
+            let extents: Vec<i128> = reader.domain.leaves.iter().map(|l| concrete.extents[*l]).collect();
+            let visit = |point: &[i128], budget: &mut Budget| -> ControlFlow<Option<ThreadWitness>> {
+                if !budget.take(1) {
+                    return ControlFlow::Break(None);
+                }
+                let values = concrete.from_leaves(point);
+                if (0..values.len()).any(|a| !(0..concrete.extents[a]).contains(&values[a])) {
+                    return ControlFlow::Continue(());
+                }
+                let mut all = symbolic.assign(dims, point);
+                all.resize(self.free() as usize + 1, 0);
+                let at = |e: &Expr| e.eval(&all);
+                let Some(element) = read.indices.iter().map(at).collect::<Option<Vec<i128>>>() else {
+                    return ControlFlow::Continue(());
+                };
+                let Some(reads) = at(&thread) else { return ControlFlow::Continue(()) };
+                let mut holds = 0;
+                let mut differs = false;
+                for digit in &digits {
+                    let own = digit_of(&Expr::constant(reads), digit).as_constant().unwrap_or(0);
+                    let place = held.domain.leaves.iter().position(|l| *l == digit.leaf);
+                    let value = place.and_then(|n| at(&leaves[n]));
+                    let Some(value) = (if digit.reduced { Some(own.min(digit.extent - 1)) } else { value }) else {
+                        return ControlFlow::Continue(());
+                    };
+                    holds += value * digit.stride;
+                    differs |= value != own;
+                }
+                if !differs {
+                    return ControlFlow::Continue(());
+                }
+                let names = |d: usize| reader.program.dim_name(d as u16).to_owned();
+                let dims = dims.iter().enumerate().map(|(d, v)| (names(d), i128::from(*v))).collect();
+                ControlFlow::Break(Some(ThreadWitness { dims, element, reads, holds }))
+            };
+            match points(&extents, budget, visit) {
+                ControlFlow::Break(found) => found,
+                ControlFlow::Continue(()) => None,
+            }
+        });
+        match found {
+            Search::Found(witness) => Some(witness),
+            Search::None | Search::GaveUp => None,
+        }
+    }
+}
+
+/// Visits every point of a box, in lexicographic order.
+fn points<B>(
+    extents: &[i128],
+    budget: &mut Budget,
+    mut visit: impl FnMut(&[i128], &mut Budget) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    if extents.iter().any(|e| *e <= 0) {
+        return ControlFlow::Continue(());
+    }
+    let mut point = vec![0; extents.len()];
+    loop {
+        visit(&point, budget)?;
+        let Some(next) = (0..point.len()).rev().find(|n| point[*n] + 1 < extents[*n]) else {
+            return ControlFlow::Continue(());
+        };
+        point[next] += 1;
+        point[next + 1..].fill(0);
+    }
+}

@@ -1,0 +1,431 @@
+//! The stages that are computed inside the loops of others: what their clauses say, in which order they are looked at, and what domain each
+//! gets.
+//!
+//! A stage is looked at when all that may read it has been: its region is what they ask for.
+
+use tilewright_kernel::algorithm::Source;
+
+use super::attach::{self, Attach, Needs};
+use super::{Along, Owner, Place, ROOT, Roots, Stage, Unscheduled, index_of_dims};
+use crate::diag::Diagnostics;
+use crate::diag::tw00xx::NotSupportedYet;
+use crate::diag::tw05xx::UnboundedBuffer;
+use crate::diag::tw07xx::{NoInstance, NoPlace};
+use crate::domain::{AxisKind, Binding, NewAxis};
+use crate::extent::{Expr, Facts, Var};
+use crate::program::Program;
+use crate::region::{COORDINATE, Coordinate, Group, NotATile, Realisation, Region};
+use crate::syntax::{Span, ast};
+use crate::tma::staged::PLACEHOLDER;
+
+/// A stage that is still to be placed.
+pub(super) struct Inner<'a> {
+    program: &'a Program,
+    equation: usize,
+    name: String,
+    /// The staged copy that it is.
+    pub copy: Option<usize>,
+    /// What reads take from it.
+    pub serves: Vec<Source>,
+    place: Place,
+    owner: Owner,
+    at: &'a ast::AxisRef,
+    ops: &'a [ast::Op],
+    head: Span,
+}
+
+/// The stages that clauses place inside others; without those with an error.
+pub(super) fn inner<'a>(program: &'a Program, diags: &mut Diagnostics) -> Vec<Inner<'a>> {
+    let mut list = Vec::new();
+    for schedule in &program.schedules {
+        let equation = usize::from(schedule.equation);
+        let components = &program.algorithm.components[program.algorithm.equations[equation].components.range()];
+        if components.iter().any(|c| c.parameter.is_some()) {
+            continue;
+        }
+        let numbers = 0..components.len() as u16;
+        let serves = numbers.map(|component| Source::Equation { equation: schedule.equation, component }).collect();
+        let ast::Schedule { stage, clauses, ops, head, .. } = &schedule.ast;
+        list.extend(one(program, (equation, &stage.text), None, serves, (clauses, ops, *head), diags));
+    }
+    for copy in &program.copies {
+        let equation = usize::from(copy.equation);
+        let component = program.algorithm.equations[equation].components.range().start;
+        let value = program.algorithm.components[component].value;
+        let tilewright_kernel::algorithm::Value::Read { source, .. } = program.algorithm.values[value as usize] else {
+            continue;
+        };
+        let ast::StagedCopy { name, clauses, ops, head, .. } = &program.stages[copy.stage].ast;
+        let about = (&*clauses, &ops[..], *head);
+        list.extend(one(
+            program,
+            (equation, &name.text),
+            Some(copy.stage),
+            vec![source],
+            (about.0, ops, about.2),
+            diags,
+        ));
+    }
+    list
+}
+
+fn one<'a>(
+    program: &'a Program,
+    (equation, name): (usize, &str),
+    copy: Option<usize>,
+    serves: Vec<Source>,
+    (clauses, ops, head): (&'a ast::Clauses, &'a [ast::Op], Span),
+    diags: &mut Diagnostics,
+) -> Option<Inner<'a>> {
+    let before = diags.found().len();
+    let mut refuse = |construct: String, span: Span, instead: Option<&str>| {
+        diags.report(NotSupportedYet { construct, span, instead: instead.map(str::to_owned) });
+    };
+    if let Some(ring) = &clauses.ring {
+        refuse("ring of a stage that threads compute".to_owned(), ring.span, Some("copies `via tma` have rings"));
+    }
+    if let Some(via) = clauses.via {
+        refuse(format!("via {}", via.value), via.span, Some("copies of inputs can be made `via tma`"));
+    }
+    if let Some(by) = &clauses.by {
+        refuse("by".to_owned(), by.span, None);
+    }
+    let place = match clauses.place.map(|p| p.value) {
+        Some(ast::Place::Shared) => Place::Shared,
+        Some(ast::Place::Registers) => Place::Registers,
+        other => {
+            let is_global = other == Some(ast::Place::Global);
+            diags.report(NoPlace { stage: name.to_owned(), is_global, span: clauses.place.map_or(head, |p| p.span) });
+            return None;
+        }
+    };
+    let owner = match clauses.per.as_ref().map(|per| (per.text.as_str(), per.span)) {
+        None | Some(("cta", _)) => Owner::Cta,
+        Some(("thread", span)) if place == Place::Shared => {
+            let instead = Some("keep it `in registers per thread`");
+            diags.report(NotSupportedYet {
+                construct: "in shared per thread".to_owned(),
+                span,
+                instead: instead.map(str::to_owned),
+            });
+            Owner::Thread
+        }
+        Some(("thread", _)) => Owner::Thread,
+        Some((unit, span)) => {
+            let instead = Some("`per cta` and `per thread` work today".to_owned());
+            diags.report(NotSupportedYet { construct: format!("per {unit}"), span, instead });
+            Owner::Cta
+        }
+    };
+    let Some(at) = &clauses.at else {
+        diags.report(NoInstance {
+            stage: name.to_owned(),
+            place: None,
+            problem: "`at` says in which loop",
+            span: head,
+        });
+        return None;
+    };
+    (diags.found().len() == before).then(|| Inner {
+        program,
+        equation,
+        name: name.to_owned(),
+        copy,
+        serves,
+        place,
+        owner,
+        at,
+        ops,
+        head,
+    })
+}
+
+/// Places every stage of `inner`, readers first.
+pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut Vec<Stage>, diags: &mut Diagnostics) {
+    while !inner.is_empty() {
+        let Some(at) = (0..inner.len()).find(|at| is_ready(&inner, *at, stages, served)) else {
+            for one in &inner {
+                let exists = inner.iter().any(|o| o.name == one.at.stage.text)
+                    || stages.iter().any(|s| s.name == one.at.stage.text);
+                let problem = if exists {
+                    "its place, its readers or its model depend on itself"
+                } else {
+                    "no stage of that name has loops"
+                };
+                let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
+                diags.report(NoInstance { stage: one.name.clone(), place, problem, span: one.at.span });
+            }
+            return;
+        };
+        let one = inner.remove(at);
+        match placed(&one, served, stages, diags) {
+            Some(found) => stages.extend(found),
+            None => return,
+        }
+    }
+    for reader in 0..stages.len() {
+        let sees = |at: &usize| {
+            let attach = stages[*at].attach.as_ref();
+            *at != reader && attach.is_some_and(|attach| attach::is_under(stages, reader, attach))
+        };
+        stages[reader].sees = (0..stages.len()).filter(sees).collect();
+    }
+}
+
+/// Whether all that a stage depends on has been placed.
+fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source]) -> bool {
+    let one = &inner[at];
+    let algorithm = &one.program.algorithm;
+    let keys: Vec<_> = one.serves.iter().map(|s| attach::key(*s)).collect();
+    let reads = |other: &Inner<'_>| {
+        // Copies of one tensor do not take it from each other.
+        let both_copies = one.copy.is_some() && other.copy.is_some() && one.serves == other.serves;
+        !both_copies && attach::sources(algorithm, other.equation, served).iter().any(|s| keys.contains(s))
+    };
+    let like = one.ops.iter().filter_map(|op| match &op.kind {
+        ast::OpKind::Like { stage, .. } => Some(&stage.text),
+        _ => None,
+    });
+    let mut needed = like.chain([&one.at.stage.text]);
+    stages.iter().any(|s| s.name == one.at.stage.text)
+        && !inner.iter().enumerate().any(|(n, other)| n != at && (reads(other)))
+        && needed.all(|name| !inner.iter().any(|other| other.name == *name))
+}
+
+fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diagnostics) -> Option<Vec<Stage>> {
+    let parent = stages.iter().position(|s| s.name == one.at.stage.text)?;
+    let no_instance = |problem, diags: &mut Diagnostics| {
+        let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
+        diags.report(NoInstance { stage: one.name.clone(), place, problem, span: one.at.span });
+    };
+    let Some(leaf) = stages[parent].domain.leaf(&one.at.axis.text) else {
+        no_instance("the stage has no loop of that name", diags);
+        return None;
+    };
+    let binding = stages[parent].domain.axes[leaf].binding;
+    let bad = match binding {
+        Binding::Vector => Some("the lanes of a vector are one access"),
+        Binding::Warp | Binding::Thread if one.owner == Owner::Cta => {
+            Some("an instance belongs to the block, and its threads run that axis side by side")
+        }
+        _ if one.owner == Owner::Cta && stages[parent].owner == Owner::Thread => {
+            Some("an instance belongs to the block, and each thread has loops of its own there")
+        }
+        _ => None,
+    };
+    if let Some(problem) = bad {
+        no_instance(problem, diags);
+        return None;
+    }
+    let attach = Attach::new(parent, &stages[parent], leaf, one.owner);
+    let Some((program, facts)) = attach::within(&stages[parent], &attach) else {
+        no_instance("that loop has no iteration for any size", diags);
+        return None;
+    };
+    let algorithm = &program.algorithm;
+    let list = &algorithm.axis_lists[algorithm.equations[one.equation].axes.range()];
+    let mut domain: Vec<(Expr, Expr)> = Vec::new();
+    for axis in list {
+        let axis = &algorithm.axes[*axis as usize];
+        let (lower, upper) = (index_of_dims(algorithm, axis.lower)?, index_of_dims(algorithm, axis.upper)?);
+        domain.push((facts.normal(&lower), facts.normal(&upper)));
+    }
+    let needs = Needs {
+        stages,
+        served,
+        name: &one.name,
+        serves: &one.serves,
+        attach: &attach,
+        is_copy: one.copy.is_some(),
+        facts: &facts,
+        span: one.head,
+    };
+    let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
+    let asked = needs.asked(diags)?;
+    let layout = Layout::of(one.ops, &names, |way| needs.region(&asked, &domain, way), &facts);
+    let (region, merged) = match layout {
+        Ok(found) => found,
+        Err(problem) => {
+            needs.refuse(&problem, &asked, diags);
+            return None;
+        }
+    };
+    let groups = asked.apart(region.groups);
+    let Some(groups) = groups else {
+        no_instance("one read asks for several boxes there, which cannot be told apart", diags);
+        return None;
+    };
+    let mut placed = Vec::with_capacity(groups.len());
+    for (group, reads) in groups {
+        let about =
+            About { one, attach: &attach, program: &program, facts: &facts, domain: &domain, merged: merged.as_ref() };
+        let mut stage = about.stage(&group, stages, diags)?;
+        stage.reads = reads;
+        placed.push(stage);
+    }
+    Some(placed)
+}
+
+/// What an instance of a stage is made from.
+struct About<'a> {
+    one: &'a Inner<'a>,
+    attach: &'a Attach,
+    program: &'a Program,
+    facts: &'a Facts,
+    /// The range of each axis.
+    domain: &'a [(Expr, Expr)],
+    /// The axis that a run of elements is, if the first op names it.
+    merged: Option<&'a ast::Name>,
+}
+
+/// How the ops of a stage let its region be laid out.
+enum Layout {}
+
+impl Layout {
+    /// The region of a stage with these ops: as small as it can be where no op names an axis; a run of elements where the first one
+    /// merges all axes, if that is smaller, with the name that it gives; else the box that the ops are about.
+    fn of(
+        ops: &[ast::Op],
+        names: &[&str],
+        region: impl Fn(Realisation) -> Result<Region, NotATile>,
+        facts: &Facts,
+    ) -> Result<(Region, Option<ast::Name>), NotATile> {
+        let Some(first) = ops.first() else { return Ok((region(Realisation::Smallest)?, None)) };
+        let cover = region(Realisation::Cover)?;
+        let into = match &first.kind {
+            ast::OpKind::Merge { axes, into } if axes.iter().map(|a| a.text.as_str()).eq(names.iter().copied()) => into,
+            _ => return Ok((cover, None)),
+        };
+        let elements = |region: &Region| {
+            let of = |group: &Group| {
+                let bounds = group.axes.iter().map(|c| facts.upper_bound(&c.bound).map(|n| n.max(1)));
+                bounds.collect::<Option<Vec<i128>>>().map(|list| list.iter().product::<i128>())
+            };
+            region.groups.iter().map(of).collect::<Option<Vec<_>>>().map(|list| list.iter().sum::<i128>())
+        };
+        let whole =
+            |group: &Group| matches!(&group.axes[..], [only] if only.dims.len() == names.len() && names.len() > 1);
+        match region(Realisation::Flat) {
+            Ok(flat) if flat.groups.iter().all(whole) && elements(&flat) < elements(&cover) => {
+                Ok((flat, Some(into.clone())))
+            }
+            _ => Ok((cover, None)),
+        }
+    }
+}
+
+impl About<'_> {
+    /// The stage that holds a group.
+    fn stage(&self, group: &Group, stages: &[Stage], diags: &mut Diagnostics) -> Option<Stage> {
+        let Self { one, attach, program, facts, domain, merged } = *self;
+        let algorithm = &program.algorithm;
+        let list = &algorithm.axis_lists[algorithm.equations[one.equation].axes.range()];
+        let mut roots = Roots::default();
+        let (mut limits, mut coordinates) = (Vec::new(), Vec::new());
+        let mut indices: Vec<Option<Expr>> = vec![None; list.len()];
+        for coordinate in &group.axes {
+            let root = roots.next();
+            limits.extend(limited(coordinate, &root, facts));
+            let Some(most) = facts.upper_bound(&coordinate.bound) else {
+                let names = |v: u32| program.dim_name(v as u16).to_owned();
+                let bare = coordinate.bound.as_var();
+                diags.report(UnboundedBuffer {
+                    copy: one.name.clone(),
+                    axis: algorithm.axes[list[coordinate.dims[0]] as usize].name.to_string(),
+                    extent: coordinate.bound.show(&names),
+                    fact: bare.map(|v| format!("{} <= 4096", names(v))),
+                    span: one.head,
+                });
+                return None;
+            };
+            // The row-major number of an element, from its indices.
+            let position = coordinate.dims.iter().fold(Expr::constant(0), |number, d| {
+                let index = Expr::var(PLACEHOLDER + *d as Var);
+                if coordinate.dims.len() == 1 {
+                    return index;
+                }
+                let (lower, upper) = &domain[*d];
+                number.mul(&upper.sub(lower)).add(&index.sub(lower))
+            });
+            let position = position.sub(&coordinate.start).floor_div(&Expr::constant(coordinate.step));
+            coordinates.push(Along { position, most: most.max(1) });
+            let at = coordinate.start.add(&root.scale(coordinate.step));
+            // Digits in row-major order, innermost first.
+            let mut rest = at;
+            for (n, d) in coordinate.dims.iter().enumerate().rev() {
+                let (lower, upper) = &domain[*d];
+                let digit = if n == 0 {
+                    rest.clone()
+                } else {
+                    let size = upper.sub(lower);
+                    let digit = rest.modulo(&size);
+                    rest = rest.floor_div(&size);
+                    digit
+                };
+                indices[*d] = Some(if coordinate.dims.len() == 1 { digit } else { digit.add(lower) });
+            }
+            let names = coordinate.dims.iter().map(|d| algorithm.axes[list[*d] as usize].name.to_string());
+            let called = merged.map(|into| NewAxis { name: into.text.clone(), span: into.span });
+            let name = called.unwrap_or_else(|| NewAxis {
+                name: names.collect::<Vec<_>>().join("·"),
+                span: program.axis_spans[list[coordinate.dims[0]] as usize],
+            });
+            roots.axes.push((name, facts.normal(&coordinate.bound), AxisKind::Data));
+        }
+        for ((axis, index), (lower, upper)) in list.iter().zip(indices).zip(domain) {
+            let index = index?;
+            limits.extend(inside(&index, lower, upper, &roots, facts));
+            roots.indices.push((*axis, index));
+        }
+        limits.dedup();
+        let members = members(&group.members, facts);
+        // The run that the first op names is there already.
+        let ops = if merged.is_some() { &one.ops[1..] } else { one.ops };
+        let (name, span) = (one.name.clone(), one.head);
+        let given =
+            Unscheduled { program: program, facts: facts, equation: one.equation, name, span, ops, others: stages };
+        let mut stage = roots.finish(given, diags)?;
+        stage.attach = Some(attach.clone());
+        stage.members = members;
+        stage.copy = one.copy;
+        stage.serves = one.serves.clone();
+        stage.limits = limits;
+        stage.coordinates = coordinates;
+        stage.place = one.place;
+        stage.owner = one.owner;
+        Some(stage)
+    }
+}
+
+/// The elements that are asked for, as conditions of roots.
+fn members(lists: &[Vec<Expr>], facts: &Facts) -> Vec<Vec<Expr>> {
+    let of_root = |v: Var| v.checked_sub(COORDINATE).map(|n| Expr::var(ROOT + n));
+    let list = |conditions: &Vec<Expr>| conditions.iter().map(|e| facts.normal(e).substitute(&of_root)).collect();
+    lists.iter().map(list).collect()
+}
+
+/// That a coordinate is in its extent, where its bound does not say so.
+fn limited(coordinate: &Coordinate, root: &Expr, facts: &Facts) -> Option<Expr> {
+    let extent = facts.normal(&coordinate.extent);
+    (extent != facts.normal(&coordinate.bound)).then(|| extent.sub(root).sub(&Expr::constant(1)))
+}
+
+/// That an index is in the domain of the stage, where that is not proved.
+fn inside(index: &Expr, lower: &Expr, upper: &Expr, roots: &Roots, facts: &Facts) -> Vec<Expr> {
+    let mut system = facts.residue_system();
+    for (n, (_, extent, _)) in roots.axes.iter().enumerate() {
+        let var = ROOT + n as Var;
+        system.at_least(var, 0);
+        system.require(&facts.with_residues(&extent.sub(&Expr::var(var)).sub(&Expr::constant(1))));
+    }
+    let above = facts.normal(&index.sub(lower));
+    let below = facts.normal(&upper.sub(index).sub(&Expr::constant(1)));
+    [above, below]
+        .into_iter()
+        .filter(|e| {
+            let mut system = system.clone();
+            system.require(&facts.with_residues(e).scale(-1).sub(&Expr::constant(1)));
+            !system.is_infeasible()
+        })
+        .collect()
+}

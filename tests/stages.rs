@@ -1,0 +1,127 @@
+//! Stages inside the loops of others: regions, places, owners, reductions across threads. Every kernel runs for awkward sizes and gives
+//! what `reference()` does.
+
+mod support;
+
+use support::compiled;
+use tilewright::{Device, EmulatorOptions};
+use tilewright_cli::trial::Trial;
+
+/// Compiles, and runs with each list of sizes under several seeds; the explanation.
+fn check(source: &str, sizes: &[&[i64]]) -> String {
+    let info = compiled(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+    for (seed, dims) in (1..).zip(sizes) {
+        let device = Device::emulator(EmulatorOptions::default().seed(seed));
+        let trial = Trial::new(&info, dims, seed, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+        let outcome = trial.run(&device);
+        assert!(outcome.is_good(), "{source}\nat {dims:?}: {outcome:#?}\n{}\n{}", info.explanation, info.ptx.text);
+    }
+    info.explanation.to_string()
+}
+
+fn fused(factor: u32, more: &str) -> String {
+    format!(
+        "kernel Fused(a: f32[4, 4]) -> (c: f32[4, 4]) {{
+            b[i, j] = a[i, j] + 2.0;
+            c[i, j] = b[i, j] * 3.0;
+            launch threads(1);
+            schedule c {{ merge i, j -> f; split f by {factor} -> fo, fi; }}
+            schedule b in shared at c.fo {{ {more} }}
+        }}"
+    )
+}
+
+#[test]
+fn a_fused_axis_is_split() {
+    for factor in 1..=17 {
+        check(&fused(factor, ""), &[&[]]);
+    }
+}
+
+const BLUR: &str = "kernel Blur(x: f32[H, W]) -> (y: f32[H - 2, W - 2]) where H >= 3, W >= 3 {
+    bx[i, j] = (x[i, j] + x[i, j + 1] + x[i, j + 2]) / 3.0;
+    y[i, j] = (bx[i, j] + bx[i + 1, j] + bx[i + 2, j]) / 3.0;
+    launch threads(256);
+    schedule y {
+        split i by 30 -> io, ii; split j by 64 -> jo, ji;
+        reorder io, jo, ii, ji;
+        bind io, jo: grid;
+        merge ii, ji -> p; split p by 256 -> pr, t; bind t: thread;
+    }
+    schedule bx in shared at y.jo { merge i, j -> p; split p by 256 -> pr, t; bind t: thread; }
+}";
+
+#[test]
+fn a_stencil_has_its_halo() {
+    let explanation = check(BLUR, &[&[3, 3], &[7, 9], &[33, 67], &[65, 130]]);
+    assert!(explanation.contains("region 32 x 64, 8192 bytes"), "{explanation}");
+}
+
+const SOFTMAX: &str = "kernel Softmax(x: f32[M, N]) -> (y: f32[M, N]) where N % 4 == 0, N <= 16384 {
+    m[i] = max(|j| x[i, j]);
+    e[i, j] = exp(x[i, j] - m[i]);
+    s[i] = sum(|j| e[i, j]);
+    y[i, j] = e[i, j] / s[i];
+    launch threads(512);
+    schedule y {
+        bind i: grid;
+        split j by 4 -> jo, v; split jo by 512 -> r, t;
+        bind t: thread; vectorize v; unroll r;
+    }
+    stage xr[i, j] = x in registers at y.i { like y; }
+    schedule e in registers at y.i { like y; }
+    schedule m in registers at y.i { like y; reduce t; }
+    schedule s in registers at y.i { like y; reduce t; }
+}";
+
+#[test]
+fn softmax_reads_each_element_once() {
+    check(SOFTMAX, &[&[1, 4], &[3, 36], &[2, 2048], &[1, 2052], &[2, 16384]]);
+}
+
+#[test]
+fn sums_of_rows_and_columns() {
+    let rows = "kernel Rows(x: f32[M, N]) -> (y: f32[M]) where M >= 1 {
+        y[i] = sum(|j| x[i, j]);
+        launch threads(256);
+        schedule y {
+            split i by 4 -> io, ii; split j by 64 -> jo, t;
+            reorder io, ii, t, jo;
+            bind io: grid; bind ii, t: thread; reduce t;
+        }
+    }";
+    check(rows, &[&[1, 1], &[7, 31], &[5, 33], &[9, 1000]]);
+    let columns = "kernel Columns(x: f32[M, N]) -> (y: f32[N]) {
+        y[j] = sum(|i| x[i, j]);
+        launch threads(256);
+        schedule y {
+            split j by 32 -> jo, t; split i by 8 -> io, w;
+            reorder jo, w, t, io;
+            bind jo: grid; bind w, t: thread; reduce w;
+        }
+    }";
+    check(columns, &[&[1, 1], &[7, 31], &[100, 33], &[9, 100]]);
+}
+
+#[test]
+fn argmax_across_threads() {
+    let source = "kernel Best(x: f32[M, N]) -> (y: u32[M]) where N >= 1 {
+        y[i] = argmax(|j| x[i, j]);
+        launch threads(96);
+        schedule y { split j by 96 -> jo, t; reorder i, t, jo; bind i: grid; bind t: thread; reduce t; }
+    }";
+    check(source, &[&[1, 1], &[3, 31], &[5, 200]]);
+}
+
+/// The flat run is what remains of a fused axis that is split by a factor that does not divide the rows.
+#[test]
+fn fused_regions_waste_nothing() {
+    for (factor, region) in
+        [(1, "1 x 1"), (2, "1 x 2"), (3, "3"), (4, "1 x 4"), (5, "5"), (8, "2 x 4"), (10, "10"), (16, "4 x 4")]
+    {
+        let explanation = check(&fused(factor, ""), &[&[]]);
+        assert!(explanation.contains(&format!("region {region}, ")), "{factor}: {explanation}");
+        let explanation = check(&fused(factor, "merge i, j -> p; split p by 2 -> a, b;"), &[&[]]);
+        assert!(explanation.contains("axis a: "), "{explanation}");
+    }
+}

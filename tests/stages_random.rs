@@ -1,0 +1,222 @@
+//! Random kernels of several stages: whatever is accepted equals the reference under several orders of warps, without a finding.
+//! `TILEWRIGHT_STAGES=SEED,COUNT` runs others than CI does.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use support::{Draw, compiled};
+use tilewright::{Device, EmulatorOptions};
+use tilewright_cli::trial::Trial;
+use tilewright_compiler::diag::Code;
+
+/// A kernel as text, and sizes to try.
+struct Case {
+    source: String,
+    sizes: Vec<[i64; 2]>,
+}
+
+/// A stage under construction: its name, how far its readers reach beyond their own element, and whether it has one element a row.
+#[derive(Clone)]
+struct Made {
+    name: String,
+    halo: [usize; 2],
+    is_row: bool,
+}
+
+/// The loops of the output, by what they are bound to.
+struct Loops {
+    ops: String,
+    grid: Vec<&'static str>,
+    serial: Vec<&'static str>,
+    threads: usize,
+}
+
+fn loops(draw: &mut Draw) -> Loops {
+    let (f, g) = (*draw.pick(&[2, 3, 4, 5, 8]), *draw.pick(&[2, 3, 4, 6, 8, 16]));
+    let mut ops = format!("split i by {f} -> io, ii; split j by {g} -> jo, ji; ");
+    let threads = *draw.pick(&[1, 1, 8, 32, 33, 64]);
+    let (mut grid, mut serial) = (Vec::new(), Vec::new());
+    let outer = if draw.chance(50) { ["io", "jo"] } else { ["jo", "io"] };
+    let mut place =
+        |name: &'static str, draw: &mut Draw| if draw.chance(60) { grid.push(name) } else { serial.push(name) };
+    match draw.below(4) {
+        0 if threads == 1 => {
+            outer.into_iter().for_each(|name| place(name, draw));
+            let inner = if draw.chance(50) { ["ii", "ji"] } else { ["ji", "ii"] };
+            let order = if draw.chance(20) {
+                [inner[0], outer[0], outer[1], inner[1]]
+            } else {
+                [outer[0], outer[1], inner[0], inner[1]]
+            };
+            let _ = write!(ops, "reorder {}; ", order.join(", "));
+            serial.extend(inner);
+        }
+        1 => {
+            // Tiles in an order of their own.
+            ops.push_str("reorder io, jo, ii, ji; merge io, jo -> o; ");
+            place("o", draw);
+            let _ = write!(ops, "merge ii, ji -> p; split p by {threads} -> pr, t; bind t: thread; ");
+            serial.push("pr");
+        }
+        2 => {
+            ops = format!(
+                "merge i, j -> f; split f by {} -> fo, fi; split fi by {threads} -> fr, t; bind t: thread; ",
+                f * g
+            );
+            place("fo", draw);
+            serial.push("fr");
+        }
+        _ => {
+            outer.into_iter().for_each(|name| place(name, draw));
+            let _ = write!(
+                ops,
+                "reorder {}, ii, ji; merge ii, ji -> p; split p by {threads} -> pr, t; bind t: thread; ",
+                outer.join(", ")
+            );
+            serial.push("pr");
+        }
+    }
+    if !grid.is_empty() {
+        let _ = write!(ops, "bind {}: grid; ", grid.join(", "));
+    }
+    Loops { ops, grid, serial, threads }
+}
+
+fn case(draw: &mut Draw) -> Case {
+    let mut equations = String::new();
+    let mut made: Vec<Made> = Vec::new();
+    let count = 1 + draw.below(3);
+    for n in 0..count {
+        let name = format!("s{n}");
+        let is_row = draw.chance(25);
+        let sources: Vec<Made> = made.iter().filter(|m| !m.is_row).cloned().collect();
+        let halo = if is_row { [draw.below(2), 0] } else { [draw.below(3), draw.below(3)] };
+        let source = sources.last().filter(|_| draw.chance(80)).map_or("x".to_owned(), |m| m.name.clone());
+        if is_row {
+            let (op, at) = (*draw.pick(&["sum", "max", "min"]), draw.below(halo[0] + 1));
+            let _ = writeln!(equations, "    {name}[i] = {op}(|j in 0..W - 8| {source}[i + {at}, j]);");
+        } else {
+            let terms: Vec<String> = (0..1 + draw.below(3))
+                .map(|_| {
+                    let (a, b) = (draw.below(halo[0] + 1), draw.below(halo[1] + 1));
+                    let scale = draw.pick(&["", " * 2.0", " * 0.5"]);
+                    format!("{source}[i + {a}, j + {b}]{scale}")
+                })
+                .collect();
+            let row = made.iter().rev().find(|m| m.is_row).filter(|_| draw.chance(50));
+            let row = row.map_or(String::new(), |r| format!(" - {}[i + {}]", r.name, draw.below(2)));
+            let _ = writeln!(equations, "    {name}[i, j] = {}{row};", terms.join(" + "));
+        }
+        made.push(Made { name, halo, is_row });
+    }
+    let reads: Vec<String> = made
+        .iter()
+        .filter(|_| true)
+        .map(|m| {
+            let (a, b) = (draw.below(2), draw.below(2));
+            if m.is_row { format!("{}[i + {a}]", m.name) } else { format!("{}[i + {a}, j + {b}]", m.name) }
+        })
+        .collect();
+    let kept: Vec<String> = reads
+        .iter()
+        .enumerate()
+        .filter(|(n, _)| *n + 1 == reads.len() || draw.chance(60))
+        .map(|r| r.1.clone())
+        .collect();
+    let _ = writeln!(equations, "    y[i, j] = {};", kept.join(" + "));
+    let Loops { ops, grid, serial, threads } = loops(draw);
+    let mut source = format!("    launch threads({threads});\n    schedule y {{ {ops}}}\n");
+    let vector = if draw.chance(20) { "f64" } else { "f32" };
+    let mut places: Vec<String> = grid.iter().chain(&serial).map(|l| format!("y.{l}")).collect();
+    // Readers come later in the list, and may have loops of their own to stand in.
+    for stage in made.iter().rev() {
+        let staged = stage.is_row || draw.chance(85);
+        if !staged {
+            continue;
+        }
+        let at = draw.pick(&places).clone();
+        let each = if stage.is_row {
+            match draw.below(3) {
+                0 => format!("split j by {threads} -> jo, t; reorder i, t, jo; bind t: thread; reduce t; "),
+                1 => format!("split j by {threads} -> jo, t; bind t: thread; reduce t; "),
+                _ => format!("split i by {threads} -> io, t; bind t: thread; "),
+            }
+        } else {
+            match draw.below(3) {
+                0 => format!("split j by {threads} -> jo, t; bind t: thread; "),
+                1 => format!("merge i, j -> p; split p by {threads} -> pr, t; bind t: thread; "),
+                _ => format!("merge j, i -> p; split p by {threads} -> pr, t; bind t: thread; "),
+            }
+        };
+        let (place, ops) = match draw.below(10) {
+            0 => ("registers per thread", String::new()),
+            1 => ("registers", "like y; ".to_owned()),
+            2 => ("registers", each),
+            _ if threads == 1 && draw.chance(50) => ("shared", String::new()),
+            _ => ("shared", each),
+        };
+        let _ = writeln!(source, "    schedule {} in {place} at {at} {{ {ops}}}", stage.name);
+        if !stage.is_row && ops.contains("jo") {
+            places.push(format!("{}.jo", stage.name));
+            places.push(format!("{}.i", stage.name));
+        }
+    }
+    if draw.chance(30) {
+        let at = draw.pick(&places).clone();
+        let _ = writeln!(
+            source,
+            "    stage xs[i, j] = x in shared at {at} {{ merge i, j -> p; split p by {threads} -> pr, t; bind t: thread; }}"
+        );
+    }
+    let source = format!(
+        "kernel K(x: {vector}[H, W]) -> (y: {vector}[H - 8, W - 8]) where H >= 9, W >= 9, W <= 48 {{\n{equations}{source}}}"
+    );
+    let size = |draw: &mut Draw| 9 + draw.below(30) as i64;
+    let sizes = (0..2).map(|_| [size(draw), size(draw)]).chain([[9, 9], [17, 24]]).collect();
+    Case { source, sizes }
+}
+
+#[test]
+fn random_stages_equal_the_reference() {
+    let (seed, count) = support::campaign("TILEWRIGHT_STAGES", (5, 150));
+    let mut accepted = 0;
+    let mut refused: BTreeMap<String, (u32, String)> = BTreeMap::new();
+    for n in 0..count {
+        let mut draw = Draw::new(seed, n);
+        let Case { source, sizes } = case(&mut draw);
+        if std::env::var("TILEWRIGHT_SHOW").is_ok() {
+            println!("case {n}\n{source}");
+        }
+        let info = match compiled(&source) {
+            Ok(info) => info,
+            Err((codes, report)) => {
+                assert!(!codes.contains(&Code::TW9001), "case {n}\n{source}\n{report}");
+                for code in codes {
+                    let first = || (0, format!("{source}\n{report}"));
+                    refused.entry(format!("{code:?}")).or_insert_with(first).0 += 1;
+                }
+                continue;
+            }
+        };
+        accepted += 1;
+        for (at, dims) in sizes.iter().enumerate() {
+            let device = Device::emulator(EmulatorOptions::default().seed(at as u64));
+            let trial = Trial::new(&info, dims, n, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+            let outcome = trial.run(&device);
+            assert!(outcome.is_good(), "case {n}\n{source}\nat {dims:?}: {outcome:#?}\n{}", info.explanation);
+        }
+    }
+    println!("{accepted} of {count} accepted");
+    if std::env::var("TILEWRIGHT_STAGES").is_ok() {
+        for (code, (count, example)) in &refused {
+            println!("{code}: {count}\n{example}\n");
+        }
+    }
+    assert!(
+        accepted * 3 > count,
+        "{accepted} of {count}: {:?}",
+        refused.iter().map(|(c, n)| (c, n.0)).collect::<Vec<_>>()
+    );
+}
