@@ -66,8 +66,15 @@ impl Part {
             coordinates.push(Coordinate { dims: dims.clone(), start, step, extent, bound });
         }
         let members = if exact { Vec::new() } else { self.predicates(&coordinates, shape, known) };
-        let is_known = self.members.iter().all(|m| m.exact);
-        Some(Group { requests: self.requests.clone(), axes: coordinates, fit, members, is_known: exact || is_known })
+        let is_known = exact || self.members.iter().all(|m| m.exact);
+        let bounds = coordinates.iter().fold(one(), |n, a| n.mul(&a.bound));
+        // The largest count of one request; of several that do not ask for the same, only a bound is known.
+        let needed = match &self.members[..] {
+            _ if exact => Some(bounds),
+            [member] if member.exact => Some(known.largest(&member.count(known), &member.most())),
+            _ => None,
+        };
+        Some(Group { requests: self.requests.clone(), axes: coordinates, fit, members, is_known, needed })
     }
 
     /// Whether the coordinates hold nothing but what is asked for: they hold all of it, and are not more.

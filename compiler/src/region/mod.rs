@@ -29,10 +29,12 @@
 //! together one after the other. What is not proved makes a region larger, never wrong. An index that is data, or no sum of digits
 //! and products by what is known, takes all of its dimension.
 
+mod digit;
 mod form;
 mod group;
 pub mod interval;
 mod known;
+mod limit;
 mod part;
 mod run;
 #[cfg(test)]
@@ -88,6 +90,9 @@ pub struct Group {
     pub members: Vec<Vec<Expr>>,
     /// Whether `members` excludes everything that nobody asks for.
     pub is_known: bool,
+    /// A bound of the elements that are asked for while the loops outside stand still, over dimensions, if one is known: to be compared with
+    /// the product of the bounds of the extents, which is what is computed and kept.
+    pub needed: Option<Expr>,
 }
 
 /// One coordinate of a group.

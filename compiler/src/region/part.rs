@@ -78,12 +78,21 @@ impl Shape<'_> {
 }
 
 impl Member {
+    /// What it consists of: boxes of one dimension, and a number.
+    fn runs(&self) -> impl Iterator<Item = &Run> {
+        let is_free = |d: usize| self.number.as_ref().is_none_or(|((first, last), ..)| d < *first || d > *last);
+        let boxes = self.boxes.iter().enumerate().filter(move |(d, _)| is_free(*d)).map(|(_, run)| run);
+        boxes.chain(self.number.iter().map(|(.., run)| run))
+    }
+
     /// How many elements it has, if it is exact.
     pub fn count(&self, known: &Known<'_>) -> Expr {
-        let is_free = |d: usize| self.number.as_ref().is_none_or(|((first, last), ..)| d < *first || d > *last);
-        let boxes = self.boxes.iter().enumerate().filter(|(d, _)| is_free(*d)).map(|(_, run)| run);
-        let numbers = self.number.iter().map(|(.., run)| run);
-        boxes.chain(numbers).fold(one(), |n, run| n.mul(&run.count(known)))
+        self.runs().fold(one(), |n, run| n.mul(&run.count(known)))
+    }
+
+    /// A bound of that, over dimensions.
+    pub fn most(&self) -> Expr {
+        self.runs().fold(one(), |n, run| n.mul(&run.most))
     }
 }
 
@@ -251,7 +260,7 @@ fn radices(indices: &[Expr], shape: Shape<'_>, known: &Known<'_>) -> Vec<((usize
     for last in 1..indices.len() {
         let mut weights = vec![one()];
         for first in (0..last).rev() {
-            let radix = match super::form::radix(&indices[first + 1], known) {
+            let radix = match super::digit::radix(&indices[first + 1], known) {
                 Some(radix) => radix,
                 None if !known.varies(&indices[first + 1]) => shape.size(first + 1),
                 None => break,

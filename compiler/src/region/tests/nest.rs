@@ -274,6 +274,9 @@ pub fn check_case(case: &Case<'_>, region: &Region, what: &str) -> Figures {
                 }
                 continue;
             }
+            if let Some(needed) = &group.needed {
+                assert!(wanted.len() as i128 <= needed.eval(&only_dims).expect("a number"), "needed: {}", here());
+            }
             for (k, extent) in extents.iter().enumerate() {
                 assert!(*extent <= figures.bounds[number][k], "extent {extent} beyond its bound: {}", here());
                 largest[number][k] = largest[number][k].max(*extent);
