@@ -97,7 +97,8 @@ impl Limits {
         for (value, extent) in &loops.axes {
             let (value, extent) = (known.facts.normal(value), known.facts.normal(extent));
             let last = extent.sub(&Expr::constant(1));
-            if value.is_unknown() || extent.is_unknown() || known.varies(&extent) {
+            let is_strange = known.stranger(&value).or(known.stranger(&extent)).is_some();
+            if value.is_unknown() || extent.is_unknown() || known.varies(&extent) || is_strange {
                 limits.is_partial = true;
                 continue;
             }

@@ -105,8 +105,8 @@ pub struct Coordinate {
     pub start: Expr,
     /// Positions from one coordinate to the next; at least 1.
     pub step: i128,
-    /// How many there are, over dimensions and loops outside; may be less than the bound in some iterations, and 0 or less where nothing is
-    /// asked for.
+    /// How many there are, over dimensions and loops outside; may be less than the bound in some iterations. Where nothing is asked for,
+    /// that of the first coordinate is 0 or less, and the others mean nothing.
     pub extent: Expr,
     /// A bound of the extent that does not depend on loops, over dimensions.
     pub bound: Expr,

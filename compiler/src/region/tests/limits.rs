@@ -219,3 +219,20 @@ fn gathers_take_the_whole_dimension() {
     let request = Request { indices: vec![Expr::var(9), column], conditions: Vec::new() };
     assert_eq!(of(&[request], &loops, &domain, &facts), Err(NotATile::Unlisted(9)));
 }
+
+/// Axes over variables that are no loops of this region say nothing about it, and do not stand in it.
+#[test]
+fn axes_of_other_loops_do_not_occur() {
+    let facts = Facts::new(&[], &[]).unwrap();
+    let number = Expr::constant;
+    let index = Expr::var(0).scale(4).add(&Expr::var(1));
+    let loops = Loops {
+        inside: vec![(1, number(4))],
+        outside: vec![(0, number(8))],
+        axes: vec![(index.add(&Expr::var(5)), number(30)), (index.clone(), number(32))],
+    };
+    let request = Request { indices: vec![index], conditions: Vec::new() };
+    let found = of(&[request], &loops, &[(number(0), number(32))], &facts).unwrap();
+    let [axis] = &found.groups[0].axes[..] else { panic!("{}", show(&found)) };
+    assert_eq!((&axis.start, &axis.extent, &axis.bound), (&Expr::var(0).scale(4), &number(4), &number(4)));
+}
