@@ -21,7 +21,7 @@ pub const TERM_LIMIT: usize = 64;
 
 /// Most terms of all levels that an expression under a quotient or a maximum may have: without a bound, quotients that are put into quotients
 /// double their size each time.
-const NESTED_LIMIT: usize = 256;
+const NESTED_LIMIT: usize = 1 << 14;
 
 /// A factor of a term.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -287,7 +287,7 @@ impl Expr {
     }
 
     /// Whether it has at most so many terms, those under quotients and maxima included.
-    fn has_at_most(&self, limit: usize) -> bool {
+    pub fn has_at_most(&self, limit: usize) -> bool {
         fn left(e: &Expr, mut limit: usize) -> Option<usize> {
             for term in &e.terms {
                 limit = limit.checked_sub(1)?;

@@ -18,6 +18,10 @@ use crate::region::{COORDINATE, Coordinate, Group, NotATile, Realisation, Region
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
 
+/// Most terms, those under quotients included, of an expression that says where a region starts or ends: it is computed in every iteration,
+/// and what stages inside read is asked in terms of it.
+const WRITTEN_TERMS: usize = 64;
+
 /// A stage that is still to be placed.
 pub(super) struct Inner<'a> {
     program: &'a Program,
@@ -372,7 +376,7 @@ impl About<'_> {
         let reached = attach::reached(&stages[attach.stage], attach, facts);
         limits.extend(reached.clone().unwrap_or_default());
         limits.dedup();
-        let is_lost = |e: &Expr| e.is_unknown();
+        let is_lost = |e: &Expr| e.is_unknown() || !e.has_at_most(WRITTEN_TERMS);
         let written = roots.indices.iter().map(|(_, e)| e).chain(coordinates.iter().map(|c: &Along| &c.position));
         if reached.is_none() || limits.iter().chain(written).any(is_lost) {
             let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
