@@ -12,17 +12,21 @@ pub struct UnscheduledReduction {
     pub span: Span,
     /// The left-hand side.
     pub head: Span,
+    /// An output that reads it, with its outermost axis.
+    pub reader: Option<(String, String)>,
 }
 
 impl IntoDiagnostic for UnscheduledReduction {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { name, span, head } = self;
+        let Self { name, span, head, reader } = self;
+        let place = reader.map_or_else(|| "…".to_owned(), |(stage, axis)| format!("{stage}.{axis}"));
         Diagnostic::new(Code::TW0702, span, format!("the reduction of `{name}` has no schedule"))
             .label(head, format!("`{name}` is not an output"))
             .note(format!("an intermediate without a schedule is computed at every read, and `{name}` would be reduced again for each"))
+            .help(format!("compute it once for its readers: `schedule {name} in registers at {place} {{ … }}`"))
             .change(
                 Change::AppendStatement(format!("inline {name};")),
-                format!("write `inline {name};` if that is what you want, or make `{name}` an output"),
+                format!("or write `inline {name};` if repeating it is what you want"),
             )
     }
 }
@@ -74,8 +78,11 @@ impl IntoDiagnostic for ReducedAgain {
             format!("`{reader}` reduces the output `{name}` again for each of its elements"),
         )
         .label(head, format!("`{reader}` reads `{name}`"))
-        .note("stages hand on no values yet: a tensor is computed where it is read, an output as well")
-        .help("compute both in kernels of their own, where the second one reads the tensor that the first one wrote")
+        .note("an output goes to device memory, where other blocks cannot wait for it: a reader computes it itself")
+        .help(format!(
+            "give `{reader}` an intermediate with the equation of `{name}`, and a place: `schedule … in registers at …`"
+        ))
+        .help("or compute both in kernels of their own, where the second one reads the tensor that the first one wrote")
         .help("if repeating it is what you want, write `#[allow(TW0790)]` in front of the kernel")
     }
 }
@@ -115,37 +122,6 @@ impl IntoDiagnostic for NotAround {
     }
 }
 
-/// TW0705: what is read of a stage in one place is not known to be a box.
-#[derive(Clone, Debug)]
-pub struct NotABox {
-    /// The stage.
-    pub stage: String,
-    /// Where it stands.
-    pub place: String,
-    /// Whether an index is read from memory.
-    pub unknown: bool,
-    /// The loop at fault.
-    pub axis: Option<String>,
-    /// A read.
-    pub read: Span,
-    /// Its head.
-    pub span: Span,
-}
-
-impl IntoDiagnostic for NotABox {
-    fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, place, unknown, axis, read, span } = self;
-        let title = format!("how much of `{stage}` is read inside `{place}` is not known at compile time");
-        let diagnostic = Diagnostic::new(Code::TW0705, span, title).label(read, "read here");
-        let diagnostic = match axis {
-            Some(axis) => diagnostic.note(format!("`{axis}` has no bound")),
-            None if unknown => diagnostic.note("an index is read from memory"),
-            None => diagnostic.note("a loop moves the index by an amount that only the launch knows"),
-        };
-        diagnostic.help("bound the sizes with a fact such as `N <= 4096`, or attach the stage to an inner loop")
-    }
-}
-
 /// TW0706: a place where a stage cannot stand.
 #[derive(Clone, Debug)]
 pub struct NoInstance {
@@ -164,7 +140,7 @@ impl IntoDiagnostic for NoInstance {
         let Self { stage, place, problem, span } = self;
         let title = match place {
             Some(place) => format!("`{stage}` cannot stand at `{place}`"),
-            None => format!("`{stage}` stands nowhere"),
+            None => format!("`{stage}` does not say in which loop it stands"),
         };
         Diagnostic::new(Code::TW0706, span, title)
             .note(problem)
@@ -354,10 +330,10 @@ impl IntoDiagnostic for NothingToCombine {
             ),
             CombineProblem::Unbound => (
                 format!("one thread takes all terms along `{axis}`"),
-                format!("bind it first: `bind {axis}: thread;`, or remove the `reduce`"),
+                format!("give it, or a part that `split` makes of it, to threads: `bind {axis}: thread;`; or remove the `reduce`"),
             ),
             CombineProblem::BeyondWarp => (
-                format!("`{axis}` is run by threads of several warps"),
+                format!("the threads along `{axis}` are not always lanes of one warp"),
                 "leave `by warp` out: parts of warps are combined in shared memory".to_owned(),
             ),
             CombineProblem::Ordered => (

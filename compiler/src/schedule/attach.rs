@@ -12,7 +12,8 @@ use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
 use super::{Owner, Stage};
 use crate::diag::Diagnostics;
-use crate::diag::tw07xx::{NotABox, NotAround};
+use crate::diag::tw07xx::NotAround;
+use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access::{self, StageRead};
@@ -201,16 +202,10 @@ impl Needs<'_> {
         region::of_as(&asked.requests, &asked.loops, domain, self.facts, way)
     }
 
-    /// Says that there is no such region.
-    pub fn refuse(&self, problem: &NotATile, asked: &Asked, diags: &mut Diagnostics) {
-        diags.report(NotABox {
-            stage: self.name.to_owned(),
-            place: self.place(),
-            unknown: *problem == NotATile::Unknown,
-            axis: None,
-            read: asked.reads.first().map_or(self.span, |r| r.1),
-            span: self.span,
-        });
+    /// Says that there is no such region: an index that is not understood asks for all of its axis, so this is our own mistake.
+    pub fn refuse(&self, problem: &NotATile, diags: &mut Diagnostics) {
+        let what = format!("no region of `{}` inside `{}`: {problem:?}", self.name, self.place());
+        diags.report(Internal { room: "schedule", what, span: self.span });
     }
 
     /// The reads of a stage that take from this one; none if it reads too much.

@@ -121,7 +121,7 @@ fn one<'a>(
         diags.report(NoInstance {
             stage: name.to_owned(),
             place: None,
-            problem: "`at` says in which loop",
+            problem: "each iteration of that loop has an instance of its own",
             span: head,
         });
         return None;
@@ -246,7 +246,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     let (region, merged) = match layout {
         Ok(found) => found,
         Err(problem) => {
-            needs.refuse(&problem, &asked, diags);
+            needs.refuse(&problem, diags);
             return None;
         }
     };
@@ -333,7 +333,8 @@ impl About<'_> {
                     copy: one.name.clone(),
                     axis: algorithm.axes[list[coordinate.dims[0]] as usize].name.to_string(),
                     extent: coordinate.bound.show(&names),
-                    fact: bare.map(|v| format!("{} <= 4096", names(v))),
+                    fact: bare.filter(|v| program.is_nameable(*v)).map(|v| format!("{} <= 4096", names(v))),
+                    in_registers: one.place == Place::Registers,
                     span: one.head,
                 });
                 return None;
