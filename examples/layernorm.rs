@@ -45,8 +45,7 @@ fn main() -> tilewright::Result<()> {
         let w = Tensor::from_slice(&device, &support::data(n, 13), [n])?;
         let b = Tensor::from_slice(&device, &support::data(n, 14), [n])?;
         let mut y = Tensor::zeros(&device, [m, n])?;
-        let time =
-            support::time(&device, || LayerNorm { x: &x, w: &w, b: &b, eps: 1e-5, y: &mut y }.launch(&device))?;
+        let time = support::time(&device, || LayerNorm { x: &x, w: &w, b: &b, eps: 1e-5, y: &mut y }.launch(&device))?;
         let reference = LayerNorm { x: &x, w: &w, b: &b, eps: 1e-5, y: &mut y }.reference()?;
         support::row(&format!("M = {m}, N = {n}"), time, &reference.check("y", &y)?);
     }

@@ -94,6 +94,8 @@ pub struct NotAround {
     pub stage: String,
     /// Who reads it; empty if nobody does.
     pub reader: String,
+    /// Whether that is an output, which stands in no other loop.
+    pub is_output: bool,
     /// Where it stands: `y.i`.
     pub place: String,
     /// Its head.
@@ -104,7 +106,7 @@ pub struct NotAround {
 
 impl IntoDiagnostic for NotAround {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, reader, place, span, read } = self;
+        let Self { stage, reader, is_output, place, span, read } = self;
         if reader.is_empty() {
             return Diagnostic::new(Code::TW0704, span, format!("nothing inside `{place}` reads `{stage}`"))
                 .help("attach it to the stage that reads it");
@@ -116,9 +118,12 @@ impl IntoDiagnostic for NotAround {
         )
         .label(read, "read here")
         .note("an instance of a stage lives for one iteration of the loop that it stands in")
-        .help(format!(
-            "attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"
-        ))
+        .help(match is_output {
+            true => format!("give `{reader}` an intermediate of its own, with the equation of `{stage}`"),
+            false => format!(
+                "attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"
+            ),
+        })
     }
 }
 
@@ -131,20 +136,24 @@ pub struct NoInstance {
     pub place: Option<String>,
     /// What is wrong.
     pub problem: &'static str,
+    /// Places in the same stage where it could stand, as far as loops go.
+    pub known: Vec<String>,
     /// The clause, or the head.
     pub span: Span,
 }
 
 impl IntoDiagnostic for NoInstance {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, place, problem, span } = self;
+        let Self { stage, place, problem, known, span } = self;
         let title = match place {
             Some(place) => format!("`{stage}` cannot stand at `{place}`"),
             None => format!("`{stage}` does not say in which loop it stands"),
         };
-        Diagnostic::new(Code::TW0706, span, title)
-            .note(problem)
-            .help("attach it to a grid axis or a serial loop of a stage that reads it: `at y.i`")
+        let known: Vec<String> = known.iter().map(|place| format!("`at {place}`")).collect();
+        Diagnostic::new(Code::TW0706, span, title).note(problem).help(match known.is_empty() {
+            true => "attach it to a grid axis or a serial loop of a stage that reads it".to_owned(),
+            false => format!("attach it to a grid axis or a serial loop: {}", known.join(", ")),
+        })
     }
 }
 
@@ -330,7 +339,9 @@ impl IntoDiagnostic for NothingToCombine {
             ),
             CombineProblem::Unbound => (
                 format!("one thread takes all terms along `{axis}`"),
-                format!("give it, or a part that `split` makes of it, to threads: `bind {axis}: thread;`; or remove the `reduce`"),
+                format!(
+                    "give it, or a part that `split` makes of it, to threads: `bind {axis}: thread;`; or remove the `reduce`"
+                ),
             ),
             CombineProblem::BeyondWarp => (
                 format!("the threads along `{axis}` are not always lanes of one warp"),

@@ -157,7 +157,7 @@ impl Needs<'_> {
             if !is_under(self.stages, at, self.attach) {
                 // Copies serve the readers that they stand around.
                 if !self.is_copy {
-                    self.not_around(&reader.name, reads[0].span, diags);
+                    self.not_around(&reader.name, reader.attach.is_none(), reads[0].span, diags);
                     return None;
                 }
                 continue;
@@ -178,7 +178,7 @@ impl Needs<'_> {
             }
         }
         if asked.requests.is_empty() {
-            self.not_around("", self.span, diags);
+            self.not_around("", false, self.span, diags);
             return None;
         }
         Some(asked)
@@ -189,9 +189,9 @@ impl Needs<'_> {
         format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name)
     }
 
-    fn not_around(&self, reader: &str, read: Span, diags: &mut Diagnostics) {
+    fn not_around(&self, reader: &str, is_output: bool, read: Span, diags: &mut Diagnostics) {
         let (stage, reader, place) = (self.name.to_owned(), reader.to_owned(), self.place());
-        diags.report(NotAround { stage, reader, place, span: self.span, read });
+        diags.report(NotAround { stage, reader, is_output, place, span: self.span, read });
     }
 
     /// The region of that, of a tensor whose axes have these ranges.

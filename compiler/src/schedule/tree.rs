@@ -122,6 +122,7 @@ fn one<'a>(
             stage: name.to_owned(),
             place: None,
             problem: "each iteration of that loop has an instance of its own",
+            known: Vec::new(),
             span: head,
         });
         return None;
@@ -153,7 +154,8 @@ pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut V
                     "no stage of that name has loops"
                 };
                 let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
-                diags.report(NoInstance { stage: one.name.clone(), place, problem, span: one.at.span });
+                let known = Vec::new();
+                diags.report(NoInstance { stage: one.name.clone(), place, problem, known, span: one.at.span });
             }
             return;
         };
@@ -194,12 +196,15 @@ fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source])
 
 fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diagnostics) -> Option<Vec<Stage>> {
     let parent = stages.iter().position(|s| s.name == one.at.stage.text)?;
-    let no_instance = |problem, diags: &mut Diagnostics| {
+    let no_instance = |problem, stages: &[Stage], diags: &mut Diagnostics| {
         let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
-        diags.report(NoInstance { stage: one.name.clone(), place, problem, span: one.at.span });
+        let axes = stages[parent].domain.leaves.iter().map(|l| &stages[parent].domain.axes[*l]);
+        let known = axes.filter(|a| a.binding == Binding::Grid || a.binding.is_sequential());
+        let known = known.map(|a| format!("{}.{}", stages[parent].name, a.name)).collect();
+        diags.report(NoInstance { stage: one.name.clone(), place, problem, known, span: one.at.span });
     };
     let Some(leaf) = stages[parent].domain.leaf(&one.at.axis.text) else {
-        no_instance("the stage has no loop of that name", diags);
+        no_instance("the stage has no loop of that name", stages, diags);
         return None;
     };
     let binding = stages[parent].domain.axes[leaf].binding;
@@ -214,12 +219,12 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         _ => None,
     };
     if let Some(problem) = bad {
-        no_instance(problem, diags);
+        no_instance(problem, stages, diags);
         return None;
     }
     let attach = Attach::new(parent, &stages[parent], leaf, one.owner);
     let Some((program, facts)) = attach::within(&stages[parent], &attach) else {
-        no_instance("that loop has no iteration for any size", diags);
+        no_instance("that loop has no iteration for any size", stages, diags);
         return None;
     };
     let algorithm = &program.algorithm;
@@ -252,7 +257,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     };
     let groups = asked.apart(region.groups);
     let Some(groups) = groups else {
-        no_instance("one read asks for several boxes there, which cannot be told apart", diags);
+        no_instance("one read asks for several boxes there, which cannot be told apart", stages, diags);
         return None;
     };
     let mut placed = Vec::with_capacity(groups.len());
