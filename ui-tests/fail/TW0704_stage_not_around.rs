@@ -24,4 +24,13 @@ tilewright::schedule! {
     }
 }
 
+tilewright::schedule! {
+    kernel Through(x: f32[M, N]) -> (y: f32[M, N]) where N <= 4096 {
+        y[i, j] = x[i, j] + 1.0;
+        launch threads(128);
+        schedule y { bind i: grid; split j by 128 -> r, t; bind t: thread; }
+        stage ys[i, j] = y in shared at y.i { split j by 128 -> r, t; bind t: thread; }
+    }
+}
+
 fn main() {}

@@ -36,23 +36,36 @@ impl IntoDiagnostic for UnscheduledReduction {
 pub struct BoundReduction {
     /// The reduction axis.
     pub axis: String,
+    /// Whether it is given to blocks.
+    pub is_grid: bool,
     /// The `bind`.
     pub span: Span,
 }
 
 impl IntoDiagnostic for BoundReduction {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, span } = self;
-        Diagnostic::new(
+        let Self { axis, is_grid, span } = self;
+        let unit = if is_grid { "block" } else { "thread" };
+        let diagnostic = Diagnostic::new(
             Code::TW0703,
             span,
-            format!("`{axis}` is reduced over, and each thread would hold only a part of the result"),
-        )
-        .change(Change::AppendOp(format!("reduce {axis};")), format!("combine what the threads have: `reduce {axis};`"))
-        .change(
-            Change::RemoveOp(span),
-            format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"),
-        )
+            format!("`{axis}` is reduced over, and each {unit} would hold only a part of the result"),
+        );
+        if is_grid {
+            return diagnostic
+                .note("blocks of one launch do not wait for each other")
+                .help(format!("bind `{axis}` to threads, and combine what they have: `reduce {axis};`"))
+                .change(Change::RemoveOp(span), format!("or leave `{axis}` unbound"));
+        }
+        diagnostic
+            .change(
+                Change::AppendOp(format!("reduce {axis};")),
+                format!("combine what the threads have: `reduce {axis};`"),
+            )
+            .change(
+                Change::RemoveOp(span),
+                format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"),
+            )
     }
 }
 
@@ -94,7 +107,7 @@ pub struct NotAround {
     pub stage: String,
     /// Who reads it; empty if nobody does.
     pub reader: String,
-    /// Whether that is an output, which stands in no other loop.
+    /// Whether that is an output, which stands in no other loop; if nobody does, whether the stage is a copy of one.
     pub is_output: bool,
     /// Where it stands: `y.i`.
     pub place: String,
@@ -108,8 +121,11 @@ impl IntoDiagnostic for NotAround {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { stage, reader, is_output, place, span, read } = self;
         if reader.is_empty() {
-            return Diagnostic::new(Code::TW0704, span, format!("nothing inside `{place}` reads `{stage}`"))
-                .help("attach it to the stage that reads it");
+            let title = format!("nothing inside `{place}` reads `{stage}`");
+            return Diagnostic::new(Code::TW0704, span, title).help(match is_output {
+                true => "an output is written through a copy by the accelerator only: `via tma`",
+                false => "attach it to the stage that reads it",
+            });
         }
         Diagnostic::new(
             Code::TW0704,

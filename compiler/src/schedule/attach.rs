@@ -178,7 +178,16 @@ impl Needs<'_> {
             }
         }
         if asked.requests.is_empty() {
-            self.not_around("", false, self.span, diags);
+            let algorithm = &parent.program.algorithm;
+            let of_output = |source: &Source| match *source {
+                Source::Parameter(_) => false,
+                Source::Equation { equation, component } => {
+                    let range = algorithm.equations[usize::from(equation)].components.range();
+                    algorithm.components[range][usize::from(component)].parameter.is_some()
+                }
+            };
+            let is_output = self.is_copy && self.serves.iter().any(of_output);
+            self.not_around("", is_output, self.span, diags);
             return None;
         }
         Some(asked)
