@@ -3,16 +3,20 @@
 
 mod support;
 
-use support::compiled;
+use support::{each_barrier_is_missed, finished, prove};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 
-/// Compiles, and runs with each list of sizes under several seeds; the explanation.
+/// Compiles, and runs with each list of sizes under several seeds, and through the separate checker, which also misses each barrier that is
+/// left out; the explanation.
 fn check(source: &str, sizes: &[&[i64]]) -> String {
-    let info = compiled(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+    let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+    let info = kernel.info.as_ref().expect("no error");
+    each_barrier_is_missed(&kernel, sizes);
     for (seed, dims) in (1..).zip(sizes) {
         let device = Device::emulator(EmulatorOptions::default().seed(seed));
-        let trial = Trial::new(&info, dims, seed, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+        let trial = Trial::new(info, dims, seed, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+        prove(&kernel, dims);
         let outcome = trial.run(&device);
         assert!(outcome.is_good(), "{source}\nat {dims:?}: {outcome:#?}\n{}\n{}", info.explanation, info.ptx.text);
     }

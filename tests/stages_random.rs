@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use support::{Draw, compiled};
+use support::{Draw, finished, prove};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
@@ -189,8 +189,8 @@ fn random_stages_equal_the_reference() {
         if std::env::var("TILEWRIGHT_SHOW").is_ok() {
             println!("case {n}\n{source}");
         }
-        let info = match compiled(&source) {
-            Ok(info) => info,
+        let kernel = match finished(&source) {
+            Ok(kernel) => kernel,
             Err((codes, report)) => {
                 assert!(!codes.contains(&Code::TW9001), "case {n}\n{source}\n{report}");
                 for code in codes {
@@ -201,9 +201,11 @@ fn random_stages_equal_the_reference() {
             }
         };
         accepted += 1;
+        let info = kernel.info.as_ref().expect("no error");
         for (at, dims) in sizes.iter().enumerate() {
             let device = Device::emulator(EmulatorOptions::default().seed(at as u64));
-            let trial = Trial::new(&info, dims, n, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+            let trial = Trial::new(info, dims, n, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+            prove(&kernel, dims);
             let outcome = trial.run(&device);
             assert!(outcome.is_good(), "case {n}\n{source}\nat {dims:?}: {outcome:#?}\n{}", info.explanation);
         }

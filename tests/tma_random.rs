@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use support::{Draw, compiled};
+use support::{Draw, finished, prove};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
@@ -335,14 +335,15 @@ fn campaign(seed: u64, count: u64) -> ([usize; 5], BTreeMap<Code, usize>) {
     let mut accepted = [0; 5];
     for number in 0..count {
         let Case { source, sizes } = case(&mut draw);
-        let info = match compiled(&source) {
-            Ok(info) => info,
+        let kernel = match finished(&source) {
+            Ok(kernel) => kernel,
             Err((codes, report)) => {
                 assert!(!codes.contains(&Code::TW9001), "seed {seed} case {number}:\n{source}\n{report}");
                 codes.into_iter().for_each(|code| *refused.entry(code).or_default() += 1);
                 continue;
             }
         };
+        let info = kernel.info.as_ref().expect("no error");
         let text = &info.ptx.text;
         let has = [
             text.contains("mbarrier::complete_tx"),
@@ -355,7 +356,8 @@ fn campaign(seed: u64, count: u64) -> ([usize; 5], BTreeMap<Code, usize>) {
         for (turn, dims) in sizes.iter().enumerate() {
             // Earliest, latest and drawn completion take turns with the seed.
             let device = Device::emulator(EmulatorOptions::default().seed(number + turn as u64));
-            let trial = Trial::new(&info, dims, seed, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+            let trial = Trial::new(info, dims, seed, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+            prove(&kernel, dims);
             let outcome = trial.run(&device);
             assert!(outcome.is_good(), "seed {seed} case {number}:\n{source}\nat {dims:?}: {outcome:#?}");
         }

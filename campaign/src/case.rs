@@ -4,6 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use tilewright_compiler::diag::Code;
+use tilewright_compiler::lower::Entry;
+use tilewright_compiler::proof::{self, Verdict};
+use tilewright_kernel::{Constraint, KernelInfo};
 
 use crate::ast::{Dims, Kernel};
 use crate::compile::{Outcome, compile, message};
@@ -43,6 +46,8 @@ impl Report {
 
 /// Longest time that one compilation may take.
 const COMPILE_TIME: Duration = Duration::from_secs(10);
+/// Work of the separate checker for one launch.
+const PROOF_WORK: u64 = 300_000;
 /// Shapes per accepted kernel.
 const SHAPES: usize = 3;
 
@@ -80,7 +85,7 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
             counted.dedup();
             report.counts = counted;
         }
-        Outcome::Accepted(info) => {
+        Outcome::Accepted(info, entries) => {
             report.accepted = true;
             let mut rng = Rng::new(seed);
             for _ in 0..SHAPES {
@@ -91,6 +96,14 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
                 if let Err(detail) = interpret::exactly_once(kernel, &dims) {
                     report.failures.push(Failure { class: "not-exactly-once".to_owned(), detail, dims: Some(dims) });
                     break;
+                }
+                match proved(&info, &entries, &dims) {
+                    Ok(counts) => report.counts.extend(counts),
+                    Err(detail) => {
+                        let class = "proof".to_owned();
+                        report.failures.push(Failure { class, detail, dims: Some(dims) });
+                        break;
+                    }
                 }
                 let ran = catch_unwind(AssertUnwindSafe(|| execute::run(kernel, &info, &dims, &mut rng)));
                 match ran {
@@ -111,4 +124,24 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
         }
     }
     report
+}
+
+/// What the separate checker says of each entry point that a launch may take; what is left open is counted.
+fn proved(info: &KernelInfo, entries: &[Entry], dims: &Dims) -> Result<Vec<String>, String> {
+    let values: Vec<i64> = info.dims.iter().map(|d| dims.get(&*d.name).copied().unwrap_or(0)).collect();
+    let holds = |c: &Constraint| c.holds(&values).unwrap_or(false);
+    let Ok(launch) = proof::Launch::new(info, &values) else { return Ok(Vec::new()) };
+    if !info.facts.iter().chain(info.requirements.iter()).all(holds) {
+        return Ok(Vec::new());
+    }
+    let mut counts = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.conditions.iter().all(holds)) {
+        match proof::check(&entry.kernel, &launch, PROOF_WORK) {
+            Verdict::Holds => counts.push("proof-holds".to_owned()),
+            Verdict::Undecided(_) => counts.push("proof-undecided".to_owned()),
+            Verdict::Exhausted => counts.push("proof-exhausted".to_owned()),
+            Verdict::Violated(violation) => return Err(format!("{violation}\n{}", entry.kernel)),
+        }
+    }
+    Ok(counts)
 }

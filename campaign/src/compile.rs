@@ -3,14 +3,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tilewright_compiler::diag::{Diagnostic, Level, Renderer};
+use tilewright_compiler::lower::Entry;
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap};
 use tilewright_kernel::KernelInfo;
 
 /// What became of a source text with one kernel.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Compiled.
-    Accepted(Box<KernelInfo>),
+    /// Compiled: the kernel, and its entry points as loop programs.
+    Accepted(Box<KernelInfo>, Vec<Entry>),
     /// Refused, with the errors and the rendered report.
     Refused(Vec<Error>, String),
     /// The compiler panicked.
@@ -54,8 +55,8 @@ pub fn compile(source: &str) -> Outcome {
             let errors = outcome.diagnostics.found().iter().filter(|d| d.level == Level::Error).map(error).collect();
             return Outcome::Refused(errors, report);
         }
-        match outcome.kernels.pop().and_then(|k| k.info) {
-            Some(info) => Outcome::Accepted(Box::new(info)),
+        match outcome.kernels.pop().and_then(|k| Some((k.info?, k.entries))) {
+            Some((info, entries)) => Outcome::Accepted(Box::new(info), entries),
             None => Outcome::Panicked("no error and no kernel".to_owned()),
         }
     }));

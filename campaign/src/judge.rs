@@ -233,7 +233,7 @@ fn help(kernel: &Kernel, error: &Error) -> Result<(), Failure> {
             dims: None,
         };
         match compile(source) {
-            Outcome::Accepted(_) => {}
+            Outcome::Accepted(..) => {}
             Outcome::Refused(errors, report) => {
                 let before = match compile(&kernel.to_string()) {
                     Outcome::Refused(before, _) => before,

@@ -118,7 +118,7 @@ pub fn run(seed: u64, first: u64, count: u64) -> Summary {
         }
         match outcome {
             Outcome::Panicked(message) => fail("panic", message, &text),
-            Outcome::Accepted(info) => {
+            Outcome::Accepted(info, _) => {
                 summary.accepted += 1;
                 let ptx = broken(
                     &info.ptx.text,

@@ -3,10 +3,12 @@
 
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, Element, EmulatorOptions, Tensor};
-use tilewright_compiler::compile;
 use tilewright_compiler::diag::{Code, Renderer};
+use tilewright_compiler::kernel_ir::StatementKind;
 use tilewright_compiler::lower::Analysed;
+use tilewright_compiler::proof::{Launch, Verdict, check};
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+use tilewright_compiler::{Compiled, compile};
 
 /// Devices with different orders of warps, and copies that end at the earliest, at the latest and in between.
 pub fn devices() -> Vec<Device> {
@@ -23,6 +25,38 @@ pub fn data<T: Element, const R: usize>(
     Tensor::from_slice(device, &values, shape).unwrap()
 }
 
+/// Work of the separate checker for one launch.
+const PROOF_WORK: u64 = 300_000;
+
+/// Runs the separate checker over every entry point that a launch with these sizes may take. What depends on data, or is too much work, is
+/// left open.
+pub fn prove(kernel: &Compiled, dims: &[i64]) {
+    let info = kernel.info.as_ref().expect("no error");
+    let launch = Launch::new(info, dims).unwrap_or_else(|why| panic!("{}, {dims:?}: {why:?}", info.name));
+    for entry in kernel.entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(dims) == Ok(true))) {
+        if let Verdict::Violated(violation) = check(&entry.kernel, &launch, PROOF_WORK) {
+            panic!("at {dims:?}: {violation}\n{}", entry.kernel);
+        }
+    }
+}
+
+/// None of the barriers of the first entry point is redundant: without any one of them the separate checker finds something wrong for some of the sizes.
+pub fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
+    let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
+    let launches: Vec<Launch> = sizes.iter().filter_map(|dims| Launch::new(info, dims).ok()).collect();
+    for (region, at) in
+        (0..kernel.regions.len()).flat_map(|r| (0..kernel.regions[r].statements.len()).map(move |at| (r, at)))
+    {
+        if kernel.regions[region].statements[at].kind != StatementKind::Sync {
+            continue;
+        }
+        let mut mutant = kernel.clone();
+        mutant.regions[region].statements.remove(at);
+        let is_missed = |launch| matches!(check(&mutant, launch, PROOF_WORK), Verdict::Violated(_));
+        assert!(launches.iter().any(is_missed), "the barrier at {at} of region {region} is redundant:\n{kernel}");
+    }
+}
+
 /// The codes of what is wrong, and the report.
 pub type Refusal = (Vec<Code>, String);
 
@@ -33,13 +67,16 @@ pub fn compiled(source: &str) -> Result<Box<KernelInfo>, Refusal> {
 
 /// The same, with what was found out about its stages.
 pub fn analysed(source: &str) -> Result<(Box<KernelInfo>, Vec<Analysed>), Refusal> {
+    finished(source).map(|kernel| (Box::new(kernel.info.expect("no error")), kernel.stages))
+}
+
+/// The same, with its entry points.
+pub fn finished(source: &str) -> Result<Compiled, Refusal> {
     let stream = source.parse().unwrap_or_else(|error| panic!("no Rust tokens ({error}):\n{source}"));
     let (tokens, spans) = TokenBuffer::new(stream);
     let mut outcome = compile(&tokens);
-    if let Some(compiled) = outcome.kernels.first_mut()
-        && let Some(info) = compiled.info.take()
-    {
-        return Ok((Box::new(info), std::mem::take(&mut compiled.stages)));
+    if outcome.kernels.first().is_some_and(|kernel| kernel.info.is_some()) {
+        return Ok(outcome.kernels.swap_remove(0));
     }
     let codes = outcome.diagnostics.found().iter().map(|found| found.code).collect();
     let map = TokenMap { tokens: &tokens, spans: &spans, locate };

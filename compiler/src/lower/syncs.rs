@@ -15,7 +15,7 @@
 //! | a thread reads or writes a buffer | it is renewed |
 //!
 //! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
-//! next instance may give an element to another thread.
+//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last two rows are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
 //! or at the body's end. **Approximation.** A ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
@@ -101,6 +101,11 @@ fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, 
     }
 }
 
+/// Whether a block has one thread.
+fn alone(kernel: &Kernel) -> bool {
+    kernel.signature.threads == 1
+}
+
 /// Whether the property holds without the barriers in `gone`.
 fn holds(kernel: &Kernel, gone: &[(RegionId, usize)]) -> bool {
     let mut since = Since::nothing(kernel.buffers.len());
@@ -121,11 +126,11 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
             StatementKind::Load(load) => match load.memory {
                 Memory::Shared(buffer) => {
                     since.used[buffer.index()] = true;
-                    !since.written[buffer.index()]
+                    alone(kernel) || !since.written[buffer.index()]
                 }
                 Memory::Parameter(_) => true,
             },
-            StatementKind::Renew(buffer) => !since.used[buffer.index()],
+            StatementKind::Renew(buffer) => alone(kernel) || !since.used[buffer.index()],
             StatementKind::Store(store) => match store.memory {
                 Memory::Shared(buffer) => {
                     since.used[buffer.index()] = true;
@@ -188,13 +193,17 @@ mod tests {
     use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Signature, TensorPart, Transfer, Type, ValueId};
 
     fn builder() -> (Builder, BufferId, ValueId) {
+        block_of(64)
+    }
+
+    fn block_of(threads: u32) -> (Builder, BufferId, ValueId) {
         let mut b = Builder::new(Signature {
             name: "k".to_owned(),
             parameters: Vec::new(),
             dims: Vec::new(),
             maps: Vec::new(),
             arguments: Vec::new(),
-            threads: 64,
+            threads,
         });
         let element = ElementType::F32;
         let buffer = b.buffer(Buffer { name: "s".to_owned(), element, elements: 64, alignment: 128, slots: 1 });
@@ -314,6 +323,28 @@ mod tests {
         }
         b.end_loop();
         assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = sync = s[ renew s[0] = sync = s["));
+    }
+
+    #[test]
+    fn a_thread_alone_waits_for_nobody() {
+        let (mut b, buffer, zero) = block_of(1);
+        let one = b.literal(ElementType::F32, 0);
+        let n = b.block_index();
+        b.begin_loop(n);
+        b.sync();
+        b.renew(buffer);
+        b.store(Memory::Shared(buffer), zero, &[one]);
+        b.sync();
+        b.load(Memory::Shared(buffer), zero, 1, None);
+        b.end_loop();
+        assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = = s["));
+        // A copy is another agent.
+        let (mut b, buffer, zero) = block_of(1);
+        let one = b.literal(ElementType::F32, 0);
+        b.store(Memory::Shared(buffer), zero, &[one]);
+        b.publish();
+        copy(&mut b, buffer, None);
+        assert_eq!(minimal(b), None);
     }
 
     /// Straight on, and around a loop: writes and reads of an instance, reads and writes of the next, writes of both that nobody reads.

@@ -1,255 +1,21 @@
-//! Several requests: which share a group, and how a group is laid out.
-//!
-//! Two requests whose distance is constant share a hull if they overlap, or if the hull is no larger than both together; otherwise
-//! they are groups of their own, as are requests that move apart by loops outside, unless a bound of their hull is known and small. The
-//! hull of boxes that do not fill it says by `members` which of its elements are asked for.
+//! Parts as groups: coordinates in one of the realisations, and members as predicates.
 
-use super::form::{Limits, Values};
 use super::known::Known;
+use super::part::{INDEX, Member, Part, Shape};
 use super::run::{Fit, Run, exact_quotient};
-use super::{COORDINATE, Coordinate, Group, NotATile, Realisation, Request};
+use super::{COORDINATE, Coordinate, Group, Realisation};
 use crate::extent::{Expr, Var};
-
-/// A predicate over the indices of an element: `ends[d]` for neighbours of dimensions in row-major order.
-#[derive(Clone, Debug)]
-struct Member {
-    /// Elements of a form over `INDEX + d`: every value of the run, exactly.
-    forms: Vec<(Expr, Run)>,
-    exact: bool,
-}
-
-/// Stands for the index along dimension d.
-const INDEX: Var = COORDINATE + (1 << 16);
-
-/// Requests with one set of coordinates.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    requests: Vec<usize>,
-    /// For each dimension.
-    boxes: Vec<Run>,
-    /// Row-major numbers over dimensions `first..=last`.
-    flats: Vec<((usize, usize), Run)>,
-    /// Whether the box holds nothing else.
-    exact: bool,
-    /// At least 0 where something is asked for, if that is the same for all requests.
-    live: Option<Vec<Expr>>,
-    members: Vec<Member>,
-}
 
 fn one() -> Expr {
     Expr::constant(1)
 }
 
-/// Elements of a shape, without overflow: none if one is not a literal.
-fn volume(counts: impl Iterator<Item = Option<i128>>) -> Option<i128> {
-    counts.into_iter().try_fold(1_i128, |product, n| product.checked_mul(n?))
-}
-
-/// The tensor.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape<'a> {
-    /// The first index and the one behind the last, for each dimension.
-    pub domain: &'a [(Expr, Expr)],
-}
-
-impl Shape<'_> {
-    fn size(&self, d: usize) -> Expr {
-        self.domain[d].1.sub(&self.domain[d].0)
-    }
-
-    /// The row-major number of an element over dimensions `first..=last`.
-    fn number(&self, (first, last): (usize, usize), index: &dyn Fn(usize) -> Expr) -> Expr {
-        (first..=last).fold(Expr::constant(0), |sum, d| sum.mul(&self.size(d)).add(&index(d).sub(&self.domain[d].0)))
-    }
-
-    fn elements(&self, (first, last): (usize, usize)) -> Expr {
-        (first..=last).fold(one(), |product, d| product.mul(&self.size(d)))
-    }
-}
-
-impl Part {
-    /// What one request asks for.
-    ///
-    /// # Errors
-    /// An index over variables that are no loops.
-    pub fn new(
-        number: usize,
-        request: &Request,
-        limits: &Limits,
-        shape: Shape<'_>,
-        known: &Known<'_>,
-    ) -> Result<Self, NotATile> {
-        let indices: Vec<Expr> = request.indices.iter().map(|e| known.facts.normal(e)).collect();
-        let mut values: Vec<Values> = Vec::with_capacity(indices.len());
-        for (index, (low, end)) in indices.iter().zip(shape.domain) {
-            let last = end.sub(&one());
-            let whole = || Run::whole(low, end);
-            let mut found = match limits.values(index, known) {
-                Ok(found) => found,
-                // Read from memory, or beyond this analysis: any index of the tensor.
-                Err(_) => Values { run: whole(), vars: index.vars() },
-            };
-            if found.run.is_unknown() {
-                found.run = whole();
-            }
-            found.run = found.run.clip(Some(low), Some(&last), known);
-            found.run = found.run.literal_step(known);
-            values.push(found);
-        }
-        let rank = indices.len();
-        let mut flats = Vec::new();
-        for span in (0..rank).flat_map(|first| (first + 1..rank).map(move |last| (first, last))) {
-            // Flat over dimensions that stand still is no different.
-            if values[span.0].run.is_point() && values[span.0].vars.is_empty() {
-                continue;
-            }
-            let Ok(found) = limits.values(&shape.number(span, &|d| indices[d].clone()), known) else { continue };
-            let last = shape.elements(span).sub(&one());
-            let run = found.run.clip(Some(&Expr::constant(0)), Some(&last), known).literal_step(known);
-            if run.fit == Fit::Exact && !run.is_unknown() {
-                flats.push((span, run));
-            }
-        }
-        let independent = (0..rank).all(|a| (0..a).all(|b| !limits.ties(&values[a].vars, &values[b].vars, known)));
-        let boxed: Vec<(Expr, Run)> =
-            values.iter().enumerate().map(|(d, v)| (Expr::var(INDEX + d as Var), v.run.clone())).collect();
-        let mut exact = independent && values.iter().all(|v| v.run.fit == Fit::Exact);
-        let mut member = Member { forms: boxed, exact };
-        if !exact {
-            // A run of the fused value says which elements of the box are meant.
-            let found =
-                flats.iter().rev().max_by_key(|((first, last), _)| last - first).filter(|((first, last), _)| {
-                    let others: Vec<usize> = (0..rank).filter(|d| d < first || d > last).collect();
-                    let inner: Vec<Var> = (*first..=*last).flat_map(|d| values[d].vars.iter().copied()).collect();
-                    others
-                        .iter()
-                        .all(|d| values[*d].run.fit == Fit::Exact && !limits.ties(&values[*d].vars, &inner, known))
-                        && others.iter().enumerate().all(|(at, a)| {
-                            others[..at].iter().all(|b| !limits.ties(&values[*a].vars, &values[*b].vars, known))
-                        })
-                });
-            if let Some((span, run)) = found {
-                let number = shape.number(*span, &|d| Expr::var(INDEX + d as Var));
-                member.forms.retain(|(form, _)| {
-                    form.as_var().is_none_or(|v| ((v - INDEX) as usize) < span.0 || ((v - INDEX) as usize) > span.1)
-                });
-                member.forms.push((number, run.clone()));
-                member.exact = true;
-                let area = (span.0..=span.1).fold(one(), |area, d| area.mul(&values[d].run.count(known)));
-                exact = known.proves(&run.count(known).sub(&area));
-            }
-        }
-        // Of equal ones the longest is taken.
-        flats.sort_by_key(|((first, last), _)| first.abs_diff(*last));
-        flats.reverse();
-        Ok(Self {
-            requests: vec![number],
-            boxes: values.into_iter().map(|v| v.run).collect(),
-            flats,
-            exact,
-            live: Some(limits.live.clone()),
-            members: vec![member],
-        })
-    }
-
-    /// The smallest number of static elements, if it is known at compile time.
-    fn size(&self) -> Option<i128> {
-        let boxed = volume(self.boxes.iter().map(|r| r.most.as_constant()));
-        let flats = self.flats.iter().map(|((first, last), run)| {
-            let others = self.boxes.iter().enumerate().filter(|(d, _)| d < first || d > last);
-            volume(others.map(|(_, r)| r.most.as_constant()).chain([run.most.as_constant()]))
-        });
-        flats.chain([boxed]).flatten().min()
-    }
-
-    /// Whether no element is in both.
-    fn is_disjoint(&self, other: &Self, known: &Known<'_>) -> bool {
-        let boxes = self.boxes.iter().zip(&other.boxes);
-        let flats = self.flats.iter().filter_map(|(span, a)| {
-            let (_, b) = other.flats.iter().find(|(other, _)| other == span)?;
-            Some((a, b))
-        });
-        boxes.chain(flats).any(|(a, b)| a.is_disjoint(b, known))
-    }
-
-    /// Both as one, if that is better than two.
-    fn merged(&self, other: &Self, known: &Known<'_>) -> Option<Self> {
-        let mut constant = true;
-        let mut hulls = Vec::with_capacity(self.boxes.len());
-        let mut differs: Vec<(&Run, &Run)> = Vec::new();
-        for (a, b) in self.boxes.iter().zip(&other.boxes) {
-            constant &= a.distance(b, known).is_some();
-            if !a.is_same(b) {
-                differs.push((a, b));
-            }
-            hulls.push(a.hull(b, known)?);
-        }
-        let flats: Vec<((usize, usize), Run)> = self
-            .flats
-            .iter()
-            .filter_map(|(span, a)| {
-                let (_, b) = other.flats.iter().find(|(other, _)| other == span)?;
-                let hull = a.hull(b, known)?;
-                hull.most.as_constant().is_some().then_some((*span, hull))
-            })
-            .collect();
-        let exact = match &differs[..] {
-            [] => self.exact || other.exact,
-            [(a, b)] => self.exact && other.exact && a.meets(b, known),
-            _ => false,
-        };
-        let live = self.live.clone().filter(|live| other.live.as_ref() == Some(live));
-        let requests = self.requests.iter().chain(&other.requests).copied().collect();
-        let members = self.members.iter().chain(&other.members).cloned().collect();
-        let both = Self { requests, boxes: hulls, flats, exact, live, members };
-        let saves = both.size().zip(self.size()).zip(other.size()).map(|((both, a), b)| both <= a.saturating_add(b));
-        let share = match saves {
-            // Sizes known at launch only: hulls of what overlaps.
-            None if constant => differs.is_empty() || !self.is_disjoint(other, known),
-            None => differs.is_empty(),
-            Some(true) => true,
-            Some(false) => constant && !self.is_disjoint(other, known),
-        };
-        share.then_some(both)
-    }
-}
-
-/// Requests put together.
-pub(super) fn gather(parts: Vec<Part>, known: &Known<'_>) -> Vec<Part> {
-    let mut groups: Vec<Part> = Vec::new();
-    for part in parts {
-        let mut part = part;
-        // What has grown may meet others.
-        while let Some((at, both)) = groups.iter().enumerate().find_map(|(at, g)| Some((at, g.merged(&part, known)?))) {
-            groups.remove(at);
-            part = both;
-        }
-        groups.push(part);
-    }
-    for group in &mut groups {
-        group.requests.sort_unstable();
-    }
-    groups.sort_by_key(|g| g.requests.first().copied());
-    groups
-}
-
 impl Part {
     /// The group in a realisation; none if it has no such.
     pub fn realise(&self, way: Realisation, shape: Shape<'_>, known: &Known<'_>) -> Option<Group> {
-        let mut part = self.clone();
-        if part.live.is_none() {
-            // Some requests may be empty where others are not: their ends mean nothing there.
-            for (run, (low, end)) in part.boxes.iter_mut().zip(shape.domain) {
-                *run = run.clone().clip(Some(low), Some(&end.sub(&one())), known);
-            }
-            for (span, run) in &mut part.flats {
-                let last = shape.elements(*span).sub(&one());
-                *run = run.clone().clip(Some(&Expr::constant(0)), Some(&last), known);
-            }
-        }
         let layout = |flat: Option<&((usize, usize), Run)>| {
             let mut axes: Vec<(Vec<usize>, Run)> = Vec::new();
-            for (d, run) in part.boxes.iter().enumerate() {
+            for (d, run) in self.boxes.iter().enumerate() {
                 match flat {
                     Some(((first, last), flat)) if d == *first => axes.push(((*first..=*last).collect(), flat.clone())),
                     Some(((first, last), _)) if d > *first && d <= *last => {}
@@ -257,7 +23,9 @@ impl Part {
                 }
             }
             for (_, run) in &mut axes {
-                run.most = known.largest(&run.count(known), &run.most);
+                let most = known.largest(&run.count(known), &run.most);
+                // Nothing is ever asked for: still a buffer.
+                run.most = most.as_constant().map_or(most.clone(), |most| Expr::constant(most.max(1)));
             }
             axes
         };
@@ -269,10 +37,10 @@ impl Part {
             (None, None) => known.facts.proves_nonnegative(&b.sub(a).sub(&one())),
         };
         // A box with one extent is in a row, too.
-        let is_row = part.boxes.iter().filter(|run| !run.is_point()).count() <= 1;
+        let is_row = self.boxes.iter().filter(|run| !run.is_point()).count() <= 1;
         let mut best = (way != Realisation::Flat || is_row).then(|| layout(None));
         if way != Realisation::Cover {
-            for flat in &part.flats {
+            for flat in &self.flats {
                 let candidate = layout(Some(flat));
                 if best.as_ref().is_none_or(|best| smaller(&size(&candidate), &size(best))) {
                     best = Some(candidate);
@@ -280,32 +48,41 @@ impl Part {
             }
         }
         let axes = best?;
-        let exact = part.is_filled(&axes, known);
+        let exact = self.is_filled(&axes, known);
         let minimal = axes.iter().all(|(_, run)| run.fit >= Fit::Minimal);
         let fit = match (exact, minimal) {
             (true, _) => Fit::Exact,
             (false, true) => Fit::Minimal,
             (false, false) => Fit::Sound,
         };
-        let live = part.live.iter().flatten().fold(one(), |product, row| product.mul(&row.is_nonnegative()));
+        // Where something is asked for is what is to be said: it is not taken as known.
+        let (live, anywhere) = (known.independent(&self.live), known.fork());
         let mut coordinates: Vec<Coordinate> = Vec::with_capacity(axes.len());
         for (at, (dims, run)) in axes.iter().enumerate() {
-            let extent = if at == 0 { run.count(known).mul(&live) } else { run.count(known) };
+            let is_guard = at == 0 && !live.is_empty();
+            let extent = if is_guard { run.clone().only_where(&live).count(&anywhere) } else { run.count(known) };
             let step = run.step.as_constant().unwrap_or(1);
             let (start, bound) = (run.low(), run.most.clone());
             coordinates.push(Coordinate { dims: dims.clone(), start, step, extent, bound });
         }
-        let members = if exact { Vec::new() } else { part.predicates(&coordinates, shape, known) };
-        let is_known = part.members.iter().all(|m| m.exact);
-        Some(Group { requests: part.requests.clone(), axes: coordinates, fit, members, is_known: exact || is_known })
+        let members = if exact { Vec::new() } else { self.predicates(&coordinates, shape, known) };
+        let is_known = exact || self.members.iter().all(|m| m.exact);
+        let bounds = coordinates.iter().fold(one(), |n, a| n.mul(&a.bound));
+        // The largest count of one request; of several that do not ask for the same, only a bound is known.
+        let needed = match &self.members[..] {
+            _ if exact => Some(bounds),
+            [member] if member.exact => Some(known.largest(&member.count(known), &member.most())),
+            _ => None,
+        };
+        Some(Group { requests: self.requests.clone(), axes: coordinates, fit, members, is_known, needed })
     }
 
     /// Whether the coordinates hold nothing but what is asked for: they hold all of it, and are not more.
     fn is_filled(&self, axes: &[(Vec<usize>, Run)], known: &Known<'_>) -> bool {
-        let count = |runs: &mut dyn Iterator<Item = &Run>| runs.fold(one(), |n, run| n.mul(&run.count(known)));
-        let area = count(&mut axes.iter().map(|a| &a.1));
-        let fills = |m: &Member| known.proves(&count(&mut m.forms.iter().map(|f| &f.1)).sub(&area));
-        (self.exact && axes.len() == self.boxes.len()) || self.members.iter().any(|m| m.exact && fills(m))
+        let area = axes.iter().fold(one(), |n, (_, run)| n.mul(&run.count(known)));
+        let asks = |m: &Member| m.live.iter().all(|row| self.live.contains(row));
+        let fills = |m: &Member| m.exact && asks(m) && known.proves(&m.count(known).sub(&area));
+        (self.exact && axes.len() == self.boxes.len()) || self.members.iter().any(fills)
     }
 
     /// For each request the conditions under which an element is its own, over `COORDINATE + k`.
@@ -323,10 +100,11 @@ impl Part {
         };
         let mut unions: Vec<Vec<Expr>> = Vec::new();
         for member in &self.members {
-            let mut all = Vec::new();
-            for (form, run) in &member.forms {
+            let mut all: Vec<Expr> = member.live.iter().filter(|row| !self.live.contains(row)).cloned().collect();
+            let forms = member.boxes.iter().enumerate().map(|(d, run)| (Expr::var(INDEX + d as Var), run));
+            for (form, run) in forms.chain(member.number.iter().map(|(_, number, run)| (number.clone(), run))) {
                 let value = form.substitute(&|v| {
-                    let d = ((v.checked_sub(INDEX)? as usize) < shape.domain.len()).then_some(v - INDEX)?;
+                    let d = v.checked_sub(INDEX).filter(|d| (*d as usize) < shape.domain.len())?;
                     Some(index(d as usize))
                 });
                 let value = known.facts.normal(&value);

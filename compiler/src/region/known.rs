@@ -7,6 +7,8 @@ use crate::extent::{Atom, Expr, Facts, Var, gcd};
 
 /// Most eliminations for one region; what is asked for after them counts as not proved, and regions stay sound.
 const PROOFS: u32 = 400;
+/// How often one question is rewritten.
+const REWRITES: u32 = 4;
 /// Most points of the loops outside that are looked at for one proof.
 const POINTS: i128 = 256;
 /// Most points of the loops outside over which the largest extent is looked for.
@@ -59,9 +61,30 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Rows of which none follows from the others.
+    pub fn independent(&self, rows: &[Expr]) -> Vec<Expr> {
+        let mut kept = rows.to_vec();
+        let mut at = 0;
+        while at < kept.len() {
+            let row = kept.remove(at);
+            let mut others = self.fork();
+            kept.iter().for_each(|row| others.assume(row.clone()));
+            if !others.proves(&row) {
+                kept.insert(at, row);
+                at += 1;
+            }
+        }
+        kept
+    }
+
     /// The number of iterations of a loop inside.
     pub fn inside(&self, var: Var) -> Option<&Expr> {
         self.inside.iter().find(|l| l.0 == var).map(|l| &l.1)
+    }
+
+    /// The loops inside.
+    pub fn loops_inside(&self) -> impl Iterator<Item = Var> {
+        self.inside.iter().map(|l| l.0)
     }
 
     /// Whether an expression mentions a loop inside.
@@ -77,15 +100,15 @@ impl<'a> Known<'a> {
 
     /// Whether `e ≥ 0` provably holds wherever something is asked for.
     pub fn proves(&self, e: &Expr) -> bool {
-        self.decide(e, true)
+        self.decide(e, true, REWRITES)
     }
 
     /// Whether `e ≥ 0` provably holds for all values of the loops outside.
     pub fn proves_always(&self, e: &Expr) -> bool {
-        self.decide(e, false)
+        self.decide(e, false, REWRITES)
     }
 
-    fn decide(&self, e: &Expr, with_rows: bool) -> bool {
+    fn decide(&self, e: &Expr, with_rows: bool, depth: u32) -> bool {
         if e.is_unknown() {
             return false;
         }
@@ -98,15 +121,12 @@ impl<'a> Known<'a> {
         if let Some(holds) = self.everywhere(e, with_rows) {
             return holds;
         }
-        let left = self.proofs.get();
-        if left == 0 {
-            return false;
-        }
+        let Some(left) = self.proofs.get().checked_sub(1) else { return false };
+        self.proofs.set(left);
         // Rewriting may come back to where it was.
-        self.proofs.set(left - 1);
-        let rewritten = self.without_factor(e).into_iter().chain(self.without_quotient(e));
+        let rewritten = self.without_factor(e).into_iter().chain(self.without_quotient(e)).filter(|_| depth > 0);
         for other in rewritten {
-            if self.decide(&other, with_rows) {
+            if self.decide(&other, with_rows, depth - 1) {
                 return true;
             }
         }
@@ -179,7 +199,7 @@ impl<'a> Known<'a> {
 
     fn atom_bound(&self, atom: &Atom, upper: bool) -> Option<i128> {
         match atom {
-            Atom::Var(v) => match self.outside.iter().find(|l| l.0 == *v) {
+            Atom::Var(v) => match self.outside.iter().chain(&self.inside).find(|l| l.0 == *v) {
                 Some(_) if !upper => Some(0),
                 Some((_, extent)) => Some(self.bound(extent, true)? - 1),
                 None if upper => self.facts.upper_bound(&Expr::var(*v)),
@@ -249,12 +269,13 @@ impl<'a> Known<'a> {
         Some(holds)
     }
 
-    /// The largest value of `count` where something is asked for, or `most`, which is at least that: an expression over dimensions.
+    /// The largest value of `count` where something is asked for, or `most`, which is at least that, or unknown: an
+    /// expression over dimensions.
     pub fn largest(&self, count: &Expr, most: &Expr) -> Expr {
         let count = self.facts.normal(count);
         let vars = count.vars();
         if !vars.iter().any(|v| self.outside.iter().any(|l| l.0 == *v)) {
-            return if self.proves(&most.sub(&count)) { count } else { most.clone() };
+            return if most.is_unknown() || self.proves(&most.sub(&count)) { count } else { most.clone() };
         }
         // Rows can restrict loops that `count` does not mention; those that it does are enough for a bound.
         let Some(loops) = self.literal_loops(&vars, BOUND_POINTS).or_else(|| self.periods(&count, &vars)) else {
@@ -342,6 +363,23 @@ impl<'a> Known<'a> {
             settled = settled.sub(&own.scale(term.coefficient));
         }
         settled
+    }
+
+    /// The same with clips that never cut, or always do, replaced by what is left.
+    pub fn unclipped(&self, e: &Expr) -> Expr {
+        if e.is_unknown() {
+            return Expr::unknown();
+        }
+        e.terms().iter().fold(Expr::constant(0), |sum, term| {
+            let product = term.atoms.iter().fold(Expr::constant(term.coefficient), |product, atom| {
+                product.mul(&match atom {
+                    Atom::Positive { of } if self.bound(of, false).is_some_and(|least| least >= 0) => (**of).clone(),
+                    Atom::Positive { of } if self.bound(of, true).is_some_and(|most| most <= 0) => Expr::constant(0),
+                    _ => Expr::from_atoms(std::slice::from_ref(atom)),
+                })
+            });
+            sum.add(&product)
+        })
     }
 
     /// The largest remainder that `e` can leave modulo a literal.

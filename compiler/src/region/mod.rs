@@ -4,13 +4,38 @@
 //! *inside* it. The region holds every element that is asked for while the loops outside stand still. It is one or more [`Group`]s, each
 //! with coordinates of its own: a box of the tensor, a box of every so-many-th element, or a flat run of elements in row-major order.
 //!
-//! **Property.** At every value of the loops outside and every admissible size, each element that a reader asks for has coordinates in
-//! its group: `start + step · c` with `0 ≤ c < extent ≤ bound`.
+//! **Property.** At every value of the loops outside and every admissible size,
+//!
+//! - each element that a reader asks for has coordinates in its group: `start + step · c` with `0 ≤ c < extent ≤ bound`;
+//! - each element with such coordinates lies in the tensor; where nothing is asked for there is none, unless conditions around reads
+//!   say so that have no linear form;
+//! - what a group claims by its [`Fit`] and by [`Group::is_known`] holds.
+//!
+//! **Theory** (theory.md §7; every formula is checked against enumeration in `tests`).
+//!
+//! - *Splits*: a sum of loops that is an axis, or a part of one, ends where that axis does, at any depth (`form`).
+//! - *Fused axes*: an index is a digit ⌊f / S⌋ mod N of a flat value f. While f runs through [a, b] the smallest cover of that digit is
+//!   [⌊a / S⌋ mod N, ⌊b / S⌋ mod N] if ⌊a / SN⌋ = ⌊b / SN⌋, else all of [0, N) (`run`). For all digits of f together this is the rule of mixed radix: common
+//!   leading digits, then an interval, then full. It is evaluated on f after f was clipped to its last value.
+//! - *Exactness*: the cover is no larger than the run of f just where the factor is g·S_d for an axis d of which g is a divisor, or the
+//!   outermost. It is decided by comparing the two.
+//! - *Flat*: where the row-major numbers of what is asked for are a run, a buffer of that length wastes nothing, whatever the factor.
+//! - *Bounds* are the largest extents over the iterations of the loops outside: all of them if they are few, else one period, else
+//!   ⌊(r + width) / d⌋ + 1 for the largest remainder r that a start can leave.
+//! - *Several requests* (`part`): hulls of what overlaps or lies side by side, groups of their own for what is apart.
+//! - *Digits side by side*: two digits of f are as good as two loops where f takes whole blocks of both.
+//!
+//! **Work** is bounded: proofs of one region are counted and then count as failed, loops outside are enumerated up to a limit, and requests are put
+//! together one after the other. What is not proved makes a region larger, never wrong. An index that is data, or no sum of digits
+//! and products by what is known, takes all of its dimension.
 
+mod digit;
 mod form;
 mod group;
 pub mod interval;
 mod known;
+mod limit;
+mod part;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -65,6 +90,9 @@ pub struct Group {
     pub members: Vec<Vec<Expr>>,
     /// Whether `members` excludes everything that nobody asks for.
     pub is_known: bool,
+    /// A bound of the elements that are asked for while the loops outside stand still, over dimensions, if one is known: to be compared with
+    /// the product of the bounds of the extents, which is what is computed and kept.
+    pub needed: Option<Expr>,
 }
 
 /// One coordinate of a group.
@@ -117,15 +145,22 @@ pub fn of_as(
 ) -> Result<Region, NotATile> {
     let known = known::Known::new(loops, facts);
     let ends: Vec<(Expr, Expr)> = domain.iter().map(|(low, end)| (facts.normal(low), facts.normal(end))).collect();
-    let shape = group::Shape { domain: &ends };
+    let shape = part::Shape { domain: &ends };
     let mut parts = Vec::with_capacity(requests.len());
     for (number, request) in requests.iter().enumerate() {
         if let Some(var) = request.indices.iter().chain(&request.conditions).find_map(|e| known.stranger(e)) {
             return Err(NotATile::Unlisted(var));
         }
-        let mut known = known.fork();
-        let limits = form::Limits::new(loops, &request.conditions, &mut known);
-        parts.push((group::Part::new(number, request, &limits, shape, &known)?, known));
+        let read = |conditions: &[Expr]| {
+            let mut known = known.fork();
+            let limits = form::Limits::new(loops, conditions, &mut known);
+            (part::Part::new(number, request, &limits, shape, &known), known)
+        };
+        let (mut part, own) = read(&request.conditions);
+        if !request.conditions.is_empty() {
+            part.plain = Some(Box::new(read(&[]).0));
+        }
+        parts.push((part, own));
     }
     // Of several requests only what all of them imply is known.
     let (mut all, mut rows) = (Vec::with_capacity(parts.len()), known.fork());
@@ -133,6 +168,6 @@ pub fn of_as(
         rows.keep_common(own, all.is_empty());
         all.push(part);
     }
-    let groups = group::gather(all, &rows).iter().map(|g| g.realise(way, shape, &rows)).collect::<Option<Vec<_>>>();
+    let groups = part::gather(all, &rows).iter().map(|g| g.realise(way, shape, &rows)).collect::<Option<Vec<_>>>();
     groups.map(|groups| Region { groups }).ok_or(NotATile::NotFlat)
 }

@@ -283,7 +283,10 @@ impl Run {
         let orbit = exact_quotient(n, &step).unwrap_or_else(|| n.clone());
         let is_dense = run.step == one();
         let always = last_blocks.iter().all(|last| known.proves(&last.sub(&block).sub(&one())));
-        if is_dense && !always {
+        // As many values as there are remainders in a row.
+        let least = orbit.sub(&one()).mul(&run.step);
+        let complete = run.highs.iter().all(|high| run.lows.iter().all(|low| known.proves(&high.sub(low).sub(&least))));
+        if is_dense && !always && !complete {
             // Some iterations wrap around: there low is below the last block, and high is behind the first one.
             let lows = last_blocks.iter().map(|last| low.sub(&n.mul(last))).chain([Expr::constant(0)]).collect();
             let highs = highs.into_iter().chain([n.sub(&one())]).collect();
@@ -295,7 +298,6 @@ impl Run {
         }
         // What a wrap leaves of the start is its remainder modulo the common step.
         let low = low.sub(&step.mul(&known.quotient(&low, &step)));
-        let complete = known.proves(&run.count(known).sub(&orbit));
         let fit = match run.fit {
             Fit::Exact if complete => Fit::Exact,
             Fit::Exact if is_dense => Fit::Minimal,
@@ -303,6 +305,32 @@ impl Run {
         };
         let high = low.add(n).sub(&step);
         Self { lows: vec![low], highs: vec![high], step, most: orbit, fit }
+    }
+
+    /// Whether every value lies between two.
+    pub fn is_within(&self, low: &Expr, high: &Expr, known: &Known<'_>) -> bool {
+        self.lows.iter().any(|e| known.proves(&e.sub(low))) && self.highs.iter().any(|e| known.proves(&high.sub(e)))
+    }
+
+    /// What is at least 0 if there is a value at all, and not known to be.
+    pub fn rows(&self, known: &Known<'_>) -> Vec<Expr> {
+        let pairs = self.highs.iter().flat_map(|high| self.lows.iter().map(move |low| high.sub(low)));
+        pairs.filter(|row| !known.proves(row)).collect()
+    }
+
+    /// Only where all rows are at least 0: with most·(row + 1) values at most, which is none, or no less than there are.
+    pub fn only_where(mut self, rows: &[Expr]) -> Self {
+        let values = |row: &Expr| self.step.mul(&self.most.mul(&row.add(&one())).sub(&one()));
+        let ends: Vec<Expr> = rows.iter().map(|row| self.low().add(&values(row))).collect();
+        self.highs.extend(ends);
+        self
+    }
+
+    /// Whether it is dense and consists of whole blocks `n·k … n·k + n − 1`.
+    pub fn is_multiple(&self, n: &Expr) -> bool {
+        self.step == one()
+            && self.lows.iter().all(|e| exact_quotient(e, n).is_some())
+            && self.highs.iter().all(|e| exact_quotient(&e.add(&one()), n).is_some())
     }
 
     /// As a run whose step is a literal.
@@ -347,21 +375,21 @@ impl Run {
             return Some(Self { fit: self.fit.max(other.fit), ..self.clone() });
         }
         let apart = self.distance(other, known);
-        let gap = apart.filter(|apart| *apart != 0).map(|apart| Expr::constant(apart.abs()));
-        let steps = self.steps(other).into_iter().cloned().chain(gap);
-        let step = steps.reduce(|a, b| common(&a, &b)).filter(|_| apart.is_some()).unwrap_or_else(one);
+        let steps = self.steps(other).into_iter().cloned().reduce(|a, b| common(&a, &b));
+        let between = known.facts.normal(&other.low().sub(&self.low()));
+        let step = match (steps, apart) {
+            (Some(step), _) if exact_quotient(&between, &step).is_some() => step,
+            (Some(step), Some(apart)) => common(&step, &Expr::constant(apart.abs())),
+            (None, Some(apart)) if apart != 0 => Expr::constant(apart.abs()),
+            _ => one(),
+        };
         // One end each: the largest of lows, of which the smaller.
         let between = |a: Expr, b: Expr, low: bool| if low { known.minimum(&a, &b) } else { known.maximum(&a, &b) };
         let low = between(self.low(), other.low(), true);
         let high = between(self.high(known), other.high(known), false);
         let width = |run: &Self| run.step.mul(&run.most.sub(&one()));
-        let mut hull = Self {
-            lows: vec![low],
-            highs: vec![high],
-            step,
-            most: one(),
-            fit: self.fit.min(other.fit).min(Fit::Minimal),
-        };
+        let fit = if self.meets(other, known) { Fit::Exact } else { self.fit.min(other.fit).min(Fit::Minimal) };
+        let mut hull = Self { lows: vec![low], highs: vec![high], step, most: one(), fit };
         hull.most = match apart {
             Some(apart) => {
                 let (first, second) = if apart >= 0 { (self, other) } else { (other, self) };
@@ -375,12 +403,12 @@ impl Run {
 
     /// Whether two exact runs together are one.
     pub fn meets(&self, other: &Self, known: &Known<'_>) -> bool {
+        if self.fit != Fit::Exact || other.fit != Fit::Exact {
+            return false;
+        }
         let steps = self.steps(other);
-        let is_one_step = steps.windows(2).all(|pair| pair[0] == pair[1]);
         let Some(step) = steps.first() else { return true };
-        self.fit == Fit::Exact
-            && other.fit == Fit::Exact
-            && is_one_step
+        steps.windows(2).all(|pair| pair[0] == pair[1])
             && exact_quotient(&known.facts.normal(&other.low().sub(&self.low())), step).is_some()
             && known.proves(&self.high(known).add(step).sub(&other.low()))
             && known.proves(&other.high(known).add(step).sub(&self.low()))

@@ -89,6 +89,7 @@ fn totals_and_static_extents() {
             assert_eq!((figures.asked, figures.area), (*needed, *covers), "{what}");
             assert_eq!(figures.bounds, [extents.to_vec()], "{what}");
             assert_eq!(figures.bounds, tightest(&nest, &cover, &[]), "{what}");
+            assert_eq!(group.needed, Some(Expr::constant(*factor)), "{what}");
             // A flat buffer wastes nothing, whatever the factor.
             let flat = nest.region(Realisation::Flat).unwrap();
             let figures = check(&nest, &flat, &[], &what);

@@ -1,6 +1,9 @@
 //! Regions against enumeration.
 
+mod chain;
 mod conformance;
 mod fused;
+mod limits;
 mod nest;
+mod random;
 mod text;

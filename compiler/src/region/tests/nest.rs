@@ -15,6 +15,7 @@ use crate::syntax::Span;
 pub enum Unit {
     Grid,
     Cta,
+    Warp,
     Thread,
 }
 
@@ -91,7 +92,11 @@ impl Nest {
                 }
                 ["bind", name, to] => {
                     let leaf = leaf(name);
-                    domain.axes[leaf].binding = if to == "grid" { Binding::Grid } else { Binding::Thread };
+                    domain.axes[leaf].binding = match to {
+                        "grid" => Binding::Grid,
+                        "warp" => Binding::Warp,
+                        _ => Binding::Thread,
+                    };
                 }
                 ["reorder", ..] => {
                     let order: Vec<usize> = op[1..].iter().map(|name| leaf(name)).collect();
@@ -109,7 +114,8 @@ impl Nest {
         assert!(at.is_empty() || attach.is_some(), "{at} is no leaf");
         let is_inside = |position: &usize| match domain.axes[domain.leaves[*position]].binding {
             Binding::Grid => unit == Unit::Grid,
-            Binding::Thread | Binding::Warp => unit != Unit::Thread,
+            Binding::Warp => unit <= Unit::Cta,
+            Binding::Thread => unit <= Unit::Warp,
             _ => attach.is_none_or(|at| *position > at),
         };
         let inside = (0..domain.leaves.len()).filter(is_inside).collect();
@@ -212,14 +218,34 @@ pub struct Figures {
     pub weak: (usize, usize),
 }
 
+/// What is asked for, and where: what a region is compared with.
+pub struct Case<'a> {
+    pub asked: &'a Asked,
+    /// How many reads there are.
+    pub reads: usize,
+    /// Of the tensor.
+    pub shape: Vec<i128>,
+    pub dims: &'a [i64],
+    /// The values of all variables at one iteration of the loops outside.
+    pub point: &'a dyn Fn(&[i128]) -> Vec<i128>,
+}
+
 /// Asserts the property of regions at some sizes, for every iteration, and all that the region claims.
 pub fn check(nest: &Nest, region: &Region, dims: &[i64], what: &str) -> Figures {
-    let asked = nest.oracle(dims);
-    let shape: Vec<i128> = nest
-        .shape
-        .iter()
-        .map(|t| t.number(&|name| i128::from(dims[nest.dim(name).expect("a dimension") as usize])))
-        .collect();
+    let size = |t: &Text| t.number(&|name| i128::from(dims[nest.dim(name).expect("a dimension") as usize]));
+    let case = Case {
+        asked: &nest.oracle(dims),
+        reads: nest.reads.len(),
+        shape: nest.shape.iter().map(size).collect(),
+        dims,
+        point: &|key| nest.point(dims, key),
+    };
+    check_case(&case, region, what)
+}
+
+/// As [`check`], for anything that asks.
+pub fn check_case(case: &Case<'_>, region: &Region, what: &str) -> Figures {
+    let Case { asked, shape, dims, point, .. } = case;
     let mut figures = Figures::default();
     let only_dims: Vec<i128> = dims.iter().map(|d| i128::from(*d)).collect();
     let mut largest: Vec<Vec<i128>> = Vec::new();
@@ -230,9 +256,9 @@ pub fn check(nest: &Nest, region: &Region, dims: &[i64], what: &str) -> Figures 
         figures.bounds.push(bounds);
     }
     let served: Vec<usize> = region.groups.iter().flat_map(|g| g.requests.iter().copied()).collect();
-    assert!((0..nest.reads.len()).all(|r| served.contains(&r)), "{what}: a read is not served");
-    for (key, sets) in &asked {
-        let values = nest.point(dims, key);
+    assert!((0..case.reads).all(|r| served.contains(&r)), "{what}: a read is not served");
+    for (key, sets) in *asked {
+        let values = point(key);
         let at = |e: &Expr| e.eval(&values).unwrap_or_else(|| panic!("{what}: no value at {key:?}: {e:?}"));
         figures.asked += sets.iter().flatten().collect::<BTreeSet<_>>().len() as i128;
         for (number, group) in region.groups.iter().enumerate() {
@@ -244,11 +270,12 @@ pub fn check(nest: &Nest, region: &Region, dims: &[i64], what: &str) -> Figures 
                 let empty = extents.iter().any(|e| *e <= 0) || group.fit == Fit::Sound || group.axes.is_empty();
                 assert!(empty || group.requests.len() > 1, "nothing is asked for: {}", here());
                 if extents.iter().all(|e| *e > 0) {
-                    each(&extents, |c| {
-                        assert!(inside(&place(group, &starts, c, &shape), &shape), "outside: {}", here())
-                    });
+                    each(&extents, |c| assert!(inside(&place(group, &starts, c, shape), shape), "outside: {}", here()));
                 }
                 continue;
+            }
+            if let Some(needed) = &group.needed {
+                assert!(wanted.len() as i128 <= needed.eval(&only_dims).expect("a number"), "needed: {}", here());
             }
             for (k, extent) in extents.iter().enumerate() {
                 assert!(*extent <= figures.bounds[number][k], "extent {extent} beyond its bound: {}", here());
@@ -258,8 +285,8 @@ pub fn check(nest: &Nest, region: &Region, dims: &[i64], what: &str) -> Figures 
             let mut whole: BTreeSet<Vec<i128>> = BTreeSet::new();
             let mut ends: Vec<(i128, i128)> = vec![(i128::MAX, i128::MIN); extents.len()];
             each(&extents, |c| {
-                let element = place(group, &starts, c, &shape);
-                assert!(inside(&element, &shape), "{element:?} is outside the tensor: {}", here());
+                let element = place(group, &starts, c, shape);
+                assert!(inside(&element, shape), "{element:?} is outside the tensor: {}", here());
                 let holds = |e: &Expr| {
                     let e = e.substitute(&|v| Some(Expr::constant(*c.get(v.checked_sub(COORDINATE)? as usize)?)));
                     at(&e) >= 0

@@ -47,11 +47,17 @@ fn build(parameters: Vec<Parameter>, body: impl FnOnce(&mut Builder)) -> Kernel 
 
 /// Emits, prints, parses again, and has the assembler read it if there is one.
 pub(in crate::lower) fn text(kernel: &Kernel) -> String {
+    let text = printed(kernel);
+    assemble(&text);
+    text
+}
+
+/// Emits, prints, and parses again.
+pub(in crate::lower) fn printed(kernel: &Kernel) -> String {
     let module = emit(std::slice::from_ref(kernel), "kernel").unwrap_or_else(|error| panic!("{error}\n{kernel}"));
     let text = module.to_string();
     let again = tilewright_ptx::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(again.to_string(), text, "printing is not a fixed point");
-    assemble(&text);
     text
 }
 
