@@ -8,7 +8,7 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
-    kernel RowSum(x: f32[M, N]) -> (y: f32[M]) {
+    kernel BlockSum(x: f32[M, N]) -> (y: f32[M]) {
         y[i] = sum(|j| x[i, j]);
         launch threads(128);
         schedule y { split i by 128 -> b, t; split j by 64 -> g, r; bind b: grid; bind g: grid; bind t: thread; reduce g; }

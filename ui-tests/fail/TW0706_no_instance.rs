@@ -1,7 +1,7 @@
 //! Places where no stage can stand: side by side, in no loop, in an unknown one, in each other.
 
 tilewright::schedule! {
-    kernel Shift(x: f32[M, N]) -> (y: f32[M, N]) {
+    kernel BesideThreads(x: f32[M, N]) -> (y: f32[M, N]) {
         m[i] = max(|j| x[i, j]);
         y[i, j] = x[i, j] - m[i];
         launch threads(128);
@@ -11,7 +11,7 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
-    kernel Shift(x: f32[M, N]) -> (y: f32[M, N]) {
+    kernel NoLoop(x: f32[M, N]) -> (y: f32[M, N]) {
         m[i] = max(|j| x[i, j]);
         y[i, j] = x[i, j] - m[i];
         launch threads(128);
@@ -21,7 +21,7 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
-    kernel Shift(x: f32[M, N]) -> (y: f32[M, N]) {
+    kernel UnknownLoop(x: f32[M, N]) -> (y: f32[M, N]) {
         m[i] = max(|j| x[i, j]);
         y[i, j] = x[i, j] - m[i];
         launch threads(128);
@@ -31,7 +31,7 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
-    kernel Shift(x: f32[M, N]) -> (y: f32[M, N]) {
+    kernel InItself(x: f32[M, N]) -> (y: f32[M, N]) {
         m[i] = max(|j| x[i, j]);
         y[i, j] = x[i, j] - m[i];
         launch threads(128);

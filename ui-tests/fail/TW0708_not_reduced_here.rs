@@ -1,7 +1,7 @@
 //! Each reason why threads have nothing to combine.
 
 tilewright::schedule! {
-    kernel RowSum(x: f32[M, N]) -> (y: f32[M]) {
+    kernel InOneThread(x: f32[M, N]) -> (y: f32[M]) {
         y[i] = sum(|j| x[i, j]);
         launch threads(128);
         schedule y { split i by 128 -> b, t; bind b: grid; bind t: thread; reduce j; }
@@ -9,7 +9,7 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
-    kernel RowSum(x: f32[M, N]) -> (y: f32[M]) {
+    kernel OfTheResult(x: f32[M, N]) -> (y: f32[M]) {
         y[i] = sum(|j| x[i, j]);
         launch threads(128);
         schedule y { split i by 128 -> b, t; bind b: grid; bind t: thread; reduce t; }
@@ -17,7 +17,7 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
-    kernel RowSum(x: f32[M, N]) -> (y: f32[M]) {
+    kernel BeyondWarp(x: f32[M, N]) -> (y: f32[M]) {
         y[i] = sum(|j| x[i, j]);
         launch threads(128);
         schedule y { split j by 128 -> r, t; reorder i, t, r; bind i: grid; bind t: thread; reduce t by warp; }
@@ -25,7 +25,7 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
-    kernel RowSum(x: f32[M, N]) -> (y: f32[M]) {
+    kernel InOrder(x: f32[M, N]) -> (y: f32[M]) {
         y[i] = ordered sum(|j| x[i, j]);
         launch threads(128);
         schedule y { split j by 128 -> r, t; reorder i, t, r; bind i: grid; bind t: thread; reduce t; }
@@ -33,7 +33,7 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
-    kernel RowSum(x: f32[M, N]) -> (y: f32[M]) {
+    kernel NoMerge(x: f32[M, N]) -> (y: f32[M]) {
         y[i] = fold(|j| init 0.0, step s => s + x[i, j]);
         launch threads(128);
         schedule y { split j by 128 -> r, t; reorder i, t, r; bind i: grid; bind t: thread; reduce t; }

@@ -1,7 +1,7 @@
 //! A stage without memory, and one in memory that other blocks would wait for.
 
 tilewright::schedule! {
-    kernel Shift(x: f32[M, N]) -> (y: f32[M, N]) {
+    kernel NoMemory(x: f32[M, N]) -> (y: f32[M, N]) {
         m[i] = max(|j| x[i, j]);
         y[i, j] = x[i, j] - m[i];
         launch threads(128);
@@ -11,7 +11,7 @@ tilewright::schedule! {
 }
 
 tilewright::schedule! {
-    kernel Shift(x: f32[M, N]) -> (y: f32[M, N]) {
+    kernel InGlobal(x: f32[M, N]) -> (y: f32[M, N]) {
         m[i] = max(|j| x[i, j]);
         y[i, j] = x[i, j] - m[i];
         launch threads(128);
