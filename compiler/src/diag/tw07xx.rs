@@ -55,7 +55,7 @@ impl IntoDiagnostic for BoundReduction {
             return diagnostic
                 .note("blocks of one launch do not wait for each other")
                 .help(format!("bind `{axis}` to threads, and combine what they have: `reduce {axis};`"))
-                .change(Change::RemoveOp(span), format!("or leave `{axis}` unbound"));
+                .help(format!("or leave `{axis}` unbound"));
         }
         diagnostic
             .change(
