@@ -401,7 +401,7 @@ impl<'a> Values<'a> {
     }
 
     /// A read of what another stage holds.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "what one read of a stage depends on")]
     fn read_held(
         &mut self,
         b: &mut Builder,

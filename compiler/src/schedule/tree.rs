@@ -56,7 +56,7 @@ pub(super) fn inner<'a>(program: &'a Program, diags: &mut Diagnostics) -> Vec<In
             continue;
         };
         let ast::StagedCopy { name, clauses, ops, head, .. } = &program.stages[copy.stage].ast;
-        let about = (&*clauses, &ops[..], *head);
+        let about = (clauses, &ops[..], *head);
         list.extend(one(
             program,
             (equation, &name.text),
@@ -388,8 +388,7 @@ impl About<'_> {
         // The run that the first op names is there already.
         let ops = if merged.is_some() { &one.ops[1..] } else { one.ops };
         let (name, span) = (one.name.clone(), one.head);
-        let given =
-            Unscheduled { program: program, facts: facts, equation: one.equation, name, span, ops, others: stages };
+        let given = Unscheduled { program, facts, equation: one.equation, name, span, ops, others: stages };
         let mut stage = roots.finish(given, diags)?;
         stage.attach = Some(attach.clone());
         stage.members = members;
