@@ -7,7 +7,7 @@ tilewright::schedule! {
             split j by 32 -> jo, t;
             bind i: grid;
             bind t: thread;
-            reduce t by warp;
+            reduce t by cluster;
         }
     }
 }

@@ -6,7 +6,7 @@ tilewright::schedule! {
         schedule y {
             split j by 32 -> jo, ji;
             bind i: grid;
-            reduce ji by warp;
+            reduce ji by cluster;
         }
     }
 }

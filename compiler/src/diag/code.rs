@@ -152,7 +152,6 @@ codes! {
     TW0702 "unscheduled-reduction" Error "an intermediate reduction without a schedule";
     TW0703 "bound-reduction" Error "a reduction axis given to several threads";
     TW0704 "stage-not-around" Error "a stage that is read where it is not";
-    TW0705 "region-not-a-box" Error "a region whose size is not known at compile time";
     TW0706 "no-instance" Error "a place where a stage cannot stand";
     TW0707 "held-elsewhere" Error "a register read by a thread that does not hold it";
     TW0708 "not-reduced-here" Error "a `reduce` of an axis that no unit shares";

@@ -14,20 +14,28 @@ pub struct UnboundedBuffer {
     pub extent: String,
     /// A fact that bounds it, of a size that is usual.
     pub fact: Option<String>,
+    /// Whether it is in registers.
+    pub in_registers: bool,
     /// The copy.
     pub span: Span,
 }
 
 impl IntoDiagnostic for UnboundedBuffer {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, axis, extent, fact, span } = self;
+        let Self { copy, axis, extent, fact, in_registers, span } = self;
         let diagnostic = Diagnostic::new(
             Code::TW0501,
             span,
-            format!("`{copy}` would need a buffer of unknown size: `{axis}` has {extent} iterations"),
+            match in_registers {
+                true => format!("`{copy}` would need an unknown number of registers: `{axis}` has {extent} iterations"),
+                false => format!("`{copy}` would need a buffer of unknown size: `{axis}` has {extent} iterations"),
+            },
         )
-        .note("shared memory is reserved when a block starts, in a size that is fixed at compile time")
-        .help(format!("split `{axis}` by a literal, and attach the copy at the outer loop"));
+        .note(match in_registers {
+            true => "registers have no addresses: each has a name in the program",
+            false => "shared memory is reserved when a block starts, in a size that is fixed at compile time",
+        })
+        .help(format!("split the reader's `{axis}` by a literal, and attach `{copy}` at the outer loop"));
         match fact {
             Some(fact) => {
                 let text = format!("or bound it with a fact, such as `where {fact}`");
@@ -65,10 +73,10 @@ impl IntoDiagnostic for SharedBudget {
             span,
             format!("a block needs {bytes} bytes of shared memory, and can have {limit}"),
         )
-        .note(format!("in bytes: {list}; each buffer that is loaded has a barrier of 8"))
+        .note(format!("in bytes: {list}; each buffer loaded `via tma` has a barrier of 8"))
         .help(match rings {
-            true => "box by less, take a shorter ring, or attach the copy at a loop further inside",
-            false => "box by less, or attach the copy at a loop further inside",
+            true => "take smaller boxes or a shorter ring, or attach it at a loop further inside",
+            false => "attach it at a loop further inside, or make what is read there smaller",
         })
     }
 }

@@ -210,6 +210,12 @@ impl IntoDiagnostic for UnitInside {
             format!("an instance of `{stage}` belongs to one {owner}, and `{axis}` is given to several {unit}s");
         Diagnostic::new(Code::TW0605, span, title)
             .note("the stage stands in the loops of another one, whose units run it")
-            .change(Change::RemoveOp(span), format!("leave `{axis}` unbound, or bind it to a smaller unit"))
+            .change(
+                Change::RemoveOp(span),
+                match owner {
+                    "block" => format!("leave `{axis}` unbound, or bind it to threads"),
+                    _ => format!("leave `{axis}` unbound"),
+                },
+            )
     }
 }

@@ -12,17 +12,21 @@ pub struct UnscheduledReduction {
     pub span: Span,
     /// The left-hand side.
     pub head: Span,
+    /// An output that reads it, with its outermost axis.
+    pub reader: Option<(String, String)>,
 }
 
 impl IntoDiagnostic for UnscheduledReduction {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { name, span, head } = self;
+        let Self { name, span, head, reader } = self;
+        let place = reader.map_or_else(|| "…".to_owned(), |(stage, axis)| format!("{stage}.{axis}"));
         Diagnostic::new(Code::TW0702, span, format!("the reduction of `{name}` has no schedule"))
             .label(head, format!("`{name}` is not an output"))
             .note(format!("an intermediate without a schedule is computed at every read, and `{name}` would be reduced again for each"))
+            .help(format!("compute it once for its readers: `schedule {name} in registers at {place} {{ … }}`"))
             .change(
                 Change::AppendStatement(format!("inline {name};")),
-                format!("write `inline {name};` if that is what you want, or make `{name}` an output"),
+                format!("or write `inline {name};` if repeating it is what you want"),
             )
     }
 }
@@ -32,23 +36,36 @@ impl IntoDiagnostic for UnscheduledReduction {
 pub struct BoundReduction {
     /// The reduction axis.
     pub axis: String,
+    /// Whether it is given to blocks.
+    pub is_grid: bool,
     /// The `bind`.
     pub span: Span,
 }
 
 impl IntoDiagnostic for BoundReduction {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, span } = self;
-        Diagnostic::new(
+        let Self { axis, is_grid, span } = self;
+        let unit = if is_grid { "block" } else { "thread" };
+        let diagnostic = Diagnostic::new(
             Code::TW0703,
             span,
-            format!("`{axis}` is reduced over, and each thread would hold only a part of the result"),
-        )
-        .change(Change::AppendOp(format!("reduce {axis};")), format!("combine what the threads have: `reduce {axis};`"))
-        .change(
-            Change::RemoveOp(span),
-            format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"),
-        )
+            format!("`{axis}` is reduced over, and each {unit} would hold only a part of the result"),
+        );
+        if is_grid {
+            return diagnostic
+                .note("blocks of one launch do not wait for each other")
+                .help(format!("bind `{axis}` to threads, and combine what they have: `reduce {axis};`"))
+                .help(format!("or leave `{axis}` unbound"));
+        }
+        diagnostic
+            .change(
+                Change::AppendOp(format!("reduce {axis};")),
+                format!("combine what the threads have: `reduce {axis};`"),
+            )
+            .change(
+                Change::RemoveOp(span),
+                format!("leave `{axis}` unbound: each thread then reduces its own elements one after the other"),
+            )
     }
 }
 
@@ -74,8 +91,11 @@ impl IntoDiagnostic for ReducedAgain {
             format!("`{reader}` reduces the output `{name}` again for each of its elements"),
         )
         .label(head, format!("`{reader}` reads `{name}`"))
-        .note("stages hand on no values yet: a tensor is computed where it is read, an output as well")
-        .help("compute both in kernels of their own, where the second one reads the tensor that the first one wrote")
+        .note("an output goes to device memory, where other blocks cannot wait for it: a reader computes it itself")
+        .help(format!(
+            "give `{reader}` an intermediate with the equation of `{name}`, and a place: `schedule … in registers at …`"
+        ))
+        .help("or compute both in kernels of their own, where the second one reads the tensor that the first one wrote")
         .help("if repeating it is what you want, write `#[allow(TW0790)]` in front of the kernel")
     }
 }
@@ -87,6 +107,8 @@ pub struct NotAround {
     pub stage: String,
     /// Who reads it; empty if nobody does.
     pub reader: String,
+    /// Whether that is an output, which stands in no other loop; if nobody does, whether the stage is a copy of one.
+    pub is_output: bool,
     /// Where it stands: `y.i`.
     pub place: String,
     /// Its head.
@@ -97,10 +119,13 @@ pub struct NotAround {
 
 impl IntoDiagnostic for NotAround {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, reader, place, span, read } = self;
+        let Self { stage, reader, is_output, place, span, read } = self;
         if reader.is_empty() {
-            return Diagnostic::new(Code::TW0704, span, format!("nothing inside `{place}` reads `{stage}`"))
-                .help("attach it to the stage that reads it");
+            let title = format!("nothing inside `{place}` reads `{stage}`");
+            return Diagnostic::new(Code::TW0704, span, title).help(match is_output {
+                true => "an output is written through a copy by the accelerator only: `via tma`",
+                false => "attach it to the stage that reads it",
+            });
         }
         Diagnostic::new(
             Code::TW0704,
@@ -109,40 +134,12 @@ impl IntoDiagnostic for NotAround {
         )
         .label(read, "read here")
         .note("an instance of a stage lives for one iteration of the loop that it stands in")
-        .help(format!(
-            "attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"
-        ))
-    }
-}
-
-/// TW0705: what is read of a stage in one place is not known to be a box.
-#[derive(Clone, Debug)]
-pub struct NotABox {
-    /// The stage.
-    pub stage: String,
-    /// Where it stands.
-    pub place: String,
-    /// Whether an index is read from memory.
-    pub unknown: bool,
-    /// The loop at fault.
-    pub axis: Option<String>,
-    /// A read.
-    pub read: Span,
-    /// Its head.
-    pub span: Span,
-}
-
-impl IntoDiagnostic for NotABox {
-    fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, place, unknown, axis, read, span } = self;
-        let title = format!("how much of `{stage}` is read inside `{place}` is not known at compile time");
-        let diagnostic = Diagnostic::new(Code::TW0705, span, title).label(read, "read here");
-        let diagnostic = match axis {
-            Some(axis) => diagnostic.note(format!("`{axis}` has no bound")),
-            None if unknown => diagnostic.note("an index is read from memory"),
-            None => diagnostic.note("a loop moves the index by an amount that only the launch knows"),
-        };
-        diagnostic.help("bound the sizes with a fact such as `N <= 4096`, or attach the stage to an inner loop")
+        .help(match is_output {
+            true => format!("give `{reader}` an intermediate of its own, with the equation of `{stage}`"),
+            false => format!(
+                "attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"
+            ),
+        })
     }
 }
 
@@ -155,20 +152,24 @@ pub struct NoInstance {
     pub place: Option<String>,
     /// What is wrong.
     pub problem: &'static str,
+    /// Places in the same stage where it could stand, as far as loops go.
+    pub known: Vec<String>,
     /// The clause, or the head.
     pub span: Span,
 }
 
 impl IntoDiagnostic for NoInstance {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, place, problem, span } = self;
+        let Self { stage, place, problem, known, span } = self;
         let title = match place {
             Some(place) => format!("`{stage}` cannot stand at `{place}`"),
-            None => format!("`{stage}` stands nowhere"),
+            None => format!("`{stage}` does not say in which loop it stands"),
         };
-        Diagnostic::new(Code::TW0706, span, title)
-            .note(problem)
-            .help("attach it to a grid axis or a serial loop of a stage that reads it: `at y.i`")
+        let known: Vec<String> = known.iter().map(|place| format!("`at {place}`")).collect();
+        Diagnostic::new(Code::TW0706, span, title).note(problem).help(match known.is_empty() {
+            true => "attach it to a grid axis or a serial loop of a stage that reads it".to_owned(),
+            false => format!("attach it to a grid axis or a serial loop: {}", known.join(", ")),
+        })
     }
 }
 
@@ -354,10 +355,12 @@ impl IntoDiagnostic for NothingToCombine {
             ),
             CombineProblem::Unbound => (
                 format!("one thread takes all terms along `{axis}`"),
-                format!("bind it first: `bind {axis}: thread;`, or remove the `reduce`"),
+                format!(
+                    "give it, or a part that `split` makes of it, to threads: `bind {axis}: thread;`; or remove the `reduce`"
+                ),
             ),
             CombineProblem::BeyondWarp => (
-                format!("`{axis}` is run by threads of several warps"),
+                format!("the threads along `{axis}` are not always lanes of one warp"),
                 "leave `by warp` out: parts of warps are combined in shared memory".to_owned(),
             ),
             CombineProblem::Ordered => (

@@ -50,6 +50,7 @@ pub fn proposals(program: &Program, of: &[Expr], m: i128, goal: &dyn Fn(&Facts) 
         let candidates = factors.into_iter().flatten().filter_map(|d| i64::try_from(m.checked_mul(d)?).ok());
         let simple = candidates
             .flat_map(|by| vars.iter().rev().map(move |v| (*v, by)))
+            .filter(|(v, _)| program.is_nameable(*v))
             .map(|(v, by)| multiple(Size::dim(v as u16), name(v), by))
             .find(|c| {
                 let mut trial = extra.clone();
@@ -58,8 +59,9 @@ pub fn proposals(program: &Program, of: &[Expr], m: i128, goal: &dyn Fn(&Facts) 
             });
         let is_sum = e.terms().iter().flat_map(|t| &t.atoms).all(|a| matches!(a, Atom::Var(_)));
         let whole = || {
-            if !is_sum {
-                return None; // facts are written without quotients
+            // Facts are written without quotients, and know no loops.
+            if !is_sum || !vars.iter().all(|v| program.is_nameable(*v)) {
+                return None;
             }
             let text = e.show(&|v| name(v));
             let text = if vars.len() > 1 || e.terms().len() > 1 { format!("({text})") } else { text };

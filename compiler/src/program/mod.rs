@@ -62,7 +62,7 @@ pub struct Program {
     pub visibility: Option<ast::Verbatim>,
     /// Sizes and strides known at launch, in order of first appearance.
     pub dims: Vec<Dim>,
-    /// Where each dimension appears first; parallel to `dims`.
+    /// Where each dimension appears first; parallel to `dims`, but the loops around a stage have none.
     pub dim_spans: Vec<Span>,
     /// Inputs, then outputs, in the order of the signature.
     pub parameters: Vec<Parameter>,
@@ -209,12 +209,14 @@ impl Program {
     #[must_use]
     pub fn within(&self, loops: impl IntoIterator<Item = String>) -> Self {
         let mut inner = self.clone();
-        let spans = std::iter::repeat(self.name.span);
         let dims = loops.into_iter().map(|name| Dim { name: name.into(), kind: DimKind::Stride });
-        let before = inner.dims.len();
         inner.dims.extend(dims);
-        inner.dim_spans.extend(spans.take(inner.dims.len() - before));
         inner
+    }
+
+    /// Whether a dimension is one that facts may name: not a loop around a stage.
+    pub fn is_nameable(&self, dim: u32) -> bool {
+        (dim as usize) < self.dim_spans.len()
     }
 
     /// The equation that defines `name`, and which component of it.

@@ -293,10 +293,8 @@ impl Apply<'_> {
 
     fn reduce(&mut self, axes: &[ast::Name], by: Option<&ast::Spanned<ast::ReduceBy>>, span: Span) {
         if let Some(by) = by.filter(|by| !matches!(by.value, ast::ReduceBy::Warp | ast::ReduceBy::Cta)) {
-            let instead = Some("`by warp` and `by cta` work today".to_owned());
-            let construct = format!("reduce … by {}", by.value);
-            self.diags.report(NotSupportedYet { construct, span: by.span, instead });
-            return;
+            let instead = Some("`by warp` and `by cta` work today");
+            return self.unsupported(&format!("reduce … by {}", by.value), by.span, instead);
         }
         for name in axes {
             if let Some(axis) = self.leaf(name, &[]) {

@@ -12,7 +12,8 @@ use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
 use super::{Owner, Stage};
 use crate::diag::Diagnostics;
-use crate::diag::tw07xx::{NotABox, NotAround};
+use crate::diag::tw07xx::NotAround;
+use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access::{self, StageRead};
@@ -179,7 +180,7 @@ impl Needs<'_> {
             if !is_under(self.stages, at, self.attach) {
                 // Copies serve the readers that they stand around.
                 if !self.is_copy {
-                    self.not_around(&reader.name, reads[0].span, diags);
+                    self.not_around(&reader.name, reader.attach.is_none(), reads[0].span, diags);
                     return None;
                 }
                 continue;
@@ -200,7 +201,16 @@ impl Needs<'_> {
             }
         }
         if asked.requests.is_empty() {
-            self.not_around("", self.span, diags);
+            let algorithm = &parent.program.algorithm;
+            let of_output = |source: &Source| match *source {
+                Source::Parameter(_) => false,
+                Source::Equation { equation, component } => {
+                    let range = algorithm.equations[usize::from(equation)].components.range();
+                    algorithm.components[range][usize::from(component)].parameter.is_some()
+                }
+            };
+            let is_output = self.is_copy && self.serves.iter().any(of_output);
+            self.not_around("", is_output, self.span, diags);
             return None;
         }
         Some(asked)
@@ -211,9 +221,9 @@ impl Needs<'_> {
         format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name)
     }
 
-    fn not_around(&self, reader: &str, read: Span, diags: &mut Diagnostics) {
+    fn not_around(&self, reader: &str, is_output: bool, read: Span, diags: &mut Diagnostics) {
         let (stage, reader, place) = (self.name.to_owned(), reader.to_owned(), self.place());
-        diags.report(NotAround { stage, reader, place, span: self.span, read });
+        diags.report(NotAround { stage, reader, is_output, place, span: self.span, read });
     }
 
     /// The region of that, of a tensor whose axes have these ranges.
@@ -224,16 +234,10 @@ impl Needs<'_> {
         region::of_as(&asked.requests, &asked.loops, domain, self.facts, way)
     }
 
-    /// Says that there is no such region.
-    pub fn refuse(&self, problem: &NotATile, asked: &Asked, diags: &mut Diagnostics) {
-        diags.report(NotABox {
-            stage: self.name.to_owned(),
-            place: self.place(),
-            unknown: *problem == NotATile::Unknown,
-            axis: None,
-            read: asked.reads.first().map_or(self.span, |r| r.1),
-            span: self.span,
-        });
+    /// Says that there is no such region: an index that is not understood asks for all of its axis, so this is our own mistake.
+    pub fn refuse(&self, problem: &NotATile, diags: &mut Diagnostics) {
+        let what = format!("no region of `{}` inside `{}`: {problem:?}", self.name, self.place());
+        diags.report(Internal { room: "schedule", what, span: self.span });
     }
 
     /// The reads of a stage that take from this one; none if it reads too much.

@@ -128,7 +128,8 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             continue;
         }
         if axis.kind == AxisKind::Reduction && (axis.binding == Binding::Grid || !stage.is_reduced(leaf)) {
-            diags.report(BoundReduction { axis: axis.name.clone(), span: axis.binding_span });
+            let is_grid = axis.binding == Binding::Grid;
+            diags.report(BoundReduction { axis: axis.name.clone(), is_grid, span: axis.binding_span });
             continue;
         }
         if axis.binding == Binding::Grid {
@@ -166,7 +167,8 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
 /// Why units cannot combine what they have along an axis.
 fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<CombineProblem> {
     let axis = &stage.domain.axes[reduced.axis];
-    if axis.poisoned {
+    // Of an axis given to blocks that has been said.
+    if axis.poisoned || axis.binding == Binding::Grid && axis.kind == AxisKind::Reduction {
         return None;
     }
     if axis.kind == AxisKind::Data {
@@ -256,7 +258,14 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
         });
         return;
     }
-    let busy = if d.warps.is_empty() { d.thread_count() } else { d.warp_count() * d.thread_count() };
+    // Where no axis tells threads apart, each of them computes the registers that it keeps.
+    let all = d.threads.is_empty() && stage.place == Place::Registers;
+    let busy = match (d.warps.is_empty(), all) {
+        (true, true) => threads,
+        (true, false) => d.thread_count(),
+        (false, true) => d.warp_count() * WARP,
+        (false, false) => d.warp_count() * d.thread_count(),
+    };
     if busy < threads && launch.is_some() {
         let (stage_name, span) = (stage.name.clone(), launch.unwrap_or(stage.span));
         diags.report(IdleThreads { stage: stage_name, busy, threads, needed, span });

@@ -280,7 +280,19 @@ fn check_intermediate(program: &Program, equation: usize, diags: &mut Diagnostic
         let mut reductions = Vec::new();
         outermost_reductions(algorithm, algorithm.components[component].value, &mut reductions);
         if let Some(value) = reductions.first() {
+            // The first output that reads it, at its outermost axis: where it would be computed once for all inner ones.
+            let reads = |other: &usize| computed_at_reads(algorithm, *other, &[]).contains(&component);
+            let outputs = (0..algorithm.equations.len()).filter(|e| {
+                algorithm.components[algorithm.equations[*e].components.range()].iter().any(|c| c.parameter.is_some())
+            });
+            let reader = outputs.into_iter().find(reads).and_then(|reader| {
+                let equation = &algorithm.equations[reader];
+                let axis = algorithm.axis_lists[equation.axes.range()].first()?;
+                let name = &algorithm.components[equation.components.range().start].name;
+                Some((name.to_string(), algorithm.axes[*axis as usize].name.to_string()))
+            });
             diags.report(UnscheduledReduction {
+                reader,
                 name: algorithm.components[component].name.to_string(),
                 span: program.value_spans[*value as usize],
                 head: program.component_spans[component],

@@ -11,6 +11,7 @@ use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::diag::tw07xx::{NoInstance, NoPlace};
+use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisKind, Binding, NewAxis};
 use crate::extent::{Expr, Facts, Var};
 use crate::program::Program;
@@ -117,7 +118,8 @@ fn one<'a>(
         diags.report(NoInstance {
             stage: name.to_owned(),
             place: None,
-            problem: "`at` says in which loop",
+            problem: "each iteration of that loop has an instance of its own",
+            known: Vec::new(),
             span: head,
         });
         return None;
@@ -149,14 +151,21 @@ pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut V
                     "no stage of that name has loops"
                 };
                 let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
-                diags.report(NoInstance { stage: one.name.clone(), place, problem, span: one.at.span });
+                let known = Vec::new();
+                diags.report(NoInstance { stage: one.name.clone(), place, problem, known, span: one.at.span });
             }
             return;
         };
         let one = inner.remove(at);
         match placed(&one, served, stages, diags) {
             Some(found) => stages.extend(found),
-            None => return,
+            None => {
+                if !diags.has_errors() {
+                    let what = format!("`{}` could not be placed", one.name);
+                    diags.report(Internal { room: "schedule", what, span: one.head });
+                }
+                return;
+            }
         }
     }
     for reader in 0..stages.len() {
@@ -190,12 +199,15 @@ fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source])
 
 fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diagnostics) -> Option<Vec<Stage>> {
     let parent = stages.iter().position(|s| s.name == one.at.stage.text)?;
-    let no_instance = |problem, diags: &mut Diagnostics| {
+    let no_instance = |problem, stages: &[Stage], diags: &mut Diagnostics| {
         let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
-        diags.report(NoInstance { stage: one.name.clone(), place, problem, span: one.at.span });
+        let axes = stages[parent].domain.leaves.iter().map(|l| &stages[parent].domain.axes[*l]);
+        let known = axes.filter(|a| a.binding == Binding::Grid || a.binding.is_sequential());
+        let known = known.map(|a| format!("{}.{}", stages[parent].name, a.name)).collect();
+        diags.report(NoInstance { stage: one.name.clone(), place, problem, known, span: one.at.span });
     };
     let Some(leaf) = stages[parent].domain.leaf(&one.at.axis.text) else {
-        no_instance("the stage has no loop of that name", diags);
+        no_instance("the stage has no loop of that name", stages, diags);
         return None;
     };
     let binding = stages[parent].domain.axes[leaf].binding;
@@ -210,12 +222,12 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         _ => None,
     };
     if let Some(problem) = bad {
-        no_instance(problem, diags);
+        no_instance(problem, stages, diags);
         return None;
     }
     let attach = Attach::new(parent, &stages[parent], leaf, one.owner);
     let Some((program, facts)) = attach::within(&stages[parent], &attach) else {
-        no_instance("that loop has no iteration for any size", diags);
+        no_instance("that loop has no iteration for any size", stages, diags);
         return None;
     };
     let algorithm = &program.algorithm;
@@ -242,13 +254,13 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     let (region, merged) = match layout {
         Ok(found) => found,
         Err(problem) => {
-            needs.refuse(&problem, &asked, diags);
+            needs.refuse(&problem, diags);
             return None;
         }
     };
     let groups = asked.apart(region.groups);
     let Some(groups) = groups else {
-        no_instance("one read asks for several boxes there, which cannot be told apart", diags);
+        no_instance("one read asks for several boxes there, which cannot be told apart", stages, diags);
         return None;
     };
     let mut placed = Vec::with_capacity(groups.len());
@@ -329,7 +341,8 @@ impl About<'_> {
                     copy: one.name.clone(),
                     axis: algorithm.axes[list[coordinate.dims[0]] as usize].name.to_string(),
                     extent: coordinate.bound.show(&names),
-                    fact: bare.map(|v| format!("{} <= 4096", names(v))),
+                    fact: bare.filter(|v| program.is_nameable(*v)).map(|v| format!("{} <= 4096", names(v))),
+                    in_registers: one.place == Place::Registers,
                     span: one.head,
                 });
                 return None;
@@ -381,7 +394,8 @@ impl About<'_> {
         if reached.is_none() || limits.iter().chain(written).any(is_lost) {
             let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
             let problem = "what is read there depends on the loops around in a way that is too long to write down";
-            diags.report(NoInstance { stage: one.name.clone(), place, problem, span: one.at.span });
+            let known = Vec::new();
+            diags.report(NoInstance { stage: one.name.clone(), place, problem, known, span: one.at.span });
             return None;
         }
         let mut members = members(&group.members, facts);

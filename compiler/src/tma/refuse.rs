@@ -150,7 +150,7 @@ impl One<'_> {
                 let one = extent.as_var().filter(|v| (*v as usize) < self.facts.dims());
                 let fact = one.map(|v| format!("{} <= 64", self.show(&Expr::var(v))));
                 let extent = self.show(&extent);
-                self.diags.report(UnboundedBuffer { copy, axis, extent, fact, span: head });
+                self.diags.report(UnboundedBuffer { copy, axis, extent, fact, in_registers: false, span: head });
             }
             Refused::InnerStride { axis, stride } => {
                 let stride = self.show(&stride);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::nest::{Asked, Case, Nest, Unit, check, check_case, show};
+use super::nest::{Asked, Case, Nest, check, check_case, show};
 use super::random::Random;
 use super::text::Text;
 use crate::domain::{AxisKind, Concrete, Domain, NewAxis, Symbolic};

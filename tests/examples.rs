@@ -1,0 +1,62 @@
+//! The examples that hand values from stage to stage or combine threads, at awkward sizes: what they print is tested here.
+
+use std::path::Path;
+
+use tilewright::{Device, EmulatorOptions};
+use tilewright_cli::source::SourceFile;
+use tilewright_cli::trial::Trial;
+
+/// Runs every kernel of an example with each list of sizes; the explanations.
+fn check(example: &str, sizes: &[&[i64]]) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(format!("{example}.rs"));
+    let source = SourceFile::read(&path.to_string_lossy()).unwrap_or_else(|e| panic!("{e}"));
+    let findings = source.findings();
+    assert_eq!((findings.errors, findings.warnings), (0, 0), "{}", findings.text);
+    let mut explanations = Vec::new();
+    for found in source.kernels() {
+        let info = found.kernel.info.as_ref().expect("no error, so a kernel");
+        for (seed, dims) in (1..).zip(sizes) {
+            let device = Device::emulator(EmulatorOptions::default().seed(seed));
+            let trial = Trial::new(info, dims, seed, &device).unwrap_or_else(|e| panic!("{example} {dims:?}: {e}"));
+            let outcome = trial.run(&device);
+            assert!(outcome.is_good(), "{example} at {dims:?}: {outcome:#?}");
+        }
+        explanations.push(info.explanation.to_string());
+    }
+    explanations
+}
+
+#[test]
+fn softmax() {
+    check("softmax", &[&[1, 4], &[7, 28], &[31, 32], &[2, 36], &[33, 132], &[1, 2048], &[2, 2052], &[1, 16384]]);
+}
+
+#[test]
+fn rmsnorm() {
+    let found = check("rmsnorm", &[&[1, 8], &[7, 24], &[31, 32], &[2, 40], &[33, 136], &[1, 4104], &[1, 32768]]);
+    assert!(found[0].contains("vector of 8 bf16"), "{}", found[0]);
+}
+
+#[test]
+fn layernorm() {
+    check("layernorm", &[&[1, 4], &[7, 28], &[31, 32], &[2, 36], &[33, 132], &[2, 1028], &[1, 8192]]);
+}
+
+#[test]
+fn column_sum() {
+    check("column_sum", &[&[1, 1], &[7, 31], &[8, 32], &[9, 33], &[31, 7], &[33, 65], &[100, 1]]);
+}
+
+#[test]
+fn blur() {
+    let found = check("blur", &[&[3, 3], &[7, 33], &[32, 66], &[33, 67], &[31, 3], &[63, 130]]);
+    assert!(found[0].contains("region 32 x 64, 8192 bytes"), "{}", found[0]);
+}
+
+#[test]
+fn fused_split() {
+    let found = check("fused_split", &[&[]]);
+    for (explanation, region) in found.iter().zip(["1 x 4", "2 x 4", "3"]) {
+        assert!(explanation.contains(&format!("region {region}, ")), "{explanation}");
+    }
+}
