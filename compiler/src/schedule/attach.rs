@@ -119,11 +119,12 @@ pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Option<
         None => true,
         Some(n) => parent.domain.leaves.get(n).is_some_and(|leaf| attach.around.contains(leaf)),
     };
-    let conditions: Vec<Expr> = conditions.iter().map(|e| inner.normal(e)).collect();
+    // What is known inside takes the other loops for 0: they are sorted out before.
+    let conditions: Vec<Expr> = conditions.iter().map(|e| parent.facts.normal(e)).collect();
     if conditions.iter().any(Expr::is_unknown) {
         return None;
     }
-    let known = conditions.into_iter().filter(|e| e.vars().into_iter().all(around));
+    let known = conditions.into_iter().filter(|e| e.vars().into_iter().all(around)).map(|e| inner.normal(&e));
     Some(known.filter(|e| !inner.proves_nonnegative(e)).collect())
 }
 
