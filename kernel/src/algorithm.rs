@@ -68,7 +68,7 @@ pub enum Index {
 }
 
 /// What is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// A tensor parameter: a position in [`KernelInfo::parameters`](crate::KernelInfo::parameters).
     Parameter(u16),

@@ -10,6 +10,7 @@ use tilewright_kernel::size::{Constraint, Relation, Size, SizeOp};
 
 use super::expr::{Atom, Expr, Var, gcd, lcm};
 use super::linear::System;
+use super::range::bound;
 
 /// Most residue classes that one divisibility proof looks at.
 const RESIDUE_LIMIT: i128 = 512;
@@ -86,7 +87,7 @@ impl Facts {
     /// extent; without an extent, 0.
     ///
     /// # Errors
-    /// Nothing, if the loops have iterations for some size; else the first fact.
+    /// Loops that have no iteration for any size; the position is that of the last fact.
     pub fn within(&self, loops: &[Option<Expr>]) -> Result<Self, Contradiction> {
         let mut inner = self.clone();
         let contradiction = Contradiction { fact: self.constraints.len().saturating_sub(1) };
@@ -454,48 +455,10 @@ impl Facts {
     }
 
     fn bound(&self, e: &Expr, upper: bool) -> Option<i128> {
-        if e.is_unknown() {
-            return None;
-        }
-        let mut sum = 0_i128;
-        for term in e.terms() {
-            // Products of several atoms: only of non-negative ones.
-            let want_upper = upper == (term.coefficient >= 0);
-            let mut product = 1_i128;
-            for atom in &term.atoms {
-                let low = self.atom_bound(atom, false)?;
-                if term.atoms.len() > 1 && low < 0 {
-                    return None;
-                }
-                let factor = if want_upper { self.atom_bound(atom, true)? } else { low };
-                product = product.checked_mul(factor)?;
-            }
-            sum = sum.checked_add(term.coefficient.checked_mul(product)?)?;
-        }
-        Some(sum)
-    }
-
-    fn atom_bound(&self, atom: &Atom, upper: bool) -> Option<i128> {
-        match atom {
-            Atom::Var(v) => {
-                let range = self.ranges.get(*v as usize)?;
-                if upper { range.upper } else { Some(range.lower) }
-            }
-            Atom::Positive { of } if upper => Some(self.bound(of, true)?.max(0)),
-            Atom::Positive { of } => Some(self.bound(of, false).unwrap_or(0).max(0)),
-            Atom::Quotient { of, by } => {
-                let of = self.bound(of, upper)?;
-                let by = by.as_constant().or_else(|| {
-                    // A larger divisor makes a smaller quotient of a non-negative dividend.
-                    (of >= 0).then(|| self.bound(by, !upper)).flatten()
-                });
-                match by {
-                    Some(d) if d > 0 => Some(of.div_euclid(d)),
-                    _ if !upper && of >= 0 => Some(0),
-                    _ => None,
-                }
-            }
-        }
+        bound(e, upper, &|v, upper| {
+            let range = self.ranges.get(v as usize)?;
+            if upper { range.upper } else { Some(range.lower) }
+        })
     }
 
     /// First admissible value and step of a dimension, and its largest value if there is one.

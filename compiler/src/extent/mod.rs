@@ -13,7 +13,7 @@ mod search;
 pub use expr::{Atom, Expr, TERM_LIMIT, Term, Var, gcd, lcm};
 pub use facts::{Contradiction, Facts};
 pub use linear::System;
-pub use range::{collapse, interval};
+pub use range::{bound, collapse, interval};
 pub use search::{Budget, Search};
 
 /// The answer to "does this hold for every admissible size?".

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::Loops;
-use crate::extent::{Atom, Expr, Facts, Var, gcd};
+use crate::extent::{Atom, Expr, Facts, Var, bound, gcd};
 
 /// Most eliminations for one region; what is asked for after them counts as not proved, and regions stay sound.
 const PROOFS: u32 = 400;
@@ -152,7 +152,8 @@ impl<'a> Known<'a> {
         let product = e.sub(&constant);
         let (first, rest) = product.terms().split_first()?;
         let shared = |a: &&Atom| {
-            rest.iter().all(|t| t.atoms.contains(a)) && self.atom_bound(a, false).is_some_and(|least| least >= 1)
+            rest.iter().all(|t| t.atoms.contains(a))
+                && self.bound(&Expr::from_atoms(std::slice::from_ref(a)), false).is_some_and(|least| least >= 1)
         };
         let atom = Expr::from_atoms(std::slice::from_ref(first.atoms.iter().find(shared)?));
         let quotient = product.floor_div(&atom);
@@ -178,49 +179,12 @@ impl<'a> Known<'a> {
 
     /// A literal bound by the ranges of the variables alone.
     fn bound(&self, e: &Expr, upper: bool) -> Option<i128> {
-        if e.is_unknown() {
-            return None;
-        }
-        let mut sum = 0_i128;
-        for term in e.terms() {
-            let want_upper = upper == (term.coefficient >= 0);
-            let mut product = 1_i128;
-            for atom in &term.atoms {
-                let least = self.atom_bound(atom, false)?;
-                if term.atoms.len() > 1 && least < 0 {
-                    return None;
-                }
-                product = product.checked_mul(if want_upper { self.atom_bound(atom, true)? } else { least })?;
-            }
-            sum = sum.checked_add(term.coefficient.checked_mul(product)?)?;
-        }
-        Some(sum)
-    }
-
-    fn atom_bound(&self, atom: &Atom, upper: bool) -> Option<i128> {
-        match atom {
-            Atom::Var(v) => match self.outside.iter().chain(&self.inside).find(|l| l.0 == *v) {
-                Some(_) if !upper => Some(0),
-                Some((_, extent)) => Some(self.bound(extent, true)? - 1),
-                None if upper => self.facts.upper_bound(&Expr::var(*v)),
-                None => self.facts.lower_bound(&Expr::var(*v)),
-            },
-            Atom::Positive { of } => {
-                let of = self.bound(of, upper);
-                if upper { of.map(|of| of.max(0)) } else { Some(of.unwrap_or(0).max(0)) }
-            }
-            Atom::Quotient { of, by } => {
-                let of = self.bound(of, upper)?;
-                match by.as_constant() {
-                    Some(d) if d > 0 => Some(of.div_euclid(d)),
-                    _ if of >= 0 => {
-                        let by = self.bound(by, !upper).filter(|by| *by > 0);
-                        by.map(|by| of / by).or((!upper).then_some(0))
-                    }
-                    _ => None,
-                }
-            }
-        }
+        bound(e, upper, &|v, upper| match self.outside.iter().chain(&self.inside).find(|l| l.0 == v) {
+            Some(_) if !upper => Some(0),
+            Some((_, extent)) => Some(self.bound(extent, true)? - 1),
+            None if upper => self.facts.upper_bound(&Expr::var(v)),
+            None => self.facts.lower_bound(&Expr::var(v)),
+        })
     }
 
     /// Loops outside that occur, with literal extents, if there is nothing else and they have few points.

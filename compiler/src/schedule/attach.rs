@@ -35,7 +35,7 @@ pub struct Attach {
 }
 
 /// The tensors that a value of an equation reads, itself or through equations that are computed where they are read.
-pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source]) -> BTreeSet<(u8, u16, u16)> {
+pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source]) -> BTreeSet<Source> {
     let mut found = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let components = |equation: usize| {
@@ -49,7 +49,7 @@ pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source])
         }
         open.extend(algorithm.operands(value));
         let Value::Read { source, .. } = algorithm.values[value as usize] else { continue };
-        found.insert(key(source));
+        found.insert(source);
         if let Source::Equation { equation, component } = source
             && !served.contains(&source)
         {
@@ -57,14 +57,6 @@ pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source])
         }
     }
     found
-}
-
-/// A source in an order.
-pub(super) fn key(source: Source) -> (u8, u16, u16) {
-    match source {
-        Source::Parameter(p) => (0, p, 0),
-        Source::Equation { equation, component } => (1, equation, component),
-    }
 }
 
 impl Attach {
@@ -88,8 +80,8 @@ impl Attach {
     }
 }
 
-/// Whether what stands at `inner`, or the stage itself where it has none, is inside the place of a stage at `outer`. `None` stands for the
-/// loops of the stage with position `of` as a whole.
+/// Whether the stage with position `of` reads inside the place `outer`: it has the loops around that place itself, or stands inside them, there or
+/// further in, or inside a stage that does.
 pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
     let mut at = of;
     if at == outer.stage {
@@ -105,7 +97,8 @@ pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
 }
 
 /// What must hold of the loops around a place for the stage that has them to come there with something to do, as far as they decide it:
-/// expressions that are at least 0, over what a stage there sees as dimensions. Those that always hold are left out. None if one of them is too large to be written down.
+/// expressions that are at least 0, over what a stage there sees as dimensions. Those that always hold are left out. None if one of them is
+/// too large to be written down.
 pub(super) fn reached(parent: &Stage, attach: &Attach, inner: &Facts) -> Option<Vec<Expr>> {
     let symbolic = Symbolic::new(&parent.domain, &parent.facts);
     let mut conditions: Vec<Expr> = Vec::new();
@@ -340,82 +333,4 @@ fn renamed(e: &Expr, read: &StageRead, scope: &[(Var, Var)], next: &mut Var, loo
 
 fn rename(e: &Expr, pairs: &[(Var, Var)]) -> Expr {
     e.substitute(&|v| pairs.iter().find(|(old, _)| *old == v).map(|(_, new)| Expr::var(*new)))
-}
-
-/// The axes of `own` that index the same dimension of a tensor as an axis of `other` does, each with that one: of the equations `pair`,
-/// through all tensors that equations read at bare axes.
-pub(super) fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u32)> {
-    use tilewright_kernel::algorithm::Index;
-    // Axes and dimensions of tensors that are one index, as sets that are merged.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    enum Node {
-        Axis(u32),
-        Dimension((u8, u16, u16), usize),
-    }
-    let mut classes: Vec<BTreeSet<Node>> = Vec::new();
-    let mut join = |a: Node, b: Node| {
-        let (with, without): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut classes).into_iter().partition(|c| c.contains(&a) || c.contains(&b));
-        classes = without;
-        let mut all: BTreeSet<Node> = with.into_iter().flatten().collect();
-        all.extend([a, b]);
-        classes.push(all);
-    };
-    for (position, equation) in algorithm.equations.iter().enumerate() {
-        let components = &algorithm.components[equation.components.range()];
-        let axes = &algorithm.axis_lists[equation.axes.range()];
-        for (number, component) in components.iter().enumerate() {
-            let own = (1, position as u16, number as u16);
-            for (d, axis) in axes.iter().enumerate() {
-                join(Node::Axis(*axis), Node::Dimension(own, d));
-                // An output is the tensor that it is stored in.
-                if let Some(p) = component.parameter {
-                    join(Node::Axis(*axis), Node::Dimension((0, p, 0), d));
-                }
-            }
-            let mut open = vec![component.value];
-            let mut seen = BTreeSet::new();
-            while let Some(value) = open.pop() {
-                if !seen.insert(value) {
-                    continue;
-                }
-                open.extend(algorithm.operands(value));
-                let Value::Read { source, indices, .. } = algorithm.values[value as usize] else { continue };
-                for (d, index) in algorithm.index_lists[indices.range()].iter().enumerate() {
-                    if let Index::Axis(axis) = algorithm.indices[*index as usize] {
-                        join(Node::Axis(axis), Node::Dimension(key(source), d));
-                    }
-                }
-            }
-        }
-    }
-    let axes_of = |equation: usize| {
-        let definition = &algorithm.equations[equation];
-        let mut list: Vec<u32> = algorithm.axis_lists[definition.axes.range()].to_vec();
-        let values = algorithm.components[definition.components.range()].iter().map(|c| c.value);
-        let mut open: Vec<u32> = values.collect();
-        let mut seen = BTreeSet::new();
-        while let Some(value) = open.pop() {
-            if !seen.insert(value) {
-                continue;
-            }
-            open.extend(algorithm.operands(value));
-            if let Value::Reduce { axes, .. } | Value::Fold { axes, .. } = algorithm.values[value as usize] {
-                list.extend(&algorithm.axis_lists[axes.range()]);
-            }
-        }
-        list
-    };
-    let others = axes_of(other);
-    let mut pairs = Vec::new();
-    for axis in axes_of(own) {
-        let class = classes.iter().find(|c| c.contains(&Node::Axis(axis)));
-        let matching: Vec<u32> = (others.iter().copied())
-            .filter(|o| *o == axis || class.is_some_and(|c| c.contains(&Node::Axis(*o))))
-            .collect();
-        if let [only] = matching[..] {
-            pairs.push((axis, only));
-        }
-    }
-    pairs
 }

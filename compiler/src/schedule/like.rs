@@ -4,8 +4,12 @@
 //! axes all have a counterpart is repeated with its names; then the leaves take the order and the binds of those of S, except the grid's:
 //! what S gives to blocks is one iteration here.
 
+use std::collections::BTreeSet;
+
+use tilewright_kernel::Algorithm;
+use tilewright_kernel::algorithm::{Index, Source, Value};
+
 use super::apply::Apply;
-use super::attach::counterparts;
 use crate::diag::tw01xx_schedule::NameTaken;
 use crate::diag::tw07xx::NothingAlike;
 use crate::domain::{AxisId, Binding, NewAxis, Op};
@@ -91,12 +95,12 @@ impl Apply<'_> {
         // The order and the binds of the leaves.
         let leaves: Vec<(AxisId, AxisId)> =
             other.domain.leaves.iter().filter_map(|theirs| Some((*theirs, map[*theirs]?))).collect();
-        let mut ordered = leaves.iter().map(|l| l.1).filter(|own| self.domain.leaves.contains(own));
-        let is_mapped: Vec<bool> = self.domain.leaves.iter().map(|l| leaves.iter().any(|m| m.1 == *l)).collect();
-        let mut next: Vec<AxisId> = ordered.by_ref().collect();
-        next.reverse();
-        for (slot, mapped) in self.domain.leaves.iter_mut().zip(is_mapped) {
-            if mapped && let Some(axis) = next.pop() {
+        let mut next =
+            leaves.iter().map(|l| l.1).filter(|own| self.domain.leaves.contains(own)).collect::<Vec<_>>().into_iter();
+        for slot in &mut self.domain.leaves {
+            if leaves.iter().any(|m| m.1 == *slot)
+                && let Some(axis) = next.next()
+            {
                 *slot = axis;
             }
         }
@@ -113,4 +117,81 @@ impl Apply<'_> {
     fn give_up(&mut self, span: Span) {
         self.domain.poison(&[], [NewAxis { name: String::new(), span }]);
     }
+}
+
+/// The axes of equation `own` that index the same dimension of a tensor as exactly one axis of equation `other` does, each with that one;
+/// through all tensors that equations read at bare axes.
+fn counterparts(algorithm: &Algorithm, own: usize, other: usize) -> Vec<(u32, u32)> {
+    // Axes and dimensions of tensors that are one index, as sets that are merged.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Node {
+        Axis(u32),
+        Dimension(Source, usize),
+    }
+    let mut classes: Vec<BTreeSet<Node>> = Vec::new();
+    let mut join = |a: Node, b: Node| {
+        let (with, without): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut classes).into_iter().partition(|c| c.contains(&a) || c.contains(&b));
+        classes = without;
+        let mut all: BTreeSet<Node> = with.into_iter().flatten().collect();
+        all.extend([a, b]);
+        classes.push(all);
+    };
+    for (position, equation) in algorithm.equations.iter().enumerate() {
+        let components = &algorithm.components[equation.components.range()];
+        let axes = &algorithm.axis_lists[equation.axes.range()];
+        for (number, component) in components.iter().enumerate() {
+            let own = Source::Equation { equation: position as u16, component: number as u16 };
+            for (d, axis) in axes.iter().enumerate() {
+                join(Node::Axis(*axis), Node::Dimension(own, d));
+                // An output is the tensor that it is stored in.
+                if let Some(p) = component.parameter {
+                    join(Node::Axis(*axis), Node::Dimension(Source::Parameter(p), d));
+                }
+            }
+            let mut open = vec![component.value];
+            let mut seen = BTreeSet::new();
+            while let Some(value) = open.pop() {
+                if !seen.insert(value) {
+                    continue;
+                }
+                open.extend(algorithm.operands(value));
+                let Value::Read { source, indices, .. } = algorithm.values[value as usize] else { continue };
+                for (d, index) in algorithm.index_lists[indices.range()].iter().enumerate() {
+                    if let Index::Axis(axis) = algorithm.indices[*index as usize] {
+                        join(Node::Axis(axis), Node::Dimension(source, d));
+                    }
+                }
+            }
+        }
+    }
+    let axes_of = |equation: usize| {
+        let definition = &algorithm.equations[equation];
+        let mut list: Vec<u32> = algorithm.axis_lists[definition.axes.range()].to_vec();
+        let values = algorithm.components[definition.components.range()].iter().map(|c| c.value);
+        let mut open: Vec<u32> = values.collect();
+        let mut seen = BTreeSet::new();
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            open.extend(algorithm.operands(value));
+            if let Value::Reduce { axes, .. } | Value::Fold { axes, .. } = algorithm.values[value as usize] {
+                list.extend(&algorithm.axis_lists[axes.range()]);
+            }
+        }
+        list
+    };
+    let others = axes_of(other);
+    let mut pairs = Vec::new();
+    for axis in axes_of(own) {
+        let class = classes.iter().find(|c| c.contains(&Node::Axis(axis)));
+        let matching: Vec<u32> = (others.iter().copied())
+            .filter(|o| *o == axis || class.is_some_and(|c| c.contains(&Node::Axis(*o))))
+            .collect();
+        if let [only] = matching[..] {
+            pairs.push((axis, only));
+        }
+    }
+    pairs
 }

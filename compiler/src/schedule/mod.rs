@@ -55,22 +55,6 @@ pub enum Owner {
     Thread,
 }
 
-/// Which threads of a block run a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Executor {
-    /// All of them: the only role.
-    AllThreads,
-}
-
-/// A level at which the partial results of a reduction are combined, innermost first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Combine {
-    /// In one thread, term after term.
-    Serial,
-    /// Across the threads of the block that share a result.
-    Threads,
-}
-
 /// A coordinate of what an instance of a stage holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Along {
@@ -118,16 +102,12 @@ pub struct Stage {
     pub coordinates: Vec<Along>,
     /// The reduction whose axes are roots: a [`Value::Reduce`] or [`Value::Fold`].
     pub reduction: Option<ValueId>,
-    /// Levels at which its partial results are combined.
-    pub combine: Vec<Combine>,
     /// The axes that are combined across units.
     pub reduced: Vec<Reduced>,
     /// Where the results live.
     pub place: Place,
     /// Who owns an instance.
     pub owner: Owner,
-    /// Who runs it.
-    pub executor: Executor,
     /// Leaves bound to the grid, to warps and to threads.
     pub distribution: Distribution,
     /// The head of the schedule, or the equation if it has none.
@@ -495,10 +475,6 @@ impl Roots {
             self.indices.iter().filter_map(|(a, e)| Some((*a, whole_root(e, &domain)?))).collect();
         let given = apply::Given { program, facts, stage: &name, equation, roots: &roots, others, head: span };
         let reduced = apply::ops(given, &mut domain, ops, diags);
-        let mut combine: Vec<Combine> = reduction.map(|_| Combine::Serial).into_iter().collect();
-        if !reduced.is_empty() {
-            combine.push(Combine::Threads);
-        }
         Some(Stage {
             equation,
             name,
@@ -515,11 +491,9 @@ impl Roots {
             reads: None,
             coordinates: Vec::new(),
             reduction,
-            combine,
             reduced,
             place: Place::Global,
             owner: Owner::Grid,
-            executor: Executor::AllThreads,
             distribution: Distribution::default(),
             span,
             statement: statement.unwrap_or(0),

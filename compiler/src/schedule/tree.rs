@@ -39,6 +39,14 @@ pub(super) struct Inner<'a> {
     head: Span,
 }
 
+impl Inner<'_> {
+    /// That its clause names a place where it cannot stand, and where it could.
+    fn cannot_stand(&self, problem: &'static str, known: Vec<String>) -> NoInstance {
+        let place = Some(format!("{}.{}", self.at.stage.text, self.at.axis.text));
+        NoInstance { stage: self.name.clone(), place, problem, known, span: self.at.span }
+    }
+}
+
 /// The stages that clauses place inside others; without those with an error.
 pub(super) fn inner<'a>(program: &'a Program, diags: &mut Diagnostics) -> Vec<Inner<'a>> {
     let mut list = Vec::new();
@@ -150,9 +158,7 @@ pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut V
                 } else {
                     "no stage of that name has loops"
                 };
-                let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
-                let known = Vec::new();
-                diags.report(NoInstance { stage: one.name.clone(), place, problem, known, span: one.at.span });
+                diags.report(one.cannot_stand(problem, Vec::new()));
             }
             return;
         };
@@ -181,11 +187,10 @@ pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut V
 fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source]) -> bool {
     let one = &inner[at];
     let algorithm = &one.program.algorithm;
-    let keys: Vec<_> = one.serves.iter().map(|s| attach::key(*s)).collect();
     let reads = |other: &Inner<'_>| {
         // Copies of one tensor do not take it from each other.
         let both_copies = one.copy.is_some() && other.copy.is_some() && one.serves == other.serves;
-        !both_copies && attach::sources(algorithm, other.equation, served).iter().any(|s| keys.contains(s))
+        !both_copies && attach::sources(algorithm, other.equation, served).iter().any(|s| one.serves.contains(s))
     };
     let like = one.ops.iter().filter_map(|op| match &op.kind {
         ast::OpKind::Like { stage, .. } => Some(&stage.text),
@@ -193,18 +198,17 @@ fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source])
     });
     let mut needed = like.chain([&one.at.stage.text]);
     stages.iter().any(|s| s.name == one.at.stage.text)
-        && !inner.iter().enumerate().any(|(n, other)| n != at && (reads(other)))
+        && !inner.iter().enumerate().any(|(n, other)| n != at && reads(other))
         && needed.all(|name| !inner.iter().any(|other| other.name == *name))
 }
 
 fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diagnostics) -> Option<Vec<Stage>> {
     let parent = stages.iter().position(|s| s.name == one.at.stage.text)?;
     let no_instance = |problem, stages: &[Stage], diags: &mut Diagnostics| {
-        let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
         let axes = stages[parent].domain.leaves.iter().map(|l| &stages[parent].domain.axes[*l]);
         let known = axes.filter(|a| a.binding == Binding::Grid || a.binding.is_sequential());
         let known = known.map(|a| format!("{}.{}", stages[parent].name, a.name)).collect();
-        diags.report(NoInstance { stage: one.name.clone(), place, problem, known, span: one.at.span });
+        diags.report(one.cannot_stand(problem, known));
     };
     let Some(leaf) = stages[parent].domain.leaf(&one.at.axis.text) else {
         no_instance("the stage has no loop of that name", stages, diags);
@@ -250,7 +254,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     };
     let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
     let asked = needs.asked(diags)?;
-    let layout = Layout::of(one.ops, &names, |way| needs.region(&asked, &domain, way), &facts);
+    let layout = laid_out(one.ops, &names, |way| needs.region(&asked, &domain, way), &facts);
     let (region, merged) = match layout {
         Ok(found) => found,
         Err(problem) => {
@@ -286,39 +290,33 @@ struct About<'a> {
     merged: Option<&'a ast::Name>,
 }
 
-/// How the ops of a stage let its region be laid out.
-enum Layout {}
-
-impl Layout {
-    /// The region of a stage with these ops: as small as it can be where no op names an axis; a run of elements where the first one
-    /// merges all axes, if that is smaller, with the name that it gives; else the box that the ops are about.
-    fn of(
-        ops: &[ast::Op],
-        names: &[&str],
-        region: impl Fn(Realisation) -> Result<Region, NotATile>,
-        facts: &Facts,
-    ) -> Result<(Region, Option<ast::Name>), NotATile> {
-        let Some(first) = ops.first() else { return Ok((region(Realisation::Smallest)?, None)) };
-        let cover = region(Realisation::Cover)?;
-        let into = match &first.kind {
-            ast::OpKind::Merge { axes, into } if axes.iter().map(|a| a.text.as_str()).eq(names.iter().copied()) => into,
-            _ => return Ok((cover, None)),
+/// The region of a stage with these ops: as small as it can be where no op names an axis; a run of elements where the first one
+/// merges all axes, if that is smaller, with the name that it gives; else the box that the ops are about.
+fn laid_out(
+    ops: &[ast::Op],
+    names: &[&str],
+    region: impl Fn(Realisation) -> Result<Region, NotATile>,
+    facts: &Facts,
+) -> Result<(Region, Option<ast::Name>), NotATile> {
+    let Some(first) = ops.first() else { return Ok((region(Realisation::Smallest)?, None)) };
+    let cover = region(Realisation::Cover)?;
+    let into = match &first.kind {
+        ast::OpKind::Merge { axes, into } if axes.iter().map(|a| a.text.as_str()).eq(names.iter().copied()) => into,
+        _ => return Ok((cover, None)),
+    };
+    let elements = |region: &Region| {
+        let of = |group: &Group| {
+            let bounds = group.axes.iter().map(|c| facts.upper_bound(&c.bound).map(|n| n.max(1)));
+            bounds.collect::<Option<Vec<i128>>>().map(|list| list.iter().product::<i128>())
         };
-        let elements = |region: &Region| {
-            let of = |group: &Group| {
-                let bounds = group.axes.iter().map(|c| facts.upper_bound(&c.bound).map(|n| n.max(1)));
-                bounds.collect::<Option<Vec<i128>>>().map(|list| list.iter().product::<i128>())
-            };
-            region.groups.iter().map(of).collect::<Option<Vec<_>>>().map(|list| list.iter().sum::<i128>())
-        };
-        let whole =
-            |group: &Group| matches!(&group.axes[..], [only] if only.dims.len() == names.len() && names.len() > 1);
-        match region(Realisation::Flat) {
-            Ok(flat) if flat.groups.iter().all(whole) && elements(&flat) < elements(&cover) => {
-                Ok((flat, Some(into.clone())))
-            }
-            _ => Ok((cover, None)),
+        region.groups.iter().map(of).collect::<Option<Vec<_>>>().map(|list| list.iter().sum::<i128>())
+    };
+    let whole = |group: &Group| matches!(&group.axes[..], [only] if only.dims.len() == names.len() && names.len() > 1);
+    match region(Realisation::Flat) {
+        Ok(flat) if flat.groups.iter().all(whole) && elements(&flat) < elements(&cover) => {
+            Ok((flat, Some(into.clone())))
         }
+        _ => Ok((cover, None)),
     }
 }
 
@@ -392,10 +390,8 @@ impl About<'_> {
         let is_lost = |e: &Expr| e.is_unknown() || !e.has_at_most(WRITTEN_TERMS);
         let written = roots.indices.iter().map(|(_, e)| e).chain(coordinates.iter().map(|c: &Along| &c.position));
         if reached.is_none() || limits.iter().chain(written).any(is_lost) {
-            let place = Some(format!("{}.{}", one.at.stage.text, one.at.axis.text));
             let problem = "what is read there depends on the loops around in a way that is too long to write down";
-            let known = Vec::new();
-            diags.report(NoInstance { stage: one.name.clone(), place, problem, known, span: one.at.span });
+            diags.report(one.cannot_stand(problem, Vec::new()));
             return None;
         }
         let mut members = members(&group.members, facts);
