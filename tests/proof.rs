@@ -122,13 +122,15 @@ fn running(kind: &StatementKind, more: i32) -> Option<Option<StatementKind>> {
 
 #[test]
 fn each_derived_statement_is_missed() {
-    let cases: [(&str, &[&[i64]]); 6] = [
+    let cases: [(&str, &[&[i64]]); 8] = [
         ("Fused", &[&[9, 160], &[4, 64]]),
         ("Columns", &[&[9, 512], &[2, 64]]),
         ("Stored", &[&[19]]),
         ("Plain", &[&[19]]),
         ("Runs", &[&[24]]),
         ("Looped", &[&[50, 64]]),
+        ("Halo", &[&[6, 96]]),
+        ("Terms", &[&[8, 64]]),
     ];
     let mut mutants = 0;
     let mut unnoticed = Vec::new();

@@ -4,7 +4,7 @@
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, Element, EmulatorOptions, Tensor};
 use tilewright_compiler::diag::{Code, Renderer};
-use tilewright_compiler::kernel_ir::StatementKind;
+use tilewright_compiler::kernel_ir::{Kernel, RegionId, StatementKind};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::proof::{Launch, Verdict, check};
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
@@ -44,9 +44,10 @@ pub fn prove(kernel: &Compiled, dims: &[i64]) {
 pub fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
     let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
     let launches: Vec<Launch> = sizes.iter().filter_map(|dims| Launch::new(info, dims).ok()).collect();
-    for (region, at) in
-        (0..kernel.regions.len()).flat_map(|r| (0..kernel.regions[r].statements.len()).map(move |at| (r, at)))
-    {
+    let mut regions = vec![Kernel::BODY];
+    inside(kernel, Kernel::BODY, &mut regions);
+    let statements = |r: RegionId| (0..kernel.region(r).statements.len()).map(move |at| (r.index(), at));
+    for (region, at) in regions.into_iter().flat_map(statements) {
         if kernel.regions[region].statements[at].kind != StatementKind::Sync {
             continue;
         }
@@ -54,6 +55,22 @@ pub fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
         mutant.regions[region].statements.remove(at);
         let is_missed = |launch| matches!(check(&mutant, launch, PROOF_WORK), Verdict::Violated(_));
         assert!(launches.iter().any(is_missed), "the barrier at {at} of region {region} is redundant:\n{kernel}");
+    }
+}
+
+/// The regions inside one, those that nothing runs left out.
+fn inside(kernel: &Kernel, region: RegionId, found: &mut Vec<RegionId>) {
+    for statement in &kernel.region(region).statements {
+        let parts = match &statement.kind {
+            StatementKind::Loop(l) => vec![l.body],
+            StatementKind::If(branch) => [branch.then].into_iter().chain(branch.otherwise).collect(),
+            StatementKind::Elect(part) => vec![*part],
+            _ => continue,
+        };
+        for part in parts {
+            found.push(part);
+            inside(kernel, part, found);
+        }
     }
 }
 

@@ -98,7 +98,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     fn instance(&mut self, point: &Point, at: usize) {
-        let analysed: &'a Analysed = &self.stages[at];
+        let analysed: &'a Analysed = &self.around.stages[at];
         let stage = &analysed.stage;
         let equation = &stage.program.algorithm.equations[stage.equation];
         let components = &stage.program.algorithm.components[equation.components.range()];
@@ -112,7 +112,7 @@ impl<'a> Nest<'a, '_> {
                 let ty = |c: &tilewright_kernel::algorithm::Component| stage.program.algorithm.types[c.value as usize];
                 components.iter().map(|c| Held::Registers(variables(ty(c)))).collect()
             }
-            _ => self.buffers[at].iter().map(|buffer| Held::Buffer(*buffer)).collect(),
+            _ => self.around.buffers[at].iter().map(|buffer| Held::Buffer(*buffer)).collect(),
         };
         let shared = stage.place == Place::Shared;
         if shared {
@@ -131,14 +131,10 @@ impl<'a> Nest<'a, '_> {
         let alone = stage.owner == Owner::Thread;
         let opened = alone && self.open_if(point.pending.clone());
         let frame = Frame {
-            threads: self.threads,
+            around: self.around,
             blocks: None,
-            index: self.index,
-            copies: &[],
-            first_map: 0,
-            stages: self.stages,
-            buffers: self.buffers,
             instances: &self.values.instances,
+            staged: &self.values.staged,
             target: Some(&instance),
         };
         let found = super::stage::lower(self.b, at, &frame);

@@ -49,6 +49,11 @@ impl<'a> Nest<'a, '_> {
         self.copies.iter().filter(|copy| copy.boundary == k && copy.staged.way == way).cloned().collect()
     }
 
+    /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops itself.
+    fn repeats(&self, k: usize) -> bool {
+        k > 0 || self.target.is_some()
+    }
+
     /// Where the region of an instance starts, for the loops at `point`; `other` gives one of them another value.
     fn starts(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
         let (leaves, dims, ty) = (&self.stage.domain.leaves, self.facts.dims(), self.index);
@@ -76,7 +81,7 @@ impl<'a> Nest<'a, '_> {
             return;
         }
         // The loop may have been here before: then its last readers are done first.
-        if k > 0 {
+        if self.repeats(k) {
             self.b.sync();
         }
         let slots: Vec<ValueId> = rings.iter().map(|copy| self.slot_at(copy, k)).collect();
@@ -97,9 +102,9 @@ impl<'a> Nest<'a, '_> {
 
     /// The slot that the first instance of a loop inside `k` others has: the first one, if the loop is entered once.
     fn slot_at(&mut self, copy: &Copy<'_>, k: usize) -> ValueId {
-        match k {
-            0 => self.b.index_literal(Type::I32, 0),
-            _ => copy.slot(self.b),
+        match self.repeats(k) {
+            false => self.b.index_literal(Type::I32, 0),
+            true => copy.slot(self.b),
         }
     }
 
@@ -109,7 +114,7 @@ impl<'a> Nest<'a, '_> {
         let now: Vec<&Copy<'_>> = loads.iter().filter(|copy| copy.staged.ring == 1).collect();
         if !now.is_empty() {
             // In a loop, the readers of the last instance are done first.
-            if k > 0 {
+            if self.repeats(k) {
                 self.b.sync();
             }
             let starts: Vec<Vec<ValueId>> = now.iter().map(|copy| self.corners(copy, point, None)).collect();
@@ -123,7 +128,7 @@ impl<'a> Nest<'a, '_> {
         for copy in loads.iter().chain(&stores) {
             let slot = copy.slot(self.b);
             let parity = copy.finish(self.b, slot);
-            if copy.staged.ring == 1 && copy.staged.way == Way::Load && k > 0 {
+            if copy.staged.ring == 1 && copy.staged.way == Way::Load && self.repeats(k) {
                 copy.advance(self.b, slot, parity);
             }
             let starts = self.starts(copy, point, None);

@@ -161,8 +161,8 @@ fn entry(
     if staged && stages.iter().flat_map(|s| &s.staged).any(|copy| copy.barriers() > 0) {
         builder.sync();
     }
-    let mut first_map = 0;
     let buffers = inner::buffers(&mut builder, stages);
+    let copies = staging::copies(&mut builder, stages, staged, index);
     let outer = || stages.iter().filter(|s| s.stage.attach.is_none());
     for (at, analysed) in stages.iter().enumerate() {
         if analysed.stage.attach.is_some() {
@@ -170,20 +170,9 @@ fn entry(
         }
         let own = blocks(&analysed.stage, facts);
         let guard = (outer().count() > 1).then_some(&own);
-        let copies = if staged { &analysed.staged[..] } else { &[] };
-        let frame = stage::Frame {
-            threads,
-            blocks: guard,
-            index,
-            copies,
-            first_map,
-            stages,
-            buffers: &buffers,
-            instances: &[],
-            target: None,
-        };
+        let around = stage::Around { threads, index, stages, buffers: &buffers, copies: &copies };
+        let frame = stage::Frame { around, blocks: guard, instances: &[], staged: &[], target: None };
         stage::lower(&mut builder, at, &frame).ok()?;
-        first_map += copies.iter().filter(|s| s.has_map()).count() as u16;
     }
     syncs::minimise(builder.finish().ok()?)
 }

@@ -18,7 +18,7 @@ use crate::memory::access;
 use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
 use crate::schedule::{self, Owner, Place, ROOT, Stage, register_loops};
-use crate::tma::staged::{Staged, Way};
+use crate::tma::staged::Way;
 
 use super::Analysed;
 use super::emit::functions::NoFunction;
@@ -103,37 +103,40 @@ pub(super) struct Nest<'a, 'b> {
     /// Buffers of staged outputs that elements are written to at this point.
     pub(super) targets: Vec<Held<'a>>,
     pub(super) index: Type,
-    /// Threads of a block.
-    pub(super) threads: u32,
-    /// All stages of the kernel.
-    pub(super) stages: &'a [Analysed],
-    /// Their buffers in shared memory.
-    pub(super) buffers: &'a [Vec<BufferId>],
+    /// What all stages share.
+    pub(super) around: Around<'a>,
     /// The stages that stand in its loops, each with the loops around it; in an order in which they can be computed.
     pub(super) children: Vec<(usize, usize)>,
     /// The instance that it computes; none if it is an output.
-    target: Option<Instance<'a>>,
+    pub(super) target: Option<Instance<'a>>,
+}
+
+/// What all stages of an entry point share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around<'a> {
+    /// Threads of a block.
+    pub threads: u32,
+    /// Type of index integers.
+    pub index: Type,
+    /// All stages of the kernel.
+    pub stages: &'a [Analysed],
+    /// Their buffers in shared memory.
+    pub buffers: &'a [Vec<BufferId>],
+    /// The staged copies that stand in their loops; none if copies are not staged.
+    pub copies: &'a [Vec<Copy<'a>>],
 }
 
 /// What surrounds a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
-    /// Threads of a block.
-    pub threads: u32,
+    /// What it shares with the others.
+    pub around: Around<'a>,
     /// The number of blocks that the stage uses, if the launch may have more.
     pub blocks: Option<&'a Expr>,
-    /// Type of index integers.
-    pub index: Type,
-    /// Its staged copies.
-    pub copies: &'a [Staged],
-    /// The tensor map of the first one; the others follow.
-    pub first_map: u16,
-    /// All stages of the kernel.
-    pub stages: &'a [Analysed],
-    /// Their buffers in shared memory.
-    pub buffers: &'a [Vec<BufferId>],
     /// The instances that it can read.
     pub instances: &'a [Instance<'a>],
+    /// The staged copies that it can read.
+    pub staged: &'a [Held<'a>],
     /// The instance that it computes; none if it is an output.
     pub target: Option<&'a Instance<'a>>,
 }
@@ -143,12 +146,12 @@ pub(super) struct Frame<'a> {
 /// # Errors
 /// A function that its type does not have, which the program room should have refused.
 pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), NoFunction> {
-    let Frame { threads, blocks, index, copies, first_map, stages, buffers, instances, target } = *frame;
+    let Frame { around, blocks, instances, staged, target } = *frame;
+    let Around { threads, index, stages, copies, .. } = around;
     let analysed = &stages[own];
     let stage = &analysed.stage;
     let (program, facts) = (&stage.program, &stage.facts);
-    let sequence: Vec<AxisId> =
-        stage.domain.leaves.iter().copied().filter(|a| stage.domain.axes[*a].binding.is_sequential()).collect();
+    let sequence = stage.sequence();
     let reduces = |a: &AxisId| stage.domain.axes[*a].kind == AxisKind::Reduction;
     let split = match stage.reduction {
         Some(_) => sequence.iter().position(reduces).unwrap_or(sequence.len()),
@@ -164,7 +167,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         reduced: None,
         next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
         conditional: false,
-        staged: Vec::new(),
+        staged: staged.to_vec(),
         copies_of: if stage.copy.is_some() { &stage.serves } else { &[] },
         instances: instances.to_vec(),
         literals: Vec::new(),
@@ -177,11 +180,9 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     };
     let children = inner.filter_map(at).collect();
     // Only where the copies are.
+    let copies = copies.get(own).map_or(&[][..], Vec::as_slice);
     let waives = |p: usize| !copies.is_empty() && analysed.waived.iter().any(|w| w.predicate == p);
     let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
-    let map = |n: usize| first_map + copies[..n].iter().filter(|s| s.has_map()).count() as u16;
-    let numbered = copies.iter().enumerate();
-    let copies = numbered.map(|(n, staged)| Copy::new(b, staged, map(n), &sequence, index)).collect();
     let mut nest = Nest {
         b,
         program,
@@ -195,12 +196,10 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         split,
         accumulators: Vec::new(),
         of_terms: Vec::new(),
-        copies,
+        copies: copies.to_vec(),
         targets: Vec::new(),
         index,
-        threads,
-        stages,
-        buffers,
+        around,
         children,
         target: target.cloned(),
     };
@@ -380,8 +379,9 @@ impl Nest<'_, '_> {
 
     /// Whether something for all threads of the block stands inside `loops` loops or more.
     fn gathers(&self, loops: usize, goal: Goal) -> bool {
-        let inner =
-            |(stage, boundary): &(usize, usize)| *boundary >= loops && self.stages[*stage].stage.owner != Owner::Thread;
+        let inner = |(stage, boundary): &(usize, usize)| {
+            *boundary >= loops && self.around.stages[*stage].stage.owner != Owner::Thread
+        };
         let combines =
             self.combines() && goal == Goal::Accumulate && self.accumulators.is_empty() && loops <= self.split;
         combines || self.copies.iter().any(|copy| copy.boundary >= loops) || self.children.iter().any(inner)
@@ -617,7 +617,7 @@ impl Nest<'_, '_> {
             let mut merge =
                 |b: &mut Builder, left: &[ValueId], right: &[ValueId]| values.merge(b, reduction, left, right);
             let name = format!("{}_parts", self.stage.name);
-            let all = super::combine::across_threads(self.b, &name, self.threads, &digits, &states, &mut merge);
+            let all = super::combine::across_threads(self.b, &name, self.around.threads, &digits, &states, &mut merge);
             for (variable, value) in variables.into_iter().zip(all) {
                 self.b.set(variable, value);
             }

@@ -2,6 +2,7 @@
 
 use tilewright_kernel::algorithm::Compare;
 
+use super::Analysed;
 use super::value::{expression, size};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
@@ -65,9 +66,25 @@ pub struct Held<'a> {
     pub starts: Vec<ValueId>,
 }
 
+/// Declares what the copies of every stage need, by stage: none if they are not `staged`.
+pub(super) fn copies<'a>(b: &mut Builder, stages: &'a [Analysed], staged: bool, index: Type) -> Vec<Vec<Copy<'a>>> {
+    let mut map = 0;
+    let mut of = |analysed: &'a Analysed| {
+        b.line(analysed.stage.statement as u32 + 1);
+        let sequence = analysed.stage.sequence();
+        let copies = analysed.staged.iter().filter(|_| staged).map(|copy| {
+            let declared = Copy::new(b, copy, map, &sequence, index);
+            map += u16::from(copy.has_map());
+            declared
+        });
+        copies.collect()
+    };
+    stages.iter().map(&mut of).collect()
+}
+
 impl<'a> Copy<'a> {
     /// Declares what a copy needs. `map` is its tensor map, if it copies tiles; `sequence` are the sequential loops of its stage.
-    pub fn new(b: &mut Builder, staged: &'a Staged, map: u16, sequence: &[AxisId], index: Type) -> Self {
+    fn new(b: &mut Builder, staged: &'a Staged, map: u16, sequence: &[AxisId], index: Type) -> Self {
         let buffer = b.buffer(Buffer {
             name: staged.name.clone(),
             element: staged.element,

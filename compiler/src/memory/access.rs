@@ -102,6 +102,8 @@ pub struct StageRead {
     pub is_guarded: bool,
     /// Whether it is a read with `or`.
     pub has_or: bool,
+    /// Whether it is in the terms of the stage's own reduction.
+    pub in_terms: bool,
 }
 
 /// What a stage accesses.
@@ -225,6 +227,7 @@ impl Collector<'_> {
                             inner: self.inner.clone(),
                             is_guarded: self.conditional || or.is_some(),
                             has_or: or.is_some(),
+                            in_terms: self.in_terms,
                         });
                     }
                     Source::Parameter(parameter) => {

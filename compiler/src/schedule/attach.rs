@@ -61,7 +61,7 @@ pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source])
 
 impl Attach {
     /// Where `leaf` of `parent` is; `owner` is that of the stage that stands there.
-    pub(super) fn new(stage: usize, parent: &Stage, leaf: AxisId, owner: Owner) -> Self {
+    pub fn new(stage: usize, parent: &Stage, leaf: AxisId, owner: Owner) -> Self {
         let axes = &parent.domain.axes;
         let sequential: Vec<AxisId> =
             parent.domain.leaves.iter().copied().filter(|l| axes[*l].binding.is_sequential()).collect();
@@ -83,17 +83,24 @@ impl Attach {
 /// Whether the stage with position `of` reads inside the place `outer`: it has the loops around that place itself, or stands inside them, there or
 /// further in, or inside a stage that does.
 pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
+    chain_under(&|at| stages.get(at), of, outer).is_some()
+}
+
+/// The stages from the one whose loops the place `outer` is in to the one with position `of`, each in a loop of the one before it; none if
+/// that one does not stand inside the place. `stage` gives them by position.
+pub fn chain_under<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize, outer: &Attach) -> Option<Vec<usize>> {
+    let mut chain = vec![of];
     let mut at = of;
-    if at == outer.stage {
-        return true;
-    }
-    while let Some(attach) = &stages[at].attach {
-        if attach.stage == outer.stage {
-            return attach.loops >= outer.loops;
+    while at != outer.stage {
+        let attach = stage(at)?.attach.as_ref()?;
+        if attach.stage == outer.stage && attach.loops < outer.loops {
+            return None;
         }
         at = attach.stage;
+        chain.push(at);
     }
-    false
+    chain.reverse();
+    Some(chain)
 }
 
 /// What must hold of the loops around a place for the stage that has them to come there with something to do, as far as they decide it:

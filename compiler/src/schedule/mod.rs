@@ -14,7 +14,7 @@ mod ownership;
 mod tree;
 
 pub(crate) use apply::literal;
-pub use attach::{Attach, facts_within};
+pub use attach::{Attach, chain_under, facts_within};
 pub use distribution::{Distribution, WARP};
 pub use loops::check_loops;
 pub use ownership::{Digit, digits, register, register_loops, registers};
@@ -539,6 +539,12 @@ impl Stage {
     pub fn slot(&self, indices: &[Expr]) -> Expr {
         let along = self.coordinates.iter().map(|c| c.at(indices)).zip(self.strides());
         along.fold(Expr::constant(0), |sum, (c, stride)| sum.add(&c.scale(stride)))
+    }
+
+    /// The leaves that every thread runs as loops, or as the lanes of a vector: outermost first.
+    pub fn sequence(&self) -> Vec<AxisId> {
+        let Domain { leaves, axes, .. } = &self.domain;
+        leaves.iter().copied().filter(|leaf| axes[*leaf].binding.is_sequential()).collect()
     }
 
     /// Whether an axis is combined across units.

@@ -29,7 +29,8 @@ pub struct Conflict {
 }
 
 /// The accesses of the buffer of `staged` that take at least twice as long as they would without conflicts.
-pub fn conflicts(staged: &Staged, facts: &Facts, reader: &Analysed) -> Vec<Conflict> {
+pub fn conflicts(staged: &Staged, reader: &Analysed) -> Vec<Conflict> {
+    let facts = &reader.stage.facts;
     let own = |a: &&Access| match staged.way {
         Way::Load => !a.is_write && staged.is_for(a.parameter, a.value),
         Way::Store => a.is_write && a.parameter == staged.parameter,

@@ -3,6 +3,7 @@
 use super::Level;
 use super::banks::{self, Conflict};
 use super::demand;
+use super::loops::Reader;
 use super::plan::{Around, plan};
 use super::staged::{Axis, Staged, Way};
 use super::{rivals, witness};
@@ -17,25 +18,26 @@ use crate::kernel_ir::SharedMap;
 use crate::lower::Analysed;
 use crate::memory::access;
 use crate::program::{Program, Stage};
+use crate::schedule::{self, Owner};
 use crate::syntax::{Span, ast};
 
 /// Bytes of shared memory that a block can have on the targets with this accelerator (CUDA programming guide, technical
 /// specifications, compute capability 9.0).
 pub(crate) const SHARED_BYTES: u64 = 227 * 1024;
 
-/// Plans every staged copy and hands it to the stage that reads it.
+/// Plans every staged copy and hands it to the stage that it stands in.
 pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed], diags: &mut Diagnostics) {
     // Those that threads make are stages of their own.
     let by_threads = |n: &usize| program.copies.iter().any(|copy| copy.stage == *n);
     let numbered = program.stages.iter().enumerate().filter(|(n, _)| !by_threads(n));
     for (_, copy) in numbered {
-        let mut one = One { program, facts, copy, diags };
-        let Some((reader, parameter)) = one.reader(analysed) else { continue };
-        let Some(staged) = one.plan(&analysed[reader], parameter) else { continue };
-        analysed[reader].staged.push(staged);
+        let Some((at, parameter)) = (One { program, facts, copy, diags }).host(analysed) else { continue };
+        let (program, facts) = (&analysed[at].stage.program, &analysed[at].stage.facts);
+        let Some(staged) = (One { program, facts, copy, diags }).plan(analysed, at, parameter) else { continue };
+        analysed[at].staged.push(staged);
     }
-    for reader in analysed.iter_mut() {
-        reader.waived = demand::waive(program, facts, reader);
+    for host in analysed.iter_mut() {
+        host.waived = demand::waive(host);
     }
     if diags.has_errors() {
         return;
@@ -54,9 +56,14 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
         return;
     }
     // Places in a buffer that fits have 32 bits.
-    for reader in analysed.iter() {
-        for staged in &reader.staged {
-            for Conflict { span, cycles, least, better } in banks::conflicts(staged, facts, reader) {
+    for (at, host) in analysed.iter().enumerate() {
+        for staged in &host.staged {
+            let readers = match (staged.way, program.stages.iter().find(|s| s.ast.name.text == staged.name)) {
+                (Way::Load, Some(copy)) => readers(analysed, at, copy).into_iter().map(|(reader, _)| reader).collect(),
+                _ => vec![at],
+            };
+            let found = readers.into_iter().flat_map(|reader| banks::conflicts(staged, &analysed[reader]));
+            for Conflict { span, cycles, least, better } in found {
                 let swizzle = better.map(|(swizzle, fewer)| (swizzle.span(), fewer));
                 let is_write = staged.way == Way::Store;
                 let copy = program.stages.iter().find(|s| s.ast.name.text == staged.name);
@@ -66,6 +73,19 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
             }
         }
     }
+}
+
+/// The stages that may read a copy that stands in a loop of the stage with position `at`: itself, and those that stand in loops inside that
+/// place; each with the stages around it, from that one on.
+fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(usize, Vec<usize>)> {
+    let host = &analysed[at].stage;
+    let leaf = copy.ast.clauses.at.as_ref().and_then(|at| host.domain.leaf(&at.axis.text));
+    // A copy without a place is refused.
+    let Some(leaf) = leaf else { return vec![(at, vec![at])] };
+    let place = schedule::Attach::new(at, host, leaf, Owner::Cta);
+    let stage = |n: usize| analysed.get(n).map(|a| &a.stage);
+    let chain = |n: usize| Some((n, schedule::chain_under(&stage, n, &place)?));
+    (0..analysed.len()).filter_map(chain).collect()
 }
 
 /// One copy.
@@ -90,8 +110,8 @@ impl One<'_> {
         self.diags.report(NotSupportedYet { construct, span, instead });
     }
 
-    /// The stage that reads or writes the copy, as a position in `analysed`, and the tensor copied.
-    fn reader(&mut self, analysed: &[Analysed]) -> Option<(usize, u16)> {
+    /// The stage in whose loop the copy stands, as a position in `analysed`, and the tensor copied.
+    fn host(&mut self, analysed: &[Analysed]) -> Option<(usize, u16)> {
         let ast = &self.copy.ast;
         let clauses = &ast.clauses;
         let before = self.diags.found().len();
@@ -126,11 +146,11 @@ impl One<'_> {
             self.attach(AttachProblem::Missing, analysed.first(), ast.head);
             return None;
         };
-        let Some(reader) = analysed.iter().position(|a| a.stage.name == at.stage.text) else {
+        let Some(host) = analysed.iter().position(|a| a.stage.name == at.stage.text) else {
             self.attach(AttachProblem::NoStage(at.stage.text.clone()), analysed.first(), at.stage.span);
             return None;
         };
-        Some((reader, parameter?))
+        Some((host, parameter?))
     }
 
     pub(super) fn attach(&mut self, problem: AttachProblem, reader: Option<&Analysed>, span: Span) {
@@ -153,23 +173,31 @@ impl One<'_> {
         self.diags.report(AttachPoint { copy: self.copy.ast.name.text.clone(), problem, possible, span });
     }
 
-    fn plan(&mut self, reader: &Analysed, parameter: u16) -> Option<Staged> {
+    fn plan(&mut self, analysed: &[Analysed], at: usize, parameter: u16) -> Option<Staged> {
         let tensor = access::tensor(self.program, parameter)?;
         let ast = &self.copy.ast;
-        let other = reader.staged.iter().find(|s| s.parameter == parameter);
+        let host = &analysed[at];
+        let other = host.staged.iter().find(|s| s.parameter == parameter);
         if other.is_some_and(|other| other.way == Way::Store) {
             let instead = Some("one copy for each output");
             self.not_yet("a second copy to a tensor", ast.head, instead);
             return None;
         }
-        let serves = rivals::served(self.program, self.copy, reader, parameter, self.diags).ok()?;
-        let Analysed { stage, symbolic, holes, accesses, .. } = reader;
-        let around = Around { stage, symbolic, holes, accesses };
-        let found = plan(self.program, self.facts, around, (parameter, tensor), self.copy, serves);
+        let mut readers = readers(analysed, at, self.copy);
+        if tensor.role.is_written() {
+            readers.retain(|(reader, _)| *reader == at);
+        }
+        let of = |n: &usize| (&analysed[*n].stage, &analysed[*n].symbolic);
+        let readers: Vec<Reader<'_>> = (readers.iter())
+            .map(|(n, chain)| Reader { chain: chain.iter().map(of).collect(), accesses: &analysed[*n].accesses })
+            .collect();
+        let serves = rivals::served(self.program, self.copy, &readers, parameter, self.diags).ok()?;
+        let Analysed { stage, symbolic, holes, .. } = host;
+        let found = plan(Around { stage, symbolic, holes }, &readers, (parameter, tensor), self.copy, serves);
         let mut staged = match found {
             Ok(staged) => staged,
             Err(refused) => {
-                self.refuse(refused, reader, parameter);
+                self.refuse(refused, host, parameter);
                 return None;
             }
         };
@@ -183,11 +211,11 @@ impl One<'_> {
         }
         staged.any = matches!(fill, Some((ast::FillModel::Any, _)));
         if let Some((ast::FillModel::Zero, span)) = fill {
-            match staged.level(self.facts, &reader.symbolic) {
+            match staged.level(self.facts, &host.symbolic) {
                 Level::Free => {}
                 Level::Redirect => staged.redirect = true,
                 Level::Impossible => {
-                    self.no_zero_fill(&staged, reader, span);
+                    self.no_zero_fill(&staged, host, span);
                     return None;
                 }
             }

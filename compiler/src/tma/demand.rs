@@ -47,11 +47,16 @@ pub struct Waiver {
 
 /// The predicates that the reduction of a stage need not test in front of its terms. Copies that have to be sent out of bounds
 /// for that are marked.
-pub fn waive(program: &Program, facts: &Facts, reader: &mut Analysed) -> Vec<Waiver> {
+pub fn waive(reader: &mut Analysed) -> Vec<Waiver> {
     let mut waived: Vec<Waiver> = Vec::new();
+    let (program, facts) = (&reader.stage.program, &reader.stage.facts);
     let Some(reduction) = reader.stage.reduction else { return waived };
     let reads = |s: &&Staged| in_terms(reader).any(|a| s.is_for(a.parameter, a.value));
     if !reader.staged.iter().any(|s| reads(&s)) || divides(program, reduction, &mut 0) {
+        return waived;
+    }
+    // What other stages hold of holes is not known.
+    if reader.reads.iter().any(|read| read.in_terms) {
         return waived;
     }
     // Terms first: what they demand of zeros is worth more than elements that are thrown away.
@@ -87,7 +92,7 @@ pub fn waive(program: &Program, facts: &Facts, reader: &mut Analysed) -> Vec<Wai
     }
     let needs = |s: &&mut Staged| redirected.contains(&s.name);
     for staged in reader.staged.iter_mut().filter(needs) {
-        staged.redirect |= staged.level(facts, &reader.symbolic) == Level::Redirect;
+        staged.redirect |= staged.level(&reader.stage.facts, &reader.symbolic) == Level::Redirect;
     }
     waived.sort_by_key(|w| w.predicate);
     waived

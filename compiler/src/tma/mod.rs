@@ -23,6 +23,7 @@
 //! | `check` | the copies of a kernel: whose they are, what zeros take, the budget; `refuse` says why not |
 //! | `plan` | one copy, from what was written to a [`Staged`](staged::Staged); `rules` are those of tensor maps |
 //! | `banks` | bank conflicts of the accesses of a buffer |
+//! | `loops` | where a copy stands, and which loops inside move what its readers ask for |
 //! | `rivals` | which of several copies of one tensor a read takes |
 //! | `view`, `cover` | the axes that are boxed; whether an instance computes all that it holds of them |
 //! | `staged`, `layout`, `tiles` | the result: its axes, the order of its buffer, its tiles and their level |
@@ -38,6 +39,7 @@ pub mod cover;
 pub mod demand;
 mod form;
 mod layout;
+pub mod loops;
 pub mod plan;
 mod proposal;
 pub mod reach;

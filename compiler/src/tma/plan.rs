@@ -8,157 +8,23 @@ use super::allocation::{TileAxis, TileOp, TileOpKind};
 use super::cover;
 use super::form::{Form, NotRuns};
 use super::layout::Written;
+use super::loops::{Attach, Loops, Reader};
 use super::rules::Refused;
 use super::staged::{Axis, BETWEEN_NAMES, PLACEHOLDER, Part, Staged, Way};
 use super::view::{Boxed, View, ViewAxis};
-use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
-use crate::extent::{Atom, Expr, Facts, Term, Var};
+use crate::domain::Symbolic;
+use crate::extent::{Expr, Facts, Var};
 use crate::holes::Holes;
 use crate::kernel_ir::Evict;
 use crate::memory::access;
 use crate::memory::vector::Access;
-use crate::program::{self, Program};
-use crate::region::{Inner, Inside, Interval, Sum, interval};
+use crate::program;
+use crate::region::{Interval, interval};
 use crate::schedule::{self, Stage};
 use crate::syntax::{Span, ast};
 
 /// Most buffers of a ring.
 pub(super) const MOST_SLOTS: i128 = 64;
-
-/// Where the instances of a staged copy stand in their stage.
-struct Attach<'a> {
-    facts: &'a Facts,
-    stage: &'a Stage,
-    /// The sequential loop, if it is one.
-    leaf: Option<AxisId>,
-    /// Variables of loops inside the attach point that move what is copied.
-    inside: Vec<Inner>,
-}
-
-impl<'a> Attach<'a> {
-    /// The loops of `stage` inside the leaf called `axis`. An instance belongs to a block: bound leaves finer than the grid are inside.
-    /// Only loops that one of `accesses` depends on count.
-    fn new(
-        facts: &'a Facts,
-        stage: &'a Stage,
-        symbolic: &'a Symbolic,
-        axis: &ast::Name,
-        accesses: &[&Access],
-    ) -> Result<Self, Refused> {
-        let leaf = stage.domain.leaf(&axis.text).ok_or(Refused::Attach(axis.span))?;
-        let at = match stage.domain.axes[leaf].binding {
-            // Every grid axis lies around every sequential one.
-            Binding::Grid => None,
-            Binding::Serial | Binding::Unroll(_) => stage.domain.leaves.iter().position(|l| *l == leaf),
-            _ => return Err(Refused::AttachInsideBlock(axis.span)),
-        };
-        let moves = |var: Var| {
-            let indices = accesses.iter().flat_map(|a| &a.indices);
-            indices.into_iter().any(|e| symbolic.depends_on(e, var))
-        };
-        let mut inside = Vec::new();
-        for (position, leaf) in stage.domain.leaves.iter().enumerate() {
-            let definition = &stage.domain.axes[*leaf];
-            let around = match definition.binding {
-                Binding::Grid => true,
-                binding => binding.is_sequential() && at.is_some_and(|at| position <= at),
-            };
-            let var = (facts.dims() + position) as Var;
-            if around || !moves(var) {
-                continue;
-            }
-            let extent = facts.normal(&definition.extent);
-            let most = extent.as_constant().or_else(|| facts.upper_bound(&extent));
-            let Some(most) = most else {
-                return Err(Refused::Unbounded { axis: definition.name.clone(), extent });
-            };
-            inside.push(Inner { var, extent: most.max(1) });
-        }
-        // Nothing is asked for where an axis is past its end: the loops that make it up, none of which counts down, end before that.
-        for (axis, value) in stage.domain.axes.iter().zip(&symbolic.values) {
-            let extent = facts.normal(&axis.extent);
-            let Some(extent) = extent.as_constant().or_else(|| facts.upper_bound(&extent)) else { continue };
-            let rises = |t: &Term| t.atoms.is_empty() || (matches!(t.atoms[..], [Atom::Var(_)]) && t.coefficient > 0);
-            if value.is_unknown() || !value.terms().iter().all(rises) {
-                continue;
-            }
-            let room = extent - 1 - value.constant_term();
-            for loop_inside in &mut inside {
-                let step = value.terms().iter().find(|t| t.atoms == [Atom::Var(loop_inside.var)]);
-                if let Some(step) = step {
-                    loop_inside.extent = loop_inside.extent.min(room.div_euclid(step.coefficient) + 1).max(1);
-                }
-            }
-        }
-        // The result of a swizzle ranges over its extent, whatever its operands are.
-        for (var, ..) in &symbolic.opaque {
-            let extent = symbolic.variables.iter().find(|v| v.var == *var).and_then(|v| v.extent.as_constant());
-            if let Some(extent) = extent {
-                inside.push(Inner { var: *var, extent });
-            }
-        }
-        Ok(Self { facts, stage, leaf: at.map(|_| leaf), inside })
-    }
-
-    /// The axes that loops inside decide alone, and that end before these do.
-    fn sums(&self, symbolic: &Symbolic) -> Vec<Sum> {
-        let mut sums = Vec::new();
-        for (axis, value) in self.stage.domain.axes.iter().zip(&symbolic.values) {
-            let vars = value.vars();
-            let own = vars.iter().all(|v| self.inside.iter().any(|i| i.var == *v));
-            let extent = self.facts.normal(&axis.extent);
-            let extent = extent.as_constant().or_else(|| self.facts.upper_bound(&extent));
-            if let (Some(extent), false, true) = (extent, value.is_unknown() || value.as_var().is_some(), own)
-                && !vars.is_empty()
-            {
-                sums.push(Sum { value: value.clone(), extent: extent.max(1) });
-            }
-        }
-        sums
-    }
-
-    /// Whether the attach point is a loop whose iterations follow each other in the program, too.
-    fn is_rolled(&self) -> bool {
-        let domain = &self.stage.domain;
-        let Some(leaf) = self.leaf else { return false };
-        // Data loops inside a reduction are written out: their accumulators are registers.
-        let written_out = domain.axes[leaf].kind == AxisKind::Data && self.is_inside_reduction();
-        domain.axes[leaf].binding == Binding::Serial && !written_out
-    }
-
-    /// Whether the attach point is a loop over terms, or stands in one.
-    fn is_inside_reduction(&self) -> bool {
-        let domain = &self.stage.domain;
-        let sequence = domain.leaves.iter().filter(|l| domain.axes[**l].binding.is_sequential());
-        let mut around = sequence.take_while(|l| Some(**l) != self.leaf).chain(&self.leaf);
-        self.stage.reduction.is_some()
-            && self.leaf.is_some()
-            && around.any(|l| domain.axes[*l].kind == AxisKind::Reduction)
-    }
-
-    /// An index of a read with the axes of inner reductions as further loops inside, that start at 0.
-    fn unrolled(&self, index: &Expr, read: &Access, inside: &mut Vec<Inner>) -> Result<Expr, Refused> {
-        let mut index = index.clone();
-        for axis in read.inner.iter().rev() {
-            let extent = self.facts.normal(&axis.upper.sub(&axis.lower));
-            let most = extent.as_constant().or_else(|| self.facts.upper_bound(&extent));
-            let Some(most) = most else {
-                return Err(Refused::Unbounded { axis: self.name_of(axis.var), extent });
-            };
-            let shifted = axis.lower.add(&Expr::var(axis.var));
-            index = index.substitute(&|v| (v == axis.var).then(|| shifted.clone()));
-            if !inside.iter().any(|i| i.var == axis.var) {
-                inside.push(Inner { var: axis.var, extent: most.max(1) });
-            }
-        }
-        Ok(index)
-    }
-
-    fn name_of(&self, var: Var) -> String {
-        let leaf = (var as usize).checked_sub(self.facts.dims()).and_then(|k| self.stage.domain.leaves.get(k));
-        leaf.map_or_else(|| "an axis of a reduction".to_owned(), |l| self.stage.domain.axes[*l].name.clone())
-    }
-}
 
 /// What is known of the stage that reads or writes a staged copy.
 #[derive(Clone, Copy)]
@@ -169,23 +35,22 @@ pub struct Around<'a> {
     pub symbolic: &'a Symbolic,
     /// Its predicates.
     pub holes: &'a Holes,
-    /// Its accesses.
-    pub accesses: &'a [Access],
 }
 
-/// Analyses one staged copy for the stage that reads it, or writes it. `serves` are the reads that take it, if not all do.
+/// Analyses one staged copy, of which an instance stands in a loop of the stage that `around` is about, for the stages that read it, or for
+/// the one that writes it. `serves` are the reads that take it, if not all do.
 ///
 /// # Errors
 /// See [`Refused`].
 pub fn plan(
-    program: &Program,
-    facts: &Facts,
     around: Around<'_>,
+    readers: &[Reader<'_>],
     (parameter, tensor): (u16, &TensorParameter),
     copy: &program::Stage,
     serves: Option<Vec<ValueId>>,
 ) -> Result<Staged, Refused> {
-    let Around { stage, symbolic, accesses, .. } = around;
+    let Around { stage, symbolic, .. } = around;
+    let (program, facts) = (&stage.program, &stage.facts);
     let copy = &copy.ast;
     let way = if tensor.role.is_written() { Way::Store } else { Way::Load };
     if copy.axes.len() != tensor.shape.len() {
@@ -194,12 +59,18 @@ pub fn plan(
     let at = copy.clauses.at.as_ref().ok_or(Refused::Attach(copy.head))?;
     let taken = |a: &Access| serves.as_ref().is_none_or(|s| a.value.is_some_and(|value| s.contains(&value)));
     let is_own = |a: &&Access| a.parameter == parameter && a.is_write == (way == Way::Store) && taken(a);
-    let mut reads: Vec<&Access> = accesses.iter().filter(is_own).collect();
-    let mut attach = Attach::new(facts, stage, symbolic, &at.axis, &reads)?;
-    if way == Way::Load && attach.is_inside_reduction() {
-        // What is read in front of the terms and behind them is read from the tensor.
-        reads.retain(|read| read.in_terms);
-        attach = Attach::new(facts, stage, symbolic, &at.axis, &reads)?;
+    let attach = Attach::new(stage, &at.axis)?;
+    // Each with the facts of its stage and the loops that move it.
+    let mut reads: Vec<(&Access, &Facts, Loops)> = Vec::new();
+    for reader in readers {
+        let mut own: Vec<&Access> = reader.accesses.iter().filter(is_own).collect();
+        if way == Way::Load && attach.is_inside_reduction() {
+            // What is read in front of the terms and behind them is read from the tensor.
+            own.retain(|read| reader.is_inner() || read.in_terms);
+        }
+        let Some((of, _)) = reader.chain.last().filter(|_| !own.is_empty()) else { continue };
+        let loops = Loops::new(reader, &attach, &own)?;
+        reads.extend(own.into_iter().map(|access| (access, &of.facts, loops.clone())));
     }
     if reads.is_empty() {
         return Err(Refused::NotRead(copy.source.span));
@@ -216,11 +87,12 @@ pub fn plan(
             return Err(Refused::RingWithoutLoop(written.span));
         }
     }
-    let mut inside = attach.inside.clone();
     let mut axes: Vec<ViewAxis> = Vec::new();
     for (d, (size, stride)) in tensor.shape.iter().zip(access::strides(tensor, facts)).enumerate() {
         let own = Ok(Expr::var(PLACEHOLDER + d as Var));
-        let indices = reads.iter().map(|read| attach.unrolled(&read.indices[d], read, &mut inside));
+        let unrolled =
+            |(access, facts, loops): &mut (&Access, &Facts, Loops)| loops.unrolled(&access.indices[d], access, facts);
+        let indices = reads.iter_mut().map(unrolled);
         let indices = std::iter::once(own).chain(indices);
         axes.push(ViewAxis {
             name: copy.axes[d].text.clone(),
@@ -281,14 +153,12 @@ pub fn plan(
     let mut taken: Vec<String> = view.axes.iter().map(|a| a.name.clone()).collect();
     let mut axes = Vec::new();
     let mut written = Vec::new();
-    let sums = attach.sums(symbolic);
-    let within = Inside { loops: &inside, sums: &sums };
     for axis in std::mem::take(&mut view.axes) {
         let mut region: Option<Interval> = None;
         // The first one is the axis itself, in terms of the tensor's indices.
-        for (index, read) in axis.indices[1..].iter().zip(&reads) {
-            let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: read.span };
-            let found = interval::interval(index, within, facts).map_err(not_a_tile)?;
+        for (index, (access, _, loops)) in axis.indices[1..].iter().zip(&reads) {
+            let not_a_tile = |why| Refused::NotATile { axis: axis.name.clone(), why, read: access.span };
+            let found = interval::interval(index, loops.inside(), facts).map_err(not_a_tile)?;
             region = Some(match region {
                 Some(before) => interval::hull(&before, &found, facts).map_err(not_a_tile)?,
                 None => found,
@@ -318,8 +188,8 @@ pub fn plan(
     }
     let names: Vec<(String, Part)> = axes.iter().flat_map(Axis::names).collect();
     let (axes, aliased) = ordered(axes, facts);
-    if way == Way::Store {
-        cover::check(facts, around, &written, within, &aliased).map_err(Refused::Gap)?;
+    if let (Way::Store, Some((_, _, loops))) = (way, reads.first()) {
+        cover::check(facts, around, &written, loops.inside(), &aliased).map_err(Refused::Gap)?;
     }
     let element = program.parameters[usize::from(parameter)].element;
     let mut staged = Staged {

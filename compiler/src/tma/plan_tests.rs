@@ -2,6 +2,7 @@
 
 use super::Level;
 use super::form::{Form, NotRuns};
+use super::loops::Reader;
 use super::plan::{Around, plan};
 use super::rules::Refused;
 use super::staged::{Part, Staged};
@@ -34,8 +35,9 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("it is an input");
     let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
     let holes = crate::holes::analyse(&stage.domain, &facts);
-    let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, accesses: &accesses };
-    let staged = plan(&program, &facts, around, (parameter as u16, tensor), copy, None)?;
+    let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes };
+    let readers = [Reader { chain: vec![(&stage, &symbolic)], accesses: &accesses }];
+    let staged = plan(around, &readers, (parameter as u16, tensor), copy, None)?;
     let names = |v: u32| program.dim_name(v as u16).to_owned();
     let bytes = i128::from(staged.format.bytes());
     let dimension = |axis: &super::staged::Axis| {
@@ -401,11 +403,12 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let symbolic = Symbolic::new(&stage.domain, &facts);
     let accesses = access::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");
     let holes = crate::holes::analyse(&stage.domain, &facts);
-    let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes, accesses: &accesses };
+    let around = Around { stage: &stage, symbolic: &symbolic, holes: &holes };
+    let readers = [Reader { chain: vec![(&stage, &symbolic)], accesses: &accesses }];
     let staged = program.stages.iter().map(|copy| {
         let parameter = program.parameters.iter().position(|p| p.name == copy.ast.source.text).expect("an input");
         let tensor = access::tensor(&program, parameter as u16).expect("it is a tensor");
-        plan(&program, &facts, around, (parameter as u16, tensor), copy, None).expect("accepted")
+        plan(around, &readers, (parameter as u16, tensor), copy, None).expect("accepted")
     });
     let staged = staged.collect();
     let vector = crate::memory::vector::Vector::of(&stage, &facts);

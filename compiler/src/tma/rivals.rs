@@ -6,32 +6,36 @@
 
 use tilewright_kernel::algorithm::{Index, IndexId, Value, ValueId};
 
+use super::loops::Reader;
 use crate::diag::Diagnostics;
 use crate::diag::tw03xx::WhichCopy;
-use crate::lower::Analysed;
 use crate::program::{Program, Stage};
 
-/// The reads of `reader` that take `copy`: none if it is the only one of its tensor there.
+/// The reads of `readers` that take `copy`: none if it is the only one of its tensor there.
 ///
 /// # Errors
 /// A read that no copy fits, or several: reported where it is the first of the rivals that asks.
 pub fn served(
     program: &Program,
     copy: &Stage,
-    reader: &Analysed,
+    readers: &[Reader<'_>],
     parameter: u16,
     diags: &mut Diagnostics,
 ) -> Result<Option<Vec<ValueId>>, ()> {
     let place = |stage: &Stage| stage.ast.clauses.at.as_ref().map(|at| at.stage.text.clone());
     let same = |other: &&Stage| other.ast.source.text == copy.ast.source.text && place(other) == place(copy);
-    let rivals: Vec<&Stage> = program.stages.iter().filter(same).collect();
+    // What threads copy is nearer to its readers than what the accelerator does, and takes it from there.
+    let by_threads = |n: usize| program.copies.iter().any(|copy| copy.stage == n);
+    let rivals = program.stages.iter().enumerate().filter(|(n, _)| !by_threads(*n)).map(|(_, stage)| stage);
+    let rivals: Vec<&Stage> = rivals.filter(same).collect();
     if rivals.len() < 2 {
         return Ok(None);
     }
     let is_first = rivals.first().is_some_and(|first| first.ast.name.text == copy.ast.name.text);
     let mut served = Vec::new();
     let mut failed = false;
-    let reads = reader.accesses.iter().filter(|a| a.parameter == parameter && !a.is_write);
+    let accesses = readers.iter().flat_map(|reader| reader.accesses);
+    let reads = accesses.filter(|a| a.parameter == parameter && !a.is_write);
     for read in reads {
         let Some(value) = read.value else { continue };
         let fitting: Vec<&&Stage> = rivals.iter().filter(|rival| fits(program, rival, value)).collect();

@@ -1,0 +1,187 @@
+//! The loops that move what the reads of a staged copy ask for, inside the attach point.
+//!
+//! A copy stands in a loop of one stage; it is read there and by the stages that stand in loops inside that place. To such a stage the
+//! loops around it are dimensions with numbers of their own, so that its indices are expressions over the loops of all stages of the chain
+//! from the attach point to it. What is not around an instance is inside.
+
+use super::rules::Refused;
+use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
+use crate::extent::{Atom, Expr, Facts, Term, Var};
+use crate::memory::vector::Access;
+use crate::region::{Inner, Inside, Sum};
+use crate::schedule::{Owner, Place, Stage};
+use crate::syntax::ast;
+
+/// Where the instances of a staged copy stand in their stage.
+pub(super) struct Attach<'a> {
+    pub stage: &'a Stage,
+    /// The sequential loop, if it is one.
+    pub leaf: Option<AxisId>,
+}
+
+impl<'a> Attach<'a> {
+    /// The leaf of `stage` called `axis`. An instance belongs to a block.
+    pub fn new(stage: &'a Stage, axis: &ast::Name) -> Result<Self, Refused> {
+        let leaf = stage.domain.leaf(&axis.text).ok_or(Refused::Attach(axis.span))?;
+        match stage.domain.axes[leaf].binding {
+            _ if stage.owner == Owner::Thread => Err(Refused::AttachInsideBlock(axis.span)),
+            // Every grid axis lies around every sequential one.
+            Binding::Grid => Ok(Self { stage, leaf: None }),
+            Binding::Serial | Binding::Unroll(_) => Ok(Self { stage, leaf: Some(leaf) }),
+            _ => Err(Refused::AttachInsideBlock(axis.span)),
+        }
+    }
+
+    /// Whether the leaf with a position among those of the stage is around an instance.
+    fn is_around(&self, position: usize) -> bool {
+        let domain = &self.stage.domain;
+        match domain.axes[domain.leaves[position]].binding {
+            Binding::Grid => true,
+            binding => {
+                let at = self.leaf.and_then(|leaf| domain.leaves.iter().position(|l| *l == leaf));
+                binding.is_sequential() && at.is_some_and(|at| position <= at)
+            }
+        }
+    }
+
+    /// Whether the attach point is a loop whose iterations follow each other in the program, too.
+    pub fn is_rolled(&self) -> bool {
+        let domain = &self.stage.domain;
+        let Some(leaf) = self.leaf else { return false };
+        // Data loops inside a reduction are written out: their accumulators are registers. So are those of a stage in registers.
+        let in_registers = self.stage.place == Place::Registers || self.is_inside_reduction();
+        let written_out = domain.axes[leaf].kind == AxisKind::Data && in_registers;
+        domain.axes[leaf].binding == Binding::Serial && !written_out
+    }
+
+    /// Whether the attach point is a loop over terms, or stands in one.
+    pub fn is_inside_reduction(&self) -> bool {
+        let domain = &self.stage.domain;
+        let sequence = domain.leaves.iter().filter(|l| domain.axes[**l].binding.is_sequential());
+        let mut around = sequence.take_while(|l| Some(**l) != self.leaf).chain(&self.leaf);
+        self.stage.reduction.is_some()
+            && self.leaf.is_some()
+            && around.any(|l| domain.axes[*l].kind == AxisKind::Reduction)
+    }
+}
+
+/// A stage that reads a staged copy, or writes it.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    /// The stages from the one whose loop the copy stands in to this one, each in a loop of the one before it; with their index maps.
+    pub chain: Vec<(&'a Stage, &'a Symbolic)>,
+    /// Its accesses of tensors.
+    pub accesses: &'a [Access],
+}
+
+impl Reader<'_> {
+    /// Whether it stands in a loop of the stage that the copy stands in, rather than being it.
+    pub fn is_inner(&self) -> bool {
+        self.chain.len() > 1
+    }
+}
+
+/// The loops inside the attach point that move what a read asks for.
+#[derive(Clone, Debug)]
+pub(super) struct Loops {
+    loops: Vec<Inner>,
+    sums: Vec<Sum>,
+}
+
+impl Loops {
+    /// Those of `reader` that one of `accesses` depends on.
+    pub fn new(reader: &Reader<'_>, attach: &Attach<'_>, accesses: &[&Access]) -> Result<Self, Refused> {
+        let mut loops: Vec<Inner> = Vec::new();
+        for (n, (stage, symbolic)) in reader.chain.iter().enumerate() {
+            let facts = &stage.facts;
+            let moves = |var: Var| {
+                let mut indices = accesses.iter().flat_map(|a| &a.indices);
+                indices.any(|e| symbolic.depends_on(e, var))
+            };
+            for (position, leaf) in stage.domain.leaves.iter().enumerate() {
+                let var = (facts.dims() + position) as Var;
+                if n == 0 && attach.is_around(position) || !moves(var) {
+                    continue;
+                }
+                let axis = &stage.domain.axes[*leaf];
+                let extent = facts.normal(&axis.extent);
+                let Some(most) = most(&extent, facts) else {
+                    return Err(Refused::Unbounded { axis: axis.name.clone(), extent });
+                };
+                loops.push(Inner { var, extent: most.max(1) });
+            }
+        }
+        for (stage, symbolic) in &reader.chain {
+            tighten(&mut loops, stage, symbolic);
+            // The result of a swizzle ranges over its extent, whatever its operands are.
+            for (var, ..) in &symbolic.opaque {
+                let extent = symbolic.variables.iter().find(|v| v.var == *var).and_then(|v| v.extent.as_constant());
+                if let Some(extent) = extent {
+                    loops.push(Inner { var: *var, extent });
+                }
+            }
+        }
+        let sums = reader.chain.iter().flat_map(|(stage, symbolic)| sums(&loops, stage, symbolic)).collect();
+        Ok(Self { loops, sums })
+    }
+
+    /// An index of a read with the axes of inner reductions as further loops, that start at 0.
+    pub fn unrolled(&mut self, index: &Expr, read: &Access, facts: &Facts) -> Result<Expr, Refused> {
+        let mut index = index.clone();
+        for axis in read.inner.iter().rev() {
+            let extent = facts.normal(&axis.upper.sub(&axis.lower));
+            let Some(most) = most(&extent, facts) else {
+                return Err(Refused::Unbounded { axis: "an axis of a reduction".to_owned(), extent });
+            };
+            let shifted = axis.lower.add(&Expr::var(axis.var));
+            index = index.substitute(&|v| (v == axis.var).then(|| shifted.clone()));
+            if !self.loops.iter().any(|i| i.var == axis.var) {
+                self.loops.push(Inner { var: axis.var, extent: most.max(1) });
+            }
+        }
+        Ok(index)
+    }
+
+    pub fn inside(&self) -> Inside<'_> {
+        Inside { loops: &self.loops, sums: &self.sums }
+    }
+}
+
+/// The most that an extent is.
+fn most(extent: &Expr, facts: &Facts) -> Option<i128> {
+    extent.as_constant().or_else(|| facts.upper_bound(extent))
+}
+
+/// Nothing is asked for where an axis is past its end: the loops that make it up, none of which counts down, end before that.
+fn tighten(loops: &mut [Inner], stage: &Stage, symbolic: &Symbolic) {
+    for (axis, value) in stage.domain.axes.iter().zip(&symbolic.values) {
+        let Some(extent) = most(&stage.facts.normal(&axis.extent), &stage.facts) else { continue };
+        let rises = |t: &Term| t.atoms.is_empty() || (matches!(t.atoms[..], [Atom::Var(_)]) && t.coefficient > 0);
+        if value.is_unknown() || !value.terms().iter().all(rises) {
+            continue;
+        }
+        let room = extent - 1 - value.constant_term();
+        for inner in loops.iter_mut() {
+            let step = value.terms().iter().find(|t| t.atoms == [Atom::Var(inner.var)]);
+            if let Some(step) = step {
+                inner.extent = inner.extent.min(room.div_euclid(step.coefficient) + 1).max(1);
+            }
+        }
+    }
+}
+
+/// The axes that loops inside decide alone, and that end before these do.
+fn sums(loops: &[Inner], stage: &Stage, symbolic: &Symbolic) -> Vec<Sum> {
+    let mut sums = Vec::new();
+    for (axis, value) in stage.domain.axes.iter().zip(&symbolic.values) {
+        let vars = value.vars();
+        let own = vars.iter().all(|v| loops.iter().any(|i| i.var == *v));
+        let extent = most(&stage.facts.normal(&axis.extent), &stage.facts);
+        if let (Some(extent), false, true) = (extent, value.is_unknown() || value.as_var().is_some(), own)
+            && !vars.is_empty()
+        {
+            sums.push(Sum { value: value.clone(), extent: extent.max(1) });
+        }
+    }
+    sums
+}
