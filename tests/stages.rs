@@ -129,3 +129,77 @@ fn fused_regions_waste_nothing() {
         assert!(explanation.contains("axis a: "), "{explanation}");
     }
 }
+
+/// Outputs that share what stands in one loop: statistics of rows beside the rows.
+#[test]
+fn outputs_stand_beside_each_other() {
+    let sizes: &[&[i64]] = &[&[1, 4], &[7, 36], &[33, 128], &[9, 1000]];
+    let log_sum = |place: &str| {
+        format!(
+            "kernel Softmax(x: f32[M, N]) -> (lse: f32[M], y: f32[M, N]) where N % 4 == 0 {{
+                m[i] = max(|j| x[i, j]);
+                s[i] = sum(|j| exp(x[i, j] - m[i]));
+                lse[i] = m[i] + log(s[i]);
+                y[i, j] = exp(x[i, j] - m[i]) / s[i];
+                launch threads(128);
+                schedule lse at y.k {{ like y; }}
+                schedule y {{
+                    split i by 8 -> b, r; split r by 4 -> k, w; reorder b, k, w, j;
+                    bind b: grid; bind w: warp; split j by 32 -> q, t; bind t: thread;
+                }}
+                schedule m in {place} at y.k {{ like y; reduce t; }}
+                schedule s in {place} at y.k {{ like y; reduce t; }}
+            }}"
+        )
+    };
+    check(&log_sum("registers"), sizes);
+    check(&log_sum("shared"), sizes);
+    // One element for each block, which its first thread writes.
+    check(
+        "kernel Scale(x: f32[M, N]) -> (top: f32[M], y: f32[M, N]) {
+            m[i] = max(|j| abs(x[i, j]));
+            top[i] = m[i];
+            y[i, j] = x[i, j] / m[i];
+            launch threads(128);
+            schedule top at y.i { like y; }
+            schedule y { bind i: grid; split j by 128 -> r, t; bind t: thread; }
+            schedule m in registers at y.i { like y; reduce t; }
+        }",
+        sizes,
+    );
+    // Both reduce what a copy holds; one of them has a stage of its own inside.
+    check(
+        "kernel Moments(x: f32[M, N]) -> (y: f32[M, N], z: f32[M]) where N <= 1024 {
+            m[i] = sum(|j| x[i, j]);
+            d[i, j] = x[i, j] - m[i];
+            z[i] = sum(|j| d[i, j] * d[i, j]);
+            y[i, j] = x[i, j] / (1.0 + abs(m[i]));
+            launch threads(128);
+            schedule y { split i by 8 -> b, k; bind b: grid; split j by 128 -> q, t; bind t: thread; }
+            schedule z at y.k { split i by 8 -> b, k; bind b: grid; split j by 128 -> q, t; bind t: thread; reduce t; }
+            stage xs[i, j] = x in shared at y.k { split j by 128 -> q, t; bind t: thread; }
+            schedule m in registers at y.k { like y; reduce t; }
+            schedule d in shared at z.k { split j by 128 -> q, t; bind t: thread; }
+        }",
+        sizes,
+    );
+    // An image and its gradient from one tile of smoothed rows.
+    check(
+        "kernel Edges(x: f32[H, W]) -> (g: f32[H - 2, W - 2], y: f32[H - 2, W - 2]) where H >= 3, W >= 3 {
+            bx[i, j] = (x[i, j] + x[i, j + 1] + x[i, j + 2]) / 3.0;
+            g[i, j] = bx[i + 2, j] - bx[i, j];
+            y[i, j] = (bx[i, j] + bx[i + 1, j] + bx[i + 2, j]) / 3.0;
+            launch threads(64);
+            schedule g at y.jo {
+                split i by 6 -> io, ii; split j by 32 -> jo, ji; reorder io, jo, ii, ji; bind io, jo: grid;
+                merge ji, ii -> p; split p by 64 -> pr, t; bind t: thread;
+            }
+            schedule y {
+                split i by 6 -> io, ii; split j by 32 -> jo, ji; reorder io, jo, ii, ji; bind io, jo: grid;
+                merge ii, ji -> p; split p by 64 -> pr, t; bind t: thread;
+            }
+            schedule bx in shared at y.jo { merge i, j -> p; split p by 64 -> pr, t; bind t: thread; }
+        }",
+        &[&[3, 3], &[7, 9], &[33, 67]],
+    );
+}

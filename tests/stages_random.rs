@@ -126,6 +126,12 @@ fn case(draw: &mut Draw) -> Case {
     let _ = writeln!(equations, "    y[i, j] = {};", kept.join(" + "));
     let Loops { ops, grid, serial, threads } = loops(draw);
     let mut source = format!("    launch threads({threads});\n    schedule y {{ {ops}}}\n");
+    // Another output in the same iterations.
+    let beside = draw.chance(25).then(|| grid.iter().chain(&serial).nth(draw.below(grid.len() + 1)).copied()).flatten();
+    if let Some(place) = beside {
+        let _ = writeln!(equations, "    z[i, j] = {};", kept.iter().rev().cloned().collect::<Vec<_>>().join(" - "));
+        let _ = writeln!(source, "    schedule z at y.{place} {{ {ops}}}");
+    }
     let vector = if draw.chance(20) { "f64" } else { "f32" };
     let mut places: Vec<String> = grid.iter().chain(&serial).map(|l| format!("y.{l}")).collect();
     // Readers come later in the list, and may have loops of their own to stand in.
@@ -168,8 +174,9 @@ fn case(draw: &mut Draw) -> Case {
             "    stage xs[i, j] = x in shared at {at} {{ merge i, j -> p; split p by {threads} -> pr, t; bind t: thread; }}"
         );
     }
+    let more = if beside.is_some() { format!(", z: {vector}[H - 8, W - 8]") } else { String::new() };
     let source = format!(
-        "kernel K(x: {vector}[H, W]) -> (y: {vector}[H - 8, W - 8]) where H >= 9, W >= 9, W <= 48 {{\n{equations}{source}}}"
+        "kernel K(x: {vector}[H, W]) -> (y: {vector}[H - 8, W - 8]{more}) where H >= 9, W >= 9, W <= 48 {{\n{equations}{source}}}"
     );
     let size = |draw: &mut Draw| 9 + draw.below(30) as i64;
     let sizes = (0..2).map(|_| [size(draw), size(draw)]).chain([[9, 9], [17, 24]]).collect();

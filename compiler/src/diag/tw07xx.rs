@@ -135,7 +135,9 @@ impl IntoDiagnostic for NotAround {
         .label(read, "read here")
         .note("an instance of a stage lives for one iteration of the loop that it stands in")
         .help(match is_output {
-            true => format!("give `{reader}` an intermediate of its own, with the equation of `{stage}`"),
+            true => format!(
+                "let `{reader}` run in the same iterations: `schedule {reader} at {place} {{ … }}`; or give it an intermediate of its own, with the equation of `{stage}`"
+            ),
             false => format!(
                 "attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"
             ),
@@ -373,5 +375,37 @@ impl IntoDiagnostic for NothingToCombine {
             ),
         };
         Diagnostic::new(Code::TW0708, span, title).help(help)
+    }
+}
+
+/// TW0712: an output that is to run in the loops of another one, and has others.
+#[derive(Clone, Debug)]
+pub struct OtherIterations {
+    /// The output.
+    pub stage: String,
+    /// The other one.
+    pub other: String,
+    /// The place, `y.b`.
+    pub place: String,
+    /// The loops of the other one around the place: name, unit, iterations.
+    pub theirs: Vec<(String, &'static str, String)>,
+    /// Its own first ones, as many as there are.
+    pub ours: Vec<(String, &'static str, String)>,
+    /// The clause.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for OtherIterations {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, other, place, theirs, ours, span } = self;
+        let list = |list: &[(String, &'static str, String)]| {
+            let one = |(name, unit, extent): &(String, &str, String)| format!("`{name}` ({unit}, {extent} iterations)");
+            if list.is_empty() { "none".to_owned() } else { list.iter().map(one).collect::<Vec<_>>().join(", ") }
+        };
+        Diagnostic::new(Code::TW0712, span, format!("`{stage}` does not run in the iterations of `{place}`"))
+            .note(format!("around `{place}`: {}; outermost of `{stage}`: {}", list(&theirs), list(&ours)))
+            .note("each iteration of these loops is one of both outputs: they are as many, in one order, bound alike, and of equal length")
+            .help(format!("begin with `like {other};`, which repeats its ops on the axes that both index alike"))
+            .help(format!("or give `{stage}` loops of its own: leave `at {place}` out"))
     }
 }

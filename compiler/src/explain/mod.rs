@@ -69,7 +69,9 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
         Place::Shared => "shared memory",
         Place::Registers => "registers",
     };
-    let at = stage.attach.as_ref().and_then(|a| Some((&stages.get(a.stage)?.stage, a.leaf)));
+    let attach = stage.attach.as_ref().map(|a| (a.stage, a.leaf));
+    let at = attach.or(stage.beside.as_ref().map(|b| (b.stage, b.leaf)));
+    let at = at.and_then(|(of, leaf)| Some((&stages.get(of)?.stage, leaf)));
     let at = at.map_or_else(String::new, |(of, leaf)| format!(" at {}.{}", of.name, of.domain.axes[leaf].name));
     let per = if stage.owner == Owner::Thread { " per thread" } else { "" };
     let _ = writeln!(out, "stage {} in {place}{per}{at}, run by all threads", stage.name);

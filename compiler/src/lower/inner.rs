@@ -136,6 +136,7 @@ impl<'a> Nest<'a, '_> {
             instances: &self.values.instances,
             staged: &self.values.staged,
             target: Some(&instance),
+            set: &[],
         };
         let found = super::stage::lower(self.b, at, &frame);
         if let Err(missing) = found {
@@ -148,6 +149,29 @@ impl<'a> Nest<'a, '_> {
             self.b.sync();
         }
         self.values.instances.push(instance);
+    }
+
+    /// Runs the outputs that stand beside this one inside `k` loops: they read what stands there, too.
+    pub(super) fn beside(&mut self, point: &Point, k: usize) {
+        for (at, boundary) in self.besides.clone() {
+            let beside = self.around.stages[at].stage.beside.as_ref().filter(|_| boundary == k);
+            let Some(beside) = beside else { continue };
+            let first = self.stage.domain.leaves[..beside.around].iter();
+            let set: Option<Vec<ValueId>> = first.map(|leaf| point.values[*leaf]).collect();
+            let Some(set) = set else { continue };
+            let frame = Frame {
+                around: self.around,
+                blocks: None,
+                instances: &self.values.instances,
+                staged: &[],
+                target: None,
+                set: &set,
+            };
+            if let Err(missing) = super::stage::lower(self.b, at, &frame) {
+                self.values.defect.get_or_insert(missing);
+            }
+            self.b.line(self.stage.statement as u32 + 1);
+        }
     }
 
     /// What the numbers behind those of the dimensions stand for, inside the loops at `point`.

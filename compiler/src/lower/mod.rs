@@ -163,15 +163,15 @@ fn entry(
     }
     let buffers = inner::buffers(&mut builder, stages);
     let copies = staging::copies(&mut builder, stages, staged, index);
-    let outer = || stages.iter().filter(|s| s.stage.attach.is_none());
+    let outer = || stages.iter().filter(|s| s.stage.has_blocks());
     for (at, analysed) in stages.iter().enumerate() {
-        if analysed.stage.attach.is_some() {
+        if !analysed.stage.has_blocks() {
             continue;
         }
         let own = blocks(&analysed.stage, facts);
         let guard = (outer().count() > 1).then_some(&own);
         let around = stage::Around { threads, index, stages, buffers: &buffers, copies: &copies };
-        let frame = stage::Frame { around, blocks: guard, instances: &[], staged: &[], target: None };
+        let frame = stage::Frame { around, blocks: guard, instances: &[], staged: &[], target: None, set: &[] };
         stage::lower(&mut builder, at, &frame).ok()?;
     }
     syncs::minimise(builder.finish().ok()?)

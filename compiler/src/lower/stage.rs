@@ -107,6 +107,8 @@ pub(super) struct Nest<'a, 'b> {
     pub(super) around: Around<'a>,
     /// The stages that stand in its loops, each with the loops around it; in an order in which they can be computed.
     pub(super) children: Vec<(usize, usize)>,
+    /// The outputs that stand beside it, each with the loops of its own around it.
+    pub(super) besides: Vec<(usize, usize)>,
     /// The instance that it computes; none if it is an output.
     pub(super) target: Option<Instance<'a>>,
 }
@@ -139,6 +141,8 @@ pub(super) struct Frame<'a> {
     pub staged: &'a [Held<'a>],
     /// The instance that it computes; none if it is an output.
     pub target: Option<&'a Instance<'a>>,
+    /// The first leaves, where loops around have set them already.
+    pub set: &'a [ValueId],
 }
 
 /// Emits the stage with a position among all.
@@ -146,7 +150,7 @@ pub(super) struct Frame<'a> {
 /// # Errors
 /// A function that its type does not have, which the program room should have refused.
 pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), NoFunction> {
-    let Frame { around, blocks, instances, staged, target } = *frame;
+    let Frame { around, blocks, instances, staged, target, set } = *frame;
     let Around { threads, index, stages, copies, .. } = around;
     let analysed = &stages[own];
     let stage = &analysed.stage;
@@ -179,6 +183,10 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         s.stage.attach.as_ref().filter(|attach| attach.stage == own).map(|attach| (n, attach.loops))
     };
     let children = inner.filter_map(at).collect();
+    let beside = |(n, s): (usize, &Analysed)| {
+        s.stage.beside.as_ref().filter(|beside| beside.stage == own).map(|beside| (n, beside.loops))
+    };
+    let besides = stages.iter().enumerate().filter_map(beside).collect();
     // Only where the copies are.
     let copies = copies.get(own).map_or(&[][..], Vec::as_slice);
     let waives = |p: usize| !copies.is_empty() && analysed.waived.iter().any(|w| w.predicate == p);
@@ -201,6 +209,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         index,
         around,
         children,
+        besides,
         target: target.cloned(),
     };
     let mut point = Point {
@@ -210,15 +219,29 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         pending: Vec::new(),
     };
     let (mut guards, terms) = nest.bind(&mut point, threads);
+    for (leaf, value) in stage.domain.leaves.iter().zip(set) {
+        point.values[*leaf] = Some(*value);
+    }
     nest.of_terms = terms;
+    let mut exists = Vec::new();
     if let Some(blocks) = blocks {
         let (at, count) = (nest.block(), nest.size(blocks));
-        guards.push(nest.b.index_compare(Compare::Lt, at, count));
+        exists.push(nest.b.index_compare(Compare::Lt, at, count));
     }
+    // What stands beside it has the same blocks.
+    let alone = nest.besides.is_empty();
+    if alone {
+        guards.append(&mut exists);
+    }
+    let exists = exists.into_iter().map(|holds| Condition { holds, waived: false }).collect();
+    let outer = nest.open_if(exists);
     let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
-    let opened = nest.advance(&mut point, guards, 0, goal);
-    nest.descend(&point, 0, goal);
+    // Loops that are around it already.
+    let loops = stage.beside.as_ref().map_or(0, |beside| beside.loops);
+    let opened = nest.advance(&mut point, guards, loops, goal);
+    nest.descend(&point, loops, goal);
     nest.close(opened);
+    nest.close(outer);
     nest.drain();
     nest.values.defect.map_or(Ok(()), Err)
 }
@@ -261,6 +284,10 @@ impl Nest<'_, '_> {
                 guards.push(self.b.index_compare(Compare::Lt, warp, count));
             }
             room = 32;
+        }
+        if stage.beside.is_some() && distribution.threads.is_empty() && room > 1 {
+            let first = self.b.index_literal(self.index, 0);
+            guards.push(self.b.index_compare(Compare::Eq, lane, first));
         }
         if !distribution.threads.is_empty() {
             self.unpack(lane, &literal(&distribution.threads), point);
@@ -384,7 +411,10 @@ impl Nest<'_, '_> {
         };
         let combines =
             self.combines() && goal == Goal::Accumulate && self.accumulators.is_empty() && loops <= self.split;
-        combines || self.copies.iter().any(|copy| copy.boundary >= loops) || self.children.iter().any(inner)
+        combines
+            || self.copies.iter().any(|copy| copy.boundary >= loops)
+            || self.children.iter().any(inner)
+            || self.besides.iter().any(|(_, boundary)| *boundary >= loops)
     }
 
     /// Opens one branch for all predicates that the new values decide, and for `others`, inside so many loops. Returns what
@@ -397,7 +427,9 @@ impl Nest<'_, '_> {
         let ahead = |copy: &Copy<'_>| copy.boundary == loops && copy.staged.ring > 1 && copy.staged.way == Way::Load;
         let ahead = self.copies.iter().any(ahead);
         if self.gathers(loops, goal) {
-            let agreed = |c: &Condition| self.b.facts(c.holds).uniform && !ahead;
+            // What it decides is not decided for outputs beside it.
+            let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops);
+            let agreed = |c: &Condition| self.b.facts(c.holds).uniform && !ahead && !apart;
             let (agreed, held_back) = conditions.into_iter().partition(agreed);
             point.pending.extend::<Vec<Condition>>(held_back);
             conditions = agreed;
@@ -448,6 +480,7 @@ impl Nest<'_, '_> {
             self.close(opened);
         }
         if first {
+            self.beside(point, k);
             self.end_instances(point, k);
             self.values.instances.truncate(held);
         }

@@ -32,6 +32,8 @@ pub(super) struct Apply<'a> {
     pub(super) roots: &'a [(AlgorithmAxis, AxisId)],
     /// The stages that may be taken as a model.
     pub(super) others: &'a [Stage],
+    /// The output whose blocks the stage shares.
+    pub(super) beside: Option<&'a str>,
     pub(super) domain: &'a mut Domain,
     pub(super) diags: &'a mut Diagnostics,
     reduced: Vec<Reduced>,
@@ -49,14 +51,17 @@ pub(super) struct Given<'a> {
     pub roots: &'a [(AlgorithmAxis, AxisId)],
     /// The stages so far.
     pub others: &'a [Stage],
+    /// The output whose blocks the stage shares.
+    pub beside: Option<&'a str>,
     /// The head of the schedule.
     pub head: Span,
 }
 
 /// Applies every op of a schedule; a refused one leaves poisoned axes. What is combined across units.
 pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags: &mut Diagnostics) -> Vec<Reduced> {
-    let Given { program, facts, stage, equation, roots, others, head } = given;
-    let mut apply = Apply { program, facts, stage, equation, roots, others, domain, diags, reduced: Vec::new() };
+    let Given { program, facts, stage, equation, roots, others, beside, head } = given;
+    let mut apply =
+        Apply { program, facts, stage, equation, roots, others, beside, domain, diags, reduced: Vec::new() };
     for op in ops {
         apply.op(op);
     }

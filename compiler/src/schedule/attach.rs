@@ -81,9 +81,18 @@ impl Attach {
 }
 
 /// Whether the stage with position `of` reads inside the place `outer`: it has the loops around that place itself, or stands inside them, there or
-/// further in, or inside a stage that does.
+/// further in, or inside a stage that does; or stands beside the stage with these loops, or inside one that does.
 pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
-    chain_under(&|at| stages.get(at), of, outer).is_some()
+    let root = || {
+        let mut at = of;
+        while let Some(attach) = &stages[at].attach {
+            at = attach.stage;
+        }
+        &stages[at]
+    };
+    let is_beside =
+        |stage: &Stage| stage.beside.as_ref().is_some_and(|b| b.stage == outer.stage && b.loops >= outer.loops);
+    chain_under(&|at| stages.get(at), of, outer).is_some() || is_beside(root())
 }
 
 /// The stages from the one whose loops the place `outer` is in to the one with position `of`, each in a loop of the one before it; none if
@@ -275,9 +284,12 @@ impl Needs<'_> {
         for stage in chain.into_iter().rev() {
             let of = &self.stages[stage];
             let symbolic = Symbolic::new(&of.domain, &of.facts);
+            // Leaves around a place beside another output are the first ones there, too.
+            let beside = of.beside.as_ref().filter(|b| b.stage == self.attach.stage);
             for (n, leaf) in symbolic.variables.iter().enumerate() {
-                let axis = of.domain.leaves.get(n);
-                if stage == self.attach.stage && axis.is_some_and(|axis| self.attach.around.contains(axis)) {
+                let shared = stage == self.attach.stage || beside.is_some_and(|b| n < b.around);
+                let axis = self.stages[self.attach.stage].domain.leaves.get(n).filter(|_| shared);
+                if axis.is_some_and(|axis| self.attach.around.contains(axis)) {
                     continue;
                 }
                 renamed.push((leaf.var, *next));

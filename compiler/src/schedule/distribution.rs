@@ -244,8 +244,9 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
         });
         return;
     }
-    // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed.
-    if d.threads.is_empty() && threads > 1 && stage.place != Place::Registers {
+    // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed, and of an output
+    // beside another one the first thread does it.
+    if d.threads.is_empty() && threads > 1 && stage.place != Place::Registers && stage.beside.is_none() {
         let group = if d.warps.is_empty() { threads } else { WARP };
         diags.report(SameElement {
             stage: stage.name.clone(),
@@ -258,8 +259,8 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
         });
         return;
     }
-    // Where no axis tells threads apart, each of them computes the registers that it keeps.
-    let all = d.threads.is_empty() && stage.place == Place::Registers;
+    // Where no axis tells threads apart, each of them computes the registers that it keeps; the first one an output beside another.
+    let all = d.threads.is_empty() && (stage.place == Place::Registers || stage.beside.is_some());
     let busy = match (d.warps.is_empty(), all) {
         (true, true) => threads,
         (true, false) => d.thread_count(),

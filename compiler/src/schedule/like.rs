@@ -1,8 +1,8 @@
 //! `like S`: the ops of stage S, replayed on the axes that correspond.
 //!
 //! An axis here corresponds to an axis of S if both index the same dimension of some tensor ([`counterparts`]). Every op of S whose
-//! axes all have a counterpart is repeated with its names; then the leaves take the order and the binds of those of S, except the grid's:
-//! what S gives to blocks is one iteration here.
+//! axes all have a counterpart is repeated with its names; then the leaves take the order and the binds of those of S. What S gives to blocks
+//! is one iteration here, but for an output that stands beside S and shares its blocks.
 
 use std::collections::BTreeSet;
 
@@ -106,7 +106,8 @@ impl Apply<'_> {
         }
         for (theirs, own) in leaves {
             let binding = other.domain.axes[theirs].binding;
-            if matches!(binding, Binding::Serial | Binding::Grid) || !self.domain.leaves.contains(&own) {
+            let is_own = binding != Binding::Grid || self.beside == Some(stage.text.as_str());
+            if binding == Binding::Serial || !is_own || !self.domain.leaves.contains(&own) {
                 continue;
             }
             self.bind(own, binding, span, span);

@@ -7,6 +7,7 @@
 
 mod apply;
 mod attach;
+mod beside;
 mod distribution;
 mod like;
 mod loops;
@@ -15,6 +16,7 @@ mod tree;
 
 pub(crate) use apply::literal;
 pub use attach::{Attach, chain_under, facts_within};
+pub use beside::Beside;
 pub use distribution::{Distribution, WARP};
 pub use loops::check_loops;
 pub use ownership::{Digit, digits, register, register_loops, registers};
@@ -80,6 +82,8 @@ pub struct Stage {
     pub facts: Facts,
     /// Where it stands; none for an output, which has blocks of its own.
     pub attach: Option<Attach>,
+    /// The output in whose loops it runs, if it is one that has a place there.
+    pub beside: Option<Beside>,
     /// The staged copy that it is: a position in [`Program::stages`].
     pub copy: Option<usize>,
     /// What reads take from it, beside a tensor in device memory.
@@ -163,7 +167,11 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
     let inner = tree::inner(program, &mut found);
     let served: Vec<Source> = inner.iter().filter(|i| i.copy.is_none()).flat_map(|i| i.serves.clone()).collect();
     let mut stages = Vec::new();
-    for equation in 0..program.algorithm.equations.len() {
+    // Outputs that stand beside others come after these.
+    let place = |equation: usize| schedule_of(program, equation).and_then(|s| s.clauses.at.as_ref());
+    let mut order: Vec<usize> = (0..program.algorithm.equations.len()).collect();
+    order.sort_by_key(|equation| place(*equation).is_some());
+    for equation in order {
         let components = &program.algorithm.components[program.algorithm.equations[equation].components.range()];
         let is_output = components.iter().any(|c| c.parameter.is_some());
         let inlined = program.inlined.iter().find(|i| usize::from(i.equation) == equation);
@@ -173,7 +181,13 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
                 let instead = Some("an output is computed where it is stored; remove the statement".to_owned());
                 found.report(NotSupportedYet { construct, span: inlined.span, instead });
             }
-            stages.extend(stage(program, facts, equation, &mut found));
+            let at = place(equation);
+            let others = if at.is_some() { &stages[..] } else { &[] };
+            let mut own = stage(program, facts, equation, others, &mut found);
+            if let (Some(own), Some(at)) = (&mut own, at) {
+                beside::place(own, at, &mut stages, &mut found);
+            }
+            stages.extend(own);
             check_outputs_read(program, equation, &served, &mut found);
         } else if inlined.is_none() {
             check_intermediate(program, equation, &mut found);
@@ -214,9 +228,6 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
         let mut refuse = |construct: &str, span: Span| {
             diags.report(NotSupportedYet { construct: construct.to_owned(), span, instead: None });
         };
-        if let Some(at) = &clauses.at {
-            refuse("at", at.span);
-        }
         if let Some(place) = clauses.place.filter(|p| p.value != ast::Place::Global) {
             refuse(&format!("in {}", place.value), place.span);
         }
@@ -382,19 +393,31 @@ pub fn index_of_dims(algorithm: &Algorithm, index: IndexId) -> Option<Expr> {
     })
 }
 
-/// The domain of an output equation with its ops applied.
-pub(crate) fn stage(program: &Program, facts: &Facts, equation: usize, diags: &mut Diagnostics) -> Option<Stage> {
+/// The schedule of an equation.
+fn schedule_of(program: &Program, equation: usize) -> Option<&ast::Schedule> {
+    program.schedules.iter().find(|s| usize::from(s.equation) == equation).map(|s| &s.ast)
+}
+
+/// The domain of an output equation with its ops applied; `others` may be models.
+pub(crate) fn stage(
+    program: &Program,
+    facts: &Facts,
+    equation: usize,
+    others: &[Stage],
+    diags: &mut Diagnostics,
+) -> Option<Stage> {
     let algorithm = &program.algorithm;
     let definition = &algorithm.equations[equation];
     let mut roots = Roots::default();
     for axis in &algorithm.axis_lists[definition.axes.range()] {
         roots.add(program, facts, *axis, AxisKind::Data)?;
     }
-    let schedule = program.schedules.iter().find(|s| usize::from(s.equation) == equation);
+    let schedule = schedule_of(program, equation);
     let name = algorithm.components[definition.components.range()][0].name.to_string();
-    let span = schedule.map_or(program.equation_spans[equation], |s| s.ast.head);
-    let ops = schedule.map_or(&[][..], |s| &s.ast.ops);
-    roots.finish(Unscheduled { program, facts, equation, name, span, ops, others: &[] }, diags)
+    let span = schedule.map_or(program.equation_spans[equation], |s| s.head);
+    let ops = schedule.map_or(&[][..], |s| &s.ops);
+    let beside = schedule.and_then(|s| s.clauses.at.as_ref()).map(|at| at.stage.text.as_str());
+    roots.finish(Unscheduled { program, facts, equation, name, span, ops, others, beside }, diags)
 }
 
 /// The root axes of a domain under construction.
@@ -413,6 +436,8 @@ struct Unscheduled<'a> {
     span: Span,
     ops: &'a [ast::Op],
     others: &'a [Stage],
+    /// The output that it is to stand beside.
+    beside: Option<&'a str>,
 }
 
 impl Roots {
@@ -435,7 +460,7 @@ impl Roots {
 
     /// Adds the axes of the reduction that a schedule may name, and applies the ops.
     fn finish(mut self, given: Unscheduled<'_>, diags: &mut Diagnostics) -> Option<Stage> {
-        let Unscheduled { program, facts, equation, name, span, ops, others } = given;
+        let Unscheduled { program, facts, equation, name, span, ops, others, beside } = given;
         let algorithm = &program.algorithm;
         let definition = &algorithm.equations[equation];
         // The only outermost reduction, with bounds that no other axis decides.
@@ -473,7 +498,7 @@ impl Roots {
         let mut domain = Domain::new(self.axes);
         let roots: Vec<(AlgorithmAxis, AxisId)> =
             self.indices.iter().filter_map(|(a, e)| Some((*a, whole_root(e, &domain)?))).collect();
-        let given = apply::Given { program, facts, stage: &name, equation, roots: &roots, others, head: span };
+        let given = apply::Given { program, facts, stage: &name, equation, roots: &roots, others, beside, head: span };
         let reduced = apply::ops(given, &mut domain, ops, diags);
         Some(Stage {
             equation,
@@ -481,6 +506,7 @@ impl Roots {
             program: program.clone(),
             facts: facts.clone(),
             attach: None,
+            beside: None,
             copy: None,
             serves: Vec::new(),
             sees: Vec::new(),
@@ -514,6 +540,11 @@ impl Stage {
     /// The axes of the algorithm that are roots.
     pub fn root_axes(&self) -> Vec<(AlgorithmAxis, AxisId)> {
         self.indices.iter().filter_map(|(a, e)| Some((*a, whole_root(e, &self.domain)?))).collect()
+    }
+
+    /// Whether it is an output with blocks of its own: it stands in no loop of another stage.
+    pub fn has_blocks(&self) -> bool {
+        self.attach.is_none() && self.beside.is_none()
     }
 
     /// Whether it holds what a read of a tensor asks for.

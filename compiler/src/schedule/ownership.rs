@@ -106,7 +106,7 @@ fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
 /// The number of the thread that runs the leaves of a stage; `free` where it has none.
 fn thread_of(stage: &Stage, facts: &Facts, free: Var) -> Expr {
     let digits = digits(stage);
-    if digits.is_empty() {
+    if digits.is_empty() && stage.beside.is_none() {
         return Expr::var(free);
     }
     digits.iter().fold(Expr::constant(0), |sum, digit| {

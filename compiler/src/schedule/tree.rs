@@ -227,11 +227,13 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         }
         _ => None,
     };
+    let attach = Attach::new(parent, &stages[parent], leaf, one.owner);
+    let is_other = stages[parent].beside.as_ref().is_some_and(|b| attach.loops < b.loops);
+    let bad = bad.or(is_other.then_some("that loop is the one of the output that it stands beside: name it there"));
     if let Some(problem) = bad {
         no_instance(problem, stages, diags);
         return None;
     }
-    let attach = Attach::new(parent, &stages[parent], leaf, one.owner);
     let Some((program, facts)) = attach::within(&stages[parent], &attach) else {
         no_instance("that loop has no iteration for any size", stages, diags);
         return None;
@@ -244,7 +246,11 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         let (lower, upper) = (index_of_dims(algorithm, axis.lower)?, index_of_dims(algorithm, axis.upper)?);
         domain.push((facts.normal(&lower), facts.normal(&upper)));
     }
-    let Some(reached) = attach::reached(&stages[parent], &attach, &facts) else {
+    // Outputs beside the one that has the loops come there where that one has nothing to do.
+    let is_shared =
+        stages.iter().filter_map(|s| s.beside.as_ref()).any(|b| b.stage == parent && attach.loops <= b.loops);
+    let reached = if is_shared { Some(Vec::new()) } else { attach::reached(&stages[parent], &attach, &facts) };
+    let Some(reached) = reached else {
         no_instance(TOO_LONG, stages, diags);
         return None;
     };
@@ -423,7 +429,8 @@ impl About<'_> {
         // The run that the first op names is there already.
         let ops = if merged.is_some() { &one.ops[1..] } else { one.ops };
         let (name, span) = (one.name.clone(), one.head);
-        let given = Unscheduled { program, facts, equation: one.equation, name, span, ops, others: stages };
+        let given =
+            Unscheduled { program, facts, equation: one.equation, name, span, ops, others: stages, beside: None };
         let mut stage = roots.finish(given, diags)?;
         stage.attach = Some(attach.clone());
         stage.members = members;

@@ -1,0 +1,104 @@
+//! Outputs beside outputs: `schedule z at y.b` runs `z` in the iterations of the loops of `y` around `b`, so that both can read the
+//! stages that stand there.
+//!
+//! **Property.** Each output keeps a domain of its own, which covers its tensor. The leaves of both that are around the place are the
+//! same: as many, in one order, bound alike, with equal extents; so an iteration of these loops is one of both. They stand first among the leaves
+//! of either, where they have the same variables.
+
+use super::{Attach, Owner, Stage};
+use crate::diag::Diagnostics;
+use crate::diag::tw07xx::{NoInstance, OtherIterations};
+use crate::domain::{AxisId, AxisKind, Binding};
+use crate::syntax::ast;
+
+/// The place of an output in the loops of another one.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// The other one: a position in [`Plan::stages`](super::Plan::stages).
+    pub stage: usize,
+    /// The leaf of that one.
+    pub leaf: AxisId,
+    /// How many of its sequential loops are around the place.
+    pub loops: usize,
+    /// How many leaves are: the first ones of both.
+    pub around: usize,
+}
+
+/// Puts the output `own` where `at` says, if it runs in the same iterations.
+pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], diags: &mut Diagnostics) {
+    let place = format!("{}.{}", at.stage.text, at.axis.text);
+    let refuse = |problem: &'static str, stages: &[Stage], diags: &mut Diagnostics| {
+        let of = stages.iter().find(|s| s.name == at.stage.text && s.has_blocks());
+        let leaves = of.into_iter().flat_map(|s| s.domain.leaves.iter().map(move |l| (s, &s.domain.axes[*l])));
+        let could = |a: &crate::domain::Axis| a.binding == Binding::Grid || a.binding.is_sequential();
+        let known = leaves.filter(|(_, a)| could(a)).map(|(s, a)| format!("{}.{}", s.name, a.name)).collect();
+        let (stage, place) = (own.name.clone(), Some(place.clone()));
+        diags.report(NoInstance { stage, place, problem, known, span: at.span });
+    };
+    let Some(stage) = stages.iter().position(|s| s.name == at.stage.text && s.has_blocks()) else {
+        return refuse("an output stands beside an output that has blocks of its own", stages, diags);
+    };
+    let parent = &stages[stage];
+    if parent.domain.is_poisoned() || own.domain.is_poisoned() {
+        return;
+    }
+    let Some(leaf) = parent.domain.leaf(&at.axis.text) else {
+        return refuse("the stage has no loop of that name", stages, diags);
+    };
+    let problem = match parent.domain.axes[leaf].binding {
+        Binding::Vector => Some("the lanes of a vector are one access"),
+        Binding::Warp | Binding::Thread => Some("threads run that axis side by side"),
+        _ => None,
+    };
+    let loops = Attach::new(stage, parent, leaf, Owner::Cta).loops;
+    let (theirs, ours) = (around(parent, loops), around(own, loops));
+    let is_rolled = |l: &AxisId| matches!(parent.domain.axes[*l].binding, Binding::Grid | Binding::Serial);
+    let problem = problem.or((!theirs.iter().all(is_rolled)).then_some("the iterations around it are written out"));
+    if let Some(problem) = problem {
+        return refuse(problem, stages, diags);
+    }
+    let of = |stage: &Stage, list: &[AxisId]| -> Vec<(String, &'static str, String)> {
+        let names = |v: u32| stage.program.dim_name(v as u16).to_owned();
+        let one = |leaf: &AxisId| {
+            let axis = &stage.domain.axes[*leaf];
+            let unit = if axis.binding == Binding::Grid { "grid" } else { "loop" };
+            (axis.name.clone(), unit, stage.facts.normal(&axis.extent).show(&names))
+        };
+        list.iter().map(one).collect()
+    };
+    let alike = |(a, b): (&AxisId, &AxisId)| {
+        let (a, b) = (&parent.domain.axes[*a], &own.domain.axes[*b]);
+        let is_data = a.kind == AxisKind::Data && b.kind == AxisKind::Data;
+        is_data && a.binding == b.binding && own.facts.normal(&a.extent.sub(&b.extent)).as_constant() == Some(0)
+    };
+    if theirs.len() != ours.len() || !theirs.iter().zip(&ours).all(alike) {
+        diags.report(OtherIterations {
+            stage: own.name.clone(),
+            other: parent.name.clone(),
+            place,
+            theirs: of(parent, &theirs),
+            ours: of(own, &ours),
+            span: at.span,
+        });
+        return;
+    }
+    own.beside = Some(Beside { stage, leaf, loops, around: ours.len() });
+    lead(own, &ours);
+    // What stands further out needs no others in front.
+    lead(&mut stages[stage], &theirs);
+}
+
+/// The leaves around the first `loops` sequential loops: those given to blocks, and these loops.
+fn around(stage: &Stage, loops: usize) -> Vec<AxisId> {
+    let of = |wanted: fn(Binding) -> bool| {
+        let axes = &stage.domain.axes;
+        stage.domain.leaves.iter().copied().filter(move |l| wanted(axes[*l].binding))
+    };
+    of(|b| b == Binding::Grid).chain(of(Binding::is_sequential).take(loops)).collect()
+}
+
+/// Puts leaves in front. Units and loops keep their order, so that nothing else changes.
+fn lead(stage: &mut Stage, first: &[AxisId]) {
+    let rest: Vec<AxisId> = stage.domain.leaves.iter().copied().filter(|l| !first.contains(l)).collect();
+    stage.domain.leaves = first.iter().copied().chain(rest).collect();
+}
