@@ -6,8 +6,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind,
-    TensorPart, Type, UnaryOp, Value, ValueId,
+    BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement,
+    StatementKind, TensorPart, Type, UnaryOp, Value, ValueId,
 };
 
 impl Display for Kernel {
@@ -146,11 +146,8 @@ impl Printer<'_> {
             StatementKind::Renew { buffer, slot } => {
                 let of = self.kernel.buffers.get(buffer.index());
                 let name = of.map_or("?", |b| b.name.as_str());
-                let slot = if of.is_some_and(|b| b.slots > 1) {
-                    format!(" slot {}", self.name(*slot))
-                } else {
-                    String::new()
-                };
+                let slot =
+                    if of.is_some_and(|b| b.slots > 1) { format!(" slot {}", self.name(*slot)) } else { String::new() };
                 writeln!(f, "renew {name}{slot}")
             }
             StatementKind::Shuffle { value, mask, result } => {

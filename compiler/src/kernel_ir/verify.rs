@@ -28,8 +28,8 @@ use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
-    BarrierId, Fetch, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, TensorPart, Transfer, Type,
-    UnaryOp, Value, ValueId, VariableId, arithmetic_type,
+    BarrierId, Fetch, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, TensorPart, Transfer,
+    Type, UnaryOp, Value, ValueId, VariableId, arithmetic_type,
 };
 
 /// The longest vector of a load or store.

@@ -10,8 +10,8 @@ use super::row::{self, Row};
 use super::shared::{Fault, Order, Shared};
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
-    BarrierId, Fetch, If, Kernel, Load, Loop, Memory, Op, RegionId, Statement, StatementKind, Store, TensorPart, Transfer,
-    Type, ValueId, VariableId, WARP,
+    BarrierId, Fetch, If, Kernel, Load, Loop, Memory, Op, RegionId, Statement, StatementKind, Store, TensorPart,
+    Transfer, Type, ValueId, VariableId, WARP,
 };
 
 /// Alignment of tiles in shared memory, in bytes (PTX manual, tensor copies).
@@ -513,7 +513,8 @@ impl<'a> Run<'a> {
 
     /// A copy by each thread that comes. A group is one agent: it is waited for as a whole.
     fn fetch(&mut self, fetch: &Fetch, active: &Active) -> Outcome {
-        let (memory, bytes) = (Memory::Parameter(fetch.parameter), self.kernel.buffers[fetch.buffer.index()].element.bytes());
+        let (memory, bytes) =
+            (Memory::Parameter(fetch.parameter), self.kernel.buffers[fetch.buffer.index()].element.bytes());
         let width = u64::from(bytes) * u64::from(fetch.lanes);
         for thread in active.threads() {
             let reads = fetch.predicate.map_or(Some(1), |p| self.values[p.index()].of(thread));

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use self::numbering::{Numbering, key};
 use super::{
-    BarrierId, Buffer, BufferId, Facts, Fetch, If, Kernel, Load, Loop, Memory, Op, ParameterKind, Range, Region, RegionId,
-    Signature, Statement, StatementKind, Store, Transfer, Type, Value, ValueId, VariableId,
+    BarrierId, Buffer, BufferId, Facts, Fetch, If, Kernel, Load, Loop, Memory, Op, ParameterKind, Range, Region,
+    RegionId, Signature, Statement, StatementKind, Store, Transfer, Type, Value, ValueId, VariableId,
 };
 
 /// Builds a [`Kernel`].

@@ -10,7 +10,8 @@ use tilewright_ptx::{Address, Guard, Immediate, Operand, RegId, ScalarType};
 
 use super::entry::{Entry, memory_type, register_type};
 use crate::kernel_ir::{
-    Fetch, IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, TensorPart, Transfer, Type, Value, ValueId,
+    Fetch, IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, TensorPart, Transfer, Type, Value,
+    ValueId,
 };
 
 /// Most bytes that one instruction moves (9.7.9.8, without the 256-bit forms of newer targets).
