@@ -257,6 +257,9 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             Check { program: &stage.program, facts: &stage.facts, stage: &stage, symbolic: &symbolic, holes: &holes }
                 .run(vector, &accesses, &mut found);
         }
+        if stage.fetches {
+            memory::fetch::check(&stage, vector.as_ref(), &symbolic, &accesses, &mut found);
+        }
         let (staged, waived) = (Vec::new(), Vec::new());
         analysed.push(Analysed { stage, symbolic, holes, vector, accesses, reads, staged, waived });
     }

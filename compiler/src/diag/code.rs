@@ -105,7 +105,7 @@ codes! {
     TW0208 "too-large" Error "an extent beyond exact arithmetic";
     TW0209 "inlined-too-far" Error "a stage that grows too large once its intermediates are inlined";
 
-    // TW03: copies by the tensor memory accelerator.
+    // TW03: copies by the tensor memory accelerator, and by `cp.async`.
     TW0301 "no-zero-fill" Error "holes that a copy cannot fill with zeros";
     TW0302 "view-split" Error "a split of a tensor map's view that leaves a remainder";
     TW0303 "view-merge" Error "axes merged in a view that are not contiguous to each other";
@@ -121,6 +121,7 @@ codes! {
     TW0315 "store-granule" Error "a staged output whose rows are not known to be multiples of 16 bytes";
     TW0316 "unknown-store" Error "a staged output that is written in a way not confirmed on hardware";
     TW0317 "which-copy" Error "a read that takes none, or several, of the copies of its tensor";
+    TW0318 "not-fetched" Error "a stage that `cp.async` does not copy";
 
     // TW04: layout and alignment.
     TW0401 "misaligned-vector" Error "a vector access that is not known to be aligned";

@@ -18,6 +18,7 @@ pub mod tw01xx;
 pub mod tw01xx_schedule;
 pub mod tw02xx;
 pub mod tw03xx;
+pub mod tw03xx_fetch;
 pub mod tw03xx_store;
 pub mod tw04xx;
 pub mod tw05xx;

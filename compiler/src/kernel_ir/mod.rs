@@ -23,7 +23,10 @@
 //! the barrier ends with the last of them; copies to tensors are committed and waited for by the thread that issued them.
 //!
 //! **Instances.** Threads write a buffer in shared memory, and read it behind a [`StatementKind::Sync`]. What they write behind a
-//! [`StatementKind::Renew`] is another instance of it, whose elements may belong to other threads.
+//! [`StatementKind::Renew`] is another instance of it, whose elements may belong to other threads. Instances take the slots of a buffer in turn.
+//!
+//! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::Fetch`]). It commits them in groups, waits
+//! for its own groups in order, and what it has waited for is seen by others behind the next [`StatementKind::Sync`].
 //!
 //! Room for later work: an executor beside the region of a warp role. None exists before something emits it.
 
@@ -44,7 +47,7 @@ pub use builder::{Builder, Guard, Unbalanced};
 pub use facts::{Facts, Range};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
-pub use verify::{Fault, MAX_LANES, Problem, WARP, verify};
+pub use verify::{FETCHED_BYTES, Fault, MAX_LANES, Problem, WARP, verify};
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident) => {
@@ -364,10 +367,25 @@ pub enum StatementKind {
     Loop(Loop),
     /// Chooses.
     If(If),
+    /// Starts a copy by the thread.
+    Fetch(Fetch),
+    /// The fetches that each thread started since the last one belong together.
+    CommitFetches,
+    /// Each thread waits until all its committed fetches are done but those of its last so many commits. Others see what they wrote
+    /// behind the next [`StatementKind::Sync`].
+    AwaitFetches {
+        /// How many commits may be under way still.
+        pending: u32,
+    },
     /// All threads of the block wait for each other; what each wrote before, the others see after.
     Sync,
-    /// From here on threads write a new instance of a buffer: what it holds is not read again.
-    Renew(BufferId),
+    /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not read again.
+    Renew {
+        /// The buffer.
+        buffer: BufferId,
+        /// The slot, a [`Type::I32`].
+        slot: ValueId,
+    },
     /// Every lane of a warp gets the value of the lane with the number `lane ^ mask`; its own if the block has no such thread.
     Shuffle {
         /// What each lane gives, of any type.
@@ -490,6 +508,23 @@ impl Load {
         let first = self.first.0;
         (0..self.lanes).map(move |lane| ValueId(first + lane))
     }
+}
+
+/// Copies neighbouring elements of a tensor to a buffer, some time before the thread has waited for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// The tensor: position in [`Signature::parameters`], one that the kernel does not write.
+    pub parameter: u16,
+    /// Element offset of the first lane from the tensor's base; an index integer.
+    pub from: ValueId,
+    /// The buffer, of the same element type.
+    pub buffer: BufferId,
+    /// Element offset of the first lane from the first slot of the buffer; an index integer.
+    pub to: ValueId,
+    /// Number of lanes: 4, 8 or 16 bytes together, and both addresses are multiples of that.
+    pub lanes: u32,
+    /// Where it does not hold, nothing is read and the lanes in the buffer become zero.
+    pub predicate: Option<ValueId>,
 }
 
 /// Writes neighbouring elements.

@@ -6,8 +6,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    BarrierId, Buffer, Evict, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement, StatementKind,
-    TensorPart, Type, UnaryOp, Value, ValueId,
+    BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement,
+    StatementKind, TensorPart, Type, UnaryOp, Value, ValueId,
 };
 
 impl Display for Kernel {
@@ -66,7 +66,10 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::Set(..)
             | StatementKind::Store(_)
             | StatementKind::Sync
-            | StatementKind::Renew(_)
+            | StatementKind::Renew { .. }
+            | StatementKind::Fetch(_)
+            | StatementKind::CommitFetches
+            | StatementKind::AwaitFetches { .. }
             | StatementKind::Expect { .. }
             | StatementKind::Transfer(_)
             | StatementKind::Await { .. }
@@ -132,8 +135,20 @@ impl Printer<'_> {
                 writeln!(f, "{pad}}}")
             }
             StatementKind::Sync => writeln!(f, "sync"),
-            StatementKind::Renew(buffer) => {
-                writeln!(f, "renew {}", self.kernel.buffers.get(buffer.index()).map_or("?", |b| b.name.as_str()))
+            StatementKind::Fetch(Fetch { parameter, from, buffer, to, lanes, predicate }) => {
+                let (from, to) =
+                    (self.place(Memory::Parameter(*parameter), *from), self.place(Memory::Shared(*buffer), *to));
+                let when = predicate.map_or_else(String::new, |p| format!(", zero unless {}", self.name(p)));
+                writeln!(f, "fetch {lanes} of {from} to {to}{when}")
+            }
+            StatementKind::CommitFetches => writeln!(f, "commit fetches"),
+            StatementKind::AwaitFetches { pending } => writeln!(f, "await fetches of all but {pending} commits"),
+            StatementKind::Renew { buffer, slot } => {
+                let of = self.kernel.buffers.get(buffer.index());
+                let name = of.map_or("?", |b| b.name.as_str());
+                let slot =
+                    if of.is_some_and(|b| b.slots > 1) { format!(" slot {}", self.name(*slot)) } else { String::new() };
+                writeln!(f, "renew {name}{slot}")
             }
             StatementKind::Shuffle { value, mask, result } => {
                 let (result, ty, value) = (self.name(*result), self.ty(*result), self.name(*value));

@@ -19,19 +19,23 @@
 //!     multiple of 16 bytes. Its slot and its place in the slot are 32-bit indices that are known to be in the buffer, and it ends on a
 //!     barrier that the kernel has for the slot.
 //! 12. A shuffle is a statement for all threads, too; its result has the type of what it moves, and its mask is one of two lanes. A buffer is
-//!     renewed by all threads.
+//!     renewed by all threads, in a slot that it has.
+//! 13. A fetch copies elements of a tensor that the kernel does not write to a buffer of their type, 4, 8 or 16 bytes of them; by threads, not
+//!     in the part of the elected one. Its groups are committed and waited for by all threads.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
-    BarrierId, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, TensorPart, Transfer, Type,
-    UnaryOp, Value, ValueId, VariableId, arithmetic_type,
+    BarrierId, Fetch, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, TensorPart, Transfer,
+    Type, UnaryOp, Value, ValueId, VariableId, arithmetic_type,
 };
 
 /// The longest vector of a load or store.
 pub const MAX_LANES: u32 = 128;
+/// What a fetch can move (PTX manual, `cp.async`, operand `cp-size`).
+pub const FETCHED_BYTES: [u32; 3] = [4, 8, 16];
 /// Threads of a warp.
 pub const WARP: u32 = 32;
 
@@ -87,6 +91,10 @@ pub enum Problem {
     OutsideBuffer(ValueId),
     /// A run cannot have so many bytes.
     BadRun(u32),
+    /// No fetch moves so many elements of this type, or it moves them to another type.
+    BadFetch(u32),
+    /// A fetch from a tensor that the kernel writes.
+    NotConstant(u16),
     /// No two lanes differ by this mask.
     BadMask(u32),
     /// A statement for all threads where some do not come, or one for the elected thread elsewhere.
@@ -241,10 +249,14 @@ impl Checker<'_> {
                 }
             }
             StatementKind::Sync => self.collective(Threads::All),
-            StatementKind::Renew(buffer) => {
+            StatementKind::Renew { buffer, slot } => {
                 self.collective(Threads::All);
-                self.expect(buffer.index() < self.kernel.buffers.len(), Problem::NotABuffer(buffer.0));
+                let slots = self.kernel.buffers.get(buffer.index()).map(|b| b.slots);
+                self.expect(slots.is_some(), Problem::NotABuffer(buffer.0));
+                self.slot(*slot, slots.unwrap_or(0));
             }
+            StatementKind::Fetch(fetch) => self.fetch(fetch),
+            StatementKind::CommitFetches | StatementKind::AwaitFetches { .. } => self.collective(Threads::All),
             StatementKind::Shuffle { value, mask, result } => {
                 self.collective(Threads::All);
                 let type_of = |id: &ValueId| self.kernel.values.get(id.index()).map(|v| v.ty);
@@ -313,6 +325,21 @@ impl Checker<'_> {
         let range = self.kernel.values.get(slot.index()).map(|v| v.facts.range);
         let known = range.is_some_and(|r| r.low >= 0 && r.high < i64::from(slots));
         self.expect(known, Problem::NotASlot(slot));
+    }
+
+    fn fetch(&mut self, fetch: &Fetch) {
+        let Fetch { parameter, from, buffer, to, lanes, predicate } = fetch;
+        self.expect(self.threads != Threads::Elected, Problem::NotCollective);
+        let read = self.access(Memory::Parameter(*parameter), *from, *lanes, false);
+        let written = self.access(Memory::Shared(*buffer), *to, *lanes, true);
+        let bytes = read.and_then(Type::element).map_or(0, |e| e.bytes().saturating_mul(*lanes));
+        self.expect(read == written && FETCHED_BYTES.contains(&bytes), Problem::BadFetch(*lanes));
+        let kind = self.kernel.signature.parameters.get(usize::from(*parameter)).map(|p| p.kind);
+        let constant = matches!(kind, Some(ParameterKind::Tensor { written: false }));
+        self.expect(constant, Problem::NotConstant(*parameter));
+        if let Some(predicate) = predicate {
+            self.operand(*predicate, |ty| ty == Type::PRED);
+        }
     }
 
     fn transfer(&mut self, transfer: &Transfer) {

@@ -326,7 +326,8 @@ impl Plan {
             })
             .collect();
         b.sync();
-        columns.iter().for_each(|column| b.renew(column.buffer));
+        let slot = b.index_literal(Type::I32, 0);
+        columns.iter().for_each(|column| b.renew(column.buffer, slot));
         b.begin_if(writes);
         for (column, state) in columns.iter().zip(states) {
             let offset = column.behind(b, shares.partial, 1);

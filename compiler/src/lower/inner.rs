@@ -9,16 +9,22 @@
 //! sync        what was written is seen
 //! ```
 //!
+//! With a ring of n buffers the first `sync` is not needed: the readers of the instance that had the slot are done since the second `sync` of an
+//! instance that came in between. What threads fetch is in `fetched`.
+//!
 //! In registers each thread keeps its elements in variables, one for each iteration of the stage's loops, which are written out. Barriers
 //! that others make needless are taken out afterwards (`syncs`).
 
+use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
 use super::Analysed;
 use super::stage::{Frame, Nest, Point};
+use super::staging::slot_after;
 use super::value::Values;
+use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
-use crate::kernel_ir::{Buffer, BufferId, Builder, Type, ValueId, VariableId};
+use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
 use crate::schedule::{Owner, Place, Stage, registers};
 
 /// An instance of a stage that can be read at this point.
@@ -36,9 +42,23 @@ pub struct Instance<'a> {
 #[derive(Clone, Debug)]
 pub enum Held {
     /// A buffer, in row-major order of the coordinates.
-    Buffer(BufferId),
+    Buffer {
+        /// It.
+        buffer: BufferId,
+        /// Elements in front of its slot; none if there is one slot.
+        base: Option<ValueId>,
+    },
     /// Registers of each thread: see [`register`](crate::schedule::register).
     Registers(Vec<VariableId>),
+}
+
+/// What a stage has in shared memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Storage {
+    /// A buffer for each of its components; none if it is in registers.
+    buffers: Vec<BufferId>,
+    /// The slot of the next instance that is read, of a ring.
+    slot: Option<VariableId>,
 }
 
 impl Instance<'_> {
@@ -60,91 +80,79 @@ impl Instance<'_> {
     }
 }
 
-/// The buffers of every stage in shared memory, by stage and component.
-pub(super) fn buffers(b: &mut Builder, stages: &[Analysed]) -> Vec<Vec<BufferId>> {
+/// What every stage has in shared memory, by stage.
+pub(super) fn storage(b: &mut Builder, stages: &[Analysed]) -> Vec<Storage> {
     let of = |analysed: &Analysed, b: &mut Builder| {
         let stage = &analysed.stage;
         if stage.place != Place::Shared {
-            return Vec::new();
+            return Storage::default();
         }
-        let equation = &stage.program.algorithm.equations[stage.equation];
-        let components = &stage.program.algorithm.components[equation.components.range()];
-        let buffer = |c: &tilewright_kernel::algorithm::Component, b: &mut Builder| {
-            let element = stage.program.algorithm.types[c.value as usize];
-            // Whole vectors of 16 bytes.
-            let round = i128::from(16 / element.bytes().min(16));
-            let elements = (stage.elements() + round - 1).div_euclid(round) * round;
+        let buffer = |(name, element): (&str, ElementType), b: &mut Builder| {
             b.buffer(Buffer {
-                name: c.name.to_string(),
+                name: name.to_owned(),
                 element,
-                elements: u32::try_from(elements).unwrap_or(u32::MAX),
+                elements: u32::try_from(slot_elements(stage, element)).unwrap_or(u32::MAX),
                 alignment: 16,
-                slots: 1,
+                slots: stage.ring,
             })
         };
-        components.iter().map(|c| buffer(c, b)).collect()
+        let buffers = components(stage).into_iter().map(|c| buffer(c, b)).collect();
+        let zero = b.index_literal(Type::I32, 0);
+        Storage { buffers, slot: (stage.ring > 1).then(|| b.variable(zero)) }
     };
     stages.iter().map(|s| of(s, b)).collect()
+}
+
+/// Name and type of each component of a stage.
+fn components(stage: &Stage) -> Vec<(&str, ElementType)> {
+    let algorithm = &stage.program.algorithm;
+    let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
+    components.iter().map(|c| (&*c.name, algorithm.types[c.value as usize])).collect()
+}
+
+/// Elements of a slot: whole vectors of 16 bytes.
+fn slot_elements(stage: &Stage, element: ElementType) -> i128 {
+    let round = i128::from(16 / element.bytes().min(16));
+    (stage.elements() + round - 1).div_euclid(round) * round
 }
 
 impl<'a> Nest<'a, '_> {
     /// Computes the instances that stand inside `k` loops, in an order in which each comes after what it reads.
     pub(super) fn begin_stages(&mut self, point: &Point, k: usize) {
-        for (at, boundary) in self.children.clone() {
-            if boundary == k {
-                self.instance(point, at);
-            }
+        let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
+        // What is fetched depends on no other stage.
+        let (fetched, computed): (Vec<usize>, Vec<usize>) =
+            here.into_iter().partition(|at| self.around.stages[*at].stage.fetches);
+        self.begin_fetched(point, k, &fetched);
+        for at in computed {
+            self.instance(point, at);
         }
     }
 
     fn instance(&mut self, point: &Point, at: usize) {
-        let analysed: &'a Analysed = &self.around.stages[at];
-        let stage = &analysed.stage;
-        let equation = &stage.program.algorithm.equations[stage.equation];
-        let components = &stage.program.algorithm.components[equation.components.range()];
-        let memory: Vec<Held> = match stage.place {
-            Place::Registers => {
+        let stage: &'a Stage = &self.around.stages[at].stage;
+        let shared = stage.place == Place::Shared;
+        let memory: Vec<Held> = match shared {
+            true => {
+                let slot = self.take_slot(at);
+                self.b.sync();
+                self.renewed(at, slot)
+            }
+            false => {
                 let count = registers(stage);
                 let mut variables = |ty| {
                     let zero = self.b.literal(ty, 0);
                     (0..count).map(|_| self.b.variable(zero)).collect()
                 };
-                let ty = |c: &tilewright_kernel::algorithm::Component| stage.program.algorithm.types[c.value as usize];
-                components.iter().map(|c| Held::Registers(variables(ty(c)))).collect()
+                components(stage).into_iter().map(|(_, ty)| Held::Registers(variables(ty))).collect()
             }
-            _ => self.around.buffers[at].iter().map(|buffer| Held::Buffer(*buffer)).collect(),
         };
-        let shared = stage.place == Place::Shared;
-        if shared {
-            self.b.sync();
-            for held in &memory {
-                if let Held::Buffer(buffer) = held {
-                    self.b.renew(*buffer);
-                }
-            }
-        }
-        // To the stage the loops around are dimensions.
-        let around = self.around(point);
-        let outer = self.b.loops_around(around.clone());
-        let instance = Instance { stage, memory, around };
+        let instance = Instance { stage, memory, around: self.around(point, None) };
         // A thread computes its own only where it comes at all.
         let alone = stage.owner == Owner::Thread;
         let opened = alone && self.open_if(point.pending.clone());
-        let frame = Frame {
-            around: self.around,
-            blocks: None,
-            instances: &self.values.instances,
-            staged: &self.values.staged,
-            target: Some(&instance),
-            set: &[],
-        };
-        let found = super::stage::lower(self.b, at, &frame);
-        if let Err(missing) = found {
-            self.values.defect.get_or_insert(missing);
-        }
+        self.compute(at, &instance);
         self.close(opened);
-        self.b.loops_around(outer);
-        self.b.line(self.stage.statement as u32 + 1);
         if shared {
             self.b.sync();
         }
@@ -174,13 +182,77 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
-    /// What the numbers behind those of the dimensions stand for, inside the loops at `point`.
-    fn around(&mut self, point: &Point) -> Vec<Option<ValueId>> {
+    /// The slot of the instance of a stage that is read next.
+    pub(super) fn next_slot(&mut self, at: usize) -> ValueId {
+        let Some(variable) = self.around.storage[at].slot else { return self.b.index_literal(Type::I32, 0) };
+        let slot = self.b.get(variable);
+        self.b.assume(slot, Range::new(0, i64::from(self.around.stages[at].stage.ring) - 1));
+        slot
+    }
+
+    /// The same; the one after it is the next then.
+    pub(super) fn take_slot(&mut self, at: usize) -> ValueId {
+        let slot = self.next_slot(at);
+        if let Some(variable) = self.around.storage[at].slot {
+            let next = slot_after(self.b, slot, 1, self.around.stages[at].stage.ring);
+            self.b.set(variable, next);
+        }
+        slot
+    }
+
+    /// What holds the components of an instance in `slot`.
+    pub(super) fn in_slot(&mut self, at: usize, slot: ValueId) -> Vec<Held> {
+        let stage = &self.around.stages[at].stage;
+        let (index, storage) = (self.index, &self.around.storage[at]);
+        let types = components(stage).into_iter().map(|(_, ty)| ty).zip(&storage.buffers);
+        let held = |(ty, buffer): (ElementType, &BufferId)| {
+            let base = storage.slot.map(|_| {
+                let slot = self.b.index_convert(slot, index);
+                let elements = i64::try_from(slot_elements(stage, ty)).unwrap_or(i64::MAX);
+                let elements = self.b.index_literal(index, elements);
+                self.b.index_mul(slot, elements)
+            });
+            Held::Buffer { buffer: *buffer, base }
+        };
+        types.map(held).collect()
+    }
+
+    /// The same, for an instance that is to be written.
+    pub(super) fn renewed(&mut self, at: usize, slot: ValueId) -> Vec<Held> {
+        for buffer in &self.around.storage[at].buffers {
+            self.b.renew(*buffer, slot);
+        }
+        self.in_slot(at, slot)
+    }
+
+    /// Computes an instance of the stage with a position among all.
+    pub(super) fn compute(&mut self, at: usize, instance: &Instance<'a>) {
+        // To the stage the loops around are dimensions.
+        let outer = self.b.loops_around(instance.around.clone());
+        let frame = Frame {
+            around: self.around,
+            blocks: None,
+            instances: &self.values.instances,
+            staged: &self.values.staged,
+            target: Some(instance),
+            set: &[],
+        };
+        let found = super::stage::lower(self.b, at, &frame);
+        if let Err(missing) = found {
+            self.values.defect.get_or_insert(missing);
+        }
+        self.b.loops_around(outer);
+        self.b.line(self.stage.statement as u32 + 1);
+    }
+
+    /// What the numbers behind those of the dimensions stand for, inside the loops at `point`; `other` gives one of them another value.
+    pub(super) fn around(&mut self, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<Option<ValueId>> {
         let known = self.b.kernel().signature.dims.len();
         let mut values = self.b.loops_around(Vec::new());
         self.b.loops_around(values.clone());
         values.resize(self.facts.dims() - known, None);
-        let leaves = self.stage.domain.leaves.iter().map(|leaf| point.values[*leaf]);
+        let other = |leaf: AxisId| other.filter(|(axis, _)| *axis == leaf).map(|(_, value)| value);
+        let leaves = self.stage.domain.leaves.iter().map(|leaf| other(*leaf).or(point.values[*leaf]));
         values.extend(leaves);
         values.resize(self.facts.dims() - known + self.values.symbolic.variables.len(), None);
         values

@@ -50,7 +50,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops itself.
-    fn repeats(&self, k: usize) -> bool {
+    pub(super) fn repeats(&self, k: usize) -> bool {
         k > 0 || self.target.is_some()
     }
 

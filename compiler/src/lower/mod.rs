@@ -2,6 +2,7 @@
 
 mod combine;
 pub mod emit;
+mod fetched;
 pub(crate) mod inner;
 mod instances;
 mod narrow;
@@ -161,7 +162,7 @@ fn entry(
     if staged && stages.iter().flat_map(|s| &s.staged).any(|copy| copy.barriers() > 0) {
         builder.sync();
     }
-    let buffers = inner::buffers(&mut builder, stages);
+    let storage = inner::storage(&mut builder, stages);
     let copies = staging::copies(&mut builder, stages, staged, index);
     let outer = || stages.iter().filter(|s| s.stage.has_blocks());
     for (at, analysed) in stages.iter().enumerate() {
@@ -170,7 +171,7 @@ fn entry(
         }
         let own = blocks(&analysed.stage, facts);
         let guard = (outer().count() > 1).then_some(&own);
-        let around = stage::Around { threads, index, stages, buffers: &buffers, copies: &copies };
+        let around = stage::Around { threads, index, stages, storage: &storage, copies: &copies };
         let frame = stage::Frame { around, blocks: guard, instances: &[], staged: &[], target: None, set: &[] };
         stage::lower(&mut builder, at, &frame).ok()?;
     }

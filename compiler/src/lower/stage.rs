@@ -7,13 +7,13 @@
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
 use super::combine::Digit;
-use super::inner::{Held as HeldStage, Instance};
+use super::inner::{Held as HeldStage, Instance, Storage};
 use super::staging::{Copy, Held};
 use super::value::{Accumulator, Bound, Lane, Scope, Values, expression, size};
 use crate::domain::{Arithmetic, AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts, Var};
 use crate::holes::{Holes, Predicate, Side};
-use crate::kernel_ir::{BufferId, Builder, Memory, Type, ValueId};
+use crate::kernel_ir::{Builder, Memory, Type, ValueId};
 use crate::memory::access;
 use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
@@ -60,6 +60,8 @@ pub(super) struct Point {
     done: Vec<bool>,
     /// Which accumulator: position among the written-out data iterations.
     accumulator: usize,
+    /// Where what is fetched is read: elsewhere it is zero.
+    filled: Option<ValueId>,
     /// Conditions that threads may disagree on, held back until every copy that all of them wait for is there.
     pub(super) pending: Vec<Condition>,
 }
@@ -70,6 +72,8 @@ pub(super) struct Condition {
     holds: ValueId,
     /// Whether terms may be taken in where it does not (see [`crate::tma::demand`]).
     waived: bool,
+    /// Whether the element has a place in the instance where it does not, and nobody reads it.
+    fills: bool,
 }
 
 /// What happens at the innermost point.
@@ -83,6 +87,8 @@ enum Goal {
 
 pub(super) struct Nest<'a, 'b> {
     pub(super) b: &'b mut Builder,
+    /// The stage with all that was found out about it.
+    pub(super) analysed: &'a Analysed,
     program: &'a Program,
     pub(super) facts: &'a Facts,
     pub(super) stage: &'a Stage,
@@ -122,8 +128,8 @@ pub(super) struct Around<'a> {
     pub index: Type,
     /// All stages of the kernel.
     pub stages: &'a [Analysed],
-    /// Their buffers in shared memory.
-    pub buffers: &'a [Vec<BufferId>],
+    /// What they have in shared memory.
+    pub storage: &'a [Storage],
     /// The staged copies that stand in their loops; none if copies are not staged.
     pub copies: &'a [Vec<Copy<'a>>],
 }
@@ -193,6 +199,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
     let mut nest = Nest {
         b,
+        analysed,
         program,
         facts,
         stage,
@@ -216,6 +223,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         values: vec![None; stage.domain.axes.len()],
         done: vec![false; analysed.holes.kept.len() + stage.limits.len() + 1],
         accumulator: 0,
+        filled: None,
         pending: Vec::new(),
     };
     let (mut guards, terms) = nest.bind(&mut point, threads);
@@ -233,7 +241,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     if alone {
         guards.append(&mut exists);
     }
-    let exists = exists.into_iter().map(|holds| Condition { holds, waived: false }).collect();
+    let exists = exists.into_iter().map(|holds| Condition { holds, waived: false, fills: false }).collect();
     let outer = nest.open_if(exists);
     let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
     // Loops that are around it already.
@@ -361,7 +369,7 @@ impl Nest<'_, '_> {
                     self.b.index_compare(Compare::Lt, value, extent)
                 }
             };
-            conditions.push(Condition { holds, waived });
+            conditions.push(Condition { holds, waived, fills: false });
         }
         for (n, limit) in self.stage.limits.iter().enumerate() {
             let at = self.holes.kept.len() + n;
@@ -372,7 +380,7 @@ impl Nest<'_, '_> {
             point.done[at] = true;
             let zero = self.b.index_literal(self.index, 0);
             let holds = self.b.index_compare(Compare::Ge, value, zero);
-            conditions.push(Condition { holds, waived: false });
+            conditions.push(Condition { holds, waived: false, fills: true });
         }
         self.decide_members(point, &mut conditions);
         conditions
@@ -396,7 +404,7 @@ impl Nest<'_, '_> {
             any = self.b.or(any, all);
         }
         point.done[at] = true;
-        conditions.push(Condition { holds: any, waived: false });
+        conditions.push(Condition { holds: any, waived: false, fills: true });
     }
 
     /// Whether units that share a result combine what they have.
@@ -421,11 +429,23 @@ impl Nest<'_, '_> {
     /// to close. What threads disagree on waits while copies for all of them are to come.
     fn advance(&mut self, point: &mut Point, others: Vec<ValueId>, loops: usize, goal: Goal) -> bool {
         let mut conditions: Vec<Condition> =
-            others.into_iter().map(|holds| Condition { holds, waived: false }).collect();
+            others.into_iter().map(|holds| Condition { holds, waived: false, fills: false }).collect();
         conditions.extend(self.decide(point, loops, goal));
+        if self.stage.fetches {
+            // An instruction that reads nothing is cheaper than a branch.
+            let fills = |c: &Condition| c.fills && !self.b.facts(c.holds).uniform;
+            let (fills, others): (Vec<Condition>, Vec<Condition>) = conditions.into_iter().partition(fills);
+            let all = point.filled.into_iter().chain(fills.into_iter().map(|c| c.holds));
+            point.filled = all.reduce(|a, c| self.b.and(a, c));
+            conditions = others;
+        }
         // What a ring holds is copied before it is known whether its iteration has anything to do.
         let ahead = |copy: &Copy<'_>| copy.boundary == loops && copy.staged.ring > 1 && copy.staged.way == Way::Load;
-        let ahead = self.copies.iter().any(ahead);
+        let fetched = |(at, boundary): &(usize, usize)| {
+            let stage = &self.around.stages[*at].stage;
+            *boundary == loops && stage.ring > 1 && stage.fetches
+        };
+        let ahead = self.copies.iter().any(ahead) || self.children.iter().any(fetched);
         if self.gathers(loops, goal) {
             // What it decides is not decided for outputs beside it.
             let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops);
@@ -513,6 +533,7 @@ impl Nest<'_, '_> {
             _ => {
                 let count = self.size(&extent);
                 self.fill_rings(point, k, count);
+                self.fetch_ahead(point, k, count);
                 let at = self.b.begin_loop(count);
                 self.enter(point, k, goal, axis, at, Vec::new());
                 self.b.end_loop();
@@ -628,7 +649,7 @@ impl Nest<'_, '_> {
                 for reduced in &self.stage.reduced {
                     if let Some(value) = point.values[reduced.axis] {
                         let holds = self.b.index_compare(Compare::Eq, value, zero);
-                        store.pending.push(Condition { holds, waived: false });
+                        store.pending.push(Condition { holds, waived: false, fills: false });
                     }
                 }
             }
@@ -684,13 +705,16 @@ impl Nest<'_, '_> {
             self.values.literals.push((vector.var, lane));
             match goal {
                 Goal::Accumulate => self.accumulate(&inner),
+                Goal::Store if self.stage.fetches => {}
                 Goal::Store => results.push(self.elements(&inner)),
             }
             self.values.literals.pop();
             points.push(inner);
         }
         self.values.lane = None;
-        if goal == Goal::Store {
+        if let Some(target) = self.target.clone().filter(|_| self.stage.fetches) {
+            self.fetch(&target, &points, first.filled);
+        } else if goal == Goal::Store {
             let components = results.first().map_or(0, Vec::len);
             for c in 0..components {
                 let lanes: Vec<ValueId> = results.iter().map(|r| r[c]).collect();
@@ -703,6 +727,11 @@ impl Nest<'_, '_> {
     fn innermost(&mut self, point: &Point, goal: Goal) {
         match goal {
             Goal::Accumulate => self.accumulate(point),
+            Goal::Store if self.stage.fetches => {
+                if let Some(target) = self.target.clone() {
+                    self.fetch(&target, std::slice::from_ref(point), point.filled);
+                }
+            }
             Goal::Store => {
                 let elements = self.elements(point);
                 for (c, element) in elements.into_iter().enumerate() {
@@ -724,7 +753,7 @@ impl Nest<'_, '_> {
     }
 
     /// The algorithm's axes at a point.
-    fn scope(&mut self, values: &[Option<ValueId>]) -> Scope {
+    pub(super) fn scope(&mut self, values: &[Option<ValueId>]) -> Scope {
         let mut scope = Scope::default();
         for (axis, index) in &self.stage.indices {
             let Some(value) = self.of_roots(index, values) else { continue };
@@ -782,10 +811,8 @@ impl Nest<'_, '_> {
                     }
                 }
             }
-            Some(HeldStage::Buffer(buffer)) => {
-                let roots: Vec<Expr> = (0..self.stage.coordinates.len()).map(|n| Expr::var(ROOT + n as Var)).collect();
-                let along = roots.iter().zip(self.stage.strides());
-                let offset = along.fold(Expr::constant(0), |sum, (root, stride)| sum.add(&root.scale(stride)));
+            Some(HeldStage::Buffer { buffer, base }) => {
+                let offset = self.stage.place_of_roots();
                 let symbolic = access::of_roots(&offset, self.stage, self.values.symbolic);
                 let whole = self
                     .vector
@@ -793,12 +820,14 @@ impl Nest<'_, '_> {
                     .is_some_and(|v| v.classify(&symbolic, self.values.symbolic, self.facts) == Class::Vector);
                 if whole && points.len() > 1 {
                     if let Some(at) = self.of_roots(&offset, &points[0].values) {
+                        let at = base.map_or(at, |base| self.b.index_add(base, at));
                         self.b.store(Memory::Shared(*buffer), at, lanes);
                     }
                     return;
                 }
                 for (point, value) in points.iter().zip(lanes) {
                     if let Some(at) = self.of_roots(&offset, &point.values) {
+                        let at = base.map_or(at, |base| self.b.index_add(base, at));
                         self.b.store(Memory::Shared(*buffer), at, &[*value]);
                     }
                 }

@@ -66,6 +66,21 @@ pub struct Held<'a> {
     pub starts: Vec<ValueId>,
 }
 
+/// The slot of the instance that comes `ahead` after the one that has `slot`, of so many; `ahead` is less than that.
+pub(super) fn slot_after(b: &mut Builder, slot: ValueId, ahead: u32, ring: u32) -> ValueId {
+    let ring = i64::from(ring);
+    let literal = |b: &mut Builder, n: i64| b.index_literal(Type::I32, n);
+    let ahead = literal(b, i64::from(ahead));
+    let (moved, length) = (b.index_add(slot, ahead), literal(b, ring));
+    let around = b.index_compare(Compare::Ge, moved, length);
+    let wrapped = b.index_sub(moved, length);
+    let slot = b.select(around, wrapped, moved);
+    if b.kernel().index_literal(slot).is_none() {
+        b.assume(slot, Range::new(0, ring - 1));
+    }
+    slot
+}
+
 /// Declares what the copies of every stage need, by stage: none if they are not `staged`.
 pub(super) fn copies<'a>(b: &mut Builder, stages: &'a [Analysed], staged: bool, index: Type) -> Vec<Vec<Copy<'a>>> {
     let mut map = 0;
@@ -120,17 +135,7 @@ impl<'a> Copy<'a> {
 
     /// The slot of the instance that comes `ahead` after the one that has `slot`; less than the length of the ring.
     pub fn slot_after(&self, b: &mut Builder, slot: ValueId, ahead: u32) -> ValueId {
-        let ring = i64::from(self.staged.ring);
-        let literal = |b: &mut Builder, n: i64| b.index_literal(Type::I32, n);
-        let ahead = literal(b, i64::from(ahead));
-        let (moved, length) = (b.index_add(slot, ahead), literal(b, ring));
-        let around = b.index_compare(Compare::Ge, moved, length);
-        let wrapped = b.index_sub(moved, length);
-        let slot = b.select(around, wrapped, moved);
-        if b.kernel().index_literal(slot).is_none() {
-            b.assume(slot, Range::new(0, ring - 1));
-        }
-        slot
+        slot_after(b, slot, ahead, self.staged.ring)
     }
 
     /// The starts of a region as what its copies take: offsets in memory have the width of the kernel's indices, coordinates of the

@@ -11,27 +11,33 @@
 //! | a thread reads or writes a buffer | a copy that fills it |
 //! | a thread publishes what it wrote to a buffer | a copy from that buffer |
 //! | the elected thread has waited for reads of its copies | a thread writes to a buffer that is copied |
-//! | a thread writes a buffer | a thread reads it |
-//! | a thread reads or writes a buffer | it is renewed |
+//! | a thread writes an instance of a buffer | a thread reads it |
+//! | a thread reads or writes an instance of a buffer | its slot is renewed |
+//! | a thread has waited for its fetches | a thread reads a buffer that threads fetch to |
+//!
+//! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
+//! That a thread waits for its fetches before the barrier is where it is waited for; the separate checker sees that it is enough.
 //!
 //! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
-//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last two rows are void.
+//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last three rows are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
-//! or at the body's end. **Approximation.** A ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
+//! or at the body's end. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
 //! be kept that only some paths need, never taken out where one does.
 
-use crate::kernel_ir::{Kernel, Memory, RegionId, StatementKind};
+use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, StatementKind};
 
 /// What happened since the last barrier, on some path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Since {
     /// Barriers of copies were made ready.
     ready: bool,
-    /// Buffers that a thread read or wrote.
-    used: Vec<bool>,
-    /// Buffers that a thread wrote.
+    /// Instances of buffers that a thread read or wrote: of each buffer the newest first, as many as it has slots.
+    used: Vec<Vec<bool>>,
+    /// Buffers of which a thread wrote the newest instance.
     written: Vec<bool>,
+    /// Threads waited for their fetches.
+    fetched: bool,
     /// A thread published.
     published: bool,
     /// The elected thread waited for reads.
@@ -39,11 +45,12 @@ struct Since {
 }
 
 impl Since {
-    fn nothing(buffers: usize) -> Self {
+    fn nothing(kernel: &Kernel) -> Self {
         Self {
             ready: false,
-            used: vec![false; buffers],
-            written: vec![false; buffers],
+            used: kernel.buffers.iter().map(|b| vec![false; b.slots.max(1) as usize]).collect(),
+            written: vec![false; kernel.buffers.len()],
+            fetched: false,
             published: false,
             awaited: false,
         }
@@ -52,7 +59,8 @@ impl Since {
     fn join(&mut self, other: &Self) {
         let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
         self.ready |= other.ready;
-        or(&mut self.used, &other.used);
+        self.used.iter_mut().zip(&other.used).for_each(|(a, b)| or(a, b));
+        self.fetched |= other.fetched;
         or(&mut self.written, &other.written);
         self.published |= other.published;
         self.awaited |= other.awaited;
@@ -106,9 +114,17 @@ fn alone(kernel: &Kernel) -> bool {
     kernel.signature.threads == 1
 }
 
+/// Whether threads fetch to a buffer.
+fn is_fetched(kernel: &Kernel, buffer: BufferId) -> bool {
+    let statements = kernel.regions.iter().flat_map(|region| &region.statements);
+    let mut fetches =
+        statements.filter_map(|s| if let StatementKind::Fetch(fetch) = &s.kind { Some(fetch) } else { None });
+    fetches.any(|fetch| fetch.buffer == buffer)
+}
+
 /// Whether the property holds without the barriers in `gone`.
 fn holds(kernel: &Kernel, gone: &[(RegionId, usize)]) -> bool {
-    let mut since = Since::nothing(kernel.buffers.len());
+    let mut since = Since::nothing(kernel);
     since.ready = !kernel.barriers.is_empty();
     flow(kernel, Kernel::BODY, gone, &mut since)
 }
@@ -119,21 +135,31 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
         let ordered = match &statement.kind {
             StatementKind::Sync => {
                 if !gone.contains(&(region, at)) {
-                    *since = Since::nothing(kernel.buffers.len());
+                    *since = Since::nothing(kernel);
                 }
                 true
             }
             StatementKind::Load(load) => match load.memory {
                 Memory::Shared(buffer) => {
-                    since.used[buffer.index()] = true;
-                    alone(kernel) || !since.written[buffer.index()]
+                    since.used[buffer.index()][0] = true;
+                    let unseen = since.written[buffer.index()] || since.fetched && is_fetched(kernel, buffer);
+                    alone(kernel) || !unseen
                 }
                 Memory::Parameter(_) => true,
             },
-            StatementKind::Renew(buffer) => alone(kernel) || !since.used[buffer.index()],
+            StatementKind::Renew { buffer, .. } => {
+                let used = &mut since.used[buffer.index()];
+                used.rotate_right(1);
+                since.written[buffer.index()] = false;
+                alone(kernel) || !std::mem::replace(&mut used[0], false)
+            }
+            StatementKind::AwaitFetches { .. } => {
+                since.fetched = true;
+                true
+            }
             StatementKind::Store(store) => match store.memory {
                 Memory::Shared(buffer) => {
-                    since.used[buffer.index()] = true;
+                    since.used[buffer.index()][0] = true;
                     since.written[buffer.index()] = true;
                     !since.awaited
                 }
@@ -149,7 +175,7 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
             }
             StatementKind::Expect { .. } | StatementKind::Await { .. } => !since.ready,
             StatementKind::Transfer(transfer) => match transfer.barrier {
-                Some(_) => !since.ready && !since.used[transfer.buffer.index()],
+                Some(_) => !since.ready && !since.used[transfer.buffer.index()].contains(&true),
                 None => !since.published && !since.written[transfer.buffer.index()],
             },
             StatementKind::Elect(part) => flow(kernel, *part, gone, since),
@@ -176,6 +202,8 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
             | StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Shuffle { .. }
+            | StatementKind::Fetch(_)
+            | StatementKind::CommitFetches
             | StatementKind::Commit => true,
         };
         if !ordered {

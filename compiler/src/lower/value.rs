@@ -350,14 +350,7 @@ impl<'a> Values<'a> {
                     let otherwise = [self.value(b, or, scope)];
                     return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &otherwise }))[0];
                 }
-                let strides = access::strides(tensor, self.facts);
-                let mut offset = b.index_literal(self.index, 0);
-                for (value, stride) in values.iter().zip(&strides) {
-                    let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
-                    let stride = self.size(b, stride);
-                    let scaled = b.index_mul(value, stride);
-                    offset = b.index_add(offset, scaled);
-                }
+                let offset = self.offset(b, tensor, &values);
                 if let Some((predicate, or)) = guard {
                     let otherwise = [self.value(b, or, scope)];
                     return b.load(
@@ -390,6 +383,31 @@ impl<'a> Values<'a> {
                 b.load(Memory::Parameter(parameter), offset, 1, None)[0]
             }
         }
+    }
+
+    /// Where the element of a tensor with these indices lies.
+    fn offset(&mut self, b: &mut Builder, tensor: &TensorParameter, indices: &[ValueId]) -> ValueId {
+        let mut offset = b.index_literal(self.index, 0);
+        for (value, stride) in indices.iter().zip(&access::strides(tensor, self.facts)) {
+            let value = if b.ty(*value) == self.index { *value } else { b.index_convert(*value, self.index) };
+            let stride = self.size(b, stride);
+            let scaled = b.index_mul(value, stride);
+            offset = b.index_add(offset, scaled);
+        }
+        offset
+    }
+
+    /// The tensor that a read without `or` reads, and where; none if it is no such read.
+    pub fn place_read(&mut self, b: &mut Builder, id: AlgorithmValue, scope: &Scope) -> Option<(u16, ValueId)> {
+        let program = self.program;
+        let Value::Read { source: Source::Parameter(parameter), indices, or: None } =
+            program.algorithm.values[id as usize]
+        else {
+            return None;
+        };
+        let list = &program.algorithm.index_lists[indices.range()];
+        let values: Vec<ValueId> = list.iter().map(|i| self.index(b, *i, scope)).collect();
+        Some((parameter, self.offset(b, access::tensor(program, parameter)?, &values)))
     }
 
     /// The instance that a read takes; none if it takes a tensor in device memory, or computes what it reads.
@@ -428,8 +446,8 @@ impl<'a> Values<'a> {
                     None => held,
                 }
             }
-            Some(inner::Held::Buffer(buffer)) => {
-                let memory = Memory::Shared(*buffer);
+            Some(&inner::Held::Buffer { buffer, base }) => {
+                let memory = Memory::Shared(buffer);
                 let slot = instance
                     .stage
                     .slot(&(0..exprs.len()).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect::<Vec<_>>());
@@ -438,6 +456,7 @@ impl<'a> Values<'a> {
                     Some(d) => b.index_convert(values[d as usize], ty),
                     None => instance.dim(b, v, ty),
                 });
+                let offset = base.map_or(offset, |base| b.index_add(base, offset));
                 if let Some((predicate, otherwise)) = guard {
                     return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &[otherwise] }))[0];
                 }

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod check;
+pub mod fetch;
 mod finding;
 pub mod multiples;
 pub mod vector;

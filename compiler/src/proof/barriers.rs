@@ -62,7 +62,7 @@ impl Phase {
     }
 }
 
-/// Copies to tensors, as the elected thread counts them.
+/// Copies as the thread that commits and awaits them counts them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
     /// Copies since the last commit.
@@ -76,6 +76,11 @@ impl Groups {
         self.open.push(copy);
     }
 
+    /// The last copy of the group that is not committed yet.
+    pub fn last(&self) -> Option<CopyId> {
+        self.open.last().copied()
+    }
+
     pub fn commit(&mut self) {
         self.committed.push(std::mem::take(&mut self.open));
     }
@@ -86,7 +91,7 @@ impl Groups {
         self.committed.drain(..over).flatten().collect()
     }
 
-    /// Whether a copy may read shared memory.
+    /// Whether a copy may be under way.
     pub fn is_open(&self) -> bool {
         !self.open.is_empty() || self.committed.iter().any(|group| !group.is_empty())
     }

@@ -10,8 +10,8 @@ use super::row::{self, Row};
 use super::shared::{Fault, Order, Shared};
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
-    BarrierId, If, Kernel, Load, Loop, Memory, Op, RegionId, Statement, StatementKind, Store, TensorPart, Transfer,
-    Type, ValueId, VariableId, WARP,
+    BarrierId, Fetch, If, Kernel, Load, Loop, Memory, Op, RegionId, Statement, StatementKind, Store, TensorPart,
+    Transfer, Type, ValueId, VariableId, WARP,
 };
 
 /// Alignment of tiles in shared memory, in bytes (PTX manual, tensor copies).
@@ -59,6 +59,8 @@ pub(super) struct Run<'a> {
     shared: Shared,
     phases: Vec<Vec<Phase>>,
     groups: Groups,
+    /// The fetches of each thread.
+    fetches: Vec<Groups>,
     tensors: Vec<Option<Elements>>,
     /// The first thing that depends on data.
     undecided: Option<Violation>,
@@ -93,6 +95,7 @@ impl<'a> Run<'a> {
             shared: Shared::new(kernel),
             phases: Vec::new(),
             groups: Groups::default(),
+            fetches: Vec::new(),
             tensors,
             undecided: None,
         })
@@ -106,6 +109,7 @@ impl<'a> Run<'a> {
             self.shared.reset();
             self.phases = self.kernel.barriers.iter().map(|n| vec![Phase::default(); *n as usize]).collect();
             self.groups = Groups::default();
+            self.fetches = vec![Groups::default(); self.threads];
             let everybody = Active::of((0..self.threads).map(|_| true), false, false);
             self.region(Kernel::BODY, &everybody)?;
             self.end()?;
@@ -125,6 +129,9 @@ impl<'a> Run<'a> {
     fn end(&mut self) -> Outcome {
         if self.phases.iter().flatten().any(Phase::is_open) {
             return self.violation(Kind::Left, "a copy to shared memory may be under way at the end".to_owned());
+        }
+        if self.fetches.iter().any(Groups::is_open) {
+            return self.violation(Kind::Left, "a fetch to shared memory may be under way at the end".to_owned());
         }
         if self.groups.is_open() {
             return self.violation(Kind::Left, "a copy may read shared memory at the end".to_owned());
@@ -188,9 +195,27 @@ impl<'a> Run<'a> {
                 self.order.synced = self.order.now;
                 self.order.visible = self.order.published;
             }
-            StatementKind::Renew(buffer) => {
+            StatementKind::Renew { buffer, slot } => {
                 self.everybody(active)?;
-                self.shared.renew(*buffer, self.kernel.buffers[buffer.index()].bytes());
+                let slot = self.agreed(*slot, active)?;
+                let of = &self.kernel.buffers[buffer.index()];
+                if slot < 0 || slot >= i64::from(of.slots) {
+                    let what = format!("`{}` has {} slots, and slot {slot} is renewed", of.name, of.slots);
+                    return self.violation(Kind::Outside, what);
+                }
+                let bytes = of.bytes() / u64::from(of.slots.max(1));
+                self.shared.renew(*buffer, slot.unsigned_abs() * bytes, bytes);
+            }
+            StatementKind::Fetch(fetch) => self.fetch(fetch, active)?,
+            StatementKind::CommitFetches => {
+                self.everybody(active)?;
+                self.fetches.iter_mut().for_each(Groups::commit);
+            }
+            StatementKind::AwaitFetches { pending } => {
+                self.everybody(active)?;
+                for groups in &mut self.fetches {
+                    groups.wait(*pending).into_iter().for_each(|copy| self.shared.end(copy, self.order.now));
+                }
             }
             StatementKind::Shuffle { value, mask, result } => {
                 self.everybody(active)?;
@@ -485,6 +510,48 @@ impl<'a> Run<'a> {
     }
 
     // Copies.
+
+    /// A copy by each thread that comes. A group is one agent: it is waited for as a whole.
+    fn fetch(&mut self, fetch: &Fetch, active: &Active) -> Outcome {
+        let (memory, bytes) =
+            (Memory::Parameter(fetch.parameter), self.kernel.buffers[fetch.buffer.index()].element.bytes());
+        let width = u64::from(bytes) * u64::from(fetch.lanes);
+        for thread in active.threads() {
+            let reads = fetch.predicate.map_or(Some(1), |p| self.values[p.index()].of(thread));
+            if reads.is_none() || active.maybe {
+                self.depends(format!("whether thread {thread} fetches depends on data"));
+            }
+            if reads != Some(0)
+                && let Some(at) = self.offset(memory, fetch.from, thread, active)?
+            {
+                self.access(memory, at, fetch.lanes, thread, active, false)?;
+            }
+            let to = Memory::Shared(fetch.buffer);
+            let Some(at) = self.offset(to, fetch.to, thread, active)? else { continue };
+            let of = &self.kernel.buffers[fetch.buffer.index()];
+            let (name, all) = (of.name.clone(), i64::from(of.elements) * i64::from(of.slots));
+            if at < 0 || at + i64::from(fetch.lanes) > all {
+                let what = format!("thread {thread} fetches to `{name}[{at}]`: the buffer has {all} elements");
+                self.wrong(active, (Kind::Outside, what))?;
+                continue;
+            }
+            let place = self.shared.place(fetch.buffer) + at.unsigned_abs() * u64::from(bytes);
+            if !place.is_multiple_of(width) {
+                let what = format!("thread {thread} fetches to `{name}[{at}]`, which is no multiple of {width} bytes");
+                self.wrong(active, (Kind::Misaligned, what))?;
+            }
+            let (order, owner) = (self.order, thread as u32);
+            let copy = match self.fetches[thread].last() {
+                Some(open) => open,
+                None => self.shared.issue_by(owner),
+            };
+            self.fetches[thread].issue(copy);
+            if let Err((kind, what)) = self.shared.fetch(fetch.buffer, place, width, (owner, copy), order) {
+                self.wrong(active, (kind, format!("thread {thread} fetches to `{name}[{at}]`: {what}")))?;
+            }
+        }
+        Ok(())
+    }
 
     fn phase(&mut self, barrier: BarrierId, slot: ValueId, active: &Active) -> Outcome<&mut Phase> {
         let slot = self.agreed(slot, active)?;

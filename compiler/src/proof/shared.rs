@@ -54,8 +54,16 @@ pub(super) struct Shared {
     granule: u64,
     /// First byte of each buffer.
     places: Vec<u64>,
-    /// When each copy of the block was known to be over: a copy to shared memory by all threads, one from it by the elected one.
-    copies: Vec<Option<Time>>,
+    copies: Vec<Copy>,
+}
+
+/// A copy, or the fetches of a thread that it waits for together.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    /// When it was known to be over: one to shared memory by all threads, one from it by the elected one, a fetch by its thread.
+    over: Option<Time>,
+    /// The thread that knows, of a fetch.
+    owner: Option<u32>,
 }
 
 /// What is wrong with an access.
@@ -82,34 +90,52 @@ impl Shared {
 
     /// A new copy.
     pub fn issue(&mut self) -> CopyId {
-        self.copies.push(None);
+        self.copies.push(Copy { over: None, owner: None });
+        self.copies.len() as CopyId - 1
+    }
+
+    /// The fetches of a group of a thread.
+    pub fn issue_by(&mut self, owner: u32) -> CopyId {
+        self.copies.push(Copy { over: None, owner: Some(owner) });
         self.copies.len() as CopyId - 1
     }
 
     /// A copy is over.
     pub fn end(&mut self, copy: CopyId, now: Time) {
-        self.copies[copy as usize] = Some(now);
+        self.copies[copy as usize].over = Some(now);
     }
 
     /// Whether a copy is known to be over.
     pub fn is_over(&self, copy: CopyId) -> bool {
-        self.copies[copy as usize].is_some()
+        self.copies[copy as usize].over.is_some()
     }
 
     fn cells(&self, address: u64, bytes: u64) -> std::ops::Range<usize> {
         (address / self.granule) as usize..(address + bytes).div_ceil(self.granule) as usize
     }
 
-    /// A new instance of a buffer of so many bytes.
-    pub fn renew(&mut self, buffer: BufferId, bytes: u64) {
-        let cells = self.cells(self.place(buffer), bytes);
+    /// A new instance of a buffer, of so many bytes behind its first `before`.
+    pub fn renew(&mut self, buffer: BufferId, before: u64, bytes: u64) {
+        let cells = self.cells(self.place(buffer) + before, bytes);
         self.cells[cells].iter_mut().for_each(|cell| cell.holds = NONE);
+    }
+
+    /// The copy that wrote a cell.
+    fn writing(&self, cell: &Cell) -> Option<Copy> {
+        let copy = cell.writer.checked_sub(COPIES).filter(|_| cell.writer < SEVERAL);
+        copy.map(|copy| self.copies[copy as usize])
     }
 
     /// Whether the copy that wrote a cell may be under way.
     fn coming(&self, cell: &Cell) -> bool {
-        let copy = cell.writer.checked_sub(COPIES).filter(|_| cell.writer < SEVERAL);
-        copy.is_some_and(|copy| self.copies[copy as usize].is_none())
+        self.writing(cell).is_some_and(|copy| copy.over.is_none())
+    }
+
+    /// The thread whose fetch wrote a cell, if `agent` does not know that it is done.
+    fn unknown_to(&self, cell: &Cell, agent: u32, order: Order) -> Option<u32> {
+        let Copy { over, owner } = self.writing(cell)?;
+        let since = over.is_some_and(|over| over >= order.synced);
+        owner.filter(|owner| *owner != agent && since)
     }
 
     /// What a write by an agent must come behind; `elected` is told of the end of copies from shared memory at once.
@@ -121,13 +147,17 @@ impl Shared {
             let what = format!("{} and {} write it with no barrier in between", name(cell.writer), name(agent));
             return Err((Kind::Race, what));
         }
+        if let Some(owner) = self.unknown_to(cell, agent, order) {
+            let what = format!("thread {owner} fetched it and {} writes it with no barrier in between", name(agent));
+            return Err((Kind::Race, what));
+        }
         if cell.reader != NONE && cell.reader != agent && cell.read >= order.synced {
             let what =
                 format!("{} reads it and {} writes it with no barrier in between", name(cell.reader), name(agent));
             return Err((Kind::Race, what));
         }
         if cell.leaving != NONE {
-            let over = self.copies[cell.leaving as usize].is_some_and(|end| elected || end < order.synced);
+            let over = self.copies[cell.leaving as usize].over.is_some_and(|end| elected || end < order.synced);
             if !over {
                 return Err((Kind::StillRead, format!("{} writes it while a copy may read it still", name(agent))));
             }
@@ -167,10 +197,31 @@ impl Shared {
                 let what = format!("{writer} writes it and thread {thread} reads it with no barrier in between");
                 return Err((Kind::Race, what));
             }
+            if let Some(owner) = self.unknown_to(cell, thread, order) {
+                let what = format!("thread {owner} fetched it and thread {thread} reads it with no barrier in between");
+                return Err((Kind::Race, what));
+            }
             let cell = &mut self.cells[at];
             let alone = cell.reader == NONE || cell.reader == thread || cell.read < order.synced;
             cell.reader = if alone { thread } else { SEVERAL };
             cell.read = order.now;
+        }
+        Ok(())
+    }
+
+    /// A fetch of a thread is started, as part of a group.
+    pub fn fetch(
+        &mut self,
+        buffer: BufferId,
+        address: u64,
+        bytes: u64,
+        (thread, copy): (u32, CopyId),
+        order: Order,
+    ) -> Result<(), Fault> {
+        for at in self.cells(address, bytes) {
+            self.before_write(&self.cells[at], thread, false, order)?;
+            let cell = &mut self.cells[at];
+            (cell.writer, cell.written, cell.holds, cell.taken) = (COPIES + copy, order.now, buffer.0, false);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@
 mod apply;
 mod attach;
 mod beside;
+mod buffers;
 mod distribution;
 mod like;
 mod loops;
@@ -17,6 +18,7 @@ mod tree;
 pub(crate) use apply::literal;
 pub use attach::{Attach, chain_under, facts_within};
 pub use beside::Beside;
+pub use buffers::MOST_SLOTS;
 pub use distribution::{Distribution, WARP};
 pub use loops::check_loops;
 pub use ownership::{Digit, digits, register, register_loops, registers};
@@ -110,6 +112,10 @@ pub struct Stage {
     pub reduced: Vec<Reduced>,
     /// Where the results live.
     pub place: Place,
+    /// Buffers that its instances take in turn; 1 for all but stages in shared memory.
+    pub ring: u32,
+    /// Whether it is a copy that threads make by `cp.async`.
+    pub fetches: bool,
     /// Who owns an instance.
     pub owner: Owner,
     /// Leaves bound to the grid, to warps and to threads.
@@ -519,6 +525,8 @@ impl Roots {
             reduction,
             reduced,
             place: Place::Global,
+            ring: 1,
+            fetches: false,
             owner: Owner::Grid,
             distribution: Distribution::default(),
             span,
@@ -564,6 +572,12 @@ impl Stage {
     /// Elements of an instance.
     pub fn elements(&self) -> i128 {
         self.coordinates.iter().map(|c| c.most).product()
+    }
+
+    /// Where an element lies in a slot of a buffer of the stage, over the roots.
+    pub fn place_of_roots(&self) -> Expr {
+        let along = self.strides().into_iter().enumerate();
+        along.fold(Expr::constant(0), |sum, (n, stride)| sum.add(&Expr::var(ROOT + n as Var).scale(stride)))
     }
 
     /// Where the element with the indices `indices` lies in a buffer of the stage.

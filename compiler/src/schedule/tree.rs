@@ -6,6 +6,7 @@
 use tilewright_kernel::algorithm::Source;
 
 use super::attach::{self, Attach, Needs};
+use super::buffers;
 use super::{Along, Owner, Place, ROOT, Roots, Stage, Unscheduled, index_of_dims};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
@@ -35,6 +36,8 @@ pub(super) struct Inner<'a> {
     /// What reads take from it.
     pub serves: Vec<Source>,
     place: Place,
+    fetches: bool,
+    ring: Option<(&'a ast::Expr, Span)>,
     owner: Owner,
     at: &'a ast::AxisRef,
     ops: &'a [ast::Op],
@@ -88,12 +91,6 @@ fn one<'a>(
     let mut refuse = |construct: String, span: Span, instead: Option<&str>| {
         diags.report(NotSupportedYet { construct, span, instead: instead.map(str::to_owned) });
     };
-    if let Some(ring) = &clauses.ring {
-        refuse("ring of a stage that threads compute".to_owned(), ring.span, Some("copies `via tma` have rings"));
-    }
-    if let Some(via) = clauses.via {
-        refuse(format!("via {}", via.value), via.span, Some("copies of inputs can be made `via tma`"));
-    }
     if let Some(by) = &clauses.by {
         refuse("by".to_owned(), by.span, None);
     }
@@ -124,6 +121,7 @@ fn one<'a>(
             Owner::Cta
         }
     };
+    let fetches = buffers::fetches(program, (name, copy), &serves, clauses, diags);
     let Some(at) = &clauses.at else {
         diags.report(NoInstance {
             stage: name.to_owned(),
@@ -141,6 +139,8 @@ fn one<'a>(
         copy,
         serves,
         place,
+        fetches: fetches == Some(true),
+        ring: clauses.ring.as_ref().map(|ring| (&*ring.value, ring.span)),
         owner,
         at,
         ops,
@@ -234,6 +234,8 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         no_instance(problem, stages, diags);
         return None;
     }
+    let host = (&stages[parent], leaf);
+    let ring = buffers::ring(one.program, &stages[parent].facts, host, (&one.name, one.place), one.ring, diags)?;
     let Some((program, facts)) = attach::within(&stages[parent], &attach) else {
         no_instance("that loop has no iteration for any size", stages, diags);
         return None;
@@ -293,6 +295,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         };
         let mut stage = about.stage(&group, stages, diags)?;
         stage.reads = reads;
+        stage.ring = ring;
         placed.push(stage);
     }
     Some(placed)
@@ -439,6 +442,7 @@ impl About<'_> {
         stage.limits = limits;
         stage.coordinates = coordinates;
         stage.place = one.place;
+        stage.fetches = one.fetches;
         stage.owner = one.owner;
         Some(stage)
     }

@@ -85,7 +85,8 @@ fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(usize, Vec<us
     let place = schedule::Attach::new(at, host, leaf, Owner::Cta);
     let stage = |n: usize| analysed.get(n).map(|a| &a.stage);
     let chain = |n: usize| Some((n, schedule::chain_under(&stage, n, &place)?));
-    (0..analysed.len()).filter_map(chain).collect()
+    // What threads fetch, they fetch from the tensor.
+    (0..analysed.len()).filter(|n| !analysed[*n].stage.fetches).filter_map(chain).collect()
 }
 
 /// One copy.

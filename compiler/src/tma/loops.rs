@@ -5,11 +5,11 @@
 //! from the attach point to it. What is not around an instance is inside.
 
 use super::rules::Refused;
-use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
+use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Term, Var};
 use crate::memory::vector::Access;
 use crate::region::{Inner, Inside, Sum};
-use crate::schedule::{Owner, Place, Stage};
+use crate::schedule::{Owner, Stage};
 use crate::syntax::ast;
 
 /// Where the instances of a staged copy stand in their stage.
@@ -46,22 +46,12 @@ impl<'a> Attach<'a> {
 
     /// Whether the attach point is a loop whose iterations follow each other in the program, too.
     pub fn is_rolled(&self) -> bool {
-        let domain = &self.stage.domain;
-        let Some(leaf) = self.leaf else { return false };
-        // Data loops inside a reduction are written out: their accumulators are registers. So are those of a stage in registers.
-        let in_registers = self.stage.place == Place::Registers || self.is_inside_reduction();
-        let written_out = domain.axes[leaf].kind == AxisKind::Data && in_registers;
-        domain.axes[leaf].binding == Binding::Serial && !written_out
+        self.leaf.is_some_and(|leaf| self.stage.is_rolled(leaf))
     }
 
     /// Whether the attach point is a loop over terms, or stands in one.
     pub fn is_inside_reduction(&self) -> bool {
-        let domain = &self.stage.domain;
-        let sequence = domain.leaves.iter().filter(|l| domain.axes[**l].binding.is_sequential());
-        let mut around = sequence.take_while(|l| Some(**l) != self.leaf).chain(&self.leaf);
-        self.stage.reduction.is_some()
-            && self.leaf.is_some()
-            && around.any(|l| domain.axes[*l].kind == AxisKind::Reduction)
+        self.leaf.is_some_and(|leaf| self.stage.is_inside_reduction(leaf))
     }
 }
 

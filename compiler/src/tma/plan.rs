@@ -23,9 +23,6 @@ use crate::region::{Interval, interval};
 use crate::schedule::{self, Stage};
 use crate::syntax::{Span, ast};
 
-/// Most buffers of a ring.
-pub(super) const MOST_SLOTS: i128 = 64;
-
 /// What is known of the stage that reads or writes a staged copy.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
@@ -81,7 +78,7 @@ pub fn plan(
     let mut ring = 1;
     if let Some(written) = &copy.clauses.ring {
         let slots = schedule::literal(program, facts, &written.value);
-        let known = slots.filter(|n| (1..=MOST_SLOTS).contains(n)).and_then(|n| u32::try_from(n).ok());
+        let known = slots.filter(|n| (1..=schedule::MOST_SLOTS).contains(n)).and_then(|n| u32::try_from(n).ok());
         ring = known.ok_or(Refused::Ring(slots, written.span))?;
         if ring > 1 && !attach.is_rolled() {
             return Err(Refused::RingWithoutLoop(written.span));

@@ -4,7 +4,6 @@ use super::allocation::Elsewhere;
 use super::check::One;
 use super::cover::Gap;
 use super::layout::NotWritten;
-use super::plan::MOST_SLOTS;
 use super::rules::Refused;
 use super::staged::Staged;
 use super::view::Refusal;
@@ -21,6 +20,7 @@ use crate::extent::{Budget, Expr, Facts, Search, Var};
 use crate::lower::Analysed;
 use crate::memory::{access, multiples};
 use crate::region::NotATile;
+use crate::schedule::MOST_SLOTS;
 use crate::syntax::Span;
 use tilewright_kernel::tensor_map::Fault;
 

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use self::numbering::{Numbering, key};
 use super::{
-    BarrierId, Buffer, BufferId, Facts, If, Kernel, Load, Loop, Memory, Op, ParameterKind, Range, Region, RegionId,
-    Signature, Statement, StatementKind, Store, Transfer, Type, Value, ValueId, VariableId,
+    BarrierId, Buffer, BufferId, Facts, Fetch, If, Kernel, Load, Loop, Memory, Op, ParameterKind, Range, Region,
+    RegionId, Signature, Statement, StatementKind, Store, Transfer, Type, Value, ValueId, VariableId,
 };
 
 /// Builds a [`Kernel`].
@@ -135,9 +135,13 @@ impl Builder {
                     part.operands().iter().chain([slot, offset]).for_each(&mut mark);
                 }
                 StatementKind::Await { slot, parity, .. } => [slot, parity].into_iter().for_each(&mut mark),
-                StatementKind::Expect { slot, .. } => mark(slot),
+                StatementKind::Expect { slot, .. } | StatementKind::Renew { slot, .. } => mark(slot),
+                StatementKind::Fetch(fetch) => {
+                    [fetch.from, fetch.to].iter().chain(&fetch.predicate).for_each(&mut mark);
+                }
                 StatementKind::Sync
-                | StatementKind::Renew(_)
+                | StatementKind::CommitFetches
+                | StatementKind::AwaitFetches { .. }
                 | StatementKind::Elect(_)
                 | StatementKind::Publish
                 | StatementKind::Commit
@@ -319,9 +323,25 @@ impl Builder {
         self.push(self.line, StatementKind::Sync);
     }
 
-    /// From here on threads write a new instance of a buffer.
-    pub fn renew(&mut self, buffer: BufferId) {
-        self.push(self.line, StatementKind::Renew(buffer));
+    /// From here on threads write a new instance of a buffer to `slot`.
+    pub fn renew(&mut self, buffer: BufferId, slot: ValueId) {
+        self.push(self.line, StatementKind::Renew { buffer, slot });
+    }
+
+    /// Starts a copy by the thread.
+    pub fn fetch(&mut self, fetch: Fetch) {
+        let predicate = fetch.predicate.filter(|p| self.kernel.pred_literal(*p) != Some(true));
+        self.push(self.line, StatementKind::Fetch(Fetch { predicate, ..fetch }));
+    }
+
+    /// Ends a group of fetches of each thread.
+    pub fn commit_fetches(&mut self) {
+        self.push(self.line, StatementKind::CommitFetches);
+    }
+
+    /// Waits until all but the last `pending` groups of the thread's own fetches are done.
+    pub fn await_fetches(&mut self, pending: u32) {
+        self.push(self.line, StatementKind::AwaitFetches { pending });
     }
 
     /// The value of the lane whose number differs in the bits of `mask`, from 1 to 31; by all threads of the block. A lane without

@@ -266,7 +266,10 @@ impl Entry<'_> {
             StatementKind::Loop(l) => self.repeat(l),
             StatementKind::If(branch) => self.branch(branch),
             StatementKind::Sync => self.emit("bar.sync", [0.into()]),
-            StatementKind::Renew(_) => {}
+            StatementKind::Renew { .. } => {}
+            StatementKind::Fetch(fetch) => self.fetch(fetch),
+            StatementKind::CommitFetches => self.emit("cp.async.commit_group", []),
+            StatementKind::AwaitFetches { pending } => self.emit("cp.async.wait_group", [(*pending).into()]),
             StatementKind::Shuffle { value, mask, result } => self.shuffle(*value, *mask, *result),
             StatementKind::Elect(part) => self.elect(*part),
             StatementKind::Expect { barrier, slot, bytes } => self.expect(*barrier, *slot, *bytes),
@@ -351,7 +354,7 @@ impl Entry<'_> {
         self.kernel.region(region).statements.iter().all(|statement| {
             match &statement.kind {
                 StatementKind::Let(_) => lets += 1,
-                StatementKind::Set(..) | StatementKind::Store(_) => effects += 1,
+                StatementKind::Set(..) | StatementKind::Store(_) | StatementKind::Fetch(_) => effects += 1,
                 _ => return false,
             }
             lets <= PREDICATED_LETS && effects <= PREDICATED_EFFECTS

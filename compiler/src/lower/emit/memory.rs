@@ -10,7 +10,8 @@ use tilewright_ptx::{Address, Guard, Immediate, Operand, RegId, ScalarType};
 
 use super::entry::{Entry, memory_type, register_type};
 use crate::kernel_ir::{
-    IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, TensorPart, Transfer, Type, Value, ValueId,
+    Fetch, IndexOp, Load, Memory, Op, ParameterKind, Region, StatementKind, Store, TensorPart, Transfer, Type, Value,
+    ValueId,
 };
 
 /// Most bytes that one instruction moves (9.7.9.8, without the 256-bit forms of newer targets).
@@ -25,6 +26,11 @@ impl Entry<'_> {
             let (memory, offset) = match &statement.kind {
                 StatementKind::Load(load) => (load.memory, load.offset),
                 StatementKind::Store(store) => (store.memory, store.offset),
+                StatementKind::Fetch(fetch) => {
+                    let (rest, _) = self.peel(Memory::Shared(fetch.buffer), fetch.to);
+                    addresses.push((rest, Memory::Shared(fetch.buffer), None));
+                    (Memory::Parameter(fetch.parameter), fetch.from)
+                }
                 StatementKind::Transfer(Transfer { part: TensorPart::Run { parameter, offset, .. }, .. }) => {
                     (Memory::Parameter(*parameter), *offset)
                 }
@@ -181,6 +187,22 @@ impl Entry<'_> {
             let mnemonic = format!("{space}{}.{}", vector(parts.count), parts.memory);
             self.effect(&mnemonic, [to.into(), group(sources.into_iter())]);
         }
+    }
+
+    /// A copy by the thread. What it does not read becomes zero: the operand `src-size` says how much it reads.
+    pub(super) fn fetch(&mut self, fetch: &Fetch) {
+        let bytes = self.bytes(Memory::Parameter(fetch.parameter)) * fetch.lanes;
+        let to = self.address(Memory::Shared(fetch.buffer), fetch.to);
+        let from = self.address(Memory::Parameter(fetch.parameter), fetch.from);
+        let mut operands: Vec<Operand> = vec![to.into(), from.into(), bytes.into()];
+        if let Some(predicate) = fetch.predicate {
+            let predicate = self.register(predicate);
+            let read = self.result("selp.b32", ScalarType::B32, [bytes.into(), 0.into(), predicate.into()]);
+            operands.push(read.into());
+        }
+        // Only copies of 16 bytes may pass by the first cache.
+        let cache = if bytes == VECTOR_BYTES { "cg" } else { "ca" };
+        self.effect(&format!("cp.async.{cache}.shared.global"), operands);
     }
 
     /// Lanes as what an instruction moves: themselves, or words of several.

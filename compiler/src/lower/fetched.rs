@@ -1,0 +1,141 @@
+//! Copies by `cp.async`: threads start them, go on, and wait for them where they are read.
+//!
+//! ```text
+//! sync                            the readers of the last instance are done
+//! fetch …; commit                 each thread copies its elements
+//! await all but 0 commits; sync   what was copied is seen
+//! ```
+//!
+//! With rings at one loop, of which the shortest has n buffers, instances are fetched ahead, one less than the ring has buffers. A commit
+//! is one step of all of them, made whether there is anything left to fetch or not, so that what an iteration reads is always the
+//! commit that came n − 1 before the newest:
+//!
+//! ```text
+//! fetch instance 0; commit …      n − 1 commits; instances that the loop does not have are left out
+//! for i in 0..count {
+//!     await all but n − 2 commits; sync
+//!     if i + ring − 1 < count { fetch instance i + ring − 1 }         to the slot that iteration i − 1 read
+//!     commit
+//!     …
+//! }
+//! ```
+//!
+//! One barrier an iteration orders the copies before their readers, and the readers before the next copies to their slot. Groups of other
+//! loops that are committed in between only make a wait longer, never shorter. Slots are variables of the whole kernel: a loop
+//! that is entered again goes on where it stopped, and nothing is under way when it ends.
+
+use tilewright_kernel::algorithm::Compare;
+
+use super::inner::{Held, Instance};
+use super::stage::{Nest, Point};
+use super::staging::slot_after;
+use crate::domain::AxisId;
+use crate::kernel_ir::{Fetch, ValueId};
+use crate::memory::fetch;
+use crate::schedule::Stage;
+
+impl<'a> Nest<'a, '_> {
+    fn stage_at(&self, at: usize) -> &'a Stage {
+        &self.around.stages[at].stage
+    }
+
+    /// In front of the loop at position `k`, which has so many iterations: fetches the first instances of the rings in it.
+    pub(super) fn fetch_ahead(&mut self, point: &Point, k: usize, count: ValueId) {
+        let children = self.children.iter().filter(|child| child.1 == k + 1).map(|child| child.0);
+        let rings: Vec<usize> =
+            children.filter(|at| self.stage_at(*at).fetches && self.stage_at(*at).ring > 1).collect();
+        let Some(longest) = rings.iter().map(|at| self.stage_at(*at).ring).max() else { return };
+        // The loop may have been here before: then its last readers are done first.
+        if self.repeats(k) {
+            self.b.sync();
+        }
+        for step in 0..longest - 1 {
+            for at in &rings {
+                // All rings are full at the last step.
+                let Some(ahead) = (step + self.stage_at(*at).ring).checked_sub(longest) else { continue };
+                let iteration = self.b.index_literal(self.index, i64::from(ahead));
+                self.fetch_instance(point, *at, (self.sequence[k], iteration, count), ahead);
+            }
+            self.b.commit_fetches();
+        }
+    }
+
+    /// Fetches the instance of the iteration of `axis`, if it is one of `count`, to the slot `ahead` of the next one that is read.
+    fn fetch_instance(
+        &mut self,
+        point: &Point,
+        at: usize,
+        (axis, iteration, count): (AxisId, ValueId, ValueId),
+        ahead: u32,
+    ) {
+        let slot = self.next_slot(at);
+        let slot = slot_after(self.b, slot, ahead, self.stage_at(at).ring);
+        let exists = self.b.index_compare(Compare::Lt, iteration, count);
+        self.b.begin_if(exists);
+        self.fetched_to(point, at, slot, Some((axis, iteration)));
+        self.b.end_if();
+    }
+
+    fn fetched_to(&mut self, point: &Point, at: usize, slot: ValueId, other: Option<(AxisId, ValueId)>) {
+        let memory = self.renewed(at, slot);
+        let instance = Instance { stage: self.stage_at(at), memory, around: self.around(point, other) };
+        self.compute(at, &instance);
+    }
+
+    /// Fetches and awaits the instances that stand inside `k` loops.
+    pub(super) fn begin_fetched(&mut self, point: &Point, k: usize, fetched: &[usize]) {
+        if fetched.is_empty() {
+            return;
+        }
+        let (rings, single): (Vec<usize>, Vec<usize>) = fetched.iter().partition(|at| self.stage_at(**at).ring > 1);
+        if !single.is_empty() {
+            self.b.sync();
+            for at in &single {
+                let slot = self.next_slot(*at);
+                self.fetched_to(point, *at, slot, None);
+            }
+            self.b.commit_fetches();
+        }
+        let shortest = rings.iter().map(|at| self.stage_at(*at).ring).min();
+        let pending = shortest.filter(|_| single.is_empty()).map_or(0, |ring| ring - 2);
+        self.b.await_fetches(pending);
+        self.b.sync();
+        if let (false, Some(&axis)) = (rings.is_empty(), k.checked_sub(1).and_then(|k| self.sequence.get(k)))
+            && let Some(now) = point.values[axis]
+        {
+            let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
+            let count = self.size(&extent);
+            for at in &rings {
+                let ahead = self.stage_at(*at).ring - 1;
+                let behind = self.b.index_literal(self.index, i64::from(ahead));
+                let iteration = self.b.index_add(now, behind);
+                self.fetch_instance(point, *at, (axis, iteration, count), ahead);
+            }
+            self.b.commit_fetches();
+        }
+        for at in fetched {
+            let slot = self.take_slot(*at);
+            let memory = self.in_slot(*at, slot);
+            let instance = Instance { stage: self.stage_at(*at), memory, around: self.around(point, None) };
+            self.values.instances.push(instance);
+        }
+    }
+
+    /// Copies the lanes of an element of the instance. Where `filled` does not hold, they become zero.
+    pub(super) fn fetch(&mut self, target: &Instance<'_>, points: &[Point], filled: Option<ValueId>) {
+        let analysed = self.analysed;
+        let Some(read) = analysed.accesses.iter().find(|a| !a.is_write) else { return };
+        let (Some(id), Some(Held::Buffer { buffer, base })) = (read.value, target.memory.first()) else { return };
+        // The lanes of a vector go together.
+        let whole = analysed.vector.as_ref().filter(|_| points.len() > 1);
+        let Ok(lanes) = fetch::unit(&analysed.stage, whole, &analysed.symbolic, read) else { return };
+        let place = self.stage.place_of_roots();
+        for point in points.iter().step_by(lanes as usize) {
+            let scope = self.scope(&point.values);
+            let Some((parameter, from)) = self.values.place_read(self.b, id, &scope) else { continue };
+            let Some(to) = self.of_roots(&place, &point.values) else { continue };
+            let to = base.map_or(to, |base| self.b.index_add(base, to));
+            self.b.fetch(Fetch { parameter, from, buffer: *buffer, to, lanes, predicate: filled });
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the clauses of a stage in shared memory say of its buffers: how many instances take in turn, and who fills them.
+
+use tilewright_kernel::algorithm::Source;
+
+use super::{Place, Stage, literal};
+use crate::diag::Diagnostics;
+use crate::diag::tw00xx::NotSupportedYet;
+use crate::diag::tw02xx::BadFactor;
+use crate::diag::tw03xx::{AttachPoint, AttachProblem};
+use crate::diag::tw03xx_fetch::{FetchProblem, NotFetched};
+use crate::domain::{AxisId, AxisKind, Binding};
+use crate::extent::Facts;
+use crate::memory::access;
+use crate::program::Program;
+use crate::syntax::{Span, ast};
+
+/// Most buffers of a ring.
+pub const MOST_SLOTS: i128 = 64;
+
+impl Stage {
+    /// Whether a loop of it is one over terms, or stands in one.
+    pub fn is_inside_reduction(&self, leaf: AxisId) -> bool {
+        let sequence = self.sequence();
+        let mut around = sequence.into_iter().take_while(|l| *l != leaf).chain([leaf]);
+        self.reduction.is_some() && around.any(|l| self.domain.axes[l].kind == AxisKind::Reduction)
+    }
+
+    /// Whether the iterations of a leaf follow each other in the program, too: it is a loop there.
+    pub fn is_rolled(&self, leaf: AxisId) -> bool {
+        let axis = &self.domain.axes[leaf];
+        // Data loops inside a reduction are written out: their accumulators are registers. So are those of a stage in registers.
+        let in_registers = self.place == Place::Registers || self.is_inside_reduction(leaf);
+        axis.binding == Binding::Serial && !(axis.kind == AxisKind::Data && in_registers)
+    }
+}
+
+/// Whether `via` says that threads fetch what a stage holds; none after an error.
+pub(super) fn fetches(
+    program: &Program,
+    (name, copy): (&str, Option<usize>),
+    serves: &[Source],
+    clauses: &ast::Clauses,
+    diags: &mut Diagnostics,
+) -> Option<bool> {
+    let Some(via) = clauses.via else { return Some(false) };
+    if via.value != ast::Engine::CpAsync {
+        diags.report(NotSupportedYet {
+            construct: format!("via {}", via.value),
+            span: via.span,
+            instead: Some("copies of inputs can be made `via tma`".to_owned()),
+        });
+        return None;
+    }
+    let source = copy.map(|copy| program.stages[copy].ast.source.text.clone());
+    let written = |p: &u16| access::tensor(program, *p).is_some_and(|tensor| tensor.role.is_written());
+    let problem = match (serves, source) {
+        _ if clauses.place.is_some_and(|place| place.value != ast::Place::Shared) => FetchProblem::Place,
+        (_, None) => FetchProblem::Computed,
+        ([Source::Parameter(p)], Some(tensor)) if written(p) => FetchProblem::Written(tensor),
+        ([Source::Parameter(_)], Some(_)) => return Some(true),
+        (_, Some(tensor)) => FetchProblem::Intermediate(tensor),
+    };
+    diags.report(NotFetched { stage: name.to_owned(), problem, span: via.span });
+    None
+}
+
+/// How many buffers the instances in the loop `leaf` of `host` take in turn; none after an error.
+pub(super) fn ring(
+    program: &Program,
+    facts: &Facts,
+    (host, leaf): (&Stage, AxisId),
+    (name, place): (&str, Place),
+    clause: Option<(&ast::Expr, Span)>,
+    diags: &mut Diagnostics,
+) -> Option<u32> {
+    let Some((value, span)) = clause else { return Some(1) };
+    if place != Place::Shared {
+        let instead = Some("put it `in shared`".to_owned());
+        diags.report(NotSupportedYet { construct: "ring of a stage in registers".to_owned(), span, instead });
+        return None;
+    }
+    let slots = literal(program, facts, value);
+    let known = slots.filter(|n| (1..=MOST_SLOTS).contains(n)).and_then(|n| u32::try_from(n).ok());
+    let Some(ring) = known else {
+        let (what, most) = ("the number of buffers of a ring", MOST_SLOTS);
+        diags.report(BadFactor { what, value: slots, least: 1, most, span });
+        return None;
+    };
+    if ring > 1 && !host.is_rolled(leaf) {
+        let rolled = host.sequence().into_iter().filter(|leaf| host.is_rolled(*leaf));
+        let possible = rolled.map(|leaf| format!("{}.{}", host.name, host.domain.axes[leaf].name)).collect();
+        let problem = AttachProblem::RingWithoutLoop;
+        diags.report(AttachPoint { copy: name.to_owned(), problem, possible, span });
+        return None;
+    }
+    Some(ring)
+}
