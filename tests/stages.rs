@@ -169,7 +169,7 @@ fn outputs_stand_beside_each_other() {
     );
     // Both reduce what a copy holds; one of them has a stage of its own inside.
     check(
-        "kernel Moments(x: f32[M, N]) -> (y: f32[M, N], z: f32[M]) where N <= 1024 {
+        "kernel Moments(x: f32[M, N]) -> (y: f32[M, N], z: f32[M]) where M % 8 == 0, N <= 1024 {
             m[i] = sum(|j| x[i, j]);
             d[i, j] = x[i, j] - m[i];
             z[i] = sum(|j| d[i, j] * d[i, j]);
@@ -181,7 +181,7 @@ fn outputs_stand_beside_each_other() {
             schedule m in registers at y.k { like y; reduce t; }
             schedule d in shared at z.k { split j by 128 -> q, t; bind t: thread; }
         }",
-        sizes,
+        &[&[8, 4], &[16, 36], &[24, 128], &[8, 1000]],
     );
     // An image and its gradient from one tile of smoothed rows.
     check(

@@ -124,7 +124,10 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
     let Some(largest) = entries.iter().max_by_key(bytes).filter(|e| bytes(e) > tma::check::SHARED_BYTES) else {
         return Some(());
     };
-    let buffers = &largest.kernel.buffers;
+    let kernel = &largest.kernel;
+    // Buffers that lie in the memory of others take none.
+    let placed = kernel.buffers.iter().zip(&kernel.lies_in).enumerate().filter(|(n, (_, b))| b.index() == *n);
+    let buffers: Vec<&kernel_ir::Buffer> = placed.map(|(_, (buffer, _))| buffer).collect();
     let name = buffers.iter().max_by_key(|b| b.bytes()).map(|b| b.name.as_str());
     let stage = stages.iter().find(|s| Some(s.stage.name.as_str()) == name);
     let copy = program.stages.iter().find(|s| Some(s.ast.name.text.as_str()) == name);

@@ -107,6 +107,20 @@ pub struct Buffer {
     pub alignment: u32,
     /// Slots, one after the other: more than one in a ring.
     pub slots: u32,
+    /// Who accesses an element beside the thread that does.
+    pub sharing: Sharing,
+}
+
+/// Who accesses the elements of a buffer that one thread accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sharing {
+    /// Nobody else.
+    Thread,
+    /// Lanes of its warp.
+    Warp,
+    /// Any thread of the block, and the accelerator.
+    #[default]
+    Block,
 }
 
 impl Buffer {
@@ -379,6 +393,8 @@ pub enum StatementKind {
     },
     /// All threads of the block wait for each other; what each wrote before, the others see after.
     Sync,
+    /// The same for the lanes of each warp. The block has whole warps.
+    SyncWarp,
     /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not read again.
     Renew {
         /// The buffer.
@@ -633,6 +649,8 @@ pub struct Kernel {
     pub variables: Vec<Type>,
     /// Buffers in shared memory.
     pub buffers: Vec<Buffer>,
+    /// For each the buffer whose memory it lies in: itself, or one that is at least as large and needed at other times.
+    pub lies_in: Vec<BufferId>,
     /// How many barriers of copies each [`BarrierId`] stands for. One thread makes them ready for their first phase before the body starts,
     /// which others know behind the first [`StatementKind::Sync`]; each expects the one arrival that comes with [`StatementKind::Expect`].
     pub barriers: Vec<u32>,
@@ -644,8 +662,12 @@ impl Kernel {
 
     /// Where its buffers and barriers lie in shared memory.
     pub fn shared_map(&self) -> SharedMap {
-        let buffers = self.buffers.iter().map(|b| (b.bytes(), u64::from(b.alignment)));
-        SharedMap::new(buffers, self.barriers.iter().map(|n| u64::from(*n)).sum())
+        let own = |n: usize| self.lies_in[n].index() == n;
+        let bytes = |(n, b): (usize, &Buffer)| (if own(n) { b.bytes() } else { 0 }, u64::from(b.alignment));
+        let buffers = self.buffers.iter().enumerate().map(bytes);
+        let mut map = SharedMap::new(buffers, self.barriers.iter().map(|n| u64::from(*n)).sum());
+        map.buffers = self.lies_in.iter().map(|b| map.buffers[b.index()]).collect();
+        map
     }
 
     /// A value; `id` comes from this kernel.

@@ -6,7 +6,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Shift, Statement,
+    BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Shift, Statement,
     StatementKind, TensorPart, Type, UnaryOp, Value, ValueId,
 };
 
@@ -30,10 +30,19 @@ impl Display for Kernel {
             write!(f, "{}{}", if n == 0 { "; " } else { ", " }, dim.name)?;
         }
         writeln!(f, ") threads {} {{", signature.threads)?;
-        for buffer in &self.buffers {
-            let Buffer { name, element, elements, alignment, slots } = buffer;
+        for (n, buffer) in self.buffers.iter().enumerate() {
+            let Buffer { name, element, elements, alignment, slots, sharing } = buffer;
             let slots = if *slots > 1 { format!("{slots} slots of ") } else { String::new() };
-            writeln!(f, "    shared {name}: {slots}{element}[{elements}] aligned {alignment}")?;
+            let place = match self.lies_in[n].index() {
+                other if other == n => String::new(),
+                other => format!(", in the memory of {}", self.buffers[other].name),
+            };
+            let whose = match sharing {
+                Sharing::Thread => ", each element of one thread",
+                Sharing::Warp => ", each element of one warp",
+                Sharing::Block => "",
+            };
+            writeln!(f, "    shared {name}: {slots}{element}[{elements}] aligned {alignment}{whose}{place}")?;
         }
         Printer { kernel: self, names, line: 0 }.region(f, Self::BODY, 1)?;
         writeln!(f, "}}")
@@ -66,6 +75,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::Set(..)
             | StatementKind::Store(_)
             | StatementKind::Sync
+            | StatementKind::SyncWarp
             | StatementKind::Renew { .. }
             | StatementKind::Fetch(_)
             | StatementKind::CommitFetches
@@ -135,6 +145,7 @@ impl Printer<'_> {
                 writeln!(f, "{pad}}}")
             }
             StatementKind::Sync => writeln!(f, "sync"),
+            StatementKind::SyncWarp => writeln!(f, "sync warp"),
             StatementKind::Fetch(Fetch { parameter, from, buffer, to, lanes, predicate }) => {
                 let (from, to) =
                     (self.place(Memory::Parameter(*parameter), *from), self.place(Memory::Shared(*buffer), *to));

@@ -40,7 +40,7 @@ fn check(build: impl FnOnce(&mut Builder), expected: Expect) {
 }
 
 fn tile() -> Buffer {
-    Buffer { name: "s".to_owned(), element: F32, elements: 64, alignment: 128, slots: 1 }
+    Buffer { name: "s".to_owned(), element: F32, elements: 64, alignment: 128, slots: 1, sharing: Sharing::Block }
 }
 
 /// A run from this place of a buffer to the start of a tensor.

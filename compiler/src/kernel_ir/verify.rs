@@ -97,6 +97,8 @@ pub enum Problem {
     NotConstant(u16),
     /// No two lanes differ by this mask.
     BadMask(u32),
+    /// A barrier of warps in a block of so many threads, which has a part of one.
+    PartOfWarp(u32),
     /// A statement for all threads where some do not come, or one for the elected thread elsewhere.
     NotCollective,
     /// A block cannot have so many threads.
@@ -249,6 +251,11 @@ impl Checker<'_> {
                 }
             }
             StatementKind::Sync => self.collective(Threads::All),
+            StatementKind::SyncWarp => {
+                self.collective(Threads::All);
+                let threads = self.kernel.signature.threads;
+                self.expect(threads.is_multiple_of(WARP), Problem::PartOfWarp(threads));
+            }
             StatementKind::Renew { buffer, slot } => {
                 self.collective(Threads::All);
                 let slots = self.kernel.buffers.get(buffer.index()).map(|b| b.slots);

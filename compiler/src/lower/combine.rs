@@ -18,7 +18,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::banks;
 
-use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Type, ValueId, WARP};
+use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Sharing, Type, ValueId, WARP};
 
 /// A digit of thread numbers: ⌊τ / stride⌋ mod extent for thread τ. A stride is at least the stride times the extent of the next
 /// digit inside; threads in between, and those behind the last value of the outermost digit, belong to no group. Below the
@@ -318,7 +318,14 @@ impl Plan {
                 let layout = self.layout(threads, element);
                 let name = if states.len() > 1 { format!("{name}{n}") } else { name.to_owned() };
                 let alignment = VECTOR_BYTES;
-                let buffer = b.buffer(Buffer { name, element, elements: layout.elements, alignment, slots: 1 });
+                let buffer = b.buffer(Buffer {
+                    name,
+                    element,
+                    elements: layout.elements,
+                    alignment,
+                    slots: 1,
+                    sharing: Sharing::Block,
+                });
                 let group = literal(b, layout.group);
                 let far = b.index_mul(shares.far, group);
                 let first = b.index_add(far, shares.near);

@@ -94,6 +94,7 @@ pub(super) fn storage(b: &mut Builder, stages: &[Analysed]) -> Vec<Storage> {
                 elements: u32::try_from(slot_elements(stage, element)).unwrap_or(u32::MAX),
                 alignment: 16,
                 slots: stage.ring,
+                sharing: stage.sharing,
             })
         };
         let buffers = components(stage).into_iter().map(|c| buffer(c, b)).collect();

@@ -6,6 +6,7 @@ mod fetched;
 pub(crate) mod inner;
 mod instances;
 mod narrow;
+mod overlay;
 pub mod reduction;
 mod stage;
 mod staging;
@@ -23,6 +24,7 @@ use crate::memory::access::StageRead;
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
 use crate::schedule::Stage;
+use crate::tma::check::SHARED_BYTES;
 use crate::tma::demand::Waiver;
 use crate::tma::staged::Staged;
 
@@ -175,5 +177,11 @@ fn entry(
         let frame = stage::Frame { around, blocks: guard, instances: &[], staged: &[], target: None, set: &[] };
         stage::lower(&mut builder, at, &frame).ok()?;
     }
-    syncs::minimise(builder.finish().ok()?)
+    let kernel = builder.finish().ok()?;
+    // Memory is shared where that costs no barrier; more of it if there is too little otherwise.
+    let tight = overlay::share(syncs::minimise(kernel.clone())?);
+    if tight.shared_map().bytes <= SHARED_BYTES {
+        return Some(tight);
+    }
+    syncs::minimise(overlay::share(kernel))
 }

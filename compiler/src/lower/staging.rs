@@ -6,7 +6,9 @@ use super::Analysed;
 use super::value::{expression, size};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
-use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Range, TensorPart, Transfer, Type, ValueId, VariableId};
+use crate::kernel_ir::{
+    BarrierId, Buffer, BufferId, Builder, Range, Sharing, TensorPart, Transfer, Type, ValueId, VariableId,
+};
 use crate::tma::Form;
 use crate::tma::staged::{Axis, MOST_ELEMENTS, PLACEHOLDER, Part, Staged, Step, Way};
 
@@ -106,6 +108,7 @@ impl<'a> Copy<'a> {
             elements: u32::try_from(staged.elements()).unwrap_or(u32::MAX),
             alignment: staged.swizzle.alignment(),
             slots: staged.ring,
+            sharing: Sharing::Block,
         });
         let zero = b.index_literal(Type::I32, 0);
         let filled = (staged.way == Way::Load)

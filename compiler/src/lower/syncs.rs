@@ -14,18 +14,22 @@
 //! | a thread writes an instance of a buffer | a thread reads it |
 //! | a thread reads or writes an instance of a buffer | its slot is renewed |
 //! | a thread has waited for its fetches | a thread reads a buffer that threads fetch to |
+//! | a thread reads or writes a buffer | a thread writes another one that lies in the same memory |
+//!
+//! In the three rows before the last a barrier of warps will do for a buffer whose elements are of one warp each, and none is needed if they are of one
+//! thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that suffices.
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
 //! That a thread waits for its fetches before the barrier is where it is waited for; the separate checker sees that it is enough.
 //!
 //! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
-//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last three rows are void.
+//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last four rows are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
 //! or at the body's end. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
 //! be kept that only some paths need, never taken out where one does.
 
-use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, StatementKind};
+use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, Sharing, StatementKind, WARP};
 
 /// What happened since the last barrier, on some path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +40,11 @@ struct Since {
     used: Vec<Vec<bool>>,
     /// Buffers of which a thread wrote the newest instance.
     written: Vec<bool>,
-    /// Threads waited for their fetches.
+    /// Buffers that a thread read or wrote, whatever barriers of warps there were.
+    touched: Vec<bool>,
+    /// Threads waited for their fetches, since a barrier of the block, and since one of either kind.
     fetched: bool,
+    fetched_by_lanes: bool,
     /// A thread published.
     published: bool,
     /// The elected thread waited for reads.
@@ -50,10 +57,28 @@ impl Since {
             ready: false,
             used: kernel.buffers.iter().map(|b| vec![false; b.slots.max(1) as usize]).collect(),
             written: vec![false; kernel.buffers.len()],
+            touched: vec![false; kernel.buffers.len()],
             fetched: false,
+            fetched_by_lanes: false,
             published: false,
             awaited: false,
         }
+    }
+
+    /// Whether a thread may have accessed another buffer in the same memory.
+    fn is_elsewhere(&self, kernel: &Kernel, buffer: BufferId) -> bool {
+        let place = kernel.lies_in[buffer.index()];
+        let others = (0..kernel.buffers.len()).filter(|n| *n != buffer.index() && kernel.lies_in[*n] == place);
+        kernel.signature.threads > 1 && others.into_iter().any(|n| self.touched[n])
+    }
+
+    /// Behind a barrier of warps.
+    fn sync_warps(&mut self, kernel: &Kernel) {
+        for (n, _) in kernel.buffers.iter().enumerate().filter(|(_, b)| b.sharing != Sharing::Block) {
+            self.used[n].fill(false);
+            self.written[n] = false;
+        }
+        self.fetched_by_lanes = false;
     }
 
     fn join(&mut self, other: &Self) {
@@ -61,7 +86,9 @@ impl Since {
         self.ready |= other.ready;
         self.used.iter_mut().zip(&other.used).for_each(|(a, b)| or(a, b));
         self.fetched |= other.fetched;
+        self.fetched_by_lanes |= other.fetched_by_lanes;
         or(&mut self.written, &other.written);
+        or(&mut self.touched, &other.touched);
         self.published |= other.published;
         self.awaited |= other.awaited;
     }
@@ -73,18 +100,30 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
     if kernel.buffers.is_empty() {
         return Some(kernel);
     }
-    let mut gone: Vec<(RegionId, usize)> = Vec::new();
-    if !holds(&kernel, &gone) {
+    let mut without = Without::default();
+    if !holds(&kernel, &without) {
         return None;
     }
     let mut candidates = Vec::new();
     collect(&kernel, Kernel::BODY, 0, &mut candidates);
     candidates.sort_by_key(|(loops, ..)| std::cmp::Reverse(*loops));
-    for (_, region, at) in candidates {
-        gone.push((region, at));
-        if !holds(&kernel, &gone) {
-            gone.pop();
+    for &(_, region, at) in &candidates {
+        without.gone.push((region, at));
+        if !holds(&kernel, &without) {
+            without.gone.pop();
         }
+    }
+    for (_, region, at) in candidates {
+        if has_warps(&kernel) && !without.gone.contains(&(region, at)) {
+            without.weak.push((region, at));
+            if !holds(&kernel, &without) {
+                without.weak.pop();
+            }
+        }
+    }
+    let Without { mut gone, weak } = without;
+    for (region, at) in weak {
+        kernel.regions[region.index()].statements[at].kind = StatementKind::SyncWarp;
     }
     // From the back, so that positions stay right.
     gone.sort_unstable_by_key(|(region, at)| std::cmp::Reverse((region.index(), *at)));
@@ -92,6 +131,20 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
         kernel.regions[region.index()].statements.remove(at);
     }
     Some(kernel)
+}
+
+/// The barriers of a kernel that are not what they were.
+#[derive(Default)]
+struct Without {
+    /// Taken out.
+    gone: Vec<(RegionId, usize)>,
+    /// Barriers of warps now.
+    weak: Vec<(RegionId, usize)>,
+}
+
+/// Whether a block consists of whole warps, and of more than one thread.
+fn has_warps(kernel: &Kernel) -> bool {
+    kernel.signature.threads.is_multiple_of(WARP)
 }
 
 /// Every barrier with the loops around it.
@@ -109,9 +162,9 @@ fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, 
     }
 }
 
-/// Whether a block has one thread.
-fn alone(kernel: &Kernel) -> bool {
-    kernel.signature.threads == 1
+/// Whether each element of a buffer is accessed by one thread.
+fn is_own(kernel: &Kernel, buffer: BufferId) -> bool {
+    kernel.signature.threads == 1 || kernel.buffers[buffer.index()].sharing == Sharing::Thread
 }
 
 /// Whether threads fetch to a buffer.
@@ -122,28 +175,44 @@ fn is_fetched(kernel: &Kernel, buffer: BufferId) -> bool {
     fetches.any(|fetch| fetch.buffer == buffer)
 }
 
-/// Whether the property holds without the barriers in `gone`.
-fn holds(kernel: &Kernel, gone: &[(RegionId, usize)]) -> bool {
+/// Whether everything is ordered.
+pub(super) fn hold(kernel: &Kernel) -> bool {
+    holds(kernel, &Without::default())
+}
+
+/// Whether the property holds without some of the barriers.
+fn holds(kernel: &Kernel, without: &Without) -> bool {
     let mut since = Since::nothing(kernel);
     since.ready = !kernel.barriers.is_empty();
-    flow(kernel, Kernel::BODY, gone, &mut since)
+    flow(kernel, Kernel::BODY, without, &mut since)
 }
 
 /// Takes a region in; whether it is ordered.
-fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &mut Since) -> bool {
+fn flow(kernel: &Kernel, region: RegionId, without: &Without, since: &mut Since) -> bool {
     for (at, statement) in kernel.region(region).statements.iter().enumerate() {
         let ordered = match &statement.kind {
             StatementKind::Sync => {
-                if !gone.contains(&(region, at)) {
+                if without.weak.contains(&(region, at)) {
+                    since.sync_warps(kernel);
+                } else if !without.gone.contains(&(region, at)) {
                     *since = Since::nothing(kernel);
                 }
+                true
+            }
+            StatementKind::SyncWarp => {
+                since.sync_warps(kernel);
                 true
             }
             StatementKind::Load(load) => match load.memory {
                 Memory::Shared(buffer) => {
                     since.used[buffer.index()][0] = true;
-                    let unseen = since.written[buffer.index()] || since.fetched && is_fetched(kernel, buffer);
-                    alone(kernel) || !unseen
+                    since.touched[buffer.index()] = true;
+                    let fetched = match kernel.buffers[buffer.index()].sharing {
+                        Sharing::Block => since.fetched,
+                        _ => since.fetched_by_lanes,
+                    };
+                    let unseen = since.written[buffer.index()] || fetched && is_fetched(kernel, buffer);
+                    is_own(kernel, buffer) || !unseen
                 }
                 Memory::Parameter(_) => true,
             },
@@ -151,17 +220,19 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
                 let used = &mut since.used[buffer.index()];
                 used.rotate_right(1);
                 since.written[buffer.index()] = false;
-                alone(kernel) || !std::mem::replace(&mut used[0], false)
+                let was_used = std::mem::replace(&mut used[0], false);
+                is_own(kernel, *buffer) || !was_used
             }
             StatementKind::AwaitFetches { .. } => {
-                since.fetched = true;
+                (since.fetched, since.fetched_by_lanes) = (true, true);
                 true
             }
             StatementKind::Store(store) => match store.memory {
                 Memory::Shared(buffer) => {
                     since.used[buffer.index()][0] = true;
                     since.written[buffer.index()] = true;
-                    !since.awaited
+                    since.touched[buffer.index()] = true;
+                    !since.awaited && !since.is_elsewhere(kernel, buffer)
                 }
                 Memory::Parameter(_) => true,
             },
@@ -178,18 +249,18 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
                 Some(_) => !since.ready && !since.used[transfer.buffer.index()].contains(&true),
                 None => !since.published && !since.written[transfer.buffer.index()],
             },
-            StatementKind::Elect(part) => flow(kernel, *part, gone, since),
+            StatementKind::Elect(part) => flow(kernel, *part, without, since),
             StatementKind::If(branch) => {
                 let mut other = since.clone();
-                let then = flow(kernel, branch.then, gone, since);
-                let otherwise = branch.otherwise.is_none_or(|part| flow(kernel, part, gone, &mut other));
+                let then = flow(kernel, branch.then, without, since);
+                let otherwise = branch.otherwise.is_none_or(|part| flow(kernel, part, without, &mut other));
                 since.join(&other);
                 then && otherwise
             }
             StatementKind::Loop(l) => loop {
                 let before = since.clone();
                 let mut behind = since.clone();
-                if !flow(kernel, l.body, gone, &mut behind) {
+                if !flow(kernel, l.body, without, &mut behind) {
                     break false;
                 }
                 since.join(&behind);
@@ -234,7 +305,14 @@ mod tests {
             threads,
         });
         let element = ElementType::F32;
-        let buffer = b.buffer(Buffer { name: "s".to_owned(), element, elements: 64, alignment: 128, slots: 1 });
+        let buffer = b.buffer(Buffer {
+            name: "s".to_owned(),
+            element,
+            elements: 64,
+            alignment: 128,
+            slots: 1,
+            sharing: Sharing::Block,
+        });
         let zero = b.index_literal(Type::I32, 0);
         (b, buffer, zero)
     }
@@ -315,7 +393,14 @@ mod tests {
     fn one_barrier_serves_several_buffers() {
         let (mut b, first, zero) = builder();
         let element = ElementType::F32;
-        let other = b.buffer(Buffer { name: "s".to_owned(), element, elements: 64, alignment: 128, slots: 1 });
+        let other = b.buffer(Buffer {
+            name: "s".to_owned(),
+            element,
+            elements: 64,
+            alignment: 128,
+            slots: 1,
+            sharing: Sharing::Block,
+        });
         let n = b.block_index();
         b.begin_loop(n);
         let one = b.literal(ElementType::F32, 0);
@@ -338,7 +423,14 @@ mod tests {
     fn buffers_in_turn_need_one_barrier_each() {
         let (mut b, first, zero) = builder();
         let element = ElementType::F32;
-        let other = b.buffer(Buffer { name: "s".to_owned(), element, elements: 64, alignment: 128, slots: 1 });
+        let other = b.buffer(Buffer {
+            name: "s".to_owned(),
+            element,
+            elements: 64,
+            alignment: 128,
+            slots: 1,
+            sharing: Sharing::Block,
+        });
         let n = b.block_index();
         b.begin_loop(n);
         let one = b.literal(ElementType::F32, 0);

@@ -195,6 +195,10 @@ impl<'a> Run<'a> {
                 self.order.synced = self.order.now;
                 self.order.visible = self.order.published;
             }
+            StatementKind::SyncWarp => {
+                self.everybody(active)?;
+                self.order.synced_warp = self.order.now;
+            }
             StatementKind::Renew { buffer, slot } => {
                 self.everybody(active)?;
                 let slot = self.agreed(*slot, active)?;

@@ -1,12 +1,14 @@
 //! Shared memory of a block: who accessed each element last, and whether what comes next is ordered behind it.
 
 use super::violation::Kind;
-use crate::kernel_ir::{BufferId, Kernel};
+use crate::kernel_ir::{BufferId, Kernel, WARP};
 
 /// Nobody, or nothing.
 const NONE: u32 = u32::MAX;
 /// Several threads.
 const SEVERAL: u32 = u32::MAX - 1;
+/// From here on, several lanes of a warp: the warp's number follows.
+const LANES: u32 = 1 << 15;
 /// Copies are agents from here on; threads are those below.
 const COPIES: u32 = 1 << 16;
 
@@ -22,6 +24,8 @@ pub(super) struct Order {
     pub now: Time,
     /// What came before is ordered before what comes now.
     pub synced: Time,
+    /// The same between lanes of one warp.
+    pub synced_warp: Time,
     /// What threads wrote before is seen by copies that are issued now.
     pub visible: Time,
     /// The last publication.
@@ -134,8 +138,7 @@ impl Shared {
     /// The thread whose fetch wrote a cell, if `agent` does not know that it is done.
     fn unknown_to(&self, cell: &Cell, agent: u32, order: Order) -> Option<u32> {
         let Copy { over, owner } = self.writing(cell)?;
-        let since = over.is_some_and(|over| over >= order.synced);
-        owner.filter(|owner| *owner != agent && since)
+        owner.filter(|owner| over.is_some_and(|over| !order.is_behind(*owner, over, agent)))
     }
 
     /// What a write by an agent must come behind; `elected` is told of the end of copies from shared memory at once.
@@ -143,7 +146,7 @@ impl Shared {
         if self.coming(cell) {
             return Err((Kind::UnderWay, format!("{} writes it while a copy may write it still", name(agent))));
         }
-        if cell.writer < COPIES && cell.writer != agent && cell.written >= order.synced {
+        if cell.writer < COPIES && !order.is_behind(cell.writer, cell.written, agent) {
             let what = format!("{} and {} write it with no barrier in between", name(cell.writer), name(agent));
             return Err((Kind::Race, what));
         }
@@ -151,7 +154,7 @@ impl Shared {
             let what = format!("thread {owner} fetched it and {} writes it with no barrier in between", name(agent));
             return Err((Kind::Race, what));
         }
-        if cell.reader != NONE && cell.reader != agent && cell.read >= order.synced {
+        if cell.reader != NONE && !order.is_behind(cell.reader, cell.read, agent) {
             let what =
                 format!("{} reads it and {} writes it with no barrier in between", name(cell.reader), name(agent));
             return Err((Kind::Race, what));
@@ -192,7 +195,7 @@ impl Shared {
             if cell.holds != buffer.0 {
                 return Err((Kind::Uninitialised, format!("thread {thread} reads it, and nobody wrote it")));
             }
-            if cell.writer < COPIES && cell.writer != thread && cell.written >= order.synced {
+            if cell.writer < COPIES && !order.is_behind(cell.writer, cell.written, thread) {
                 let writer = name(cell.writer);
                 let what = format!("{writer} writes it and thread {thread} reads it with no barrier in between");
                 return Err((Kind::Race, what));
@@ -202,8 +205,12 @@ impl Shared {
                 return Err((Kind::Race, what));
             }
             let cell = &mut self.cells[at];
-            let alone = cell.reader == NONE || cell.reader == thread || cell.read < order.synced;
-            cell.reader = if alone { thread } else { SEVERAL };
+            let alone = cell.reader == NONE || order.is_behind(cell.reader, cell.read, thread);
+            cell.reader = match warp(cell.reader) {
+                _ if alone => thread,
+                Some(lanes) if lanes == thread / WARP => LANES + lanes,
+                _ => SEVERAL,
+            };
             cell.read = order.now;
         }
         Ok(())
@@ -285,10 +292,27 @@ impl Shared {
     }
 }
 
+/// The warp of an agent, if it has one.
+fn warp(agent: u32) -> Option<u32> {
+    match agent {
+        LANES.. => (agent < COPIES).then_some(agent - LANES),
+        thread => Some(thread / WARP),
+    }
+}
+
+impl Order {
+    /// Whether what one agent did at a time comes before what another one does now.
+    fn is_behind(self, first: u32, time: Time, second: u32) -> bool {
+        let lanes = warp(first).is_some() && warp(first) == warp(second);
+        first == second || time < self.synced || lanes && time < self.synced_warp
+    }
+}
+
 fn name(agent: u32) -> String {
     match agent {
         SEVERAL => "a thread".to_owned(),
         COPIES.. => "a copy".to_owned(),
+        LANES.. => format!("a lane of warp {}", agent - LANES),
         thread => format!("thread {thread}"),
     }
 }

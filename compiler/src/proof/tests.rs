@@ -7,8 +7,8 @@ use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle,
 
 use super::*;
 use crate::kernel_ir::{
-    self, Buffer, BufferId, Builder, Guard, Memory, Parameter, ParameterKind, Range, Signature, TensorPart, Transfer,
-    Type, ValueId,
+    self, Buffer, BufferId, Builder, Guard, Memory, Parameter, ParameterKind, Range, Sharing, Signature, TensorPart,
+    Transfer, Type, ValueId,
 };
 
 const THREADS: u32 = 64;
@@ -79,7 +79,14 @@ fn int(b: &mut Builder, n: i64) -> ValueId {
 }
 
 fn buffer(b: &mut Builder, slots: u32) -> BufferId {
-    b.buffer(Buffer { name: "s".to_owned(), element: F32, elements: 64, alignment: 128, slots })
+    b.buffer(Buffer {
+        name: "s".to_owned(),
+        element: F32,
+        elements: 64,
+        alignment: 128,
+        slots,
+        sharing: Sharing::Block,
+    })
 }
 
 /// z[thread] = x[thread], for who has `z` to fill in a test of something else.
@@ -492,9 +499,22 @@ fn narrow_and_wide_buffers() {
     let element: ElementType = F32;
     let mut b = builder();
     let thread = b.thread_index();
-    let small =
-        b.buffer(Buffer { name: "a".to_owned(), element: ElementType::I8, elements: 64, alignment: 16, slots: 1 });
-    let wide = b.buffer(Buffer { name: "b".to_owned(), element, elements: 64, alignment: 16, slots: 1 });
+    let small = b.buffer(Buffer {
+        name: "a".to_owned(),
+        element: ElementType::I8,
+        elements: 64,
+        alignment: 16,
+        slots: 1,
+        sharing: Sharing::Block,
+    });
+    let wide = b.buffer(Buffer {
+        name: "b".to_owned(),
+        element,
+        elements: 64,
+        alignment: 16,
+        slots: 1,
+        sharing: Sharing::Block,
+    });
     let (byte, zero) = (b.literal(ElementType::I8, 0), b.f32_literal(0.0));
     b.store(Memory::Shared(small), thread, &[byte]);
     b.store(Memory::Shared(wide), thread, &[zero]);

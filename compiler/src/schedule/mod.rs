@@ -33,6 +33,7 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
 use crate::domain::{AxisId, AxisKind, Domain, NewAxis};
 use crate::extent::{Expr, Facts, Var};
+use crate::kernel_ir::Sharing;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
@@ -118,6 +119,8 @@ pub struct Stage {
     pub fetches: bool,
     /// Who owns an instance.
     pub owner: Owner,
+    /// Of a stage in shared memory: who accesses an element beside the thread that does.
+    pub sharing: Sharing,
     /// Leaves bound to the grid, to warps and to threads.
     pub distribution: Distribution,
     /// The head of the schedule, or the equation if it has none.
@@ -203,9 +206,10 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
         tree::place(inner, &served, &mut stages, &mut found);
     }
     let threads = distribution::distribute(launch_threads, &mut stages, &mut found);
-    let plan = threads.filter(|_| !found.has_errors()).map(|threads| Plan { stages, threads });
-    if let Some(plan) = &plan {
+    let mut plan = threads.filter(|_| !found.has_errors()).map(|threads| Plan { stages, threads });
+    if let Some(plan) = &mut plan {
         ownership::check(plan, &mut found);
+        ownership::share(plan);
     }
     let clean = !found.has_errors();
     diags.append(found);
@@ -528,6 +532,7 @@ impl Roots {
             ring: 1,
             fetches: false,
             owner: Owner::Grid,
+            sharing: Sharing::Block,
             distribution: Distribution::default(),
             span,
             statement: statement.unwrap_or(0),

@@ -15,6 +15,7 @@ use crate::diag::tw05xx::RegisterBudget;
 use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
 use crate::domain::{AxisId, AxisKind, Binding, Concrete, Symbolic};
 use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
+use crate::kernel_ir::Sharing;
 use crate::memory::access::{self, StageRead};
 use crate::schedule::WARP;
 
@@ -146,7 +147,27 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     }
 }
 
-/// One read of registers.
+/// Decides for each stage in shared memory who accesses an element of it: the thread that computes it, by its digits, and those that read it.
+pub(super) fn share(plan: &mut Plan) {
+    let shared = |s: &Stage| s.place == Place::Shared;
+    let mut found: Vec<Sharing> =
+        plan.stages.iter().map(|s| if shared(s) { Sharing::Thread } else { Sharing::Block }).collect();
+    for (at, reader) in plan.stages.iter().enumerate() {
+        let symbolic = Symbolic::new(&reader.domain, &reader.facts);
+        let reads = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &plan.served_to(at));
+        for read in reads.iter().flat_map(|found| &found.stages) {
+            let Some(held) = plan.taken(at, read.source, read.value).filter(|s| shared(s)) else { continue };
+            let Some(of) = plan.stages.iter().position(|s| std::ptr::eq(s, held)) else { continue };
+            let sharing = Reading { reader, held, read, symbolic: &symbolic, threads: plan.threads }.sharing();
+            found[of] = found[of].max(sharing);
+        }
+    }
+    for (stage, sharing) in plan.stages.iter_mut().zip(found) {
+        stage.sharing = sharing;
+    }
+}
+
+/// One read of what another stage holds.
 struct Reading<'a> {
     reader: &'a Stage,
     held: &'a Stage,
@@ -235,6 +256,34 @@ impl Reading<'_> {
                 }
                 return;
             }
+        }
+    }
+
+    /// Who reads an element, seen from the thread that computes it: that one, which has the number of its leaves; of threads that share a result
+    /// it is the first.
+    fn sharing(&self) -> Sharing {
+        let Self { reader, held, read, .. } = *self;
+        let range = |v: Var| self.range(v);
+        let leaves = leaves_at(held, &read.indices, &reader.facts, &range);
+        let digits = digits(held);
+        if digits.is_empty() && self.threads > 1 {
+            return Sharing::Block;
+        }
+        let computes = digits.iter().filter(|d| !d.reduced).fold(Expr::constant(0), |sum, digit| {
+            let value = held.domain.leaves.iter().position(|l| *l == digit.leaf).map(|at| &leaves[at]);
+            sum.add(&value.map_or_else(Expr::unknown, |value| value.scale(digit.stride)))
+        });
+        let reads = thread_of(reader, &reader.facts, self.free());
+        let same = |by: i128| {
+            let of = |e: &Expr| collapse(&reader.facts.normal(&e.floor_div(&Expr::constant(by))), &range);
+            let apart = reader.facts.normal(&of(&computes).sub(&of(&reads)));
+            let zero = |e: &Expr| self.symbolic.proves_nonnegative(&reader.facts, e);
+            apart.as_constant() == Some(0) || (!apart.is_unknown() && zero(&apart) && zero(&apart.scale(-1)))
+        };
+        match i128::from(self.threads) % WARP {
+            _ if same(1) => Sharing::Thread,
+            0 if same(WARP) => Sharing::Warp,
+            _ => Sharing::Block,
         }
     }
 

@@ -82,6 +82,7 @@ impl Builder {
                 regions: vec![body],
                 variables: Vec::new(),
                 buffers: Vec::new(),
+                lies_in: Vec::new(),
                 barriers: Vec::new(),
             },
             numbering: Numbering::default(),
@@ -108,6 +109,7 @@ impl Builder {
             return Err(Unbalanced);
         }
         self.drop_unused();
+        self.drop_buffers();
         Ok(self.kernel)
     }
 
@@ -140,6 +142,7 @@ impl Builder {
                     [fetch.from, fetch.to].iter().chain(&fetch.predicate).for_each(&mut mark);
                 }
                 StatementKind::Sync
+                | StatementKind::SyncWarp
                 | StatementKind::CommitFetches
                 | StatementKind::AwaitFetches { .. }
                 | StatementKind::Elect(_)
@@ -161,6 +164,40 @@ impl Builder {
                 _ => true,
             });
         }
+    }
+
+    /// Removes buffers that nothing is stored to or copied to.
+    fn drop_buffers(&mut self) {
+        let Kernel { regions, buffers, lies_in, .. } = &mut self.kernel;
+        let mut used = vec![false; buffers.len()];
+        let of_statement = |kind: &mut StatementKind, f: &mut dyn FnMut(&mut BufferId)| match kind {
+            StatementKind::Load(Load { memory: Memory::Shared(buffer), .. })
+            | StatementKind::Store(Store { memory: Memory::Shared(buffer), .. }) => f(buffer),
+            StatementKind::Fetch(fetch) => f(&mut fetch.buffer),
+            StatementKind::Transfer(transfer) => f(&mut transfer.buffer),
+            _ => {}
+        };
+        for statement in regions.iter_mut().flat_map(|region| &mut region.statements) {
+            of_statement(&mut statement.kind, &mut |buffer| used[buffer.index()] = true);
+        }
+        let number = |buffer: &mut BufferId| buffer.0 = used[..buffer.index()].iter().filter(|u| **u).count() as u32;
+        for region in regions.iter_mut() {
+            let is_kept =
+                |s: &Statement| !matches!(s.kind, StatementKind::Renew { buffer, .. } if !used[buffer.index()]);
+            region.statements.retain(is_kept);
+            for statement in &mut region.statements {
+                of_statement(&mut statement.kind, &mut |buffer| number(buffer));
+                if let StatementKind::Renew { buffer, .. } = &mut statement.kind {
+                    number(buffer);
+                }
+            }
+        }
+        let mut at = 0;
+        buffers.retain(|_| {
+            at += 1;
+            used[at - 1]
+        });
+        *lies_in = (0..buffers.len() as u32).map(BufferId).collect();
     }
 
     /// The kernel so far.
@@ -308,8 +345,10 @@ impl Builder {
 
     /// A buffer in shared memory.
     pub fn buffer(&mut self, buffer: Buffer) -> BufferId {
+        let id = BufferId(self.kernel.buffers.len() as u32);
         self.kernel.buffers.push(buffer);
-        BufferId(self.kernel.buffers.len() as u32 - 1)
+        self.kernel.lies_in.push(id);
+        id
     }
 
     /// Barriers of copies, one for each slot.

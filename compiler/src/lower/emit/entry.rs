@@ -266,6 +266,7 @@ impl Entry<'_> {
             StatementKind::Loop(l) => self.repeat(l),
             StatementKind::If(branch) => self.branch(branch),
             StatementKind::Sync => self.emit("bar.sync", [0.into()]),
+            StatementKind::SyncWarp => self.emit("bar.warp.sync", [u32::MAX.into()]),
             StatementKind::Renew { .. } => {}
             StatementKind::Fetch(fetch) => self.fetch(fetch),
             StatementKind::CommitFetches => self.emit("cp.async.commit_group", []),

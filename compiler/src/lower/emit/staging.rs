@@ -33,12 +33,13 @@ pub(super) fn declare(
         return (buffers, (count > 0).then_some((symbol, map.barriers)));
     }
     let ascii = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
-    let buffers = kernel.buffers.iter().enumerate().map(|(n, buffer)| {
+    let mut declared: Vec<Option<Symbol>> = vec![None; kernel.buffers.len()];
+    for (n, buffer) in kernel.buffers.iter().enumerate().filter(|(n, _)| kernel.lies_in[*n].index() == *n) {
         let name = format!("buffer{n}_{}", ascii(&buffer.name));
         let elements = u64::from(buffer.elements) * u64::from(buffer.slots);
-        (f.shared(name, memory_type(buffer.element), elements, buffer.alignment), 0)
-    });
-    let buffers = buffers.collect();
+        declared[n] = Some(f.shared(name, memory_type(buffer.element), elements, buffer.alignment));
+    }
+    let buffers = kernel.lies_in.iter().filter_map(|b| Some((declared[b.index()]?, 0))).collect();
     let barriers = (count > 0).then(|| (f.shared("barriers", ScalarType::B64, count, BARRIER_BYTES as u32), 0));
     (buffers, barriers)
 }

@@ -1,0 +1,199 @@
+//! Which buffers lie in the same shared memory, at different times.
+//!
+//! **Property.** While elements of a buffer may still be read, nothing else is written where they lie. Of two buffers that share memory
+//! neither is *live* (an element may be read before the buffer is renewed) where an instance of the other one begins or is written; and a barrier
+//! of the block is between an access of one and a write to the other (`syncs`). **Formula.** Backward data flow over the structured program: a
+//! load makes its buffer live, its renewal ends that; a loop's end sees what its start does.
+//!
+//! Buffers that the accelerator or fetches write, and rings, share with nobody: what is under way has no place in the program.
+
+use super::syncs;
+use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, StatementKind};
+
+/// Lets buffers share memory, the largest ones first, as far as the barriers of the kernel allow it.
+pub(super) fn share(mut kernel: Kernel) -> Kernel {
+    let found = Conflicts::of(&kernel);
+    let mut order: Vec<usize> = (0..kernel.buffers.len()).filter(|b| found.may_share[*b]).collect();
+    order.sort_by_key(|b| std::cmp::Reverse(kernel.buffers[*b].bytes()));
+    let mut places: Vec<Vec<usize>> = Vec::new();
+    for own in order {
+        let fits = |place: &&mut Vec<usize>| place.iter().all(|other| !found.apart[own][*other]);
+        let shared = places.iter_mut().filter(fits).find(|place| {
+            let first = BufferId(place[0] as u32);
+            let before = std::mem::replace(&mut kernel.lies_in[own], first);
+            let ordered =
+                kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment && syncs::hold(&kernel);
+            if !ordered {
+                kernel.lies_in[own] = before;
+            }
+            ordered
+        });
+        match shared {
+            Some(place) => place.push(own),
+            None => places.push(vec![own]),
+        }
+    }
+    kernel
+}
+
+/// Buffers that are needed at one time.
+struct Conflicts {
+    apart: Vec<Vec<bool>>,
+    may_share: Vec<bool>,
+}
+
+impl Conflicts {
+    fn of(kernel: &Kernel) -> Self {
+        let count = kernel.buffers.len();
+        let mut renewed = vec![false; count];
+        let mut foreign = vec![false; count];
+        for statement in kernel.regions.iter().flat_map(|r| &r.statements) {
+            match &statement.kind {
+                StatementKind::Renew { buffer, .. } => renewed[buffer.index()] = true,
+                StatementKind::Fetch(fetch) => foreign[fetch.buffer.index()] = true,
+                StatementKind::Transfer(transfer) => foreign[transfer.buffer.index()] = true,
+                _ => {}
+            }
+        }
+        let is_plain = |b: usize| renewed[b] && !foreign[b] && kernel.buffers[b].slots == 1;
+        let may_share = (0..count).map(is_plain).collect();
+        let mut found = Self { apart: vec![vec![false; count]; count], may_share };
+        found.region(kernel, Kernel::BODY, &mut vec![false; count]);
+        found
+    }
+
+    /// An instance of a buffer begins, or is written.
+    fn meets(&mut self, buffer: BufferId, live: &[bool]) {
+        let own = buffer.index();
+        for other in (0..live.len()).filter(|other| live[*other] && *other != own) {
+            self.apart[own][other] = true;
+            self.apart[other][own] = true;
+        }
+    }
+
+    /// What is live in front of a region, from what is live behind it.
+    fn region(&mut self, kernel: &Kernel, region: RegionId, live: &mut Vec<bool>) {
+        for statement in kernel.region(region).statements.iter().rev() {
+            match &statement.kind {
+                StatementKind::Load(load) => {
+                    if let Memory::Shared(buffer) = load.memory {
+                        live[buffer.index()] = true;
+                    }
+                }
+                StatementKind::Store(store) => {
+                    if let Memory::Shared(buffer) = store.memory {
+                        self.meets(buffer, live);
+                    }
+                }
+                StatementKind::Renew { buffer, .. } => {
+                    self.meets(*buffer, live);
+                    live[buffer.index()] = false;
+                }
+                StatementKind::Elect(part) => self.region(kernel, *part, live),
+                StatementKind::If(branch) => {
+                    let mut other = live.clone();
+                    self.region(kernel, branch.then, live);
+                    if let Some(otherwise) = branch.otherwise {
+                        self.region(kernel, otherwise, &mut other);
+                    }
+                    live.iter_mut().zip(other).for_each(|(a, b)| *a |= b);
+                }
+                StatementKind::Loop(l) => loop {
+                    let before = live.clone();
+                    let mut inside = live.clone();
+                    self.region(kernel, l.body, &mut inside);
+                    live.iter_mut().zip(inside).for_each(|(a, b)| *a |= b);
+                    // Buffers only become live from turn to turn.
+                    if *live == before {
+                        break;
+                    }
+                },
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_kernel::ElementType;
+
+    use super::*;
+    use crate::kernel_ir::{Buffer, Builder, Sharing, Signature, Type};
+
+    /// A kernel of buffers `a`, `b`, … of so many elements each, written as steps: `a=` begins an instance and writes it, `a?` reads it, `|` is
+    /// a barrier, `(` and `)` are a loop, `<` and `>` a branch. For each buffer the one that it lies in.
+    fn shared(sizes: &[u32], steps: &str) -> String {
+        let mut b = Builder::new(Signature {
+            name: "k".to_owned(),
+            parameters: Vec::new(),
+            dims: Vec::new(),
+            maps: Vec::new(),
+            arguments: Vec::new(),
+            threads: 64,
+        });
+        let element = ElementType::F32;
+        let buffers: Vec<BufferId> = sizes
+            .iter()
+            .map(|n| {
+                let name = "s".to_owned();
+                b.buffer(Buffer { name, element, elements: *n, alignment: 16, slots: 1, sharing: Sharing::Block })
+            })
+            .collect();
+        let zero = b.index_literal(Type::I32, 0);
+        let thread = b.thread_index();
+        let count = b.index_literal(Type::I32, 4);
+        let mut last = None;
+        for step in steps.chars() {
+            let named = step.is_ascii_lowercase().then(|| buffers[(step as u8 - b'a') as usize]);
+            last = named.or(last);
+            let buffer = last.unwrap_or(BufferId(0));
+            match step {
+                '=' => {
+                    b.renew(buffer, zero);
+                    let value = b.literal(element, 1);
+                    b.store(Memory::Shared(buffer), thread, &[value]);
+                }
+                '?' => {
+                    let value = b.load(Memory::Shared(buffer), zero, 1, None)[0];
+                    let variable = b.variable(value);
+                    b.set(variable, value);
+                }
+                '|' => b.sync(),
+                '(' => {
+                    b.begin_loop(count);
+                }
+                ')' => b.end_loop(),
+                '<' => {
+                    let holds = b.index_compare(tilewright_kernel::algorithm::Compare::Lt, thread, count);
+                    b.begin_if(holds);
+                }
+                '>' => b.end_if(),
+                _ => {}
+            }
+        }
+        let kernel = share(b.finish().unwrap());
+        kernel.lies_in.iter().map(|b| char::from(b'a' + b.0 as u8)).collect()
+    }
+
+    #[test]
+    fn buffers_share_what_the_other_one_does_not_need() {
+        // One after the other, with a barrier in between; the larger one has the memory.
+        assert_eq!(shared(&[64, 64], "a= | a? | b= | b?"), "aa");
+        assert_eq!(shared(&[64, 96], "a= | a? | b= | b?"), "bb");
+        // Still read.
+        assert_eq!(shared(&[64, 64], "a= | a? | b= | b? a?"), "ab");
+        assert_eq!(shared(&[64, 64], "a= | b= | a? b?"), "ab");
+        // No barrier between a read and a write.
+        assert_eq!(shared(&[64, 64], "a= | a? b= | b?"), "ab");
+        // In a loop the first one comes again.
+        assert_eq!(shared(&[64, 64], "( | a= | a? | b= | b? )"), "aa");
+        assert_eq!(shared(&[64, 64], "( a= | a? | b= | b? )"), "ab");
+        // What is read in a later iteration lives through the loop.
+        assert_eq!(shared(&[64, 64], "a= | ( a? | b= | b? | )"), "ab");
+        assert_eq!(shared(&[64, 64, 64], "( | a= | a? | b= | b? | c= | c? )"), "aaa");
+        assert_eq!(shared(&[64, 64, 64], "( | a= | b= | a? b? | c= | c? b? )"), "aba");
+        // A branch may or may not end an instance.
+        assert_eq!(shared(&[64, 64], "a= | < b= > | a? b?"), "ab");
+    }
+}
