@@ -203,3 +203,52 @@ fn outputs_stand_beside_each_other() {
         &[&[3, 3], &[7, 9], &[33, 67]],
     );
 }
+
+/// Rows of warps, with everything in shared memory: lanes wait for lanes of their warp only, and for nobody where each reads what it wrote.
+#[test]
+fn warps_wait_for_themselves() {
+    let rows = "split i into 4 -> w, k; bind w: warp; split j by 32 -> q, t; bind t: thread;";
+    let source = format!(
+        "kernel Softmax(x: f32[M, N]) -> (lse: f32[M], y: f32[M, N]) where N <= 1024 {{
+            m[i] = max(|j| x[i, j]);
+            s[i] = sum(|j| exp(x[i, j] - m[i]));
+            lse[i] = m[i] + log(s[i]);
+            y[i, j] = exp(x[i, j] - m[i]) / s[i];
+            launch threads(128);
+            schedule lse at y.k {{ like y; }}
+            schedule y {{
+                split i by 8 -> b, r; split r by 4 -> k, w; reorder b, k, w, j;
+                bind b: grid; bind w: warp; split j by 32 -> q, t; bind t: thread;
+            }}
+            stage xs[i, j] = x in shared at y.k {{ {rows} }}
+            schedule m in shared at y.k {{ {rows} reduce t; }}
+            schedule s in shared at y.k {{ {rows} reduce t; }}
+        }}"
+    );
+    check(&source, &[&[1, 4], &[7, 36], &[33, 128], &[9, 1000]]);
+    let kernel = finished(&source).unwrap_or_else(|(_, report)| panic!("{report}"));
+    let text = kernel.entries[0].kernel.to_string();
+    let count = |what: &str| text.lines().filter(|line| line.trim() == what).count();
+    // In front of the maxima, behind them, behind the sums: none for the copy.
+    assert_eq!((count("sync warp"), count("sync")), (3, 0), "{text}");
+}
+
+/// Buffers that are needed one after the other lie in the same memory.
+#[test]
+fn buffers_share_memory() {
+    let source = "kernel Chain(x: f32[M, 256]) -> (y: f32[M, 256]) {
+        a[i, j] = x[i, j] + x[i, 255 - j];
+        b[i, j] = a[i, j] * a[i, 255 - j];
+        c[i, j] = b[i, j] - b[i, 255 - j];
+        y[i, j] = c[i, j] + c[i, 255 - j];
+        launch threads(256);
+        schedule y { bind i: grid; bind j: thread; }
+        schedule c in shared at y.i { bind j: thread; }
+        schedule b in shared at y.i { bind j: thread; }
+        schedule a in shared at y.i { bind j: thread; }
+    }";
+    check(source, &[&[1], &[7]]);
+    let kernel = finished(source).unwrap_or_else(|(_, report)| panic!("{report}"));
+    // The third one takes the memory of the first: everybody is behind the barrier that shows the second.
+    assert_eq!(kernel.entries[0].kernel.shared_map().bytes, 2 * 256 * 4, "{}", kernel.entries[0].kernel);
+}

@@ -30,6 +30,8 @@ struct Loops {
     grid: Vec<&'static str>,
     serial: Vec<&'static str>,
     threads: usize,
+    /// Whether rows are given to warps.
+    warps: bool,
 }
 
 fn loops(draw: &mut Draw) -> Loops {
@@ -40,6 +42,20 @@ fn loops(draw: &mut Draw) -> Loops {
     let outer = if draw.chance(50) { ["io", "jo"] } else { ["jo", "io"] };
     let mut place =
         |name: &'static str, draw: &mut Draw| if draw.chance(60) { grid.push(name) } else { serial.push(name) };
+    if threads == 64 && draw.chance(60) {
+        // Rows of warps.
+        let mut ops = format!("split i by {} -> io, ir; split ir by 2 -> ii, w; split j by 32 -> jo, t; ", 2 * f);
+        ops.push_str("reorder io, ii, w, jo, t; bind w: warp; bind t: thread; ");
+        let grid = if draw.chance(60) { vec!["io"] } else { Vec::new() };
+        let mut serial = if grid.is_empty() { vec!["io", "ii"] } else { vec!["ii"] };
+        if draw.chance(30) {
+            serial.push("jo");
+        }
+        if !grid.is_empty() {
+            ops.push_str("bind io: grid; ");
+        }
+        return Loops { ops, grid, serial, threads, warps: true };
+    }
     match draw.below(4) {
         0 if threads == 1 => {
             outer.into_iter().for_each(|name| place(name, draw));
@@ -80,7 +96,7 @@ fn loops(draw: &mut Draw) -> Loops {
     if !grid.is_empty() {
         let _ = write!(ops, "bind {}: grid; ", grid.join(", "));
     }
-    Loops { ops, grid, serial, threads }
+    Loops { ops, grid, serial, threads, warps: false }
 }
 
 fn case(draw: &mut Draw) -> Case {
@@ -124,7 +140,7 @@ fn case(draw: &mut Draw) -> Case {
         .map(|r| r.1.clone())
         .collect();
     let _ = writeln!(equations, "    y[i, j] = {};", kept.join(" + "));
-    let Loops { ops, grid, serial, threads } = loops(draw);
+    let Loops { ops, grid, serial, threads, warps } = loops(draw);
     let mut source = format!("    launch threads({threads});\n    schedule y {{ {ops}}}\n");
     // Another output in the same iterations.
     let beside = draw.chance(25).then(|| grid.iter().chain(&serial).nth(draw.below(grid.len() + 1)).copied()).flatten();
@@ -141,7 +157,11 @@ fn case(draw: &mut Draw) -> Case {
             continue;
         }
         let at = draw.pick(&places).clone();
-        let each = if stage.is_row {
+        let each = if warps && draw.chance(80) {
+            let reduce = if stage.is_row { "reduce t; " } else { "" };
+            let rows = *draw.pick(&["split i by 2 -> io, w; ", "split i into 2 -> w, io; "]);
+            format!("{rows}split j by 32 -> jo, t; bind w: warp; bind t: thread; {reduce}")
+        } else if stage.is_row {
             match draw.below(3) {
                 0 => format!("split j by {threads} -> jo, t; reorder i, t, jo; bind t: thread; reduce t; "),
                 1 => format!("split j by {threads} -> jo, t; bind t: thread; reduce t; "),
