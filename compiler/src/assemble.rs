@@ -27,7 +27,7 @@ pub(crate) fn assemble(
             tensor.alignment = alignment(p, parameter.element.bytes(), facts, stages);
         }
     }
-    let outer = stages.iter().filter(|s| s.stage.attach.is_none());
+    let outer = stages.iter().filter(|s| s.stage.has_blocks());
     let blocks = outer.map(|s| lower::blocks(&s.stage, facts).to_size(facts.dims())).collect::<Option<Vec<_>>>()?;
     let blocks = blocks.into_iter().reduce(|a, b| Size::binary(SizeOp::Max, &a, &b))?;
     let target = module.target;

@@ -111,7 +111,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
             let shapes: Vec<Vec<Expr>> = outputs.map(|analysed| shape(&analysed.stage, &facts)).collect();
             let holds_for = |facts: &Facts| still_hold(facts, &stages);
             info.requirements = bounds::requirements(&written, &facts, &shapes, &holds_for).into();
-            info.explanation = explain::text(&written, &stages, &info).into();
+            info.explanation = explain::text(&written, &stages, entries.first().map(|e| &e.kernel), &info).into();
             Some((info, stages, entries))
         }
         None => bug(diags, &program, "assemble", "a size could not be written down".to_owned()),

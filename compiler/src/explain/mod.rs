@@ -1,6 +1,7 @@
 //! What was derived and proved, for a reader: `KERNEL.explanation`.
 
 pub mod copies;
+mod shared;
 
 use std::fmt::Write as _;
 
@@ -12,15 +13,18 @@ use self::copies::Holes;
 use crate::domain::Binding;
 use crate::extent::Expr;
 use crate::holes::{Predicate, Reason, Side};
+use crate::kernel_ir::Kernel;
 use crate::lower::Analysed;
 use crate::memory::vector::Class;
 use crate::program::Program;
-use crate::schedule::{Owner, Place, computed_at_reads};
+use crate::region::Fit;
+use crate::schedule::{Along, Owner, Place, Stage, computed_at_reads};
 use crate::tma::demand::Demand;
 use crate::tma::staged::Way;
 
 /// The explanation of a kernel. The same kernel always gives the same text.
-pub fn text(program: &Program, stages: &[Analysed], info: &KernelInfo) -> String {
+/// `kernel` is its first entry point.
+pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, info: &KernelInfo) -> String {
     let mut out = String::new();
     let names = |d: u16| program.dim_name(d);
     // Writing to a String cannot fail.
@@ -49,6 +53,9 @@ pub fn text(program: &Program, stages: &[Analysed], info: &KernelInfo) -> String
     for analysed in stages {
         stage(&mut out, stages, analysed, info);
     }
+    if let Some(kernel) = kernel {
+        out.push_str(&shared::text(kernel));
+    }
     out
 }
 
@@ -56,6 +63,35 @@ pub fn text(program: &Program, stages: &[Analysed], info: &KernelInfo) -> String
 pub fn served(stages: &[Analysed]) -> Vec<Source> {
     let inner = stages.iter().filter(|s| s.stage.attach.is_some() && s.stage.copy.is_none());
     inner.flat_map(|s| s.stage.serves.clone()).collect()
+}
+
+/// What an instance of a stage holds.
+fn region(stage: &Stage) -> String {
+    let (program, facts) = (&stage.program, &stage.facts);
+    let algorithm = &program.algorithm;
+    let show = |e: &Expr| facts.normal(e).show(&|v| program.dim_name(v as u16).to_owned());
+    let equation = &algorithm.equations[stage.equation];
+    let first = &algorithm.components[equation.components.range().start];
+    let bytes = stage.elements() * i128::from(algorithm.types[first.value as usize].bytes());
+    let axes = &algorithm.axis_lists[equation.axes.range()];
+    let along = |c: &Along| {
+        let names = c.dims.iter().map(|d| algorithm.axes[axes[*d] as usize].name.to_string());
+        let step = if c.step == 1 { String::new() } else { format!(", every {}", c.step) };
+        format!("{} = {}{step}", names.collect::<Vec<_>>().join("·"), show(&c.start))
+    };
+    let extents: Vec<String> = stage.coordinates.iter().map(|c| c.most.to_string()).collect();
+    let extents = if extents.is_empty() { "1".to_owned() } else { extents.join(" x ") };
+    let starts: Vec<String> = stage.coordinates.iter().map(along).collect();
+    let starts =
+        if starts.is_empty() { String::new() } else { format!("    region starts at {}\n", starts.join(", ")) };
+    let claim = match stage.fit {
+        Fit::Exact => "all of it is asked for",
+        Fit::Minimal => "no smaller box holds what is asked for",
+        Fit::Sound => "it holds what is asked for",
+    };
+    let needed = stage.needed.as_ref().filter(|_| stage.fit != Fit::Exact).map(show);
+    let needed = needed.map_or_else(String::new, |n| format!(": at most {n} of {}", stage.elements()));
+    format!("    region {extents}, {bytes} bytes: {claim}{needed}\n{starts}")
 }
 
 fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &KernelInfo) {
@@ -76,12 +112,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
     let per = if stage.owner == Owner::Thread { " per thread" } else { "" };
     let _ = writeln!(out, "stage {} in {place}{per}{at}, run by all threads", stage.name);
     if stage.attach.is_some() {
-        let extents: Vec<String> = stage.coordinates.iter().map(|c| c.most.to_string()).collect();
-        let element = stage.program.algorithm.equations[stage.equation].components.range().start;
-        let element = program.algorithm.types[program.algorithm.components[element].value as usize];
-        let bytes = stage.elements() * i128::from(element.bytes());
-        let extents = if extents.is_empty() { "1".to_owned() } else { extents.join(" x ") };
-        let _ = writeln!(out, "    region {extents}, {bytes} bytes");
+        out.push_str(&region(stage));
     }
     for leaf in &domain.leaves {
         let axis = &domain.axes[*leaf];

@@ -35,6 +35,7 @@ use crate::domain::{AxisId, AxisKind, Domain, NewAxis};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::Sharing;
 use crate::program::Program;
+use crate::region::Fit;
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
 
@@ -63,6 +64,12 @@ pub enum Owner {
 /// A coordinate of what an instance of a stage holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Along {
+    /// The dimensions of the tensor that it runs along.
+    pub dims: Vec<usize>,
+    /// Where coordinate 0 lies: an index, or a row-major number if there are several dimensions.
+    pub start: Expr,
+    /// From one coordinate to the next.
+    pub step: i128,
     /// Where an element lies along it: over dimensions and [`PLACEHOLDER`] variables, the indices of the element.
     pub position: Expr,
     /// Most elements that an instance has along it.
@@ -107,6 +114,10 @@ pub struct Stage {
     pub reads: Option<Vec<ValueId>>,
     /// The coordinates of an instance, outermost first, which are its first roots; none of an output.
     pub coordinates: Vec<Along>,
+    /// What is claimed of them: what they hold beside the elements that are asked for.
+    pub fit: Fit,
+    /// A bound of the elements of an instance that are asked for, if one is known.
+    pub needed: Option<Expr>,
     /// The reduction whose axes are roots: a [`Value::Reduce`] or [`Value::Fold`].
     pub reduction: Option<ValueId>,
     /// The axes that are combined across units.
@@ -526,6 +537,8 @@ impl Roots {
             members: Vec::new(),
             reads: None,
             coordinates: Vec::new(),
+            fit: Fit::Exact,
+            needed: None,
             reduction,
             reduced,
             place: Place::Global,

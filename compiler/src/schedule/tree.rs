@@ -16,7 +16,7 @@ use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisKind, Binding, NewAxis};
 use crate::extent::{Expr, Facts, System, Var};
 use crate::program::Program;
-use crate::region::{COORDINATE, Group, NotATile, Realisation, Region};
+use crate::region::{COORDINATE, Fit, Group, NotATile, Realisation, Region};
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
 
@@ -354,6 +354,7 @@ impl About<'_> {
         let mut roots = Roots::default();
         // Without one of these more is computed than is asked for.
         let mut limits: Vec<Expr> = conditions(&group.limits, facts).into_iter().filter(|e| !is_lost(e)).collect();
+        let limits_lost = limits.len() < group.limits.len();
         let mut coordinates = Vec::new();
         let mut indices: Vec<Option<Expr>> = vec![None; list.len()];
         for coordinate in &group.axes {
@@ -381,7 +382,8 @@ impl About<'_> {
                 number.mul(&upper.sub(lower)).add(&index.sub(lower))
             });
             let position = position.sub(&coordinate.start).floor_div(&Expr::constant(coordinate.step));
-            coordinates.push(Along { position, most: most.max(1) });
+            let (dims, start, step) = (coordinate.dims.clone(), facts.normal(&coordinate.start), coordinate.step);
+            coordinates.push(Along { dims, start, step, position, most: most.max(1) });
             let at = coordinate.start.add(&root.scale(coordinate.step));
             // Digits in row-major order, innermost first.
             let mut rest = at;
@@ -441,6 +443,8 @@ impl About<'_> {
         stage.serves = one.serves.clone();
         stage.limits = limits;
         stage.coordinates = coordinates;
+        stage.fit = if limits_lost { Fit::Sound } else { group.fit };
+        stage.needed = group.needed.as_ref().map(|e| facts.normal(e));
         stage.place = one.place;
         stage.fetches = one.fetches;
         stage.owner = one.owner;

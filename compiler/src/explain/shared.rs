@@ -1,0 +1,91 @@
+//! The shared memory of a block: each buffer with who writes and reads it, and what tells readers that it is complete.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::copies::counted;
+use crate::kernel_ir::{BufferId, Kernel, Memory, Sharing, StatementKind};
+
+/// Who accesses a buffer.
+#[derive(Clone, Debug, Default)]
+struct Use {
+    /// Threads by ordinary stores, threads by `cp.async`, the accelerator.
+    stored: bool,
+    fetched: bool,
+    filled: bool,
+    /// Threads, the accelerator.
+    loaded: bool,
+    taken: bool,
+}
+
+/// The map of the kernel's shared memory, and its barriers; nothing if it has neither.
+pub fn text(kernel: &Kernel) -> String {
+    let mut uses = vec![Use::default(); kernel.buffers.len()];
+    let (mut blocks, mut warps) = (0, 0);
+    let mut waited: BTreeSet<u32> = BTreeSet::new();
+    for statement in kernel.regions.iter().flat_map(|r| &r.statements) {
+        match &statement.kind {
+            StatementKind::Sync => blocks += 1,
+            StatementKind::SyncWarp => warps += 1,
+            StatementKind::Store(store) => {
+                if let Memory::Shared(b) = store.memory {
+                    uses[b.index()].stored = true;
+                }
+            }
+            StatementKind::Load(load) => {
+                if let Memory::Shared(b) = load.memory {
+                    uses[b.index()].loaded = true;
+                }
+            }
+            StatementKind::Fetch(fetch) => uses[fetch.buffer.index()].fetched = true,
+            StatementKind::Transfer(transfer) => match transfer.barrier {
+                Some(_) => uses[transfer.buffer.index()].filled = true,
+                None => uses[transfer.buffer.index()].taken = true,
+            },
+            StatementKind::Await { barrier, .. } => {
+                waited.insert(barrier.0);
+            }
+            _ => {}
+        }
+    }
+    let map = kernel.shared_map();
+    let mut out = String::new();
+    if map.bytes > 0 {
+        let _ = writeln!(out, "shared memory: {} bytes", map.bytes);
+    }
+    for (n, (buffer, found)) in kernel.buffers.iter().zip(&uses).enumerate() {
+        let slots = if buffer.slots == 1 { String::new() } else { format!(" in {} buffers", buffer.slots) };
+        let place = match kernel.lies_in[n] {
+            BufferId(other) if other as usize == n => format!("at {}", map.buffers[n]),
+            other => format!("in the memory of {}, which is not needed then", kernel.buffers[other.index()].name),
+        };
+        let list = |list: [(bool, &'static str); 3]| {
+            let found: Vec<&str> = list.into_iter().filter(|l| l.0).map(|l| l.1).collect();
+            if found.is_empty() { "nobody".to_owned() } else { found.join(" and ") }
+        };
+        let writers = list([(found.stored, "threads"), (found.fetched, "cp.async"), (found.filled, "the accelerator")]);
+        let readers = list([(found.loaded, "threads"), (found.taken, "the accelerator"), (false, "")]);
+        let complete = match buffer.sharing {
+            _ if found.filled => "complete when its mbarrier ends a phase",
+            Sharing::Thread if found.fetched => "complete when a thread has waited for its copies",
+            Sharing::Thread => "each element stays with one thread",
+            Sharing::Warp => "complete behind a barrier of warps",
+            Sharing::Block => "complete behind a barrier of the block",
+        };
+        let _ = writeln!(
+            out,
+            "    {}: {} bytes{slots} {place}; written by {writers}, read by {readers}; {complete}",
+            buffer.name,
+            buffer.bytes(),
+        );
+    }
+    if blocks + warps + waited.len() > 0 {
+        let _ = writeln!(
+            out,
+            "barriers: {} of the block, {warps} of warps, {}",
+            blocks,
+            counted(waited.len() as i128, "mbarrier"),
+        );
+    }
+    out
+}
