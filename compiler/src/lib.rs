@@ -21,6 +21,7 @@ pub mod region;
 pub mod schedule;
 pub mod syntax;
 pub mod tma;
+mod trial;
 
 use tilewright_kernel::algorithm::Source;
 use tilewright_kernel::info::KernelInfo;
@@ -111,6 +112,11 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
             let shapes: Vec<Vec<Expr>> = outputs.map(|analysed| shape(&analysed.stage, &facts)).collect();
             let holds_for = |facts: &Facts| still_hold(facts, &stages);
             info.requirements = bounds::requirements(&written, &facts, &shapes, &holds_for).into();
+            if let Some((dims, violation)) = trial::run(&info, &facts, &entries) {
+                let names = dims.iter().enumerate().map(|(d, n)| format!("{} = {n}", info.dim_name(d as u16)));
+                let what = format!("{violation}, at {}", names.collect::<Vec<_>>().join(", "));
+                return bug(diags, &program, "proof", what);
+            }
             info.explanation = explain::text(&written, &stages, entries.first().map(|e| &e.kernel), &info).into();
             Some((info, stages, entries))
         }
