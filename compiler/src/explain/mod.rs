@@ -109,7 +109,11 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
     let at = attach.or(stage.beside.as_ref().map(|b| (b.stage, b.leaf)));
     let at = at.and_then(|(of, leaf)| Some((&stages.get(of)?.stage, leaf)));
     let at = at.map_or_else(String::new, |(of, leaf)| format!(" at {}.{}", of.name, of.domain.axes[leaf].name));
-    let per = if stage.owner == Owner::Thread { " per thread" } else { "" };
+    let per = match stage.owner {
+        Owner::Thread => " per thread",
+        Owner::Warp => " per warp",
+        Owner::Cta | Owner::Grid => "",
+    };
     let _ = writeln!(out, "stage {} in {place}{per}{at}, run by all threads", stage.name);
     if stage.attach.is_some() {
         out.push_str(&region(stage));
@@ -160,7 +164,9 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
         let _ = writeln!(out, "    copy {} {}", staged.name, copies::form(staged));
         let _ = writeln!(out, "    copy {} {}", staged.name, Holes::of(staged, analysed, facts));
     }
-    let busy = if stage.distribution.warps.is_empty() {
+    let busy = if stage.distribution.of_warp {
+        i128::from(info.launch.threads)
+    } else if stage.distribution.warps.is_empty() {
         stage.distribution.thread_count()
     } else {
         stage.distribution.warp_count() * stage.distribution.thread_count()

@@ -24,7 +24,7 @@ use super::staging::slot_after;
 use super::value::Values;
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
-use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
+use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId, WARP};
 use crate::schedule::{Owner, Place, Stage, registers};
 
 /// An instance of a stage that can be read at this point.
@@ -87,11 +87,13 @@ pub(super) fn storage(b: &mut Builder, stages: &[Analysed]) -> Vec<Storage> {
         if stage.place != Place::Shared {
             return Storage::default();
         }
+        // One after the other in a slot.
+        let instances = if stage.owner == Owner::Warp { i128::from(b.kernel().signature.threads / WARP) } else { 1 };
         let buffer = |(name, element): (&str, ElementType), b: &mut Builder| {
             b.buffer(Buffer {
                 name: name.to_owned(),
                 element,
-                elements: u32::try_from(slot_elements(stage, element)).unwrap_or(u32::MAX),
+                elements: u32::try_from(slot_elements(stage, element) * instances).unwrap_or(u32::MAX),
                 alignment: 16,
                 slots: stage.ring,
                 sharing: stage.sharing,
@@ -201,21 +203,39 @@ impl<'a> Nest<'a, '_> {
         slot
     }
 
-    /// What holds the components of an instance in `slot`.
+    /// What holds the components of an instance in `slot`: of a warp's, in the part of that warp.
     pub(super) fn in_slot(&mut self, at: usize, slot: ValueId) -> Vec<Held> {
         let stage = &self.around.stages[at].stage;
         let (index, storage) = (self.index, &self.around.storage[at]);
         let types = components(stage).into_iter().map(|(_, ty)| ty).zip(&storage.buffers);
         let held = |(ty, buffer): (ElementType, &BufferId)| {
-            let base = storage.slot.map(|_| {
-                let slot = self.b.index_convert(slot, index);
-                let elements = i64::try_from(slot_elements(stage, ty)).unwrap_or(i64::MAX);
+            let number = match (storage.slot, stage.owner) {
+                (None, Owner::Warp) => Some(self.warp()),
+                (Some(_), Owner::Warp) => {
+                    let (slot, warp) = (self.b.index_convert(slot, index), self.warp());
+                    let warps = self.b.index_literal(index, i64::from(self.around.threads / WARP));
+                    let first = self.b.index_mul(slot, warps);
+                    Some(self.b.index_add(first, warp))
+                }
+                (Some(_), _) => Some(self.b.index_convert(slot, index)),
+                (None, _) => None,
+            };
+            let elements = i64::try_from(slot_elements(stage, ty)).unwrap_or(i64::MAX);
+            let base = number.map(|number| {
                 let elements = self.b.index_literal(index, elements);
-                self.b.index_mul(slot, elements)
+                self.b.index_mul(number, elements)
             });
             Held::Buffer { buffer: *buffer, base }
         };
         types.map(held).collect()
+    }
+
+    /// The number of the thread's warp.
+    fn warp(&mut self) -> ValueId {
+        let thread = self.b.thread_index();
+        let thread = self.b.index_convert(thread, self.index);
+        let lanes = self.b.index_literal(self.index, i64::from(WARP));
+        self.b.index_div(thread, lanes)
     }
 
     /// The same, for an instance that is to be written.

@@ -13,7 +13,7 @@ use super::value::{Accumulator, Bound, Lane, Scope, Values, expression, size};
 use crate::domain::{Arithmetic, AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts, Var};
 use crate::holes::{Holes, Predicate, Side};
-use crate::kernel_ir::{Builder, Memory, Type, ValueId};
+use crate::kernel_ir::{Builder, Memory, Type, ValueId, WARP};
 use crate::memory::access;
 use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
@@ -291,6 +291,9 @@ impl Nest<'_, '_> {
                 let count = self.b.index_literal(self.index, distribution.warp_count() as i64);
                 guards.push(self.b.index_compare(Compare::Lt, warp, count));
             }
+            room = 32;
+        } else if distribution.of_warp {
+            lane = self.b.index_mod(thread, warp_size);
             room = 32;
         }
         if stage.beside.is_some() && distribution.threads.is_empty() && room > 1 {
@@ -663,7 +666,11 @@ impl Nest<'_, '_> {
         let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
         let digit =
             |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };
-        let digits: Vec<Digit> = schedule::digits(self.stage).iter().map(digit).collect();
+        let mut digits: Vec<Digit> = schedule::digits(self.stage).iter().map(digit).collect();
+        if self.stage.distribution.of_warp {
+            // Each warp for itself.
+            digits.insert(0, Digit { stride: WARP, extent: self.around.threads / WARP, reduced: false });
+        }
         for accumulator in self.accumulators.clone() {
             let variables = accumulator.variables();
             let states: Vec<ValueId> = variables.iter().map(|v| self.b.get(*v)).collect();

@@ -14,7 +14,7 @@ use crate::holes;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
 
-use super::{Reduced, Stage};
+use super::{Owner, Reduced, Stage};
 
 /// Largest factor, and most iterations that are written out.
 const FACTOR_LIMIT: i128 = 1 << 31;
@@ -34,6 +34,8 @@ pub(super) struct Apply<'a> {
     pub(super) others: &'a [Stage],
     /// The output whose blocks the stage shares.
     pub(super) beside: Option<&'a str>,
+    /// Who owns an instance.
+    pub(super) owner: Owner,
     pub(super) domain: &'a mut Domain,
     pub(super) diags: &'a mut Diagnostics,
     reduced: Vec<Reduced>,
@@ -53,15 +55,17 @@ pub(super) struct Given<'a> {
     pub others: &'a [Stage],
     /// The output whose blocks the stage shares.
     pub beside: Option<&'a str>,
+    /// Who owns an instance.
+    pub owner: Owner,
     /// The head of the schedule.
     pub head: Span,
 }
 
 /// Applies every op of a schedule; a refused one leaves poisoned axes. What is combined across units.
 pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags: &mut Diagnostics) -> Vec<Reduced> {
-    let Given { program, facts, stage, equation, roots, others, beside, head } = given;
+    let Given { program, facts, stage, equation, roots, others, beside, owner, head } = given;
     let mut apply =
-        Apply { program, facts, stage, equation, roots, others, beside, domain, diags, reduced: Vec::new() };
+        Apply { program, facts, stage, equation, roots, others, beside, owner, domain, diags, reduced: Vec::new() };
     for op in ops {
         apply.op(op);
     }

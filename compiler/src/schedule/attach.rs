@@ -72,7 +72,8 @@ impl Attach {
         let around_loops: Vec<AxisId> = sequential.into_iter().filter(|l| !inner && before(l)).collect();
         let around = |l: &AxisId| match axes[*l].binding {
             Binding::Grid => true,
-            Binding::Warp | Binding::Thread => owner == Owner::Thread,
+            Binding::Warp => matches!(owner, Owner::Warp | Owner::Thread),
+            Binding::Thread => owner == Owner::Thread,
             _ => around_loops.contains(l),
         };
         let around = parent.domain.leaves.iter().copied().filter(around).collect();

@@ -9,6 +9,7 @@ use super::{Attach, Owner, Stage};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::{NoInstance, OtherIterations};
 use crate::domain::{AxisId, AxisKind, Binding};
+use crate::extent::Expr;
 use crate::syntax::ast;
 
 /// The place of an output in the loops of another one.
@@ -20,7 +21,7 @@ pub struct Beside {
     pub leaf: AxisId,
     /// How many of its sequential loops are around the place.
     pub loops: usize,
-    /// How many leaves are: the first ones of both.
+    /// How many leaves of both are the same there, the first ones: those around the place, and those of warps if they are alike.
     pub around: usize,
 }
 
@@ -82,6 +83,16 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
         });
         return;
     }
+    // Instances of warps are there, too, for warps that are given the same.
+    let (their_warps, our_warps) = (warps(parent), warps(own));
+    let extents = |stage: &Stage, list: &[AxisId]| -> Vec<Expr> {
+        list.iter().map(|leaf| stage.facts.normal(&stage.domain.axes[*leaf].extent)).collect()
+    };
+    let (mut theirs, mut ours) = (theirs, ours);
+    if extents(parent, &their_warps) == extents(own, &our_warps) {
+        theirs.extend(their_warps);
+        ours.extend(our_warps);
+    }
     own.beside = Some(Beside { stage, leaf, loops, around: ours.len() });
     lead(own, &ours);
     // What stands further out needs no others in front.
@@ -95,6 +106,12 @@ fn around(stage: &Stage, loops: usize) -> Vec<AxisId> {
         stage.domain.leaves.iter().copied().filter(move |l| wanted(axes[*l].binding))
     };
     of(|b| b == Binding::Grid).chain(of(Binding::is_sequential).take(loops)).collect()
+}
+
+/// The leaves that warps are given.
+fn warps(stage: &Stage) -> Vec<AxisId> {
+    let axes = &stage.domain.axes;
+    stage.domain.leaves.iter().copied().filter(|leaf| axes[*leaf].binding == Binding::Warp).collect()
 }
 
 /// Puts leaves in front. Units and loops keep their order, so that nothing else changes.

@@ -31,6 +31,8 @@ pub struct Distribution {
     pub warps: Vec<(AxisId, i128)>,
     /// Leaves bound to threads, each with its extent or a bound of it.
     pub threads: Vec<(AxisId, i128)>,
+    /// Whether an instance belongs to a warp, whose lanes the threads are.
+    pub of_warp: bool,
 }
 
 impl Distribution {
@@ -44,9 +46,14 @@ impl Distribution {
         self.threads.iter().map(|t| t.1).product()
     }
 
+    /// Whether threads are lanes of a warp: warps are bound around them, or own the instance.
+    pub fn has_lanes(&self) -> bool {
+        self.of_warp || !self.warps.is_empty()
+    }
+
     /// Threads that the block needs.
     fn needed(&self) -> i128 {
-        if self.warps.is_empty() { self.thread_count() } else { self.warp_count().saturating_mul(WARP) }
+        if self.has_lanes() { self.warp_count().saturating_mul(WARP) } else { self.thread_count() }
     }
 }
 
@@ -109,7 +116,7 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
 }
 
 fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diagnostics) {
-    let mut distribution = Distribution::default();
+    let mut distribution = Distribution { of_warp: stage.owner == Owner::Warp, ..Distribution::default() };
     for leaf in stage.domain.leaves.clone() {
         let axis = &stage.domain.axes[leaf];
         if axis.poisoned || axis.binding.is_sequential() {
@@ -118,6 +125,8 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
         let inside = match (axis.binding, stage.owner) {
             (Binding::Grid, Owner::Cta) => Some(("block", "block")),
             (Binding::Grid, Owner::Thread) => Some(("block", "thread")),
+            (Binding::Grid, Owner::Warp) => Some(("block", "warp")),
+            (Binding::Warp, Owner::Warp) => Some(("warp", "warp")),
             (Binding::Warp, Owner::Thread) => Some(("warp", "thread")),
             (Binding::Thread, Owner::Thread) => Some(("thread", "thread")),
             _ => None,
@@ -207,7 +216,7 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
         });
         return;
     }
-    if !d.warps.is_empty() && threads % WARP != 0 {
+    if d.has_lanes() && threads % WARP != 0 {
         diags.report(ThreadsOfWarps { threads, span: launch.unwrap_or(stage.span) });
         return;
     }
@@ -215,7 +224,7 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
     let names = |list: &[(AxisId, i128)]| list.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect::<Vec<_>>();
     // Too many iterations for the units.
     let (room, list, unit) =
-        if d.warps.is_empty() { (threads, &d.threads, "thread") } else { (threads / WARP, &d.warps, "warp") };
+        if d.has_lanes() { (threads / WARP, &d.warps, "warp") } else { (threads, &d.threads, "thread") };
     let count: i128 = list.iter().map(|l| l.1).product();
     if count > room {
         diags.report(TooManyThreads {
@@ -230,7 +239,7 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
         });
         return;
     }
-    if !d.warps.is_empty() && d.thread_count() > WARP {
+    if d.has_lanes() && d.thread_count() > WARP {
         let (count, room) = (d.thread_count(), WARP);
         diags.report(TooManyThreads {
             unit: "lane",
@@ -247,12 +256,12 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
     // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed, and of an output
     // beside another one the first thread does it.
     if d.threads.is_empty() && threads > 1 && stage.place != Place::Registers && stage.beside.is_none() {
-        let group = if d.warps.is_empty() { threads } else { WARP };
+        let group = if d.has_lanes() { WARP } else { threads };
         diags.report(SameElement {
             stage: stage.name.clone(),
             group,
             threads,
-            warps: !d.warps.is_empty(),
+            warps: d.has_lanes(),
             data: stage.domain.roots.iter().any(|a| axes[*a].kind == AxisKind::Data),
             others: needed > 1,
             span: if d.warps.is_empty() { launch.unwrap_or(stage.span) } else { last_span(&d.warps) },
@@ -261,11 +270,13 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
     }
     // Where no axis tells threads apart, each of them computes the registers that it keeps; the first one an output beside another.
     let all = d.threads.is_empty() && (stage.place == Place::Registers || stage.beside.is_some());
-    let busy = match (d.warps.is_empty(), all) {
-        (true, true) => threads,
-        (true, false) => d.thread_count(),
-        (false, true) => d.warp_count() * WARP,
-        (false, false) => d.warp_count() * d.thread_count(),
+    let busy = match (d.has_lanes(), all) {
+        (false, true) => threads,
+        (false, false) => d.thread_count(),
+        // All warps that come there have an instance each.
+        (true, _) if d.of_warp => threads,
+        (true, true) => d.warp_count() * WARP,
+        (true, false) => d.warp_count() * d.thread_count(),
     };
     if busy < threads && launch.is_some() {
         let (stage_name, span) = (stage.name.clone(), launch.unwrap_or(stage.span));

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Index, Source, Value};
 
+use super::Owner;
 use super::apply::Apply;
 use crate::diag::tw01xx_schedule::NameTaken;
 use crate::diag::tw07xx::NothingAlike;
@@ -62,8 +63,17 @@ impl Apply<'_> {
                     let (Some(a), Some(b)) = (names.next(), names.next()) else { continue };
                     let same = other.domain.axes[*input].extent == self.domain.axes[inputs[0]].extent;
                     let count = other.domain.axes[*outer].extent.as_constant();
+                    let inner = op.outputs()[1];
+                    let is_unit = other.domain.leaves.contains(&inner)
+                        && !other.domain.axes[inner].binding.is_sequential()
+                        && self.takes_over(other.domain.axes[inner].binding, stage);
+                    let has = self.domain.axes[inputs[0]].extent.as_constant().filter(|_| !is_unit);
                     match (factor.as_constant(), count) {
-                        (Some(factor), _) => self.domain.split_by(inputs[0], factor, self.facts, [a, b], span),
+                        // Iterations that the axis does not have here are left out, unless units count on them.
+                        (Some(factor), _) => {
+                            let factor = has.map_or(factor, |n| factor.min(n.max(1)));
+                            self.domain.split_by(inputs[0], factor, self.facts, [a, b], span);
+                        }
                         (None, Some(count)) if same => {
                             self.domain.split_into(inputs[0], count, self.facts, [a, b], span);
                         }
@@ -106,11 +116,20 @@ impl Apply<'_> {
         }
         for (theirs, own) in leaves {
             let binding = other.domain.axes[theirs].binding;
-            let is_own = binding != Binding::Grid || self.beside == Some(stage.text.as_str());
-            if binding == Binding::Serial || !is_own || !self.domain.leaves.contains(&own) {
+            if !self.takes_over(binding, stage) || !self.domain.leaves.contains(&own) {
                 continue;
             }
             self.bind(own, binding, span, span);
+        }
+    }
+
+    /// Whether an axis is bound here as it is in the model: what that gives to units that own an instance here is one iteration.
+    fn takes_over(&self, binding: Binding, model: &ast::Name) -> bool {
+        match binding {
+            Binding::Grid => self.beside == Some(model.text.as_str()),
+            Binding::Warp => !matches!(self.owner, Owner::Warp | Owner::Thread),
+            Binding::Thread => self.owner != Owner::Thread,
+            _ => binding != Binding::Serial,
         }
     }
 

@@ -57,6 +57,8 @@ pub enum Owner {
     Grid,
     /// One for each block.
     Cta,
+    /// One for each warp.
+    Warp,
     /// One for each thread.
     Thread,
 }
@@ -438,7 +440,7 @@ pub(crate) fn stage(
     let span = schedule.map_or(program.equation_spans[equation], |s| s.head);
     let ops = schedule.map_or(&[][..], |s| &s.ops);
     let beside = schedule.and_then(|s| s.clauses.at.as_ref()).map(|at| at.stage.text.as_str());
-    roots.finish(Unscheduled { program, facts, equation, name, span, ops, others, beside }, diags)
+    roots.finish(Unscheduled { program, facts, equation, name, span, ops, others, beside, owner: Owner::Grid }, diags)
 }
 
 /// The root axes of a domain under construction.
@@ -459,6 +461,7 @@ struct Unscheduled<'a> {
     others: &'a [Stage],
     /// The output that it is to stand beside.
     beside: Option<&'a str>,
+    owner: Owner,
 }
 
 impl Roots {
@@ -481,7 +484,7 @@ impl Roots {
 
     /// Adds the axes of the reduction that a schedule may name, and applies the ops.
     fn finish(mut self, given: Unscheduled<'_>, diags: &mut Diagnostics) -> Option<Stage> {
-        let Unscheduled { program, facts, equation, name, span, ops, others, beside } = given;
+        let Unscheduled { program, facts, equation, name, span, ops, others, beside, owner } = given;
         let algorithm = &program.algorithm;
         let definition = &algorithm.equations[equation];
         // The only outermost reduction, with bounds that no other axis decides.
@@ -519,7 +522,8 @@ impl Roots {
         let mut domain = Domain::new(self.axes);
         let roots: Vec<(AlgorithmAxis, AxisId)> =
             self.indices.iter().filter_map(|(a, e)| Some((*a, whole_root(e, &domain)?))).collect();
-        let given = apply::Given { program, facts, stage: &name, equation, roots: &roots, others, beside, head: span };
+        let given =
+            apply::Given { program, facts, stage: &name, equation, roots: &roots, others, beside, owner, head: span };
         let reduced = apply::ops(given, &mut domain, ops, diags);
         Some(Stage {
             equation,

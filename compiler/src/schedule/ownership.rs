@@ -58,7 +58,7 @@ pub fn digits(stage: &Stage) -> Vec<Digit> {
         digits.reverse();
         digits
     };
-    let lanes = (!distribution.warps.is_empty()).then_some(WARP);
+    let lanes = distribution.has_lanes().then_some(WARP);
     let mut digits = list(&distribution.warps, WARP, None);
     digits.extend(list(&distribution.threads, 1, lanes));
     digits
@@ -104,7 +104,24 @@ fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
     if digit.outermost { value } else { value.modulo(&Expr::constant(digit.extent)) }
 }
 
-/// The number of the thread that runs the leaves of a stage; `free` where it has none.
+/// The first thread of the warp that owns an instance of a stage, over the loops around it; 0 if a block owns it.
+fn first_of_warp(plan: &Plan, stage: &Stage) -> Expr {
+    let mut at = stage;
+    while let Some(attach) = at.attach.as_ref().filter(|_| at.owner == Owner::Warp) {
+        let parent = &plan.stages[attach.stage];
+        let warps = digits(parent).into_iter().filter(|d| d.inside.is_none());
+        let leaf = |d: &Digit| parent.domain.leaves.iter().position(|l| *l == d.leaf).unwrap_or(0);
+        let number = |d: Digit| Expr::var((parent.facts.dims() + leaf(&d)) as Var).scale(d.stride);
+        if !parent.distribution.warps.is_empty() {
+            return warps.map(number).fold(Expr::constant(0), |sum, e| sum.add(&e));
+        }
+        at = parent;
+    }
+    Expr::constant(0)
+}
+
+/// The number of the thread that runs the leaves of a stage, behind the first one of the warp that owns the instance; `free` where it
+/// has none.
 fn thread_of(stage: &Stage, facts: &Facts, free: Var) -> Expr {
     let digits = digits(stage);
     if digits.is_empty() && stage.beside.is_none() {
@@ -142,7 +159,7 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             let Some(held) = plan.taken(at, read.source, read.value).filter(|s| s.place == Place::Registers) else {
                 continue;
             };
-            Reading { reader, held, read, symbolic: &symbolic, threads: plan.threads }.check(diags);
+            Reading { plan, reader, held, read, symbolic: &symbolic }.check(diags);
         }
     }
 }
@@ -158,7 +175,7 @@ pub(super) fn share(plan: &mut Plan) {
         for read in reads.iter().flat_map(|found| &found.stages) {
             let Some(held) = plan.taken(at, read.source, read.value).filter(|s| shared(s)) else { continue };
             let Some(of) = plan.stages.iter().position(|s| std::ptr::eq(s, held)) else { continue };
-            let sharing = Reading { reader, held, read, symbolic: &symbolic, threads: plan.threads }.sharing();
+            let sharing = Reading { plan, reader, held, read, symbolic: &symbolic }.sharing();
             found[of] = found[of].max(sharing);
         }
     }
@@ -169,14 +186,20 @@ pub(super) fn share(plan: &mut Plan) {
 
 /// One read of what another stage holds.
 struct Reading<'a> {
+    plan: &'a Plan,
     reader: &'a Stage,
     held: &'a Stage,
     read: &'a StageRead,
     symbolic: &'a Symbolic,
-    threads: u32,
 }
 
 impl Reading<'_> {
+    /// The number of the thread that reads.
+    fn reads(&self) -> Expr {
+        let own = thread_of(self.reader, &self.reader.facts, self.free());
+        own.add(&first_of_warp(self.plan, self.reader))
+    }
+
     /// Stands for the number of a thread of which no leaf tells.
     fn free(&self) -> Var {
         (self.reader.facts.dims() + self.symbolic.variables.len() + 64) as Var
@@ -184,7 +207,8 @@ impl Reading<'_> {
 
     fn range(&self, v: Var) -> Option<(i128, i128)> {
         if v == self.free() {
-            return Some((0, i128::from(self.threads) - 1));
+            let threads = if self.reader.owner == Owner::Warp { WARP } else { i128::from(self.plan.threads) };
+            return Some((0, threads - 1));
         }
         let facts = &self.reader.facts;
         match self.symbolic.variables.iter().find(|leaf| leaf.var == v) {
@@ -238,7 +262,7 @@ impl Reading<'_> {
         if held.owner == Owner::Thread {
             return;
         }
-        let thread = thread_of(reader, &reader.facts, self.free());
+        let thread = self.reads();
         for digit in digits(held) {
             let own = collapse(&reader.facts.normal(&digit_of(&thread, &digit)), &range);
             let ends = interval(&own, &range);
@@ -266,23 +290,25 @@ impl Reading<'_> {
         let range = |v: Var| self.range(v);
         let leaves = leaves_at(held, &read.indices, &reader.facts, &range);
         let digits = digits(held);
-        if digits.is_empty() && self.threads > 1 {
+        if digits.is_empty() && self.plan.threads > 1 {
             return Sharing::Block;
         }
         let computes = digits.iter().filter(|d| !d.reduced).fold(Expr::constant(0), |sum, digit| {
             let value = held.domain.leaves.iter().position(|l| *l == digit.leaf).map(|at| &leaves[at]);
             sum.add(&value.map_or_else(Expr::unknown, |value| value.scale(digit.stride)))
         });
-        let reads = thread_of(reader, &reader.facts, self.free());
+        // An instance of a warp is read by its lanes.
+        let of_warp = held.owner == Owner::Warp;
+        let reads = if of_warp { self.reads().modulo(&Expr::constant(WARP)) } else { self.reads() };
         let same = |by: i128| {
             let of = |e: &Expr| collapse(&reader.facts.normal(&e.floor_div(&Expr::constant(by))), &range);
             let apart = reader.facts.normal(&of(&computes).sub(&of(&reads)));
             let zero = |e: &Expr| self.symbolic.proves_nonnegative(&reader.facts, e);
             apart.as_constant() == Some(0) || (!apart.is_unknown() && zero(&apart) && zero(&apart.scale(-1)))
         };
-        match i128::from(self.threads) % WARP {
+        match i128::from(self.plan.threads) % WARP {
             _ if same(1) => Sharing::Thread,
-            0 if same(WARP) => Sharing::Warp,
+            0 if of_warp || same(WARP) => Sharing::Warp,
             _ => Sharing::Block,
         }
     }
@@ -321,7 +347,7 @@ impl Reading<'_> {
         }
         let roots: Vec<Expr> = held.coordinates.iter().map(|c| facts.normal(&c.at(&read.indices))).collect();
         let leaves = Symbolic::leaves_of(&held.domain, facts, &roots);
-        let thread = thread_of(reader, facts, self.free());
+        let thread = self.reads();
         let digits = digits(held);
         let mut budget = Budget::new(SEARCH_STEPS);
         let found = facts.smallest(&relevant, &mut budget, |dims, budget| {

@@ -115,8 +115,9 @@ fn one<'a>(
             Owner::Thread
         }
         Some(("thread", _)) => Owner::Thread,
+        Some(("warp", _)) => Owner::Warp,
         Some((unit, span)) => {
-            let instead = Some("`per cta` and `per thread` work today".to_owned());
+            let instead = Some("`per cta`, `per warp` and `per thread` work today".to_owned());
             diags.report(NotSupportedYet { construct: format!("per {unit}"), span, instead });
             Owner::Cta
         }
@@ -222,8 +223,20 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         Binding::Warp | Binding::Thread if one.owner == Owner::Cta => {
             Some("an instance belongs to the block, and its threads run that axis side by side")
         }
+        Binding::Thread if one.owner == Owner::Warp => {
+            Some("an instance belongs to a warp, and its lanes run that axis side by side")
+        }
         _ if one.owner == Owner::Cta && stages[parent].owner == Owner::Thread => {
             Some("an instance belongs to the block, and each thread has loops of its own there")
+        }
+        _ if one.owner == Owner::Cta && stages[parent].owner == Owner::Warp => {
+            Some("an instance belongs to the block, and each warp has loops of its own there")
+        }
+        _ if one.owner == Owner::Warp && stages[parent].owner == Owner::Thread => {
+            Some("an instance belongs to a warp, and each thread has loops of its own there")
+        }
+        _ if one.owner == Owner::Warp && !has_warps(&stages[parent]) => {
+            Some("an instance belongs to a warp, and no axis around it is bound to warps")
         }
         _ => None,
     };
@@ -256,6 +269,10 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         no_instance(TOO_LONG, stages, diags);
         return None;
     };
+    let mut reached = reached;
+    if one.owner == Owner::Warp {
+        reached.extend(warps_with_work(&stages[parent], &facts));
+    }
     let needs = Needs {
         stages,
         served,
@@ -434,8 +451,17 @@ impl About<'_> {
         // The run that the first op names is there already.
         let ops = if merged.is_some() { &one.ops[1..] } else { one.ops };
         let (name, span) = (one.name.clone(), one.head);
-        let given =
-            Unscheduled { program, facts, equation: one.equation, name, span, ops, others: stages, beside: None };
+        let given = Unscheduled {
+            program,
+            facts,
+            equation: one.equation,
+            name,
+            span,
+            ops,
+            others: stages,
+            beside: None,
+            owner: one.owner,
+        };
         let mut stage = roots.finish(given, diags)?;
         stage.attach = Some(attach.clone());
         stage.members = members;
@@ -461,6 +487,23 @@ fn is_lost(e: &Expr) -> bool {
 fn conditions(list: &[Expr], facts: &Facts) -> Vec<Expr> {
     let of_root = |v: Var| v.checked_sub(COORDINATE).map(|n| Expr::var(ROOT + n));
     list.iter().map(|e| facts.normal(e).substitute(&of_root)).collect()
+}
+
+/// Whether the loops of a stage are those of a warp.
+fn has_warps(stage: &Stage) -> bool {
+    let bound = stage.domain.leaves.iter().any(|leaf| stage.domain.axes[*leaf].binding == Binding::Warp);
+    bound || stage.owner == Owner::Warp
+}
+
+/// That a warp is one of those that the axes of `parent` are given to: a block may have more.
+fn warps_with_work(parent: &Stage, facts: &Facts) -> Vec<Expr> {
+    let bound = parent.domain.leaves.iter().enumerate();
+    let bound = bound.filter(|(_, leaf)| parent.domain.axes[**leaf].binding == Binding::Warp);
+    let rest = |(n, leaf): (usize, &crate::domain::AxisId)| {
+        let last = parent.domain.axes[*leaf].extent.sub(&Expr::constant(1));
+        facts.normal(&last.sub(&Expr::var((parent.facts.dims() + n) as Var)))
+    };
+    bound.map(rest).collect()
 }
 
 /// What holds at the coordinates of a stage: that they are below their bounds, and what holds where its place is reached.
