@@ -54,6 +54,15 @@ fn blur() {
 }
 
 #[test]
+fn convolution() {
+    // Fewer tiles than a ring has buffers, as many, more, and a second block.
+    let found = check("convolution", &[&[5, 8], &[7, 32], &[13, 12], &[24, 68], &[33, 64], &[31, 132], &[140, 20]]);
+    assert!(found[0].contains("fetched by cp.async, 4 bytes at a time, 2 iterations ahead"), "{}", found[0]);
+    assert!(found[0].contains("region 12 x 68, 3264 bytes"), "{}", found[0]);
+    assert!(found[1].contains("boxes 12 of i × 72 of j"), "{}", found[1]);
+}
+
+#[test]
 fn fused_split() {
     let found = check("fused_split", &[&[]]);
     for (explanation, region) in found.iter().zip(["1 x 4", "2 x 4", "3"]) {

@@ -13,6 +13,7 @@ use crate::domain::Binding;
 use crate::extent::Expr;
 use crate::holes::{Predicate, Reason, Side};
 use crate::lower::Analysed;
+use crate::memory::fetch;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::schedule::{Owner, Place, computed_at_reads};
@@ -58,6 +59,22 @@ pub fn served(stages: &[Analysed]) -> Vec<Source> {
     inner.flat_map(|s| s.stage.serves.clone()).collect()
 }
 
+/// How many buffers a stage in shared memory has, and how they are filled, if not each in its turn by ordinary stores.
+fn buffers(out: &mut String, analysed: &Analysed) {
+    let Analysed { stage, vector, symbolic, accesses, .. } = analysed;
+    if stage.ring > 1 {
+        let _ = writeln!(out, "    ring of {} buffers", stage.ring);
+    }
+    let Some(read) = accesses.iter().find(|a| !a.is_write).filter(|_| stage.fetches) else { return };
+    let Ok(lanes) = fetch::unit(stage, vector.as_ref(), symbolic, read) else { return };
+    let bytes = lanes * stage.program.parameters[usize::from(read.parameter)].element.bytes();
+    let ahead = match stage.ring {
+        1 => "awaited where it stands".to_owned(),
+        ring => format!("{} ahead", copies::counted(i128::from(ring) - 1, "iteration")),
+    };
+    let _ = writeln!(out, "    fetched by cp.async, {bytes} bytes at a time, {ahead}");
+}
+
 fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &KernelInfo) {
     let stage = &analysed.stage;
     let (program, facts) = (&stage.program, &stage.facts);
@@ -80,6 +97,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
         let bytes = stage.elements() * i128::from(element.bytes());
         let extents = if extents.is_empty() { "1".to_owned() } else { extents.join(" x ") };
         let _ = writeln!(out, "    region {extents}, {bytes} bytes");
+        buffers(out, analysed);
     }
     for leaf in &domain.leaves {
         let axis = &domain.axes[*leaf];

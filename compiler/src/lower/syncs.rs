@@ -16,6 +16,7 @@
 //! | a thread has waited for its fetches | a thread reads a buffer that threads fetch to |
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
+//! Threads read the newest instance, but of buffers that they fetch to ahead: there any of them.
 //! That a thread waits for its fetches before the barrier is where it is waited for; the separate checker sees that it is enough.
 //!
 //! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
@@ -141,7 +142,10 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
             }
             StatementKind::Load(load) => match load.memory {
                 Memory::Shared(buffer) => {
-                    since.used[buffer.index()][0] = true;
+                    // What was fetched may be of any age.
+                    let used = &mut since.used[buffer.index()];
+                    let count = if is_fetched(kernel, buffer) { used.len() } else { 1 };
+                    used[..count].fill(true);
                     let unseen = since.written[buffer.index()] || since.fetched && is_fetched(kernel, buffer);
                     alone(kernel) || !unseen
                 }
@@ -218,7 +222,9 @@ mod tests {
     use tilewright_kernel::ElementType;
 
     use super::*;
-    use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Signature, TensorPart, Transfer, Type, ValueId};
+    use crate::kernel_ir::{
+        BarrierId, Buffer, BufferId, Builder, Fetch, Signature, TensorPart, Transfer, Type, ValueId,
+    };
 
     fn builder() -> (Builder, BufferId, ValueId) {
         block_of(64)
@@ -321,7 +327,7 @@ mod tests {
         let one = b.literal(ElementType::F32, 0);
         for buffer in [first, other] {
             b.sync();
-            b.renew(buffer);
+            b.renew(buffer, zero);
             b.store(Memory::Shared(buffer), zero, &[one]);
             b.sync();
         }
@@ -344,7 +350,7 @@ mod tests {
         let one = b.literal(ElementType::F32, 0);
         for buffer in [first, other] {
             b.sync();
-            b.renew(buffer);
+            b.renew(buffer, zero);
             b.store(Memory::Shared(buffer), zero, &[one]);
             b.sync();
             b.load(Memory::Shared(buffer), zero, 1, None);
@@ -360,7 +366,7 @@ mod tests {
         let n = b.block_index();
         b.begin_loop(n);
         b.sync();
-        b.renew(buffer);
+        b.renew(buffer, zero);
         b.store(Memory::Shared(buffer), zero, &[one]);
         b.sync();
         b.load(Memory::Shared(buffer), zero, 1, None);
@@ -388,7 +394,7 @@ mod tests {
             for part in parts {
                 match *part {
                     "sync" => b.sync(),
-                    "renew" => b.renew(buffer),
+                    "renew" => b.renew(buffer, zero),
                     "store" => b.store(Memory::Shared(buffer), zero, &[one]),
                     _ => drop(b.load(Memory::Shared(buffer), zero, 1, None)),
                 }
@@ -409,6 +415,68 @@ mod tests {
         assert!(!parts(true, &["renew", "store"]));
         // An instance that stays what it is.
         assert!(parts(true, &["store"]) && !parts(true, &["load", "store"]) && parts(true, &["load", "store", "sync"]));
+    }
+
+    /// One instance after the other in so many slots: with two, the barrier between writes and reads orders the slots, too.
+    #[test]
+    fn slots_in_turn_need_one_barrier() {
+        let ring = |slots: u32, syncs: [bool; 2]| {
+            let (mut b, _, zero) = builder();
+            let element = ElementType::F32;
+            let ring = b.buffer(Buffer { name: "s".to_owned(), element, elements: 64, alignment: 128, slots });
+            let one = b.literal(ElementType::F32, 0);
+            let n = b.block_index();
+            b.begin_loop(n);
+            if syncs[0] {
+                b.sync();
+            }
+            b.renew(ring, zero);
+            b.store(Memory::Shared(ring), zero, &[one]);
+            if syncs[1] {
+                b.sync();
+            }
+            b.load(Memory::Shared(ring), zero, 1, None);
+            b.end_loop();
+            minimal(b)
+        };
+        assert_eq!(ring(1, [true, true]).as_deref(), Some("for sync renew s[0] = sync = s["));
+        for slots in 2..5 {
+            assert_eq!(ring(slots, [true, true]).as_deref(), Some("for renew s[0] = sync = s["));
+            assert_eq!(ring(slots, [true, false]), None);
+        }
+        assert_eq!(ring(1, [false, true]), None);
+    }
+
+    /// What others fetched is seen behind a barrier behind the wait; one barrier orders the next copies to a slot, too.
+    #[test]
+    fn fetches_need_a_barrier_behind_their_wait() {
+        let ring = |syncs: [bool; 3]| {
+            let (mut b, buffer, zero) = builder();
+            let n = b.block_index();
+            b.begin_loop(n);
+            if syncs[0] {
+                b.sync();
+            }
+            b.await_fetches(1);
+            if syncs[1] {
+                b.sync();
+            }
+            b.renew(buffer, zero);
+            b.fetch(Fetch { parameter: 0, from: zero, buffer, to: zero, lanes: 1, predicate: None });
+            b.commit_fetches();
+            if syncs[2] {
+                b.sync();
+            }
+            b.load(Memory::Shared(buffer), zero, 1, None);
+            b.end_loop();
+            let ordered = b.finish().map(minimise).expect("balanced");
+            let statements = |kernel: Kernel| kernel.regions.into_iter().flat_map(|region| region.statements);
+            ordered.map(|kernel| statements(kernel).filter(|s| s.kind == StatementKind::Sync).count())
+        };
+        assert_eq!(ring([true; 3]), Some(1));
+        assert_eq!(ring([false, true, false]), Some(1));
+        assert_eq!(ring([true, false, false]), None);
+        assert_eq!(ring([false, false, true]), None);
     }
 
     #[test]

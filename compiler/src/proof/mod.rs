@@ -13,7 +13,8 @@
 //! **Order** (theory §10). Agents are the threads, the elected one, and the copies. What a thread did before a [`Sync`] comes before what any
 //! does behind it. A copy to shared memory begins with its issue, and has ended, for every thread, behind the [`Await`] of its phase;
 //! a copy from shared memory has ended, for the elected thread, behind the [`AwaitReads`] that covers its group. A copy sees what threads wrote in
-//! front of a [`Publish`] in front of a [`Sync`]. Blocks have no order. Shared memory is looked at by addresses, so that buffers may share it.
+//! front of a [`Publish`] in front of a [`Sync`]. The fetches that a thread commits together are one agent: they begin with their issue, have
+//! ended for that thread behind its [`AwaitFetches`] that covers them, and for others behind a [`Sync`] behind that. Blocks have no order. Shared memory is looked at by addresses, so that buffers may share it.
 //!
 //! **Time.** Statements for all threads are points that all pass; between them, the order in which threads are simulated decides nothing,
 //! since accesses on the same side of the same barriers are compared whichever came first.
@@ -26,6 +27,7 @@
 //! [`Sync`]: crate::kernel_ir::StatementKind::Sync
 //! [`Await`]: crate::kernel_ir::StatementKind::Await
 //! [`AwaitReads`]: crate::kernel_ir::StatementKind::AwaitReads
+//! [`AwaitFetches`]: crate::kernel_ir::StatementKind::AwaitFetches
 //! [`Publish`]: crate::kernel_ir::StatementKind::Publish
 
 mod barriers;
