@@ -99,6 +99,7 @@ fn argument(info: &KernelInfo, argument: Argument) -> Value {
         Argument::Address(p) => ("address", parameter(p)),
         Argument::Scalar(p) => ("scalar", parameter(p)),
         Argument::Dim(d) => ("dim", info.dim_name(d)),
+        Argument::Workspace(w) => ("workspace", info.workspace.get(usize::from(w)).map_or("?", |w| &*w.name)),
         Argument::Map(m) => ("map", info.maps.get(usize::from(m)).map_or("?", |m| &*m.name)),
     };
     json!({ "kind": kind, "of": of })

@@ -132,7 +132,8 @@ impl<'a> Nest<'a, '_> {
         let opened = alone && self.open_if(point.pending.clone());
         let frame = Frame {
             threads: self.threads,
-            blocks: None,
+            more_blocks: false,
+            workspace: 0,
             index: self.index,
             copies: &[],
             first_map: 0,

@@ -123,12 +123,17 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
                 }
                 true
             }
+            // It is a barrier, too.
+            StatementKind::Arrive { .. } => {
+                *since = Since::nothing(kernel.buffers.len());
+                true
+            }
             StatementKind::Load(load) => match load.memory {
                 Memory::Shared(buffer) => {
                     since.used[buffer.index()] = true;
                     alone(kernel) || !since.written[buffer.index()]
                 }
-                Memory::Parameter(_) => true,
+                Memory::Parameter(_) | Memory::Workspace(_) => true,
             },
             StatementKind::Renew(buffer) => alone(kernel) || !since.used[buffer.index()],
             StatementKind::Store(store) => match store.memory {
@@ -137,7 +142,7 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
                     since.written[buffer.index()] = true;
                     !since.awaited
                 }
-                Memory::Parameter(_) => true,
+                Memory::Parameter(_) | Memory::Workspace(_) => true,
             },
             StatementKind::Publish => {
                 since.published = true;
@@ -176,6 +181,7 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
             | StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Shuffle { .. }
+            | StatementKind::Update(_)
             | StatementKind::Commit => true,
         };
         if !ordered {

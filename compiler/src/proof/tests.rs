@@ -50,6 +50,7 @@ fn launch(n: i64, elements: i64, blocks: i64) -> Launch {
         dims: vec![n],
         tensors: vec![tensor(false), tensor(true)],
         maps: vec![Tiles { parameter: 0, map }],
+        workspaces: Vec::new(),
     }
 }
 

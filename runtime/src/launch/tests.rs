@@ -65,6 +65,7 @@ fn kernel() -> KernelInfo {
             Entry { name: "wide".into(), conditions: List::Owned(vec![]), takes_maps: false },
         ]),
         maps: List::Owned(vec![]),
+        workspace: List::Owned(vec![]),
         arguments: List::Owned(vec![Argument::Scalar(0), Argument::Address(3), Argument::Dim(1), Argument::Dim(2)]),
         launch: Launch {
             blocks: Size::binary(SizeOp::CeilDiv, &elements, &Size::constant(128)),
