@@ -199,16 +199,18 @@ pub struct UnitInside {
     pub unit: &'static str,
     /// The unit that owns an instance.
     pub owner: &'static str,
+    /// Whether it is an axis of a reduction.
+    pub reduces: bool,
     /// The `bind`.
     pub span: Span,
 }
 
 impl IntoDiagnostic for UnitInside {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, axis, unit, owner, span } = self;
+        let Self { stage, axis, unit, owner, reduces, span } = self;
         let title =
             format!("an instance of `{stage}` belongs to one {owner}, and `{axis}` is given to several {unit}s");
-        Diagnostic::new(Code::TW0605, span, title)
+        let diagnostic = Diagnostic::new(Code::TW0605, span, title)
             .note("the stage stands in the loops of another one, whose units run it")
             .change(
                 Change::RemoveOp(span),
@@ -216,6 +218,12 @@ impl IntoDiagnostic for UnitInside {
                     "block" => format!("leave `{axis}` unbound, or bind it to threads"),
                     _ => format!("leave `{axis}` unbound"),
                 },
-            )
+            );
+        if reduces && unit == "block" {
+            return diagnostic
+                .note(format!("all blocks would have to wait until `{stage}` is reduced"))
+                .help(format!("or make `{stage}` an output of a kernel of its own, where blocks can share `{axis}`, and read it here as an input"));
+        }
+        diagnostic
     }
 }

@@ -123,8 +123,9 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             _ => None,
         };
         if let Some((unit, owner)) = inside {
+            let reduces = axis.kind == AxisKind::Reduction;
             let (stage, axis, span) = (stage.name.clone(), axis.name.clone(), axis.binding_span);
-            diags.report(UnitInside { stage, axis, unit, owner, span });
+            diags.report(UnitInside { stage, axis, unit, owner, reduces, span });
             continue;
         }
         if axis.kind == AxisKind::Reduction {

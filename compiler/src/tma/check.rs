@@ -32,6 +32,11 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
         let mut one = One { program, facts, copy, diags };
         let Some((reader, parameter)) = one.reader(analysed) else { continue };
         let Some(staged) = one.plan(&analysed[reader], parameter) else { continue };
+        if staged.way == Way::Store && analysed[reader].stage.across_blocks().next().is_some() {
+            let (construct, instead) = ("a staged copy to a result of several blocks", "let the threads store it");
+            one.not_yet(construct, copy.ast.head, Some(instead));
+            continue;
+        }
         analysed[reader].staged.push(staged);
     }
     for reader in analysed.iter_mut() {
