@@ -58,11 +58,16 @@ impl Part {
         // Where something is asked for is what is to be said: it is not taken as known.
         let (live, anywhere) = (known.independent(&self.live), known.fork());
         let mut coordinates: Vec<Coordinate> = Vec::with_capacity(axes.len());
+        let mut limits = live.clone();
         for (at, (dims, run)) in axes.iter().enumerate() {
             let is_guard = at == 0 && !live.is_empty();
             let extent = if is_guard { run.clone().only_where(&live).count(&anywhere) } else { run.count(known) };
             let step = run.step.as_constant().unwrap_or(1);
             let (start, bound) = (run.low(), run.most.clone());
+            let last = start.add(&bound.sub(&one()).scale(step));
+            let beyond = run.highs().iter().filter(|high| !known.proves(&high.sub(&last)));
+            let own = start.add(&Expr::var(COORDINATE + at as Var).scale(step));
+            limits.extend(beyond.map(|high| high.sub(&own)));
             coordinates.push(Coordinate { dims: dims.clone(), start, step, extent, bound });
         }
         let members = if exact { Vec::new() } else { self.predicates(&coordinates, shape, known) };
@@ -74,7 +79,7 @@ impl Part {
             [member] if member.exact => Some(known.largest(&member.count(known), &member.most())),
             _ => None,
         };
-        Some(Group { requests: self.requests.clone(), axes: coordinates, fit, members, is_known, needed })
+        Some(Group { requests: self.requests.clone(), axes: coordinates, limits, fit, members, is_known, needed })
     }
 
     /// Whether the coordinates hold nothing but what is asked for: they hold all of it, and are not more.

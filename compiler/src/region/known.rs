@@ -21,6 +21,8 @@ pub(super) struct Known<'a> {
     pub facts: &'a Facts,
     outside: Vec<(Var, Expr)>,
     inside: Vec<(Var, Expr)>,
+    /// At least 0 wherever the loops outside come to the place.
+    reached: Vec<Expr>,
     /// At least 0 wherever something is asked for.
     rows: Vec<Expr>,
     proofs: Cell<u32>,
@@ -34,6 +36,7 @@ impl<'a> Known<'a> {
             facts,
             outside: loops.outside.iter().map(normal).collect(),
             inside: loops.inside.iter().map(normal).collect(),
+            reached: loops.reached.iter().map(|e| facts.normal(e)).filter(|e| !e.is_unknown()).collect(),
             rows: Vec::new(),
             proofs: Cell::new(PROOFS),
         }
@@ -41,8 +44,14 @@ impl<'a> Known<'a> {
 
     /// The same with other things asked for.
     pub fn fork(&self) -> Self {
-        let (outside, inside) = (self.outside.clone(), self.inside.clone());
-        Self { facts: self.facts, outside, inside, rows: Vec::new(), proofs: Cell::new(self.proofs.get()) }
+        Self {
+            facts: self.facts,
+            outside: self.outside.clone(),
+            inside: self.inside.clone(),
+            reached: self.reached.clone(),
+            rows: Vec::new(),
+            proofs: Cell::new(self.proofs.get()),
+        }
     }
 
     /// Adds `e ≥ 0`.
@@ -115,7 +124,10 @@ impl<'a> Known<'a> {
         if let Some(c) = e.as_constant() {
             return c >= 0;
         }
-        if with_rows && self.rows.contains(e) || self.bound(e, false).is_some_and(|least| least >= 0) {
+        if self.reached.contains(e)
+            || with_rows && self.rows.contains(e)
+            || self.bound(e, false).is_some_and(|least| least >= 0)
+        {
             return true;
         }
         if let Some(holds) = self.everywhere(e, with_rows) {
@@ -132,7 +144,7 @@ impl<'a> Known<'a> {
         }
         let mut vars = e.vars();
         let near = |row: &&Expr| row.vars().iter().any(|v| vars.contains(v));
-        let rows: Vec<&Expr> = self.rows.iter().filter(|_| with_rows).filter(near).collect();
+        let rows: Vec<&Expr> = self.known_rows(with_rows).filter(near).collect();
         vars.extend(rows.iter().flat_map(|row| row.vars()));
         let mut system = self.facts.residue_system();
         for (var, extent) in self.outside.iter().filter(|l| vars.contains(&l.0)) {
@@ -202,7 +214,7 @@ impl<'a> Known<'a> {
     /// The value of an expression that has the same everywhere where something is asked for.
     fn constant(&self, e: &Expr) -> Option<i128> {
         let loops = self.literal_loops(&e.vars(), POINTS)?;
-        let rows = self.rows_within(&loops);
+        let rows = self.rows_within(&loops, true);
         let (mut first, mut same) = (None, true);
         each_point(&loops, |values| {
             if rows.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0)) {
@@ -215,15 +227,21 @@ impl<'a> Known<'a> {
         first.filter(|_| same)
     }
 
+    /// What is at least 0: wherever the place is reached, or only where something is asked for, too.
+    fn known_rows(&self, with_rows: bool) -> impl Iterator<Item = &Expr> {
+        self.reached.iter().chain(self.rows.iter().filter(move |_| with_rows))
+    }
+
     /// What is known of these loops alone.
-    fn rows_within(&self, loops: &[(Var, i128)]) -> Vec<&Expr> {
-        self.rows.iter().filter(|row| row.vars().iter().all(|v| loops.iter().any(|l| l.0 == *v))).collect()
+    fn rows_within(&self, loops: &[(Var, i128)], with_rows: bool) -> Vec<&Expr> {
+        let is_within = |row: &&Expr| row.vars().iter().all(|v| loops.iter().any(|l| l.0 == *v));
+        self.known_rows(with_rows).filter(is_within).collect()
     }
 
     /// Whether e ≥ 0 at all points of the loops that it mentions, where the rows over them hold; none if there are too many.
     fn everywhere(&self, e: &Expr, with_rows: bool) -> Option<bool> {
         let loops = self.literal_loops(&e.vars(), POINTS)?;
-        let rows = if with_rows { self.rows_within(&loops) } else { Vec::new() };
+        let rows = self.rows_within(&loops, with_rows);
         let mut holds = true;
         each_point(&loops, |values| {
             let asked = rows.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0));
@@ -245,7 +263,7 @@ impl<'a> Known<'a> {
         let Some(loops) = self.literal_loops(&vars, BOUND_POINTS).or_else(|| self.periods(&count, &vars)) else {
             return most.clone();
         };
-        let within = self.rows_within(&loops);
+        let within = self.rows_within(&loops, true);
         let mut best: Option<i128> = None;
         each_point(&loops, |values| {
             let asked = within.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0));

@@ -64,6 +64,9 @@ pub struct Loops {
     pub inside: Vec<(Var, Expr)>,
     /// Loops outside, and how many iterations each has, over dimensions.
     pub outside: Vec<(Var, Expr)>,
+    /// Each at least 0 wherever the loops outside come to the place with something to do, over dimensions and those loops: what holds there of
+    /// the stages around it. Elsewhere a region means nothing.
+    pub reached: Vec<Expr>,
     /// Values, over any of the loops, that lie in `0..extent` wherever something is asked for: axes whose ends predicates guard. Extents
     /// are over dimensions and loops outside.
     pub axes: Vec<(Expr, Expr)>,
@@ -83,6 +86,9 @@ pub struct Group {
     pub requests: Vec<usize>,
     /// The coordinates, outermost first.
     pub axes: Vec<Coordinate>,
+    /// What the extents say, one end at a time: of the coordinates below their bounds those exist at which each of these is at least 0, over
+    /// dimensions, loops outside, and `COORDINATE + k`. The minimum of ends that an extent is can be much longer.
+    pub limits: Vec<Expr>,
     /// What is claimed of the coordinates: that all are asked for, or that no smaller extents would do, in each iteration.
     pub fit: Fit,
     /// Elements that are asked for: those at which all conditions `e ≥ 0` of one of these lists hold, over dimensions, loops outside, and

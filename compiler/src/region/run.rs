@@ -121,6 +121,11 @@ impl Run {
         rest.iter().fold(first, |a, b| a.maximum(b))
     }
 
+    /// Values that none exceeds.
+    pub fn highs(&self) -> &[Expr] {
+        &self.highs
+    }
+
     /// A value that none exceeds; the largest one if the step is 1.
     fn end(&self) -> Expr {
         let (first, rest) = (self.highs[0].clone(), &self.highs[1..]);

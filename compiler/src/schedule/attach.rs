@@ -158,6 +158,8 @@ pub(super) struct Needs<'a> {
     pub is_copy: bool,
     /// What it sees.
     pub facts: &'a Facts,
+    /// At least 0 where its place is reached: see [`reached`].
+    pub reached: &'a [Expr],
     pub span: Span,
 }
 
@@ -187,6 +189,7 @@ impl Needs<'_> {
                 asked.reads.push((read.value, read.span));
             }
         }
+        asked.loops.reached = self.reached.to_vec();
         let parent = &self.stages[self.attach.stage];
         for (n, leaf) in parent.domain.leaves.iter().enumerate() {
             if self.attach.around.contains(leaf) {

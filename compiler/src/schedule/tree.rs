@@ -13,15 +13,17 @@ use crate::diag::tw05xx::UnboundedBuffer;
 use crate::diag::tw07xx::{NoInstance, NoPlace};
 use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisKind, Binding, NewAxis};
-use crate::extent::{Expr, Facts, Var};
+use crate::extent::{Expr, Facts, System, Var};
 use crate::program::Program;
-use crate::region::{COORDINATE, Coordinate, Group, NotATile, Realisation, Region};
+use crate::region::{COORDINATE, Group, NotATile, Realisation, Region};
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
 
 /// Most terms, those under quotients included, of an expression that says where a region starts or ends: it is computed in every iteration,
 /// and what stages inside read is asked in terms of it.
 const WRITTEN_TERMS: usize = 64;
+
+const TOO_LONG: &str = "what is read there depends on the loops around in a way that is too long to write down";
 
 /// A stage that is still to be placed.
 pub(super) struct Inner<'a> {
@@ -242,6 +244,10 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         let (lower, upper) = (index_of_dims(algorithm, axis.lower)?, index_of_dims(algorithm, axis.upper)?);
         domain.push((facts.normal(&lower), facts.normal(&upper)));
     }
+    let Some(reached) = attach::reached(&stages[parent], &attach, &facts) else {
+        no_instance(TOO_LONG, stages, diags);
+        return None;
+    };
     let needs = Needs {
         stages,
         served,
@@ -250,6 +256,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         attach: &attach,
         is_copy: one.copy.is_some(),
         facts: &facts,
+        reached: &reached,
         span: one.head,
     };
     let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
@@ -269,8 +276,15 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     };
     let mut placed = Vec::with_capacity(groups.len());
     for (group, reads) in groups {
-        let about =
-            About { one, attach: &attach, program: &program, facts: &facts, domain: &domain, merged: merged.as_ref() };
+        let about = About {
+            one,
+            attach: &attach,
+            program: &program,
+            facts: &facts,
+            reached: &reached,
+            domain: &domain,
+            merged: merged.as_ref(),
+        };
         let mut stage = about.stage(&group, stages, diags)?;
         stage.reads = reads;
         placed.push(stage);
@@ -284,6 +298,8 @@ struct About<'a> {
     attach: &'a Attach,
     program: &'a Program,
     facts: &'a Facts,
+    /// At least 0 where its place is reached.
+    reached: &'a [Expr],
     /// The range of each axis.
     domain: &'a [(Expr, Expr)],
     /// The axis that a run of elements is, if the first op names it.
@@ -323,15 +339,16 @@ fn laid_out(
 impl About<'_> {
     /// The stage that holds a group.
     fn stage(&self, group: &Group, stages: &[Stage], diags: &mut Diagnostics) -> Option<Stage> {
-        let Self { one, attach, program, facts, domain, merged } = *self;
+        let Self { one, attach, program, facts, reached, domain, merged } = *self;
         let algorithm = &program.algorithm;
         let list = &algorithm.axis_lists[algorithm.equations[one.equation].axes.range()];
         let mut roots = Roots::default();
-        let (mut limits, mut coordinates) = (Vec::new(), Vec::new());
+        // Without one of these more is computed than is asked for.
+        let mut limits: Vec<Expr> = conditions(&group.limits, facts).into_iter().filter(|e| !is_lost(e)).collect();
+        let mut coordinates = Vec::new();
         let mut indices: Vec<Option<Expr>> = vec![None; list.len()];
         for coordinate in &group.axes {
             let root = roots.next();
-            limits.extend(limited(coordinate, &root, facts));
             let Some(most) = facts.upper_bound(&coordinate.bound) else {
                 let names = |v: u32| program.dim_name(v as u16).to_owned();
                 let bare = coordinate.bound.as_var();
@@ -381,20 +398,25 @@ impl About<'_> {
         }
         for ((axis, index), (lower, upper)) in list.iter().zip(indices).zip(domain) {
             let index = index?;
-            limits.extend(inside(&index, lower, upper, &roots, facts));
+            limits.extend([index.sub(lower), upper.sub(&index).sub(&Expr::constant(1))].map(|e| facts.normal(&e)));
             roots.indices.push((*axis, index));
         }
-        let reached = attach::reached(&stages[attach.stage], attach, facts);
-        limits.extend(reached.clone().unwrap_or_default());
+        let known = at_roots(&roots, reached, facts);
+        let is_open = |e: &Expr| {
+            let mut known = known.clone();
+            known.require(&facts.with_residues(e).scale(-1).sub(&Expr::constant(1)));
+            !known.is_infeasible()
+        };
+        limits.retain(is_open);
+        limits.extend_from_slice(reached);
+        limits.sort();
         limits.dedup();
-        let is_lost = |e: &Expr| e.is_unknown() || !e.has_at_most(WRITTEN_TERMS);
         let written = roots.indices.iter().map(|(_, e)| e).chain(coordinates.iter().map(|c: &Along| &c.position));
-        if reached.is_none() || limits.iter().chain(written).any(is_lost) {
-            let problem = "what is read there depends on the loops around in a way that is too long to write down";
-            diags.report(one.cannot_stand(problem, Vec::new()));
+        if limits.iter().chain(written).any(is_lost) {
+            diags.report(one.cannot_stand(TOO_LONG, Vec::new()));
             return None;
         }
-        let mut members = members(&group.members, facts);
+        let mut members: Vec<Vec<Expr>> = group.members.iter().map(|list| conditions(list, facts)).collect();
         if members.iter().flatten().any(is_lost) {
             members.clear();
         }
@@ -415,35 +437,25 @@ impl About<'_> {
     }
 }
 
-/// The elements that are asked for, as conditions of roots.
-fn members(lists: &[Vec<Expr>], facts: &Facts) -> Vec<Vec<Expr>> {
+/// Whether an expression is too long to be written down.
+fn is_lost(e: &Expr) -> bool {
+    e.is_unknown() || !e.has_at_most(WRITTEN_TERMS)
+}
+
+/// Conditions over coordinates as conditions of roots.
+fn conditions(list: &[Expr], facts: &Facts) -> Vec<Expr> {
     let of_root = |v: Var| v.checked_sub(COORDINATE).map(|n| Expr::var(ROOT + n));
-    let list = |conditions: &Vec<Expr>| conditions.iter().map(|e| facts.normal(e).substitute(&of_root)).collect();
-    lists.iter().map(list).collect()
+    list.iter().map(|e| facts.normal(e).substitute(&of_root)).collect()
 }
 
-/// That a coordinate is in its extent, where its bound does not say so.
-fn limited(coordinate: &Coordinate, root: &Expr, facts: &Facts) -> Option<Expr> {
-    let extent = facts.normal(&coordinate.extent);
-    (extent != facts.normal(&coordinate.bound)).then(|| extent.sub(root).sub(&Expr::constant(1)))
-}
-
-/// That an index is in the domain of the stage, where that is not proved.
-fn inside(index: &Expr, lower: &Expr, upper: &Expr, roots: &Roots, facts: &Facts) -> Vec<Expr> {
+/// What holds at the coordinates of a stage: that they are below their bounds, and what holds where its place is reached.
+fn at_roots(roots: &Roots, reached: &[Expr], facts: &Facts) -> System {
     let mut system = facts.residue_system();
     for (n, (_, extent, _)) in roots.axes.iter().enumerate() {
         let var = ROOT + n as Var;
         system.at_least(var, 0);
         system.require(&facts.with_residues(&extent.sub(&Expr::var(var)).sub(&Expr::constant(1))));
     }
-    let above = facts.normal(&index.sub(lower));
-    let below = facts.normal(&upper.sub(index).sub(&Expr::constant(1)));
-    [above, below]
-        .into_iter()
-        .filter(|e| {
-            let mut system = system.clone();
-            system.require(&facts.with_residues(e).scale(-1).sub(&Expr::constant(1)));
-            !system.is_infeasible()
-        })
-        .collect()
+    reached.iter().for_each(|e| system.require(&facts.with_residues(e)));
+    system
 }

@@ -72,12 +72,21 @@ impl Between<'_> {
         };
         let indices = self.indices(&starts, &coordinates, &apply, &|a, b| a.add(b));
         let name = |name: &str| indices[INDICES.iter().position(|n| *n == name).expect("an index")].clone();
+        let leaf_value = |name: &str| reader.values[self.nest.domain.named(name).expect("an axis")].clone();
+        let reached: Vec<Expr> = self.nest.reached.iter().map(|t| t.expr(&leaf_value)).collect();
+        let is_outside =
+            |v: &Var| reader.variables.iter().position(|l| l.var == *v).is_some_and(|l| self.is_outside(l));
+        // What loops inside decide is a condition of the reads.
+        let (reached, conditions) = reached.into_iter().partition::<Vec<Expr>, _>(|e| e.vars().iter().all(is_outside));
+        let mut loops = Loops { reached, ..Loops::default() };
         let requests: Vec<Request> = self
             .reads
             .iter()
-            .map(|read| Request { indices: read.iter().map(|t| t.expr(&name)).collect(), conditions: Vec::new() })
+            .map(|read| Request {
+                indices: read.iter().map(|t| t.expr(&name)).collect(),
+                conditions: conditions.clone(),
+            })
             .collect();
-        let mut loops = Loops::default();
         for leaf in self.around() {
             let of = if self.is_outside(leaf) { &mut loops.outside } else { &mut loops.inside };
             of.push((reader.variables[leaf].var, reader.variables[leaf].extent.clone()));
@@ -109,6 +118,9 @@ impl Between<'_> {
         let around = self.around();
         let all: Vec<usize> = (0..self.domain.leaves.len()).collect();
         reader.visit(&around, |outer| {
+            if !self.nest.is_reached(&[], &reader.from_leaves(outer)) {
+                return std::ops::ControlFlow::<()>::Continue(());
+            }
             let values: Vec<i128> = outer.to_vec();
             let at = |e: &Expr| e.eval(&values).expect("a value");
             let starts: Vec<i128> = self.group.axes.iter().map(|a| at(&a.start)).collect();

@@ -266,6 +266,7 @@ fn symbolic_rows() {
             inside: vec![(3, factor.clone())],
             outside: vec![(2, total.ceil_div(&factor))],
             axes: vec![(f.clone(), total)],
+            ..Loops::default()
         };
         let request = Request { indices: vec![f.floor_div(&row), f.modulo(&row)], conditions: Vec::new() };
         let domain = [(number(0), m.clone()), (number(0), row.clone())];

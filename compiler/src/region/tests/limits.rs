@@ -165,8 +165,12 @@ fn symbolic_factor() {
     let facts = Facts::new(&dims, &[]).unwrap();
     let [m, l, s, o, q] = [0, 1, 2, 3, 4].map(Expr::var);
     let (total, f) = (m.mul(&l), s.mul(&o).add(&q));
-    let loops =
-        Loops { inside: vec![(4, s.clone())], outside: vec![(3, total.ceil_div(&s))], axes: vec![(f.clone(), total)] };
+    let loops = Loops {
+        inside: vec![(4, s.clone())],
+        outside: vec![(3, total.ceil_div(&s))],
+        axes: vec![(f.clone(), total)],
+        ..Loops::default()
+    };
     let request = Request { indices: vec![f.floor_div(&l), f.modulo(&l)], conditions: Vec::new() };
     let zero = Expr::constant(0);
     let found = of(&[request], &loops, &[(zero.clone(), m), (zero, l)], &facts).unwrap();
@@ -203,6 +207,7 @@ fn gathers_take_the_whole_dimension() {
         inside: vec![(2, number(4))],
         outside: vec![(1, number(8))],
         axes: vec![(Expr::var(1).scale(4).add(&Expr::var(2)), number(32))],
+        ..Loops::default()
     };
     let domain = [(number(0), Expr::var(0)), (number(0), number(32))];
     let column = Expr::var(1).scale(4).add(&Expr::var(2));
@@ -230,6 +235,7 @@ fn axes_of_other_loops_do_not_occur() {
         inside: vec![(1, number(4))],
         outside: vec![(0, number(8))],
         axes: vec![(index.add(&Expr::var(5)), number(30)), (index.clone(), number(32))],
+        ..Loops::default()
     };
     let request = Request { indices: vec![index], conditions: Vec::new() };
     let found = of(&[request], &loops, &[(number(0), number(32))], &facts).unwrap();

@@ -31,6 +31,8 @@ pub struct Nest {
     pub shape: Vec<Text>,
     /// Positions of the leaves inside the attach point.
     pub inside: Vec<usize>,
+    /// At least 0 wherever the place is reached, over loops outside: elsewhere nothing is looked at.
+    pub reached: Vec<Text>,
 }
 
 /// Elements, for each value of the loops outside: all that is asked for by each read.
@@ -124,7 +126,13 @@ impl Nest {
             (texts(indices), texts(conditions))
         };
         let reads = reads.split(';').map(read).collect();
-        Self { facts, dims, domain, reads, shape: texts(shape), inside }
+        Self { facts, dims, domain, reads, shape: texts(shape), inside, reached: Vec::new() }
+    }
+
+    /// The names of the loops outside.
+    pub fn outside(&self) -> Vec<&str> {
+        let positions = (0..self.domain.leaves.len()).filter(|l| !self.inside.contains(l));
+        positions.map(|l| &*self.domain.axes[self.domain.leaves[l]].name).collect()
     }
 
     fn dim(&self, name: &str) -> Option<Var> {
@@ -152,7 +160,8 @@ impl Nest {
         let axes = symbolic.values.iter().zip(&self.domain.axes).map(|(v, a)| (v.clone(), a.extent.clone())).collect();
         let domain: Vec<(Expr, Expr)> =
             list(&self.shape).into_iter().map(|extent| (Expr::constant(0), extent)).collect();
-        of_as(&requests, &Loops { inside, outside, axes }, &domain, &self.facts, way)
+        let reached = list(&self.reached);
+        of_as(&requests, &Loops { inside, outside, reached, axes }, &domain, &self.facts, way)
     }
 
     /// What each read asks for, for each value of the loops outside, in the order of leaves.
@@ -164,6 +173,9 @@ impl Nest {
         concrete.visit(&leaves, |point| {
             let values = concrete.from_leaves(point);
             let key: Vec<i128> = outside.iter().map(|l| point[*l]).collect();
+            if !self.is_reached(dims, &values) {
+                return std::ops::ControlFlow::<()>::Continue(());
+            }
             let sets = asked.entry(key).or_insert_with(|| vec![BTreeSet::new(); self.reads.len()]);
             if (0..self.domain.axes.len()).all(|axis| concrete.in_bounds(&values, axis)) {
                 let name = |name: &str| self.value(name, dims, &values);
@@ -176,6 +188,11 @@ impl Nest {
             std::ops::ControlFlow::<()>::Continue(())
         });
         asked
+    }
+
+    /// Whether the place is reached, where axes have these values.
+    pub fn is_reached(&self, dims: &[i64], axes: &[i128]) -> bool {
+        self.reached.iter().all(|c| c.number(&|name| self.value(name, dims, axes)) >= 0)
     }
 
     fn value(&self, name: &str, dims: &[i64], axes: &[i128]) -> i128 {
@@ -266,6 +283,15 @@ pub fn check_case(case: &Case<'_>, region: &Region, what: &str) -> Figures {
             let wanted: BTreeSet<Vec<i128>> = group.requests.iter().flat_map(|r| sets[*r].iter().cloned()).collect();
             let extents: Vec<i128> = group.axes.iter().map(|a| at(&a.extent)).collect();
             let starts: Vec<i128> = group.axes.iter().map(|a| at(&a.start)).collect();
+            let condition = |e: &Expr, c: &[i128]| {
+                let e = e.substitute(&|v| Some(Expr::constant(*c.get(v.checked_sub(COORDINATE)? as usize)?)));
+                at(&e) >= 0
+            };
+            each(&figures.bounds[number], |c| {
+                let is_there = c.iter().zip(&extents).all(|(c, n)| c < n) && extents.iter().all(|n| *n > 0);
+                let limited = group.limits.iter().all(|e| condition(e, c));
+                assert_eq!(is_there, limited, "limits {:?} at {c:?}: {}", group.limits, here());
+            });
             if wanted.is_empty() {
                 let empty = extents.iter().any(|e| *e <= 0) || group.fit == Fit::Sound || group.axes.is_empty();
                 assert!(empty || group.requests.len() > 1, "nothing is asked for: {}", here());
@@ -287,11 +313,7 @@ pub fn check_case(case: &Case<'_>, region: &Region, what: &str) -> Figures {
             each(&extents, |c| {
                 let element = place(group, &starts, c, shape);
                 assert!(inside(&element, shape), "{element:?} is outside the tensor: {}", here());
-                let holds = |e: &Expr| {
-                    let e = e.substitute(&|v| Some(Expr::constant(*c.get(v.checked_sub(COORDINATE)? as usize)?)));
-                    at(&e) >= 0
-                };
-                if group.members.is_empty() || group.members.iter().any(|all| all.iter().all(holds)) {
+                if group.members.is_empty() || group.members.iter().any(|all| all.iter().all(|e| condition(e, c))) {
                     members.insert(element.clone());
                 }
                 if wanted.contains(&element) {

@@ -1,6 +1,7 @@
 //! Random readers against enumeration: whatever is asked for is there, and every claim holds.
 
 use super::nest::{Nest, Unit, check, show, tightest};
+use super::text::Text;
 use crate::region::{Fit, Realisation};
 
 /// A small generator; the same cases on every run.
@@ -103,14 +104,22 @@ fn read_by(random: &mut Random, dims: &str, extents: &[String]) -> Option<(Nest,
         reads.push(read);
     }
     let (shape, roots, ops, reads) = (shape.join(", "), roots.join(", "), ops.join("; "), reads.join("; "));
-    let what = format!("{dims}[{shape}] read by {roots}: {ops}; {reads} at `{at}`");
-    Some((Nest::new(dims, &shape, &roots, &ops, &reads, &at, Unit::Cta), what))
+    let mut nest = Nest::new(dims, &shape, &roots, &ops, &reads, &at, Unit::Cta);
+    let outside = nest.outside();
+    let mut reached = String::new();
+    if !outside.is_empty() && random.below(4) == 0 {
+        let (name, bound) = (outside[random.below(outside.len() as u64) as usize], random.between(0, 3));
+        reached = if random.below(2) == 0 { format!("{name} - {bound}") } else { format!("{bound} - {name}") };
+        nest.reached = vec![Text::new(&reached)];
+    }
+    let what = format!("{dims}[{shape}] read by {roots}: {ops}; {reads} at `{at}`, reached if {reached}");
+    Some((nest, what))
 }
 
 #[test]
 fn regions_hold_all_that_is_read() {
     let mut random = Random::seeded(5);
-    let (mut exact, mut minimal, mut sound, mut flat, mut several, mut tight) = (0, 0, 0, 0, 0, 0);
+    let (mut exact, mut minimal, mut sound, mut flat, mut several, mut all, mut tight) = (0, 0, 0, 0, 0, 0, 0);
     let cases = std::env::var("REGION_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1500);
     for case in 0..cases {
         let Some((nest, what)) = reader(&mut random) else { continue };
@@ -125,7 +134,9 @@ fn regions_hold_all_that_is_read() {
             Fit::Minimal => minimal += 1,
             Fit::Sound => sound += 1,
         }
-        if weakest >= Fit::Minimal {
+        // Conditions on loops outside may leave out the iteration that attains a bound.
+        if weakest >= Fit::Minimal && nest.reached.is_empty() {
+            all += 1;
             tight += u32::from(figures.bounds == tightest(&nest, &region, &[]));
         }
         if std::env::var("REGION_SHOW").is_ok()
@@ -135,10 +146,10 @@ fn regions_hold_all_that_is_read() {
             println!("{case}: {what}: {}", show(&region));
         }
     }
-    println!("exact {exact}, minimal {minimal}, sound {sound}; flat {flat}, several {several}, tight {tight}");
+    println!("exact {exact}, minimal {minimal}, sound {sound}; flat {flat}, several {several}, tight {tight} of {all}");
     // All kinds of regions are met, few claim nothing, and few bounds are not attained.
     assert!(exact > 0 && minimal > 0 && flat > 0 && several > 0);
-    assert!(sound * 8 < exact + minimal && tight * 100 > (exact + minimal) * 96);
+    assert!(sound * 6 < exact + minimal && tight * 100 > all * 96);
 }
 
 /// Axes whose lengths are known at launch only: one region for all of them.
