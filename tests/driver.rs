@@ -372,8 +372,8 @@ tests! {
 
     /// Blocks of a launch share memory that no other one has; it is kept as long as a run may need it, and used again by the same stream.
     fn launches_have_memory_of_their_own(EVERY) {
+        let device = gpu();
         {
-            let device = gpu();
             let streams: Vec<Stream> = (0..3).map(|_| device.new_stream().unwrap()).collect();
             let sizes = [100, 1000, 64, 333, 1000, 7];
             let total = |host: &[f32]| host.iter().sum::<f32>();
@@ -410,7 +410,8 @@ tests! {
                 assert_eq!(y.to_vec().unwrap(), [total(host)]);
             }
         }
-        assert_eq!(live()[..1], [0]);
+        device.synchronize().unwrap();
+        assert_eq!(live()[0], 0);
     }
 
     /// A fault of a kernel is an error of every later call, and dropping what is left neither panics nor hangs.

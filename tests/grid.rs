@@ -223,6 +223,20 @@ fn memory_is_used_again() {
     }
 }
 
+/// What a launch leaves that failed, the next one does not find.
+#[test]
+fn a_failed_launch_leaves_nothing() {
+    use tilewright::__private::{Arg, launch};
+    let device = Device::emulator(EmulatorOptions::default());
+    let x = support::data(&device, [20_000], |k| (k % 17) as f32);
+    let mut y = Tensor::zeros(&device, []).unwrap();
+    let mut info = FullSum::KERNEL.clone();
+    info.ptx.text = info.ptx.text.replace("atom.acq_rel.gpu.global.inc", "atom.relaxed.gpu.global.add").into();
+    assert!(launch(&info, &[Arg::input(&x), Arg::output(&mut y)], device.as_ref()).is_err());
+    FullSum { x: &x, y: &mut y }.launch(&device).unwrap();
+    assert_eq!(y.to_vec().unwrap(), [(0..20_000).map(|k| (k % 17) as f32).sum::<f32>()]);
+}
+
 const FULL: &str = "kernel Full(x: f32[N]) -> (y: f32[]) {
     y[] = sum(|k| x[k]);
     schedule y { split k by 128 -> kb, ki; split ki by 64 -> r, t; bind kb: grid; bind t: thread; reduce t; reduce kb by grid; }

@@ -211,19 +211,18 @@ impl IntoDiagnostic for UnitInside {
         let title =
             format!("an instance of `{stage}` belongs to one {owner}, and `{axis}` is given to several {unit}s");
         let diagnostic = Diagnostic::new(Code::TW0605, span, title)
-            .note("the stage stands in the loops of another one, whose units run it")
-            .change(
-                Change::RemoveOp(span),
-                match owner {
-                    "block" => format!("leave `{axis}` unbound, or bind it to threads"),
-                    _ => format!("leave `{axis}` unbound"),
-                },
-            );
-        if reduces && unit == "block" {
-            return diagnostic
-                .note(format!("all blocks would have to wait until `{stage}` is reduced"))
-                .help(format!("or make `{stage}` an output of a kernel of its own, where blocks can share `{axis}`, and read it here as an input"));
+            .note("the stage stands in the loops of another one, whose units run it");
+        let instead = match owner {
+            "block" => format!("leave `{axis}` unbound, or bind it to threads"),
+            _ => format!("leave `{axis}` unbound"),
+        };
+        // A `reduce` of it would have to go, too.
+        if !(reduces && unit == "block") {
+            return diagnostic.change(Change::RemoveOp(span), instead);
         }
         diagnostic
+            .note(format!("all blocks would have to wait until `{stage}` is reduced"))
+            .help(instead)
+            .help(format!("or compute `{stage}` in a kernel of its own, where blocks can share `{axis}`, and read it here as an input"))
     }
 }
