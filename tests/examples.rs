@@ -48,6 +48,12 @@ fn column_sum() {
 }
 
 #[test]
+fn full_sum() {
+    let found = check("full_sum", &[&[4], &[28], &[32], &[8192], &[8196], &[40_004]]);
+    assert!(found[0].contains("blocks that differ in kb share results"), "{}", found[0]);
+}
+
+#[test]
 fn blur() {
     let found = check("blur", &[&[3, 3], &[7, 33], &[32, 66], &[33, 67], &[31, 3], &[63, 130]]);
     assert!(found[0].contains("region 32 x 64, 8192 bytes"), "{}", found[0]);

@@ -59,13 +59,18 @@ fn softmax(ring: &str, stages: &str) -> String {
 fn rows_are_read_by_every_stage() {
     for ring in ["", "ring(2)", "ring(3)", "ring(5)"] {
         let source = softmax(ring, "");
-        let explanation = run(&source, &compile(&source), &[&[1, 4], &[4, 36], &[7, 256], &[9, 260], &[3, 512]]);
+        // Longer rings are refilled behind rows that exist, only, which the pass does not know.
+        let kernel = compile(&source);
+        let sizes: &[&[i64]] = &[&[1, 4], &[4, 36], &[7, 256], &[9, 260], &[3, 512]];
+        if matches!(ring, "" | "ring(2)") {
+            each_barrier_is_missed(&kernel, sizes);
+        }
+        let explanation = run(&source, &kernel, sizes);
         assert!(explanation.contains("copy xs of x"), "{explanation}");
     }
     // By registers that hold what shared memory does.
     let by_registers = "stage xr[i, j] = x in registers at y.k { split j by 64 -> r, t; bind t: thread; }";
-    let source = softmax("ring(2)", by_registers);
-    run(&source, &compile(&source), &[&[1, 4], &[7, 260]]);
+    check(&softmax("ring(2)", by_registers), &[&[1, 4], &[7, 260]]);
 }
 
 #[test]

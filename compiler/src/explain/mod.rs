@@ -112,6 +112,21 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
         };
         let _ = writeln!(out, "    axis {}: {}, {binding}", axis.name, show(&axis.extent));
     }
+    let shared: Vec<&str> = stage.across_blocks().map(|axis| domain.axes[axis].name.as_str()).collect();
+    if !shared.is_empty() {
+        let names = |d: u16| info.dim_name(d);
+        let _ = writeln!(
+            out,
+            "    blocks that differ in {} share results: the last to arrive merges their partials",
+            shared.join(", ")
+        );
+        let own = format!("{}_", stage.name);
+        for workspace in info.workspace.iter().filter(|w| w.name.starts_with(&own)) {
+            let (name, element) = (&workspace.name, workspace.element);
+            let zero = if workspace.zeroed { ", zero before and behind" } else { "" };
+            let _ = writeln!(out, "    workspace {name}: {} of {element}{zero}", workspace.elements.display(&names));
+        }
+    }
     for component in computed_at_reads(&program.algorithm, stage.equation, served) {
         let component = &program.algorithm.components[component];
         let _ = match component.parameter {

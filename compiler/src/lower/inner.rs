@@ -208,7 +208,8 @@ impl<'a> Nest<'a, '_> {
         let outer = self.b.loops_around(instance.around.clone());
         let frame = Frame {
             around: self.around,
-            blocks: None,
+            more_blocks: false,
+            workspace: 0,
             instances: &self.values.instances,
             staged: &self.values.staged,
             target: Some(instance),

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | barriers of copies are made ready | anything that uses one |
 //! | a thread reads or writes a buffer | a copy that fills it |
+//! | a thread waits for a phase of a barrier | the next phase begins |
 //! | a thread publishes what it wrote to a buffer | a copy from that buffer |
 //! | the elected thread has waited for reads of its copies | a thread writes to a buffer that is copied |
 //! | a thread writes an instance of a buffer | a thread reads it |
@@ -20,13 +21,16 @@
 //! That a thread waits for its fetches before the barrier is where it is waited for; the separate checker sees that it is enough.
 //!
 //! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
-//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last three rows are void.
+//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last three rows and that of phases are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
 //! or at the body's end. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
-//! be kept that only some paths need, never taken out where one does.
+//! be kept that only some paths need, never taken out where one does. Paths are told apart by the conditions that several branches share, while
+//! these have one value; others are taken both ways.
 
-use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, StatementKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::kernel_ir::{Kernel, Memory, RegionId, StatementKind, ValueId};
 
 /// What happened since the last barrier, on some path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +41,8 @@ struct Since {
     used: Vec<Vec<bool>>,
     /// Buffers of which a thread wrote the newest instance.
     written: Vec<bool>,
+    /// Barriers of which threads waited for a phase: one that comes late must not find that another one has ended since.
+    waited: Vec<bool>,
     /// Threads waited for their fetches.
     fetched: bool,
     /// A thread published.
@@ -51,6 +57,7 @@ impl Since {
             ready: false,
             used: kernel.buffers.iter().map(|b| vec![false; b.slots.max(1) as usize]).collect(),
             written: vec![false; kernel.buffers.len()],
+            waited: vec![false; kernel.barriers.len()],
             fetched: false,
             published: false,
             awaited: false,
@@ -61,6 +68,7 @@ impl Since {
         let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
         self.ready |= other.ready;
         self.used.iter_mut().zip(&other.used).for_each(|(a, b)| or(a, b));
+        or(&mut self.waited, &other.waited);
         self.fetched |= other.fetched;
         or(&mut self.written, &other.written);
         self.published |= other.published;
@@ -74,19 +82,20 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
     if kernel.buffers.is_empty() {
         return Some(kernel);
     }
-    let mut gone: Vec<(RegionId, usize)> = Vec::new();
-    if !holds(&kernel, &gone) {
+    let mut pass = Pass::new(&kernel);
+    if !pass.holds() {
         return None;
     }
     let mut candidates = Vec::new();
     collect(&kernel, Kernel::BODY, 0, &mut candidates);
     candidates.sort_by_key(|(loops, ..)| std::cmp::Reverse(*loops));
     for (_, region, at) in candidates {
-        gone.push((region, at));
-        if !holds(&kernel, &gone) {
-            gone.pop();
+        pass.gone.push((region, at));
+        if !pass.holds() {
+            pass.gone.pop();
         }
     }
+    let mut gone = pass.gone;
     // From the back, so that positions stay right.
     gone.sort_unstable_by_key(|(region, at)| std::cmp::Reverse((region.index(), *at)));
     for (region, at) in gone {
@@ -110,52 +119,140 @@ fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, 
     }
 }
 
-/// Whether a block has one thread.
-fn alone(kernel: &Kernel) -> bool {
-    kernel.signature.threads == 1
+/// What is known of conditions on a path, by their values.
+type Known = BTreeMap<ValueId, bool>;
+
+/// What happened on the paths to a statement, by what is known there.
+type Paths = BTreeMap<Known, Since>;
+
+/// So many kinds of paths are told apart; beyond that, all are one.
+const MOST_PATHS: usize = 16;
+
+fn add(paths: &mut Paths, known: Known, since: Since) {
+    match paths.get_mut(&known) {
+        Some(other) => other.join(&since),
+        None => drop(paths.insert(known, since)),
+    }
 }
 
-/// Whether threads fetch to a buffer.
-fn is_fetched(kernel: &Kernel, buffer: BufferId) -> bool {
-    let statements = kernel.regions.iter().flat_map(|region| &region.statements);
-    let mut fetches =
-        statements.filter_map(|s| if let StatementKind::Fetch(fetch) = &s.kind { Some(fetch) } else { None });
-    fetches.any(|fetch| fetch.buffer == buffer)
+/// The property, without the barriers in `gone`.
+struct Pass<'a> {
+    kernel: &'a Kernel,
+    gone: Vec<(RegionId, usize)>,
+    /// Whether threads fetch to each buffer.
+    fetched: Vec<bool>,
+    /// Conditions that several branches share, on which all threads agree.
+    shared: BTreeSet<ValueId>,
 }
 
-/// Whether the property holds without the barriers in `gone`.
-fn holds(kernel: &Kernel, gone: &[(RegionId, usize)]) -> bool {
-    let mut since = Since::nothing(kernel);
-    since.ready = !kernel.barriers.is_empty();
-    flow(kernel, Kernel::BODY, gone, &mut since)
-}
-
-/// Takes a region in; whether it is ordered.
-fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &mut Since) -> bool {
-    for (at, statement) in kernel.region(region).statements.iter().enumerate() {
-        let ordered = match &statement.kind {
-            StatementKind::Sync => {
-                if !gone.contains(&(region, at)) {
-                    *since = Since::nothing(kernel);
+impl<'a> Pass<'a> {
+    fn new(kernel: &'a Kernel) -> Self {
+        let mut fetched = vec![false; kernel.buffers.len()];
+        let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
+        for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
+            match &statement.kind {
+                StatementKind::Fetch(fetch) => fetched[fetch.buffer.index()] = true,
+                StatementKind::If(branch) if kernel.value(branch.condition).facts.uniform => {
+                    if !seen.insert(branch.condition) {
+                        shared.insert(branch.condition);
+                    }
                 }
-                true
+                _ => {}
             }
+        }
+        Self { kernel, gone: Vec::new(), fetched, shared }
+    }
+
+    fn holds(&self) -> bool {
+        let mut since = Since::nothing(self.kernel);
+        since.ready = !self.kernel.barriers.is_empty();
+        self.flow(Kernel::BODY, BTreeMap::from([(Known::new(), since)])).is_some()
+    }
+
+    /// What happened behind a region; none if something in it is not ordered.
+    fn flow(&self, region: RegionId, mut paths: Paths) -> Option<Paths> {
+        for (at, statement) in self.kernel.region(region).statements.iter().enumerate() {
+            match &statement.kind {
+                StatementKind::Elect(part) => paths = self.flow(*part, paths)?,
+                StatementKind::If(branch) => {
+                    let [mut then, mut otherwise] = [Paths::new(), Paths::new()];
+                    for (known, since) in paths {
+                        let taken = known.get(&branch.condition).copied();
+                        for (side, holds) in [(&mut then, true), (&mut otherwise, false)] {
+                            let mut known = known.clone();
+                            if taken == Some(!holds) {
+                                continue;
+                            }
+                            if self.shared.contains(&branch.condition) {
+                                known.insert(branch.condition, holds);
+                            }
+                            add(side, known, since.clone());
+                        }
+                    }
+                    paths = self.flow(branch.then, then)?;
+                    let otherwise = match branch.otherwise {
+                        Some(part) => self.flow(part, otherwise)?,
+                        None => otherwise,
+                    };
+                    otherwise.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
+                }
+                StatementKind::Loop(l) => {
+                    let mut many = false;
+                    loop {
+                        let before = paths.clone();
+                        let behind = self.flow(l.body, paths.clone())?;
+                        behind.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
+                        many |= paths.len() > MOST_PATHS;
+                        if many {
+                            paths = as_one(paths);
+                        }
+                        // Nothing more can come: each turn adds something, and there is little to add.
+                        if paths == before {
+                            break;
+                        }
+                    }
+                }
+                StatementKind::Sync if self.gone.contains(&(region, at)) => {}
+                // An arrival is a barrier, too.
+                StatementKind::Sync | StatementKind::Arrive { .. } => {
+                    paths.values_mut().for_each(|since| *since = Since::nothing(self.kernel))
+                }
+                kind => {
+                    if !paths.values_mut().all(|since| self.is_ordered(kind, since)) {
+                        return None;
+                    }
+                }
+            }
+        }
+        // What the region binds is another value the next time.
+        let mut behind = Paths::new();
+        for (mut known, since) in paths {
+            known.retain(|value, _| self.kernel.value(*value).region != region);
+            add(&mut behind, known, since);
+        }
+        Some(if behind.len() > MOST_PATHS { as_one(behind) } else { behind })
+    }
+
+    /// Takes in a statement; whether it is ordered.
+    fn is_ordered(&self, kind: &StatementKind, since: &mut Since) -> bool {
+        let alone = self.kernel.signature.threads == 1;
+        match kind {
             StatementKind::Load(load) => match load.memory {
                 Memory::Shared(buffer) => {
                     // What was fetched may be of any age.
-                    let used = &mut since.used[buffer.index()];
-                    let count = if is_fetched(kernel, buffer) { used.len() } else { 1 };
+                    let (used, fetched) = (&mut since.used[buffer.index()], self.fetched[buffer.index()]);
+                    let count = if fetched { used.len() } else { 1 };
                     used[..count].fill(true);
-                    let unseen = since.written[buffer.index()] || since.fetched && is_fetched(kernel, buffer);
-                    alone(kernel) || !unseen
+                    let unseen = since.written[buffer.index()] || since.fetched && fetched;
+                    alone || !unseen
                 }
-                Memory::Parameter(_) => true,
+                Memory::Parameter(_) | Memory::Workspace(_) => true,
             },
             StatementKind::Renew { buffer, .. } => {
                 let used = &mut since.used[buffer.index()];
                 used.rotate_right(1);
                 since.written[buffer.index()] = false;
-                alone(kernel) || !std::mem::replace(&mut used[0], false)
+                alone || !std::mem::replace(&mut used[0], false)
             }
             StatementKind::AwaitFetches { .. } => {
                 since.fetched = true;
@@ -167,7 +264,7 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
                     since.written[buffer.index()] = true;
                     !since.awaited
                 }
-                Memory::Parameter(_) => true,
+                Memory::Parameter(_) | Memory::Workspace(_) => true,
             },
             StatementKind::Publish => {
                 since.published = true;
@@ -177,49 +274,43 @@ fn flow(kernel: &Kernel, region: RegionId, gone: &[(RegionId, usize)], since: &m
                 since.awaited = true;
                 true
             }
-            StatementKind::Expect { .. } | StatementKind::Await { .. } => !since.ready,
+            StatementKind::Expect { barrier, .. } => !since.ready && (alone || !since.waited[barrier.index()]),
+            StatementKind::Await { barrier, .. } => {
+                since.waited[barrier.index()] = true;
+                !since.ready
+            }
             StatementKind::Transfer(transfer) => match transfer.barrier {
                 Some(_) => !since.ready && !since.used[transfer.buffer.index()].contains(&true),
                 None => !since.published && !since.written[transfer.buffer.index()],
             },
-            StatementKind::Elect(part) => flow(kernel, *part, gone, since),
-            StatementKind::If(branch) => {
-                let mut other = since.clone();
-                let then = flow(kernel, branch.then, gone, since);
-                let otherwise = branch.otherwise.is_none_or(|part| flow(kernel, part, gone, &mut other));
-                since.join(&other);
-                then && otherwise
-            }
-            StatementKind::Loop(l) => loop {
-                let before = since.clone();
-                let mut behind = since.clone();
-                if !flow(kernel, l.body, gone, &mut behind) {
-                    break false;
-                }
-                since.join(&behind);
-                // Nothing more can come: each turn adds something, and there is little to add.
-                if *since == before {
-                    break true;
-                }
-            },
-            StatementKind::Let(_)
+            StatementKind::Sync
+            | StatementKind::Arrive { .. }
+            | StatementKind::Update(_)
+            | StatementKind::Elect(_)
+            | StatementKind::If(_)
+            | StatementKind::Loop(_)
+            | StatementKind::Let(_)
             | StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Shuffle { .. }
             | StatementKind::Fetch(_)
             | StatementKind::CommitFetches
             | StatementKind::Commit => true,
-        };
-        if !ordered {
-            return false;
         }
     }
-    true
+}
+
+/// The paths, without what tells them apart.
+fn as_one(paths: Paths) -> Paths {
+    let mut all = Paths::new();
+    paths.into_values().for_each(|since| add(&mut all, Known::new(), since));
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use tilewright_kernel::ElementType;
+    use tilewright_kernel::algorithm::Compare;
 
     use super::*;
     use crate::kernel_ir::{
@@ -477,6 +568,35 @@ mod tests {
         assert_eq!(ring([false, true, false]), Some(1));
         assert_eq!(ring([true, false, false]), None);
         assert_eq!(ring([false, false, true]), None);
+    }
+
+    /// Stages that one condition guards: where it does not hold, there is nothing to order, and where it does, each of them has its barrier.
+    #[test]
+    fn branches_with_one_condition_are_one_path() {
+        let shared = |same: bool| {
+            let (mut b, first, zero) = builder();
+            let element = ElementType::F32;
+            let other = b.buffer(Buffer { name: "s".to_owned(), element, elements: 64, alignment: 128, slots: 1 });
+            let one = b.literal(element, 0);
+            let n = b.block_index();
+            let turn = b.begin_loop(n);
+            for (buffer, limit) in [(first, 3), (other, if same { 3 } else { 4 })] {
+                let limit = b.index_literal(Type::I32, limit);
+                let holds = b.index_compare(Compare::Lt, turn, limit);
+                b.begin_if(holds);
+                b.sync();
+                b.renew(buffer, zero);
+                b.store(Memory::Shared(buffer), zero, &[one]);
+                b.sync();
+                b.load(Memory::Shared(buffer), zero, 1, None);
+                b.end_if();
+            }
+            b.end_loop();
+            minimal(b).expect("ordered").matches("sync").count()
+        };
+        assert_eq!(shared(true), 2);
+        // Either may come alone.
+        assert_eq!(shared(false), 4);
     }
 
     #[test]

@@ -50,6 +50,7 @@ fn launch(n: i64, elements: i64, blocks: i64) -> Launch {
         dims: vec![n],
         tensors: vec![tensor(false), tensor(true)],
         maps: vec![Tiles { parameter: 0, map }],
+        workspaces: Vec::new(),
     }
 }
 
@@ -400,9 +401,9 @@ fn rings() {
     let found = |mistake: &str, trips: i64| verdict(&launch(trips, 64, 1), |b| ring(b, mistake));
     for trips in 0..6 {
         assert_eq!(found("", trips), None, "{trips}");
-        assert_eq!(found("refilled too early", trips), (trips > 2).then_some(Kind::Race), "{trips}");
+        assert_eq!(found("refilled too early", trips), (trips > 2).then_some(Kind::PhaseOpen), "{trips}");
         // Of one trip, tiles have one slot each.
-        let early = (trips > 1).then_some(Kind::Race);
+        let early = (trips > 1).then_some(Kind::PhaseOpen);
         assert_eq!(found("tiles that run into each other", trips), early, "{trips}");
     }
     // Right again where the trips of a tile are whole rounds of both parities.
