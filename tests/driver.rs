@@ -43,6 +43,12 @@ schedule! {
         schedule y { split j by 32 -> g, t; reorder i, g, t; bind i, g: grid; bind t: thread; }
         schedule s { split i by 32 -> g, t; bind g: grid; bind t: thread; }
     }
+
+    /// y = Σ x, by all blocks
+    kernel Total(x: f32[N]) -> (y: f32[]) {
+        y[] = sum(|i| x[i]);
+        schedule y { split i by 32 -> g, t; bind g: grid; bind t: thread; reduce t; reduce g by grid; }
+    }
 }
 
 /// The library that cargo built beside this test.
@@ -362,6 +368,50 @@ tests! {
         unsafe { launch.enqueue(theirs.cu_stream()) }.unwrap();
         theirs.synchronize().unwrap();
         assert_eq!(y.to_vec().unwrap(), numbers(64, 5).iter().map(|v| v + 2.0).collect::<Vec<_>>());
+    }
+
+    /// Blocks of a launch share memory that no other one has; it is kept as long as a run may need it, and used again by the same stream.
+    fn launches_have_memory_of_their_own(EVERY) {
+        let device = gpu();
+        {
+            let streams: Vec<Stream> = (0..3).map(|_| device.new_stream().unwrap()).collect();
+            let sizes = [100, 1000, 64, 333, 1000, 7];
+            let total = |host: &[f32]| host.iter().sum::<f32>();
+            let inputs: Vec<Vec<f32>> = (0..).zip(sizes).map(|(seed, n)| {
+                // Integers, whose sums are exact.
+                numbers(n, seed).iter().map(|v| v.round()).collect()
+            }).collect();
+            let xs: Vec<Tensor<f32, 1>> =
+                inputs.iter().map(|host| Tensor::from_slice(&device, host, [host.len()]).unwrap()).collect();
+            let mut ys: Vec<Tensor<f32, 0>> = sizes.iter().map(|_| Tensor::zeros(&device, []).unwrap()).collect();
+            for round in 0..4 {
+                for (n, (x, y)) in xs.iter().zip(&mut ys).enumerate() {
+                    Total { x, y }.launch(&streams[(n + round) % 3]).unwrap();
+                }
+                for (y, host) in ys.iter().zip(&inputs) {
+                    assert_eq!(y.to_vec().unwrap(), [total(host)]);
+                }
+                if round == 1 {
+                    let before = live()[0];
+                    Total { x: &xs[1], y: &mut ys[1] }.launch(&streams[0]).unwrap();
+                    assert_eq!(live()[0], before, "the stream has had such a launch");
+                }
+            }
+            let mut launches = Vec::new();
+            for ((x, y), stream) in xs.iter().zip(&mut ys).zip(streams.iter().cycle()) {
+                launches.push(Total { x, y }.prepare(stream).unwrap());
+            }
+            launches.iter().chain(&launches).for_each(|launch| launch.run().unwrap());
+            let mut graph = Graph::new(&device, launches).unwrap();
+            graph.run(&streams[1]).unwrap();
+            graph.run(&streams[2]).unwrap();
+            drop((graph, streams));
+            for (y, host) in ys.iter().zip(&inputs) {
+                assert_eq!(y.to_vec().unwrap(), [total(host)]);
+            }
+        }
+        device.synchronize().unwrap();
+        assert_eq!(live()[0], 0);
     }
 
     /// A fault of a kernel is an error of every later call, and dropping what is left neither panics nor hangs.

@@ -48,9 +48,24 @@ fn column_sum() {
 }
 
 #[test]
+fn full_sum() {
+    let found = check("full_sum", &[&[4], &[28], &[32], &[8192], &[8196], &[40_004]]);
+    assert!(found[0].contains("blocks that differ in kb share results"), "{}", found[0]);
+}
+
+#[test]
 fn blur() {
     let found = check("blur", &[&[3, 3], &[7, 33], &[32, 66], &[33, 67], &[31, 3], &[63, 130]]);
     assert!(found[0].contains("region 32 x 64, 8192 bytes"), "{}", found[0]);
+}
+
+#[test]
+fn convolution() {
+    // Fewer tiles than a ring has buffers, as many, more, and a second block.
+    let found = check("convolution", &[&[5, 8], &[7, 32], &[13, 12], &[24, 68], &[33, 64], &[31, 132], &[140, 20]]);
+    assert!(found[0].contains("fetched by cp.async, 4 bytes at a time, 2 iterations ahead"), "{}", found[0]);
+    assert!(found[0].contains("region 12 x 68, 3264 bytes"), "{}", found[0]);
+    assert!(found[1].contains("boxes 12 of i × 72 of j"), "{}", found[1]);
 }
 
 #[test]

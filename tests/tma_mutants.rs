@@ -1,4 +1,4 @@
-//! Every barrier, fence, wait and byte count that staged copies derive is needed: without any one of them, or with a wrong one, the
+//! Every barrier, fence, wait, commit and byte count that staged copies and rings derive is needed: without any one of them, or with a wrong one, the
 //! emulator reports a finding, does not end, or gives another result, under some seed. None is redundant, none would be missed.
 
 use tilewright::kernel::info::KernelInfo;
@@ -120,6 +120,40 @@ schedule! {
     }
 }
 
+schedule! {
+    /// Copies by threads that run ahead, two of them in step.
+    pub kernel Fetched(x: f32[M, N], y: f32[M, N]) -> (z: f32[M, N])
+    {
+        z[i, j] = x[i, N - 1 - j] * y[i, N - 1 - j];
+        launch threads(64);
+        schedule z {
+            split i by 8 -> io, ik;
+            split j by 64 -> jo, ji;
+            reorder io, jo, ik, ji;
+            bind io, jo: grid;
+            bind ji: thread;
+        }
+        stage xs[i, j] = x in shared at z.ik ring(3) via cp_async { bind j: thread; }
+        stage ys[i, j] = y in shared at z.ik ring(3) via cp_async { bind j: thread; }
+    }
+
+    /// A copy by threads without a ring, and stages that take buffers in turn, with and without a copy in front of them.
+    pub kernel Turns(x: f32[M, N], w: f32[N]) -> (z: f32[M, N - 1])
+    where N >= 2
+    {
+        p[i, j] = x[i, j] * 2.0;
+        z[i, j] = p[i, j] + p[i, j + 1] * w[N - 1 - j];
+        launch threads(64);
+        schedule z {
+            split j by 64 -> jo, ji;
+            bind i: grid;
+            bind ji: thread;
+        }
+        stage ws[j] = w in shared at z.jo via cp_async { split j by 64 -> r, t; bind t: thread; }
+        schedule p in shared at z.jo ring(2) { split j by 64 -> r, t; bind t: thread; }
+    }
+}
+
 /// What is done to a line, and its name.
 type Change = (&'static str, fn(&str) -> Option<String>);
 
@@ -130,6 +164,13 @@ const MISTAKES: &[Change] = &[
     ("no wait for reads", |line| line.contains("wait_group.read").then(String::new)),
     ("no commit", |line| line.contains("commit_group").then(String::new)),
     ("one group too many pending", |line| line.contains("wait_group.read 0").then(|| line.replace("read 0", "read 1"))),
+    ("no wait for fetches", |line| line.contains("cp.async.wait_group").then(String::new)),
+    ("one more fetch pending", |line| {
+        let (before, pending) = line.contains("cp.async.wait_group").then(|| line.rsplit_once(' '))??;
+        let pending: u32 = pending.trim_end_matches(';').parse().ok()?;
+        Some(format!("{before} {};", pending + 1))
+    }),
+    ("no fetch", |line| line.contains(".shared.global [").then(String::new)),
     ("no wait for bytes", |line| {
         // What is waited for has come already: another phase.
         let (before, parity) = line.contains("try_wait").then(|| line.rsplit_once(", "))??;
@@ -224,6 +265,12 @@ fn nothing_is_redundant_around_runs() {
 #[test]
 fn nothing_is_redundant_where_loops_count_tiles() {
     assert!(all_noticed(Looped::KERNEL, &[48, 64]) >= 6);
+}
+
+#[test]
+fn nothing_is_redundant_where_threads_copy() {
+    assert!(all_noticed(Fetched::KERNEL, &[16, 64]) >= 12);
+    assert!(all_noticed(Turns::KERNEL, &[2, 322]) >= 6);
 }
 
 #[test]

@@ -175,11 +175,26 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
         return Err(fail("blocks", format!("{:?} blocks", info.launch.blocks.eval(&values))));
     };
     let program = Program::parse(&info.ptx.text).map_err(|e| fail("ptx", e.to_string()))?;
+    // One for all turns: each leaves it as the next one must find it.
+    let mut shared: Vec<(u64, u64)> = Vec::new();
+    for workspace in info.workspace.iter() {
+        let elements = workspace.elements.eval(&values).ok().and_then(|n| u64::try_from(n).ok());
+        let Some(elements) = elements else { return Err(fail("workspace", format!("{:?}", workspace.elements))) };
+        let bytes = elements * u64::from(workspace.element.bytes());
+        let address = memory.alloc(bytes, &workspace.name).and_then(|address| {
+            if workspace.zeroed {
+                memory.fill(address, bytes, 0)?;
+            }
+            Ok(address)
+        });
+        shared.push((address.map_err(|e| fail("emulator-memory", e.to_string()))?, bytes));
+    }
     let args_of = |entry: &Entry| -> Vec<Arg> {
         let argument = |a: Argument| match a {
             Argument::Address(p) => placed[usize::from(p)].as_ref().map_or(0, |t| t.allocation + t.lead).into(),
             Argument::Scalar(p) => Arg(scalars[usize::from(p)].clone()),
             Argument::Dim(d) => values[usize::from(d)].into(),
+            Argument::Workspace(w) => shared[usize::from(w)].0.into(),
             Argument::Map(_) => Arg(Vec::new()), // the campaign stages nothing yet
         };
         info.arguments_of(entry).map(argument).collect()
@@ -193,6 +208,13 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
             element: t.width as u32,
             read_only: t.role == Role::Input,
         })
+        .chain(shared.iter().zip(info.workspace.iter()).map(|((base, bytes), workspace)| Extent {
+            base: *base,
+            bytes: *bytes,
+            label: workspace.name.to_string(),
+            element: workspace.element.bytes(),
+            read_only: false,
+        }))
         .collect();
     for (turn, entry) in info.entries.iter().filter(|e| e.conditions.iter().all(holds)).cycle().take(3).enumerate() {
         prepare(&memory, &placed).map_err(|e| fail("emulator-memory", e.to_string()))?;

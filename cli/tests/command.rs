@@ -433,9 +433,12 @@ fn the_only_kernel_needs_no_name() {
 fn inspect_json_is_documented() {
     let document = json(&["inspect", "good.rs", "--json"]);
     let staged = json(&["inspect", "staged.rs", "--json"]);
+    let shared = json(&["inspect", "shared.rs", "--json"]);
+    assert_eq!(shared["kernels"][0]["workspace"][0]["zeroed"], true);
     let mut found = Vec::new();
     fields(&document, "", &mut found);
     fields(&staged, "", &mut found);
+    fields(&shared, "", &mut found);
     assert_eq!(sorted(found), documented("inspect --json"));
     assert_eq!(document["kernels"].as_array().map(Vec::len), Some(3));
     let saxpy = &document["kernels"][0];

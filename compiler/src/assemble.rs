@@ -28,7 +28,7 @@ pub(crate) fn assemble(
         }
     }
     let outer = stages.iter().filter(|s| s.stage.has_blocks());
-    let blocks = outer.map(|s| lower::blocks(&s.stage, facts).to_size(facts.dims())).collect::<Option<Vec<_>>>()?;
+    let blocks = outer.map(|s| lower::blocks(&s.stage, facts)).collect::<Option<Vec<_>>>()?;
     let blocks = blocks.into_iter().reduce(|a, b| Size::binary(SizeOp::Max, &a, &b))?;
     let target = module.target;
     let entry = |e: &lower::Entry| info::Entry {
@@ -40,6 +40,7 @@ pub(crate) fn assemble(
     let shared = entries.iter().filter_map(|e| e.kernel.shared_map().dynamic_bytes()).max().unwrap_or(0);
     let mapped = stages.iter().flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps = mapped.map(|s| map(s, facts)).collect::<Option<Vec<_>>>()?;
+    let workspace = lower::workspaces(stages.iter().map(|s| &s.stage), facts)?;
     let info = KernelInfo {
         name: program.name.text.clone().into(),
         dims: program.dims.clone().into(),
@@ -48,8 +49,9 @@ pub(crate) fn assemble(
         facts: program.facts.iter().map(|f| f.constraint.clone()).collect(),
         requirements: Vec::new().into(),
         entries: entries.iter().map(entry).collect(),
-        arguments: lower::arguments(program, maps.len()).into(),
+        arguments: lower::arguments(program, workspace.len(), maps.len()).into(),
         maps: maps.into(),
+        workspace: workspace.into(),
         launch: info::Launch { blocks, threads, cluster: 1, shared_bytes: u32::try_from(shared).ok()? },
         ptx: info::Ptx {
             text: module.to_string().into(),

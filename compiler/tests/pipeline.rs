@@ -135,7 +135,6 @@ fn planned_constructs_say_so() {
     for items in [
         "stage xs[i, j] = x in shared per warp at y.i via tma { }",
         "stage xs[i, j] = x in shared at y.i via tma { resize i by (-1, 1) -> p; }",
-        "stage xs[i, j] = x in shared at y.i via cp_async { }",
         "stage xs[i, j] = x in shared per warp at y.i { }",
         "stage xs[i, j] = x in registers at y.i via tma { }",
         "stage ys[i, j] = y in shared at y.i via tma { fill zero; }",

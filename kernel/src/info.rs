@@ -22,6 +22,8 @@ pub struct KernelInfo {
     pub entries: List<Entry>,
     /// Tensor maps that the launcher encodes.
     pub maps: List<MapInfo>,
+    /// Memory of the launch itself, beside its tensors.
+    pub workspace: List<Workspace>,
     /// What each `.param` of every entry point receives, in order. Tensor maps come last, and only to entry points that take them.
     pub arguments: List<Argument>,
     /// Launch shape.
@@ -208,6 +210,21 @@ impl MapInfo {
     }
 }
 
+/// Device memory that blocks of a launch share, and nobody else: where they hand parts of a result to each other. Launches that may overlap
+/// have memory of their own each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workspace {
+    /// Name, for messages.
+    pub name: Text,
+    /// Element type.
+    pub element: ElementType,
+    /// Number of elements.
+    pub elements: Size,
+    /// Whether all its bytes are zero when a launch begins; the launch leaves them zero for the next one. What other memory holds, a launch
+    /// does not ask.
+    pub zeroed: bool,
+}
+
 /// What one `.param` receives. Addresses and dimensions are 64-bit, scalars have their element's width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
@@ -217,6 +234,8 @@ pub enum Argument {
     Scalar(u16),
     /// Value of a dimension or stride, as a signed 64-bit integer.
     Dim(u16),
+    /// Base address of a [`Workspace`].
+    Workspace(u16),
     /// A tensor map, 128 bytes by value.
     Map(u16),
 }

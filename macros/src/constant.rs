@@ -8,7 +8,7 @@ use quote::quote;
 use tilewright_kernel::algorithm::{Algorithm, Axis, Component, Equation, FoldState, Index, Run, Source, Value};
 use tilewright_kernel::info::{
     Argument, Dim, DimKind, Entry, KernelInfo, MapDimension, MapInfo, Parameter, ParameterKind, Role, Solved,
-    TensorParameter,
+    TensorParameter, Workspace,
 };
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
 
@@ -54,10 +54,15 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
         quote!(i::Entry { name: #name, conditions: #conditions, takes_maps: #takes_maps })
     });
     let maps = list(&kernel.maps, map);
+    let workspace = list(&kernel.workspace, |Workspace { name, element, elements, zeroed }| {
+        let (name, element, elements) = (text(name), variant(element), size(elements));
+        quote!(i::Workspace { name: #name, element: E::#element, elements: #elements, zeroed: #zeroed })
+    });
     let arguments = list(&kernel.arguments, |argument| match argument {
         Argument::Address(p) => quote!(i::Argument::Address(#p)),
         Argument::Scalar(p) => quote!(i::Argument::Scalar(#p)),
         Argument::Dim(d) => quote!(i::Argument::Dim(#d)),
+        Argument::Workspace(w) => quote!(i::Argument::Workspace(#w)),
         Argument::Map(m) => quote!(i::Argument::Map(#m)),
     });
     let launch = {
@@ -100,6 +105,7 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
             requirements: #requirements,
             entries: #entries,
             maps: #maps,
+            workspace: #workspace,
             arguments: #arguments,
             launch: #launch,
             ptx: #ptx,

@@ -175,6 +175,7 @@ fn empty(name: &str) -> KernelInfo {
         requirements: Vec::new().into(),
         entries: Vec::new().into(),
         maps: Vec::new().into(),
+        workspace: Vec::new().into(),
         arguments: Vec::new().into(),
         launch: Launch { blocks: Size::constant(0), threads: 1, cluster: 1, shared_bytes: 0 },
         ptx: Ptx {

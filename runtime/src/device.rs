@@ -10,6 +10,7 @@ use crate::cuda;
 #[cfg(feature = "emulator")]
 use crate::emulator::{Emulator, EmulatorOptions, EmulatorReport};
 use crate::error::{Error, Result};
+use crate::launch::Pool;
 
 /// A place where tensors live and kernels run. Cloning gives another handle to the same device.
 ///
@@ -30,6 +31,8 @@ pub(crate) struct StreamInner {
     pub(crate) device: Arc<DeviceInner>,
     #[cfg(feature = "cuda")]
     cuda: Option<cuda::Stream>,
+    /// Memory that launches on the stream have left.
+    pub(crate) workspaces: Pool,
 }
 
 /// What a device is.
@@ -91,6 +94,7 @@ impl Device {
             device: Arc::new(device),
             #[cfg(feature = "cuda")]
             cuda: None,
+            workspaces: Pool::default(),
         };
         Self { stream: Stream { inner: Arc::new(inner) } }
     }
@@ -173,6 +177,7 @@ impl Stream {
             device: Arc::clone(device),
             #[cfg(feature = "cuda")]
             cuda,
+            workspaces: Pool::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }

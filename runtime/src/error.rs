@@ -257,6 +257,17 @@ pub enum Reason {
         /// Values of the dimensions.
         dims: String,
     },
+    /// The memory that blocks share would be larger than any device's.
+    Workspace {
+        /// What it is called.
+        name: String,
+        /// Its number of elements.
+        elements: i128,
+        /// Most bytes.
+        limit: i128,
+        /// Values of the dimensions.
+        dims: String,
+    },
     /// The number of blocks is not a multiple of the cluster size.
     Cluster {
         /// Number of blocks.
@@ -470,6 +481,13 @@ impl fmt::Display for Reason {
             Self::AddressOverflow { parameter } => write!(f, "`{parameter}` reaches beyond the address space"),
             Self::Grid { blocks, limit, dims } => {
                 write!(f, "{blocks} blocks; a launch has 1 to {limit}{}", with(dims))
+            }
+            Self::Workspace { name, elements, limit, dims } => {
+                write!(
+                    f,
+                    "the blocks would share {elements} elements of `{name}`; the limit is {limit} bytes{}",
+                    with(dims)
+                )
             }
             Self::Cluster { blocks, cluster } => {
                 write!(f, "{blocks} blocks are not a multiple of the cluster of {cluster}")

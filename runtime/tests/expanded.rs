@@ -109,6 +109,7 @@ const fn saxpy() -> KernelInfo {
             },
         ),
         maps: List::Borrowed(const { &[] }),
+        workspace: List::Borrowed(const { &[] }),
         arguments: List::Borrowed(
             const {
                 &[

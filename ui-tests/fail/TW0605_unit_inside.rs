@@ -20,4 +20,14 @@ tilewright::schedule! {
     }
 }
 
+tilewright::schedule! {
+    kernel Centred(x: f32[M, N]) -> (y: f32[M, N]) {
+        s[i] = sum(|j| x[i, j]);
+        y[i, j] = x[i, j] - s[i];
+        launch threads(128);
+        schedule y { split j by 128 -> r, t; bind i: grid; bind t: thread; }
+        schedule s in registers at y.i { split j by 1024 -> b, q; split q by 128 -> r, t; bind b: grid; bind t: thread; reduce t; reduce b by grid; }
+    }
+}
+
 fn main() {}

@@ -15,4 +15,12 @@ tilewright::schedule! {
     }
 }
 
+tilewright::schedule! {
+    kernel SplitSum(x: f32[M, N]) -> (y: f32[M]) {
+        y[i] = sum(|j| x[i, j]);
+        launch threads(128);
+        schedule y { split i by 128 -> b, t; split j by 64 -> g, r; bind b: grid; bind g: grid; bind t: thread; }
+    }
+}
+
 fn main() {}

@@ -40,4 +40,12 @@ tilewright::schedule! {
     }
 }
 
+tilewright::schedule! {
+    kernel NoBlocks(x: f32[M, N]) -> (y: f32[M]) {
+        y[i] = sum(|j| x[i, j]);
+        launch threads(128);
+        schedule y { split j by 128 -> r, t; reorder i, t, r; bind i: grid; bind t: thread; reduce t by grid; }
+    }
+}
+
 fn main() {}

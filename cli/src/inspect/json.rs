@@ -27,6 +27,11 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
         .iter()
         .map(|e| json!({ "name": e.name, "conditions": texts(&e.conditions), "takes_maps": e.takes_maps }))
         .collect();
+    let workspace: Vec<Value> = info
+        .workspace
+        .iter()
+        .map(|w| json!({ "name": w.name, "element": w.element.name(), "elements": size(&w.elements), "zeroed": w.zeroed }))
+        .collect();
     let stages = view::stages(info, &found.kernel.stages)?;
     Some(json!({
         "name": info.name,
@@ -42,6 +47,7 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
             "cluster": info.launch.cluster,
             "shared_bytes": info.launch.shared_bytes,
         },
+        "workspace": workspace,
         "entries": entries,
         "arguments": info.arguments.iter().map(|a| argument(info, *a)).collect::<Vec<_>>(),
         "stages": stages.iter().map(stage).collect::<Vec<_>>(),
@@ -99,6 +105,7 @@ fn argument(info: &KernelInfo, argument: Argument) -> Value {
         Argument::Address(p) => ("address", parameter(p)),
         Argument::Scalar(p) => ("scalar", parameter(p)),
         Argument::Dim(d) => ("dim", info.dim_name(d)),
+        Argument::Workspace(w) => ("workspace", info.workspace.get(usize::from(w)).map_or("?", |w| &*w.name)),
         Argument::Map(m) => ("map", info.maps.get(usize::from(m)).map_or("?", |m| &*m.name)),
     };
     json!({ "kind": kind, "of": of })

@@ -151,7 +151,7 @@ codes! {
 
     // TW07: dependences, ownership, synchronisation.
     TW0702 "unscheduled-reduction" Error "an intermediate reduction without a schedule";
-    TW0703 "bound-reduction" Error "a reduction axis given to several threads";
+    TW0703 "bound-reduction" Error "a reduction axis given to several units";
     TW0704 "stage-not-around" Error "a stage that is read where it is not";
     TW0706 "no-instance" Error "a place where a stage cannot stand";
     TW0707 "held-elsewhere" Error "a register read by a thread that does not hold it";

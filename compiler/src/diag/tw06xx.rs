@@ -199,23 +199,30 @@ pub struct UnitInside {
     pub unit: &'static str,
     /// The unit that owns an instance.
     pub owner: &'static str,
+    /// Whether it is an axis of a reduction.
+    pub reduces: bool,
     /// The `bind`.
     pub span: Span,
 }
 
 impl IntoDiagnostic for UnitInside {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, axis, unit, owner, span } = self;
+        let Self { stage, axis, unit, owner, reduces, span } = self;
         let title =
             format!("an instance of `{stage}` belongs to one {owner}, and `{axis}` is given to several {unit}s");
-        Diagnostic::new(Code::TW0605, span, title)
-            .note("the stage stands in the loops of another one, whose units run it")
-            .change(
-                Change::RemoveOp(span),
-                match owner {
-                    "block" => format!("leave `{axis}` unbound, or bind it to threads"),
-                    _ => format!("leave `{axis}` unbound"),
-                },
-            )
+        let diagnostic = Diagnostic::new(Code::TW0605, span, title)
+            .note("the stage stands in the loops of another one, whose units run it");
+        let instead = match owner {
+            "block" => format!("leave `{axis}` unbound, or bind it to threads"),
+            _ => format!("leave `{axis}` unbound"),
+        };
+        // A `reduce` of it would have to go, too.
+        if !(reduces && unit == "block") {
+            return diagnostic.change(Change::RemoveOp(span), instead);
+        }
+        diagnostic
+            .note(format!("all blocks would have to wait until `{stage}` is reduced"))
+            .help(instead)
+            .help(format!("or compute `{stage}` in a kernel of its own, where blocks can share `{axis}`, and read it here as an input"))
     }
 }

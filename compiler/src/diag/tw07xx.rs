@@ -40,11 +40,13 @@ pub struct BoundReduction {
     pub is_grid: bool,
     /// The `bind`.
     pub span: Span,
+    /// A `reduce` of it that reaches less far.
+    pub reduced: Option<Span>,
 }
 
 impl IntoDiagnostic for BoundReduction {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, is_grid, span } = self;
+        let Self { axis, is_grid, span, reduced } = self;
         let unit = if is_grid { "block" } else { "thread" };
         let diagnostic = Diagnostic::new(
             Code::TW0703,
@@ -52,10 +54,16 @@ impl IntoDiagnostic for BoundReduction {
             format!("`{axis}` is reduced over, and each {unit} would hold only a part of the result"),
         );
         if is_grid {
-            return diagnostic
-                .note("blocks of one launch do not wait for each other")
-                .help(format!("bind `{axis}` to threads, and combine what they have: `reduce {axis};`"))
-                .help(format!("or leave `{axis}` unbound"));
+            let diagnostic = match reduced {
+                Some(op) => diagnostic
+                    .label(op, "this combines what the threads of a block have")
+                    .help(format!("combine what the blocks have: `reduce {axis} by grid;`")),
+                None => diagnostic.change(
+                    Change::AppendOp(format!("reduce {axis} by grid;")),
+                    format!("combine what the blocks have: `reduce {axis} by grid;`"),
+                ),
+            };
+            return diagnostic.help(format!("or bind `{axis}` to threads, or leave it unbound"));
         }
         diagnostic
             .change(
@@ -339,6 +347,8 @@ pub enum CombineProblem {
     Data,
     /// One thread takes all its terms.
     Unbound,
+    /// It says `by grid`, and is not given to blocks.
+    NotOfBlocks,
     /// It says `by warp`, and is run by more than the lanes of one.
     BeyondWarp,
     /// The terms are taken in order.
@@ -359,6 +369,12 @@ impl IntoDiagnostic for NothingToCombine {
                 format!("one thread takes all terms along `{axis}`"),
                 format!(
                     "give it, or a part that `split` makes of it, to threads: `bind {axis}: thread;`; or remove the `reduce`"
+                ),
+            ),
+            CombineProblem::NotOfBlocks => (
+                format!("no blocks share `{axis}`"),
+                format!(
+                    "give it, or a part that `split` makes of it, to blocks: `bind {axis}: grid;`; or leave `by grid` out"
                 ),
             ),
             CombineProblem::BeyondWarp => (

@@ -15,6 +15,7 @@ use crate::extent::Expr;
 use crate::holes::{Predicate, Reason, Side};
 use crate::kernel_ir::Kernel;
 use crate::lower::Analysed;
+use crate::memory::fetch;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::region::Fit;
@@ -94,6 +95,22 @@ fn region(stage: &Stage) -> String {
     format!("    region {extents}, {bytes} bytes: {claim}{needed}\n{starts}")
 }
 
+/// How many buffers a stage in shared memory has, and how they are filled, if not each in its turn by ordinary stores.
+fn buffers(out: &mut String, analysed: &Analysed) {
+    let Analysed { stage, vector, symbolic, accesses, .. } = analysed;
+    if stage.ring > 1 {
+        let _ = writeln!(out, "    ring of {} buffers", stage.ring);
+    }
+    let Some(read) = accesses.iter().find(|a| !a.is_write).filter(|_| stage.fetches) else { return };
+    let Ok(lanes) = fetch::unit(stage, vector.as_ref(), symbolic, read) else { return };
+    let bytes = lanes * stage.program.parameters[usize::from(read.parameter)].element.bytes();
+    let ahead = match stage.ring {
+        1 => "awaited where it stands".to_owned(),
+        ring => format!("{} ahead", copies::counted(i128::from(ring) - 1, "iteration")),
+    };
+    let _ = writeln!(out, "    fetched by cp.async, {bytes} bytes at a time, {ahead}");
+}
+
 fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &KernelInfo) {
     let stage = &analysed.stage;
     let (program, facts) = (&stage.program, &stage.facts);
@@ -117,6 +134,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
     let _ = writeln!(out, "stage {} in {place}{per}{at}, run by all threads", stage.name);
     if stage.attach.is_some() {
         out.push_str(&region(stage));
+        buffers(out, analysed);
     }
     for leaf in &domain.leaves {
         let axis = &domain.axes[*leaf];
@@ -130,6 +148,21 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             Binding::Thread => "thread".to_owned(),
         };
         let _ = writeln!(out, "    axis {}: {}, {binding}", axis.name, show(&axis.extent));
+    }
+    let shared: Vec<&str> = stage.across_blocks().map(|axis| domain.axes[axis].name.as_str()).collect();
+    if !shared.is_empty() {
+        let names = |d: u16| info.dim_name(d);
+        let _ = writeln!(
+            out,
+            "    blocks that differ in {} share results: the last to arrive merges their partials",
+            shared.join(", ")
+        );
+        let own = format!("{}_", stage.name);
+        for workspace in info.workspace.iter().filter(|w| w.name.starts_with(&own)) {
+            let (name, element) = (&workspace.name, workspace.element);
+            let zero = if workspace.zeroed { ", zero before and behind" } else { "" };
+            let _ = writeln!(out, "    workspace {name}: {} of {element}{zero}", workspace.elements.display(&names));
+        }
     }
     for component in computed_at_reads(&program.algorithm, stage.equation, served) {
         let component = &program.algorithm.components[component];

@@ -28,6 +28,10 @@
 //! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::Fetch`]). It commits them in groups, waits
 //! for its own groups in order, and what it has waited for is seen by others behind the next [`StatementKind::Sync`].
 //!
+//! **Blocks.** Blocks run in any order, and none waits for another. They share workspaces: what a block wrote there before it arrives at a
+//! counter ([`StatementKind::Arrive`]), the last one that arrives at the same counter sees behind that. A workspace that is zero when the kernel
+//! begins is zero when it ends, and so are counters. [`StatementKind::Update`]s of an element by several blocks exclude each other.
+//!
 //! Room for later work: an executor beside the region of a warp role. None exists before something emits it.
 
 mod builder;
@@ -92,6 +96,19 @@ pub enum Memory {
     Parameter(u16),
     /// A buffer in the block's shared memory.
     Shared(BufferId),
+    /// Memory that the blocks of a launch share: position in [`Kernel::workspaces`].
+    Workspace(u16),
+}
+
+/// Device memory that the blocks of a launch share; how large it is, the launcher knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workspace {
+    /// Name in the source.
+    pub name: String,
+    /// Element type.
+    pub element: ElementType,
+    /// Whether it is zero when the kernel begins, and must be when it ends.
+    pub zeroed: bool,
 }
 
 /// A buffer in shared memory, one for each block.
@@ -267,6 +284,8 @@ pub enum Op {
     Loaded,
     /// A value of another lane: defined by its [`StatementKind::Shuffle`].
     Shuffled,
+    /// Whether the block was the last one: defined by its [`StatementKind::Arrive`].
+    Arrived,
     /// A variable's value at this point.
     Get(VariableId),
     /// Two index integers of the value's type.
@@ -313,6 +332,7 @@ impl Op {
             | Self::LoopIndex
             | Self::Loaded
             | Self::Shuffled
+            | Self::Arrived
             | Self::Get(_) => (None, None, None),
             Self::ConvertIndex(a)
             | Self::Unary(_, a)
@@ -410,6 +430,20 @@ pub enum StatementKind {
         mask: u32,
         /// What each lane gets, of the same type.
         result: ValueId,
+    },
+    /// Combines an element of a workspace with a value, at once with respect to other blocks and threads.
+    Update(Update),
+    /// All threads of the block wait for each other, and the block arrives at a counter. The last one to arrive sees what the others wrote
+    /// before they did, and the counter is zero again.
+    Arrive {
+        /// The counters: a workspace of `u32` that is zero at first.
+        counters: u16,
+        /// Which of them, an index integer.
+        at: ValueId,
+        /// How many blocks arrive there, a [`Type::I32`] of at least 1.
+        blocks: ValueId,
+        /// Whether this block is the last, a predicate.
+        last: ValueId,
     },
     /// One thread of the block runs the region; the others do not wait for it.
     Elect(RegionId),
@@ -554,6 +588,30 @@ pub struct Store {
     pub values: Vec<ValueId>,
 }
 
+/// How an element is combined with a value: in any order, since blocks come in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateOp {
+    /// The sum; integers wrap. Sums of `f32` take subnormal numbers for zeros (PTX manual, `red`).
+    Add,
+    /// The larger one; unsigned integers.
+    Max,
+    /// Bitwise or; unsigned integers.
+    Or,
+}
+
+/// Combines an element of a workspace with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// The workspace.
+    pub workspace: u16,
+    /// Element offset; an index integer.
+    pub offset: ValueId,
+    /// How.
+    pub op: UpdateOp,
+    /// With what.
+    pub value: ValueId,
+}
+
 /// Runs its body for each index from 0 below the count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
@@ -651,6 +709,8 @@ pub struct Kernel {
     pub buffers: Vec<Buffer>,
     /// For each the buffer whose memory it lies in: itself, or one that is at least as large and needed at other times.
     pub lies_in: Vec<BufferId>,
+    /// Memory that blocks share.
+    pub workspaces: Vec<Workspace>,
     /// How many barriers of copies each [`BarrierId`] stands for. One thread makes them ready for their first phase before the body starts,
     /// which others know behind the first [`StatementKind::Sync`]; each expects the one arrival that comes with [`StatementKind::Expect`].
     pub barriers: Vec<u32>,
@@ -685,6 +745,7 @@ impl Kernel {
         match memory {
             Memory::Parameter(p) => self.signature.parameters.get(usize::from(p)).map(|p| p.element),
             Memory::Shared(b) => self.buffers.get(b.index()).map(|b| b.element),
+            Memory::Workspace(w) => self.workspaces.get(usize::from(w)).map(|w| w.element),
         }
     }
 

@@ -7,7 +7,7 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
     BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Shift, Statement,
-    StatementKind, TensorPart, Type, UnaryOp, Value, ValueId,
+    StatementKind, TensorPart, Type, UnaryOp, Update, UpdateOp, Value, ValueId, Workspace,
 };
 
 impl Display for Kernel {
@@ -44,6 +44,9 @@ impl Display for Kernel {
             };
             writeln!(f, "    shared {name}: {slots}{element}[{elements}] aligned {alignment}{whose}{place}")?;
         }
+        for Workspace { name, element, zeroed } in &self.workspaces {
+            writeln!(f, "    workspace {name}: {element}{}", if *zeroed { ", zero" } else { "" })?;
+        }
         Printer { kernel: self, names, line: 0 }.region(f, Self::BODY, 1)?;
         writeln!(f, "}}")
     }
@@ -60,6 +63,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             StatementKind::Let(value) => name(*value, names, next),
             StatementKind::Load(load) => load.results().for_each(|value| name(value, names, next)),
             StatementKind::Shuffle { result, .. } => name(*result, names, next),
+            StatementKind::Arrive { last, .. } => name(*last, names, next),
             StatementKind::Loop(l) => {
                 name(l.index, names, next);
                 number(kernel, l.body, names, next);
@@ -74,6 +78,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Store(_)
+            | StatementKind::Update(_)
             | StatementKind::Sync
             | StatementKind::SyncWarp
             | StatementKind::Renew { .. }
@@ -165,6 +170,18 @@ impl Printer<'_> {
                 let (result, ty, value) = (self.name(*result), self.ty(*result), self.name(*value));
                 writeln!(f, "{result}: {ty} = {value} of lane ^ {mask}")
             }
+            StatementKind::Update(Update { workspace, offset, op, value }) => {
+                let op = match op {
+                    UpdateOp::Add => "+=",
+                    UpdateOp::Max => "max=",
+                    UpdateOp::Or => "|=",
+                };
+                writeln!(f, "{} {op} {}", self.place(Memory::Workspace(*workspace), *offset), self.name(*value))
+            }
+            StatementKind::Arrive { counters, at, blocks, last } => {
+                let (last, blocks) = (self.name(*last), self.name(*blocks));
+                writeln!(f, "{last}: bool = last of {blocks} at {}", self.place(Memory::Workspace(*counters), *at))
+            }
             StatementKind::Elect(part) => {
                 writeln!(f, "elect {{")?;
                 self.region(f, *part, indent + 1)?;
@@ -225,6 +242,7 @@ impl Printer<'_> {
         let name = match memory {
             Memory::Parameter(p) => self.kernel.signature.parameters.get(usize::from(p)).map(|p| p.name.as_str()),
             Memory::Shared(b) => self.kernel.buffers.get(b.index()).map(|b| b.name.as_str()),
+            Memory::Workspace(w) => self.kernel.workspaces.get(usize::from(w)).map(|w| w.name.as_str()),
         };
         let name = name.unwrap_or("?");
         format!("{name}[{}]", self.name(offset))
@@ -259,7 +277,7 @@ impl Printer<'_> {
         };
         let infix = |a, operator: &str, b| format!("{} {operator} {}", self.name(a), self.name(b));
         match op {
-            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled => "?".to_owned(),
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived => "?".to_owned(),
             Op::BlockIndex => "block".to_owned(),
             Op::ThreadIndex => "thread".to_owned(),
             Op::Dim(dim) => self.kernel.signature.dims.get(usize::from(dim)).map_or("?".to_owned(), |d| d.name.clone()),

@@ -115,7 +115,8 @@ fn lanes_exchange_values() {
             let value = b.from_index(sum, F32);
             let value = b.shuffle(value, 31);
             b.sync();
-            b.renew(buffer);
+            let first = b.index_literal(Type::I32, 0);
+            b.renew(buffer, first);
             b.store(Memory::Shared(buffer), thread, &[value]);
             b.end_loop();
         },
@@ -651,15 +652,48 @@ fn the_verifier_finds_each_fault() {
         Problem::NotCollective
     });
     fault(|b| {
-        let (t, buffer) = (b.thread_index(), b.buffer(tile()));
+        let (t, buffer, z) = (b.thread_index(), b.buffer(tile()), zero(b));
         b.begin_loop(t);
-        b.renew(buffer);
+        b.renew(buffer, z);
         b.end_loop();
         Problem::NotCollective
     });
     fault(|b| {
-        b.renew(BufferId(0));
+        let z = zero(b);
+        b.renew(BufferId(0), z);
         Problem::NotABuffer(0)
+    });
+    fault(|b| {
+        let (buffer, one) = (b.buffer(tile()), b.index_literal(Type::I32, 1));
+        b.renew(buffer, one);
+        Problem::NotASlot(one)
+    });
+    // Copies by threads.
+    let fetch = |b: &mut Builder, lanes: u32| {
+        let (buffer, z) = (b.buffer(tile()), zero(b));
+        b.fetch(Fetch { parameter: 0, from: z, buffer, to: z, lanes, predicate: None });
+    };
+    fault(|b| {
+        fetch(b, 8);
+        Problem::BadFetch(8)
+    });
+    fault(|b| {
+        let (buffer, z) = (b.buffer(tile()), zero(b));
+        b.fetch(Fetch { parameter: 1, from: z, buffer, to: z, lanes: 4, predicate: None });
+        Problem::NotConstant(1)
+    });
+    fault(|b| {
+        b.begin_elect();
+        fetch(b, 4);
+        b.end_elect();
+        Problem::NotCollective
+    });
+    fault(|b| {
+        let t = b.thread_index();
+        b.begin_loop(t);
+        b.await_fetches(0);
+        b.end_loop();
+        Problem::NotCollective
     });
     for mask in [0, 32] {
         fault(|b| {

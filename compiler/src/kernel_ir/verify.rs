@@ -22,6 +22,8 @@
 //!     renewed by all threads, in a slot that it has.
 //! 13. A fetch copies elements of a tensor that the kernel does not write to a buffer of their type, 4, 8 or 16 bytes of them; by threads, not
 //!     in the part of the elected one. Its groups are committed and waited for by all threads.
+//! 14. Workspaces that are used are passed, and counters are `u32` and zero at first. A block arrives with all its threads. An update has the
+//!     type of its workspace, and an operation that the type has.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
@@ -29,7 +31,7 @@ use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
     BarrierId, Fetch, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, TensorPart, Transfer,
-    Type, UnaryOp, Value, ValueId, VariableId, arithmetic_type,
+    Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
 };
 
 /// The longest vector of a load or store.
@@ -99,6 +101,10 @@ pub enum Problem {
     BadMask(u32),
     /// A barrier of warps in a block of so many threads, which has a part of one.
     PartOfWarp(u32),
+    /// A workspace that does not exist, is not passed, or is no counter where one is needed.
+    NotAWorkspace(u16),
+    /// An update that this workspace's type does not have.
+    BadUpdate(u16),
     /// A statement for all threads where some do not come, or one for the elected thread elsewhere.
     NotCollective,
     /// A block cannot have so many threads.
@@ -182,6 +188,7 @@ impl Checker<'_> {
                 StatementKind::Let(value) => self.close(*value),
                 StatementKind::Load(load) => load.results().for_each(|value| self.close(value)),
                 StatementKind::Shuffle { result, .. } => self.close(*result),
+                StatementKind::Arrive { last, .. } => self.close(*last),
                 StatementKind::Declare(variable, _) => {
                     if let Some(binding) = self.declared.get_mut(variable.index()) {
                         *binding = Binding::Closed;
@@ -273,6 +280,22 @@ impl Checker<'_> {
                 self.expect((1..WARP).contains(mask), Problem::BadMask(*mask));
                 self.expect(fits && given == got, Problem::BadBinding(*result));
                 self.open(*result);
+            }
+            StatementKind::Update(Update { workspace, offset, op, value }) => {
+                let ty = self.access(Memory::Workspace(*workspace), *offset, 1, true);
+                self.operand(*value, |value| Some(value) == ty);
+                self.expect(ty.is_some_and(|ty| updates(*op, ty)), Problem::BadUpdate(*workspace));
+            }
+            StatementKind::Arrive { counters, at, blocks, last } => {
+                self.collective(Threads::All);
+                let ty = self.access(Memory::Workspace(*counters), *at, 1, true);
+                let zeroed = self.kernel.workspaces.get(usize::from(*counters)).is_some_and(|w| w.zeroed);
+                let counts = ty == Some(Type::Element(ElementType::U32)) && zeroed;
+                self.expect(counts, Problem::NotAWorkspace(*counters));
+                self.operand(*blocks, |ty| ty == Type::I32);
+                let fits = self.kernel.values.get(last.index()).is_some_and(|v| v.op == Op::Arrived);
+                self.expect(fits && self.kernel.value(*last).ty == Type::PRED, Problem::BadBinding(*last));
+                self.open(*last);
             }
             StatementKind::Elect(part) => {
                 self.collective(Threads::All);
@@ -427,6 +450,12 @@ impl Checker<'_> {
                 self.expect(element.is_some(), Problem::NotABuffer(buffer.0));
                 return element.map(Type::Element);
             }
+            Memory::Workspace(workspace) => {
+                let element = self.kernel.element(memory);
+                let passed = self.kernel.signature.arguments.contains(&Argument::Workspace(workspace));
+                self.expect(element.is_some() && passed, Problem::NotAWorkspace(workspace));
+                return element.map(Type::Element);
+            }
         };
         let signature = &self.kernel.signature;
         let declared = signature.parameters.get(usize::from(parameter));
@@ -448,7 +477,9 @@ impl Checker<'_> {
         }
         let type_of = |id: ValueId| kernel.values.get(id.index()).map(|v| v.ty);
         match op {
-            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled => self.fault(Problem::BadBinding(id)),
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived => {
+                self.fault(Problem::BadBinding(id))
+            }
             Op::Get(variable) => {
                 self.variable(variable);
                 self.expect(kernel.variables.get(variable.index()) == Some(&ty), Problem::BadTypes(id));
@@ -471,6 +502,15 @@ impl Checker<'_> {
     }
 }
 
+/// Whether memory has an update of this type.
+fn updates(op: UpdateOp, ty: Type) -> bool {
+    use ElementType::{F32, F64, U32, U64};
+    match op {
+        UpdateOp::Add => matches!(ty, Type::Element(F32 | F64 | U32 | U64)),
+        UpdateOp::Max | UpdateOp::Or => matches!(ty, Type::Element(U32 | U64)),
+    }
+}
+
 fn literal_fits(ty: Type, bits: u64) -> bool {
     match ty {
         Type::I32 => i32::try_from(bits as i64).is_ok(),
@@ -488,7 +528,8 @@ fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Opt
     let float = |ty: Type| matches!(ty, Type::Element(F32 | F64));
     let all = |operands: &[ValueId], wanted: Type| operands.iter().all(|id| type_of(*id) == Some(wanted));
     Some(match op {
-        Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
+        Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived => false,
+        Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
         Op::BlockIndex | Op::ThreadIndex => ty == Type::I32,
         Op::Index(_, a, b) => ty.is_index() && all(&[a, b], ty),
         Op::CompareIndex(_, a, b) | Op::InRange(a, b) => {

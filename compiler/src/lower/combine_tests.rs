@@ -171,7 +171,7 @@ fn is_violated(kernel: &Kernel, digits: &[Digit]) -> bool {
         Some(Tensor { shape, strides, alignment: 16, written: n >= 2 })
     };
     let tensors = (0..kernel.signature.parameters.len()).map(tensor).collect();
-    let launch = Launch { blocks: 1, dims: vec![TURNS as i64], tensors, maps: Vec::new() };
+    let launch = Launch { blocks: 1, dims: vec![TURNS as i64], tensors, maps: Vec::new(), workspaces: Vec::new() };
     match proof::check(kernel, &launch, 10_000_000) {
         Verdict::Holds => false,
         Verdict::Violated(_) => true,

@@ -172,7 +172,9 @@ impl<'a> Nest<'a, '_> {
             let Some(set) = set else { continue };
             let frame = Frame {
                 around: self.around,
-                blocks: None,
+                more_blocks: false,
+                // It has blocks for results only.
+                workspace: 0,
                 instances: &self.values.instances,
                 staged: &[],
                 target: None,
@@ -252,7 +254,8 @@ impl<'a> Nest<'a, '_> {
         let outer = self.b.loops_around(instance.around.clone());
         let frame = Frame {
             around: self.around,
-            blocks: None,
+            more_blocks: false,
+            workspace: 0,
             instances: &self.values.instances,
             staged: &self.values.staged,
             target: Some(instance),

@@ -1,5 +1,6 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
+mod across;
 mod combine;
 pub mod emit;
 mod fetched;
@@ -13,6 +14,7 @@ mod staging;
 mod syncs;
 mod value;
 
+pub use across::{blocks, workspaces};
 use tilewright_kernel::info::{Argument, ParameterKind};
 use tilewright_kernel::size::Constraint;
 
@@ -61,19 +63,14 @@ pub struct Entry {
 }
 
 /// What each `.param` receives, the same for every entry point.
-pub fn arguments(program: &Program, maps: usize) -> Vec<Argument> {
+pub fn arguments(program: &Program, workspaces: usize, maps: usize) -> Vec<Argument> {
     let parameters = program.parameters.iter().enumerate().map(|(p, parameter)| match parameter.kind {
         ParameterKind::Scalar => Argument::Scalar(p as u16),
         ParameterKind::Tensor(_) => Argument::Address(p as u16),
     });
     let dims = (0..program.dims.len()).map(|d| Argument::Dim(d as u16));
-    parameters.chain(dims).chain((0..maps).map(|m| Argument::Map(m as u16))).collect()
-}
-
-/// Number of blocks of a stage.
-pub fn blocks(stage: &Stage, facts: &Facts) -> Expr {
-    let extents = stage.distribution.grid.iter().map(|a| stage.domain.axes[*a].extent.clone());
-    facts.normal(&extents.fold(Expr::constant(1), |p, e| p.mul(&e)))
+    let workspaces = (0..workspaces).map(|w| Argument::Workspace(w as u16));
+    parameters.chain(dims).chain(workspaces).chain((0..maps).map(|m| Argument::Map(m as u16))).collect()
 }
 
 /// The entry points of a kernel, narrowest first; none if an earlier room let something through that cannot be
@@ -151,19 +148,26 @@ fn entry(
     let map = |staged: &Staged| kernel_ir::Map { name: staged.name.clone(), rank: staged.axes.len() as u32 };
     let copies = stages.iter().filter(|_| staged).flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps: Vec<kernel_ir::Map> = copies.map(map).collect();
+    let own = |stage: &Stage| workspaces(std::iter::once(stage), facts);
+    let workspaces = workspaces(stages.iter().map(|s| &s.stage), facts)?;
     let signature = Signature {
         name,
         parameters: parameters.collect(),
         dims: dims.collect(),
-        arguments: arguments(program, maps.len()),
+        arguments: arguments(program, workspaces.len(), maps.len()),
         maps,
         threads,
     };
     let mut builder = Builder::new(signature);
+    for workspace in workspaces {
+        let (name, element, zeroed) = (workspace.name.to_string(), workspace.element, workspace.zeroed);
+        builder.workspace(kernel_ir::Workspace { name, element, zeroed });
+    }
     // What follows sees that the barriers of copies are ready.
     if staged && stages.iter().flat_map(|s| &s.staged).any(|copy| copy.barriers() > 0) {
         builder.sync();
     }
+    let mut workspace = 0;
     let storage = inner::storage(&mut builder, stages);
     let copies = staging::copies(&mut builder, stages, staged, index);
     let outer = || stages.iter().filter(|s| s.stage.has_blocks());
@@ -171,11 +175,12 @@ fn entry(
         if !analysed.stage.has_blocks() {
             continue;
         }
-        let own = blocks(&analysed.stage, facts);
-        let guard = (outer().count() > 1).then_some(&own);
         let around = stage::Around { threads, index, stages, storage: &storage, copies: &copies };
-        let frame = stage::Frame { around, blocks: guard, instances: &[], staged: &[], target: None, set: &[] };
+        let more_blocks = outer().count() > 1;
+        let frame =
+            stage::Frame { around, more_blocks, workspace, instances: &[], staged: &[], target: None, set: &[] };
         stage::lower(&mut builder, at, &frame).ok()?;
+        workspace += own(&analysed.stage)?.len() as u16;
     }
     let kernel = builder.finish().ok()?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.

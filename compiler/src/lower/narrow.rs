@@ -19,6 +19,7 @@ use crate::schedule::ROOT;
 use crate::tma::staged::MOST_ELEMENTS;
 
 use super::Analysed;
+use super::across::Layout;
 
 /// Largest value of a 32-bit index.
 pub const LIMIT: i64 = i32::MAX as i64;
@@ -45,6 +46,7 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
         }
         let grid = domain_product(domain, &analysed.stage.distribution.grid);
         bounded.push(grid);
+        bounded.extend(Layout::of(&analysed.stage).map(|layout| layout.bound(&analysed.stage, facts)));
         // Index expressions are bounded by the extents of the axes that they are made of.
         for id in 0..program.algorithm.indices.len() {
             bounded.push(magnitude(program, analysed, &padded, id as IndexId));

@@ -6,6 +6,7 @@
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
+use super::across::{self, Layout};
 use super::combine::Digit;
 use super::inner::{Held as HeldStage, Instance, Storage};
 use super::staging::{Copy, Held};
@@ -13,7 +14,7 @@ use super::value::{Accumulator, Bound, Lane, Scope, Values, expression, size};
 use crate::domain::{Arithmetic, AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts, Var};
 use crate::holes::{Holes, Predicate, Side};
-use crate::kernel_ir::{Builder, Memory, Type, ValueId, WARP};
+use crate::kernel_ir::{Builder, Memory, Type, ValueId, VariableId, WARP};
 use crate::memory::access;
 use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
@@ -76,6 +77,12 @@ pub(super) struct Condition {
     fills: bool,
 }
 
+impl Condition {
+    pub(super) const fn holds(self) -> ValueId {
+        self.holds
+    }
+}
+
 /// What happens at the innermost point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goal {
@@ -104,6 +111,8 @@ pub(super) struct Nest<'a, 'b> {
     accumulators: Vec<Accumulator>,
     /// What keeps units out that have no terms.
     of_terms: Vec<ValueId>,
+    /// What blocks that share results share beside, from that workspace on.
+    across: Option<(Layout, u16)>,
     /// Staged copies.
     pub(super) copies: Vec<Copy<'a>>,
     /// Buffers of staged outputs that elements are written to at this point.
@@ -139,8 +148,10 @@ pub(super) struct Around<'a> {
 pub(super) struct Frame<'a> {
     /// What it shares with the others.
     pub around: Around<'a>,
-    /// The number of blocks that the stage uses, if the launch may have more.
-    pub blocks: Option<&'a Expr>,
+    /// Whether the launch may have more blocks than the stage uses.
+    pub more_blocks: bool,
+    /// Its first workspace, if it has any.
+    pub workspace: u16,
     /// The instances that it can read.
     pub instances: &'a [Instance<'a>],
     /// The staged copies that it can read.
@@ -156,17 +167,12 @@ pub(super) struct Frame<'a> {
 /// # Errors
 /// A function that its type does not have, which the program room should have refused.
 pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), NoFunction> {
-    let Frame { around, blocks, instances, staged, target, set } = *frame;
+    let Frame { around, more_blocks, workspace, instances, staged, target, set } = *frame;
     let Around { threads, index, stages, copies, .. } = around;
     let analysed = &stages[own];
     let stage = &analysed.stage;
     let (program, facts) = (&stage.program, &stage.facts);
-    let sequence = stage.sequence();
-    let reduces = |a: &AxisId| stage.domain.axes[*a].kind == AxisKind::Reduction;
-    let split = match stage.reduction {
-        Some(_) => sequence.iter().position(reduces).unwrap_or(sequence.len()),
-        None => sequence.len(),
-    };
+    let (sequence, split) = across::loops(stage);
     b.line(stage.statement as u32 + 1);
     let values = Values {
         program,
@@ -212,6 +218,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         accumulators: Vec::new(),
         of_terms: Vec::new(),
         copies: copies.to_vec(),
+        across: Layout::of(stage).map(|layout| (layout, workspace)),
         targets: Vec::new(),
         index,
         around,
@@ -232,8 +239,8 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     }
     nest.of_terms = terms;
     let mut exists = Vec::new();
-    if let Some(blocks) = blocks {
-        let (at, count) = (nest.block(), nest.size(blocks));
+    if more_blocks {
+        let (at, count) = (nest.block(), nest.blocks());
         exists.push(nest.b.index_compare(Compare::Lt, at, count));
     }
     // What stands beside it has the same blocks.
@@ -259,6 +266,16 @@ impl Nest<'_, '_> {
         size(self.b, e, self.index)
     }
 
+    /// Number of blocks of the stage.
+    fn blocks(&mut self) -> ValueId {
+        let one = self.b.index_literal(self.index, 1);
+        let grid = &self.stage.distribution.grid;
+        grid.iter().fold(one, |product, axis| {
+            let count = self.along(*axis);
+            self.b.index_mul(product, count)
+        })
+    }
+
     fn block(&mut self) -> ValueId {
         let at = self.b.block_index();
         self.b.index_convert(at, self.index)
@@ -269,14 +286,20 @@ impl Nest<'_, '_> {
         let stage = self.stage;
         let (mut guards, mut terms) = (Vec::new(), Vec::new());
         let extent = |a: AxisId| stage.domain.axes[a].extent.clone();
-        let grid: Vec<(AxisId, Expr)> = stage.distribution.grid.iter().map(|a| (*a, extent(*a))).collect();
-        if !grid.is_empty() {
+        if !stage.distribution.grid.is_empty() {
             let at = self.block();
-            self.unpack(at, &grid, point);
+            self.unpack(at, &stage.distribution.grid, &|this, n| this.along(stage.distribution.grid[n]), point);
         }
-        let literal = |list: &[(AxisId, i128)]| -> Vec<(AxisId, Expr)> {
-            list.iter().map(|(a, n)| (*a, Expr::constant(*n))).collect()
-        };
+        // An axis of the reduction without iterations has a block that has no terms.
+        for axis in stage.across_blocks() {
+            if let (e, true) = across::blocks_along(stage, axis, self.facts)
+                && let Some(value) = point.values[axis]
+            {
+                let count = self.size(&e);
+                terms.push(self.b.index_compare(Compare::Lt, value, count));
+            }
+        }
+        let axes = |list: &[(AxisId, i128)]| -> Vec<AxisId> { list.iter().map(|l| l.0).collect() };
         let thread = self.b.thread_index();
         let thread = self.b.index_convert(thread, self.index);
         let warp_size = self.b.index_literal(self.index, 32);
@@ -286,7 +309,8 @@ impl Nest<'_, '_> {
         if !distribution.warps.is_empty() {
             let warp = self.b.index_div(thread, warp_size);
             lane = self.b.index_mod(thread, warp_size);
-            self.unpack(warp, &literal(&distribution.warps), point);
+            let warps = &distribution.warps;
+            self.unpack(warp, &axes(warps), &|this, n| this.b.index_literal(this.index, warps[n].1 as i64), point);
             if distribution.warp_count() < room / 32 {
                 let count = self.b.index_literal(self.index, distribution.warp_count() as i64);
                 guards.push(self.b.index_compare(Compare::Lt, warp, count));
@@ -301,7 +325,8 @@ impl Nest<'_, '_> {
             guards.push(self.b.index_compare(Compare::Eq, lane, first));
         }
         if !distribution.threads.is_empty() {
-            self.unpack(lane, &literal(&distribution.threads), point);
+            let threads = &distribution.threads;
+            self.unpack(lane, &axes(threads), &|this, n| this.b.index_literal(this.index, threads[n].1 as i64), point);
             if distribution.thread_count() < room {
                 let count = self.b.index_literal(self.index, distribution.thread_count() as i64);
                 guards.push(self.b.index_compare(Compare::Lt, lane, count));
@@ -323,14 +348,20 @@ impl Nest<'_, '_> {
     }
 
     /// Splits a unit's number over its axes, the last one fastest.
-    fn unpack(&mut self, number: ValueId, axes: &[(AxisId, Expr)], point: &mut Point) {
+    fn unpack(
+        &mut self,
+        number: ValueId,
+        axes: &[AxisId],
+        count: &dyn Fn(&mut Self, usize) -> ValueId,
+        point: &mut Point,
+    ) {
         let mut rest = number;
-        for (at, (axis, extent)) in axes.iter().enumerate().rev() {
+        for (at, axis) in axes.iter().enumerate().rev() {
             if at == 0 {
                 point.values[*axis] = Some(rest);
                 break;
             }
-            let count = self.size(extent);
+            let count = count(self, at);
             point.values[*axis] = Some(self.b.index_mod(rest, count));
             rest = self.b.index_div(rest, count);
         }
@@ -606,10 +637,7 @@ impl Nest<'_, '_> {
         // The data loops inside, outermost first, with their iterations: each combination has an accumulator.
         let inside: Vec<(AxisId, i128)> = (self.sequence[k..].iter())
             .filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data)
-            .map(|a| {
-                let extent = self.facts.normal(&self.stage.domain.axes[*a].extent);
-                (*a, extent.as_constant().or_else(|| self.facts.upper_bound(&extent)).unwrap_or(1).max(1))
-            })
+            .map(|a| (*a, across::copies(self.stage, *a, self.facts)))
             .collect();
         let count: i128 = inside.iter().map(|i| i.1).product();
         self.accumulators = Vec::new();
@@ -637,6 +665,10 @@ impl Nest<'_, '_> {
         }
         // What stands inside the loops over the terms is not there behind them: they may have no iteration.
         let held = self.values.staged.clone();
+        let starts: Vec<Vec<ValueId>> = match self.across {
+            Some(_) => self.accumulators().iter().map(|v| v.iter().map(|v| self.b.get(*v)).collect()).collect(),
+            None => Vec::new(),
+        };
         let mut terms = point.clone();
         let of_terms = if self.combines() { self.of_terms.clone() } else { Vec::new() };
         let opened = self.combines() && self.advance(&mut terms, of_terms, k, Goal::Accumulate);
@@ -644,12 +676,17 @@ impl Nest<'_, '_> {
         self.close(opened);
         self.values.staged = held;
         let mut store = point.clone();
+        let across = self.across.clone();
         if self.combines() {
             self.combine(reduction);
+            if let Some((layout, first)) = &across {
+                self.across_blocks(layout, *first, reduction, point, &starts);
+            }
             if self.stage.place != Place::Registers {
                 // One of those that share the result.
                 let zero = self.b.index_literal(self.index, 0);
-                for reduced in &self.stage.reduced {
+                let of_blocks: Vec<AxisId> = self.stage.across_blocks().collect();
+                for reduced in self.stage.reduced.iter().filter(|r| !of_blocks.contains(&r.axis)) {
                     if let Some(value) = point.values[reduced.axis] {
                         let holds = self.b.index_compare(Compare::Eq, value, zero);
                         store.pending.push(Condition { holds, waived: false, fills: false });
@@ -658,11 +695,19 @@ impl Nest<'_, '_> {
             }
         }
         self.descend(&store, k, Goal::Store);
+        if across.is_some() {
+            self.b.end_if();
+        }
         self.accumulators.clear();
     }
 
+    /// The variables of each accumulator.
+    pub(super) fn accumulators(&self) -> Vec<Vec<VariableId>> {
+        self.accumulators.iter().map(Accumulator::variables).collect()
+    }
+
     /// Combines the accumulators of the threads that share results.
-    fn combine(&mut self, reduction: AlgorithmValue) {
+    pub(super) fn combine(&mut self, reduction: AlgorithmValue) {
         let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
         let digit =
             |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | barriers of copies are made ready | anything that uses one |
 //! | a thread reads or writes a buffer | a copy that fills it |
+//! | a thread waits for a phase of a barrier | the next phase begins |
 //! | a thread publishes what it wrote to a buffer | a copy from that buffer |
 //! | the elected thread has waited for reads of its copies | a thread writes to a buffer that is copied |
 //! | a thread writes an instance of a buffer | a thread reads it |
@@ -20,16 +21,20 @@
 //! thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that suffices.
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
+//! Threads read the newest instance, but of buffers that they fetch to ahead: there any of them.
 //! That a thread waits for its fetches before the barrier is where it is waited for; the separate checker sees that it is enough.
 //!
 //! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
-//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last four rows are void.
+//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last four rows and that of phases are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
 //! or at the body's end. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
-//! be kept that only some paths need, never taken out where one does.
+//! be kept that only some paths need, never taken out where one does. Paths are told apart by the conditions that several branches share, while
+//! these have one value; others are taken both ways.
 
-use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, Sharing, StatementKind, WARP};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, Sharing, StatementKind, ValueId, WARP};
 
 /// What happened since the last barrier, on some path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +45,8 @@ struct Since {
     used: Vec<Vec<bool>>,
     /// Buffers of which a thread wrote the newest instance.
     written: Vec<bool>,
+    /// Barriers of which threads waited for a phase: one that comes late must not find that another one has ended since.
+    waited: Vec<bool>,
     /// Buffers that a thread read or wrote, whatever barriers of warps there were.
     touched: Vec<bool>,
     /// Threads waited for their fetches, since a barrier of the block, and since one of either kind.
@@ -57,6 +64,7 @@ impl Since {
             ready: false,
             used: kernel.buffers.iter().map(|b| vec![false; b.slots.max(1) as usize]).collect(),
             written: vec![false; kernel.buffers.len()],
+            waited: vec![false; kernel.barriers.len()],
             touched: vec![false; kernel.buffers.len()],
             fetched: false,
             fetched_by_lanes: false,
@@ -68,8 +76,8 @@ impl Since {
     /// Whether a thread may have accessed another buffer in the same memory.
     fn is_elsewhere(&self, kernel: &Kernel, buffer: BufferId) -> bool {
         let place = kernel.lies_in[buffer.index()];
-        let others = (0..kernel.buffers.len()).filter(|n| *n != buffer.index() && kernel.lies_in[*n] == place);
-        kernel.signature.threads > 1 && others.into_iter().any(|n| self.touched[n])
+        let mut others = (0..kernel.buffers.len()).filter(|n| *n != buffer.index() && kernel.lies_in[*n] == place);
+        kernel.signature.threads > 1 && others.any(|n| self.touched[n])
     }
 
     /// Behind a barrier of warps.
@@ -85,10 +93,11 @@ impl Since {
         let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
         self.ready |= other.ready;
         self.used.iter_mut().zip(&other.used).for_each(|(a, b)| or(a, b));
+        or(&mut self.waited, &other.waited);
+        or(&mut self.touched, &other.touched);
         self.fetched |= other.fetched;
         self.fetched_by_lanes |= other.fetched_by_lanes;
         or(&mut self.written, &other.written);
-        or(&mut self.touched, &other.touched);
         self.published |= other.published;
         self.awaited |= other.awaited;
     }
@@ -100,28 +109,30 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
     if kernel.buffers.is_empty() {
         return Some(kernel);
     }
-    let mut without = Without::default();
-    if !holds(&kernel, &without) {
+    let mut pass = Pass::new(&kernel);
+    if !pass.holds() {
         return None;
     }
     let mut candidates = Vec::new();
     collect(&kernel, Kernel::BODY, 0, &mut candidates);
     candidates.sort_by_key(|(loops, ..)| std::cmp::Reverse(*loops));
     for &(_, region, at) in &candidates {
-        without.gone.push((region, at));
-        if !holds(&kernel, &without) {
-            without.gone.pop();
+        pass.gone.push((region, at));
+        if !pass.holds() {
+            pass.gone.pop();
         }
     }
-    for (_, region, at) in candidates {
-        if has_warps(&kernel) && !without.gone.contains(&(region, at)) {
-            without.weak.push((region, at));
-            if !holds(&kernel, &without) {
-                without.weak.pop();
+    // Of blocks that consist of whole warps.
+    let warps = kernel.signature.threads.is_multiple_of(WARP);
+    for (_, region, at) in candidates.into_iter().filter(|_| warps) {
+        if !pass.gone.contains(&(region, at)) {
+            pass.weak.push((region, at));
+            if !pass.holds() {
+                pass.weak.pop();
             }
         }
     }
-    let Without { mut gone, weak } = without;
+    let Pass { mut gone, weak, .. } = pass;
     for (region, at) in weak {
         kernel.regions[region.index()].statements[at].kind = StatementKind::SyncWarp;
     }
@@ -133,18 +144,9 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
     Some(kernel)
 }
 
-/// The barriers of a kernel that are not what they were.
-#[derive(Default)]
-struct Without {
-    /// Taken out.
-    gone: Vec<(RegionId, usize)>,
-    /// Barriers of warps now.
-    weak: Vec<(RegionId, usize)>,
-}
-
-/// Whether a block consists of whole warps, and of more than one thread.
-fn has_warps(kernel: &Kernel) -> bool {
-    kernel.signature.threads.is_multiple_of(WARP)
+/// Whether everything is ordered.
+pub(super) fn hold(kernel: &Kernel) -> bool {
+    Pass::new(kernel).holds()
 }
 
 /// Every barrier with the loops around it.
@@ -162,66 +164,155 @@ fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, 
     }
 }
 
-/// Whether each element of a buffer is accessed by one thread.
-fn is_own(kernel: &Kernel, buffer: BufferId) -> bool {
-    kernel.signature.threads == 1 || kernel.buffers[buffer.index()].sharing == Sharing::Thread
+/// What is known of conditions on a path, by their values.
+type Known = BTreeMap<ValueId, bool>;
+
+/// What happened on the paths to a statement, by what is known there.
+type Paths = BTreeMap<Known, Since>;
+
+/// So many kinds of paths are told apart; beyond that, all are one.
+const MOST_PATHS: usize = 16;
+
+fn add(paths: &mut Paths, known: Known, since: Since) {
+    match paths.get_mut(&known) {
+        Some(other) => other.join(&since),
+        None => drop(paths.insert(known, since)),
+    }
 }
 
-/// Whether threads fetch to a buffer.
-fn is_fetched(kernel: &Kernel, buffer: BufferId) -> bool {
-    let statements = kernel.regions.iter().flat_map(|region| &region.statements);
-    let mut fetches =
-        statements.filter_map(|s| if let StatementKind::Fetch(fetch) = &s.kind { Some(fetch) } else { None });
-    fetches.any(|fetch| fetch.buffer == buffer)
+/// The property, without some of the barriers.
+struct Pass<'a> {
+    kernel: &'a Kernel,
+    /// Barriers that are taken out.
+    gone: Vec<(RegionId, usize)>,
+    /// Barriers of warps now.
+    weak: Vec<(RegionId, usize)>,
+    /// Whether threads fetch to each buffer.
+    fetched: Vec<bool>,
+    /// Conditions that several branches share, on which all threads agree.
+    shared: BTreeSet<ValueId>,
 }
 
-/// Whether everything is ordered.
-pub(super) fn hold(kernel: &Kernel) -> bool {
-    holds(kernel, &Without::default())
-}
-
-/// Whether the property holds without some of the barriers.
-fn holds(kernel: &Kernel, without: &Without) -> bool {
-    let mut since = Since::nothing(kernel);
-    since.ready = !kernel.barriers.is_empty();
-    flow(kernel, Kernel::BODY, without, &mut since)
-}
-
-/// Takes a region in; whether it is ordered.
-fn flow(kernel: &Kernel, region: RegionId, without: &Without, since: &mut Since) -> bool {
-    for (at, statement) in kernel.region(region).statements.iter().enumerate() {
-        let ordered = match &statement.kind {
-            StatementKind::Sync => {
-                if without.weak.contains(&(region, at)) {
-                    since.sync_warps(kernel);
-                } else if !without.gone.contains(&(region, at)) {
-                    *since = Since::nothing(kernel);
+impl<'a> Pass<'a> {
+    fn new(kernel: &'a Kernel) -> Self {
+        let mut fetched = vec![false; kernel.buffers.len()];
+        let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
+        for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
+            match &statement.kind {
+                StatementKind::Fetch(fetch) => fetched[fetch.buffer.index()] = true,
+                StatementKind::If(branch) if kernel.value(branch.condition).facts.uniform => {
+                    if !seen.insert(branch.condition) {
+                        shared.insert(branch.condition);
+                    }
                 }
-                true
+                _ => {}
             }
-            StatementKind::SyncWarp => {
-                since.sync_warps(kernel);
-                true
+        }
+        Self { kernel, gone: Vec::new(), weak: Vec::new(), fetched, shared }
+    }
+
+    fn holds(&self) -> bool {
+        let mut since = Since::nothing(self.kernel);
+        since.ready = !self.kernel.barriers.is_empty();
+        self.flow(Kernel::BODY, BTreeMap::from([(Known::new(), since)])).is_some()
+    }
+
+    /// What happened behind a region; none if something in it is not ordered.
+    fn flow(&self, region: RegionId, mut paths: Paths) -> Option<Paths> {
+        for (at, statement) in self.kernel.region(region).statements.iter().enumerate() {
+            match &statement.kind {
+                StatementKind::Elect(part) => paths = self.flow(*part, paths)?,
+                StatementKind::If(branch) => {
+                    let [mut then, mut otherwise] = [Paths::new(), Paths::new()];
+                    for (known, since) in paths {
+                        let taken = known.get(&branch.condition).copied();
+                        for (side, holds) in [(&mut then, true), (&mut otherwise, false)] {
+                            let mut known = known.clone();
+                            if taken == Some(!holds) {
+                                continue;
+                            }
+                            if self.shared.contains(&branch.condition) {
+                                known.insert(branch.condition, holds);
+                            }
+                            add(side, known, since.clone());
+                        }
+                    }
+                    paths = self.flow(branch.then, then)?;
+                    let otherwise = match branch.otherwise {
+                        Some(part) => self.flow(part, otherwise)?,
+                        None => otherwise,
+                    };
+                    otherwise.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
+                }
+                StatementKind::Loop(l) => {
+                    let mut many = false;
+                    loop {
+                        let before = paths.clone();
+                        let behind = self.flow(l.body, paths.clone())?;
+                        behind.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
+                        many |= paths.len() > MOST_PATHS;
+                        if many {
+                            paths = as_one(paths);
+                        }
+                        // Nothing more can come: each turn adds something, and there is little to add.
+                        if paths == before {
+                            break;
+                        }
+                    }
+                }
+                StatementKind::Sync if self.gone.contains(&(region, at)) => {}
+                StatementKind::Sync if self.weak.contains(&(region, at)) => {
+                    paths.values_mut().for_each(|since| since.sync_warps(self.kernel));
+                }
+                StatementKind::SyncWarp => paths.values_mut().for_each(|since| since.sync_warps(self.kernel)),
+                // An arrival is a barrier, too.
+                StatementKind::Sync | StatementKind::Arrive { .. } => {
+                    paths.values_mut().for_each(|since| *since = Since::nothing(self.kernel))
+                }
+                kind => {
+                    if !paths.values_mut().all(|since| self.is_ordered(kind, since)) {
+                        return None;
+                    }
+                }
             }
+        }
+        // What the region binds is another value the next time.
+        let mut behind = Paths::new();
+        for (mut known, since) in paths {
+            known.retain(|value, _| self.kernel.value(*value).region != region);
+            add(&mut behind, known, since);
+        }
+        Some(if behind.len() > MOST_PATHS { as_one(behind) } else { behind })
+    }
+
+    /// Takes in a statement; whether it is ordered.
+    fn is_ordered(&self, kind: &StatementKind, since: &mut Since) -> bool {
+        let alone = self.kernel.signature.threads == 1;
+        let sharing = |buffer: BufferId| self.kernel.buffers[buffer.index()].sharing;
+        let is_own = |buffer: BufferId| alone || sharing(buffer) == Sharing::Thread;
+        match kind {
             StatementKind::Load(load) => match load.memory {
                 Memory::Shared(buffer) => {
-                    since.used[buffer.index()][0] = true;
+                    // What was fetched may be of any age.
+                    let (used, fetched) = (&mut since.used[buffer.index()], self.fetched[buffer.index()]);
+                    let count = if fetched { used.len() } else { 1 };
+                    used[..count].fill(true);
                     since.touched[buffer.index()] = true;
-                    let fetched = match kernel.buffers[buffer.index()].sharing {
+                    let waited = match sharing(buffer) {
                         Sharing::Block => since.fetched,
                         _ => since.fetched_by_lanes,
                     };
-                    let unseen = since.written[buffer.index()] || fetched && is_fetched(kernel, buffer);
-                    is_own(kernel, buffer) || !unseen
+                    let unseen = since.written[buffer.index()] || waited && fetched;
+                    is_own(buffer) || !unseen
                 }
-                Memory::Parameter(_) => true,
+                Memory::Parameter(_) | Memory::Workspace(_) => true,
             },
             StatementKind::Renew { buffer, .. } => {
                 let used = &mut since.used[buffer.index()];
                 used.rotate_right(1);
                 since.written[buffer.index()] = false;
                 let was_used = std::mem::replace(&mut used[0], false);
-                is_own(kernel, *buffer) || !was_used
+                is_own(*buffer) || !was_used
             }
             StatementKind::AwaitFetches { .. } => {
                 (since.fetched, since.fetched_by_lanes) = (true, true);
@@ -232,9 +323,9 @@ fn flow(kernel: &Kernel, region: RegionId, without: &Without, since: &mut Since)
                     since.used[buffer.index()][0] = true;
                     since.written[buffer.index()] = true;
                     since.touched[buffer.index()] = true;
-                    !since.awaited && !since.is_elsewhere(kernel, buffer)
+                    !since.awaited && !since.is_elsewhere(self.kernel, buffer)
                 }
-                Memory::Parameter(_) => true,
+                Memory::Parameter(_) | Memory::Workspace(_) => true,
             },
             StatementKind::Publish => {
                 since.published = true;
@@ -244,52 +335,47 @@ fn flow(kernel: &Kernel, region: RegionId, without: &Without, since: &mut Since)
                 since.awaited = true;
                 true
             }
-            StatementKind::Expect { .. } | StatementKind::Await { .. } => !since.ready,
+            StatementKind::Expect { barrier, .. } => !since.ready && (alone || !since.waited[barrier.index()]),
+            StatementKind::Await { barrier, .. } => {
+                since.waited[barrier.index()] = true;
+                !since.ready
+            }
             StatementKind::Transfer(transfer) => match transfer.barrier {
                 Some(_) => !since.ready && !since.used[transfer.buffer.index()].contains(&true),
                 None => !since.published && !since.written[transfer.buffer.index()],
             },
-            StatementKind::Elect(part) => flow(kernel, *part, without, since),
-            StatementKind::If(branch) => {
-                let mut other = since.clone();
-                let then = flow(kernel, branch.then, without, since);
-                let otherwise = branch.otherwise.is_none_or(|part| flow(kernel, part, without, &mut other));
-                since.join(&other);
-                then && otherwise
-            }
-            StatementKind::Loop(l) => loop {
-                let before = since.clone();
-                let mut behind = since.clone();
-                if !flow(kernel, l.body, without, &mut behind) {
-                    break false;
-                }
-                since.join(&behind);
-                // Nothing more can come: each turn adds something, and there is little to add.
-                if *since == before {
-                    break true;
-                }
-            },
-            StatementKind::Let(_)
+            StatementKind::Sync
+            | StatementKind::SyncWarp
+            | StatementKind::Arrive { .. }
+            | StatementKind::Update(_)
+            | StatementKind::Elect(_)
+            | StatementKind::If(_)
+            | StatementKind::Loop(_)
+            | StatementKind::Let(_)
             | StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Shuffle { .. }
             | StatementKind::Fetch(_)
             | StatementKind::CommitFetches
             | StatementKind::Commit => true,
-        };
-        if !ordered {
-            return false;
         }
     }
-    true
+}
+
+/// The paths, without what tells them apart.
+fn as_one(paths: Paths) -> Paths {
+    let mut all = Paths::new();
+    paths.into_values().for_each(|since| add(&mut all, Known::new(), since));
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use tilewright_kernel::ElementType;
+    use tilewright_kernel::algorithm::Compare;
 
     use super::*;
-    use crate::kernel_ir::{BarrierId, Buffer, BufferId, Builder, Signature, TensorPart, Transfer, Type, ValueId};
+    use crate::kernel_ir::{BarrierId, Buffer, Builder, Fetch, Signature, TensorPart, Transfer, Type};
 
     fn builder() -> (Builder, BufferId, ValueId) {
         block_of(64)
@@ -406,7 +492,7 @@ mod tests {
         let one = b.literal(ElementType::F32, 0);
         for buffer in [first, other] {
             b.sync();
-            b.renew(buffer);
+            b.renew(buffer, zero);
             b.store(Memory::Shared(buffer), zero, &[one]);
             b.sync();
         }
@@ -436,7 +522,7 @@ mod tests {
         let one = b.literal(ElementType::F32, 0);
         for buffer in [first, other] {
             b.sync();
-            b.renew(buffer);
+            b.renew(buffer, zero);
             b.store(Memory::Shared(buffer), zero, &[one]);
             b.sync();
             b.load(Memory::Shared(buffer), zero, 1, None);
@@ -452,7 +538,7 @@ mod tests {
         let n = b.block_index();
         b.begin_loop(n);
         b.sync();
-        b.renew(buffer);
+        b.renew(buffer, zero);
         b.store(Memory::Shared(buffer), zero, &[one]);
         b.sync();
         b.load(Memory::Shared(buffer), zero, 1, None);
@@ -480,7 +566,7 @@ mod tests {
             for part in parts {
                 match *part {
                     "sync" => b.sync(),
-                    "renew" => b.renew(buffer),
+                    "renew" => b.renew(buffer, zero),
                     "store" => b.store(Memory::Shared(buffer), zero, &[one]),
                     _ => drop(b.load(Memory::Shared(buffer), zero, 1, None)),
                 }
@@ -501,6 +587,111 @@ mod tests {
         assert!(!parts(true, &["renew", "store"]));
         // An instance that stays what it is.
         assert!(parts(true, &["store"]) && !parts(true, &["load", "store"]) && parts(true, &["load", "store", "sync"]));
+    }
+
+    /// One instance after the other in so many slots: with two, the barrier between writes and reads orders the slots, too.
+    #[test]
+    fn slots_in_turn_need_one_barrier() {
+        let ring = |slots: u32, syncs: [bool; 2]| {
+            let (mut b, _, zero) = builder();
+            let element = ElementType::F32;
+            let ring = b.buffer(Buffer {
+                name: "s".to_owned(),
+                element,
+                elements: 64,
+                alignment: 128,
+                slots,
+                sharing: Sharing::Block,
+            });
+            let one = b.literal(ElementType::F32, 0);
+            let n = b.block_index();
+            b.begin_loop(n);
+            if syncs[0] {
+                b.sync();
+            }
+            b.renew(ring, zero);
+            b.store(Memory::Shared(ring), zero, &[one]);
+            if syncs[1] {
+                b.sync();
+            }
+            b.load(Memory::Shared(ring), zero, 1, None);
+            b.end_loop();
+            minimal(b)
+        };
+        assert_eq!(ring(1, [true, true]).as_deref(), Some("for sync renew s[0] = sync = s["));
+        for slots in 2..5 {
+            assert_eq!(ring(slots, [true, true]).as_deref(), Some("for renew s[0] = sync = s["));
+            assert_eq!(ring(slots, [true, false]), None);
+        }
+        assert_eq!(ring(1, [false, true]), None);
+    }
+
+    /// What others fetched is seen behind a barrier behind the wait; one barrier orders the next copies to a slot, too.
+    #[test]
+    fn fetches_need_a_barrier_behind_their_wait() {
+        let ring = |syncs: [bool; 3]| {
+            let (mut b, buffer, zero) = builder();
+            let n = b.block_index();
+            b.begin_loop(n);
+            if syncs[0] {
+                b.sync();
+            }
+            b.await_fetches(1);
+            if syncs[1] {
+                b.sync();
+            }
+            b.renew(buffer, zero);
+            b.fetch(Fetch { parameter: 0, from: zero, buffer, to: zero, lanes: 1, predicate: None });
+            b.commit_fetches();
+            if syncs[2] {
+                b.sync();
+            }
+            b.load(Memory::Shared(buffer), zero, 1, None);
+            b.end_loop();
+            let ordered = b.finish().map(minimise).expect("balanced");
+            let statements = |kernel: Kernel| kernel.regions.into_iter().flat_map(|region| region.statements);
+            ordered.map(|kernel| statements(kernel).filter(|s| s.kind == StatementKind::Sync).count())
+        };
+        assert_eq!(ring([true; 3]), Some(1));
+        assert_eq!(ring([false, true, false]), Some(1));
+        assert_eq!(ring([true, false, false]), None);
+        assert_eq!(ring([false, false, true]), None);
+    }
+
+    /// Stages that one condition guards: where it does not hold, there is nothing to order, and where it does, each of them has its barrier.
+    #[test]
+    fn branches_with_one_condition_are_one_path() {
+        let shared = |same: bool| {
+            let (mut b, first, zero) = builder();
+            let element = ElementType::F32;
+            let other = b.buffer(Buffer {
+                name: "s".to_owned(),
+                element,
+                elements: 64,
+                alignment: 128,
+                slots: 1,
+                sharing: Sharing::Block,
+            });
+            let one = b.literal(element, 0);
+            let n = b.block_index();
+            let turn = b.begin_loop(n);
+            for (buffer, limit) in [(first, 3), (other, if same { 3 } else { 4 })] {
+                let limit = b.index_literal(Type::I32, limit);
+                let holds = b.index_compare(Compare::Lt, turn, limit);
+                b.begin_if(holds);
+                b.sync();
+                b.renew(buffer, zero);
+                b.store(Memory::Shared(buffer), zero, &[one]);
+                b.sync();
+                b.load(Memory::Shared(buffer), zero, 1, None);
+                b.end_if();
+            }
+            b.end_loop();
+            minimal(b).expect("ordered").matches("sync").count()
+        };
+        assert_eq!(shared(true), 2);
+        // Either may come alone.
+        assert_eq!(shared(false), 4);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! ended. So a barrier is at most one phase ahead of what threads know, and a wait for the parity of the phase under way ends with it,
 //! a wait for the other parity at once (PTX manual, mbarrier: phases and `try_wait.parity`).
 
-use super::shared::{CopyId, Fault};
+use super::shared::{CopyId, Fault, Time};
 use super::violation::Kind;
 
 /// One mbarrier.
@@ -12,6 +12,8 @@ use super::violation::Kind;
 pub(super) struct Phase {
     /// Phases that all threads know to be over.
     known: u64,
+    /// When they waited for the last one.
+    waited: Option<Time>,
     /// Bytes of the phase under way, if somebody has arrived.
     expected: Option<u64>,
     /// Bytes of copies that were issued.
@@ -20,8 +22,13 @@ pub(super) struct Phase {
 }
 
 impl Phase {
-    /// The arrival of a phase.
-    pub fn expect(&mut self, bytes: u64) -> Result<(), Fault> {
+    /// The arrival of a phase; `synced` is when threads met last. One that waits for the last phase still must not find that this one is over,
+    /// too: parities would be the same again.
+    pub fn expect(&mut self, bytes: u64, synced: Time) -> Result<(), Fault> {
+        if self.waited.is_some_and(|waited| waited >= synced) {
+            let what = "a phase is begun while threads may wait for the last one still";
+            return Err((Kind::PhaseOpen, what.to_owned()));
+        }
         match self.expected {
             Some(_) => Err((Kind::PhaseOpen, "a phase is begun before the last one was waited for".to_owned())),
             None => {
@@ -38,7 +45,8 @@ impl Phase {
     }
 
     /// A wait by all threads; the copies that are known to be over behind it.
-    pub fn wait(&mut self, parity: i64) -> Result<Vec<CopyId>, Fault> {
+    pub fn wait(&mut self, parity: i64, now: Time) -> Result<Vec<CopyId>, Fault> {
+        self.waited = Some(now);
         if parity != (self.known % 2) as i64 {
             return Ok(Vec::new());
         }

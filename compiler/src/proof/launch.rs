@@ -16,6 +16,8 @@ pub struct Launch {
     pub tensors: Vec<Option<Tensor>>,
     /// Each tensor map of the signature.
     pub maps: Vec<Tiles>,
+    /// Elements of each workspace.
+    pub workspaces: Vec<i64>,
 }
 
 /// A tensor: its elements are those at the sum of index times stride.
@@ -77,6 +79,7 @@ impl Launch {
             dims: dims.to_vec(),
             tensors: tensors.collect::<Result<_, _>>()?,
             maps: maps.collect::<Result<_, _>>()?,
+            workspaces: info.workspace.iter().map(|w| value(&w.elements)).collect::<Result<_, _>>()?,
         })
     }
 }

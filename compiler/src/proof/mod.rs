@@ -5,7 +5,8 @@
 //! | --- | --- |
 //! | coverage | every element of every tensor that the kernel writes is written exactly once, by threads or copies |
 //! | bounds | every load, store and copy stays inside its tensor, buffer and slot, at an address that its width divides |
-//! | initialisation | every element that is read from shared memory was written or copied in the buffer's current instance, and no copy takes an element to a tensor twice |
+//! | workspaces | what is zero at first is zero at the end, and every counter |
+//! | initialisation | every element that is read from a workspace was written; every element that is read from shared memory was written or copied in the buffer's current instance, and no copy takes an element to a tensor twice |
 //! | order | two accesses of an element by different agents, one of which writes, are ordered (below) |
 //! | progress | every wait for a copy ends, with as many bytes as are expected; nothing is under way at the end |
 //! | control | all threads come to the statements that are for all threads |
@@ -13,7 +14,9 @@
 //! **Order** (theory §10). Agents are the threads, the elected one, and the copies. What a thread did before a [`Sync`] comes before what any
 //! does behind it. A copy to shared memory begins with its issue, and has ended, for every thread, behind the [`Await`] of its phase;
 //! a copy from shared memory has ended, for the elected thread, behind the [`AwaitReads`] that covers its group. A copy sees what threads wrote in
-//! front of a [`Publish`] in front of a [`Sync`]. Blocks have no order. Shared memory is looked at by addresses, so that buffers may share it.
+//! front of a [`Publish`] in front of a [`Sync`]. The fetches that a thread commits together are one agent: they begin with their issue, have
+//! ended for that thread behind its [`AwaitFetches`] that covers them, and for others behind a [`Sync`] behind that. Blocks have no order, but by
+//! [`Arrive`]: one sees what those did that arrived at the counter before. Shared memory is looked at by addresses, so that buffers may share it.
 //!
 //! **Time.** Statements for all threads are points that all pass; between them, the order in which threads are simulated decides nothing,
 //! since accesses on the same side of the same barriers are compared whichever came first.
@@ -26,9 +29,12 @@
 //! [`Sync`]: crate::kernel_ir::StatementKind::Sync
 //! [`Await`]: crate::kernel_ir::StatementKind::Await
 //! [`AwaitReads`]: crate::kernel_ir::StatementKind::AwaitReads
+//! [`AwaitFetches`]: crate::kernel_ir::StatementKind::AwaitFetches
 //! [`Publish`]: crate::kernel_ir::StatementKind::Publish
+//! [`Arrive`]: crate::kernel_ir::StatementKind::Arrive
 
 mod barriers;
+mod blocks;
 mod global;
 mod launch;
 mod row;

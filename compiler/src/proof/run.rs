@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::Stop;
 use super::barriers::{Groups, Phase};
+use super::blocks::{Touch, Workspaces};
 use super::global::{Access, Agent, Elements};
 use super::launch::{Launch, Tiles};
 use super::row::{self, Row};
@@ -62,6 +63,7 @@ pub(super) struct Run<'a> {
     /// The fetches of each thread.
     fetches: Vec<Groups>,
     tensors: Vec<Option<Elements>>,
+    workspaces: Workspaces,
     /// The first thing that depends on data.
     undecided: Option<Violation>,
 }
@@ -78,6 +80,9 @@ impl<'a> Run<'a> {
             left = left.saturating_sub(elements.as_ref().map_or(0, Elements::span));
             tensors.push(elements);
         }
+        let zeroed = kernel.workspaces.iter().map(|w| w.zeroed);
+        let sizes = launch.workspaces.iter().copied().zip(zeroed);
+        let workspaces = Workspaces::new(sizes, left).ok_or(Stop::Exhausted)?;
         let values = kernel.values.iter().map(|value| match value.op {
             Op::Literal(bits) => Row::Same(row::literal(value.ty, bits)),
             _ => Row::UNKNOWN,
@@ -97,6 +102,7 @@ impl<'a> Run<'a> {
             groups: Groups::default(),
             fetches: Vec::new(),
             tensors,
+            workspaces,
             undecided: None,
         })
     }
@@ -107,12 +113,20 @@ impl<'a> Run<'a> {
             self.block = block;
             self.order = Order { now: 1, ..Order::default() };
             self.shared.reset();
+            self.workspaces.begin();
             self.phases = self.kernel.barriers.iter().map(|n| vec![Phase::default(); *n as usize]).collect();
             self.groups = Groups::default();
             self.fetches = vec![Groups::default(); self.threads];
             let everybody = Active::of((0..self.threads).map(|_| true), false, false);
             self.region(Kernel::BODY, &everybody)?;
             self.end()?;
+        }
+        if let Some((workspace, at)) = self.workspaces.left()
+            && self.undecided.is_none()
+        {
+            let name = self.name(Memory::Workspace(workspace));
+            let what = format!("element {at} of `{name}` may not be zero at the end");
+            return Err(Stop::Violated(Violation { kind: Kind::Left, line: 0, block: None, what }));
         }
         let missing = (self.tensors.iter().enumerate()).find_map(|(n, t)| Some((n, t.as_ref()?.missing()?)));
         if let Some((n, offset)) = missing
@@ -234,6 +248,31 @@ impl<'a> Run<'a> {
                 };
                 self.values[result.index()] = row;
             }
+            StatementKind::Update(update) => {
+                if active.maybe {
+                    let name = self.name(Memory::Workspace(update.workspace));
+                    self.depends(format!("whether `{name}` is updated depends on data"));
+                }
+                let memory = Memory::Workspace(update.workspace);
+                for thread in active.threads() {
+                    if let Some(at) = self.offset(memory, update.offset, thread, active)? {
+                        self.access(memory, at, 1, thread, active, Touch::Update)?;
+                    }
+                }
+            }
+            StatementKind::Arrive { counters, at, blocks, last } => {
+                self.everybody(active)?;
+                self.order.synced = self.order.now;
+                self.order.visible = self.order.published;
+                let (at, blocks) = (self.agreed(*at, active)?, self.agreed(*blocks, active)?);
+                match self.workspaces.arrive(*counters, at, blocks, self.block, self.order.now) {
+                    Ok(is_last) => self.values[last.index()] = Row::Same(Some(i64::from(is_last))),
+                    Err((kind, what)) => {
+                        let name = self.name(Memory::Workspace(*counters));
+                        return self.violation(kind, format!("counter {at} of `{name}`: {what}"));
+                    }
+                }
+            }
             StatementKind::Elect(part) => {
                 self.everybody(active)?;
                 // Any lane of the first warp may be it.
@@ -242,7 +281,9 @@ impl<'a> Run<'a> {
             }
             StatementKind::Expect { barrier, slot, bytes } => {
                 self.elected(active)?;
-                let fault = self.phase(*barrier, *slot, active)?.expect(u64::from(*bytes)).err();
+                // A thread alone waits for nobody.
+                let synced = if self.threads > 1 { self.order.synced } else { self.order.now };
+                let fault = self.phase(*barrier, *slot, active)?.expect(u64::from(*bytes), synced).err();
                 fault.map_or(Ok(()), |fault| self.wrong(active, fault))?;
             }
             StatementKind::Transfer(transfer) => {
@@ -252,7 +293,8 @@ impl<'a> Run<'a> {
             StatementKind::Await { barrier, slot, parity } => {
                 self.everybody(active)?;
                 let parity = self.agreed(*parity, active)?;
-                match self.phase(*barrier, *slot, active)?.wait(parity) {
+                let now = self.order.now;
+                match self.phase(*barrier, *slot, active)?.wait(parity, now) {
                     Ok(over) => over.into_iter().for_each(|copy| self.shared.end(copy, self.order.now)),
                     Err((kind, what)) => return self.violation(kind, what),
                 }
@@ -417,6 +459,7 @@ impl<'a> Run<'a> {
         match memory {
             Memory::Parameter(p) => &self.kernel.signature.parameters[usize::from(p)].name,
             Memory::Shared(b) => &self.kernel.buffers[b.index()].name,
+            Memory::Workspace(w) => &self.kernel.workspaces[usize::from(w)].name,
         }
     }
 
@@ -437,7 +480,8 @@ impl<'a> Run<'a> {
     }
 
     /// One access by a thread of neighbouring elements.
-    fn access(&mut self, memory: Memory, at: i64, lanes: u32, thread: usize, active: &Active, write: bool) -> Outcome {
+    fn access(&mut self, memory: Memory, at: i64, lanes: u32, thread: usize, active: &Active, touch: Touch) -> Outcome {
+        let write = touch != Touch::Read;
         self.spend(u64::from(lanes))?;
         let bytes = self.kernel.element(memory).map_or(1, |e| u64::from(e.bytes()));
         let width = (u64::from(lanes) * bytes).min(GRANULE);
@@ -457,6 +501,16 @@ impl<'a> Run<'a> {
                 }
                 let divides = |n: u64| n.is_multiple_of(width);
                 if result.is_ok() && !(divides(elements.alignment) && divides(at.unsigned_abs() * bytes)) {
+                    result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
+                }
+            }
+            Memory::Workspace(workspace) => {
+                let access = Access { block: self.block, agent: Agent::Thread(agent), time: order.now };
+                for lane in 0..i64::from(lanes) {
+                    let one = self.workspaces.access(workspace, at + lane, touch, access, order.synced);
+                    result = result.and(one.map_err(|fault| (fault, at + lane)));
+                }
+                if result.is_ok() && !(at.unsigned_abs() * bytes).is_multiple_of(width) {
                     result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
                 }
             }
@@ -494,7 +548,7 @@ impl<'a> Run<'a> {
             let maybe = Active { maybe: true, ..active.clone() };
             let active = if predicate.is_none() { &maybe } else { active };
             if let Some(at) = self.offset(load.memory, load.offset, thread, active)? {
-                self.access(load.memory, at, load.lanes, thread, active, false)?;
+                self.access(load.memory, at, load.lanes, thread, active, Touch::Read)?;
             }
         }
         load.results().for_each(|value| self.values[value.index()] = Row::UNKNOWN);
@@ -502,12 +556,14 @@ impl<'a> Run<'a> {
     }
 
     fn store(&mut self, store: &Store, active: &Active) -> Outcome {
-        if active.maybe && matches!(store.memory, Memory::Parameter(_)) {
+        if active.maybe && !matches!(store.memory, Memory::Shared(_)) {
             self.depends(format!("whether `{}` is written depends on data", self.name(store.memory)));
         }
+        let is_zero = |value: &ValueId| matches!(self.kernel.value(*value).op, Op::Literal(0));
+        let touch = Touch::Write(store.values.iter().all(is_zero));
         for thread in active.threads() {
             if let Some(at) = self.offset(store.memory, store.offset, thread, active)? {
-                self.access(store.memory, at, store.values.len() as u32, thread, active, true)?;
+                self.access(store.memory, at, store.values.len() as u32, thread, active, touch)?;
             }
         }
         Ok(())
@@ -528,7 +584,7 @@ impl<'a> Run<'a> {
             if reads != Some(0)
                 && let Some(at) = self.offset(memory, fetch.from, thread, active)?
             {
-                self.access(memory, at, fetch.lanes, thread, active, false)?;
+                self.access(memory, at, fetch.lanes, thread, active, Touch::Read)?;
             }
             let to = Memory::Shared(fetch.buffer);
             let Some(at) = self.offset(to, fetch.to, thread, active)? else { continue };

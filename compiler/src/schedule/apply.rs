@@ -301,14 +301,15 @@ impl Apply<'_> {
     }
 
     fn reduce(&mut self, axes: &[ast::Name], by: Option<&ast::Spanned<ast::ReduceBy>>, span: Span) {
-        if let Some(by) = by.filter(|by| !matches!(by.value, ast::ReduceBy::Warp | ast::ReduceBy::Cta)) {
-            let instead = Some("`by warp` and `by cta` work today");
+        let later = |by: ast::ReduceBy| matches!(by, ast::ReduceBy::Cluster | ast::ReduceBy::Atomic);
+        if let Some(by) = by.filter(|by| later(by.value)) {
+            let instead = Some("`by warp`, `by cta` and `by grid` work today");
             return self.unsupported(&format!("reduce … by {}", by.value), by.span, instead);
         }
         for name in axes {
             if let Some(axis) = self.leaf(name, &[]) {
-                let in_warp = by.is_some_and(|by| by.value == ast::ReduceBy::Warp);
-                self.reduced.push(Reduced { axis, in_warp, span });
+                let by = by.map_or(ast::ReduceBy::Cta, |by| by.value);
+                self.reduced.push(Reduced { axis, by, span });
             }
         }
     }

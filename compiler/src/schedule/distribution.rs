@@ -132,14 +132,19 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             _ => None,
         };
         if let Some((unit, owner)) = inside {
+            let reduces = axis.kind == AxisKind::Reduction;
             let (stage, axis, span) = (stage.name.clone(), axis.name.clone(), axis.binding_span);
-            diags.report(UnitInside { stage, axis, unit, owner, span });
+            diags.report(UnitInside { stage, axis, unit, owner, reduces, span });
             continue;
         }
-        if axis.kind == AxisKind::Reduction && (axis.binding == Binding::Grid || !stage.is_reduced(leaf)) {
+        if axis.kind == AxisKind::Reduction {
+            let reduced = stage.reduced.iter().find(|r| r.axis == leaf);
             let is_grid = axis.binding == Binding::Grid;
-            diags.report(BoundReduction { axis: axis.name.clone(), is_grid, span: axis.binding_span });
-            continue;
+            if reduced.is_none_or(|r| is_grid && r.by != ast::ReduceBy::Grid) {
+                let (axis, span, op) = (axis.name.clone(), axis.binding_span, reduced.map(|r| r.span));
+                diags.report(BoundReduction { axis, is_grid, span, reduced: op });
+                continue;
+            }
         }
         if axis.binding == Binding::Grid {
             distribution.grid.push(leaf);
@@ -176,19 +181,28 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
 /// Why units cannot combine what they have along an axis.
 fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<CombineProblem> {
     let axis = &stage.domain.axes[reduced.axis];
-    // Of an axis given to blocks that has been said.
-    if axis.poisoned || axis.binding == Binding::Grid && axis.kind == AxisKind::Reduction {
+    if axis.poisoned {
         return None;
     }
     if axis.kind == AxisKind::Data {
         return Some(CombineProblem::Data);
     }
-    let Some(digit) = digits(stage).into_iter().find(|d| d.leaf == reduced.axis) else {
-        return Some(CombineProblem::Unbound);
-    };
-    let threads = digit.stride.saturating_mul(digit.extent);
-    if reduced.in_warp && (threads > WARP || WARP % threads.max(1) != 0) {
-        return Some(CombineProblem::BeyondWarp);
+    let of_blocks = axis.binding == Binding::Grid;
+    if reduced.by == ast::ReduceBy::Grid {
+        if !of_blocks {
+            return Some(CombineProblem::NotOfBlocks);
+        }
+    } else if of_blocks {
+        // That has been said.
+        return None;
+    } else {
+        let Some(digit) = digits(stage).into_iter().find(|d| d.leaf == reduced.axis) else {
+            return Some(CombineProblem::Unbound);
+        };
+        let threads = digit.stride.saturating_mul(digit.extent);
+        if reduced.by == ast::ReduceBy::Warp && (threads > WARP || WARP % threads.max(1) != 0) {
+            return Some(CombineProblem::BeyondWarp);
+        }
     }
     match program.algorithm.values[stage.reduction? as usize] {
         Value::Reduce { order: Order::Ordered, .. } => Some(CombineProblem::Ordered),

@@ -175,8 +175,8 @@ impl Plan {
 pub struct Reduced {
     /// The leaf.
     pub axis: AxisId,
-    /// Whether its units must be lanes of one warp.
-    pub in_warp: bool,
+    /// How far it reaches: lanes of one warp, threads of a block, blocks of the grid.
+    pub by: ast::ReduceBy,
     /// The op.
     pub span: Span,
 }
@@ -612,6 +612,11 @@ impl Stage {
     pub fn sequence(&self) -> Vec<AxisId> {
         let Domain { leaves, axes, .. } = &self.domain;
         leaves.iter().copied().filter(|leaf| axes[*leaf].binding.is_sequential()).collect()
+    }
+
+    /// The axes of its reduction that blocks divide among each other, outermost first.
+    pub fn across_blocks(&self) -> impl Iterator<Item = AxisId> {
+        self.distribution.grid.iter().copied().filter(|a| self.domain.axes[*a].kind == AxisKind::Reduction)
     }
 
     /// Whether an axis is combined across units.

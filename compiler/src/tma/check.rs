@@ -33,7 +33,13 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
     for (_, copy) in numbered {
         let Some((at, parameter)) = (One { program, facts, copy, diags }).host(analysed) else { continue };
         let (program, facts) = (&analysed[at].stage.program, &analysed[at].stage.facts);
-        let Some(staged) = (One { program, facts, copy, diags }).plan(analysed, at, parameter) else { continue };
+        let mut one = One { program, facts, copy, diags };
+        let Some(staged) = one.plan(analysed, at, parameter) else { continue };
+        if staged.way == Way::Store && analysed[at].stage.across_blocks().next().is_some() {
+            let (construct, instead) = ("a staged copy to a result of several blocks", "let the threads store it");
+            one.not_yet(construct, copy.ast.head, Some(instead));
+            continue;
+        }
         analysed[at].staged.push(staged);
     }
     for host in analysed.iter_mut() {

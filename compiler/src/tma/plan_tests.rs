@@ -27,7 +27,7 @@ fn planned(source: &str) -> Result<(String, Level, Staged), Refused> {
     let constraints: Vec<_> = program.facts.iter().map(|f| f.constraint.clone()).collect();
     let facts = Facts::new(&program.dims, &constraints).expect("the facts of a test are consistent");
     let mut diags = Diagnostics::new();
-    let stage = schedule::stage(&program, &facts, 0, &mut diags).expect("the schedule applies");
+    let stage = schedule::stage(&program, &facts, 0, &[], &mut diags).expect("the schedule applies");
     assert!(!diags.has_errors(), "{source}");
     let symbolic = Symbolic::new(&stage.domain, &facts);
     let accesses = access::collect(&program, &facts, &stage, &symbolic).expect("the kernel is small");

@@ -83,7 +83,7 @@ impl Prepared<'_> {
     ///
     /// # Safety
     /// The stream is alive and belongs to the primary context of the device that the launch was prepared for. Until the
-    /// launch is done the tensors stay alive, nothing writes what it reads, and nothing uses what it writes, other than in
+    /// launch is done the tensors stay alive and this is not dropped, no other run of it overlaps, nothing writes what it reads, and nothing uses what it writes, other than in
     /// stream order.
     pub unsafe fn enqueue(&self, stream: sys::CUstream) -> Result<()> {
         if self.work.empty {

@@ -13,6 +13,7 @@ use crate::launch::Passed;
 pub(crate) fn parameters(passed: &[Passed]) -> Result<Vec<Parameter>> {
     let one = |passed: &Passed| match passed {
         Passed::Word(word, _) => Ok(Parameter::Word(*word)),
+        Passed::Workspace(_) => Ok(Parameter::Word(0)), // none is left
         Passed::Map(map) => encode(map).map(|map| Parameter::Map(Box::new(map))),
     };
     passed.iter().map(one).collect()

@@ -59,6 +59,12 @@ impl Emulator {
         let guards: Vec<_> = work.accesses.iter().filter_map(|a| a.allocation.host()).map(|b| b.lock()).collect();
         let start = Instant::now();
         let report = program.launch(&launch, &self.memory, &options).map_err(|e| refused(work, e.to_string()))?;
+        // What it did is not over: the next launch finds the memory as it must.
+        if let Some((address, bytes)) =
+            work.workspace.zeros().filter(|_| report.findings.iter().any(|f| f.kind.is_failure()))
+        {
+            self.memory.fill(address, bytes, 0).map_err(|e| refused(work, e.to_string()))?;
+        }
         drop(guards);
         let elapsed = start.elapsed();
         hint(elapsed);
@@ -107,6 +113,7 @@ impl Emulator {
 fn launch(work: &Work) -> Result<Launch> {
     let argument = |passed: &Passed| match passed {
         Passed::Word(value, width) => Ok(emulator::Arg(value.to_le_bytes()[..(*width as usize).min(8)].to_vec())),
+        Passed::Workspace(_) => Ok(emulator::Arg(vec![0; 8])), // none is left
         Passed::Map(map) => {
             map.encode().map(|bytes| emulator::Arg(bytes.to_vec())).map_err(|e| refused(work, e.to_string()))
         }
@@ -122,13 +129,20 @@ fn launch(work: &Work) -> Result<Launch> {
             read_only,
         })
     };
+    let shared = |(name, base, bytes, element): &(Text, u64, u64, u32)| Extent {
+        base: *base,
+        bytes: *bytes,
+        label: name.to_string(),
+        element: *element,
+        read_only: false,
+    };
     Ok(Launch {
         entry: work.entry.to_string(),
         grid: [work.blocks, 1, 1],
         block: [work.threads, 1, 1],
         dynamic_shared: work.shared_bytes,
         args: work.parameters.iter().map(argument).collect::<Result<_>>()?,
-        extents: work.tensors.iter().filter_map(extent).collect(),
+        extents: work.tensors.iter().filter_map(extent).chain(work.shared.iter().map(shared)).collect(),
     })
 }
 

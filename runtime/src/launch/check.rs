@@ -9,6 +9,7 @@ use tilewright_kernel::tensor_map::TensorMap;
 use tilewright_kernel::{Constraint, KernelInfo, Size, SizeError};
 
 use super::argument::{Given, GivenTensor};
+use super::workspace::Layout;
 use crate::error::Reason;
 
 /// Largest number of blocks of a one-dimensional grid.
@@ -27,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) blocks: u32,
     /// What each `.param` of the entry point receives.
     pub(crate) parameters: Vec<Passed>,
+    /// Where the memory of the launch itself lies.
+    pub(crate) workspace: Layout,
 }
 
 /// What a `.param` receives.
@@ -34,6 +37,8 @@ pub(crate) struct Plan {
 pub(crate) enum Passed {
     /// A value, little-endian in the low bytes, and its width in bytes.
     Word(u64, u32),
+    /// The address of a workspace, which is a word once the launch has one.
+    Workspace(u16),
     /// A tensor map, to be encoded for the device.
     Map(Box<TensorMap>),
 }
@@ -69,7 +74,8 @@ pub(crate) fn check(kernel: &KernelInfo, given: &[Given]) -> Result<Plan, Reason
     let entry = if empty { 0 } else { checker.entry()? };
     // Nothing is launched for empty outputs, and a tensor without elements has no map.
     let parameters = if empty { Vec::new() } else { parameters(kernel, given, &dims, entry)? };
-    Ok(Plan { dims, empty, entry, blocks, parameters })
+    let workspace = if empty { Layout::default() } else { Layout::new(kernel, &dims, || checker.all_dims())? };
+    Ok(Plan { dims, empty, entry, blocks, parameters, workspace })
 }
 
 /// The tensor parameters with their arguments.
@@ -364,6 +370,7 @@ fn parameters(kernel: &KernelInfo, given: &[Given], dims: &[i64], entry: usize) 
                 _ => Passed::Word(0, 8),
             },
             Argument::Dim(d) => Passed::Word(dims.get(usize::from(d)).copied().unwrap_or(0).cast_unsigned(), 8),
+            Argument::Workspace(w) => Passed::Workspace(w),
             Argument::Map(m) => {
                 let Some(map) = kernel.maps.get(usize::from(m)) else { continue };
                 let refuse = |error: MapError| Reason::TensorMap {

@@ -5,12 +5,14 @@
 //! | [`argument`] | what the generated code passes |
 //! | [`check`] | every check, over plain values |
 //! | [`graph`] | several prepared launches as one |
+//! | [`workspace`] | memory of launches themselves |
 
 mod argument;
 mod check;
 mod graph;
 #[cfg(test)]
 mod tests;
+mod workspace;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -23,6 +25,7 @@ pub(crate) use check::{Passed, check};
 pub use graph::Graph;
 use tilewright_kernel::info::{Parameter, ParameterKind};
 use tilewright_kernel::{KernelInfo, List, Text};
+pub(crate) use workspace::{Pool, Workspace};
 
 use crate::device::{DeviceInner, Stream};
 use crate::error::{Reason, Refusal, Result};
@@ -51,6 +54,12 @@ pub(crate) struct Work {
     pub(crate) tensors: Vec<(Text, GivenTensor)>,
     /// Allocations with whether the launch writes them, each once, by address.
     pub(crate) accesses: Vec<Access>,
+    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "held until the launch is dropped"))]
+    /// The memory of the launch itself.
+    pub(crate) workspace: Workspace,
+    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "what the emulator says in messages"))]
+    /// For messages: each workspace with its name, address, bytes, and bytes of an element.
+    pub(crate) shared: Vec<(Text, u64, u64, u32)>,
     pub(crate) ptx: Text,
     pub(crate) entry: Text,
     pub(crate) blocks: u32,
@@ -151,7 +160,20 @@ impl Work {
                 tensors.push((name.clone(), tensor));
             }
         }
+        let workspace = Workspace::new(plan.workspace, on.inner())?;
+        accesses.extend(workspace.accesses());
         Access::sort(&mut accesses);
+        let place = |w: usize| u16::try_from(w).ok().and_then(|w| workspace.at(w)).unwrap_or_default();
+        let shared = kernel.workspace.iter().enumerate().map(|(n, w)| {
+            let (address, bytes) = place(n);
+            (w.name.clone(), address, bytes, w.element.bytes())
+        });
+        let shared = shared.collect();
+        let resolve = |passed| match passed {
+            Passed::Workspace(w) => Passed::Word(place(usize::from(w)).0, 8),
+            other => other,
+        };
+        let parameters = plan.parameters.into_iter().map(resolve).collect();
         let entry = kernel.entries.get(plan.entry).map(|e| e.name.clone()).unwrap_or_default();
         #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "set below on a GPU"))]
         let mut work = Self {
@@ -159,13 +181,15 @@ impl Work {
             statements: kernel.statements.clone(),
             tensors,
             accesses,
+            workspace,
+            shared,
             ptx: kernel.ptx.text.clone(),
             entry,
             blocks: plan.blocks,
             threads: kernel.launch.threads,
             cluster: kernel.launch.cluster.max(1),
             shared_bytes: kernel.launch.shared_bytes,
-            parameters: plan.parameters,
+            parameters,
             empty: plan.empty,
             #[cfg(feature = "cuda")]
             call: None,

@@ -13,6 +13,7 @@ use super::Passed;
 use super::argument::{Given, GivenTensor};
 use super::check::{GRID_LIMIT, Plan, check};
 use super::check_target;
+use super::workspace::Layout;
 use crate::error::Reason;
 use crate::memory::Allocation;
 use crate::{Device, EmulatorOptions};
@@ -65,6 +66,7 @@ fn kernel() -> KernelInfo {
             Entry { name: "wide".into(), conditions: List::Owned(vec![]), takes_maps: false },
         ]),
         maps: List::Owned(vec![]),
+        workspace: List::Owned(vec![]),
         arguments: List::Owned(vec![Argument::Scalar(0), Argument::Address(3), Argument::Dim(1), Argument::Dim(2)]),
         launch: Launch {
             blocks: Size::binary(SizeOp::CeilDiv, &elements, &Size::constant(128)),
@@ -131,7 +133,10 @@ fn view(given: &mut Given) -> &mut GivenTensor {
 fn good_arguments_pass_and_are_encoded() {
     let plan = check(&kernel(), &good(5, 8)).unwrap();
     let parameters = [(7, 4), (0x3_0000_0000, 8), (8, 8), (11, 8)].map(|(v, w)| Passed::Word(v, w)).to_vec();
-    assert_eq!(plan, Plan { dims: vec![5, 8, 11, 13], empty: false, entry: 0, blocks: 1, parameters });
+    assert_eq!(
+        plan,
+        Plan { dims: vec![5, 8, 11, 13], empty: false, entry: 0, blocks: 1, parameters, workspace: Layout::default() }
+    );
     let plan = check(&kernel(), &good(500, 8)).unwrap();
     assert_eq!((plan.entry, plan.blocks), (1, 32), "4000 elements need the wide entry");
 }
@@ -279,6 +284,36 @@ fn grids_and_entries() {
         *g = good(500, 8);
     });
     assert_eq!(reason, Reason::NoEntry { dims: "N = 500, M = 8, ld = 11, lz = 13".into() });
+}
+
+#[test]
+fn workspaces_have_sizes() {
+    let workspace = |name: &'static str, elements, zeroed| {
+        let (name, element) = (name.into(), ElementType::F32);
+        tilewright_kernel::info::Workspace { name, element, elements, zeroed }
+    };
+    let several = Size::binary(SizeOp::Mul, &Size::dim(0), &Size::constant(100));
+    let huge = Size::binary(SizeOp::Mul, &Size::dim(0), &Size::constant(1 << 46));
+    let with = |all: Vec<_>| {
+        let mut kernel = kernel();
+        kernel.workspace = List::Owned(all);
+        check(&kernel, &good(5, 8)).map(|plan| plan.workspace)
+    };
+    let all = vec![
+        workspace("a", several.clone(), false),
+        workspace("b", Size::dim(1), true),
+        workspace("c", several, false),
+    ];
+    assert_eq!(
+        format!("{:?}", with(all).unwrap()),
+        "Layout { bytes: [4096, 256], parts: [(false, 0, 2000), (true, 0, 32), (false, 2048, 2000)] }"
+    );
+    let reason = with(vec![workspace("parts", huge.clone(), false)]).unwrap_err();
+    let told = "the blocks would share 351843720888320 elements of `parts`; the limit is 140737488355328 bytes";
+    assert!(reason.to_string().starts_with(told), "{reason}");
+    assert!(reason.to_string().contains("N = 5"), "{reason}");
+    let negative = Size::binary(SizeOp::Sub, &Size::dim(0), &Size::dim(1));
+    assert!(matches!(with(vec![workspace("parts", negative, false)]), Err(Reason::Workspace { .. })));
 }
 
 #[test]

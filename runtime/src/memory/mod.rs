@@ -73,7 +73,6 @@ impl Allocation {
     }
 
     /// Size in bytes; of foreign memory, the range that its view reaches.
-    #[cfg(any(feature = "cuda", test))]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

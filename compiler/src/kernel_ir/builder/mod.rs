@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use self::numbering::{Numbering, key};
 use super::{
     BarrierId, Buffer, BufferId, Facts, Fetch, If, Kernel, Load, Loop, Memory, Op, ParameterKind, Range, Region,
-    RegionId, Signature, Statement, StatementKind, Store, Transfer, Type, Value, ValueId, VariableId,
+    RegionId, Signature, Statement, StatementKind, Store, Transfer, Type, Update, UpdateOp, Value, ValueId, VariableId,
+    Workspace,
 };
 
 /// Builds a [`Kernel`].
@@ -83,6 +84,7 @@ impl Builder {
                 variables: Vec::new(),
                 buffers: Vec::new(),
                 lies_in: Vec::new(),
+                workspaces: Vec::new(),
                 barriers: Vec::new(),
             },
             numbering: Numbering::default(),
@@ -141,6 +143,8 @@ impl Builder {
                 StatementKind::Fetch(fetch) => {
                     [fetch.from, fetch.to].iter().chain(&fetch.predicate).for_each(&mut mark);
                 }
+                StatementKind::Update(update) => [&update.offset, &update.value].into_iter().for_each(&mut mark),
+                StatementKind::Arrive { at, blocks, .. } => [at, blocks].into_iter().for_each(&mut mark),
                 StatementKind::Sync
                 | StatementKind::SyncWarp
                 | StatementKind::CommitFetches
@@ -351,6 +355,24 @@ impl Builder {
         id
     }
 
+    /// Memory that blocks share, at the next position.
+    pub fn workspace(&mut self, workspace: Workspace) {
+        self.kernel.workspaces.push(workspace);
+    }
+
+    /// Combines an element of a workspace with a value.
+    pub fn update(&mut self, workspace: u16, offset: ValueId, op: UpdateOp, value: ValueId) {
+        self.push(self.line, StatementKind::Update(Update { workspace, offset, op, value }));
+    }
+
+    /// All threads of the block wait for each other, and it arrives at a counter, as `blocks` blocks do; whether it is the last of them.
+    pub fn arrive(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
+        let facts = Facts { range: Range::ALL, uniform: true };
+        let last = self.new_value(Op::Arrived, Type::PRED, self.region(), facts);
+        self.push(self.line, StatementKind::Arrive { counters, at, blocks, last });
+        last
+    }
+
     /// Barriers of copies, one for each slot.
     pub fn barrier(&mut self, slots: u32) -> BarrierId {
         self.kernel.barriers.push(slots);
@@ -459,7 +481,7 @@ impl Builder {
         let element = self.kernel.element(memory).unwrap_or(tilewright_kernel::ElementType::F32);
         let constant = match memory {
             Memory::Parameter(p) => self.kernel.signature.parameters.get(usize::from(p)),
-            Memory::Shared(_) => None,
+            Memory::Shared(_) | Memory::Workspace(_) => None,
         };
         let constant = constant.is_some_and(|p| matches!(p.kind, ParameterKind::Tensor { written: false }));
         if constant {

@@ -33,6 +33,8 @@ pub(super) struct Entry<'a> {
     pub(super) addresses: Vec<(ValueId, Memory, Option<RegId>)>,
     /// Base address of each tensor parameter that is accessed.
     pub(super) bases: Vec<Option<RegId>>,
+    /// Base address of each workspace that is accessed.
+    pub(super) workspaces: Vec<Option<RegId>>,
     /// Where each buffer lies in shared memory, and where all barriers do.
     pub(super) buffers: Vec<Place>,
     pub(super) barriers: Option<Place>,
@@ -68,6 +70,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         symbols,
         addresses: Vec::new(),
         bases: vec![None; kernel.signature.parameters.len()],
+        workspaces: vec![None; kernel.workspaces.len()],
         buffers,
         barriers,
         warp: None,
@@ -96,6 +99,7 @@ fn add_param(f: &mut FunctionBuilder, kernel: &Kernel, number: usize, argument: 
     let (name, ty) = match argument {
         Argument::Address(p) => (signature.parameters.get(usize::from(p)).map(|p| &p.name), ScalarType::U64),
         Argument::Dim(d) => (signature.dims.get(usize::from(d)).map(|d| &d.name), ScalarType::S64),
+        Argument::Workspace(w) => (kernel.workspaces.get(usize::from(w)).map(|w| &w.name), ScalarType::U64),
         Argument::Map(m) => (signature.maps.get(usize::from(m)).map(|m| &m.name), ScalarType::B8),
         Argument::Scalar(p) => {
             let parameter = signature.parameters.get(usize::from(p));
@@ -272,6 +276,8 @@ impl Entry<'_> {
             StatementKind::CommitFetches => self.emit("cp.async.commit_group", []),
             StatementKind::AwaitFetches { pending } => self.emit("cp.async.wait_group", [(*pending).into()]),
             StatementKind::Shuffle { value, mask, result } => self.shuffle(*value, *mask, *result),
+            StatementKind::Update(update) => self.update(update),
+            StatementKind::Arrive { counters, at, blocks, last } => self.arrive(*counters, *at, *blocks, *last),
             StatementKind::Elect(part) => self.elect(*part),
             StatementKind::Expect { barrier, slot, bytes } => self.expect(*barrier, *slot, *bytes),
             StatementKind::Transfer(transfer) => self.transfer(transfer),
@@ -383,7 +389,7 @@ impl Entry<'_> {
         let Value { op, ty, .. } = *self.kernel.value(id);
         match op {
             // Bound by their own statements.
-            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled => self.register(id),
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived => self.register(id),
             Op::BlockIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::CtaidX.into()]),
             Op::ThreadIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]),
             Op::Dim(dim) => {

@@ -31,6 +31,8 @@ impl Entry<'_> {
                     addresses.push((rest, Memory::Shared(fetch.buffer), None));
                     (Memory::Parameter(fetch.parameter), fetch.from)
                 }
+                StatementKind::Update(update) => (Memory::Workspace(update.workspace), update.offset),
+                StatementKind::Arrive { counters, at, .. } => (Memory::Workspace(*counters), *at),
                 StatementKind::Transfer(Transfer { part: TensorPart::Run { parameter, offset, .. }, .. }) => {
                     (Memory::Parameter(*parameter), *offset)
                 }
@@ -44,7 +46,7 @@ impl Entry<'_> {
         self.addresses = addresses;
     }
 
-    /// Reads the base address of every tensor that is accessed.
+    /// Reads the base address of every tensor and workspace that is accessed.
     pub(super) fn load_bases(&mut self) {
         for parameter in 0..self.bases.len() {
             let number = parameter as u16;
@@ -54,6 +56,13 @@ impl Entry<'_> {
             let generic = self.param(Argument::Address(number), "ld.param.u64", ScalarType::B64);
             let base = self.result("cvta.to.global.u64", ScalarType::B64, [generic.into()]);
             self.bases[parameter] = Some(base);
+        }
+        for workspace in 0..self.workspaces.len() {
+            let number = workspace as u16;
+            if self.addresses.iter().any(|(_, memory, _)| *memory == Memory::Workspace(number)) {
+                let generic = self.param(Argument::Workspace(number), "ld.param.u64", ScalarType::B64);
+                self.workspaces[workspace] = Some(self.result("cvta.to.global.u64", ScalarType::B64, [generic.into()]));
+            }
         }
     }
 
@@ -77,14 +86,12 @@ impl Entry<'_> {
     fn compute_address(&mut self, memory: Memory, offset: ValueId) -> RegId {
         let bytes = self.bytes(memory);
         let x = self.operand(offset);
-        let parameter = match memory {
-            Memory::Parameter(parameter) => parameter,
+        let base = match memory {
+            Memory::Parameter(parameter) => self.bases[usize::from(parameter)],
+            Memory::Workspace(workspace) => self.workspaces[usize::from(workspace)],
             Memory::Shared(buffer) => return self.shared_address(buffer, x, self.ty(offset), bytes),
         };
-        let base = match self.bases[usize::from(parameter)] {
-            Some(base) => base,
-            None => self.f.reg(ScalarType::B64),
-        };
+        let base = base.unwrap_or_else(|| self.f.reg(ScalarType::B64));
         match self.ty(offset) {
             Type::I64 if bytes == 1 => self.result("add.s64", ScalarType::B64, [x, base.into()]),
             Type::I64 => self.result("mad.lo.s64", ScalarType::B64, [x, bytes.into(), base.into()]),
@@ -132,6 +139,7 @@ impl Entry<'_> {
     fn base(&self, memory: Memory) -> Option<Address> {
         match memory {
             Memory::Parameter(parameter) => self.bases[usize::from(parameter)].map(Address::reg),
+            Memory::Workspace(workspace) => self.workspaces[usize::from(workspace)].map(Address::reg),
             Memory::Shared(buffer) => {
                 self.buffers.get(buffer.index()).map(|(symbol, at)| Address::symbol(*symbol).offset(*at as i64))
             }
@@ -143,6 +151,7 @@ impl Entry<'_> {
         let element = self.kernel.element(load.memory).unwrap_or(ElementType::F32);
         let space = match load.memory {
             Memory::Shared(_) => "ld.shared",
+            Memory::Workspace(_) => "ld.global",
             Memory::Parameter(p) => match self.kernel.signature.parameters[usize::from(p)].kind {
                 ParameterKind::Tensor { written: false } => "ld.global.nc",
                 _ => "ld.global",

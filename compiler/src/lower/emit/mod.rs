@@ -19,6 +19,7 @@
 //! | `element` | element arithmetic, comparison, selection |
 //! | `cast` | conversions |
 //! | `shuffle` | values from other lanes |
+//! | `blocks` | what blocks do together: updates and counters |
 //! | `staging` | shared memory, barriers of copies, copies by the accelerator |
 //! | `storage` | conversions to and from the types for storage |
 //! | `functions` | math functions, over the builder: before emission |
@@ -26,6 +27,7 @@
 //! No float operation is contracted or flushes subnormals, and every one names its rounding. Registers are numbered in the order of
 //! the program, so that the same kernel always gives the same text.
 
+mod blocks;
 mod cast;
 mod element;
 mod entry;

@@ -129,6 +129,7 @@ impl Builder {
                 takes_maps: false,
             }]),
             maps: List::Owned(Vec::new()),
+            workspace: List::Owned(Vec::new()),
             arguments: List::Owned(Vec::new()),
             launch: Launch { blocks: Size::constant(1), threads: 1, cluster: 1, shared_bytes: 0 },
             ptx,

@@ -57,6 +57,7 @@ pub(in crate::lower) fn launch(
             Argument::Address(p) => bases[usize::from(*p)].into(),
             Argument::Scalar(p) => Arg(buffers[usize::from(*p)].clone()),
             Argument::Dim(_) => n.into(),
+            Argument::Workspace(_) => panic!("these kernels share nothing"),
             Argument::Map(_) => panic!("these kernels have no tensor maps"),
         });
     }

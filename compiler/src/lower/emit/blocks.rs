@@ -1,0 +1,44 @@
+//! What blocks do together: updates of an element that all of them may make, and counters at which they arrive.
+//!
+//! A block arrives by one `atom` of its first thread, which releases what the block did and acquires what those did that arrived before
+//! (PTX manual 8.9, release and acquire patterns; causality order takes in what the barriers in front and behind order). `atom.inc` wraps at the
+//! number of blocks, so that the counter is zero again for the next launch. The barrier behind it tells every thread.
+
+use tilewright_ptx::{Address, Guard, Operand, ScalarType};
+
+use super::entry::{Entry, register_type};
+use crate::kernel_ir::{Memory, Type, Update, UpdateOp, ValueId};
+
+impl Entry<'_> {
+    /// Arrives at a counter.
+    pub(super) fn arrive(&mut self, counters: u16, at: ValueId, blocks: ValueId, last: ValueId) {
+        let address: Address = self.address(Memory::Workspace(counters), at);
+        let count = self.operand(blocks);
+        let most = self.result("sub.s32", ScalarType::B32, [count.clone(), 1.into()]);
+        let thread = self.result("mov.u32", ScalarType::B32, [tilewright_ptx::SpecialReg::TidX.into()]);
+        let first = self.result("setp.eq.u32", ScalarType::Pred, [thread.into(), 0.into()]);
+        // No counter has this value: the other threads do not say that they are last.
+        let before = self.moved(ScalarType::B32, count);
+        self.emit("bar.sync", [0.into()]);
+        let operands: Vec<Operand> = vec![before.into(), address.into(), most.into()];
+        self.add("atom.acq_rel.gpu.global.inc.u32", operands, Some(Guard { reg: first, negated: false }));
+        let mine = self.result("setp.eq.u32", ScalarType::Pred, [before.into(), most.into()]);
+        let all = self.result("bar.red.or.pred", ScalarType::Pred, [0.into(), mine.into()]);
+        self.bind(last, all);
+    }
+
+    /// Combines an element of a workspace with a value.
+    pub(super) fn update(&mut self, update: &Update) {
+        let address = self.address(Memory::Workspace(update.workspace), update.offset);
+        let ty = self.ty(update.value);
+        let bits = register_type(ty);
+        let mnemonic = match (update.op, ty) {
+            (UpdateOp::Add, Type::Element(element)) if element.is_float() => format!("add.{}", bits.text()),
+            (UpdateOp::Add, _) => format!("add.u{}", bits.text().trim_start_matches('b')),
+            (UpdateOp::Max, _) => format!("max.u{}", bits.text().trim_start_matches('b')),
+            (UpdateOp::Or, _) => format!("or.{}", bits.text()),
+        };
+        let value = self.register(update.value);
+        self.effect(&format!("red.relaxed.gpu.global.{mnemonic}"), [address.into(), value.into()]);
+    }
+}

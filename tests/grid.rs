@@ -1,0 +1,341 @@
+//! Reductions across blocks: workspaces, counters, the last block. Every kernel runs for awkward sizes, under seeds that let blocks and
+//! warps come in other orders, and gives what `reference()` does; the separate checker and the emulator notice what is left out.
+
+mod support;
+
+use support::{finished, prove};
+use tilewright::kernel::KernelInfo;
+use tilewright::{Device, EmulatorOptions, Graph, Tensor, schedule};
+use tilewright_cli::trial::Trial;
+use tilewright_compiler::diag::Code;
+use tilewright_compiler::kernel_ir::{Memory, StatementKind};
+use tilewright_compiler::proof::{Launch, Verdict, check as prove_one};
+
+schedule! {
+    /// One number of everything: a run of each block, a vector at a time, then threads, warps and blocks.
+    pub kernel FullSum(x: f32[N]) -> (y: f32[])
+    where N % 4 == 0
+    {
+        y[] = sum(|k| x[k]);
+        schedule y {
+            split k by 4 -> kv, v;
+            split kv by 1024 -> kb, ki;
+            split ki by 256 -> r, t;
+            bind kb: grid;
+            bind t: thread;
+            vectorize v;
+            reduce t;
+            reduce kb by grid;
+        }
+    }
+
+    /// A split of rows over blocks, with something to do behind the sum.
+    pub kernel Norms(x: f32[M, N]) -> (y: f32[N])
+    {
+        y[j] = sqrt(sum(|i| x[i, j] * x[i, j]));
+        schedule y {
+            split j by 64 -> jb, t;
+            split i by 8 -> ib, ii;
+            bind jb: grid;
+            bind ib: grid;
+            bind t: thread;
+            reduce ib by grid;
+        }
+    }
+
+    /// The same with vectors, and warps that take rows; blocks of one column group are far apart.
+    pub kernel Columns(x: f32[M, N]) -> (y: f32[N])
+    where N % 4 == 0
+    {
+        y[j] = sum(|i| x[i, j]);
+        schedule y {
+            split j by 4 -> jo, v;
+            split jo by 16 -> jb, t;
+            split i by 4 -> ib, w;
+            reorder ib, jb, w, t;
+            bind ib: grid;
+            bind jb: grid;
+            bind w: warp;
+            bind t: thread;
+            vectorize v;
+            reduce w;
+            reduce ib by grid;
+        }
+    }
+
+    /// Where the largest element is.
+    pub kernel ArgMax(x: f32[N]) -> (y: u32[])
+    where N >= 1
+    {
+        y[] = argmax(|k| x[k]);
+        schedule y {
+            split k by 256 -> kb, ki;
+            split ki by 64 -> r, t;
+            bind kb: grid;
+            bind t: thread;
+            reduce t;
+            reduce kb by grid;
+        }
+    }
+
+    /// Mean and squared deviations of everything (Welford; Chan, Golub and LeVeque for parts).
+    pub kernel Variance(x: f32[N]) -> (mean: f32[], m2: f32[], n: f32[])
+    {
+        (mean, m2, n)[] = fold(|k| init (0.0, 0.0, 0.0),
+            step (mu, s, c) => (
+                mu + (x[k] - mu) / (c + 1.0),
+                s + (x[k] - mu) * (x[k] - (mu + (x[k] - mu) / (c + 1.0))),
+                c + 1.0),
+            merge ((ma, sa, ca), (mb, sb, cb)) => (
+                ma + (mb - ma) * (cb / max(ca + cb, 1.0)),
+                sa + sb + (mb - ma) * (mb - ma) * (ca * (cb / max(ca + cb, 1.0))),
+                ca + cb));
+        schedule mean {
+            split k by 256 -> kb, ki;
+            split ki by 64 -> r, t;
+            bind kb: grid;
+            bind t: thread;
+            reduce t;
+            reduce kb by grid;
+        }
+    }
+
+    /// Two outputs, each with blocks of its own, and other numbers of them.
+    pub kernel Both(x: i32[N]) -> (total: i32[], least: i32[])
+    {
+        total[] = sum(|k| x[k]);
+        least[] = min(|k| x[k]);
+        schedule total { split k by 64 -> kb, t; bind kb: grid; bind t: thread; reduce t; reduce kb by grid; }
+        schedule least { split k by 192 -> kb, ki; split ki by 64 -> r, t; bind kb: grid; bind t: thread; reduce t; reduce kb by grid; }
+    }
+
+    /// Rows in a loop around the reduction, each with a counter of its own; some results of a thread in registers.
+    pub kernel Rows(x: f32[M, N]) -> (y: f32[M])
+    {
+        y[i] = sum(|j| x[i, j]);
+        launch threads(32);
+        schedule y {
+            split j by 128 -> jb, ji;
+            split ji by 32 -> r, t;
+            split i by 3 -> io, ii;
+            reorder jb, io, r, ii, t;
+            bind jb: grid;
+            bind t: thread;
+            reduce t;
+            reduce jb by grid;
+        }
+    }
+
+    /// Terms of two axes, both over the grid, some of them lanes of one warp; three bytes an element and states of two types.
+    pub kernel AnyNan(x: f16[M, N]) -> (y: bool[])
+    {
+        y[] = any(|i, j| x[i, j] != x[i, j]);
+        schedule y {
+            split i by 2 -> ib, w;
+            split j by 32 -> jb, t;
+            reorder jb, ib, w, t;
+            bind ib, jb: grid;
+            bind w: warp;
+            bind t: thread;
+            reduce w, t;
+            reduce jb, ib by grid;
+        }
+    }
+}
+
+/// Kernels with sizes.
+fn cases() -> Vec<(&'static KernelInfo, Vec<Vec<i64>>)> {
+    let lengths = |all: &[i64]| all.iter().map(|n| vec![*n]).collect::<Vec<_>>();
+    let tables = |all: &[[i64; 2]]| all.iter().map(|n| n.to_vec()).collect::<Vec<_>>();
+    vec![
+        (FullSum::KERNEL, lengths(&[0, 4, 28, 4096, 4100, 50_000])),
+        (Norms::KERNEL, tables(&[[0, 7], [1, 1], [7, 31], [8, 64], [31, 33], [33, 100]])),
+        (Columns::KERNEL, tables(&[[0, 8], [1, 4], [7, 32], [31, 36], [33, 132]])),
+        (ArgMax::KERNEL, lengths(&[1, 7, 31, 33, 256, 257, 5003])),
+        (Variance::KERNEL, lengths(&[0, 1, 7, 31, 33, 256, 257, 5003])),
+        (Both::KERNEL, lengths(&[0, 1, 7, 31, 33, 64, 65, 1003])),
+        (Rows::KERNEL, tables(&[[1, 0], [1, 1], [7, 31], [5, 129], [31, 33], [4, 1000]])),
+        (AnyNan::KERNEL, tables(&[[0, 3], [1, 1], [7, 31], [5, 129], [31, 33]])),
+    ]
+}
+
+#[test]
+fn awkward_sizes_under_many_seeds() {
+    for (info, sizes) in cases() {
+        for (n, dims) in (0..).zip(&sizes) {
+            for seed in [n, 100 + n, 200 + n] {
+                let device = Device::emulator(EmulatorOptions::default().seed(seed));
+                let trial =
+                    Trial::new(info, dims, n, &device).unwrap_or_else(|e| panic!("{} {dims:?}: {e}", info.name));
+                let outcome = trial.run(&device);
+                assert!(outcome.is_good(), "{} {dims:?}, seed {seed}: {outcome:#?}\n{}", info.name, info.ptx.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_million_elements() {
+    let device = Device::emulator(EmulatorOptions::default());
+    for (info, n) in [(FullSum::KERNEL, 1_000_004), (ArgMax::KERNEL, 1_000_003)] {
+        let outcome = Trial::new(info, &[n], 1, &device).unwrap().run(&device);
+        assert!(outcome.is_good(), "{}: {outcome:#?}", info.name);
+    }
+}
+
+/// Whichever block is the last, and however often the launch runs: what it leaves behind is what the next one needs.
+#[test]
+fn the_same_bits_every_time() {
+    let n = 20_000;
+    let mut found = Vec::new();
+    for seed in 0..12 {
+        let device = Device::emulator(EmulatorOptions::default().seed(seed));
+        let x = support::data(&device, [n], |k| ((k * 7919) % 1009) as f32 / 7.0 - 60.0);
+        let (mut y, mut z) = (Tensor::zeros(&device, []).unwrap(), Tensor::zeros(&device, []).unwrap());
+        FullSum { x: &x, y: &mut y }.launch(&device).unwrap();
+        found.push(y.to_vec().unwrap()[0].to_bits());
+        let prepared = FullSum { x: &x, y: &mut y }.prepare(&device).unwrap();
+        for _ in 0..3 {
+            prepared.run().unwrap();
+            found.push(y.to_vec().unwrap()[0].to_bits());
+        }
+        let other = FullSum { x: &x, y: &mut z }.prepare(&device).unwrap();
+        let mut graph = Graph::new(&device, [prepared, other]).unwrap();
+        for _ in 0..2 {
+            graph.run(&device).unwrap();
+            found.extend([y.to_vec().unwrap()[0].to_bits(), z.to_vec().unwrap()[0].to_bits()]);
+        }
+    }
+    assert!(found.iter().all(|bits| *bits == found[0]), "{found:x?}");
+}
+
+/// Other sizes on one stream, so that memory is used again, for kernels that lay it out otherwise.
+#[test]
+fn memory_is_used_again() {
+    let device = Device::emulator(EmulatorOptions::default());
+    for n in [5000, 64, 12_000, 8] {
+        let x = support::data(&device, [n], |k| (k % 17) as f32);
+        let (mut y, mut at) = (Tensor::zeros(&device, []).unwrap(), Tensor::zeros(&device, []).unwrap());
+        FullSum { x: &x, y: &mut y }.launch(&device).unwrap();
+        ArgMax { x: &x, y: &mut at }.launch(&device).unwrap();
+        let sum: usize = (0..n).map(|k| k % 17).sum();
+        assert_eq!((y.to_vec().unwrap()[0], at.to_vec().unwrap()[0]), (sum as f32, 16.min(n as u32 - 1)));
+    }
+}
+
+/// What a launch leaves that failed, the next one does not find.
+#[test]
+fn a_failed_launch_leaves_nothing() {
+    use tilewright::__private::{Arg, launch};
+    let device = Device::emulator(EmulatorOptions::default());
+    let x = support::data(&device, [20_000], |k| (k % 17) as f32);
+    let mut y = Tensor::zeros(&device, []).unwrap();
+    let mut info = FullSum::KERNEL.clone();
+    info.ptx.text = info.ptx.text.replace("atom.acq_rel.gpu.global.inc", "atom.relaxed.gpu.global.add").into();
+    assert!(launch(&info, &[Arg::input(&x), Arg::output(&mut y)], device.as_ref()).is_err());
+    FullSum { x: &x, y: &mut y }.launch(&device).unwrap();
+    assert_eq!(y.to_vec().unwrap(), [(0..20_000).map(|k| (k % 17) as f32).sum::<f32>()]);
+}
+
+const FULL: &str = "kernel Full(x: f32[N]) -> (y: f32[]) {
+    y[] = sum(|k| x[k]);
+    schedule y { split k by 128 -> kb, ki; split ki by 64 -> r, t; bind kb: grid; bind t: thread; reduce t; reduce kb by grid; }
+}";
+
+const SPLIT: &str = "kernel Split(x: f32[M, N]) -> (y: f32[N]) {
+    y[j] = sum(|i| x[i, j]);
+    schedule y { split j by 64 -> jb, t; split i by 4 -> ib, ii; bind jb, ib: grid; bind t: thread; reduce ib by grid; }
+}";
+
+#[test]
+fn the_separate_checker_agrees() {
+    for (source, sizes) in
+        [(FULL, &[&[0][..], &[1], &[300], &[512]][..]), (SPLIT, &[&[0, 3], &[1, 1], &[9, 70], &[31, 33]])]
+    {
+        let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
+        sizes.iter().for_each(|dims| prove(&kernel, dims));
+    }
+}
+
+/// The separate checker misses whatever is left out: barriers, arrivals, partials; and a wrong number of blocks.
+#[test]
+fn nothing_is_left_out() {
+    let mut tried = 0;
+    for (source, dims) in [(FULL, &[900][..]), (SPLIT, &[9, 70])] {
+        let compiled = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
+        let (info, kernel) = (compiled.info.as_ref().unwrap(), &compiled.entries[0].kernel);
+        let launch = Launch::new(info, dims).unwrap();
+        assert_eq!(prove_one(kernel, &launch, 1_000_000), Verdict::Holds, "{kernel}");
+        for region in 0..kernel.regions.len() {
+            for at in 0..kernel.regions[region].statements.len() {
+                let mut mutants = Vec::new();
+                match &kernel.regions[region].statements[at].kind {
+                    StatementKind::Sync => mutants.push(None),
+                    StatementKind::Store(store) if matches!(store.memory, Memory::Workspace(_)) => mutants.push(None),
+                    // All blocks go on, and each sees none of the others.
+                    StatementKind::Arrive { counters, at, blocks, last } => {
+                        let (counters, at, last) = (*counters, *at, *last);
+                        let one =
+                            kernel.values.iter().position(|v| v.op == tilewright_compiler::kernel_ir::Op::BlockIndex);
+                        let other = tilewright_compiler::kernel_ir::ValueId(one.unwrap() as u32);
+                        assert_ne!(*blocks, other);
+                        mutants.push(Some(StatementKind::Arrive { counters, at, blocks: other, last }));
+                    }
+                    _ => {}
+                }
+                for mutant in mutants {
+                    tried += 1;
+                    let mut changed = kernel.clone();
+                    let statements = &mut changed.regions[region].statements;
+                    match mutant {
+                        Some(kind) => statements[at].kind = kind,
+                        None => drop(statements.remove(at)),
+                    }
+                    let verdict = prove_one(&changed, &launch, 1_000_000);
+                    assert!(matches!(verdict, Verdict::Violated(_)), "{verdict:?} without it:\n{changed}");
+                }
+            }
+        }
+    }
+    assert!(tried >= 6, "{tried}");
+}
+
+/// What the emulator says of a launch with some text in place of other text, run twice under several seeds.
+fn is_noticed(info: &KernelInfo, dims: &[i64], from: &str, to: &str) -> bool {
+    let mut info = info.clone();
+    assert!(info.ptx.text.contains(from), "{from}");
+    info.ptx.text = info.ptx.text.replace(from, to).into();
+    (0..16).any(|seed| {
+        let device = Device::emulator(EmulatorOptions::default().seed(seed));
+        (0..2).any(|_| !Trial::new(&info, dims, 1, &device).unwrap().run(&device).is_good())
+    })
+}
+
+#[test]
+fn the_emulator_notices_what_orders_nothing() {
+    let acquires = "atom.acq_rel.gpu.global.inc";
+    for (info, dims) in [(Norms::KERNEL, &[33, 100][..]), (FullSum::KERNEL, &[50_000])] {
+        assert!(!is_noticed(info, dims, acquires, acquires), "{} is right", info.name);
+        assert!(is_noticed(info, dims, acquires, "atom.relaxed.gpu.global.inc"), "{}: no order", info.name);
+        assert!(is_noticed(info, dims, acquires, "atom.acq_rel.gpu.global.add"), "{}: the counter stays", info.name);
+    }
+}
+
+fn refused(schedule: &str) -> (Vec<Code>, String) {
+    let source =
+        format!("kernel K(x: f32[M, N]) -> (y: f32[M]) {{ y[i] = sum(|j| x[i, j]); schedule y {{ {schedule} }} }}");
+    finished(&source).map(|_| ()).expect_err(schedule)
+}
+
+#[test]
+fn what_is_no_reduction_across_blocks() {
+    for schedule in ["bind j: grid;", "bind j: grid; reduce j;", "bind j: grid; reduce j by cta;"] {
+        let (codes, report) = refused(schedule);
+        assert_eq!(codes, [Code::TW0703], "{report}");
+        assert!(report.contains("`reduce j by grid;`"), "{report}");
+    }
+    let (codes, report) = refused("split j by 32 -> jo, t; bind t: thread; reduce t by grid;");
+    assert_eq!(codes, [Code::TW0708], "{report}");
+    let (codes, report) = refused("bind i: grid; reduce i by grid;");
+    assert_eq!(codes, [Code::TW0708], "{report}");
+}
