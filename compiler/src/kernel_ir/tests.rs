@@ -950,3 +950,28 @@ fn every_literal_prints() {
     "#]]
     .assert_eq(&text);
 }
+
+#[test]
+fn a_barrier_of_warps_needs_whole_warps() {
+    let with = |threads: u32| {
+        let mut b = Builder::new(Signature { threads, ..signature() });
+        b.sync_warp();
+        verify(&b.finish().expect("balanced")).err()
+    };
+    assert_eq!(with(64), None);
+    let found = with(65).expect("a part of a warp");
+    assert!(found.iter().any(|f| f.problem == Problem::PartOfWarp(65)), "{found:?}");
+}
+
+#[test]
+fn buffers_that_nothing_uses_are_dropped() {
+    let mut b = Builder::new(signature());
+    let buffers = [(); 3].map(|()| b.buffer(tile()));
+    let zero = b.index_literal(Type::I32, 0);
+    buffers.iter().for_each(|buffer| b.renew(*buffer, zero));
+    let value = b.f32_literal(1.0);
+    b.store(Memory::Shared(buffers[1]), zero, &[value]);
+    let kernel = b.finish().expect("balanced");
+    assert_eq!(kernel.buffers.len(), 1, "{kernel}");
+    assert_eq!(verify(&kernel), Ok(()));
+}

@@ -168,10 +168,14 @@ fn steps(words: &str, turns: i64) -> Option<Kind> {
         let (buffer, thread, n) = (buffer(b, 1), b.thread_index(), b.dim(0, Type::I32));
         let (one, zero) = (int(b, 1), b.f32_literal(0.0));
         let (other, slot) = (b.index_xor(thread, one), int(b, 0));
+        let warp = int(b, 32);
+        let far = b.index_xor(thread, warp);
         b.begin_loop(n);
         for word in words.split(' ') {
             match word {
                 "sync" => b.sync(),
+                "lanes" => b.sync_warp(),
+                "far" => drop(b.load(Memory::Shared(buffer), far, 1, None)),
                 "renew" => b.renew(buffer, slot),
                 "fetch" | "fetch+" => {
                     let to = if word == "fetch" { thread } else { other };
@@ -208,6 +212,24 @@ fn threads_share_memory() {
     // Two writers in turn.
     assert_eq!(steps("write sync cross sync", 2), None);
     assert_eq!(steps("write sync cross", 2), Some(Kind::Race));
+}
+
+#[test]
+fn lanes_wait_for_lanes() {
+    assert_eq!(steps("renew write lanes read lanes", 3), None);
+    assert_eq!(steps("renew write lanes read", 2), Some(Kind::Race));
+    assert_eq!(steps("write read lanes", 1), Some(Kind::Race));
+    // Another warp's element.
+    assert_eq!(steps("write lanes far", 1), Some(Kind::Race));
+    assert_eq!(steps("write sync far lanes cross", 1), Some(Kind::Race));
+    assert_eq!(steps("write sync far sync cross", 1), None);
+    assert_eq!(steps("write sync read lanes cross", 1), None);
+    // Two lanes have read what one of them writes.
+    assert_eq!(steps("write sync own read write", 1), Some(Kind::Race));
+    assert_eq!(steps("write sync own read lanes write", 1), None);
+    assert_eq!(steps("write sync own read far lanes write", 1), Some(Kind::Race));
+    assert_eq!(steps("fetch commit await lanes read", 1), None);
+    assert_eq!(steps("fetch commit await lanes far", 1), Some(Kind::Race));
 }
 
 #[test]

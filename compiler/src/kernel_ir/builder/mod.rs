@@ -182,9 +182,15 @@ impl Builder {
             _ => {}
         };
         for statement in regions.iter_mut().flat_map(|region| &mut region.statements) {
-            of_statement(&mut statement.kind, &mut |buffer| used[buffer.index()] = true);
+            of_statement(&mut statement.kind, &mut |buffer| {
+                used.get_mut(buffer.index()).into_iter().for_each(|u| *u = true)
+            });
         }
-        let number = |buffer: &mut BufferId| buffer.0 = used[..buffer.index()].iter().filter(|u| **u).count() as u32;
+        // Numbers of no buffer stay such.
+        let number = |buffer: &mut BufferId| {
+            let before = used.iter().take(buffer.index()).filter(|u| **u).count();
+            buffer.0 = (before + buffer.index().saturating_sub(used.len())) as u32;
+        };
         for region in regions.iter_mut() {
             let is_kept =
                 |s: &Statement| !matches!(s.kind, StatementKind::Renew { buffer, .. } if !used[buffer.index()]);
@@ -382,6 +388,11 @@ impl Builder {
     /// All threads of the block wait for each other.
     pub fn sync(&mut self) {
         self.push(self.line, StatementKind::Sync);
+    }
+
+    /// The lanes of each warp wait for each other.
+    pub fn sync_warp(&mut self) {
+        self.push(self.line, StatementKind::SyncWarp);
     }
 
     /// From here on threads write a new instance of a buffer to `slot`.
