@@ -6,6 +6,7 @@
 //! and answered here with "not supported yet".
 
 mod apply;
+mod atomic;
 mod attach;
 mod buffers;
 mod distribution;
@@ -15,6 +16,7 @@ mod ownership;
 mod tree;
 
 pub(crate) use apply::literal;
+pub use atomic::atomic_word;
 pub use attach::{Attach, chain_under, facts_within};
 pub use buffers::MOST_SLOTS;
 pub use distribution::{Distribution, WARP};
@@ -159,6 +161,8 @@ pub struct Reduced {
     pub by: ast::ReduceBy,
     /// The op.
     pub span: Span,
+    /// The word that says how far, if it does.
+    pub word: Option<Span>,
 }
 
 /// Applies the schedules of a kernel. Stages with a refused op are left out; `diags` says so.
@@ -564,6 +568,11 @@ impl Stage {
     /// The axes of its reduction that blocks divide among each other, outermost first.
     pub fn across_blocks(&self) -> impl Iterator<Item = AxisId> {
         self.distribution.grid.iter().copied().filter(|a| self.domain.axes[*a].kind == AxisKind::Reduction)
+    }
+
+    /// Whether blocks combine results by atomic operations on memory.
+    pub fn is_atomic(&self) -> bool {
+        self.reduced.iter().any(|r| r.by == ast::ReduceBy::Atomic)
     }
 
     /// Whether an axis is combined across units.
