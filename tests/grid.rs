@@ -143,6 +143,95 @@ schedule! {
     }
 }
 
+schedule! {
+    kernel SumNarrow(x: i8[N]) -> (y: i8[]) {
+        y[] = sum(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel SumWide(x: u64[N]) -> (y: u64[]) {
+        y[] = sum(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel MaxSigned(x: i16[N]) -> (y: i16[]) {
+        y[] = max(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel MinUnsigned(x: u8[N]) -> (y: u8[]) {
+        y[] = min(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel MinSigned(x: i64[N]) -> (y: i64[]) {
+        y[] = min(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel MaxHalf(x: bf16[N]) -> (y: bf16[]) {
+        y[] = max(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel MinSingle(x: f32[N]) -> (y: f32[]) {
+        y[] = min(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel MaxDouble(x: f64[N]) -> (y: f64[]) {
+        y[] = max(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel AllTrue(x: u8[N]) -> (y: bool[]) {
+        y[] = all(|k| x[k] < 255);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel AnyTrue(x: u8[N]) -> (y: bool[]) {
+        y[] = any(|k| x[k] == 255);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel FirstMax(x: f32[N]) -> (y: u32[]) where N >= 1 {
+        y[] = argmax(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    kernel FirstMin(x: f32[N]) -> (y: u32[]) where N >= 1 {
+        y[] = argmin(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+
+    /// Several results of a thread and several groups, and something to do behind it.
+    kernel ColumnMax(x: f32[M, N]) -> (y: f32[N]) {
+        y[j] = exp(max(|i| x[i, j]));
+        schedule y {
+            split j by 64 -> jb, jt;
+            split jt by 2 -> t, p;
+            split i by 8 -> ib, ii;
+            reorder jb, ib, ii, p, t;
+            bind jb, ib: grid;
+            bind t: thread;
+            unroll p;
+            reduce ib by atomic;
+        }
+    }
+
+    #[allow(TW1090)]
+    kernel AnyOrder(x: f32[M, N]) -> (y: f32[N]) {
+        y[j] = unordered sum(|i| x[i, j]);
+        schedule y { split j by 32 -> jb, t; split i by 4 -> ib, ii; bind jb, ib: grid; bind t: thread; reduce ib by atomic; }
+    }
+
+    #[allow(TW1090)]
+    kernel AnyOrderWide(x: f64[N]) -> (y: f64[]) {
+        y[] = unordered sum(|k| x[k]);
+        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+}
+
 /// Kernels with sizes.
 fn cases() -> Vec<(&'static KernelInfo, Vec<Vec<i64>>)> {
     let lengths = |all: &[i64]| all.iter().map(|n| vec![*n]).collect::<Vec<_>>();
@@ -156,7 +245,69 @@ fn cases() -> Vec<(&'static KernelInfo, Vec<Vec<i64>>)> {
         (Both::KERNEL, lengths(&[0, 1, 7, 31, 33, 64, 65, 1003])),
         (Rows::KERNEL, tables(&[[1, 0], [1, 1], [7, 31], [5, 129], [31, 33], [4, 1000]])),
         (AnyNan::KERNEL, tables(&[[0, 3], [1, 1], [7, 31], [5, 129], [31, 33]])),
+        (ColumnMax::KERNEL, tables(&[[0, 8], [1, 4], [7, 33], [31, 36], [33, 132]])),
+        (AnyOrder::KERNEL, tables(&[[0, 8], [1, 4], [7, 33], [31, 36], [33, 132]])),
+        (AnyOrderWide::KERNEL, lengths(&[0, 1, 65, 1003])),
+        (FirstMax::KERNEL, lengths(&[1, 7, 65, 1003])),
+        (FirstMin::KERNEL, lengths(&[1, 7, 65, 1003])),
     ]
+    .into_iter()
+    .chain(atomics().map(|info| (info, lengths(&[0, 1, 7, 63, 65, 1003]))))
+    .collect()
+}
+
+fn atomics() -> impl Iterator<Item = &'static KernelInfo> {
+    let first = [SumNarrow::KERNEL, SumWide::KERNEL, MaxSigned::KERNEL, MinUnsigned::KERNEL, MinSigned::KERNEL];
+    let second = [MaxHalf::KERNEL, MinSingle::KERNEL, MaxDouble::KERNEL, AllTrue::KERNEL, AnyTrue::KERNEL];
+    first.into_iter().chain(second)
+}
+
+/// Numbers that compare in their own ways: zeros, infinities, NaN, subnormal ones; at every place in turn.
+#[test]
+fn ranks_are_in_the_order_of_values() {
+    let special =
+        [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN, 1e-40, -1e-40, f32::MAX, f32::MIN, 1.5];
+    let device = Device::emulator(EmulatorOptions::default());
+    for shift in 0..special.len() {
+        for stride in 1..special.len() {
+            let n = 150;
+            let x = support::data(&device, [n], |k| special[(k / 40 * stride + shift) % special.len()]);
+            let (mut least, mut first, mut last) = (
+                Tensor::zeros(&device, []).unwrap(),
+                Tensor::zeros(&device, []).unwrap(),
+                Tensor::zeros(&device, []).unwrap(),
+            );
+            MinSingle { x: &x, y: &mut least }.launch(&device).unwrap();
+            FirstMax { x: &x, y: &mut first }.launch(&device).unwrap();
+            FirstMin { x: &x, y: &mut last }.launch(&device).unwrap();
+            MinSingle { x: &x, y: &mut least }
+                .reference()
+                .unwrap()
+                .check("y", &least)
+                .unwrap_or_else(|e| panic!("{shift} {stride}: {e}"));
+            FirstMax { x: &x, y: &mut first }
+                .reference()
+                .unwrap()
+                .check("y", &first)
+                .unwrap_or_else(|e| panic!("{shift} {stride}: {e}"));
+            FirstMin { x: &x, y: &mut last }
+                .reference()
+                .unwrap()
+                .check("y", &last)
+                .unwrap_or_else(|e| panic!("{shift} {stride}: {e}"));
+        }
+    }
+}
+
+/// Sums of numbers so small that memory adds them as zeros: in the interval of the reference, and not what `by grid` gives.
+#[test]
+fn memory_adds_no_subnormal_numbers() {
+    let device = Device::emulator(EmulatorOptions::default());
+    let x = support::data(&device, [40, 3], |_| 1e-41_f32);
+    let mut y = Tensor::zeros(&device, [3]).unwrap();
+    AnyOrder { x: &x, y: &mut y }.launch(&device).unwrap();
+    assert_eq!(y.to_vec().unwrap(), [0.0; 3]);
+    AnyOrder { x: &x, y: &mut y }.reference().unwrap().check("y", &y).unwrap();
 }
 
 #[test]
@@ -247,11 +398,15 @@ const SPLIT: &str = "kernel Split(x: f32[M, N]) -> (y: f32[N]) {
     schedule y { split j by 64 -> jb, t; split i by 4 -> ib, ii; bind jb, ib: grid; bind t: thread; reduce ib by grid; }
 }";
 
+const ATOMIC: &str = "kernel Atomic(x: u32[N]) -> (y: u32[]) {
+    y[] = max(|k| x[k]);
+    schedule y { split k by 128 -> kb, ki; split ki by 64 -> r, t; bind kb: grid; bind t: thread; reduce t; reduce kb by atomic; }
+}";
+
 #[test]
 fn the_separate_checker_agrees() {
-    for (source, sizes) in
-        [(FULL, &[&[0][..], &[1], &[300], &[512]][..]), (SPLIT, &[&[0, 3], &[1, 1], &[9, 70], &[31, 33]])]
-    {
+    let lengths: &[&[i64]] = &[&[0], &[1], &[300], &[512]];
+    for (source, sizes) in [(FULL, lengths), (ATOMIC, lengths), (SPLIT, &[&[0, 3], &[1, 1], &[9, 70], &[31, 33]])] {
         let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
         sizes.iter().for_each(|dims| prove(&kernel, dims));
     }
@@ -261,7 +416,7 @@ fn the_separate_checker_agrees() {
 #[test]
 fn nothing_is_left_out() {
     let mut tried = 0;
-    for (source, dims) in [(FULL, &[900][..]), (SPLIT, &[9, 70])] {
+    for (source, dims) in [(FULL, &[900][..]), (ATOMIC, &[900]), (SPLIT, &[9, 70])] {
         let compiled = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
         let (info, kernel) = (compiled.info.as_ref().unwrap(), &compiled.entries[0].kernel);
         let launch = Launch::new(info, dims).unwrap();
@@ -270,7 +425,7 @@ fn nothing_is_left_out() {
             for at in 0..kernel.regions[region].statements.len() {
                 let mut mutants = Vec::new();
                 match &kernel.regions[region].statements[at].kind {
-                    StatementKind::Sync => mutants.push(None),
+                    StatementKind::Sync | StatementKind::Update(_) => mutants.push(None),
                     StatementKind::Store(store) if matches!(store.memory, Memory::Workspace(_)) => mutants.push(None),
                     // All blocks go on, and each sees none of the others.
                     StatementKind::Arrive { counters, at, blocks, last } => {
@@ -336,6 +491,8 @@ fn what_is_no_reduction_across_blocks() {
     }
     let (codes, report) = refused("split j by 32 -> jo, t; bind t: thread; reduce t by grid;");
     assert_eq!(codes, [Code::TW0708], "{report}");
+    let (codes, report) = refused("bind j: grid; reduce j by atomic;");
+    assert_eq!(codes, [Code::TW1009], "{report}");
     let (codes, report) = refused("bind i: grid; reduce i by grid;");
     assert_eq!(codes, [Code::TW0708], "{report}");
 }

@@ -48,4 +48,32 @@ tilewright::schedule! {
     }
 }
 
+tilewright::schedule! {
+    kernel Product(x: f32[N]) -> (y: f32[]) {
+        y[] = prod(|j| x[j]);
+        schedule y { split j by 128 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+}
+
+tilewright::schedule! {
+    kernel Halves(x: f16[N]) -> (y: f16[]) {
+        y[] = unordered sum(|j| x[j]);
+        schedule y { split j by 128 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+}
+
+tilewright::schedule! {
+    kernel Folded(x: f32[N]) -> (y: f32[]) {
+        y[] = fold(|j| init 0.0, step s => s + x[j], merge (p, q) => p + q);
+        schedule y { split j by 128 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+    }
+}
+
+tilewright::schedule! {
+    kernel TwoWays(x: u32[M, N]) -> (y: u32[]) {
+        y[] = max(|i, j| x[i, j]);
+        schedule y { split j by 128 -> b, t; bind i, b: grid; bind t: thread; reduce t; reduce i by atomic; reduce b by grid; }
+    }
+}
+
 fn main() {}

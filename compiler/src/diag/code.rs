@@ -181,6 +181,8 @@ codes! {
     TW1006 "order-without-effect" Error "an order for a reduction that has none";
     TW1007 "promotion" Error "a promotion interval where there is none";
     TW1008 "reordered-terms" Error "a schedule that changes the order of an ordered reduction";
+    TW1009 "unordered-bits" Error "a float sum by atomic operations that is not `unordered`";
+    TW1090 "float-atomics" Warning "a float sum whose bits change from run to run";
 
     // TW90: our own bug.
     TW9001 "internal" Error "a defect of the compiler";

@@ -2,6 +2,8 @@
 
 use super::{Change, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
+use crate::syntax::ast::ReduceBy;
+use tilewright_kernel::ElementType;
 
 /// TW0702: a reduction that nobody scheduled and that its readers would repeat.
 #[derive(Clone, Debug)]
@@ -347,8 +349,17 @@ pub enum CombineProblem {
     Data,
     /// One thread takes all its terms.
     Unbound,
-    /// It says `by grid`, and is not given to blocks.
-    NotOfBlocks,
+    /// It says `by grid` or `by atomic`, and is not given to blocks.
+    NotOfBlocks(ReduceBy),
+    /// Some axes are combined `by grid`, and others `by atomic`.
+    TwoWays,
+    /// Atomic operations on memory do not do that.
+    NotAtomic {
+        /// What is reduced.
+        what: &'static str,
+        /// The type, if it is one.
+        element: Option<ElementType>,
+    },
     /// It says `by warp`, and is run by more than the lanes of one.
     BeyondWarp,
     /// The terms are taken in order.
@@ -371,10 +382,21 @@ impl IntoDiagnostic for NothingToCombine {
                     "give it, or a part that `split` makes of it, to threads: `bind {axis}: thread;`; or remove the `reduce`"
                 ),
             ),
-            CombineProblem::NotOfBlocks => (
+            CombineProblem::TwoWays => (
+                "blocks combine their parts of one result either `by grid` or `by atomic`".to_owned(),
+                "write the same for all axes that blocks share".to_owned(),
+            ),
+            CombineProblem::NotAtomic { what, element } => (
+                match element {
+                    Some(element) => format!("atomic operations on memory do not combine a {what} of `{element}`"),
+                    None => format!("atomic operations on memory do not combine a {what}"),
+                },
+                format!("write `reduce {axis} by grid;`, which combines everything that threads do"),
+            ),
+            CombineProblem::NotOfBlocks(by) => (
                 format!("no blocks share `{axis}`"),
                 format!(
-                    "give it, or a part that `split` makes of it, to blocks: `bind {axis}: grid;`; or leave `by grid` out"
+                    "give it, or a part that `split` makes of it, to blocks: `bind {axis}: grid;`; or leave `by {by}` out"
                 ),
             ),
             CombineProblem::BeyondWarp => (

@@ -206,3 +206,59 @@ impl IntoDiagnostic for ReorderedTerms {
         diagnostic.replace(word, "", "or drop `ordered`: then any order is an admissible result")
     }
 }
+
+/// TW1009: a float sum by atomic operations whose author did not give up the order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderedByNobody {
+    /// Type of the sum.
+    pub element: ElementType,
+    /// The word `atomic`.
+    pub span: Span,
+    /// The reduction.
+    pub reduction: Span,
+}
+
+impl IntoDiagnostic for OrderedByNobody {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { element, span, reduction } = self;
+        Diagnostic::new(
+            Code::TW1009,
+            span,
+            format!("a sum of `{element}` by atomic operations has other bits each time it runs"),
+        )
+        .label(reduction, "this sum promises the same bits every time")
+        .note("blocks add their parts in the order in which they come, and each addition rounds")
+        .replace(span, "grid", "combine them in a fixed order: `by grid`")
+        .help("or give the promise up: `unordered sum`")
+    }
+}
+
+/// TW1090: a float sum by atomic operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FloatAtomics {
+    /// The stage.
+    pub stage: String,
+    /// Type of the sum.
+    pub element: ElementType,
+    /// The word `atomic`.
+    pub span: Span,
+    /// The reduction.
+    pub reduction: Span,
+}
+
+impl IntoDiagnostic for FloatAtomics {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, element, span, reduction } = self;
+        let diagnostic =
+            Diagnostic::new(Code::TW1090, span, format!("`{stage}` has other bits each time the kernel runs"))
+                .label(reduction, "an `unordered` sum")
+                .note("blocks add their parts in the order in which they come, and each addition rounds");
+        let diagnostic = match element {
+            ElementType::F32 => diagnostic.note("in memory, subnormal numbers of `f32` are added as zeros"),
+            _ => diagnostic,
+        };
+        diagnostic
+            .replace(span, "grid", "combine them in a fixed order: `by grid`")
+            .help("if that is what you want, write `#[allow(TW1090)]` in front of the kernel")
+    }
+}

@@ -154,8 +154,12 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
         let names = |d: u16| info.dim_name(d);
         let _ = writeln!(
             out,
-            "    blocks that differ in {} share results: the last to arrive merges their partials",
-            shared.join(", ")
+            "    blocks that differ in {} share results: {}",
+            shared.join(", "),
+            match stage.is_atomic() {
+                true => "they combine them by atomic operations, and the last to arrive takes them",
+                false => "the last to arrive merges their partials",
+            }
         );
         let own = format!("{}_", stage.name);
         for workspace in info.workspace.iter().filter(|w| w.name.starts_with(&own)) {

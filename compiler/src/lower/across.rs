@@ -14,12 +14,16 @@
 //! share a result divide them in runs, each takes in its run in ascending order, and then they merge what they have as they do with
 //! terms. So the order depends on the numbers of blocks and threads alone, and not on which block is the last.
 //!
+//! **Atomic operations.** `by atomic` has one element instead of the partials, in which blocks combine what they have as they come: a word of
+//! zero at first ([`Word`]). The last block takes the word, and leaves zero.
+//!
 //! **Empty ranges.** An axis of a reduction without iterations still has one block, which has no terms: results are the identity.
 
 use tilewright_kernel::algorithm::{Compare, Reduction, Value, ValueId as AlgorithmValue};
 use tilewright_kernel::info::Workspace;
 use tilewright_kernel::{ElementType, Size, SizeOp};
 
+use super::atomic::Word;
 use super::stage::{Nest, Point};
 use crate::domain::{AxisId, AxisKind};
 use crate::extent::{Expr, Facts};
@@ -78,6 +82,8 @@ pub(super) struct Layout {
     ranks: Vec<(AxisId, i128)>,
     /// Types of the states.
     states: Vec<ElementType>,
+    /// What blocks combine by atomic operations, if they do.
+    word: Option<Word>,
 }
 
 /// The loops of a stage, outermost first, and where its reduction starts among them: at its first axis, or at lanes, which come last.
@@ -127,7 +133,12 @@ impl Layout {
             digits.map(|d| (d.leaf, d.extent)).collect()
         };
         let (slots, ranks) = (of(false), of(true));
-        Some(Self { groups, accumulators, partials, slots, ranks, states: states(stage, reduction) })
+        let states = states(stage, reduction);
+        let word = match stage.program.algorithm.values[reduction as usize] {
+            Value::Reduce { op, .. } if stage.is_atomic() => Some(Word::of(op, states[0])?),
+            _ => None,
+        };
+        Some(Self { groups, accumulators, partials, slots, ranks, states, word })
     }
 
     fn slots(&self) -> i128 {
@@ -143,17 +154,24 @@ impl Layout {
         let groups = product(self.groups.iter().map(|axis| along(stage, *axis, facts)))?;
         let partials = product(self.partials.iter().map(|axis| along(stage, *axis, facts)))?;
         let within = i64::try_from(self.accumulators.checked_mul(self.slots())?).ok()?;
-        let elements = times(&times(&groups, &partials), &Size::constant(within));
+        let within = Size::constant(within);
+        let elements = times(&times(&groups, &partials), &within);
         let name = |n: usize| match self.states.len() {
+            _ if self.word.is_some() => format!("{}_combined", stage.name),
             1 => format!("{}_parts", stage.name),
             _ => format!("{}_parts{n}", stage.name),
         };
         let counters = Workspace {
             name: format!("{}_arrived", stage.name).into(),
             element: ElementType::U32,
-            elements: groups,
+            elements: groups.clone(),
             zeroed: true,
         };
+        if let Some(word) = self.word {
+            let (name, element) = (name(0).into(), word.word);
+            let elements = times(&groups, &within);
+            return Some(vec![counters, Workspace { name, element, elements, zeroed: true }]);
+        }
         let parts = self.states.iter().enumerate().map(|(n, element)| Workspace {
             name: name(n).into(),
             element: *element,
@@ -265,6 +283,32 @@ impl Nest<'_, '_> {
         let accumulators = self.accumulators();
         let states: Vec<Vec<ValueId>> =
             accumulators.iter().map(|variables| variables.iter().map(|v| self.b.get(*v)).collect()).collect();
+        if let Some(word) = layout.word {
+            let one = self.b.index_literal(ty, 1);
+            let place = Place { partials: one, ..place };
+            let words: Vec<ValueId> = states.iter().map(|states| word.encode(self.b, states)).collect();
+            self.b.begin_if(writes);
+            for (a, word_of) in words.iter().enumerate() {
+                let at = self.partial(layout, place, a, zero);
+                self.b.update(first + 1, at, word.update(), *word_of);
+            }
+            self.b.end_if();
+            let blocks = self.b.index_convert(count, Type::I32);
+            let last = self.b.arrive(first, group, blocks);
+            self.b.begin_if(last);
+            for (a, variables) in accumulators.iter().enumerate() {
+                let at = self.partial(layout, place, a, zero);
+                let nothing = self.b.literal(word.word, 0);
+                let guard = Guard { predicate: writes, otherwise: &[nothing] };
+                let all = self.b.load(memory(0), at, 1, Some(guard))[0];
+                self.b.begin_if(writes);
+                self.b.store(memory(0), at, &[nothing]);
+                self.b.end_if();
+                let states = word.decode(self.b, all);
+                variables.iter().zip(states).for_each(|(variable, state)| self.b.set(*variable, state));
+            }
+            return;
+        }
         self.b.begin_if(writes);
         for (a, states) in states.iter().enumerate() {
             let at = self.partial(layout, place, a, own);

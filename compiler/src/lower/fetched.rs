@@ -54,23 +54,23 @@ impl<'a> Nest<'a, '_> {
                 // All rings are full at the last step.
                 let Some(ahead) = (step + self.stage_at(*at).ring).checked_sub(longest) else { continue };
                 let iteration = self.b.index_literal(self.index, i64::from(ahead));
-                self.fetch_instance(point, *at, (self.sequence[k], iteration, count), ahead);
+                let exists = self.b.index_compare(Compare::Lt, iteration, count);
+                self.fetch_instance(point, *at, (self.sequence[k], iteration, exists), ahead);
             }
             self.b.commit_fetches();
         }
     }
 
-    /// Fetches the instance of the iteration of `axis`, if it is one of `count`, to the slot `ahead` of the next one that is read.
+    /// Fetches the instance of an iteration of `axis`, if that exists, to the slot `ahead` of the next one that is read.
     fn fetch_instance(
         &mut self,
         point: &Point,
         at: usize,
-        (axis, iteration, count): (AxisId, ValueId, ValueId),
+        (axis, iteration, exists): (AxisId, ValueId, ValueId),
         ahead: u32,
     ) {
         let slot = self.next_slot(at);
         let slot = slot_after(self.b, slot, ahead, self.stage_at(at).ring);
-        let exists = self.b.index_compare(Compare::Lt, iteration, count);
         self.b.begin_if(exists);
         self.fetched_to(point, at, slot, Some((axis, iteration)));
         self.b.end_if();
@@ -108,8 +108,11 @@ impl<'a> Nest<'a, '_> {
             for at in &rings {
                 let ahead = self.stage_at(*at).ring - 1;
                 let behind = self.b.index_literal(self.index, i64::from(ahead));
+                // No sum that could pass what an index can be.
+                let most = self.b.index_sub(count, behind);
+                let exists = self.b.index_compare(Compare::Lt, now, most);
                 let iteration = self.b.index_add(now, behind);
-                self.fetch_instance(point, *at, (axis, iteration, count), ahead);
+                self.fetch_instance(point, *at, (axis, iteration, exists), ahead);
             }
             self.b.commit_fetches();
         }

@@ -155,8 +155,10 @@ impl<'a> Nest<'a, '_> {
             let count = self.size(&extent);
             for copy in &rings {
                 let ahead = self.b.index_literal(self.index, i64::from(copy.staged.ring));
+                // No sum that could pass what an index can be.
+                let most = self.b.index_sub(count, ahead);
+                let exists = self.b.index_compare(Compare::Lt, now, most);
                 let iteration = self.b.index_add(now, ahead);
-                let exists = self.b.index_compare(Compare::Lt, iteration, count);
                 let starts = self.corners(copy, point, Some((axis, iteration)));
                 let slot = copy.slot(self.b);
                 refills.push((*copy, exists, starts, slot));

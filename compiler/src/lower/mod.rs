@@ -1,6 +1,7 @@
 //! From the analysed program to PTX: domains and algorithm → `kernel_ir` → instructions.
 
 mod across;
+mod atomic;
 mod combine;
 pub mod emit;
 mod fetched;

@@ -200,10 +200,10 @@ impl<'a> Pass<'a> {
         for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
             match &statement.kind {
                 StatementKind::Fetch(fetch) => fetched[fetch.buffer.index()] = true,
-                StatementKind::If(branch) if kernel.value(branch.condition).facts.uniform => {
-                    if !seen.insert(branch.condition) {
-                        shared.insert(branch.condition);
-                    }
+                StatementKind::If(branch)
+                    if kernel.value(branch.condition).facts.uniform && !seen.insert(branch.condition) =>
+                {
+                    shared.insert(branch.condition);
                 }
                 _ => {}
             }

@@ -119,7 +119,8 @@ impl Workspaces {
         if let Some(other) = before.find(|other| !ordered(other)) {
             return Err((Kind::Race, format!("block {} accesses it, and nothing orders that", other.block)));
         }
-        let has_value = zeroed || cell.writer.is_some();
+        // A zero that nobody has added to is not worth a look.
+        let has_value = cell.writer.is_some() || zeroed && (touch == Touch::Update || !cell.updates.is_empty());
         if !has_value && !matches!(touch, Touch::Write(_)) {
             return Err((Kind::Uninitialised, "nobody wrote it".to_owned()));
         }

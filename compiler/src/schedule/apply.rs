@@ -301,15 +301,15 @@ impl Apply<'_> {
     }
 
     fn reduce(&mut self, axes: &[ast::Name], by: Option<&ast::Spanned<ast::ReduceBy>>, span: Span) {
-        let later = |by: ast::ReduceBy| matches!(by, ast::ReduceBy::Cluster | ast::ReduceBy::Atomic);
-        if let Some(by) = by.filter(|by| later(by.value)) {
-            let instead = Some("`by warp`, `by cta` and `by grid` work today");
+        if let Some(by) = by.filter(|by| by.value == ast::ReduceBy::Cluster) {
+            let instead = Some("`by warp`, `by cta`, `by grid` and `by atomic` work today");
             return self.unsupported(&format!("reduce … by {}", by.value), by.span, instead);
         }
         for name in axes {
             if let Some(axis) = self.leaf(name, &[]) {
+                let word = by.map(|by| by.span);
                 let by = by.map_or(ast::ReduceBy::Cta, |by| by.value);
-                self.reduced.push(Reduced { axis, by, span });
+                self.reduced.push(Reduced { axis, by, span, word });
             }
         }
     }

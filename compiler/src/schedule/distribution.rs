@@ -9,13 +9,15 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
 use crate::diag::tw06xx::{BindOrder, IdleThreads, SameElement, ThreadsOfWarps, TooManyThreads, UnitInside};
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
+use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::Facts;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
-use tilewright_kernel::algorithm::{Order, Value};
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
-use super::{Owner, Place, Reduced, Stage, digits};
+use super::{Owner, Place, Reduced, Stage, atomic_word, digits};
 
 /// Most threads of a block.
 const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
@@ -140,7 +142,7 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
         if axis.kind == AxisKind::Reduction {
             let reduced = stage.reduced.iter().find(|r| r.axis == leaf);
             let is_grid = axis.binding == Binding::Grid;
-            if reduced.is_none_or(|r| is_grid && r.by != ast::ReduceBy::Grid) {
+            if reduced.is_none_or(|r| is_grid && !reaches_blocks(r)) {
                 let (axis, span, op) = (axis.name.clone(), axis.binding_span, reduced.map(|r| r.span));
                 diags.report(BoundReduction { axis, is_grid, span, reduced: op });
                 continue;
@@ -174,7 +176,31 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
         if let Some(problem) = combining(program, stage, reduced) {
             let axis = stage.domain.axes[reduced.axis].name.clone();
             diags.report(NothingToCombine { axis, problem, span: reduced.span });
+            return;
         }
+    }
+    check_atomics(program, stage, diags);
+}
+
+/// Whether it combines what blocks have.
+const fn reaches_blocks(reduced: &Reduced) -> bool {
+    matches!(reduced.by, ast::ReduceBy::Grid | ast::ReduceBy::Atomic)
+}
+
+/// Refuses atomic operations that the numeric contract does not admit, and warns of those whose result is another one each time.
+fn check_atomics(program: &Program, stage: &Stage, diags: &mut Diagnostics) {
+    let reduction = stage.reduction.map(|value| (value, program.algorithm.values[value as usize]));
+    let Some((value, Value::Reduce { op: Reduction::Sum, order, .. })) = reduction else { return };
+    let element = program.algorithm.types[value as usize];
+    let Some(reduced) = stage.reduced.iter().find(|r| r.by == ast::ReduceBy::Atomic) else { return };
+    if !element.is_float() || atomic_word(Reduction::Sum, element).is_none() {
+        return;
+    }
+    let (span, reduction) = (reduced.word.unwrap_or(reduced.span), program.value_spans[value as usize]);
+    if order == Order::Unordered {
+        diags.report(FloatAtomics { stage: stage.name.clone(), element, span, reduction });
+    } else {
+        diags.report(OrderedByNobody { element, span, reduction });
     }
 }
 
@@ -188,9 +214,12 @@ fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<Comb
         return Some(CombineProblem::Data);
     }
     let of_blocks = axis.binding == Binding::Grid;
-    if reduced.by == ast::ReduceBy::Grid {
+    if reaches_blocks(reduced) {
         if !of_blocks {
-            return Some(CombineProblem::NotOfBlocks);
+            return Some(CombineProblem::NotOfBlocks(reduced.by));
+        }
+        if stage.reduced.iter().any(|other| reaches_blocks(other) && other.by != reduced.by) {
+            return Some(CombineProblem::TwoWays);
         }
     } else if of_blocks {
         // That has been said.
@@ -204,11 +233,31 @@ fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<Comb
             return Some(CombineProblem::BeyondWarp);
         }
     }
-    match program.algorithm.values[stage.reduction? as usize] {
+    let reduction = stage.reduction?;
+    let algorithm = &program.algorithm;
+    let by_atomics = reduced.by == ast::ReduceBy::Atomic;
+    let not_atomic =
+        |what: &'static str, element: Option<ElementType>| Some(CombineProblem::NotAtomic { what, element });
+    match algorithm.values[reduction as usize] {
         Value::Reduce { order: Order::Ordered, .. } => Some(CombineProblem::Ordered),
+        Value::Reduce { op, body, .. } if by_atomics => {
+            let is_place = matches!(op, Reduction::ArgMax | Reduction::ArgMin);
+            let element = algorithm.types[if is_place { body } else { reduction } as usize];
+            let what = match op {
+                Reduction::Prod => "product",
+                Reduction::Sum => "sum",
+                Reduction::ArgMax | Reduction::ArgMin => "place of an extreme",
+                _ => "extreme",
+            };
+            if atomic_word(op, element).is_none() { not_atomic(what, Some(element)) } else { None }
+        }
         Value::Fold { states, .. } => {
-            let missing = program.algorithm.folds[states.range()].iter().any(|s| s.merge.is_none());
-            missing.then_some(CombineProblem::NoMerge)
+            let missing = algorithm.folds[states.range()].iter().any(|s| s.merge.is_none());
+            match missing {
+                true => Some(CombineProblem::NoMerge),
+                false if by_atomics => not_atomic("`fold`", None),
+                false => None,
+            }
         }
         _ => None,
     }

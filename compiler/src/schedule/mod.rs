@@ -6,6 +6,7 @@
 //! and answered here with "not supported yet".
 
 mod apply;
+mod atomic;
 mod attach;
 mod beside;
 mod buffers;
@@ -16,6 +17,7 @@ mod ownership;
 mod tree;
 
 pub(crate) use apply::literal;
+pub use atomic::atomic_word;
 pub use attach::{Attach, chain_under, facts_within};
 pub use beside::Beside;
 pub use buffers::MOST_SLOTS;
@@ -179,6 +181,8 @@ pub struct Reduced {
     pub by: ast::ReduceBy,
     /// The op.
     pub span: Span,
+    /// The word that says how far, if it does.
+    pub word: Option<Span>,
 }
 
 /// Applies the schedules of a kernel. Stages with a refused op are left out; `diags` says so.
@@ -617,6 +621,11 @@ impl Stage {
     /// The axes of its reduction that blocks divide among each other, outermost first.
     pub fn across_blocks(&self) -> impl Iterator<Item = AxisId> {
         self.distribution.grid.iter().copied().filter(|a| self.domain.axes[*a].kind == AxisKind::Reduction)
+    }
+
+    /// Whether blocks combine results by atomic operations on memory.
+    pub fn is_atomic(&self) -> bool {
+        self.reduced.iter().any(|r| r.by == ast::ReduceBy::Atomic)
     }
 
     /// Whether an axis is combined across units.

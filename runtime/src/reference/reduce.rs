@@ -58,7 +58,7 @@ impl Accumulator {
                 let product = op == Reduction::Prod;
                 Self::Ordered { product, element, value: Column::Float(vec![if product { 1.0 } else { 0.0 }; points]) }
             }
-            (Reduction::Sum, Some(format)) => Self::Sum(Sums::new(points, format)),
+            (Reduction::Sum, Some(format)) => Self::Sum(Sums::new(points, format, order == Order::Unordered)),
             (Reduction::Prod, Some(format)) => Self::Prod(vec![Prod::default(); points], format),
             (Reduction::Max, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::NEG_INFINITY; points])),
             (Reduction::Min, Some(_)) => Self::exact(op, element, Column::Float(vec![f64::INFINITY; points])),

@@ -8,7 +8,8 @@
 //! arithmetic", 2013; sums are exact where they underflow). The exact value is accumulated in f64, for f64 terms in two of them,
 //! with its own error added. Where no rounding can happen the result is exact: fewer than three terms, or terms that are
 //! multiples of one power of two so large that every partial sum is representable. A partial sum that may overflow makes
-//! infinity admissible, and NaN where overflow in both directions is possible.
+//! infinity admissible, and NaN where overflow in both directions is possible. An `unordered` sum may be added up in memory, where operands and results
+//! of `f32` that are subnormal count as zeros (PTX manual, `red`): up to three of them an addition, each below 2⁻¹²⁶.
 
 use super::column::{Column, pick};
 use super::interval::{Format, Interval, lowest_bit, power_of_two};
@@ -21,6 +22,8 @@ use super::reduce::Along;
 pub(super) struct Sums {
     each: Vec<Sum>,
     format: Format,
+    /// What an addition may lose besides rounding.
+    lost: f64,
     /// Sum of the terms, and of their magnitudes, that are not in `each` yet.
     sums: Vec<f64>,
     magnitudes: Vec<f64>,
@@ -32,10 +35,11 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub(super) fn new(points: usize, format: Format) -> Self {
+    pub(super) fn new(points: usize, format: Format, unordered: bool) -> Self {
         let zeros = vec![0.0; points];
         let each = vec![Sum::default(); points];
-        Self { each, format, sums: zeros.clone(), magnitudes: zeros, count: 0, plain: false, taken: 0 }
+        let lost = if unordered && format == Format::F32 { 3.0 * f64::from(f32::MIN_POSITIVE) } else { 0.0 };
+        Self { each, format, lost, sums: zeros.clone(), magnitudes: zeros, count: 0, plain: false, taken: 0 }
     }
 
     pub(super) fn take(&mut self, terms: &Column, along: Along, count: usize, active: Option<&[bool]>) {
@@ -89,7 +93,7 @@ impl Sums {
 
     pub(super) fn finish(mut self) -> Column {
         self.settle();
-        Column::from_intervals(self.each.iter().map(|s| s.finish(self.format)).collect())
+        Column::from_intervals(self.each.iter().map(|s| s.finish(self.format, self.lost)).collect())
     }
 }
 
@@ -215,7 +219,7 @@ impl Sum {
         self.magnitude += finite(x.lo).abs().max(finite(x.hi).abs());
     }
 
-    fn finish(&self, format: Format) -> Interval {
+    fn finish(&self, format: Format, lost: f64) -> Interval {
         let hi = if self.exact { self.lo } else { self.hi };
         let nan = self.nan || self.positive && self.negative;
         if self.only_nan || self.certain_positive && self.certain_negative {
@@ -225,7 +229,10 @@ impl Sum {
             return Interval::exact(0.0);
         }
         let n = self.count as f64;
-        let exactly = self.exact && (self.count <= 2 || self.quantum.is_some() && self.magnitude <= format.max());
+        // Multiples of a normal number have no subnormal sums.
+        let lost = if self.quantum.is_some_and(|q| q >= f64::from(f32::MIN_POSITIVE)) { 0.0 } else { n * lost };
+        let exactly =
+            lost == 0.0 && self.exact && (self.count <= 2 || self.quantum.is_some() && self.magnitude <= format.max());
         if exactly {
             // Two terms are rounded once; more of them were found to need no rounding. A sum of zeros is +0.
             let value = format.operate(|| self.lo, || self.lo as f32);
@@ -238,7 +245,7 @@ impl Sum {
             _ => 2.0 * n * f64::EPSILON * self.magnitude,
         };
         // The last summand covers an error that underflows while it is computed.
-        let error = (roundings + ours) * (1.0 + 4.0 * n * f64::EPSILON) + f64::from_bits(1);
+        let error = (roundings + ours) * (1.0 + 4.0 * n * f64::EPSILON) + lost + f64::from_bits(1);
         let mut set = Interval { lo: self.lo + self.rest - error, hi: hi + self.rest + error, nan };
         // Partial sums reach at most the sum of the positive terms, and at least that of the negative ones.
         let threshold = format.max() / (1.0 + n * format.unit_roundoff());
