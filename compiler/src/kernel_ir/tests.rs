@@ -653,6 +653,8 @@ fn the_verifier_finds_each_fault() {
     });
     fault(|b| {
         let (t, buffer, z) = (b.thread_index(), b.buffer(tile()), zero(b));
+        let value = b.f32_literal(1.0);
+        b.store(Memory::Shared(buffer), z, &[value]);
         b.begin_loop(t);
         b.renew(buffer, z);
         b.end_loop();
@@ -665,6 +667,8 @@ fn the_verifier_finds_each_fault() {
     });
     fault(|b| {
         let (buffer, one) = (b.buffer(tile()), b.index_literal(Type::I32, 1));
+        let (value, z) = (b.f32_literal(1.0), zero(b));
+        b.store(Memory::Shared(buffer), z, &[value]);
         b.renew(buffer, one);
         Problem::NotASlot(one)
     });

@@ -192,8 +192,7 @@ impl Builder {
             buffer.0 = (before + buffer.index().saturating_sub(used.len())) as u32;
         };
         for region in regions.iter_mut() {
-            let is_kept =
-                |s: &Statement| !matches!(s.kind, StatementKind::Renew { buffer, .. } if !used[buffer.index()]);
+            let is_kept = |s: &Statement| !matches!(s.kind, StatementKind::Renew { buffer, .. } if used.get(buffer.index()) == Some(&false));
             region.statements.retain(is_kept);
             for statement in &mut region.statements {
                 of_statement(&mut statement.kind, &mut |buffer| number(buffer));
