@@ -496,3 +496,88 @@ fn what_is_no_reduction_across_blocks() {
     let (codes, report) = refused("bind i: grid; reduce i by grid;");
     assert_eq!(codes, [Code::TW0708], "{report}");
 }
+
+/// Random reductions: which axes blocks, warps, threads and loops have, in what order, and how blocks combine.
+#[test]
+fn random_reductions() {
+    let (seed, count) = support::campaign("TILEWRIGHT_GRID", (1, 60));
+    let mut accepted = 0;
+    for n in 0..count {
+        let mut draw = support::Draw::new(seed, n);
+        let (element, operation) = *draw.pick(&[
+            ("f32", "sum"),
+            ("f32", "max"),
+            ("i32", "sum"),
+            ("u8", "min"),
+            ("f16", "min"),
+            ("i64", "sum"),
+            ("f64", "prod"),
+            ("f32", "argmin"),
+        ]);
+        let by = if draw.chance(50) && operation != "prod" && (operation, element) != ("sum", "f32") {
+            "atomic"
+        } else {
+            "grid"
+        };
+        let result = if operation == "argmin" { "u32" } else { element };
+        // Rows of the result, terms of each; a term is found along one axis or two.
+        let both = draw.chance(30) && operation != "argmin";
+        let (shape, index, bound) = if both { ("M, K, L", "i, k, l", "k, l") } else { ("M, K", "i, k", "k") };
+        let mut ops = String::new();
+        if both {
+            ops += "merge k, l -> r; ";
+        }
+        let terms = if both { "r" } else { "k" };
+        let (per_block, threads) = (*draw.pick(&[1, 3, 8, 40, 64]), *draw.pick(&[1, 2, 5, 8, 32]));
+        ops += &format!("split {terms} by {per_block} -> kb, ki; split ki by {threads} -> ks, kt; ");
+        let (rows, lanes) = (*draw.pick(&[1, 2, 3, 7]), *draw.pick(&[1, 2, 4]));
+        ops += &format!("split i by {} -> ib, ii; split ii by {lanes} -> is, it; ", rows * lanes);
+        let mut order = vec!["ib", "kb", "ks", "is", "it", "kt"];
+        for last in (1..order.len()).rev() {
+            order.swap(last, draw.below(last + 1));
+        }
+        ops += &format!("reorder {}; ", order.join(", "));
+        let rows_of_blocks = draw.chance(60);
+        ops += if rows_of_blocks { "bind ib, kb: grid; " } else { "bind kb: grid; " };
+        let threads_of_terms = draw.chance(70);
+        let threads_of_rows = draw.chance(60);
+        if threads_of_rows {
+            ops += "bind it: thread; ";
+        }
+        if threads_of_terms {
+            ops += "bind kt: thread; reduce kt; ";
+        }
+        ops += &format!("reduce kb by {by};");
+        let source = format!(
+            "kernel Random(x: {element}[{shape}]) -> (y: {result}[M]) where K >= 1 {{
+                y[i] = {operation}(|{bound}| x[{index}]);
+                schedule y {{ {ops} }}
+            }}"
+        );
+        let kernel = match finished(&source) {
+            Ok(kernel) => kernel,
+            // Loops over rows that only a size bounds, inside loops over terms.
+            Err((codes, report)) => {
+                assert!(codes.iter().all(|code| *code == Code::TW0406), "case {n}: {codes:?}\n{source}\n{report}");
+                continue;
+            }
+        };
+        accepted += 1;
+        let info = kernel.info.as_ref().unwrap();
+        for turn in 0..3 {
+            let size = |draw: &mut support::Draw| *draw.pick(&[1_i64, 2, 3, 7, 13, 31, 33, 70]);
+            let mut dims = vec![size(&mut draw), size(&mut draw)];
+            if both {
+                dims.push(draw.below(6) as i64);
+            }
+            prove(&kernel, &dims);
+            let device = Device::emulator(EmulatorOptions::default().seed(n * 8 + turn));
+            for _ in 0..2 {
+                let trial = Trial::new(info, &dims, n, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+                let outcome = trial.run(&device);
+                assert!(outcome.is_good(), "case {n}, {dims:?}: {outcome:#?}\n{source}\n{}", info.ptx.text);
+            }
+        }
+    }
+    assert!(count < 60 || accepted * 3 > count, "{accepted} of {count}");
+}
