@@ -578,7 +578,7 @@ fn random_reductions() {
         ops += &format!("split {terms} by {per_block} -> kb, ki; split ki by {threads} -> ks, kt; ");
         let (rows, lanes) = (*draw.pick(&[1, 2, 3, 7]), *draw.pick(&[1, 2, 4]));
         ops += &format!("split i by {} -> ib, ii; split ii by {lanes} -> is, it; ", rows * lanes);
-        let mut order = vec!["ib", "kb", "ks", "is", "it", "kt"];
+        let mut order = ["ib", "kb", "ks", "is", "it", "kt"];
         for last in (1..order.len()).rev() {
             order.swap(last, draw.below(last + 1));
         }
