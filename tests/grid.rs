@@ -403,6 +403,52 @@ const ATOMIC: &str = "kernel Atomic(x: u32[N]) -> (y: u32[]) {
     schedule y { split k by 128 -> kb, ki; split ki by 64 -> r, t; bind kb: grid; bind t: thread; reduce t; reduce kb by atomic; }
 }";
 
+/// In place: all blocks of a group read what the last of them writes.
+const IN_PLACE: &str = "kernel InPlace(x: f32[M, N], inout s: f32[N]) -> () {
+    s[j] = s[j] + sum(|i| x[i, j] * s[j]);
+    schedule s { split j by 64 -> jb, t; split i by 4 -> ib, ii; bind jb, ib: grid; bind t: thread; reduce ib by grid; }
+}";
+
+/// With a stage of its own inside, and with copies by the accelerator that run ahead.
+const STAGED: &str = "kernel Staged(x: f32[M, N]) -> (y: f32[N]) where N % 4 == 0 {
+    y[j] = sum(|i| x[i, j]);
+    schedule y {
+        split j by 64 -> jb, t; split i by 32 -> ib, iq; split iq by 8 -> io, ii;
+        reorder jb, ib, io, t, ii;
+        bind jb, ib: grid; bind t: thread; reduce ib by grid;
+    }
+    stage xs[i, j] = x in shared at y.io ring(2) via tma { box i by 8 -> ic, bb; box j by 64 -> jc, jj; }
+}";
+
+const INNER: &str = "kernel Inner(x: f32[N], w: f32[N]) -> (y: f32[]) {
+    e[k] = exp(x[k]) * w[k];
+    y[] = sum(|k| e[k] * e[k]);
+    schedule y { split k by 256 -> kb, ki; split ki by 64 -> r, t; bind kb: grid; bind t: thread; reduce t; reduce kb by grid; }
+    schedule e in shared at y.kb { split k by 64 -> r, t; bind t: thread; }
+}";
+
+#[test]
+fn beside_other_things() {
+    let tables: &[&[i64]] = &[&[0, 4], &[1, 4], &[7, 36], &[70, 200]];
+    for (source, sizes) in [(IN_PLACE, tables), (STAGED, tables), (INNER, &[&[0], &[7], &[1000]])] {
+        let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
+        let info = kernel.info.as_ref().unwrap();
+        for (seed, dims) in (0..).zip(sizes) {
+            // No tensor map has a size of 0: such launches take another entry point.
+            if !dims.contains(&0) {
+                prove(&kernel, dims);
+            }
+            let device = Device::emulator(EmulatorOptions::default().seed(seed));
+            let outcome = Trial::new(info, dims, seed, &device).unwrap().run(&device);
+            assert!(outcome.is_good(), "{} {dims:?}: {outcome:#?}", info.name);
+        }
+    }
+    let stored =
+        STAGED.replace("stage xs", "stage ys[j] = y in shared at y.jb via tma { box j by 64 -> jc, jj; } stage xs");
+    let (codes, report) = finished(&stored).map(|_| ()).expect_err("the copy would go with every block");
+    assert_eq!(codes, [Code::TW0005], "{report}");
+}
+
 #[test]
 fn the_separate_checker_agrees() {
     let lengths: &[&[i64]] = &[&[0], &[1], &[300], &[512]];
@@ -495,4 +541,89 @@ fn what_is_no_reduction_across_blocks() {
     assert_eq!(codes, [Code::TW1009], "{report}");
     let (codes, report) = refused("bind i: grid; reduce i by grid;");
     assert_eq!(codes, [Code::TW0708], "{report}");
+}
+
+/// Random reductions: which axes blocks, warps, threads and loops have, in what order, and how blocks combine.
+#[test]
+fn random_reductions() {
+    let (seed, count) = support::campaign("TILEWRIGHT_GRID", (1, 60));
+    let mut accepted = 0;
+    for n in 0..count {
+        let mut draw = support::Draw::new(seed, n);
+        let (element, operation) = *draw.pick(&[
+            ("f32", "sum"),
+            ("f32", "max"),
+            ("i32", "sum"),
+            ("u8", "min"),
+            ("f16", "min"),
+            ("i64", "sum"),
+            ("f64", "prod"),
+            ("f32", "argmin"),
+        ]);
+        let by = if draw.chance(50) && operation != "prod" && (operation, element) != ("sum", "f32") {
+            "atomic"
+        } else {
+            "grid"
+        };
+        let result = if operation == "argmin" { "u32" } else { element };
+        // Rows of the result, terms of each; a term is found along one axis or two.
+        let both = draw.chance(30) && operation != "argmin";
+        let (shape, index, bound) = if both { ("M, K, L", "i, k, l", "k, l") } else { ("M, K", "i, k", "k") };
+        let mut ops = String::new();
+        if both {
+            ops += "merge k, l -> r; ";
+        }
+        let terms = if both { "r" } else { "k" };
+        let (per_block, threads) = (*draw.pick(&[1, 3, 8, 40, 64]), *draw.pick(&[1, 2, 5, 8, 32]));
+        ops += &format!("split {terms} by {per_block} -> kb, ki; split ki by {threads} -> ks, kt; ");
+        let (rows, lanes) = (*draw.pick(&[1, 2, 3, 7]), *draw.pick(&[1, 2, 4]));
+        ops += &format!("split i by {} -> ib, ii; split ii by {lanes} -> is, it; ", rows * lanes);
+        let mut order = ["ib", "kb", "ks", "is", "it", "kt"];
+        for last in (1..order.len()).rev() {
+            order.swap(last, draw.below(last + 1));
+        }
+        ops += &format!("reorder {}; ", order.join(", "));
+        let rows_of_blocks = draw.chance(60);
+        ops += if rows_of_blocks { "bind ib, kb: grid; " } else { "bind kb: grid; " };
+        let threads_of_terms = draw.chance(70);
+        let threads_of_rows = draw.chance(60);
+        if threads_of_rows {
+            ops += "bind it: thread; ";
+        }
+        if threads_of_terms {
+            ops += "bind kt: thread; reduce kt; ";
+        }
+        ops += &format!("reduce kb by {by};");
+        let source = format!(
+            "kernel Random(x: {element}[{shape}]) -> (y: {result}[M]) where K >= 1 {{
+                y[i] = {operation}(|{bound}| x[{index}]);
+                schedule y {{ {ops} }}
+            }}"
+        );
+        let kernel = match finished(&source) {
+            Ok(kernel) => kernel,
+            // Loops over rows that only a size bounds, inside loops over terms.
+            Err((codes, report)) => {
+                assert!(codes.iter().all(|code| *code == Code::TW0406), "case {n}: {codes:?}\n{source}\n{report}");
+                continue;
+            }
+        };
+        accepted += 1;
+        let info = kernel.info.as_ref().unwrap();
+        for turn in 0..3 {
+            let size = |draw: &mut support::Draw| *draw.pick(&[1_i64, 2, 3, 7, 13, 31, 33, 70]);
+            let mut dims = vec![size(&mut draw), size(&mut draw)];
+            if both {
+                dims.push(draw.below(6) as i64);
+            }
+            prove(&kernel, &dims);
+            let device = Device::emulator(EmulatorOptions::default().seed(n * 8 + turn));
+            for _ in 0..2 {
+                let trial = Trial::new(info, &dims, n, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+                let outcome = trial.run(&device);
+                assert!(outcome.is_good(), "case {n}, {dims:?}: {outcome:#?}\n{source}\n{}", info.ptx.text);
+            }
+        }
+    }
+    assert!(count < 60 || accepted * 3 > count, "{accepted} of {count}");
 }

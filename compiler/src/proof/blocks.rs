@@ -97,6 +97,11 @@ impl Workspaces {
         Ok(last)
     }
 
+    /// Whether the block that runs sees what another one did at that time.
+    pub fn sees(&self, block: i64, time: Time) -> bool {
+        self.seen.get(&block).is_some_and(|seen| time < *seen)
+    }
+
     fn cell(&mut self, workspace: u16, at: i64) -> Result<&mut Cell, Fault> {
         let elements = self.all.get_mut(usize::from(workspace));
         let cell = elements.and_then(|e| usize::try_from(at).ok().and_then(|at| e.cells.get_mut(at)));

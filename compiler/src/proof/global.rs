@@ -1,5 +1,7 @@
 //! Tensors: which elements they have, who wrote and who read them.
 
+use std::collections::BTreeMap;
+
 use super::launch::Tensor;
 use super::shared::{CopyId, Fault, Time};
 use super::violation::Kind;
@@ -28,9 +30,10 @@ struct Cell {
     reader: Option<Access>,
     /// Whether other threads of the block read it since its last barrier.
     several: bool,
-    /// Whether another block read it, too.
-    abroad: bool,
 }
+
+/// Whether the block that runs sees what another did at that time.
+pub(super) type Sees<'a> = &'a dyn Fn(i64, Time) -> bool;
 
 /// A tensor's elements.
 #[derive(Clone, Debug)]
@@ -38,6 +41,8 @@ pub(super) struct Elements {
     /// The offset of the first cell.
     first: i64,
     cells: Vec<Cell>,
+    /// The last reads of elements of a tensor that is written by blocks before the last one, by element and block.
+    earlier: BTreeMap<(i64, i64), Time>,
     pub written: bool,
     pub alignment: u64,
 }
@@ -46,7 +51,8 @@ impl Elements {
     /// The elements of a tensor; none if it spans more than `most` offsets.
     pub fn new(tensor: &Tensor, most: u64) -> Option<Self> {
         let Tensor { shape, strides, alignment, written } = tensor;
-        let empty = Self { first: 0, cells: Vec::new(), written: *written, alignment: u64::from(*alignment) };
+        let (written, alignment) = (*written, u64::from(*alignment));
+        let empty = Self { first: 0, cells: Vec::new(), earlier: BTreeMap::new(), written, alignment };
         if shape.contains(&0) {
             return Some(empty);
         }
@@ -86,8 +92,8 @@ impl Elements {
         cell.ok_or_else(|| (Kind::Outside, "the tensor has no such element".to_owned()))
     }
 
-    /// An element is read. `synced` is the last barrier of the block.
-    pub fn read(&mut self, offset: i64, access: Access, synced: Time) -> Result<(), Fault> {
+    /// An element is read. `synced` is the last barrier of the block; `sees` says what it knows of others.
+    pub fn read(&mut self, offset: i64, access: Access, synced: Time, sees: Sees<'_>) -> Result<(), Fault> {
         let written = self.written;
         let cell = self.cell(offset)?;
         if !written {
@@ -99,26 +105,37 @@ impl Elements {
                 Agent::Thread(_) => writer.agent == access.agent || writer.time < synced,
                 Agent::Copy(_) => false,
             };
-            if !(ordered && writer.block == access.block) {
+            let ordered = match writer.block == access.block {
+                true => ordered,
+                false => sees(writer.block, writer.time) && matches!(writer.agent, Agent::Thread(_)),
+            };
+            if !ordered {
                 return Err((Kind::Race, format!("block {} writes it, and nothing orders that", writer.block)));
             }
         }
-        if let Some(reader) = cell.reader {
-            cell.abroad |= reader.block != access.block;
+        let before = cell.reader.replace(access);
+        if let Some(reader) = before.filter(|reader| reader.block == access.block) {
             cell.several = reader.time >= synced && (cell.several || reader.agent != access.agent);
+        } else if let Some(reader) = before {
+            cell.several = false;
+            self.earlier.insert((offset, reader.block), reader.time);
         }
-        cell.reader = Some(access);
         Ok(())
     }
 
-    /// An element is written; `over` says which copies of the block are known to have ended.
+    /// An element is written; `over` says which copies of the block are known to have ended, `sees` what it knows of others.
     pub fn write(
         &mut self,
         offset: i64,
         access: Access,
         synced: Time,
         over: impl Fn(CopyId) -> bool,
+        sees: Sees<'_>,
     ) -> Result<(), Fault> {
+        let unseen = |((_, block), time): (&(i64, i64), &Time)| {
+            (*block != access.block && !sees(*block, *time)).then_some(*block)
+        };
+        let abroad = self.earlier.range((offset, i64::MIN)..=(offset, i64::MAX)).find_map(unseen);
         let cell = self.cell(offset)?;
         if let Some(writer) = cell.writer {
             return Err((Kind::WrittenTwice, format!("block {} wrote it before", writer.block)));
@@ -128,8 +145,9 @@ impl Elements {
                 Agent::Thread(_) => reader.time < synced || !cell.several && reader.agent == access.agent,
                 Agent::Copy(copy) => over(copy) && !(cell.several && reader.time >= synced),
             };
-            if cell.abroad || reader.block != access.block || !ordered {
-                return Err((Kind::Race, format!("block {} reads it, and nothing orders that", reader.block)));
+            let ordered = if reader.block == access.block { ordered } else { sees(reader.block, reader.time) };
+            if let Some(block) = abroad.or((!ordered).then_some(reader.block)) {
+                return Err((Kind::Race, format!("block {block} reads it, and nothing orders that")));
             }
         }
         cell.writer = Some(access);

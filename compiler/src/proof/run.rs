@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Stop;
 use super::barriers::{Groups, Phase};
 use super::blocks::{Touch, Workspaces};
-use super::global::{Access, Agent, Elements};
+use super::global::{Access, Agent, Elements, Sees};
 use super::launch::{Launch, Tiles};
 use super::row::{self, Row};
 use super::shared::{Fault, Order, Shared};
@@ -487,11 +487,12 @@ impl<'a> Run<'a> {
             Memory::Parameter(p) => {
                 let Some(elements) = &mut self.tensors[usize::from(p)] else { return Ok(()) };
                 let access = Access { block: self.block, agent: Agent::Thread(agent), time: order.now };
-                let shared = &self.shared;
+                let (shared, workspaces) = (&self.shared, &self.workspaces);
+                let sees: Sees<'_> = &|block, time| workspaces.sees(block, time);
                 for lane in 0..i64::from(lanes) {
                     let one = match write {
-                        true => elements.write(at + lane, access, order.synced, |copy| shared.is_over(copy)),
-                        false => elements.read(at + lane, access, order.synced),
+                        true => elements.write(at + lane, access, order.synced, |copy| shared.is_over(copy), sees),
+                        false => elements.read(at + lane, access, order.synced, sees),
                     };
                     result = result.and(one.map_err(|fault| (fault, at + lane)));
                 }
@@ -657,9 +658,11 @@ impl<'a> Run<'a> {
                 (None, None) => Ok(()),
             };
             if let (Some(at), Some(elements)) = (offset, &mut self.tensors[usize::from(pieces.parameter)]) {
+                let workspaces = &self.workspaces;
+                let sees: Sees<'_> = &|block, time| workspaces.sees(block, time);
                 let other = match barrier {
-                    Some(_) => elements.read(*at, access, synced),
-                    None => elements.write(*at, access, synced, |copy| shared.is_over(copy)),
+                    Some(_) => elements.read(*at, access, synced, sees),
+                    None => elements.write(*at, access, synced, |copy| shared.is_over(copy), sees),
                 };
                 let tensor = &self.kernel.signature.parameters[usize::from(pieces.parameter)].name;
                 result =
