@@ -1,7 +1,7 @@
 //! A finished kernel meets the separate checker ([`crate::proof`]) before it is handed out, at a few small sizes and within a small budget: what it finds is a
 //! mistake of ours that no test has met. Larger sizes, and every kernel of the project, are its business in tests.
 
-use tilewright_kernel::info::KernelInfo;
+use tilewright_kernel::info::{DimKind, KernelInfo};
 
 use crate::extent::{Budget, Facts, Search};
 use crate::lower::Entry;
@@ -27,8 +27,12 @@ pub fn run(info: &KernelInfo, facts: &Facts, entries: &[Entry]) -> Option<(Vec<i
     None
 }
 
-/// Admissible sizes: the smallest ones, and some that are larger in every dimension that may be.
+/// Admissible sizes: the smallest ones, and some that are larger in every dimension that may be. None of tensors with strides of their own, for which
+/// a launch has more rules.
 fn sizes(info: &KernelInfo, facts: &Facts) -> Vec<Vec<i64>> {
+    if info.dims.iter().any(|dim| dim.kind != DimKind::Size) {
+        return Vec::new();
+    }
     let all: Vec<u32> = (0..facts.dims() as u32).collect();
     let mut budget = Budget::new(SEARCH_STEPS);
     let Search::Found(smallest) = facts.smallest(&all, &mut budget, |dims, _| Some(dims.to_vec())) else {
