@@ -252,3 +252,55 @@ fn buffers_share_memory() {
     // The third one takes the memory of the first: everybody is behind the barrier that shows the second.
     assert_eq!(kernel.entries[0].kernel.shared_map().bytes, 2 * 256 * 4, "{}", kernel.entries[0].kernel);
 }
+
+/// An instance for each warp, in registers and in shared memory, beside warps without work.
+#[test]
+fn warps_have_instances() {
+    let source = |place: &str, xs: &str| {
+        format!(
+            "kernel Softmax(x: f32[M, N]) -> (lse: f32[M], y: f32[M, N]) where N <= 1024 {{
+                m[i] = max(|j| x[i, j]);
+                s[i] = sum(|j| exp(x[i, j] - m[i]));
+                lse[i] = m[i] + log(s[i]);
+                y[i, j] = exp(x[i, j] - m[i]) / s[i];
+                launch threads(128);
+                schedule lse at y.k {{ like y; }}
+                schedule y {{
+                    split i by 6 -> b, r; split r by 3 -> k, w; reorder b, k, w, j;
+                    bind b: grid; bind w: warp; split j by 32 -> q, t; bind t: thread;
+                }}
+                stage xs[i, j] = x in shared per warp at y.k {xs} {{ split j by 32 -> q, t; bind t: thread; }}
+                schedule m in registers per warp at y.k {{ split j by 32 -> q, t; bind t: thread; reduce t; }}
+                schedule s in {place} per warp at y.k {{ split j by 32 -> q, t; bind t: thread; reduce t by warp; }}
+            }}"
+        )
+    };
+    let sizes: &[&[i64]] = &[&[1, 4], &[7, 36], &[33, 128], &[9, 1000]];
+    check(&source("shared", ""), sizes);
+    check(&source("registers", ""), sizes);
+    check(&source("shared", "ring(2)"), sizes);
+    check(&source("registers", "ring(3) via cp_async"), sizes);
+    // At the axis that warps are given, and a model whose warps are one iteration.
+    let turned = |place: &str, threads: u32| {
+        format!(
+            "kernel Turn(x: f32[M, N]) -> (y: f32[M, N]) where N <= 256 {{
+                h[i, j] = x[i, j] * 2.0;
+                y[i, j] = h[i, N - 1 - j] + h[i, j];
+                launch threads({threads});
+                schedule y {{
+                    split i by 2 -> b, w; bind b: grid; bind w: warp; split j by 32 -> q, t; bind t: thread;
+                }}
+                schedule h in shared per warp at y.w {{ {place} }}
+            }}"
+        )
+    };
+    check(&turned("split j by 32 -> q, t; bind t: thread;", 64), sizes_up_to(sizes, 256));
+    check(&turned("merge i, j -> f; split f by 32 -> q, t; bind t: thread;", 96), sizes_up_to(sizes, 256));
+    check(&turned("like y;", 64), sizes_up_to(sizes, 256));
+}
+
+/// Sizes whose second one is no larger.
+fn sizes_up_to<'a>(sizes: &'a [&'a [i64]], most: i64) -> &'a [&'a [i64]] {
+    let count = sizes.iter().take_while(|dims| dims[1] <= most).count();
+    &sizes[..count]
+}

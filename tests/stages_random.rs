@@ -182,7 +182,14 @@ fn case(draw: &mut Draw) -> Case {
                 _ => format!("merge j, i -> p; split p by {threads} -> pr, t; bind t: thread; "),
             }
         };
+        let of_warp = || {
+            let reduce = if stage.is_row { "reduce t; " } else { "" };
+            format!("split j by 32 -> jo, t; bind t: thread; {reduce}")
+        };
         let (place, ops) = match draw.below(10) {
+            3 | 4 if warps => ("shared per warp", of_warp()),
+            5 if warps => ("registers per warp", of_warp()),
+            6 if warps => ("registers per warp", "like y; ".to_owned()),
             0 => ("registers per thread", String::new()),
             1 => ("registers", "like y; ".to_owned()),
             2 => ("registers", each),

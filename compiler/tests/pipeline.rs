@@ -135,7 +135,7 @@ fn planned_constructs_say_so() {
     for items in [
         "stage xs[i, j] = x in shared per warp at y.i via tma { }",
         "stage xs[i, j] = x in shared at y.i via tma { resize i by (-1, 1) -> p; }",
-        "stage xs[i, j] = x in shared per warp at y.i { }",
+        "stage xs[i, j] = x in shared per warpgroup at y.i { }",
         "stage xs[i, j] = x in registers at y.i via tma { }",
         "stage ys[i, j] = y in shared at y.i via tma { fill zero; }",
         "unit pair { domain: [2, 128], box: [1, 128] }",

@@ -1,4 +1,4 @@
-//! Outputs beside others: other blocks, and a place that is none.
+//! An output beside one that has other blocks.
 
 tilewright::schedule! {
     kernel Scale(x: f32[M, N]) -> (top: f32[M], y: f32[M, N]) {
@@ -9,16 +9,6 @@ tilewright::schedule! {
         schedule y { bind i: grid; split j by 128 -> r, t; bind t: thread; }
         schedule top at y.i { split i by 128 -> b, t; bind b: grid; bind t: thread; }
         schedule m in registers at y.i { like y; reduce t; }
-    }
-}
-
-tilewright::schedule! {
-    kernel Each(x: f32[M, N]) -> (y: f32[M, N], z: f32[M, N]) {
-        y[i, j] = x[i, j] + 1.0;
-        z[i, j] = x[i, j] - 1.0;
-        launch threads(128);
-        schedule y { bind i: grid; split j by 128 -> r, t; bind t: thread; }
-        schedule z at y.t { like y; }
     }
 }
 
