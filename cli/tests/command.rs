@@ -435,6 +435,11 @@ fn inspect_json_is_documented() {
     let staged = json(&["inspect", "staged.rs", "--json"]);
     let shared = json(&["inspect", "shared.rs", "--json"]);
     assert_eq!(shared["kernels"][0]["workspace"][0]["zeroed"], true);
+    let inner = &shared["kernels"][1]["stages"][1];
+    let words = ["place", "owner", "fit"].map(|field| inner[field].as_str().unwrap_or_default());
+    assert_eq!(words, ["shared", "cta", "exact"]);
+    assert_eq!((&inner["at"]["stage"], &inner["at"]["axis"]), (&Value::from("y"), &Value::from("i")));
+    assert_eq!((&inner["region"][1]["most"], &inner["region"][0]["start"]), (&Value::from(128), &Value::from("y.i")));
     let mut found = Vec::new();
     fields(&document, "", &mut found);
     fields(&staged, "", &mut found);

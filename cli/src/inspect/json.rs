@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tilewright_kernel::info::{Argument, Dim, DimKind, Parameter, ParameterKind, Role};
 use tilewright_kernel::{Constraint, KernelInfo, Size};
 
-use super::view::{self, AccessView, AxisView, CopyAxisView, CopyView, OpView, PredicateView, StageView};
+use super::view::{self, AccessView, AlongView, AxisView, CopyAxisView, CopyView, OpView, PredicateView, StageView};
 use crate::source::Found;
 
 /// Version of the format; it grows when a field changes its meaning or goes.
@@ -129,8 +129,17 @@ fn stage(stage: &StageView) -> Value {
         })
     };
     let vector = stage.vector.as_ref().map(|(axis, lanes)| json!({ "axis": axis, "lanes": *lanes as i64 }));
+    let at = stage.at.as_ref().map(|(stage, axis)| json!({ "stage": stage, "axis": axis }));
+    let along = |AlongView { axes, start, step, most }: &AlongView| json!({ "axes": axes, "start": start, "step": *step as i64, "most": *most as i64 });
     json!({
         "name": stage.name,
+        "place": stage.place,
+        "owner": stage.owner,
+        "at": at,
+        "ring": stage.ring,
+        "fetched": stage.fetched,
+        "region": stage.region.iter().map(along).collect::<Vec<_>>(),
+        "fit": stage.fit,
         "axes": stage.axes.iter().map(axis).collect::<Vec<_>>(),
         "ops": stage.ops.iter().map(op).collect::<Vec<_>>(),
         "predicates": stage.predicates.iter().map(predicate).collect::<Vec<_>>(),

@@ -6,7 +6,8 @@ use tilewright_compiler::extent::{Expr, Facts, Var};
 use tilewright_compiler::holes::{Predicate, Reason, Side};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::memory::vector::Class;
-use tilewright_compiler::schedule::computed_at_reads;
+use tilewright_compiler::region::Fit;
+use tilewright_compiler::schedule::{Along, Owner, Place, computed_at_reads};
 use tilewright_compiler::tma::demand::{Demand, Waiver};
 use tilewright_compiler::tma::staged::{self, Staged, Way};
 use tilewright_kernel::KernelInfo;
@@ -107,9 +108,28 @@ pub struct CopyAxisView {
     pub boxes: i128,
 }
 
+/// What an instance of a stage inside others holds along a coordinate.
+pub struct AlongView {
+    /// The axes of the tensor: several, if it is a run through them in row-major order.
+    pub axes: Vec<String>,
+    pub start: String,
+    pub step: i128,
+    pub most: i128,
+}
+
 /// A stage.
 pub struct StageView {
     pub name: String,
+    pub place: &'static str,
+    pub owner: &'static str,
+    /// Where it stands: stage and axis.
+    pub at: Option<(String, String)>,
+    /// How many buffers it has.
+    pub ring: u32,
+    pub fetched: bool,
+    pub region: Vec<AlongView>,
+    /// What the region holds beside what is asked for.
+    pub fit: &'static str,
     pub axes: Vec<AxisView>,
     pub ops: Vec<OpView>,
     pub predicates: Vec<PredicateView>,
@@ -124,7 +144,8 @@ pub struct StageView {
 /// The stages of a kernel; none if its facts cannot be rebuilt, which a finished kernel excludes.
 pub fn stages(info: &KernelInfo, analysed: &[Analysed]) -> Option<Vec<StageView>> {
     let served = served(analysed);
-    let view = |a: &Analysed| Viewer { info, facts: &a.stage.facts, analysed: a, served: &served }.stage();
+    let view =
+        |a: &Analysed| Viewer { info, facts: &a.stage.facts, analysed: a, all: analysed, served: &served }.stage();
     Some(analysed.iter().map(view).collect())
 }
 
@@ -141,6 +162,7 @@ struct Viewer<'a> {
     info: &'a KernelInfo,
     facts: &'a Facts,
     analysed: &'a Analysed,
+    all: &'a [Analysed],
     /// What reads take from other stages.
     served: &'a [Source],
 }
@@ -214,6 +236,22 @@ impl Viewer<'_> {
             holes: known.to_string(),
             zeros_for: relying.map(|w| self.condition(&holes.kept[w.predicate])).collect(),
         }
+    }
+
+    /// The stage and the axis where it stands.
+    fn at(&self) -> Option<(String, String)> {
+        let stage = &self.analysed.stage;
+        let attach = stage.attach.as_ref().map(|a| (a.stage, a.leaf));
+        let (of, leaf) = attach.or(stage.beside.as_ref().map(|b| (b.stage, b.leaf)))?;
+        let host = &self.all.get(of)?.stage;
+        Some((host.name.clone(), host.domain.axes[leaf].name.clone()))
+    }
+
+    fn along(&self, along: &Along) -> AlongView {
+        let algorithm = &self.analysed.stage.program.algorithm;
+        let axes = &algorithm.axis_lists[algorithm.equations[self.analysed.stage.equation].axes.range()];
+        let names = along.dims.iter().map(|d| algorithm.axes[axes[*d] as usize].name.to_string());
+        AlongView { axes: names.collect(), start: self.show(&along.start), step: along.step, most: along.most }
     }
 
     fn stage(&self) -> StageView {
@@ -300,6 +338,26 @@ impl Viewer<'_> {
         StageView {
             computed: computed_at_reads(algorithm, stage.equation, self.served).into_iter().map(computed).collect(),
             name: stage.name.clone(),
+            place: match stage.place {
+                Place::Global => "global",
+                Place::Shared => "shared",
+                Place::Registers => "registers",
+            },
+            owner: match stage.owner {
+                Owner::Grid => "grid",
+                Owner::Cta => "cta",
+                Owner::Warp => "warp",
+                Owner::Thread => "thread",
+            },
+            at: self.at(),
+            ring: stage.ring,
+            fetched: stage.fetches,
+            region: stage.coordinates.iter().map(|c| self.along(c)).collect(),
+            fit: match stage.fit {
+                Fit::Exact => "exact",
+                Fit::Minimal => "minimal",
+                Fit::Sound => "sound",
+            },
             axes: domain.axes.iter().enumerate().map(axis).collect(),
             ops: domain.ops.iter().map(op).collect(),
             predicates: kept.chain(dropped).map(predicate).collect(),

@@ -166,21 +166,24 @@ pub struct NoInstance {
     pub problem: &'static str,
     /// Places in the same stage where it could stand, as far as loops go.
     pub known: Vec<String>,
+    /// What to do, if it is not another place that would mend it.
+    pub instead: Option<&'static str>,
     /// The clause, or the head.
     pub span: Span,
 }
 
 impl IntoDiagnostic for NoInstance {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, place, problem, known, span } = self;
+        let Self { stage, place, problem, known, instead, span } = self;
         let title = match place {
             Some(place) => format!("`{stage}` cannot stand at `{place}`"),
             None => format!("`{stage}` does not say in which loop it stands"),
         };
         let known: Vec<String> = known.iter().map(|place| format!("`at {place}`")).collect();
-        Diagnostic::new(Code::TW0706, span, title).note(problem).help(match known.is_empty() {
-            true => "attach it to a grid axis or a serial loop of a stage that reads it".to_owned(),
-            false => format!("attach it to a grid axis or a serial loop: {}", known.join(", ")),
+        Diagnostic::new(Code::TW0706, span, title).note(problem).help(match (instead, known.is_empty()) {
+            (Some(instead), _) => instead.to_owned(),
+            (None, true) => "attach it to a grid axis or a serial loop of a stage that reads it".to_owned(),
+            (None, false) => format!("attach it to a grid axis or a serial loop: {}", known.join(", ")),
         })
     }
 }

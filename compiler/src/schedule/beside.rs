@@ -34,7 +34,7 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
         let could = |a: &crate::domain::Axis| a.binding == Binding::Grid || a.binding.is_sequential();
         let known = leaves.filter(|(_, a)| could(a)).map(|(s, a)| format!("{}.{}", s.name, a.name)).collect();
         let (stage, place) = (own.name.clone(), Some(place.clone()));
-        diags.report(NoInstance { stage, place, problem, known, span: at.span });
+        diags.report(NoInstance { stage, place, problem, known, instead: None, span: at.span });
     };
     let Some(stage) = stages.iter().position(|s| s.name == at.stage.text && s.has_blocks()) else {
         return refuse("an output stands beside an output that has blocks of its own", stages, diags);

@@ -48,7 +48,7 @@ impl Inner<'_> {
     /// That its clause names a place where it cannot stand, and where it could.
     fn cannot_stand(&self, problem: &'static str, known: Vec<String>) -> NoInstance {
         let place = Some(format!("{}.{}", self.at.stage.text, self.at.axis.text));
-        NoInstance { stage: self.name.clone(), place, problem, known, span: self.at.span }
+        NoInstance { stage: self.name.clone(), place, problem, known, instead: None, span: self.at.span }
     }
 }
 
@@ -129,6 +129,7 @@ fn one<'a>(
             place: None,
             problem: "each iteration of that loop has an instance of its own",
             known: Vec::new(),
+            instead: None,
             span: head,
         });
         return None;
@@ -235,9 +236,6 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         _ if one.owner == Owner::Warp && stages[parent].owner == Owner::Thread => {
             Some("an instance belongs to a warp, and each thread has loops of its own there")
         }
-        _ if one.owner == Owner::Warp && !has_warps(&stages[parent]) => {
-            Some("an instance belongs to a warp, and no axis around it is bound to warps")
-        }
         _ => None,
     };
     let attach = Attach::new(parent, &stages[parent], leaf, one.owner);
@@ -245,6 +243,12 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     let bad = bad.or(is_other.then_some("that loop is the one of the output that it stands beside: name it there"));
     if let Some(problem) = bad {
         no_instance(problem, stages, diags);
+        return None;
+    }
+    if one.owner == Owner::Warp && !has_warps(&stages[parent]) {
+        let problem = "an instance belongs to a warp, and no axis around it is bound to warps";
+        let instead = Some("leave `per warp` out, or bind an axis of the stage that has the loop to warps");
+        diags.report(NoInstance { instead, ..one.cannot_stand(problem, Vec::new()) });
         return None;
     }
     let host = (&stages[parent], leaf);
