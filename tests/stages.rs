@@ -6,6 +6,7 @@ mod support;
 use support::{each_barrier_is_missed, finished, prove};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
+use tilewright_compiler::diag::Code;
 
 /// Compiles, and runs with each list of sizes under several seeds, and through the separate checker, which also misses each barrier that is
 /// left out; the explanation.
@@ -251,6 +252,26 @@ fn buffers_share_memory() {
     let kernel = finished(source).unwrap_or_else(|(_, report)| panic!("{report}"));
     // The third one takes the memory of the first: everybody is behind the barrier that shows the second.
     assert_eq!(kernel.entries[0].kernel.shared_map().bytes, 2 * 256 * 4, "{}", kernel.entries[0].kernel);
+}
+
+/// What belongs to a thread is computed where the output that has the loops gives it work: not for outputs beside it.
+#[test]
+fn what_belongs_to_a_thread_is_not_beside() {
+    let source = |owner: &str| {
+        format!(
+            "kernel Both(x: f32[M, N]) -> (y: f32[M, N], z: f32[M]) where N >= 1, N <= 256 {{
+                h[i] = x[i, 0] * 2.0;
+                y[i, j] = x[i, j] + h[i];
+                z[i] = h[i];
+                schedule y {{ bind i: grid; split j by 96 -> q, t; bind t: thread; }}
+                schedule z at y.i {{ bind i: grid; }}
+                schedule h in registers {owner} at y.i {{ }}
+            }}"
+        )
+    };
+    check(&source("per cta"), &[&[1, 4], &[7, 100]]);
+    let (codes, report) = finished(&source("per thread")).err().expect("a refusal");
+    assert_eq!(codes, [Code::TW0704], "{report}");
 }
 
 /// An instance for each warp, in registers and in shared memory, beside warps without work.

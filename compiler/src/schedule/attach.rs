@@ -32,6 +32,8 @@ pub struct Attach {
     pub loops: usize,
     /// The leaves of that stage that are around it.
     pub around: Vec<AxisId>,
+    /// Who owns an instance.
+    pub owner: Owner,
 }
 
 /// The tensors that a value of an equation reads, itself or through equations that are computed where they are read.
@@ -77,7 +79,7 @@ impl Attach {
             _ => around_loops.contains(l),
         };
         let around = parent.domain.leaves.iter().copied().filter(around).collect();
-        Self { stage, leaf, loops: around_loops.len(), around }
+        Self { stage, leaf, loops: around_loops.len(), around, owner }
     }
 }
 
@@ -91,8 +93,7 @@ pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
         }
         &stages[at]
     };
-    let is_beside =
-        |stage: &Stage| stage.beside.as_ref().is_some_and(|b| b.stage == outer.stage && b.loops >= outer.loops);
+    let is_beside = |stage: &Stage| stage.beside.as_ref().is_some_and(|b| b.sees(outer, &stages[outer.stage]));
     chain_under(&|at| stages.get(at), of, outer).is_some() || is_beside(root())
 }
 

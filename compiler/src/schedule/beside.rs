@@ -25,6 +25,17 @@ pub struct Beside {
     pub around: usize,
 }
 
+impl Beside {
+    /// Whether what stands at `outer`, a place in the loops of the other output `of`, is there for this one, too: all that is around it is around
+    /// both. A thread's own is not, which computes it only where `of` has work for it.
+    pub fn sees(&self, outer: &Attach, of: &Stage) -> bool {
+        self.stage == outer.stage
+            && self.loops >= outer.loops
+            && outer.owner != Owner::Thread
+            && outer.around.iter().all(|leaf| of.domain.leaves[..self.around].contains(leaf))
+    }
+}
+
 /// Puts the output `own` where `at` says, if it runs in the same iterations.
 pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], diags: &mut Diagnostics) {
     let place = format!("{}.{}", at.stage.text, at.axis.text);

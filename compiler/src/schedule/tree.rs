@@ -266,8 +266,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         domain.push((facts.normal(&lower), facts.normal(&upper)));
     }
     // Outputs beside the one that has the loops come there where that one has nothing to do.
-    let is_shared =
-        stages.iter().filter_map(|s| s.beside.as_ref()).any(|b| b.stage == parent && attach.loops <= b.loops);
+    let is_shared = stages.iter().filter_map(|s| s.beside.as_ref()).any(|b| b.sees(&attach, &stages[parent]));
     let reached = if is_shared { Some(Vec::new()) } else { attach::reached(&stages[parent], &attach, &facts) };
     let Some(reached) = reached else {
         no_instance(TOO_LONG, stages, diags);
