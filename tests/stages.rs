@@ -270,7 +270,7 @@ fn what_belongs_to_a_thread_is_not_beside() {
         )
     };
     check(&source("per cta"), &[&[1, 4], &[7, 100]]);
-    let (codes, report) = finished(&source("per thread")).err().expect("a refusal");
+    let Err((codes, report)) = finished(&source("per thread")) else { panic!("accepted") };
     assert_eq!(codes, [Code::TW0704], "{report}");
 }
 
