@@ -274,6 +274,31 @@ fn what_belongs_to_a_thread_is_not_beside() {
     assert_eq!(codes, [Code::TW0704], "{report}");
 }
 
+/// Nor for a stage of the block in the same loop, whose threads may be others.
+#[test]
+fn what_belongs_to_a_thread_or_warp_is_not_for_the_block() {
+    let source = |owner: &str, bound: &str| {
+        format!(
+            "kernel Both(x: f32[M, N]) -> (y: f32[M, N]) where N >= 1, N <= 256 {{
+                h[i] = x[i, 0] * 2.0;
+                s[i, j] = x[i, j] + h[i];
+                y[i, j] = s[i, N - 1 - j] + h[i];
+                launch threads(128);
+                schedule y {{ {bound} }}
+                schedule s in shared at y.b {{ split j by 128 -> q, t; bind t: thread; }}
+                schedule h in registers {owner} at y.b {{ }}
+            }}"
+        )
+    };
+    let threads = "split i by 1 -> b, r; bind b: grid; split j by 96 -> q, t; bind t: thread;";
+    let warps = "split i by 3 -> b, w; bind b: grid; bind w: warp; split j by 32 -> q, t; bind t: thread;";
+    check(&source("per cta", threads), &[&[1, 4], &[7, 100]]);
+    for (owner, bound) in [("per thread", threads), ("per warp", warps)] {
+        let Err((codes, report)) = finished(&source(owner, bound)) else { panic!("accepted: {owner}") };
+        assert_eq!(codes, [Code::TW0704], "{report}");
+    }
+}
+
 /// An instance for each warp, in registers and in shared memory, beside warps without work.
 #[test]
 fn warps_have_instances() {

@@ -94,7 +94,14 @@ pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
         &stages[at]
     };
     let is_beside = |stage: &Stage| stage.beside.as_ref().is_some_and(|b| b.sees(outer, &stages[outer.stage]));
-    chain_under(&|at| stages.get(at), of, outer).is_some() || is_beside(root())
+    // What belongs to a warp or a thread is computed where the stage with the loops gives it work: others may come where it has none.
+    let is_for = |at: &usize| match outer.owner {
+        Owner::Thread => stages[*at].owner == Owner::Thread,
+        Owner::Warp => matches!(stages[*at].owner, Owner::Warp | Owner::Thread),
+        Owner::Grid | Owner::Cta => true,
+    };
+    let chain = chain_under(&|at| stages.get(at), of, outer);
+    chain.is_some_and(|chain| chain[1..].iter().all(is_for)) || is_beside(root())
 }
 
 /// The stages from the one whose loops the place `outer` is in to the one with position `of`, each in a loop of the one before it; none if
