@@ -122,9 +122,16 @@ fn reductions_along_warpgroups() {
             }}"
         )
     };
-    check(&best("split j by 512 -> q, r; split r by 128 -> g, t; reorder g, t, q; bind g: warpgroup; bind t: thread; reduce g, t;"), sizes);
     check(
-        &best("split j by 288 -> q, r; split r by 96 -> g, s; split s by 32 -> w, t; reorder g, w, t, q; bind g: warpgroup; bind w: warp; bind t: thread; reduce g, w, t;"),
+        &best(
+            "split j by 512 -> q, r; split r by 128 -> g, t; reorder g, t, q; bind g: warpgroup; bind t: thread; reduce g, t;",
+        ),
+        sizes,
+    );
+    check(
+        &best(
+            "split j by 288 -> q, r; split r by 96 -> g, s; split s by 32 -> w, t; reorder g, w, t, q; bind g: warpgroup; bind w: warp; bind t: thread; reduce g, w, t;",
+        ),
         sizes,
     );
     // Columns of threads, rows of warpgroups.
@@ -246,7 +253,8 @@ fn units_own_instances_inside_each_other() {
     let sizes: &[&[i64]] = &[&[1, 1], &[7, 36], &[33, 129]];
     check(&source("registers per warp", "shared per warpgroup", "shared per warp"), sizes);
     check(&source("shared per warp", "shared", "shared per warp"), sizes);
-    let inside = "kernel Inside(x: f32[M, N]) -> (y: f32[M, N]) where N <= 300 {
+    check(
+        "kernel Inside(x: f32[M, N]) -> (y: f32[M, N]) where N <= 300 {
         h[i, j] = x[i, j] * 2.0;
         g[i, j] = h[i, j] + h[i, N - 1 - j];
         d[i, j] = g[i, j] * g[i, j];
@@ -258,9 +266,10 @@ fn units_own_instances_inside_each_other() {
         }
         schedule d in registers per thread at y.q { }
         schedule g in shared per warpgroup at y.k { split j by 128 -> q, p; split p by 32 -> w, t; bind w: warp; bind t: thread; }
-        stage hs[i, j] = h in shared per warpgroup at g.q { bind j: thread; }
-    }";
-    let _ = inside;
+        schedule h in shared per warpgroup at y.k { split j by 100 -> q, t; bind t: thread; }
+    }",
+        sizes,
+    );
 }
 
 /// Stages that divide the threads in different ways agree on who has an element, or do not.
@@ -282,7 +291,6 @@ fn threads_of_warpgroups_are_threads_of_the_block() {
         "split j by 128 -> g, t; bind g: warpgroup; bind t: thread;",
         "split j by 128 -> g, r; split r by 32 -> w, t; bind g: warpgroup; bind w: warp; bind t: thread;",
         "split j by 32 -> w, t; bind w: warp; bind t: thread;",
-        "like y;",
     ] {
         check(&source(ops, "j"), sizes);
         refused(&source(ops, "255 - j"), &[Code::TW0707]);
@@ -315,14 +323,23 @@ fn refusals() {
     let warps = "split j by 160 -> q, p; split p by 32 -> w, t; bind w: warp; bind t: thread;";
     refused(&source(launch, &format!("{units} {warps}")), &[Code::TW0602]);
     refused(
-        &source(launch, "split i by 2 -> b, g; split j by 32 -> q, t; bind b: grid; reorder b, q, t, g; bind g: warpgroup; bind t: thread;"),
+        &source(
+            launch,
+            "split i by 2 -> b, g; split j by 32 -> q, t; bind b: grid; reorder b, q, t, g; bind g: warpgroup; bind t: thread;",
+        ),
         &[Code::TW0604],
     );
     refused(
-        &source(launch, "split i by 4 -> b, r; split r by 2 -> w, g; bind b: grid; bind g: warpgroup; bind w: warp; split j by 32 -> q, t; bind t: thread;"),
+        &source(
+            launch,
+            "split i by 4 -> b, r; split r by 2 -> w, g; bind b: grid; bind g: warpgroup; bind w: warp; split j by 32 -> q, t; bind t: thread;",
+        ),
         &[Code::TW0604],
     );
-    refused(&source("", "split i by 9 -> b, g; bind b: grid; bind g: warpgroup; split j by 32 -> q, t; bind t: thread;"), &[Code::TW0602]);
+    refused(
+        &source("", "split i by 9 -> b, g; bind b: grid; bind g: warpgroup; split j by 32 -> q, t; bind t: thread;"),
+        &[Code::TW0602],
+    );
     let inner = |at: &str, ops: &str, outer: &str| {
         format!(
             "kernel Rows(x: f32[M, N]) -> (y: f32[M, N]) where N <= 128 {{

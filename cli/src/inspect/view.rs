@@ -7,7 +7,7 @@ use tilewright_compiler::holes::{Predicate, Reason, Side};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::memory::vector::Class;
 use tilewright_compiler::region::Fit;
-use tilewright_compiler::schedule::{Along, Unit, Place, computed_at_reads};
+use tilewright_compiler::schedule::{Along, Place, Unit, computed_at_reads};
 use tilewright_compiler::tma::demand::{Demand, Waiver};
 use tilewright_compiler::tma::staged::{self, Staged, Way};
 use tilewright_kernel::KernelInfo;

@@ -19,7 +19,7 @@ use crate::memory::fetch;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::region::Fit;
-use crate::schedule::{Along, Unit, Place, Stage, computed_at_reads};
+use crate::schedule::{Along, Place, Stage, Unit, computed_at_reads};
 use crate::tma::demand::Demand;
 use crate::tma::staged::Way;
 

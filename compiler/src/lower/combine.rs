@@ -337,14 +337,8 @@ impl Plan {
                 let layout = self.layout(threads, element);
                 let name = if states.len() > 1 { format!("{name}{n}") } else { name.to_owned() };
                 let alignment = VECTOR_BYTES;
-                let buffer = b.buffer(Buffer {
-                    name,
-                    element,
-                    elements: layout.elements,
-                    alignment,
-                    slots: 1,
-                    sharing,
-                });
+                let buffer =
+                    b.buffer(Buffer { name, element, elements: layout.elements, alignment, slots: 1, sharing });
                 let group = literal(b, layout.group);
                 let far = b.index_mul(shares.far, group);
                 let first = b.index_add(far, shares.near);

@@ -25,7 +25,7 @@ use super::value::Values;
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
-use crate::schedule::{Unit, Place, Stage, registers};
+use crate::schedule::{Place, Stage, Unit, registers};
 
 /// An instance of a stage that can be read at this point.
 #[derive(Clone, Debug)]

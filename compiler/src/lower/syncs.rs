@@ -126,7 +126,8 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
     // Of blocks that consist of several whole ones.
     let threads = kernel.signature.threads;
     let units = [(Sharing::Warp, threads.is_multiple_of(WARP))];
-    let units = units.into_iter().chain([(Sharing::Warpgroup, threads > WARPGROUP && threads.is_multiple_of(WARPGROUP))]);
+    let units =
+        units.into_iter().chain([(Sharing::Warpgroup, threads > WARPGROUP && threads.is_multiple_of(WARPGROUP))]);
     let units: Vec<Sharing> = units.filter(|unit| unit.1).map(|unit| unit.0).collect();
     for (_, region, at) in candidates {
         if pass.gone.contains(&(region, at)) {
@@ -639,6 +640,36 @@ mod tests {
         assert_eq!(ring([false, true, false]), Some(1));
         assert_eq!(ring([true, false, false]), None);
         assert_eq!(ring([false, false, true]), None);
+    }
+
+    /// A barrier of as few threads as share an element, in blocks of several warpgroups.
+    #[test]
+    fn units_wait_for_themselves() {
+        let kept = |threads: u32, sharing: &[Sharing]| {
+            let (mut b, _, zero) = block_of(threads);
+            let one = b.literal(ElementType::F32, 0);
+            let buffers: Vec<BufferId> = (sharing.iter())
+                .map(|sharing| {
+                    let (name, element, sharing) = ("s".to_owned(), ElementType::F32, *sharing);
+                    b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots: 1, sharing })
+                })
+                .collect();
+            buffers.iter().for_each(|buffer| b.store(Memory::Shared(*buffer), zero, &[one]));
+            b.sync();
+            buffers.iter().for_each(|buffer| drop(b.load(Memory::Shared(*buffer), zero, 1, None)));
+            let text = b.finish().map(minimise).expect("balanced").expect("ordered").to_string();
+            let found = text.lines().map(str::trim).filter(|line| line.starts_with("sync"));
+            found.map(str::to_owned).collect::<Vec<_>>().join(", ")
+        };
+        use Sharing::{Block, Thread, Warp, Warpgroup};
+        assert_eq!(kept(256, &[Thread]), "");
+        assert_eq!(kept(256, &[Warp, Thread]), "sync warp");
+        assert_eq!(kept(256, &[Warp, Warpgroup]), "sync warpgroup");
+        assert_eq!(kept(256, &[Warpgroup, Block]), "sync");
+        // No several whole ones.
+        assert_eq!(kept(128, &[Warpgroup]), "sync");
+        assert_eq!(kept(192, &[Warpgroup]), "sync");
+        assert_eq!(kept(192, &[Warp]), "sync warp");
     }
 
     /// Stages that one condition guards: where it does not hold, there is nothing to order, and where it does, each of them has its barrier.

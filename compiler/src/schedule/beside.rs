@@ -5,7 +5,7 @@
 //! same: as many, in one order, bound alike, with equal extents; so an iteration of these loops is one of both. They stand first among the leaves
 //! of either, where they have the same variables.
 
-use super::{Attach, Unit, Stage};
+use super::{Attach, Stage, Unit};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::{NoInstance, OtherIterations};
 use crate::domain::{AxisId, AxisKind, Binding};

@@ -9,7 +9,7 @@ use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Term, Var};
 use crate::memory::vector::Access;
 use crate::region::{Inner, Inside, Sum};
-use crate::schedule::{Unit, Stage};
+use crate::schedule::{Stage, Unit};
 use crate::syntax::ast;
 
 /// Where the instances of a staged copy stand in their stage.
