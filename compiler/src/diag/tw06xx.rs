@@ -128,7 +128,7 @@ impl IntoDiagnostic for ThreadsOfUnits {
         let unit = unit.name();
         let next = threads.div_euclid(size).saturating_add(1).saturating_mul(size);
         Diagnostic::new(Code::TW0603, span, format!("a block of {threads} threads is not made of whole {unit}s"))
-            .note(format!("an axis is bound to {unit}s, or one owns a stage, and a {unit} has {size} threads"))
+            .note(format!("an axis is bound to {unit}s, and a {unit} has {size} threads"))
             .change(Change::Threads(next), format!("write `launch threads({next});`"))
     }
 }
