@@ -301,10 +301,11 @@ fn threads_of_warpgroups_are_threads_of_the_block() {
     refused(&source(other, "j"), &[Code::TW0707]);
 }
 
-/// A way to give 256 elements to the threads of a block, and the thread that has an element.
-type Division = (&'static str, fn(i64) -> i64);
+/// Text of a kernel, and what it makes of one of 256 numbers.
+type Map = (&'static str, fn(i64) -> i64);
 
-const DIVISIONS: [Division; 9] = [
+/// Ways to give 256 elements to the threads of a block: the thread that has an element.
+const DIVISIONS: [Map; 9] = [
     ("bind j: thread;", |j| j),
     ("split j by 128 -> g, t; bind g: warpgroup; bind t: thread;", |j| j),
     ("split j by 128 -> g, r; split r by 32 -> w, t; bind g: warpgroup; bind w: warp; bind t: thread;", |j| j),
@@ -324,7 +325,7 @@ const DIVISIONS: [Division; 9] = [
 /// Every division as the reader of every other one, at all elements in several orders: accepted are those where each thread holds what it reads.
 #[test]
 fn divisions_agree_or_do_not() {
-    let indices: [(&str, fn(i64) -> i64); 5] = [
+    let indices: [Map; 5] = [
         ("j", |j| j),
         ("255 - j", |j| 255 - j),
         ("(j + 128) % 256", |j| (j + 128) % 256),
