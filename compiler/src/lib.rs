@@ -266,13 +266,20 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             Check { program: &stage.program, facts: &stage.facts, stage: &stage, symbolic: &symbolic, holes: &holes }
                 .run(vector, &accesses, &mut found);
         }
-        if stage.fetches {
+        let apart = vector.as_ref().is_some_and(|v| memory::buffer::check_written(&stage, v, &symbolic, &mut found));
+        if stage.fetches && !apart {
             memory::fetch::check(&stage, vector.as_ref(), &symbolic, &accesses, &mut found);
         }
-        let (staged, waived) = (Vec::new(), Vec::new());
-        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, reads, staged, waived });
+        let (staged, waived, banks) = (Vec::new(), Vec::new(), Vec::new());
+        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, banks, reads, staged, waived });
+    }
+    if !found.has_errors() {
+        memory::buffer::check_reads(&analysed, &mut found);
     }
     tma::check::stage_copies(program, facts, &mut analysed, &mut found);
+    if !found.has_errors() {
+        memory::conflicts::find(program, facts, plan.threads, &mut analysed, &mut found);
+    }
     let clean = !found.has_errors();
     diags.append(found);
     clean.then_some(Analyses { stages: analysed, threads: plan.threads })

@@ -134,6 +134,8 @@ codes! {
     TW0408 "bad-layout" Error "a layout in which a tile is not whole";
     TW0409 "unwritten-layout" Error "a layout that the accelerator does not write";
     TW0410 "cut-vector" Error "a region that may end inside a vector";
+    TW0411 "bad-buffer-layout" Error "a layout that the buffer of a stage cannot have";
+    TW0412 "laid-out-vector" Error "a layout that takes vectors apart";
     TW0490 "bank-conflicts" Warning "accesses of shared memory that wait for each other";
 
     // TW05: memory and resource budgets.

@@ -15,10 +15,10 @@ use crate::domain::{Arithmetic, AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts, Var};
 use crate::holes::{Holes, Predicate, Side};
 use crate::kernel_ir::{Builder, Memory, Type, ValueId, VariableId, WARP};
-use crate::memory::access;
-use crate::memory::vector::{Class, Vector};
+use crate::memory::vector::Vector;
+use crate::memory::{access, buffer};
 use crate::program::Program;
-use crate::schedule::{self, Owner, Place, ROOT, Stage, register_loops};
+use crate::schedule::{self, AXIS, Owner, Place, ROOT, Stage, register_loops};
 use crate::tma::staged::Way;
 
 use super::Analysed;
@@ -793,10 +793,13 @@ impl Nest<'_, '_> {
         }
     }
 
-    /// The value of an expression over the roots, as [`Stage::indices`] are; none if a root has none.
+    /// The value of an expression over the roots, as [`Stage::indices`] are, or over other axes; none if one of them has none.
     pub(super) fn of_roots(&mut self, e: &Expr, values: &[Option<ValueId>]) -> Option<ValueId> {
         let roots = &self.stage.domain.roots;
-        let root = |v: Var| v.checked_sub(ROOT).map(|n| roots.get(n as usize).and_then(|root| values[*root]));
+        let root = |v: Var| match v.checked_sub(AXIS) {
+            Some(axis) => Some(values.get(axis as usize).copied().flatten()),
+            None => v.checked_sub(ROOT).map(|n| roots.get(n as usize).and_then(|root| values[*root])),
+        };
         if e.vars().into_iter().any(|v| root(v) == Some(None)) {
             return None;
         }
@@ -864,23 +867,15 @@ impl Nest<'_, '_> {
                 }
             }
             Some(HeldStage::Buffer { buffer, base }) => {
-                let offset = self.stage.place_of_roots();
-                let symbolic = access::of_roots(&offset, self.stage, self.values.symbolic);
-                let whole = self
-                    .vector
-                    .as_ref()
-                    .is_some_and(|v| v.classify(&symbolic, self.values.symbolic, self.facts) == Class::Vector);
-                if whole && points.len() > 1 {
-                    if let Some(at) = self.of_roots(&offset, &points[0].values) {
-                        let at = base.map_or(at, |base| self.b.index_add(base, at));
-                        self.b.store(Memory::Shared(*buffer), at, lanes);
-                    }
-                    return;
-                }
-                for (point, value) in points.iter().zip(lanes) {
-                    if let Some(at) = self.of_roots(&offset, &point.values) {
-                        let at = base.map_or(at, |base| self.b.index_add(base, at));
-                        self.b.store(Memory::Shared(*buffer), at, &[*value]);
+                let bytes = self.b.kernel().buffers[buffer.index()].element.bytes();
+                let symbolic = self.values.symbolic;
+                let run = match self.vector.as_ref().filter(|_| points.len() > 1) {
+                    Some(vector) => buffer::written(self.stage, &self.stage.layout, vector, symbolic, bytes) as usize,
+                    None => 1,
+                };
+                for (points, values) in points.chunks(run).zip(lanes.chunks(run)) {
+                    if let Some(at) = self.place(&points[0], *buffer, *base) {
+                        self.b.store(Memory::Shared(*buffer), at, values);
                     }
                 }
             }

@@ -14,11 +14,10 @@ use super::reduction;
 use crate::domain::Symbolic;
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
-use crate::memory::access;
+use crate::memory::{access, buffer};
 use crate::memory::vector::{Class, Vector};
 use crate::program::Program;
 use crate::schedule::register;
-use crate::tma::staged::PLACEHOLDER;
 
 use super::inner::{self, Instance};
 use super::staging::Held;
@@ -448,30 +447,25 @@ impl<'a> Values<'a> {
             }
             Some(&inner::Held::Buffer { buffer, base }) => {
                 let memory = Memory::Shared(buffer);
-                let slot = instance
-                    .stage
-                    .slot(&(0..exprs.len()).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect::<Vec<_>>());
+                let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
                 let ty = self.index;
-                let offset = expression(b, &slot, ty, &|b, v| match v.checked_sub(PLACEHOLDER) {
-                    Some(d) => b.index_convert(values[d as usize], ty),
-                    None => instance.dim(b, v, ty),
-                });
-                let offset = base.map_or(offset, |base| b.index_add(base, offset));
+                let offset = instance.place(b, values, (base, bytes), ty);
                 if let Some((predicate, otherwise)) = guard {
                     return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &[otherwise] }))[0];
                 }
                 if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional) {
-                    let symbolic = instance.stage.slot(exprs);
-                    if lane.vector.classify(&symbolic, self.symbolic, self.facts) == Class::Vector {
-                        let var = lane.vector.var;
-                        let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(0))));
-                        let number = lane.number as usize;
+                    let vector = (&lane.vector, self.symbolic, self.facts);
+                    let run = buffer::read((stage, &stage.layout), exprs, vector, bytes);
+                    if run > 1 {
+                        let (var, number) = (lane.vector.var, (lane.number % run) as usize);
+                        let first = Expr::constant(i128::from(lane.number) - number as i128);
+                        let key = (id, stage.number(exprs).substitute(&|v| (v == var).then(|| first.clone())));
                         if let Some(known) = lane.loaded.get(&key) {
                             return known[number];
                         }
                         let back = b.index_literal(ty, -(number as i64));
                         let start = b.index_add(offset, back);
-                        let loaded = b.load(memory, start, lane.vector.lanes as u32, None);
+                        let loaded = b.load(memory, start, run, None);
                         let result = loaded[number];
                         if let Some(lane) = &mut self.lane {
                             lane.loaded.insert(key, loaded);

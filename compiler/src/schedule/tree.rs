@@ -7,6 +7,7 @@ use tilewright_kernel::algorithm::Source;
 
 use super::attach::{self, Attach, Needs};
 use super::buffers;
+use super::layout;
 use super::{Along, Owner, Place, ROOT, Roots, Stage, Unscheduled, index_of_dims};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
@@ -475,6 +476,10 @@ impl About<'_> {
         stage.fit = if limits_lost { Fit::Sound } else { group.fit };
         stage.needed = group.needed.as_ref().map(|e| facts.normal(e));
         stage.place = one.place;
+        match one.place {
+            Place::Shared => stage.layout = layout::of(&stage, ops, diags)?,
+            _ => layout::refuse(&one.name, "registers", ops, diags),
+        }
         stage.fetches = one.fetches;
         stage.owner = one.owner;
         Some(stage)
