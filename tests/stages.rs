@@ -131,6 +131,12 @@ fn fused_regions_waste_nothing() {
     }
 }
 
+/// Softmax and the logarithm of its sum.
+const LOG_SUM: &str = "m[i] = max(|j| x[i, j]);
+    s[i] = sum(|j| exp(x[i, j] - m[i]));
+    lse[i] = m[i] + log(s[i]);
+    y[i, j] = exp(x[i, j] - m[i]) / s[i];";
+
 /// Outputs that share what stands in one loop: statistics of rows beside the rows.
 #[test]
 fn outputs_stand_beside_each_other() {
@@ -138,10 +144,7 @@ fn outputs_stand_beside_each_other() {
     let log_sum = |place: &str| {
         format!(
             "kernel Softmax(x: f32[M, N]) -> (lse: f32[M], y: f32[M, N]) where N % 4 == 0 {{
-                m[i] = max(|j| x[i, j]);
-                s[i] = sum(|j| exp(x[i, j] - m[i]));
-                lse[i] = m[i] + log(s[i]);
-                y[i, j] = exp(x[i, j] - m[i]) / s[i];
+                {LOG_SUM}
                 launch threads(128);
                 schedule lse at y.k {{ like y; }}
                 schedule y {{
@@ -211,10 +214,7 @@ fn warps_wait_for_themselves() {
     let rows = "split i into 4 -> w, k; bind w: warp; split j by 32 -> q, t; bind t: thread;";
     let source = format!(
         "kernel Softmax(x: f32[M, N]) -> (lse: f32[M], y: f32[M, N]) where N <= 1024 {{
-            m[i] = max(|j| x[i, j]);
-            s[i] = sum(|j| exp(x[i, j] - m[i]));
-            lse[i] = m[i] + log(s[i]);
-            y[i, j] = exp(x[i, j] - m[i]) / s[i];
+            {LOG_SUM}
             launch threads(128);
             schedule lse at y.k {{ like y; }}
             schedule y {{
@@ -305,10 +305,7 @@ fn warps_have_instances() {
     let source = |place: &str, xs: &str| {
         format!(
             "kernel Softmax(x: f32[M, N]) -> (lse: f32[M], y: f32[M, N]) where N <= 1024 {{
-                m[i] = max(|j| x[i, j]);
-                s[i] = sum(|j| exp(x[i, j] - m[i]));
-                lse[i] = m[i] + log(s[i]);
-                y[i, j] = exp(x[i, j] - m[i]) / s[i];
+                {LOG_SUM}
                 launch threads(128);
                 schedule lse at y.k {{ like y; }}
                 schedule y {{

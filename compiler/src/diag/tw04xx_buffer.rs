@@ -44,9 +44,11 @@ impl IntoDiagnostic for BadBufferLayout {
         let without = format!("without a layout it is [{}]", natural.join(", "));
         let apart = "a layout lists axes that tell elements apart, each element once: axes of the stage, or what ops make of them";
         match problem {
-            BufferLayoutProblem::NoBuffer(place) => found(format!("`{stage}` is in {place}, and has no buffer to lay out"))
-                .note("a layout is the order of elements in shared memory")
-                .change(Change::RemoveOp(span), "remove the `layout`"),
+            BufferLayoutProblem::NoBuffer(place) => {
+                found(format!("`{stage}` is in {place}, and has no buffer to lay out"))
+                    .note("a layout is the order of elements in shared memory")
+                    .change(Change::RemoveOp(span), "remove the `layout`")
+            }
             BufferLayoutProblem::Again(first) => found(format!("`{stage}` is laid out twice"))
                 .label(first, "the first time")
                 .change(Change::RemoveOp(span), "remove one of them"),
@@ -64,13 +66,15 @@ impl IntoDiagnostic for BadBufferLayout {
                     .note(apart)
                     .help(without)
             }
-            BufferLayoutProblem::Missing(axis) => {
-                found(format!("the layout of `{stage}` leaves out `{axis}`: elements that differ in it would lie in one place"))
-                    .note(apart)
-                    .help(without)
+            BufferLayoutProblem::Missing(axis) => found(format!(
+                "the layout of `{stage}` leaves out `{axis}`: elements that differ in it would lie in one place"
+            ))
+            .note(apart)
+            .help(without),
+            BufferLayoutProblem::Span => {
+                found(format!("the layout of `{stage}` has a swizzle span that does not exist"))
+                    .note("a swizzle exchanges chunks of 16 bytes inside spans of 32, 64 or 128 bytes")
             }
-            BufferLayoutProblem::Span => found(format!("the layout of `{stage}` has a swizzle span that does not exist"))
-                .note("a swizzle exchanges chunks of 16 bytes inside spans of 32, 64 or 128 bytes"),
             BufferLayoutProblem::TooLong => {
                 found(format!("where an element of `{stage}` lies is too long to write down"))
                     .help("lay out fewer parts of merged axes")
@@ -107,9 +111,9 @@ impl IntoDiagnostic for LaidOutVector {
             None => format!("`{stage}` is written"),
         };
         let title = format!("{what} by vectors of {lanes} along `{axis}`, which this layout takes apart");
-        let found = Diagnostic::new(Code::TW0412, span, title)
-            .label(vectorize, "vectorised here")
-            .note(format!("a vector is accessed whole: {lanes} neighbours in the buffer, at a multiple of {lanes} elements"));
+        let found = Diagnostic::new(Code::TW0412, span, title).label(vectorize, "vectorised here").note(format!(
+            "a vector is accessed whole: {lanes} neighbours in the buffer, at a multiple of {lanes} elements"
+        ));
         match padded {
             Some(layout) => {
                 let text = format!("pad by whole vectors: `{layout}`");
@@ -186,10 +190,15 @@ impl IntoDiagnostic for BankConflicts {
             diagnostic = diagnostic.label(access, format!("{done} here"));
         }
         let diagnostic = diagnostic
-            .note(format!("lanes {} and {last} access different words of one bank, one after the other{worst}", shown.join(", ")))
+            .note(format!(
+                "lanes {} and {last} access different words of one bank, one after the other{worst}",
+                shown.join(", ")
+            ))
             .note("shared memory has 32 banks of 4 bytes; each delivers one word in a cycle");
         match remedy {
-            Remedy::Swizzle(bytes, fewer) => diagnostic.help(format!("with `swizzle {bytes}` in its `layout` it is {fewer}")),
+            Remedy::Swizzle(bytes, fewer) => {
+                diagnostic.help(format!("with `swizzle {bytes}` in its `layout` it is {fewer}"))
+            }
             Remedy::Layout { text, replace, left } => {
                 let text_of = |text: &str| match left {
                     None => format!("write `{text}`: then no access of `{buffer}` waits so"),

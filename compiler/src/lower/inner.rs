@@ -34,14 +34,14 @@ pub struct Instance<'a> {
     /// The stage.
     pub stage: &'a Stage,
     /// What holds each of its components.
-    pub memory: Vec<Held>,
+    pub memory: Vec<Kept>,
     /// The loops around it, by the numbers behind those of the dimensions.
     pub around: Vec<Option<ValueId>>,
 }
 
 /// What holds a component of an instance.
 #[derive(Clone, Debug)]
-pub enum Held {
+pub enum Kept {
     /// A buffer, in the order of the stage's layout.
     Buffer {
         /// It.
@@ -74,7 +74,13 @@ impl Instance<'_> {
     }
 
     /// Where the element at `indices` lies in a buffer with elements of so many bytes; `base` elements are in front of the slot.
-    pub fn place(&self, b: &mut Builder, indices: &[ValueId], (base, bytes): (Option<ValueId>, u32), ty: Type) -> ValueId {
+    pub fn place(
+        &self,
+        b: &mut Builder,
+        indices: &[ValueId],
+        (base, bytes): (Option<ValueId>, u32),
+        ty: Type,
+    ) -> ValueId {
         let placeholders: Vec<Expr> = (0..indices.len()).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect();
         let Spot { offset, opaque } = self.stage.spot(&placeholders);
         let mut known: Vec<(Var, ValueId)> = Vec::with_capacity(opaque.len());
@@ -97,7 +103,7 @@ impl Instance<'_> {
     }
 
     /// What holds what a read takes from it; none if it is not for the read.
-    pub fn holds(&self, source: Source, read: AlgorithmValue) -> Option<&Held> {
+    pub fn holds(&self, source: Source, read: AlgorithmValue) -> Option<&Kept> {
         self.stage.is_for(source, read).then_some(())?;
         let at = self.stage.serves.iter().position(|s| *s == source)?;
         self.memory.get(at)
@@ -158,7 +164,7 @@ impl<'a> Nest<'a, '_> {
     fn instance(&mut self, point: &Point, at: usize) {
         let stage: &'a Stage = &self.around.stages[at].stage;
         let shared = stage.place == Place::Shared;
-        let memory: Vec<Held> = match shared {
+        let memory: Vec<Kept> = match shared {
             true => {
                 let slot = self.take_slot(at);
                 self.b.sync();
@@ -170,7 +176,7 @@ impl<'a> Nest<'a, '_> {
                     let zero = self.b.literal(ty, 0);
                     (0..count).map(|_| self.b.variable(zero)).collect()
                 };
-                components(stage).into_iter().map(|(_, ty)| Held::Registers(variables(ty))).collect()
+                components(stage).into_iter().map(|(_, ty)| Kept::Registers(variables(ty))).collect()
             }
         };
         let instance = Instance { stage, memory, around: self.around(point, None) };
@@ -229,7 +235,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// What holds the components of an instance in `slot`: of a warp's, in the part of that warp.
-    pub(super) fn in_slot(&mut self, at: usize, slot: ValueId) -> Vec<Held> {
+    pub(super) fn in_slot(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
         let stage = &self.around.stages[at].stage;
         let (index, storage) = (self.index, &self.around.storage[at]);
         let types = components(stage).into_iter().map(|(_, ty)| ty).zip(&storage.buffers);
@@ -250,7 +256,7 @@ impl<'a> Nest<'a, '_> {
                 let elements = self.b.index_literal(index, elements);
                 self.b.index_mul(number, elements)
             });
-            Held::Buffer { buffer: *buffer, base }
+            Kept::Buffer { buffer: *buffer, base }
         };
         types.map(held).collect()
     }
@@ -272,7 +278,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// The same, for an instance that is to be written.
-    pub(super) fn renewed(&mut self, at: usize, slot: ValueId) -> Vec<Held> {
+    pub(super) fn renewed(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
         for buffer in &self.around.storage[at].buffers {
             self.b.renew(*buffer, slot);
         }

@@ -14,8 +14,8 @@ use super::reduction;
 use crate::domain::Symbolic;
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
-use crate::memory::{access, buffer};
 use crate::memory::vector::{Class, Vector};
+use crate::memory::{access, buffer};
 use crate::program::Program;
 use crate::schedule::register;
 
@@ -359,27 +359,12 @@ impl<'a> Values<'a> {
                         Some(Guard { predicate, otherwise: &otherwise }),
                     )[0];
                 }
-                if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional) {
-                    let symbolic = access::offset(tensor, &exprs, self.facts);
-                    if lane.vector.classify(&symbolic, self.symbolic, self.facts) == Class::Vector {
-                        let var = lane.vector.var;
-                        let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(0))));
-                        let number = lane.number as usize;
-                        if let Some(known) = lane.loaded.get(&key) {
-                            return known[number];
-                        }
-                        let lanes = lane.vector.lanes as u32;
-                        let back = b.index_literal(self.index, -(number as i64));
-                        let start = b.index_add(offset, back);
-                        let loaded = b.load(Memory::Parameter(parameter), start, lanes, None);
-                        let result = loaded[number];
-                        if let Some(lane) = &mut self.lane {
-                            lane.loaded.insert(key, loaded);
-                        }
-                        return result;
-                    }
-                }
-                b.load(Memory::Parameter(parameter), offset, 1, None)[0]
+                let symbolic = access::offset(tensor, &exprs, self.facts);
+                let run = self.lane.as_ref().map_or(1, |lane| {
+                    let class = lane.vector.classify(&symbolic, self.symbolic, self.facts);
+                    if class == Class::Vector { lane.vector.lanes as u32 } else { 1 }
+                });
+                self.load_lane(b, id, (Memory::Parameter(parameter), offset), symbolic, run)
             }
         }
     }
@@ -433,7 +418,7 @@ impl<'a> Values<'a> {
             (inside, self.value(b, or, scope))
         });
         match instance.holds(source, id) {
-            Some(inner::Held::Registers(variables)) => {
+            Some(inner::Kept::Registers(variables)) => {
                 let present: Vec<Expr> = exprs.iter().map(|e| self.at_present(e)).collect();
                 let number = register(instance.stage, &present, self.facts, &|v| self.range(v));
                 let held = match number.and_then(|n| variables.get(n)) {
@@ -445,7 +430,7 @@ impl<'a> Values<'a> {
                     None => held,
                 }
             }
-            Some(&inner::Held::Buffer { buffer, base }) => {
+            Some(&inner::Kept::Buffer { buffer, base }) => {
                 let memory = Memory::Shared(buffer);
                 let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
                 let ty = self.index;
@@ -453,30 +438,37 @@ impl<'a> Values<'a> {
                 if let Some((predicate, otherwise)) = guard {
                     return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &[otherwise] }))[0];
                 }
-                if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional) {
+                let run = self.lane.as_ref().map_or(1, |lane| {
                     let vector = (&lane.vector, self.symbolic, self.facts);
-                    let run = buffer::read((stage, &stage.layout), exprs, vector, bytes);
-                    if run > 1 {
-                        let (var, number) = (lane.vector.var, (lane.number % run) as usize);
-                        let first = Expr::constant(i128::from(lane.number) - number as i128);
-                        let key = (id, stage.number(exprs).substitute(&|v| (v == var).then(|| first.clone())));
-                        if let Some(known) = lane.loaded.get(&key) {
-                            return known[number];
-                        }
-                        let back = b.index_literal(ty, -(number as i64));
-                        let start = b.index_add(offset, back);
-                        let loaded = b.load(memory, start, run, None);
-                        let result = loaded[number];
-                        if let Some(lane) = &mut self.lane {
-                            lane.loaded.insert(key, loaded);
-                        }
-                        return result;
-                    }
-                }
-                b.load(memory, offset, 1, None)[0]
+                    buffer::read((stage, &stage.layout), exprs, vector, bytes)
+                });
+                self.load_lane(b, id, (memory, offset), stage.number(exprs), run)
             }
             None => b.literal(ty, 0),
         }
+    }
+
+    /// The element at an offset: with its neighbours, where `run` lanes of the vector are neighbours there. `number` tells elements apart.
+    fn load_lane(
+        &mut self,
+        b: &mut Builder,
+        id: AlgorithmValue,
+        (memory, offset): (Memory, ValueId),
+        number: Expr,
+        run: u32,
+    ) -> ValueId {
+        let Some(lane) = self.lane.as_mut().filter(|_| run > 1 && !self.conditional) else {
+            return b.load(memory, offset, 1, None)[0];
+        };
+        let (var, at) = (lane.vector.var, lane.number % run);
+        let first = Expr::constant(i128::from(lane.number - at));
+        let loaded = lane.loaded.entry((id, number.substitute(&|v| (v == var).then(|| first.clone()))));
+        let loaded = loaded.or_insert_with(|| {
+            let back = b.index_literal(self.index, -i64::from(at));
+            let start = b.index_add(offset, back);
+            b.load(memory, start, run, None)
+        });
+        loaded[at as usize]
     }
 
     /// Whether indices are in the domain of what is read.

@@ -80,6 +80,7 @@ pub struct Shape<'a> {
     pub inner: &'a [Inner],
     /// Whether it is in the terms of the stage's reduction.
     pub in_terms: bool,
+    /// Whether it writes.
     pub is_write: bool,
     /// Lanes of the stage's vector that go together.
     pub run: u32,
@@ -193,7 +194,8 @@ impl<'a> Walk<'a> {
                 };
                 let first: Vec<Option<u64>> = (0..WARP).map(&mut lane).collect();
                 for piece in (0..together).step_by(bytes as usize) {
-                    let addresses: Vec<Option<u64>> = first.iter().map(|at| at.map(|at| at + u64::from(piece))).collect();
+                    let addresses: Vec<Option<u64>> =
+                        first.iter().map(|at| at.map(|at| at + u64::from(piece))).collect();
                     let (taken, least) = banks::request(&addresses, bytes);
                     if least == 0 {
                         continue;
@@ -272,9 +274,8 @@ impl<'a> Walk<'a> {
             let Value::Loop(count) = *value else { continue };
             let leaf = var.checked_sub(self.own).and_then(|own| stage.domain.leaves.get(own));
             let axis = leaf.map(|leaf| &stage.domain.axes[*leaf]);
-            let runs = axis.is_some_and(|axis| {
-                axis.binding.is_sequential() && (axis.kind == AxisKind::Data || shape.in_terms)
-            });
+            let runs = axis
+                .is_some_and(|axis| axis.binding.is_sequential() && (axis.kind == AxisKind::Data || shape.in_terms));
             if !(runs || relevant[var]) {
                 continue;
             }

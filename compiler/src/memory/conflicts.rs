@@ -11,7 +11,6 @@ use super::vector::Vector;
 use super::{access, buffer, fetch};
 use crate::diag::Diagnostics;
 use crate::diag::tw04xx_buffer::{BankConflicts, Remedy};
-use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
 use crate::lower::Analysed;
 use crate::memory::access::StageRead;
@@ -192,7 +191,8 @@ impl<'a> Around<'a> {
             return None;
         }
         let byte = |values: &[i128]| {
-            let inside = |(c, along): (&Expr, &schedule::Along)| c.eval(values).is_some_and(|n| (0..along.most).contains(&n));
+            let inside =
+                |(c, along): (&Expr, &schedule::Along)| c.eval(values).is_some_and(|n| (0..along.most).contains(&n));
             if !coordinates.iter().zip(&holds.coordinates).all(inside) {
                 return None;
             }
@@ -269,7 +269,11 @@ impl<'a> Around<'a> {
     }
 
     fn propose(&self, stage: &Stage, layout: &Layout, left: Option<Cycles>) -> Remedy {
-        Remedy::Layout { text: layout.display(&stage.domain), replace: stage.layout.written, left: left.map(|c| c.taken) }
+        Remedy::Layout {
+            text: layout.display(&stage.domain),
+            replace: stage.layout.written,
+            left: left.map(|c| c.taken),
+        }
     }
 
     /// Layouts to try: more padding behind one axis, the least first; then swizzles.

@@ -184,7 +184,9 @@ pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Opt
         ast::OpKind::Layout { axes, swizzle } => Some((op.span, axes, swizzle)),
         _ => None,
     });
-    let Some((span, axes, swizzle)) = found.next().filter(|_| !stage.domain.is_poisoned()) else { return Some(natural) };
+    let Some((span, axes, swizzle)) = found.next().filter(|_| !stage.domain.is_poisoned()) else {
+        return Some(natural);
+    };
     let names = |layout: &Layout| layout.axes.iter().map(|a| stage.domain.axes[a.axis].name.clone()).collect();
     let mut refuse = |problem: BufferLayoutProblem, span: Span| {
         diags.report(BadBufferLayout { stage: stage.name.clone(), problem, natural: names(&natural), span });
