@@ -142,6 +142,7 @@ codes! {
     TW0501 "unbounded-buffer" Error "a buffer whose size is not known at compile time";
     TW0502 "shared-budget" Error "more shared memory than a block has";
     TW0504 "register-budget" Error "more registers than a thread has";
+    TW0505 "register-pressure" Error "more registers at one time than a thread has";
 
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";

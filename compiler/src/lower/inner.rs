@@ -174,7 +174,9 @@ impl<'a> Nest<'a, '_> {
                 let count = registers(stage);
                 let mut variables = |ty| {
                     let zero = self.b.literal(ty, 0);
-                    (0..count).map(|_| self.b.variable(zero)).collect()
+                    let variables: Vec<VariableId> = (0..count).map(|_| self.b.variable(zero)).collect();
+                    self.b.holder(&stage.name, &variables);
+                    variables
                 };
                 components(stage).into_iter().map(|(_, ty)| Kept::Registers(variables(ty))).collect()
             }
