@@ -10,6 +10,7 @@ mod atomic;
 mod attach;
 mod beside;
 mod buffers;
+mod chosen;
 mod distribution;
 mod layout;
 mod like;
