@@ -97,6 +97,8 @@ pub struct LaidOutVector {
     pub lanes: i128,
     /// The layout with the least padding beyond what is written that keeps vectors, if padding does.
     pub padded: Option<String>,
+    /// Whether lanes may go by themselves: not those of all copies by `cp.async`.
+    pub alone: bool,
     /// The `vectorize` op.
     pub vectorize: Span,
     /// The layout.
@@ -105,7 +107,7 @@ pub struct LaidOutVector {
 
 impl IntoDiagnostic for LaidOutVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, reader, axis, lanes, padded, vectorize, span } = self;
+        let Self { stage, reader, axis, lanes, padded, alone, vectorize, span } = self;
         let what = match &reader {
             Some(reader) => format!("`{reader}` reads `{stage}`"),
             None => format!("`{stage}` is written"),
@@ -114,14 +116,17 @@ impl IntoDiagnostic for LaidOutVector {
         let found = Diagnostic::new(Code::TW0412, span, title).label(vectorize, "vectorised here").note(format!(
             "a vector is accessed whole: {lanes} neighbours in the buffer, at a multiple of {lanes} elements"
         ));
-        match padded {
+        let found = match padded {
             Some(layout) => {
                 let text = format!("pad by whole vectors: `{layout}`");
                 found.change(Change::Replace(span, layout), text)
             }
             None => found.help(format!("lay `{axis}` out innermost, and pad by multiples of {lanes}")),
+        };
+        match alone {
+            true => found.change(Change::RemoveOp(vectorize), format!("or remove `vectorize {axis}`")),
+            false => found,
         }
-        .change(Change::RemoveOp(vectorize), format!("or remove `vectorize {axis}`"))
     }
 }
 

@@ -103,6 +103,7 @@ fn take_apart(
         reader: reader.map(str::to_owned),
         axis: by.domain.axes[vector.axis].name.clone(),
         lanes: vector.lanes,
+        alone: reader.is_some() || !held.fetches,
         padded: (run(&whole) > 1).then(|| whole.display(&held.domain)),
         vectorize: vector.span,
         span,
