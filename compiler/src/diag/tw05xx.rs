@@ -139,7 +139,9 @@ impl IntoDiagnostic for RegisterPressure {
         match threads {
             Some(threads) => diagnostic
                 .note(format!("a block of {threads} threads shares the 65536 registers of a multiprocessor"))
-                .help(format!("keep `{first}` `in shared`, or take a smaller block: its threads have up to 255 registers each")),
+                .help(format!(
+                    "keep `{first}` `in shared`, or take a smaller block: its threads have up to 255 registers each"
+                )),
             None => diagnostic
                 .help(format!("keep `{first}` `in shared`, or give the stages more threads, which hold less each")),
         }
