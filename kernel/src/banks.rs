@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(cycles(strided(0, 0), 1), 0);
         let request = |stride: u64, bytes: u32, lanes: u64| {
             let lanes: Vec<Option<u64>> = (0..32).map(|lane| (lane < lanes).then_some(lane * stride)).collect();
-            (super::request(&lanes, bytes), waiting(&lanes, bytes).len())
+            (request(&lanes, bytes), waiting(&lanes, bytes).len())
         };
         assert_eq!(request(128, 4, 32), ((32, 1), 32));
         assert_eq!(request(128, 16, 32), ((32, 4), 8));

@@ -25,13 +25,16 @@ pub struct Symbolic {
     /// The leaves, in the order of the domain's, then the results of swizzles.
     pub variables: Vec<Leaf>,
     /// For each swizzle result: its variable, and the two expressions whose exclusive or it is.
-    pub opaque: Vec<(Var, Expr, Expr)>,
+    pub opaque: Vec<Xor>,
 }
+
+/// A variable that stands for an exclusive or, and the two expressions that it is of.
+pub type Xor = (Var, Expr, Expr);
 
 struct Algebra<'a> {
     facts: &'a Facts,
     variables: Vec<Leaf>,
-    opaque: Vec<(Var, Expr, Expr)>,
+    opaque: Vec<Xor>,
     /// The number of the first variable.
     first: Var,
 }
@@ -94,7 +97,7 @@ impl Symbolic {
 
     /// Every axis of a domain for these values of its first roots, over whatever these are over, none where one needs another root; and the
     /// variables in them that stand for exclusive ors, each of two expressions.
-    pub fn from_roots(domain: &Domain, facts: &Facts, roots: &[Expr]) -> (Vec<Option<Expr>>, Vec<(Var, Expr, Expr)>) {
+    pub fn from_roots(domain: &Domain, facts: &Facts, roots: &[Expr]) -> (Vec<Option<Expr>>, Vec<Xor>) {
         let mut values: Vec<Option<Expr>> = vec![None; domain.axes.len()];
         for (root, value) in domain.roots.iter().zip(roots) {
             values[*root] = Some(value.clone());

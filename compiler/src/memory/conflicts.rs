@@ -11,6 +11,7 @@ use super::vector::Vector;
 use super::{access, buffer, fetch};
 use crate::diag::Diagnostics;
 use crate::diag::tw04xx_buffer::{BankConflicts, Remedy};
+use crate::domain::Xor;
 use crate::extent::{Expr, Facts, Var};
 use crate::lower::Analysed;
 use crate::memory::access::StageRead;
@@ -50,6 +51,9 @@ struct Around<'a> {
     threads: u32,
     stages: &'a [Analysed],
 }
+
+/// How long an access takes, and how many lanes of a vector go together; none where that depends on sizes.
+type Counted = Option<(Degree, u32)>;
 
 /// An access of the buffer of a stage.
 #[derive(Clone, Copy)]
@@ -143,11 +147,11 @@ impl<'a> Around<'a> {
                 span: read.span,
             }));
         }
-        let count = |layout: &Layout, points: usize| -> Vec<Option<(Degree, u32)>> {
+        let count = |layout: &Layout, points: usize| -> Vec<Counted> {
             all.iter().map(|access| self.accessed(held, layout, *access, points)).collect()
         };
         let found = count(&stage.layout, POINTS);
-        let is_slow = |d: &Option<(Degree, u32)>| d.as_ref().is_some_and(|d| d.0.is_slow());
+        let is_slow = |d: &Counted| d.as_ref().is_some_and(|d| d.0.is_slow());
         if found.iter().any(is_slow) {
             let remedy = self.remedy(held, &found, &count);
             for (access, degree) in all.iter().zip(&found) {
@@ -156,7 +160,7 @@ impl<'a> Around<'a> {
                 diags.report(self.warning(access.by, &stage.name, what, degree, remedy.clone(), stage.span));
             }
         }
-        let use_of = |(access, degree): (&Accessing<'_>, Option<(Degree, u32)>)| {
+        let use_of = |(access, degree): (&Accessing<'_>, Counted)| {
             let (buffer, is_write) = (stage.name.clone(), access.read.is_none());
             (access.by, Use { buffer, is_write, span: access.span, degree: degree.map(|d| d.0) })
         };
@@ -164,7 +168,7 @@ impl<'a> Around<'a> {
     }
 
     /// How long an access of the buffer of a stage takes in a layout, and how many lanes of a vector go together.
-    fn accessed(&self, held: usize, layout: &Layout, access: Accessing<'_>, points: usize) -> Option<(Degree, u32)> {
+    fn accessed(&self, held: usize, layout: &Layout, access: Accessing<'_>, points: usize) -> Counted {
         let walk = Walk::new(self.stages, access.by, self.dims, self.threads)?;
         let Analysed { stage, symbolic, vector, .. } = &self.stages[access.by];
         let (holds, facts, bytes) = (&self.stages[held].stage, &stage.facts, access.element.bytes());
@@ -223,16 +227,11 @@ impl<'a> Around<'a> {
 
     /// A layout of a stage's buffer with which its accesses take fewer cycles than they do, with the same vectors; the least padding with
     /// which none is slow, if there is one.
-    fn remedy(
-        &self,
-        held: usize,
-        now: &[Option<(Degree, u32)>],
-        count: &dyn Fn(&Layout, usize) -> Vec<Option<(Degree, u32)>>,
-    ) -> Remedy {
+    fn remedy(&self, held: usize, now: &[Counted], count: &dyn Fn(&Layout, usize) -> Vec<Counted>) -> Remedy {
         let stage = &self.stages[held].stage;
-        let runs = |found: &[Option<(Degree, u32)>]| found.iter().map(|d| d.as_ref().map(|d| d.1)).collect::<Vec<_>>();
-        let cycles = |found: &[Option<(Degree, u32)>]| found.iter().flatten().map(|d| d.0.sum.taken).sum::<u64>();
-        let is_slow = |found: &[Option<(Degree, u32)>]| found.iter().flatten().any(|d| d.0.is_slow());
+        let runs = |found: &[Counted]| found.iter().map(|d| d.as_ref().map(|d| d.1)).collect::<Vec<_>>();
+        let cycles = |found: &[Counted]| found.iter().flatten().map(|d| d.0.sum.taken).sum::<u64>();
+        let is_slow = |found: &[Counted]| found.iter().flatten().any(|d| d.0.is_slow());
         // What is read as several boxes has several buffers with one layout.
         let named = |a: &schedule::LaidOut| {
             let name = &stage.domain.axes[a.axis].name;
@@ -277,7 +276,7 @@ impl<'a> Around<'a> {
     }
 
     /// Layouts to try: more padding behind one axis, the least first; then swizzles.
-    fn candidates(&self, stage: &Stage, now: &[Option<(Degree, u32)>]) -> Vec<Layout> {
+    fn candidates(&self, stage: &Stage, now: &[Counted]) -> Vec<Layout> {
         let algorithm = &stage.program.algorithm;
         let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
         let bytes = components.iter().map(|c| algorithm.types[c.value as usize].bytes()).max().unwrap_or(4);
@@ -340,7 +339,7 @@ fn shown(degree: &Degree) -> Cycles {
 }
 
 /// The value of an expression with exclusive ors.
-fn evaluate(e: &Expr, opaque: &[(Var, Expr, Expr)], values: &[i128]) -> Option<i128> {
+fn evaluate(e: &Expr, opaque: &[Xor], values: &[i128]) -> Option<i128> {
     if opaque.is_empty() {
         return e.eval(values);
     }

@@ -15,7 +15,7 @@ use super::{AXIS, ROOT, Stage, literal};
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw04xx_buffer::{BadBufferLayout, BufferLayoutProblem};
-use crate::domain::{AxisId, AxisKind, Domain, Op, Symbolic};
+use crate::domain::{AxisId, AxisKind, Domain, Op, Symbolic, Xor};
 use crate::extent::{Expr, Var};
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
@@ -55,7 +55,7 @@ pub struct Spot {
     /// Elements from the start of the slot.
     pub offset: Expr,
     /// Variables that stand for exclusive ors, each of two expressions over the variables before it.
-    pub opaque: Vec<(Var, Expr, Expr)>,
+    pub opaque: Vec<Xor>,
 }
 
 impl Layout {

@@ -57,7 +57,6 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
         let buffers = copies.iter().map(|s| (s.name.clone(), bytes(s), s.ring)).collect();
         let span = largest.ast.head;
         diags.report(SharedBudget { buffers, bytes: map.bytes, limit: SHARED_BYTES, span });
-        return;
     }
 }
 
