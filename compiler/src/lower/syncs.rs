@@ -17,8 +17,9 @@
 //! | a thread has waited for its fetches | a thread reads a buffer that threads fetch to |
 //! | a thread reads or writes a buffer | a thread writes another one that lies in the same memory |
 //!
-//! In the three rows before the last a barrier of warps will do for a buffer whose elements are of one warp each, and none is needed if they are of one
-//! thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that suffices.
+//! In the three rows before the last a barrier of warps will do for a buffer whose elements are of one warp each, one of warpgroups if they are of one
+//! warpgroup each, and none is needed if they are of one thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that
+//! suffices, else to one of warpgroups.
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
 //! Threads read the newest instance, but of buffers that they fetch to ahead: there any of them.
@@ -34,7 +35,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, Sharing, StatementKind, ValueId, WARP};
+use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, Sharing, StatementKind, ValueId, WARP, WARPGROUP};
 
 /// What happened since the last barrier, on some path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +50,8 @@ struct Since {
     waited: Vec<bool>,
     /// Buffers that a thread read or wrote, whatever barriers of warps there were.
     touched: Vec<bool>,
-    /// Threads waited for their fetches, since a barrier of the block, and since one of either kind.
-    fetched: bool,
-    fetched_by_lanes: bool,
+    /// Who sees what a thread has waited for of its fetches.
+    seen: Sharing,
     /// A thread published.
     published: bool,
     /// The elected thread waited for reads.
@@ -66,8 +66,7 @@ impl Since {
             written: vec![false; kernel.buffers.len()],
             waited: vec![false; kernel.barriers.len()],
             touched: vec![false; kernel.buffers.len()],
-            fetched: false,
-            fetched_by_lanes: false,
+            seen: Sharing::Block,
             published: false,
             awaited: false,
         }
@@ -80,13 +79,16 @@ impl Since {
         kernel.signature.threads > 1 && others.any(|n| self.touched[n])
     }
 
-    /// Behind a barrier of warps.
-    fn sync_warps(&mut self, kernel: &Kernel) {
-        for (n, _) in kernel.buffers.iter().enumerate().filter(|(_, b)| b.sharing != Sharing::Block) {
+    /// Behind a barrier of those who share an element of such a buffer.
+    fn sync(&mut self, kernel: &Kernel, among: Sharing) {
+        if among == Sharing::Block {
+            *self = Self::nothing(kernel);
+        }
+        for (n, _) in kernel.buffers.iter().enumerate().filter(|(_, b)| b.sharing <= among) {
             self.used[n].fill(false);
             self.written[n] = false;
         }
-        self.fetched_by_lanes = false;
+        self.seen = self.seen.max(among);
     }
 
     fn join(&mut self, other: &Self) {
@@ -95,8 +97,7 @@ impl Since {
         self.used.iter_mut().zip(&other.used).for_each(|(a, b)| or(a, b));
         or(&mut self.waited, &other.waited);
         or(&mut self.touched, &other.touched);
-        self.fetched |= other.fetched;
-        self.fetched_by_lanes |= other.fetched_by_lanes;
+        self.seen = self.seen.min(other.seen);
         or(&mut self.written, &other.written);
         self.published |= other.published;
         self.awaited |= other.awaited;
@@ -122,19 +123,28 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
             pass.gone.pop();
         }
     }
-    // Of blocks that consist of whole warps.
-    let warps = kernel.signature.threads.is_multiple_of(WARP);
-    for (_, region, at) in candidates.into_iter().filter(|_| warps) {
-        if !pass.gone.contains(&(region, at)) {
-            pass.weak.push((region, at));
-            if !pass.holds() {
-                pass.weak.pop();
+    // Of blocks that consist of several whole ones.
+    let threads = kernel.signature.threads;
+    let units = [(Sharing::Warp, threads.is_multiple_of(WARP))];
+    let units =
+        units.into_iter().chain([(Sharing::Warpgroup, threads > WARPGROUP && threads.is_multiple_of(WARPGROUP))]);
+    let units: Vec<Sharing> = units.filter(|unit| unit.1).map(|unit| unit.0).collect();
+    for (_, region, at) in candidates {
+        if pass.gone.contains(&(region, at)) {
+            continue;
+        }
+        for unit in &units {
+            pass.weak.push((region, at, *unit));
+            if pass.holds() {
+                break;
             }
+            pass.weak.pop();
         }
     }
     let Pass { mut gone, weak, .. } = pass;
-    for (region, at) in weak {
-        kernel.regions[region.index()].statements[at].kind = StatementKind::SyncWarp;
+    for (region, at, among) in weak {
+        let weaker = if among == Sharing::Warp { StatementKind::SyncWarp } else { StatementKind::SyncWarpgroup };
+        kernel.regions[region.index()].statements[at].kind = weaker;
     }
     // From the back, so that positions stay right.
     gone.sort_unstable_by_key(|(region, at)| std::cmp::Reverse((region.index(), *at)));
@@ -185,8 +195,8 @@ struct Pass<'a> {
     kernel: &'a Kernel,
     /// Barriers that are taken out.
     gone: Vec<(RegionId, usize)>,
-    /// Barriers of warps now.
-    weak: Vec<(RegionId, usize)>,
+    /// Barriers of smaller units now.
+    weak: Vec<(RegionId, usize, Sharing)>,
     /// Whether threads fetch to each buffer.
     fetched: Vec<bool>,
     /// Conditions that several branches share, on which all threads agree.
@@ -261,19 +271,11 @@ impl<'a> Pass<'a> {
                     }
                 }
                 StatementKind::Sync if self.gone.contains(&(region, at)) => {}
-                StatementKind::Sync if self.weak.contains(&(region, at)) => {
-                    paths.values_mut().for_each(|since| since.sync_warps(self.kernel));
-                }
-                StatementKind::SyncWarp => paths.values_mut().for_each(|since| since.sync_warps(self.kernel)),
-                // An arrival is a barrier, too.
-                StatementKind::Sync | StatementKind::Arrive { .. } => {
-                    paths.values_mut().for_each(|since| *since = Since::nothing(self.kernel))
-                }
-                kind => {
-                    if !paths.values_mut().all(|since| self.is_ordered(kind, since)) {
-                        return None;
-                    }
-                }
+                kind => match self.among(kind, region, at) {
+                    Some(among) => paths.values_mut().for_each(|since| since.sync(self.kernel, among)),
+                    None if paths.values_mut().all(|since| self.is_ordered(kind, since)) => {}
+                    None => return None,
+                },
             }
         }
         // What the region binds is another value the next time.
@@ -283,6 +285,18 @@ impl<'a> Pass<'a> {
             add(&mut behind, known, since);
         }
         Some(if behind.len() > MOST_PATHS { as_one(behind) } else { behind })
+    }
+
+    /// Who waits for each other at a statement.
+    fn among(&self, kind: &StatementKind, region: RegionId, at: usize) -> Option<Sharing> {
+        let weaker = self.weak.iter().find(|weak| (weak.0, weak.1) == (region, at)).map(|weak| weak.2);
+        match kind {
+            StatementKind::SyncWarp => Some(Sharing::Warp),
+            StatementKind::SyncWarpgroup => Some(Sharing::Warpgroup),
+            // An arrival is a barrier, too.
+            StatementKind::Sync | StatementKind::Arrive { .. } => Some(weaker.unwrap_or(Sharing::Block)),
+            _ => None,
+        }
     }
 
     /// Takes in a statement; whether it is ordered.
@@ -298,11 +312,7 @@ impl<'a> Pass<'a> {
                     let count = if fetched { used.len() } else { 1 };
                     used[..count].fill(true);
                     since.touched[buffer.index()] = true;
-                    let waited = match sharing(buffer) {
-                        Sharing::Block => since.fetched,
-                        _ => since.fetched_by_lanes,
-                    };
-                    let unseen = since.written[buffer.index()] || waited && fetched;
+                    let unseen = since.written[buffer.index()] || fetched && since.seen < sharing(buffer);
                     is_own(buffer) || !unseen
                 }
                 Memory::Parameter(_) | Memory::Workspace(_) => true,
@@ -315,7 +325,7 @@ impl<'a> Pass<'a> {
                 is_own(*buffer) || !was_used
             }
             StatementKind::AwaitFetches { .. } => {
-                (since.fetched, since.fetched_by_lanes) = (true, true);
+                since.seen = Sharing::Thread;
                 true
             }
             StatementKind::Store(store) => match store.memory {
@@ -345,6 +355,7 @@ impl<'a> Pass<'a> {
                 None => !since.published && !since.written[transfer.buffer.index()],
             },
             StatementKind::Sync
+            | StatementKind::SyncWarpgroup
             | StatementKind::SyncWarp
             | StatementKind::Arrive { .. }
             | StatementKind::Update(_)
@@ -629,6 +640,36 @@ mod tests {
         assert_eq!(ring([false, true, false]), Some(1));
         assert_eq!(ring([true, false, false]), None);
         assert_eq!(ring([false, false, true]), None);
+    }
+
+    /// A barrier of as few threads as share an element, in blocks of several warpgroups.
+    #[test]
+    fn units_wait_for_themselves() {
+        let kept = |threads: u32, sharing: &[Sharing]| {
+            let (mut b, _, zero) = block_of(threads);
+            let one = b.literal(ElementType::F32, 0);
+            let buffers: Vec<BufferId> = (sharing.iter())
+                .map(|sharing| {
+                    let (name, element, sharing) = ("s".to_owned(), ElementType::F32, *sharing);
+                    b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots: 1, sharing })
+                })
+                .collect();
+            buffers.iter().for_each(|buffer| b.store(Memory::Shared(*buffer), zero, &[one]));
+            b.sync();
+            buffers.iter().for_each(|buffer| drop(b.load(Memory::Shared(*buffer), zero, 1, None)));
+            let text = b.finish().map(minimise).expect("balanced").expect("ordered").to_string();
+            let found = text.lines().map(str::trim).filter(|line| line.starts_with("sync"));
+            found.map(str::to_owned).collect::<Vec<_>>().join(", ")
+        };
+        use Sharing::{Block, Thread, Warp, Warpgroup};
+        assert_eq!(kept(256, &[Thread]), "");
+        assert_eq!(kept(256, &[Warp, Thread]), "sync warp");
+        assert_eq!(kept(256, &[Warp, Warpgroup]), "sync warpgroup");
+        assert_eq!(kept(256, &[Warpgroup, Block]), "sync");
+        // No several whole ones.
+        assert_eq!(kept(128, &[Warpgroup]), "sync");
+        assert_eq!(kept(192, &[Warpgroup]), "sync");
+        assert_eq!(kept(192, &[Warp]), "sync warp");
     }
 
     /// Stages that one condition guards: where it does not hold, there is nothing to order, and where it does, each of them has its barrier.

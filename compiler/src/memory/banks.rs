@@ -303,9 +303,8 @@ impl<'a> Walk<'a> {
         if thread >= self.threads {
             return false;
         }
-        let distribution = &stage.distribution;
-        let lane = if distribution.has_lanes() { thread % WARP } else { thread };
-        if stage.beside.is_some() && distribution.threads.is_empty() && lane != 0 {
+        let alike = stage.distribution.finest().threads().map_or(thread, |n| thread % n);
+        if stage.beside.is_some() && alike != 0 {
             return false;
         }
         for (n, value) in self.values.iter().enumerate() {
@@ -317,7 +316,7 @@ impl<'a> Walk<'a> {
                 },
                 Value::Thread(digit) => {
                     let Digit { of, idles } = &self.digits[*digit];
-                    let number = of.inside.map_or(thread, |n| thread % n) / of.stride;
+                    let number = of.around.threads().map_or(thread, |n| thread % n) / of.stride;
                     let number = if of.outermost { number } else { number % of.extent };
                     let own = self.dims + n >= self.own;
                     let repeats = own && shape.is_write && of.reduced && number != 0;

@@ -17,7 +17,7 @@ use crate::lower::Analysed;
 use crate::memory::access::StageRead;
 use crate::memory::vector::Access;
 use crate::program::Program;
-use crate::schedule::{self, Layout, Owner, Place, Stage, WARP};
+use crate::schedule::{self, Layout, Place, Stage};
 use crate::syntax::Span;
 use crate::tma::check::{SHARED_BYTES, readers};
 use crate::tma::staged::{Part, Staged, Step, Way};
@@ -300,8 +300,8 @@ impl<'a> Around<'a> {
             let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
             let layout = if std::ptr::eq(stage, changed) { layout } else { &stage.layout };
             let slots = components.iter().map(|c| layout.slot_bytes(algorithm.types[c.value as usize].bytes()));
-            let warps = if stage.owner == Owner::Warp { i128::from(self.threads) / WARP } else { 1 };
-            slots.sum::<i128>().saturating_mul(warps * i128::from(stage.ring))
+            let instances = stage.owner.threads().map_or(1, |size| i128::from(self.threads) / size);
+            slots.sum::<i128>().saturating_mul(instances * i128::from(stage.ring))
         };
         let stages = self.stages.iter().map(|a| &a.stage).filter(|s| s.place == Place::Shared);
         let copies = self.stages.iter().flat_map(|a| &a.staged).map(Staged::buffer_bytes);

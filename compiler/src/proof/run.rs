@@ -209,6 +209,10 @@ impl<'a> Run<'a> {
                 self.order.synced = self.order.now;
                 self.order.visible = self.order.published;
             }
+            StatementKind::SyncWarpgroup => {
+                self.everybody(active)?;
+                self.order.synced_warpgroup = self.order.now;
+            }
             StatementKind::SyncWarp => {
                 self.everybody(active)?;
                 self.order.synced_warp = self.order.now;
