@@ -15,11 +15,9 @@ use crate::diag::tw05xx::RegisterBudget;
 use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
 use crate::domain::{AxisId, AxisKind, Binding, Concrete, Symbolic};
 use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
-use crate::kernel_ir::Sharing;
+use crate::kernel_ir::{REGISTER_LIMIT, Sharing};
 use crate::memory::access::{self, StageRead};
 
-/// Most registers that one thread has (PTX manual, `.maxnreg`; CUDA programming guide, technical specifications).
-const REGISTER_LIMIT: i128 = 255;
 /// Steps that one search for a thread may take.
 const SEARCH_STEPS: u64 = 200_000;
 /// Values of variables that are tried for one digit.
@@ -142,13 +140,13 @@ fn first_of_owner(plan: &Plan, stage: &Stage) -> Expr {
 pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     for stage in plan.stages.iter().filter(|s| s.place == Place::Registers) {
         let count = registers(stage);
-        if count > REGISTER_LIMIT {
+        if count > i128::from(REGISTER_LIMIT) {
             let unbounded = register_loops(stage).into_iter().find(|l| l.1 == i128::MAX);
             diags.report(RegisterBudget {
                 stage: stage.name.clone(),
                 count: unbounded.is_none().then_some(count),
                 axis: unbounded.map(|(leaf, _)| stage.domain.axes[leaf].name.clone()),
-                limit: REGISTER_LIMIT,
+                limit: REGISTER_LIMIT.into(),
                 span: stage.span,
             });
         }
