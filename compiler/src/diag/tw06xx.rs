@@ -19,6 +19,8 @@ pub struct SameElement {
     pub threads: i128,
     /// The unit whose threads they are.
     pub unit: Unit,
+    /// The last axis that is bound, if any is.
+    pub bound: Option<String>,
     /// Whether the stage has an axis that could be bound.
     pub data: bool,
     /// Whether another stage needs several threads.
@@ -29,7 +31,7 @@ pub struct SameElement {
 
 impl IntoDiagnostic for SameElement {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, group, threads, unit, data, others, span } = self;
+        let Self { stage, group, threads, unit, bound, data, others, span } = self;
         let diagnostic = Diagnostic::new(
             Code::TW0601,
             span,
@@ -38,9 +40,15 @@ impl IntoDiagnostic for SameElement {
         .note("a plain store is run by exactly one thread for each element");
         if unit != Unit::Cta {
             let (unit, threads) = (unit.name(), if unit == Unit::Warp { "lanes" } else { "threads" });
-            diagnostic
+            let diagnostic = diagnostic
                 .note(format!("a bound {unit} has {group} {threads}, and no axis is bound to them"))
-                .help(format!("bind an axis inside the {unit}: `bind …: thread;`"))
+                .help(format!("bind an axis inside the {unit}: `bind …: thread;`"));
+            match bound {
+                Some(w) => diagnostic.help(format!(
+                    "or leave it to one of them: `split {w} by 1 -> u, t; bind u: {unit}; bind t: thread;` instead of `bind {w}: {unit};`"
+                )),
+                None => diagnostic,
+            }
         } else {
             let diagnostic = diagnostic.note(format!("the block has {threads} threads, and no axis is bound to them"));
             let first = if data {

@@ -150,8 +150,22 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
     // An axis without elements still leaves a thread: other stages may need it.
     let needed = needed.div_euclid(whole).saturating_add((needed % whole).min(1)).saturating_mul(whole);
     let threads = launch.map_or(needed.clamp(1, BLOCK_LIMIT), |(threads, _)| threads);
-    for stage in stages.iter() {
-        check(stage, threads, needed, launch.map(|l| l.1), diags);
+    let root = |at: usize| {
+        std::iter::successors(Some(at), |at| stages[*at].attach.as_ref().map(|attach| attach.stage))
+            .last()
+            .unwrap_or(at)
+    };
+    for (at, stage) in stages.iter().enumerate() {
+        if !check(stage, threads, needed, launch.map(|l| l.1), diags) {
+            continue;
+        }
+        // Threads without work in one stage have some in another one of the same loops.
+        let same =
+            |(n, other): (usize, &Stage)| n != at && root(n) == root(at) && other.distribution.needed() >= threads;
+        let busy = stage.busy(threads);
+        if let Some((_, span)) = launch.filter(|_| busy < threads && !stages.iter().enumerate().any(same)) {
+            diags.report(IdleThreads { stage: stage.name.clone(), busy, threads, needed, span });
+        }
     }
     (!diags.has_errors()).then(|| u32::try_from(threads).ok()).flatten()
 }
@@ -293,8 +307,8 @@ fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<Comb
     }
 }
 
-/// Checks one stage against the block; `needed` threads suffice for all stages.
-fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags: &mut Diagnostics) {
+/// Checks one stage against the block; `needed` threads suffice for all stages. False if it does not fit.
+fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags: &mut Diagnostics) -> bool {
     let d = &stage.distribution;
     let axes = &stage.domain.axes;
     let place = |axis: AxisId| stage.domain.leaves.iter().position(|l| *l == axis);
@@ -310,13 +324,13 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
                     span: axes[*first].binding_span,
                     other: axes[*last].binding_span,
                 });
-                return;
+                return false;
             }
         }
     }
     if let Some((unit, size)) = d.whole().filter(|(_, size)| threads % size != 0) {
         diags.report(ThreadsOfUnits { threads, unit, size, span: launch.unwrap_or(stage.span) });
-        return;
+        return false;
     }
     let last_span = |list: &[(AxisId, i128)]| list.last().map_or(stage.span, |(a, _)| axes[*a].binding_span);
     let names = |list: &[(AxisId, i128)]| list.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect::<Vec<_>>();
@@ -335,7 +349,7 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
                 span: last_span(level.leaves),
                 launch,
             });
-            return;
+            return false;
         }
     }
     // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed, and of an output
@@ -347,17 +361,14 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
             group,
             threads,
             unit: d.finest(),
+            bound: levels.last().and_then(|level| level.leaves.last()).map(|leaf| axes[leaf.0].name.clone()),
             data: stage.domain.roots.iter().any(|a| axes[*a].kind == AxisKind::Data),
             others: needed > 1,
             span: levels.last().map_or(launch.unwrap_or(stage.span), |level| last_span(level.leaves)),
         });
-        return;
+        return false;
     }
-    let busy = stage.busy(threads);
-    if busy < threads && launch.is_some() {
-        let (stage_name, span) = (stage.name.clone(), launch.unwrap_or(stage.span));
-        diags.report(IdleThreads { stage: stage_name, busy, threads, needed, span });
-    }
+    true
 }
 
 impl Stage {
