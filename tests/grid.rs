@@ -143,67 +143,34 @@ schedule! {
     }
 }
 
+/// Kernels with one result each, which all blocks update in memory.
+macro_rules! updated {
+    ($($name:ident: [$from:ident] -> $to:ident $(where $fact:expr)?, $reduction:ident($x:ident[$k:ident] $($map:tt)*);)*) => {$(
+        schedule! {
+            kernel $name($x: $from[N]) -> (y: $to[]) $(where $fact)? {
+                y[] = $reduction(|$k| $x[$k] $($map)*);
+                schedule y { split $k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
+            }
+        }
+    )*};
+}
+
+updated! {
+    SumNarrow: [i8] -> i8, sum(x[k]);
+    SumWide: [u64] -> u64, sum(x[k]);
+    MaxSigned: [i16] -> i16, max(x[k]);
+    MinUnsigned: [u8] -> u8, min(x[k]);
+    MinSigned: [i64] -> i64, min(x[k]);
+    MaxHalf: [bf16] -> bf16, max(x[k]);
+    MinSingle: [f32] -> f32, min(x[k]);
+    MaxDouble: [f64] -> f64, max(x[k]);
+    AllTrue: [u8] -> bool, all(x[k] < 255);
+    AnyTrue: [u8] -> bool, any(x[k] == 255);
+    FirstMax: [f32] -> u32 where N >= 1, argmax(x[k]);
+    FirstMin: [f32] -> u32 where N >= 1, argmin(x[k]);
+}
+
 schedule! {
-    kernel SumNarrow(x: i8[N]) -> (y: i8[]) {
-        y[] = sum(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel SumWide(x: u64[N]) -> (y: u64[]) {
-        y[] = sum(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel MaxSigned(x: i16[N]) -> (y: i16[]) {
-        y[] = max(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel MinUnsigned(x: u8[N]) -> (y: u8[]) {
-        y[] = min(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel MinSigned(x: i64[N]) -> (y: i64[]) {
-        y[] = min(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel MaxHalf(x: bf16[N]) -> (y: bf16[]) {
-        y[] = max(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel MinSingle(x: f32[N]) -> (y: f32[]) {
-        y[] = min(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel MaxDouble(x: f64[N]) -> (y: f64[]) {
-        y[] = max(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel AllTrue(x: u8[N]) -> (y: bool[]) {
-        y[] = all(|k| x[k] < 255);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel AnyTrue(x: u8[N]) -> (y: bool[]) {
-        y[] = any(|k| x[k] == 255);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel FirstMax(x: f32[N]) -> (y: u32[]) where N >= 1 {
-        y[] = argmax(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
-    kernel FirstMin(x: f32[N]) -> (y: u32[]) where N >= 1 {
-        y[] = argmin(|k| x[k]);
-        schedule y { split k by 64 -> b, t; bind b: grid; bind t: thread; reduce t; reduce b by atomic; }
-    }
-
     /// Several results of a thread and several groups, and something to do behind it.
     kernel ColumnMax(x: f32[M, N]) -> (y: f32[N]) {
         y[j] = exp(max(|i| x[i, j]));
@@ -280,21 +247,14 @@ fn ranks_are_in_the_order_of_values() {
             MinSingle { x: &x, y: &mut least }.launch(&device).unwrap();
             FirstMax { x: &x, y: &mut first }.launch(&device).unwrap();
             FirstMin { x: &x, y: &mut last }.launch(&device).unwrap();
-            MinSingle { x: &x, y: &mut least }
-                .reference()
-                .unwrap()
-                .check("y", &least)
-                .unwrap_or_else(|e| panic!("{shift} {stride}: {e}"));
-            FirstMax { x: &x, y: &mut first }
-                .reference()
-                .unwrap()
-                .check("y", &first)
-                .unwrap_or_else(|e| panic!("{shift} {stride}: {e}"));
-            FirstMin { x: &x, y: &mut last }
-                .reference()
-                .unwrap()
-                .check("y", &last)
-                .unwrap_or_else(|e| panic!("{shift} {stride}: {e}"));
+            let checked = [
+                MinSingle { x: &x, y: &mut least }.reference().unwrap().check("y", &least),
+                FirstMax { x: &x, y: &mut first }.reference().unwrap().check("y", &first),
+                FirstMin { x: &x, y: &mut last }.reference().unwrap().check("y", &last),
+            ];
+            for result in checked {
+                result.unwrap_or_else(|e| panic!("{shift} {stride}: {e}"));
+            }
         }
     }
 }

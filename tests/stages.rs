@@ -131,6 +131,12 @@ fn fused_regions_waste_nothing() {
     }
 }
 
+/// Softmax and the logarithm of its sum.
+const LOG_SUM: &str = "m[i] = max(|j| x[i, j]);
+    s[i] = sum(|j| exp(x[i, j] - m[i]));
+    lse[i] = m[i] + log(s[i]);
+    y[i, j] = exp(x[i, j] - m[i]) / s[i];";
+
 /// Outputs that share what stands in one loop: statistics of rows beside the rows.
 #[test]
 fn outputs_stand_beside_each_other() {
@@ -138,10 +144,7 @@ fn outputs_stand_beside_each_other() {
     let log_sum = |place: &str| {
         format!(
             "kernel Softmax(x: f32[M, N]) -> (lse: f32[M], y: f32[M, N]) where N % 4 == 0 {{
-                m[i] = max(|j| x[i, j]);
-                s[i] = sum(|j| exp(x[i, j] - m[i]));
-                lse[i] = m[i] + log(s[i]);
-                y[i, j] = exp(x[i, j] - m[i]) / s[i];
+                {LOG_SUM}
                 launch threads(128);
                 schedule lse at y.k {{ like y; }}
                 schedule y {{
@@ -211,10 +214,7 @@ fn warps_wait_for_themselves() {
     let rows = "split i into 4 -> w, k; bind w: warp; split j by 32 -> q, t; bind t: thread;";
     let source = format!(
         "kernel Softmax(x: f32[M, N]) -> (lse: f32[M], y: f32[M, N]) where N <= 1024 {{
-            m[i] = max(|j| x[i, j]);
-            s[i] = sum(|j| exp(x[i, j] - m[i]));
-            lse[i] = m[i] + log(s[i]);
-            y[i, j] = exp(x[i, j] - m[i]) / s[i];
+            {LOG_SUM}
             launch threads(128);
             schedule lse at y.k {{ like y; }}
             schedule y {{
@@ -305,10 +305,7 @@ fn warps_have_instances() {
     let source = |place: &str, xs: &str| {
         format!(
             "kernel Softmax(x: f32[M, N]) -> (lse: f32[M], y: f32[M, N]) where N <= 1024 {{
-                m[i] = max(|j| x[i, j]);
-                s[i] = sum(|j| exp(x[i, j] - m[i]));
-                lse[i] = m[i] + log(s[i]);
-                y[i, j] = exp(x[i, j] - m[i]) / s[i];
+                {LOG_SUM}
                 launch threads(128);
                 schedule lse at y.k {{ like y; }}
                 schedule y {{
@@ -349,4 +346,58 @@ fn warps_have_instances() {
 fn sizes_up_to<'a>(sizes: &'a [&'a [i64]], most: i64) -> &'a [&'a [i64]] {
     let count = sizes.iter().take_while(|dims| dims[1] <= most).count();
     &sizes[..count]
+}
+
+/// What the schedule says of a region: a box, what is asked for of it, a run; whichever is smaller.
+#[test]
+fn regions_are_chosen() {
+    for factor in [1, 3, 5, 6, 8, 10, 16] {
+        for (choice, found) in [
+            ("region cover;", None),
+            ("region cover; merge i, j -> p; split p by 3 -> a, b;", None),
+            ("region exact; split j by 2 -> a, b;", None),
+            ("region flat;", Some(factor)),
+            ("region flat -> p; split p by 3 -> a, b;", Some(factor)),
+        ] {
+            let explanation = check(&fused(factor, choice), &[&[]]);
+            if let Some(found) = found {
+                // A run inside a row is a box of one row.
+                let found = [format!("region {found}, {} bytes", 4 * found), format!("x {found}, {} bytes", 4 * found)];
+                assert!(found.iter().any(|f| explanation.contains(f)), "{choice} {factor}: {explanation}");
+            } else {
+                assert!(explanation.contains(" x "), "{choice} {factor}: {explanation}");
+            }
+        }
+    }
+    // All of the box is computed, or what is asked for.
+    let computed = |choice: &str| {
+        let kernel = finished(&fused(5, choice)).unwrap_or_else(|(_, report)| panic!("{report}"));
+        let info = kernel.info.as_ref().unwrap();
+        let device = Device::emulator(EmulatorOptions::default());
+        let trial = Trial::new(info, &[], 1, &device).unwrap();
+        let outcome = trial.run(&device);
+        assert!(outcome.is_good(), "{outcome:#?}");
+        kernel.entries[0].kernel.to_string()
+    };
+    assert_ne!(computed("region cover;"), computed("region exact;"));
+    assert!(computed("region cover;").len() < computed("region exact;").len());
+}
+
+/// A region that is asked for stays one where sizes are known at launch only.
+#[test]
+fn regions_of_symbolic_rows_are_chosen() {
+    for choice in
+        ["region cover; bind j: thread;", "region exact; bind j: thread;", "region flat -> p; bind p: thread;"]
+    {
+        let source = format!(
+            "kernel Fused(x: f32[M, N]) -> (y: f32[M, N]) where N <= 100 {{
+                e[i, j] = exp(x[i, j]);
+                y[i, j] = e[i, j] * 2.0;
+                launch threads(128);
+                schedule y {{ merge i, j -> f; split f by 96 -> fo, t; bind fo: grid; bind t: thread; }}
+                schedule e in shared at y.fo {{ {choice} }}
+            }}"
+        );
+        check(&source, &[&[1, 1], &[7, 31], &[31, 33], &[3, 100]]);
+    }
 }

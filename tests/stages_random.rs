@@ -196,6 +196,12 @@ fn case(draw: &mut Draw) -> Case {
             _ if threads == 1 && draw.chance(50) => ("shared", String::new()),
             _ => ("shared", each),
         };
+        let ops = match draw.below(20) {
+            0 => format!("region cover; {ops}"),
+            1 => format!("region exact; {ops}"),
+            2 if place == "shared" => format!("region flat -> p; split p by {threads} -> pr, t; bind t: thread; "),
+            _ => ops,
+        };
         let ring = if place == "shared" { ring(draw, &at, &grid) } else { String::new() };
         let _ = writeln!(source, "    schedule {} in {place} at {at}{ring} {{ {ops}}}", stage.name);
         if !stage.is_row && ops.contains("jo") {

@@ -160,6 +160,7 @@ codes! {
     TW0710 "nothing-alike" Error "a `like` without a counterpart";
     TW0711 "register-at-run-time" Error "a register that is known at run time only";
     TW0712 "other-iterations" Error "an output beside one that runs in other iterations";
+    TW0713 "no-such-region" Error "a region that a stage cannot have";
     TW0790 "reduced-again" Warning "an output that is reduced again for each of its readers";
 
     // TW09: bounds.

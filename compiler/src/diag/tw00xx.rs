@@ -199,6 +199,8 @@ pub enum WordSet {
     MmaEngine,
     /// Correctness models.
     FillModel,
+    /// What an instance of a stage holds.
+    RegionKind,
     /// Cache hints.
     L2Hint,
     /// Swizzle functions.
@@ -237,6 +239,7 @@ impl fmt::Display for WordSet {
             WordSet::ReduceLevel => "level of `reduce`",
             WordSet::MmaEngine => "tensor-core instruction",
             WordSet::FillModel => "correctness model",
+            WordSet::RegionKind => "kind of region",
             WordSet::L2Hint => "cache hint",
             WordSet::SwizzleFunction => "swizzle function",
             WordSet::UnitField => "field of `unit`",

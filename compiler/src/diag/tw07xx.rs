@@ -450,3 +450,33 @@ impl IntoDiagnostic for OtherIterations {
             .help(format!("or give `{stage}` loops of its own: leave `at {place}` out"))
     }
 }
+
+/// TW0713: `region` asks for what the reads do not give, or stands where there is none.
+#[derive(Clone, Debug)]
+pub struct NoSuchRegion {
+    /// The stage.
+    pub stage: String,
+    /// What is wrong.
+    pub problem: &'static str,
+    /// What to write instead.
+    pub help: Option<&'static str>,
+    /// The op.
+    pub span: Span,
+}
+
+impl NoSuchRegion {
+    /// What is wrong where a stage has no region, or has one already.
+    pub const NOT_FIRST: &'static str = "`region` is the first op of a stage in a loop of another one, which threads compute: later ops are about its axes";
+}
+
+impl IntoDiagnostic for NoSuchRegion {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, problem, help, span } = self;
+        let head = format!("`{stage}` cannot have this region");
+        let diagnostic = Diagnostic::new(Code::TW0713, span, head).note(problem);
+        match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }
+    }
+}

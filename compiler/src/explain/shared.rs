@@ -59,12 +59,13 @@ pub fn text(kernel: &Kernel) -> String {
             BufferId(other) if other as usize == n => format!("at {}", map.buffers[n]),
             other => format!("in the memory of {}, which is not needed then", kernel.buffers[other.index()].name),
         };
-        let list = |list: [(bool, &'static str); 3]| {
-            let found: Vec<&str> = list.into_iter().filter(|l| l.0).map(|l| l.1).collect();
+        let list = |list: &[(bool, &'static str)]| {
+            let found: Vec<&str> = list.iter().filter(|l| l.0).map(|l| l.1).collect();
             if found.is_empty() { "nobody".to_owned() } else { found.join(" and ") }
         };
-        let writers = list([(found.stored, "threads"), (found.fetched, "cp.async"), (found.filled, "the accelerator")]);
-        let readers = list([(found.loaded, "threads"), (found.taken, "the accelerator"), (false, "")]);
+        let writers =
+            list(&[(found.stored, "threads"), (found.fetched, "cp.async"), (found.filled, "the accelerator")]);
+        let readers = list(&[(found.loaded, "threads"), (found.taken, "the accelerator")]);
         let complete = match buffer.sharing {
             _ if found.filled => "complete when its mbarrier ends a phase",
             Sharing::Thread if found.fetched => "complete when a thread has waited for its copies",

@@ -129,14 +129,13 @@ pub struct Buffer {
 }
 
 /// Who accesses the elements of a buffer that one thread accesses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sharing {
     /// Nobody else.
     Thread,
     /// Lanes of its warp.
     Warp,
     /// Any thread of the block, and the accelerator.
-    #[default]
     Block,
 }
 

@@ -26,7 +26,7 @@
 
 use tilewright_kernel::algorithm::Compare;
 
-use super::inner::{Held, Instance};
+use super::inner::{Instance, Kept};
 use super::stage::{Nest, Point};
 use super::staging::slot_after;
 use crate::domain::AxisId;
@@ -128,7 +128,7 @@ impl<'a> Nest<'a, '_> {
     pub(super) fn fetch(&mut self, target: &Instance<'_>, points: &[Point], filled: Option<ValueId>) {
         let analysed = self.analysed;
         let Some(read) = analysed.accesses.iter().find(|a| !a.is_write) else { return };
-        let (Some(id), Some(Held::Buffer { buffer, base })) = (read.value, target.memory.first()) else { return };
+        let (Some(id), Some(Kept::Buffer { buffer, base })) = (read.value, target.memory.first()) else { return };
         // The lanes of a vector go together.
         let whole = analysed.vector.as_ref().filter(|_| points.len() > 1);
         let Ok(lanes) = fetch::unit(&analysed.stage, whole, &analysed.symbolic, read) else { return };

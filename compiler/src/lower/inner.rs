@@ -33,14 +33,14 @@ pub struct Instance<'a> {
     /// The stage.
     pub stage: &'a Stage,
     /// What holds each of its components.
-    pub memory: Vec<Held>,
+    pub memory: Vec<Kept>,
     /// The loops around it, by the numbers behind those of the dimensions.
     pub around: Vec<Option<ValueId>>,
 }
 
 /// What holds a component of an instance.
 #[derive(Clone, Debug)]
-pub enum Held {
+pub enum Kept {
     /// A buffer, in row-major order of the coordinates.
     Buffer {
         /// It.
@@ -73,7 +73,7 @@ impl Instance<'_> {
     }
 
     /// What holds what a read takes from it; none if it is not for the read.
-    pub fn holds(&self, source: Source, read: AlgorithmValue) -> Option<&Held> {
+    pub fn holds(&self, source: Source, read: AlgorithmValue) -> Option<&Kept> {
         self.stage.is_for(source, read).then_some(())?;
         let at = self.stage.serves.iter().position(|s| *s == source)?;
         self.memory.get(at)
@@ -135,7 +135,7 @@ impl<'a> Nest<'a, '_> {
     fn instance(&mut self, point: &Point, at: usize) {
         let stage: &'a Stage = &self.around.stages[at].stage;
         let shared = stage.place == Place::Shared;
-        let memory: Vec<Held> = match shared {
+        let memory: Vec<Kept> = match shared {
             true => {
                 let slot = self.take_slot(at);
                 self.b.sync();
@@ -147,7 +147,7 @@ impl<'a> Nest<'a, '_> {
                     let zero = self.b.literal(ty, 0);
                     (0..count).map(|_| self.b.variable(zero)).collect()
                 };
-                components(stage).into_iter().map(|(_, ty)| Held::Registers(variables(ty))).collect()
+                components(stage).into_iter().map(|(_, ty)| Kept::Registers(variables(ty))).collect()
             }
         };
         let instance = Instance { stage, memory, around: self.around(point, None) };
@@ -206,7 +206,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// What holds the components of an instance in `slot`: of a warp's, in the part of that warp.
-    pub(super) fn in_slot(&mut self, at: usize, slot: ValueId) -> Vec<Held> {
+    pub(super) fn in_slot(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
         let stage = &self.around.stages[at].stage;
         let (index, storage) = (self.index, &self.around.storage[at]);
         let types = components(stage).into_iter().map(|(_, ty)| ty).zip(&storage.buffers);
@@ -227,7 +227,7 @@ impl<'a> Nest<'a, '_> {
                 let elements = self.b.index_literal(index, elements);
                 self.b.index_mul(number, elements)
             });
-            Held::Buffer { buffer: *buffer, base }
+            Kept::Buffer { buffer: *buffer, base }
         };
         types.map(held).collect()
     }
@@ -241,7 +241,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// The same, for an instance that is to be written.
-    pub(super) fn renewed(&mut self, at: usize, slot: ValueId) -> Vec<Held> {
+    pub(super) fn renewed(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
         for buffer in &self.around.storage[at].buffers {
             self.b.renew(*buffer, slot);
         }

@@ -390,17 +390,14 @@ mod tests {
             arguments: Vec::new(),
             threads,
         });
-        let element = ElementType::F32;
-        let buffer = b.buffer(Buffer {
-            name: "s".to_owned(),
-            element,
-            elements: 64,
-            alignment: 128,
-            slots: 1,
-            sharing: Sharing::Block,
-        });
+        let buffer = buffer_of(&mut b, 1);
         let zero = b.index_literal(Type::I32, 0);
         (b, buffer, zero)
+    }
+
+    fn buffer_of(b: &mut Builder, slots: u32) -> BufferId {
+        let (name, element) = ("s".to_owned(), ElementType::F32);
+        b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots, sharing: Sharing::Block })
     }
 
     fn copy(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>) {
@@ -478,15 +475,7 @@ mod tests {
     #[test]
     fn one_barrier_serves_several_buffers() {
         let (mut b, first, zero) = builder();
-        let element = ElementType::F32;
-        let other = b.buffer(Buffer {
-            name: "s".to_owned(),
-            element,
-            elements: 64,
-            alignment: 128,
-            slots: 1,
-            sharing: Sharing::Block,
-        });
+        let other = buffer_of(&mut b, 1);
         let n = b.block_index();
         b.begin_loop(n);
         let one = b.literal(ElementType::F32, 0);
@@ -508,15 +497,7 @@ mod tests {
     #[test]
     fn buffers_in_turn_need_one_barrier_each() {
         let (mut b, first, zero) = builder();
-        let element = ElementType::F32;
-        let other = b.buffer(Buffer {
-            name: "s".to_owned(),
-            element,
-            elements: 64,
-            alignment: 128,
-            slots: 1,
-            sharing: Sharing::Block,
-        });
+        let other = buffer_of(&mut b, 1);
         let n = b.block_index();
         b.begin_loop(n);
         let one = b.literal(ElementType::F32, 0);
@@ -594,15 +575,7 @@ mod tests {
     fn slots_in_turn_need_one_barrier() {
         let ring = |slots: u32, syncs: [bool; 2]| {
             let (mut b, _, zero) = builder();
-            let element = ElementType::F32;
-            let ring = b.buffer(Buffer {
-                name: "s".to_owned(),
-                element,
-                elements: 64,
-                alignment: 128,
-                slots,
-                sharing: Sharing::Block,
-            });
+            let ring = buffer_of(&mut b, slots);
             let one = b.literal(ElementType::F32, 0);
             let n = b.block_index();
             b.begin_loop(n);
@@ -663,16 +636,8 @@ mod tests {
     fn branches_with_one_condition_are_one_path() {
         let shared = |same: bool| {
             let (mut b, first, zero) = builder();
-            let element = ElementType::F32;
-            let other = b.buffer(Buffer {
-                name: "s".to_owned(),
-                element,
-                elements: 64,
-                alignment: 128,
-                slots: 1,
-                sharing: Sharing::Block,
-            });
-            let one = b.literal(element, 0);
+            let other = buffer_of(&mut b, 1);
+            let one = b.literal(ElementType::F32, 0);
             let n = b.block_index();
             let turn = b.begin_loop(n);
             for (buffer, limit) in [(first, 3), (other, if same { 3 } else { 4 })] {

@@ -360,27 +360,8 @@ impl<'a> Values<'a> {
                         Some(Guard { predicate, otherwise: &otherwise }),
                     )[0];
                 }
-                if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional) {
-                    let symbolic = access::offset(tensor, &exprs, self.facts);
-                    if lane.vector.classify(&symbolic, self.symbolic, self.facts) == Class::Vector {
-                        let var = lane.vector.var;
-                        let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(0))));
-                        let number = lane.number as usize;
-                        if let Some(known) = lane.loaded.get(&key) {
-                            return known[number];
-                        }
-                        let lanes = lane.vector.lanes as u32;
-                        let back = b.index_literal(self.index, -(number as i64));
-                        let start = b.index_add(offset, back);
-                        let loaded = b.load(Memory::Parameter(parameter), start, lanes, None);
-                        let result = loaded[number];
-                        if let Some(lane) = &mut self.lane {
-                            lane.loaded.insert(key, loaded);
-                        }
-                        return result;
-                    }
-                }
-                b.load(Memory::Parameter(parameter), offset, 1, None)[0]
+                let symbolic = access::offset(tensor, &exprs, self.facts);
+                self.load_lane(b, id, Memory::Parameter(parameter), offset, symbolic)
             }
         }
     }
@@ -434,7 +415,7 @@ impl<'a> Values<'a> {
             (inside, self.value(b, or, scope))
         });
         match instance.holds(source, id) {
-            Some(inner::Held::Registers(variables)) => {
+            Some(inner::Kept::Registers(variables)) => {
                 let present: Vec<Expr> = exprs.iter().map(|e| self.at_present(e)).collect();
                 let number = register(instance.stage, &present, self.facts, &|v| self.range(v));
                 let held = match number.and_then(|n| variables.get(n)) {
@@ -446,7 +427,7 @@ impl<'a> Values<'a> {
                     None => held,
                 }
             }
-            Some(&inner::Held::Buffer { buffer, base }) => {
+            Some(&inner::Kept::Buffer { buffer, base }) => {
                 let memory = Memory::Shared(buffer);
                 let slot = instance
                     .stage
@@ -460,29 +441,35 @@ impl<'a> Values<'a> {
                 if let Some((predicate, otherwise)) = guard {
                     return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &[otherwise] }))[0];
                 }
-                if let Some(lane) = self.lane.as_ref().filter(|_| !self.conditional) {
-                    let symbolic = instance.stage.slot(exprs);
-                    if lane.vector.classify(&symbolic, self.symbolic, self.facts) == Class::Vector {
-                        let var = lane.vector.var;
-                        let key = (id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(0))));
-                        let number = lane.number as usize;
-                        if let Some(known) = lane.loaded.get(&key) {
-                            return known[number];
-                        }
-                        let back = b.index_literal(ty, -(number as i64));
-                        let start = b.index_add(offset, back);
-                        let loaded = b.load(memory, start, lane.vector.lanes as u32, None);
-                        let result = loaded[number];
-                        if let Some(lane) = &mut self.lane {
-                            lane.loaded.insert(key, loaded);
-                        }
-                        return result;
-                    }
-                }
-                b.load(memory, offset, 1, None)[0]
+                self.load_lane(b, id, memory, offset, instance.stage.slot(exprs))
             }
             None => b.literal(ty, 0),
         }
+    }
+
+    /// The element at an offset, which is `symbolic`: with its neighbours, where the lanes of the vector are neighbours there.
+    fn load_lane(
+        &mut self,
+        b: &mut Builder,
+        id: AlgorithmValue,
+        memory: Memory,
+        offset: ValueId,
+        symbolic: Expr,
+    ) -> ValueId {
+        let Some(lane) = self.lane.as_mut().filter(|_| !self.conditional) else {
+            return b.load(memory, offset, 1, None)[0];
+        };
+        if lane.vector.classify(&symbolic, self.symbolic, self.facts) != Class::Vector {
+            return b.load(memory, offset, 1, None)[0];
+        }
+        let (var, number) = (lane.vector.var, lane.number as usize);
+        let loaded = lane.loaded.entry((id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(0)))));
+        let loaded = loaded.or_insert_with(|| {
+            let back = b.index_literal(self.index, -(number as i64));
+            let start = b.index_add(offset, back);
+            b.load(memory, start, lane.vector.lanes as u32, None)
+        });
+        loaded[number]
     }
 
     /// Whether indices are in the domain of what is read.

@@ -8,6 +8,7 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::UnknownName;
 use crate::diag::tw01xx_schedule::{AxisBoundTwice, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
+use crate::diag::tw07xx::NoSuchRegion;
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis};
 use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
 use crate::holes;
@@ -294,6 +295,10 @@ impl Apply<'_> {
             OpKind::Layout { .. } => self.unsupported("layout", op.keyword, None),
             OpKind::Multicast { .. } => self.unsupported("multicast", op.keyword, None),
             OpKind::Mma { .. } => self.unsupported("mma", op.keyword, None),
+            OpKind::Region { .. } => {
+                let (stage, problem) = (self.stage.to_owned(), NoSuchRegion::NOT_FIRST);
+                self.diags.report(NoSuchRegion { stage, problem, help: None, span: op.span });
+            }
             OpKind::Fill { .. } => self.unsupported("fill", op.keyword, None),
             OpKind::L2 { .. } => self.unsupported("l2", op.keyword, None),
             OpKind::Online { .. } => self.unsupported("online", op.keyword, None),

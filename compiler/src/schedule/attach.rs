@@ -86,13 +86,8 @@ impl Attach {
 /// Whether the stage with position `of` reads inside the place `outer`: it has the loops around that place itself, or stands inside them, there or
 /// further in, or inside a stage that does; or stands beside the stage with these loops, or inside one that does.
 pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
-    let root = || {
-        let mut at = of;
-        while let Some(attach) = &stages[at].attach {
-            at = attach.stage;
-        }
-        &stages[at]
-    };
+    let stage = |at| stages.get(at);
+    let root = || ancestors(&stage, of).last().and_then(stage);
     let is_beside = |stage: &Stage| stage.beside.as_ref().is_some_and(|b| b.sees(outer, &stages[outer.stage]));
     // What belongs to a warp or a thread is computed where the stage with the loops gives it work: others may come where it has none.
     let is_for = |at: &usize| match outer.owner {
@@ -100,23 +95,27 @@ pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
         Owner::Warp => matches!(stages[*at].owner, Owner::Warp | Owner::Thread),
         Owner::Grid | Owner::Cta => true,
     };
-    let chain = chain_under(&|at| stages.get(at), of, outer);
-    chain.is_some_and(|chain| chain[1..].iter().all(is_for)) || is_beside(root())
+    let chain = chain_under(&stage, of, outer);
+    chain.is_some_and(|chain| chain[1..].iter().all(is_for)) || root().is_some_and(is_beside)
+}
+
+/// The stage with position `of` and those whose loops are around it, from the inside out. `stage` gives them by position.
+fn ancestors<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(of), move |at| Some(stage(*at)?.attach.as_ref()?.stage))
 }
 
 /// The stages from the one whose loops the place `outer` is in to the one with position `of`, each in a loop of the one before it; none if
 /// that one does not stand inside the place. `stage` gives them by position.
 pub fn chain_under<'a>(stage: &dyn Fn(usize) -> Option<&'a Stage>, of: usize, outer: &Attach) -> Option<Vec<usize>> {
-    let mut chain = vec![of];
-    let mut at = of;
-    while at != outer.stage {
-        let attach = stage(at)?.attach.as_ref()?;
-        if attach.stage == outer.stage && attach.loops < outer.loops {
-            return None;
-        }
-        at = attach.stage;
-        chain.push(at);
+    let mut chain: Vec<usize> = ancestors(stage, of).take_while(|at| *at != outer.stage).collect();
+    // The outermost of them stands in the loops of that stage, if the place is around it.
+    let last = chain.last().copied();
+    match last.map(|at| stage(at).and_then(|s| s.attach.as_ref())) {
+        Some(Some(attach)) if attach.stage == outer.stage && attach.loops >= outer.loops => {}
+        Some(_) => return None,
+        None => {}
     }
+    chain.push(outer.stage);
     chain.reverse();
     Some(chain)
 }
@@ -285,10 +284,10 @@ impl Needs<'_> {
     fn inside(&self, reader: usize, next: &mut Var, loops: &mut Loops) -> (Vec<(Var, Var)>, Vec<Expr>) {
         let mut conditions = Vec::new();
         let mut renamed: Vec<(Var, Var)> = Vec::new();
-        let mut chain = vec![reader];
-        while *chain.last().unwrap_or(&reader) != self.attach.stage {
-            let Some(attach) = chain.last().and_then(|s| self.stages[*s].attach.as_ref()) else { break };
-            chain.push(attach.stage);
+        // A reader beside that stage does not stand in its loops: then these are all around it.
+        let mut chain: Vec<usize> = ancestors(&|at| self.stages.get(at), reader).collect();
+        if let Some(end) = chain.iter().position(|at| *at == self.attach.stage) {
+            chain.truncate(end + 1);
         }
         for stage in chain.into_iter().rev() {
             let of = &self.stages[stage];

@@ -1,15 +1,16 @@
-//! HOW: the schedule of each stage, applied. One [`Stage`] per output equation: its iteration domain after every op, and which
-//! part of the machine runs each leaf.
+//! HOW: the schedule of each stage, applied. One [`Stage`] for each thing that is computed in a place of its own, be it an output, an
+//! intermediate or a copy: its iteration domain after every op, which part of the machine runs each leaf, where it stands, who owns an
+//! instance, and where its elements are.
 //!
-//! A refused op leaves poisoned axes behind that satisfy every later check, so that one mistake gives one message. What later
-//! issues of the language bring (places other than `global`, attach points, owners, roles, engines, …) is in [`Stage`] already
-//! and answered here with "not supported yet".
+//! A refused op leaves poisoned axes behind that satisfy every later check, so that one mistake gives one message. What the compiler does
+//! not do yet (roles, engines, clusters, …) is answered with [`NotSupportedYet`].
 
 mod apply;
 mod atomic;
 mod attach;
 mod beside;
 mod buffers;
+mod chosen;
 mod distribution;
 mod like;
 mod loops;

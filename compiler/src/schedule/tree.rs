@@ -7,16 +7,17 @@ use tilewright_kernel::algorithm::Source;
 
 use super::attach::{self, Attach, Needs};
 use super::buffers;
+use super::chosen::{Chosen, Run, laid_out, run_of};
 use super::{Along, Owner, Place, ROOT, Roots, Stage, Unscheduled, index_of_dims};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
-use crate::diag::tw07xx::{NoInstance, NoPlace};
+use crate::diag::tw07xx::{NoInstance, NoPlace, NoSuchRegion};
 use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisKind, Binding, NewAxis};
 use crate::extent::{Expr, Facts, System, Var};
 use crate::program::Program;
-use crate::region::{COORDINATE, Fit, Group, NotATile, Realisation, Region};
+use crate::region::{COORDINATE, Fit, Group, NotATile};
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
 
@@ -289,9 +290,16 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     };
     let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
     let asked = needs.asked(diags)?;
-    let layout = laid_out(one.ops, &names, |way| needs.region(&asked, &domain, way), &facts);
-    let (region, merged) = match layout {
+    let ops = Chosen::of(one.ops);
+    let layout = laid_out(&ops, &names, |way| needs.region(&asked, &domain, way), &facts);
+    let (region, run) = match layout {
         Ok(found) => found,
+        Err(NotATile::NotFlat) => {
+            let problem = "what is asked for is no run of elements in row-major order";
+            let help = Some("`region cover;` or `region exact;` keeps a box");
+            diags.report(NoSuchRegion { stage: one.name.clone(), problem, help, span: ops.span(one.head) });
+            return None;
+        }
         Err(problem) => {
             needs.refuse(&problem, diags);
             return None;
@@ -311,7 +319,8 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
             facts: &facts,
             reached: &reached,
             domain: &domain,
-            merged: merged.as_ref(),
+            chosen: &ops,
+            run,
         };
         let mut stage = about.stage(&group, stages, diags)?;
         stage.reads = reads;
@@ -331,44 +340,16 @@ struct About<'a> {
     reached: &'a [Expr],
     /// The range of each axis.
     domain: &'a [(Expr, Expr)],
-    /// The axis that a run of elements is, if the first op names it.
-    merged: Option<&'a ast::Name>,
-}
-
-/// The region of a stage with these ops: as small as it can be where no op names an axis; a run of elements where the first one
-/// merges all axes, if that is smaller, with the name that it gives; else the box that the ops are about.
-fn laid_out(
-    ops: &[ast::Op],
-    names: &[&str],
-    region: impl Fn(Realisation) -> Result<Region, NotATile>,
-    facts: &Facts,
-) -> Result<(Region, Option<ast::Name>), NotATile> {
-    let Some(first) = ops.first() else { return Ok((region(Realisation::Smallest)?, None)) };
-    let cover = region(Realisation::Cover)?;
-    let into = match &first.kind {
-        ast::OpKind::Merge { axes, into } if axes.iter().map(|a| a.text.as_str()).eq(names.iter().copied()) => into,
-        _ => return Ok((cover, None)),
-    };
-    let elements = |region: &Region| {
-        let of = |group: &Group| {
-            let bounds = group.axes.iter().map(|c| facts.upper_bound(&c.bound).map(|n| n.max(1)));
-            bounds.collect::<Option<Vec<i128>>>().map(|list| list.iter().product::<i128>())
-        };
-        region.groups.iter().map(of).collect::<Option<Vec<_>>>().map(|list| list.iter().sum::<i128>())
-    };
-    let whole = |group: &Group| matches!(&group.axes[..], [only] if only.dims.len() == names.len() && names.len() > 1);
-    match region(Realisation::Flat) {
-        Ok(flat) if flat.groups.iter().all(whole) && elements(&flat) < elements(&cover) => {
-            Ok((flat, Some(into.clone())))
-        }
-        _ => Ok((cover, None)),
-    }
+    /// What the ops say of the region.
+    chosen: &'a Chosen<'a>,
+    /// The run of elements that it is.
+    run: Option<Run<'a>>,
 }
 
 impl About<'_> {
     /// The stage that holds a group.
     fn stage(&self, group: &Group, stages: &[Stage], diags: &mut Diagnostics) -> Option<Stage> {
-        let Self { one, attach, program, facts, reached, domain, merged } = *self;
+        let Self { one, attach, program, facts, reached, domain, chosen, run } = *self;
         let algorithm = &program.algorithm;
         let list = &algorithm.axis_lists[algorithm.equations[one.equation].axes.range()];
         let mut roots = Roots::default();
@@ -377,7 +358,7 @@ impl About<'_> {
         let limits_lost = limits.len() < group.limits.len();
         let mut coordinates = Vec::new();
         let mut indices: Vec<Option<Expr>> = vec![None; list.len()];
-        for coordinate in &group.axes {
+        for (number, coordinate) in group.axes.iter().enumerate() {
             let root = roots.next();
             let Some(most) = facts.upper_bound(&coordinate.bound) else {
                 let names = |v: u32| program.dim_name(v as u16).to_owned();
@@ -420,7 +401,8 @@ impl About<'_> {
                 indices[*d] = Some(if coordinate.dims.len() == 1 { digit } else { digit.add(lower) });
             }
             let names = coordinate.dims.iter().map(|d| algorithm.axes[list[*d] as usize].name.to_string());
-            let called = merged.map(|into| NewAxis { name: into.text.clone(), span: into.span });
+            let into = run.filter(|_| run_of(group) == Some(number)).and_then(|run| run.name);
+            let called = into.map(|into| NewAxis { name: into.text.clone(), span: into.span });
             let name = called.unwrap_or_else(|| NewAxis {
                 name: names.collect::<Vec<_>>().join("·"),
                 span: program.axis_spans[list[coordinate.dims[0]] as usize],
@@ -448,11 +430,11 @@ impl About<'_> {
             return None;
         }
         let mut members: Vec<Vec<Expr>> = group.members.iter().map(|list| conditions(list, facts)).collect();
-        if members.iter().flatten().any(is_lost) {
+        let is_known = group.is_known && !limits_lost && !members.iter().flatten().any(is_lost);
+        if members.iter().flatten().any(is_lost) || chosen.is(ast::RegionKind::Cover) {
             members.clear();
         }
-        // The run that the first op names is there already.
-        let ops = if merged.is_some() { &one.ops[1..] } else { one.ops };
+        let ops = run.map_or(chosen.ops, |run| run.ops);
         let (name, span) = (one.name.clone(), one.head);
         let given = Unscheduled {
             program,
@@ -466,6 +448,19 @@ impl About<'_> {
             owner: one.owner,
         };
         let mut stage = roots.finish(given, diags)?;
+        if chosen.is(ast::RegionKind::Exact) {
+            let has_vector = stage.domain.leaves.iter().any(|l| stage.domain.axes[*l].binding == Binding::Vector);
+            let problem = match (is_known, has_vector && !members.is_empty()) {
+                (false, _) => "which elements of the box are asked for is not known",
+                (_, true) => "lanes of a vector are computed together, whether or not all are asked for",
+                _ => "",
+            };
+            if !problem.is_empty() {
+                let (stage, help) = (one.name.clone(), Some("`region cover;` computes the whole box"));
+                diags.report(NoSuchRegion { stage, problem, help, span: chosen.span(one.head) });
+                return None;
+            }
+        }
         stage.attach = Some(attach.clone());
         stage.members = members;
         stage.copy = one.copy;

@@ -1,7 +1,8 @@
 //! Schedule ops: what stands between the braces of `schedule` and `stage`.
 
 use super::ast::{
-    AxisRef, FillModel, L2Hint, LayoutAxis, MmaEngine, Name, Op, OpKind, ReduceBy, SplitSide, SwizzleFunction,
+    AxisRef, FillModel, L2Hint, LayoutAxis, MmaEngine, Name, Op, OpKind, ReduceBy, RegionKind, SplitSide,
+    SwizzleFunction,
 };
 use super::cursor::{Parse, Parser, Reported};
 use super::span::Span;
@@ -25,6 +26,7 @@ pub(crate) const OPS: &[&str] = &[
     "layout",
     "multicast",
     "mma",
+    "region",
     "fill",
     "l2",
     "online",
@@ -87,6 +89,7 @@ impl Parser<'_> {
             "fill" => self
                 .one_of(WordSet::FillModel, FillModel::WORDS, FillModel::from_word)
                 .map(|model| OpKind::Fill { model }),
+            "region" => self.region(),
             "l2" => self.l2(),
             _ => self.online(),
         }?;
@@ -232,6 +235,13 @@ impl Parser<'_> {
             None => None,
         };
         Ok(OpKind::Like { stage, operand })
+    }
+
+    fn region(&mut self) -> Parse<OpKind> {
+        let kind = self.one_of(WordSet::RegionKind, RegionKind::WORDS, RegionKind::from_word)?;
+        let named = kind.value == RegionKind::Flat && self.eat_operator("->").is_some();
+        let into = if named { Some(self.axis()?) } else { None };
+        Ok(OpKind::Region { kind, into })
     }
 
     fn boxing(&mut self) -> Parse<OpKind> {

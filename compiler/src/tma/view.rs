@@ -215,6 +215,10 @@ impl<'a> View<'a> {
                 let instead = Some("the order of a buffer is that of its `layout`");
                 Err(Refusal::NotYet { construct: "reorder", span: op.keyword, instead })
             }
+            OpKind::Region { .. } => {
+                let instead = Some("the accelerator copies boxes: `box` says which");
+                Err(Refusal::NotYet { construct: "region", span: op.keyword, instead })
+            }
             _ => Err(Refusal::NotYet { construct: "this op", span: op.keyword, instead: None }),
         }
     }

@@ -15,7 +15,8 @@ pub use expr::{
 pub use op::{L2Hint, LayoutAxis, Op, OpKind, SplitSide};
 pub use tilewright_kernel::ElementType;
 pub use words::{
-    BinaryOp, Engine, FillModel, MmaEngine, Place, ReduceBy, ReductionKind, ReductionOrder, SwizzleFunction, UnaryOp,
+    BinaryOp, Engine, FillModel, MmaEngine, Place, ReduceBy, ReductionKind, ReductionOrder, RegionKind,
+    SwizzleFunction, UnaryOp,
 };
 
 use super::Span;

@@ -1,6 +1,6 @@
 //! The syntax tree of schedule ops.
 
-use super::{AxisRef, Expr, FillModel, MmaEngine, Name, Range, ReduceBy, Spanned, SwizzleFunction};
+use super::{AxisRef, Expr, FillModel, MmaEngine, Name, Range, ReduceBy, RegionKind, Spanned, SwizzleFunction};
 use crate::syntax::Span;
 
 /// One schedule op.
@@ -162,6 +162,13 @@ pub enum OpKind {
         engine: Spanned<MmaEngine>,
         /// Groups in flight.
         inflight: Option<Expr>,
+    },
+    /// `region cover`, `region exact` or `region flat [-> into]`
+    Region {
+        /// What is kept and computed of what readers ask for.
+        kind: Spanned<RegionKind>,
+        /// The axis that a run is.
+        into: Option<Name>,
     },
     /// `fill zero` or `fill any`
     Fill {

@@ -190,6 +190,18 @@ words! {
 }
 
 words! {
+    /// What an instance of a stage holds.
+    RegionKind {
+        /// The smallest box around what is asked for, all of it computed.
+        Cover = "cover",
+        /// That box, of which only what is asked for is computed.
+        Exact = "exact",
+        /// A run of elements in row-major order.
+        Flat = "flat",
+    }
+}
+
+words! {
     /// The correctness model of a staged copy, demanded by hand.
     FillModel {
         /// Holes are zero.

@@ -167,6 +167,14 @@ impl Printer {
                     self.argument("inflight", inflight);
                 }
             }
+            OpKind::Region { kind, into } => {
+                self.text("region ");
+                self.text(kind.value.as_str());
+                if let Some(into) = into {
+                    self.text(" -> ");
+                    self.text(&into.text);
+                }
+            }
             OpKind::Fill { model } => {
                 self.text("fill ");
                 self.text(model.value.as_str());

@@ -54,6 +54,7 @@ fn leaf() -> impl Strategy<Value = Vec<TokenTree>> {
         "layout",
         "multicast",
         "mma",
+        "region",
         "fill",
         "l2",
         "online",

@@ -1,0 +1,168 @@
+//! Predicates and limits: each a branch at the outermost point where it is decided, unless threads that must come along would disagree.
+
+use tilewright_kernel::algorithm::Compare;
+
+use super::{Emit, Goal, Nest, Point};
+use crate::domain::AxisKind;
+use crate::holes::{Predicate, Side};
+use crate::kernel_ir::ValueId;
+use crate::lower::staging::Copy;
+use crate::schedule::Owner;
+use crate::tma::staged::Way;
+
+/// What must hold for a point to do anything.
+#[derive(Clone, Copy)]
+pub(in crate::lower) struct Condition {
+    pub(super) holds: ValueId,
+    /// Whether terms may be taken in where it does not (see [`crate::tma::demand`]).
+    pub(super) waived: bool,
+    /// Whether the element has a place in the instance where it does not, and nobody reads it.
+    fills: bool,
+}
+
+impl Condition {
+    /// One that nothing waives.
+    pub(super) const fn of(holds: ValueId) -> Self {
+        Self { holds, waived: false, fills: false }
+    }
+
+    pub(in crate::lower) const fn holds(self) -> ValueId {
+        self.holds
+    }
+}
+
+impl Nest<'_, '_> {
+    /// Computes what the new values decide; the predicates among that. Inside so many loops.
+    pub(super) fn decide(&mut self, point: &mut Point, loops: usize, goal: Goal) -> Vec<Condition> {
+        let mut emit = Emit { b: &mut *self.b, index: self.index };
+        self.stage.domain.toward_roots(&mut emit, &mut point.values);
+        let in_terms = goal == Goal::Accumulate && (loops > self.split || !self.accumulators.is_empty());
+        let mut conditions = Vec::new();
+        for at in 0..self.holes.kept.len() {
+            let predicate = self.holes.kept[at];
+            // Units that share a result may have no term each.
+            let of_terms = self.stage.domain.axes[predicate.axis].kind == AxisKind::Reduction;
+            if point.done[at] || (of_terms && !in_terms) {
+                continue;
+            }
+            let Some(value) = point.values[predicate.axis] else { continue };
+            point.done[at] = true;
+            let waived = self.waived[at];
+            if in_terms && waived {
+                continue;
+            }
+            // Both sides of one axis are one comparison.
+            let is_twin = |p: &Predicate| p.axis == predicate.axis && p.side != predicate.side;
+            let twin = self.holes.kept.iter().position(is_twin).filter(|twin| self.waived[*twin] == waived);
+            let zero = self.b.index_literal(self.index, 0);
+            let extent = self.stage.domain.axes[predicate.axis].extent.clone();
+            let holds = match (predicate.side, twin) {
+                (_, Some(twin)) => {
+                    point.done[twin] = true;
+                    let extent = self.size(&extent);
+                    self.b.in_range(value, extent)
+                }
+                (Side::Lower, None) => self.b.index_compare(Compare::Ge, value, zero),
+                (Side::Upper, None) => {
+                    let extent = self.size(&extent);
+                    self.b.index_compare(Compare::Lt, value, extent)
+                }
+            };
+            conditions.push(Condition { holds, waived, fills: false });
+        }
+        for (n, limit) in self.stage.limits.iter().enumerate() {
+            let at = self.holes.kept.len() + n;
+            if point.done[at] {
+                continue;
+            }
+            let Some(value) = self.of_roots(limit, &point.values) else { continue };
+            point.done[at] = true;
+            let zero = self.b.index_literal(self.index, 0);
+            let holds = self.b.index_compare(Compare::Ge, value, zero);
+            conditions.push(Condition { holds, waived: false, fills: true });
+        }
+        self.decide_members(point, &mut conditions);
+        conditions
+    }
+
+    /// Whether the element is one that is asked for, once that is known. Lanes of a vector are computed together.
+    pub(super) fn decide_members(&mut self, point: &mut Point, conditions: &mut Vec<Condition>) {
+        let at = self.holes.kept.len() + self.stage.limits.len();
+        if point.done[at] || self.stage.members.is_empty() || self.vector.is_some() {
+            return;
+        }
+        let zero = self.b.index_literal(self.index, 0);
+        let mut any = self.b.bool_literal(false);
+        for list in &self.stage.members {
+            let mut all = self.b.bool_literal(true);
+            for e in list {
+                let Some(value) = self.of_roots(e, &point.values) else { return };
+                let holds = self.b.index_compare(Compare::Ge, value, zero);
+                all = self.b.and(all, holds);
+            }
+            any = self.b.or(any, all);
+        }
+        point.done[at] = true;
+        conditions.push(Condition { holds: any, waived: false, fills: true });
+    }
+
+    /// Whether something for all threads of the block stands inside `loops` loops or more.
+    pub(super) fn gathers(&self, loops: usize, goal: Goal) -> bool {
+        let inner = |(stage, boundary): &(usize, usize)| {
+            *boundary >= loops && self.around.stages[*stage].stage.owner != Owner::Thread
+        };
+        let combines =
+            self.combines() && goal == Goal::Accumulate && self.accumulators.is_empty() && loops <= self.split;
+        combines
+            || self.copies.iter().any(|copy| copy.boundary >= loops)
+            || self.children.iter().any(inner)
+            || self.besides.iter().any(|(_, boundary)| *boundary >= loops)
+    }
+
+    /// Opens one branch for all predicates that the new values decide, and for `others`, inside so many loops. Returns what
+    /// to close. What threads disagree on waits while copies for all of them are to come.
+    pub(super) fn advance(&mut self, point: &mut Point, others: Vec<ValueId>, loops: usize, goal: Goal) -> bool {
+        let mut conditions: Vec<Condition> = others.into_iter().map(Condition::of).collect();
+        conditions.extend(self.decide(point, loops, goal));
+        if self.stage.fetches {
+            // An instruction that reads nothing is cheaper than a branch.
+            let fills = |c: &Condition| c.fills && !self.b.facts(c.holds).uniform;
+            let (fills, others): (Vec<Condition>, Vec<Condition>) = conditions.into_iter().partition(fills);
+            let all = point.filled.into_iter().chain(fills.into_iter().map(|c| c.holds));
+            point.filled = all.reduce(|a, c| self.b.and(a, c));
+            conditions = others;
+        }
+        // What a ring holds is copied before it is known whether its iteration has anything to do.
+        let ahead = |copy: &Copy<'_>| copy.boundary == loops && copy.staged.ring > 1 && copy.staged.way == Way::Load;
+        let fetched = |(at, boundary): &(usize, usize)| {
+            let stage = &self.around.stages[*at].stage;
+            *boundary == loops && stage.ring > 1 && stage.fetches
+        };
+        let ahead = self.copies.iter().any(ahead) || self.children.iter().any(fetched);
+        if self.gathers(loops, goal) {
+            // What it decides is not decided for outputs beside it.
+            let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops);
+            let agreed = |c: &Condition| self.b.facts(c.holds).uniform && !ahead && !apart;
+            let (agreed, held_back) = conditions.into_iter().partition(agreed);
+            point.pending.extend::<Vec<Condition>>(held_back);
+            conditions = agreed;
+        }
+        self.open_if(conditions)
+    }
+
+    /// Opens a branch where all conditions hold; whether there is one to close.
+    pub(in crate::lower) fn open_if(&mut self, conditions: Vec<Condition>) -> bool {
+        let Some(all) = conditions.into_iter().map(|c| c.holds).reduce(|a, c| self.b.and(a, c)) else { return false };
+        if self.b.kernel().pred_literal(all) == Some(true) {
+            return false;
+        }
+        self.b.begin_if(all);
+        true
+    }
+
+    pub(in crate::lower) fn close(&mut self, opened: bool) {
+        if opened {
+            self.b.end_if();
+        }
+    }
+}

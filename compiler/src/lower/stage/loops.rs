@@ -1,0 +1,214 @@
+//! The loops of a stage, and what stands in them.
+
+use super::{Emit, Goal, Nest, Point};
+use crate::domain::{AxisId, AxisKind, Binding};
+use crate::extent::{Expr, Var};
+use crate::kernel_ir::ValueId;
+use crate::lower::value::Lane;
+use crate::schedule::Place;
+use tilewright_kernel::algorithm::Compare;
+
+impl Nest<'_, '_> {
+    /// Runs the loops from position `k` of the sequence, with the copies that stand in front of them.
+    pub(super) fn descend(&mut self, point: &Point, k: usize, goal: Goal) {
+        let storing = goal == Goal::Store && self.stage.reduction.is_some();
+        // Around a reduction this is entered twice, for its accumulators and for its terms; its stores come after both.
+        let entered = k == self.split && !self.accumulators.is_empty();
+        let first = !(storing || entered);
+        let held = self.values.instances.len();
+        if first {
+            self.begin_instances(point, k);
+            self.begin_stages(point, k);
+        }
+        let reduces = self.combines() && goal == Goal::Accumulate && k == self.split && !entered;
+        let later = !storing && (reduces || self.gathers(k + 1, goal));
+        if later || point.pending.is_empty() {
+            self.loops(point, k, goal);
+        } else {
+            let mut inner = point.clone();
+            let mut conditions = std::mem::take(&mut inner.pending);
+            // Around a reduction they hold for its store, too.
+            if goal == Goal::Accumulate && (entered || k > self.split) {
+                conditions.retain(|c| !c.waived);
+            }
+            let opened = self.open_if(conditions);
+            self.loops(&inner, k, goal);
+            self.close(opened);
+        }
+        if first {
+            self.beside(point, k);
+            self.end_instances(point, k);
+            self.values.instances.truncate(held);
+        }
+    }
+
+    /// The loops themselves.
+    pub(super) fn loops(&mut self, point: &Point, k: usize, goal: Goal) {
+        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && self.accumulators.is_empty()
+        {
+            return self.reduce(point, k);
+        }
+        let Some(&axis) = self.sequence.get(k) else { return self.innermost(point, goal) };
+        let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
+        if goal == Goal::Store && !is_data {
+            return self.descend(point, k + 1, goal);
+        }
+        let binding = self.stage.domain.axes[axis].binding;
+        let extent = self.facts.normal(&self.stage.domain.axes[axis].extent);
+        if binding == Binding::Vector {
+            return self.lanes(point, axis, goal);
+        }
+        // Inside a reduction every data loop is written out: its accumulators are registers.
+        let inside = self.stage.reduction.is_some() && k > self.split && is_data;
+        // So is one that tells registers apart.
+        let registers = is_data && self.stage.place == Place::Registers;
+        match binding {
+            Binding::Unroll(None) => self.unrolled(point, k, goal, axis, &extent, is_data && inside),
+            Binding::Unroll(Some(by)) if !inside && !registers => self.partly(point, k, goal, axis, &extent, by),
+            _ if inside || registers => self.unrolled(point, k, goal, axis, &extent, inside),
+            _ => {
+                let count = self.size(&extent);
+                self.fill_rings(point, k, count);
+                self.fetch_ahead(point, k, count);
+                let at = self.b.begin_loop(count);
+                self.enter(point, k, goal, axis, at, Vec::new());
+                self.b.end_loop();
+            }
+        }
+    }
+
+    /// One iteration: the axis has its value.
+    pub(super) fn enter(
+        &mut self,
+        point: &Point,
+        k: usize,
+        goal: Goal,
+        axis: AxisId,
+        value: ValueId,
+        conditions: Vec<ValueId>,
+    ) {
+        let mut inner = point.clone();
+        inner.values[axis] = Some(value);
+        let opened = self.advance(&mut inner, conditions, k + 1, goal);
+        self.descend(&inner, k + 1, goal);
+        self.close(opened);
+    }
+
+    /// Every iteration written out, up to the bound that the facts give.
+    pub(super) fn unrolled(
+        &mut self,
+        point: &Point,
+        k: usize,
+        goal: Goal,
+        axis: AxisId,
+        extent: &Expr,
+        accumulators: bool,
+    ) {
+        let copies = extent.as_constant().or_else(|| self.facts.upper_bound(extent)).unwrap_or(0);
+        for i in 0..copies {
+            let value = self.b.index_literal(self.index, i as i64);
+            let mut inner = point.clone();
+            if accumulators {
+                inner.accumulator = point.accumulator * copies as usize + i as usize;
+            }
+            let mut conditions = Vec::new();
+            if extent.as_constant().is_none() {
+                let count = self.size(extent);
+                conditions.push(self.b.index_compare(Compare::Lt, value, count));
+            }
+            self.values.literals.push((self.leaf_var(axis), i));
+            self.enter(&inner, k, goal, axis, value, conditions);
+            self.values.literals.pop();
+        }
+    }
+
+    /// `by` iterations written out in a loop; a tail is guarded.
+    pub(super) fn partly(&mut self, point: &Point, k: usize, goal: Goal, axis: AxisId, extent: &Expr, by: i128) {
+        let step = Expr::constant(by);
+        let trips = self.size(&self.facts.normal(&extent.ceil_div(&step)));
+        let at = self.b.begin_loop(trips);
+        let factor = self.b.index_literal(self.index, by as i64);
+        let first = self.b.index_mul(at, factor);
+        let whole = self.facts.proves_multiple(extent, by);
+        for i in 0..by {
+            let offset = self.b.index_literal(self.index, i as i64);
+            let value = self.b.index_add(first, offset);
+            let mut conditions = Vec::new();
+            if !whole {
+                let count = self.size(extent);
+                conditions.push(self.b.index_compare(Compare::Lt, value, count));
+            }
+            self.enter(point, k, goal, axis, value, conditions);
+        }
+        self.b.end_loop();
+    }
+
+    /// The vectorised axis: all lanes at one point.
+    pub(super) fn lanes(&mut self, point: &Point, axis: AxisId, goal: Goal) {
+        let Some(vector) = self.vector.clone() else { return };
+        // Guards are uniform over the lanes: lane 0 decides.
+        let zero = self.b.index_literal(self.index, 0);
+        let mut first = point.clone();
+        first.values[axis] = Some(zero);
+        let opened = self.advance(&mut first, Vec::new(), self.sequence.len(), goal);
+        self.values.lane = Some(Lane { vector: vector.clone(), number: 0, loaded: Default::default() });
+        let is_data = self.stage.domain.axes[axis].kind == AxisKind::Data;
+        let mut results: Vec<Vec<ValueId>> = Vec::new();
+        let mut points = Vec::new();
+        for lane in 0..vector.lanes {
+            let value = self.b.index_literal(self.index, lane as i64);
+            let mut inner = point.clone();
+            inner.values[axis] = Some(value);
+            let mut emit = Emit { b: &mut *self.b, index: self.index };
+            self.stage.domain.toward_roots(&mut emit, &mut inner.values);
+            if is_data && !self.accumulators.is_empty() {
+                inner.accumulator = point.accumulator * vector.lanes as usize + lane as usize;
+            }
+            if let Some(state) = &mut self.values.lane {
+                state.number = lane as u32;
+            }
+            self.values.literals.push((vector.var, lane));
+            match goal {
+                Goal::Accumulate => self.accumulate(&inner),
+                Goal::Store if self.stage.fetches => {}
+                Goal::Store => results.push(self.elements(&inner)),
+            }
+            self.values.literals.pop();
+            points.push(inner);
+        }
+        self.values.lane = None;
+        if let Some(target) = self.target.clone().filter(|_| self.stage.fetches) {
+            self.fetch(&target, &points, first.filled);
+        } else if goal == Goal::Store {
+            let components = results.first().map_or(0, Vec::len);
+            for c in 0..components {
+                let lanes: Vec<ValueId> = results.iter().map(|r| r[c]).collect();
+                self.store(&points, c, &lanes);
+            }
+        }
+        self.close(opened);
+    }
+
+    pub(super) fn innermost(&mut self, point: &Point, goal: Goal) {
+        match goal {
+            Goal::Accumulate => self.accumulate(point),
+            Goal::Store if self.stage.fetches => {
+                if let Some(target) = self.target.clone() {
+                    self.fetch(&target, std::slice::from_ref(point), point.filled);
+                }
+            }
+            Goal::Store => {
+                let elements = self.elements(point);
+                for (c, element) in elements.into_iter().enumerate() {
+                    self.store(std::slice::from_ref(point), c, &[element]);
+                }
+            }
+        }
+    }
+
+    /// The variable of a leaf.
+    pub(super) fn leaf_var(&self, axis: AxisId) -> Var {
+        let at = self.stage.domain.leaves.iter().position(|leaf| *leaf == axis).unwrap_or(0);
+        (self.facts.dims() + at) as Var
+    }
+}

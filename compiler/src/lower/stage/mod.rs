@@ -1,0 +1,278 @@
+//! One stage as a loop nest: bound leaves from the block and thread index, sequential leaves as loops, predicates as branches at the
+//! outermost point where they are decided, the result stored once per element.
+//!
+//! A reduction whose axes are in the nest keeps one accumulator for every element of the data loops inside it: those are
+//! written out, first around the terms, then again around the stores.
+
+mod conditions;
+mod loops;
+mod reduce;
+mod store;
+mod units;
+
+use conditions::Condition;
+use tilewright_kernel::algorithm::Compare;
+
+use crate::domain::{Arithmetic, AxisId};
+use crate::extent::{Expr, Facts, Var};
+use crate::holes::Holes;
+use crate::kernel_ir::{Builder, Type, ValueId};
+use crate::lower::Analysed;
+use crate::lower::across::{self, Layout};
+use crate::lower::emit::functions::NoFunction;
+use crate::lower::inner::{Instance, Storage};
+use crate::lower::staging::{Copy, Held};
+use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
+use crate::memory::access;
+use crate::memory::vector::Vector;
+use crate::program::Program;
+use crate::schedule::{ROOT, Stage};
+
+/// Index arithmetic as instructions.
+struct Emit<'a> {
+    b: &'a mut Builder,
+    index: Type,
+}
+
+impl Arithmetic for Emit<'_> {
+    type Value = ValueId;
+    fn size(&mut self, e: &Expr) -> ValueId {
+        size(self.b, e, self.index)
+    }
+    fn add(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        self.b.index_add(*a, *b)
+    }
+    fn mul(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        self.b.index_mul(*a, *b)
+    }
+    fn div(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        self.b.index_div(*a, *b)
+    }
+    fn modulo(&mut self, a: &ValueId, b: &ValueId) -> ValueId {
+        self.b.index_mod(*a, *b)
+    }
+    fn xor(&mut self, a: &ValueId, b: &ValueId, _bound: &Expr) -> ValueId {
+        self.b.index_xor(*a, *b)
+    }
+}
+
+/// The state of one descent into the nest.
+#[derive(Clone)]
+pub(super) struct Point {
+    /// Values of axes, as far as their leaves are set.
+    pub(super) values: Vec<Option<ValueId>>,
+    /// Predicates that were emitted.
+    done: Vec<bool>,
+    /// Which accumulator: position among the written-out data iterations.
+    accumulator: usize,
+    /// Where what is fetched is read: elsewhere it is zero.
+    filled: Option<ValueId>,
+    /// Conditions that threads may disagree on, held back until every copy that all of them wait for is there.
+    pub(super) pending: Vec<Condition>,
+}
+
+/// What happens at the innermost point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// Take in a term.
+    Accumulate,
+    /// Store the element.
+    Store,
+}
+
+pub(super) struct Nest<'a, 'b> {
+    pub(super) b: &'b mut Builder,
+    /// The stage with all that was found out about it.
+    pub(super) analysed: &'a Analysed,
+    program: &'a Program,
+    pub(super) facts: &'a Facts,
+    pub(super) stage: &'a Stage,
+    holes: &'a Holes,
+    pub(super) values: Values<'a>,
+    vector: Option<Vector>,
+    /// For each kept predicate, whether terms need not test it.
+    waived: Vec<bool>,
+    /// Sequential leaves, outermost first.
+    pub(super) sequence: Vec<AxisId>,
+    /// Position in `sequence` where the reduction starts: its first axis, or the end.
+    split: usize,
+    accumulators: Vec<Accumulator>,
+    /// What keeps units out that have no terms.
+    of_terms: Vec<ValueId>,
+    /// What blocks that share results share beside, from that workspace on.
+    across: Option<(Layout, u16)>,
+    /// Staged copies.
+    pub(super) copies: Vec<Copy<'a>>,
+    /// Buffers of staged outputs that elements are written to at this point.
+    pub(super) targets: Vec<Held<'a>>,
+    pub(super) index: Type,
+    /// What all stages share.
+    pub(super) around: Around<'a>,
+    /// The stages that stand in its loops, each with the loops around it; in an order in which they can be computed.
+    pub(super) children: Vec<(usize, usize)>,
+    /// The outputs that stand beside it, each with the loops of its own around it.
+    pub(super) besides: Vec<(usize, usize)>,
+    /// The instance that it computes; none if it is an output.
+    pub(super) target: Option<Instance<'a>>,
+}
+
+/// What all stages of an entry point share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around<'a> {
+    /// Threads of a block.
+    pub threads: u32,
+    /// Type of index integers.
+    pub index: Type,
+    /// All stages of the kernel.
+    pub stages: &'a [Analysed],
+    /// What they have in shared memory.
+    pub storage: &'a [Storage],
+    /// The staged copies that stand in their loops; none if copies are not staged.
+    pub copies: &'a [Vec<Copy<'a>>],
+}
+
+/// What surrounds a stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    /// What it shares with the others.
+    pub around: Around<'a>,
+    /// Whether the launch may have more blocks than the stage uses.
+    pub more_blocks: bool,
+    /// Its first workspace, if it has any.
+    pub workspace: u16,
+    /// The instances that it can read.
+    pub instances: &'a [Instance<'a>],
+    /// The staged copies that it can read.
+    pub staged: &'a [Held<'a>],
+    /// The instance that it computes; none if it is an output.
+    pub target: Option<&'a Instance<'a>>,
+    /// The first leaves, where loops around have set them already.
+    pub set: &'a [ValueId],
+}
+
+/// Emits the stage with a position among all.
+///
+/// # Errors
+/// A function that its type does not have, which the program room should have refused.
+pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), NoFunction> {
+    let Frame { around, more_blocks, workspace, instances, staged, target, set } = *frame;
+    let Around { threads, index, stages, copies, .. } = around;
+    let analysed = &stages[own];
+    let stage = &analysed.stage;
+    let (program, facts) = (&stage.program, &stage.facts);
+    let (sequence, split) = across::loops(stage);
+    b.line(stage.statement as u32 + 1);
+    let values = Values {
+        program,
+        facts,
+        symbolic: &analysed.symbolic,
+        index,
+        lane: None,
+        reduced: None,
+        next_var: (facts.dims() + analysed.symbolic.variables.len()) as u32,
+        conditional: false,
+        staged: staged.to_vec(),
+        copies_of: if stage.copy.is_some() { &stage.serves } else { &[] },
+        instances: instances.to_vec(),
+        literals: Vec::new(),
+        defect: None,
+    };
+    // Readers were placed before what they read.
+    let inner = stages.iter().enumerate().rev();
+    let at = |(n, s): (usize, &Analysed)| {
+        s.stage.attach.as_ref().filter(|attach| attach.stage == own).map(|attach| (n, attach.loops))
+    };
+    let children = inner.filter_map(at).collect();
+    let beside = |(n, s): (usize, &Analysed)| {
+        s.stage.beside.as_ref().filter(|beside| beside.stage == own).map(|beside| (n, beside.loops))
+    };
+    let besides = stages.iter().enumerate().filter_map(beside).collect();
+    // Only where the copies are.
+    let copies = copies.get(own).map_or(&[][..], Vec::as_slice);
+    let waives = |p: usize| !copies.is_empty() && analysed.waived.iter().any(|w| w.predicate == p);
+    let waived: Vec<bool> = (0..analysed.holes.kept.len()).map(waives).collect();
+    let mut nest = Nest {
+        b,
+        analysed,
+        program,
+        facts,
+        stage,
+        holes: &analysed.holes,
+        values,
+        vector: analysed.vector.clone(),
+        waived,
+        sequence,
+        split,
+        accumulators: Vec::new(),
+        of_terms: Vec::new(),
+        copies: copies.to_vec(),
+        across: Layout::of(stage).map(|layout| (layout, workspace)),
+        targets: Vec::new(),
+        index,
+        around,
+        children,
+        besides,
+        target: target.cloned(),
+    };
+    let mut point = Point {
+        values: vec![None; stage.domain.axes.len()],
+        done: vec![false; analysed.holes.kept.len() + stage.limits.len() + 1],
+        accumulator: 0,
+        filled: None,
+        pending: Vec::new(),
+    };
+    let (mut guards, terms) = nest.bind(&mut point, threads);
+    for (leaf, value) in stage.domain.leaves.iter().zip(set) {
+        point.values[*leaf] = Some(*value);
+    }
+    nest.of_terms = terms;
+    let mut exists = Vec::new();
+    if more_blocks {
+        let (at, count) = (nest.block(), nest.blocks());
+        exists.push(nest.b.index_compare(Compare::Lt, at, count));
+    }
+    // What stands beside it has the same blocks.
+    let alone = nest.besides.is_empty();
+    if alone {
+        guards.append(&mut exists);
+    }
+    let exists = exists.into_iter().map(Condition::of).collect();
+    let outer = nest.open_if(exists);
+    let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
+    // Loops that are around it already.
+    let loops = stage.beside.as_ref().map_or(0, |beside| beside.loops);
+    let opened = nest.advance(&mut point, guards, loops, goal);
+    nest.descend(&point, loops, goal);
+    nest.close(opened);
+    nest.close(outer);
+    nest.drain();
+    nest.values.defect.map_or(Ok(()), Err)
+}
+
+impl Nest<'_, '_> {
+    pub(super) fn size(&mut self, e: &Expr) -> ValueId {
+        size(self.b, e, self.index)
+    }
+
+    /// The value of an expression over the roots, as [`Stage::indices`] are; none if a root has none.
+    pub(super) fn of_roots(&mut self, e: &Expr, values: &[Option<ValueId>]) -> Option<ValueId> {
+        let roots = &self.stage.domain.roots;
+        let root = |v: Var| v.checked_sub(ROOT).map(|n| roots.get(n as usize).and_then(|root| values[*root]));
+        if e.vars().into_iter().any(|v| root(v) == Some(None)) {
+            return None;
+        }
+        let ty = self.index;
+        Some(expression(self.b, e, ty, &|b, v| root(v).flatten().unwrap_or_else(|| b.dim(v as u16, ty))))
+    }
+
+    /// The algorithm's axes at a point.
+    pub(super) fn scope(&mut self, values: &[Option<ValueId>]) -> Scope {
+        let mut scope = Scope::default();
+        for (axis, index) in &self.stage.indices {
+            let Some(value) = self.of_roots(index, values) else { continue };
+            let expr = access::of_roots(index, self.stage, self.values.symbolic);
+            scope.axes.insert(*axis, Bound { value, expr });
+        }
+        scope
+    }
+}

@@ -1,0 +1,126 @@
+//! A reduction: its accumulators, its terms, and what units that share a result do with theirs.
+
+use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
+
+use super::conditions::Condition;
+use super::{Goal, Nest, Point};
+use crate::domain::{AxisId, AxisKind};
+use crate::kernel_ir::{Builder, ValueId, VariableId, WARP};
+use crate::lower::across;
+use crate::lower::combine::{self, Digit};
+use crate::lower::value::Accumulator;
+use crate::schedule::{self, Place};
+
+impl Nest<'_, '_> {
+    /// Whether units that share a result combine what they have.
+    pub(super) fn combines(&self) -> bool {
+        !self.stage.reduced.is_empty()
+    }
+
+    /// The reduction: accumulators, the terms, then the stores.
+    pub(super) fn reduce(&mut self, point: &Point, k: usize) {
+        let Some(reduction) = self.stage.reduction else { return };
+        // The data loops inside, outermost first, with their iterations: each combination has an accumulator.
+        let inside: Vec<(AxisId, i128)> = (self.sequence[k..].iter())
+            .filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data)
+            .map(|a| (*a, across::copies(self.stage, *a, self.facts)))
+            .collect();
+        let count: i128 = inside.iter().map(|i| i.1).product();
+        self.accumulators = Vec::new();
+        for number in 0..count {
+            // Initial values of a fold may depend on the element, and may be read where there is one.
+            let mut first = point.clone();
+            let mut conditions = Vec::new();
+            let mut rest = number;
+            for (axis, copies) in inside.iter().rev() {
+                let value = self.b.index_literal(self.index, (rest % copies) as i64);
+                first.values[*axis] = Some(value);
+                let extent = self.facts.normal(&self.stage.domain.axes[*axis].extent);
+                if extent.as_constant().is_none() {
+                    let count = self.size(&extent);
+                    conditions.push(self.b.index_compare(Compare::Lt, value, count));
+                }
+                rest /= copies;
+            }
+            let decided = self.decide(&mut first, k, Goal::Store).into_iter();
+            conditions.extend(decided.chain(std::mem::take(&mut first.pending)).map(|c| c.holds));
+            let scope = self.scope(&first.values);
+            let guard = conditions.into_iter().reduce(|a, c| self.b.and(a, c));
+            let accumulator = self.values.start(self.b, reduction, &scope, guard);
+            self.accumulators.push(accumulator);
+        }
+        // What stands inside the loops over the terms is not there behind them: they may have no iteration.
+        let held = self.values.staged.clone();
+        let starts: Vec<Vec<ValueId>> = match self.across {
+            Some(_) => self.accumulators().iter().map(|v| v.iter().map(|v| self.b.get(*v)).collect()).collect(),
+            None => Vec::new(),
+        };
+        let mut terms = point.clone();
+        let of_terms = if self.combines() { self.of_terms.clone() } else { Vec::new() };
+        let opened = self.combines() && self.advance(&mut terms, of_terms, k, Goal::Accumulate);
+        self.descend(&terms, k, Goal::Accumulate);
+        self.close(opened);
+        self.values.staged = held;
+        let mut store = point.clone();
+        let across = self.across.clone();
+        if self.combines() {
+            self.combine(reduction);
+            if let Some((layout, first)) = &across {
+                self.across_blocks(layout, *first, reduction, point, &starts);
+            }
+            if self.stage.place != Place::Registers {
+                // One of those that share the result.
+                let zero = self.b.index_literal(self.index, 0);
+                let of_blocks: Vec<AxisId> = self.stage.across_blocks().collect();
+                for reduced in self.stage.reduced.iter().filter(|r| !of_blocks.contains(&r.axis)) {
+                    if let Some(value) = point.values[reduced.axis] {
+                        let holds = self.b.index_compare(Compare::Eq, value, zero);
+                        store.pending.push(Condition::of(holds));
+                    }
+                }
+            }
+        }
+        self.descend(&store, k, Goal::Store);
+        if across.is_some() {
+            self.b.end_if();
+        }
+        self.accumulators.clear();
+    }
+
+    /// The variables of each accumulator.
+    pub(in crate::lower) fn accumulators(&self) -> Vec<Vec<VariableId>> {
+        self.accumulators.iter().map(Accumulator::variables).collect()
+    }
+
+    /// Combines the accumulators of the threads that share results.
+    pub(in crate::lower) fn combine(&mut self, reduction: AlgorithmValue) {
+        let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
+        let digit =
+            |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };
+        let mut digits: Vec<Digit> = schedule::digits(self.stage).iter().map(digit).collect();
+        if self.stage.distribution.of_warp {
+            // Each warp for itself.
+            digits.insert(0, Digit { stride: WARP, extent: self.around.threads / WARP, reduced: false });
+        }
+        for accumulator in self.accumulators.clone() {
+            let variables = accumulator.variables();
+            let states: Vec<ValueId> = variables.iter().map(|v| self.b.get(*v)).collect();
+            let values = &mut self.values;
+            let mut merge =
+                |b: &mut Builder, left: &[ValueId], right: &[ValueId]| values.merge(b, reduction, left, right);
+            let name = format!("{}_parts", self.stage.name);
+            let all = combine::across_threads(self.b, &name, self.around.threads, &digits, &states, &mut merge);
+            for (variable, value) in variables.into_iter().zip(all) {
+                self.b.set(variable, value);
+            }
+        }
+    }
+
+    pub(super) fn accumulate(&mut self, point: &Point) {
+        let Some(reduction) = self.stage.reduction else { return };
+        let scope = self.scope(&point.values);
+        if let Some(accumulator) = self.accumulators.get(point.accumulator).cloned() {
+            self.values.step(self.b, reduction, &accumulator, &scope);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Units to axes: the number of a block, a warp and a thread split over the axes that are bound to them.
+
+use tilewright_kernel::algorithm::Compare;
+
+use super::{Nest, Point};
+use crate::domain::{AxisId, AxisKind};
+use crate::kernel_ir::ValueId;
+use crate::lower::across;
+
+impl Nest<'_, '_> {
+    /// Number of blocks of the stage.
+    pub(super) fn blocks(&mut self) -> ValueId {
+        let one = self.b.index_literal(self.index, 1);
+        let grid = &self.stage.distribution.grid;
+        grid.iter().fold(one, |product, axis| {
+            let count = self.along(*axis);
+            self.b.index_mul(product, count)
+        })
+    }
+
+    pub(super) fn block(&mut self) -> ValueId {
+        let at = self.b.block_index();
+        self.b.index_convert(at, self.index)
+    }
+
+    /// Gives bound leaves their values; the predicates that keep idle units out, of everything and of the terms.
+    pub(super) fn bind(&mut self, point: &mut Point, threads: u32) -> (Vec<ValueId>, Vec<ValueId>) {
+        let stage = self.stage;
+        let (mut guards, mut terms) = (Vec::new(), Vec::new());
+        let extent = |a: AxisId| stage.domain.axes[a].extent.clone();
+        if !stage.distribution.grid.is_empty() {
+            let at = self.block();
+            self.unpack(at, &stage.distribution.grid, &|this, n| this.along(stage.distribution.grid[n]), point);
+        }
+        // An axis of the reduction without iterations has a block that has no terms.
+        for axis in stage.across_blocks() {
+            if let (e, true) = across::blocks_along(stage, axis, self.facts)
+                && let Some(value) = point.values[axis]
+            {
+                let count = self.size(&e);
+                terms.push(self.b.index_compare(Compare::Lt, value, count));
+            }
+        }
+        let axes = |list: &[(AxisId, i128)]| -> Vec<AxisId> { list.iter().map(|l| l.0).collect() };
+        let thread = self.b.thread_index();
+        let thread = self.b.index_convert(thread, self.index);
+        let warp_size = self.b.index_literal(self.index, 32);
+        let distribution = &stage.distribution;
+        let mut room = i128::from(threads);
+        let mut lane = thread;
+        if !distribution.warps.is_empty() {
+            let warp = self.b.index_div(thread, warp_size);
+            lane = self.b.index_mod(thread, warp_size);
+            let warps = &distribution.warps;
+            self.unpack(warp, &axes(warps), &|this, n| this.b.index_literal(this.index, warps[n].1 as i64), point);
+            if distribution.warp_count() < room / 32 {
+                let count = self.b.index_literal(self.index, distribution.warp_count() as i64);
+                guards.push(self.b.index_compare(Compare::Lt, warp, count));
+            }
+            room = 32;
+        } else if distribution.of_warp {
+            lane = self.b.index_mod(thread, warp_size);
+            room = 32;
+        }
+        if stage.beside.is_some() && distribution.threads.is_empty() && room > 1 {
+            let first = self.b.index_literal(self.index, 0);
+            guards.push(self.b.index_compare(Compare::Eq, lane, first));
+        }
+        if !distribution.threads.is_empty() {
+            let threads = &distribution.threads;
+            self.unpack(lane, &axes(threads), &|this, n| this.b.index_literal(this.index, threads[n].1 as i64), point);
+            if distribution.thread_count() < room {
+                let count = self.b.index_literal(self.index, distribution.thread_count() as i64);
+                guards.push(self.b.index_compare(Compare::Lt, lane, count));
+            }
+        }
+        // A bound that only the facts give is larger than some extents.
+        for (axis, _) in distribution.warps.iter().chain(&distribution.threads) {
+            let e = extent(*axis);
+            if e.as_constant().is_none()
+                && let Some(value) = point.values[*axis]
+            {
+                let count = self.size(&e);
+                let holds = self.b.index_compare(Compare::Lt, value, count);
+                let is_data = stage.domain.axes[*axis].kind == AxisKind::Data;
+                if is_data { guards.push(holds) } else { terms.push(holds) }
+            }
+        }
+        (guards, terms)
+    }
+
+    /// Splits a unit's number over its axes, the last one fastest.
+    pub(super) fn unpack(
+        &mut self,
+        number: ValueId,
+        axes: &[AxisId],
+        count: &dyn Fn(&mut Self, usize) -> ValueId,
+        point: &mut Point,
+    ) {
+        let mut rest = number;
+        for (at, axis) in axes.iter().enumerate().rev() {
+            if at == 0 {
+                point.values[*axis] = Some(rest);
+                break;
+            }
+            let count = count(self, at);
+            point.values[*axis] = Some(self.b.index_mod(rest, count));
+            rest = self.b.index_div(rest, count);
+        }
+    }
+}
