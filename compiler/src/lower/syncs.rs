@@ -16,8 +16,13 @@
 //! | a thread reads or writes an instance of a buffer | its slot is renewed |
 //! | a thread has waited for its fetches | a thread reads a buffer that threads fetch to |
 //! | a thread reads or writes a buffer | a thread writes another one that lies in the same memory |
+//! | a thread other than the first writes a workspace, or accesses a tensor that the kernel writes | the first thread arrives at a counter |
+//! | the first thread arrives | another one accesses a workspace or such a tensor |
 //!
-//! In the three rows before the last a barrier of warps will do for a buffer whose elements are of one warp each, and none is needed if they are of one
+//! In a block of one warp a barrier of the warp will do for the last two rows. What is read of a workspace is not written again, so that nobody waits for
+//! readers.
+//!
+//! In the three rows before the last three a barrier of warps will do for a buffer whose elements are of one warp each, and none is needed if they are of one
 //! thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that suffices.
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
@@ -25,7 +30,7 @@
 //! That a thread waits for its fetches before the barrier is where it is waited for; the separate checker sees that it is enough.
 //!
 //! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
-//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last four rows and that of phases are void.
+//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last six rows and that of phases are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
 //! or at the body's end. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
@@ -34,7 +39,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, Sharing, StatementKind, ValueId, WARP};
+use tilewright_kernel::algorithm::{Binary, Compare};
+
+use crate::kernel_ir::{
+    BufferId, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId, WARP,
+};
 
 /// What happened since the last barrier, on some path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +65,10 @@ struct Since {
     published: bool,
     /// The elected thread waited for reads.
     awaited: bool,
+    /// A thread other than the first accessed memory that blocks share.
+    abroad: bool,
+    /// The first thread arrived.
+    arrived: bool,
 }
 
 impl Since {
@@ -70,6 +83,8 @@ impl Since {
             fetched_by_lanes: false,
             published: false,
             awaited: false,
+            abroad: false,
+            arrived: false,
         }
     }
 
@@ -87,6 +102,9 @@ impl Since {
             self.written[n] = false;
         }
         self.fetched_by_lanes = false;
+        if kernel.signature.threads <= WARP {
+            (self.abroad, self.arrived) = (false, false);
+        }
     }
 
     fn join(&mut self, other: &Self) {
@@ -100,13 +118,16 @@ impl Since {
         or(&mut self.written, &other.written);
         self.published |= other.published;
         self.awaited |= other.awaited;
+        self.abroad |= other.abroad;
+        self.arrived |= other.arrived;
     }
 }
 
 /// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it is: a defect of
 /// the compiler.
 pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
-    if kernel.buffers.is_empty() {
+    let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::Arrive { .. });
+    if kernel.buffers.is_empty() && !kernel.regions.iter().flat_map(|r| &r.statements).any(arrives) {
         return Some(kernel);
     }
     let mut pass = Pass::new(&kernel);
@@ -191,6 +212,8 @@ struct Pass<'a> {
     fetched: Vec<bool>,
     /// Conditions that several branches share, on which all threads agree.
     shared: BTreeSet<ValueId>,
+    /// Regions that the first thread alone comes to.
+    first: BTreeSet<RegionId>,
 }
 
 impl<'a> Pass<'a> {
@@ -208,7 +231,9 @@ impl<'a> Pass<'a> {
                 _ => {}
             }
         }
-        Self { kernel, gone: Vec::new(), weak: Vec::new(), fetched, shared }
+        let mut first = BTreeSet::new();
+        of_first_thread(kernel, Kernel::BODY, false, &mut first);
+        Self { kernel, gone: Vec::new(), weak: Vec::new(), fetched, shared, first }
     }
 
     fn holds(&self) -> bool {
@@ -265,12 +290,12 @@ impl<'a> Pass<'a> {
                     paths.values_mut().for_each(|since| since.sync_warps(self.kernel));
                 }
                 StatementKind::SyncWarp => paths.values_mut().for_each(|since| since.sync_warps(self.kernel)),
-                // An arrival is a barrier, too.
-                StatementKind::Sync | StatementKind::Arrive { .. } => {
+                StatementKind::Sync | StatementKind::Agree { .. } => {
                     paths.values_mut().for_each(|since| *since = Since::nothing(self.kernel))
                 }
                 kind => {
-                    if !paths.values_mut().all(|since| self.is_ordered(kind, since)) {
+                    let first = self.first.contains(&region);
+                    if !paths.values_mut().all(|since| self.is_ordered(kind, first, since)) {
                         return None;
                     }
                 }
@@ -285,8 +310,25 @@ impl<'a> Pass<'a> {
         Some(if behind.len() > MOST_PATHS { as_one(behind) } else { behind })
     }
 
+    fn is_written(&self, parameter: u16) -> bool {
+        let of = self.kernel.signature.parameters.get(usize::from(parameter));
+        of.is_some_and(|of| matches!(of.kind, ParameterKind::Tensor { written: true, .. }))
+    }
+
+    /// Takes in an access to memory other than shared; whether it is ordered.
+    fn is_ordered_abroad(&self, memory: Memory, writes: bool, first: bool, since: &mut Since) -> bool {
+        let shared = match memory {
+            Memory::Workspace(_) => true,
+            Memory::Parameter(parameter) => self.is_written(parameter),
+            Memory::Shared(_) => false,
+        };
+        let read_only = matches!(memory, Memory::Workspace(_)) && !writes;
+        since.abroad |= shared && !first && !read_only;
+        !shared || first || self.kernel.signature.threads == 1 || !since.arrived
+    }
+
     /// Takes in a statement; whether it is ordered.
-    fn is_ordered(&self, kind: &StatementKind, since: &mut Since) -> bool {
+    fn is_ordered(&self, kind: &StatementKind, first: bool, since: &mut Since) -> bool {
         let alone = self.kernel.signature.threads == 1;
         let sharing = |buffer: BufferId| self.kernel.buffers[buffer.index()].sharing;
         let is_own = |buffer: BufferId| alone || sharing(buffer) == Sharing::Thread;
@@ -305,7 +347,7 @@ impl<'a> Pass<'a> {
                     let unseen = since.written[buffer.index()] || waited && fetched;
                     is_own(buffer) || !unseen
                 }
-                Memory::Parameter(_) | Memory::Workspace(_) => true,
+                memory => self.is_ordered_abroad(memory, false, first, since),
             },
             StatementKind::Renew { buffer, .. } => {
                 let used = &mut since.used[buffer.index()];
@@ -325,8 +367,15 @@ impl<'a> Pass<'a> {
                     since.touched[buffer.index()] = true;
                     !since.awaited && !since.is_elsewhere(self.kernel, buffer)
                 }
-                Memory::Parameter(_) | Memory::Workspace(_) => true,
+                memory => self.is_ordered_abroad(memory, true, first, since),
             },
+            StatementKind::Update(update) => {
+                self.is_ordered_abroad(Memory::Workspace(update.workspace), true, first, since)
+            }
+            StatementKind::Arrive { .. } => {
+                since.arrived = true;
+                alone || !since.abroad
+            }
             StatementKind::Publish => {
                 since.published = true;
                 true
@@ -340,14 +389,20 @@ impl<'a> Pass<'a> {
                 since.waited[barrier.index()] = true;
                 !since.ready
             }
-            StatementKind::Transfer(transfer) => match transfer.barrier {
-                Some(_) => !since.ready && !since.used[transfer.buffer.index()].contains(&true),
-                None => !since.published && !since.written[transfer.buffer.index()],
-            },
+            StatementKind::Transfer(transfer) => {
+                // Whoever is elected, it need not be the first thread. What tensor a tile is of is not known here.
+                since.abroad |= match &transfer.part {
+                    TensorPart::Run { parameter, .. } => self.is_written(*parameter),
+                    TensorPart::Tile { .. } => true,
+                };
+                match transfer.barrier {
+                    Some(_) => !since.ready && !since.used[transfer.buffer.index()].contains(&true),
+                    None => !since.published && !since.written[transfer.buffer.index()],
+                }
+            }
             StatementKind::Sync
             | StatementKind::SyncWarp
-            | StatementKind::Arrive { .. }
-            | StatementKind::Update(_)
+            | StatementKind::Agree { .. }
             | StatementKind::Elect(_)
             | StatementKind::If(_)
             | StatementKind::Loop(_)
@@ -359,6 +414,37 @@ impl<'a> Pass<'a> {
             | StatementKind::CommitFetches
             | StatementKind::Commit => true,
         }
+    }
+}
+
+/// The regions that nobody but the thread with number 0 comes to, among those inside one.
+fn of_first_thread(kernel: &Kernel, region: RegionId, first: bool, found: &mut BTreeSet<RegionId>) {
+    if first {
+        found.insert(region);
+    }
+    for statement in &kernel.region(region).statements {
+        match &statement.kind {
+            StatementKind::Loop(l) => of_first_thread(kernel, l.body, first, found),
+            StatementKind::If(branch) => {
+                of_first_thread(kernel, branch.then, first || is_first_thread(kernel, branch.condition), found);
+                branch.otherwise.iter().for_each(|otherwise| of_first_thread(kernel, *otherwise, first, found));
+            }
+            StatementKind::Elect(part) => of_first_thread(kernel, *part, false, found),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a condition holds for the thread with number 0 alone.
+fn is_first_thread(kernel: &Kernel, condition: ValueId) -> bool {
+    let op = |value: ValueId| kernel.value(value).op;
+    match op(condition) {
+        Op::CompareIndex(Compare::Eq, a, b) => {
+            let pair = |a: ValueId, b: ValueId| op(a) == Op::ThreadIndex && op(b) == Op::Literal(0);
+            pair(a, b) || pair(b, a)
+        }
+        Op::Binary(Binary::And, a, b) => is_first_thread(kernel, a) || is_first_thread(kernel, b),
+        _ => false,
     }
 }
 
