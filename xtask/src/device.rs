@@ -12,6 +12,12 @@ const LIMIT: u64 = 60 << 20;
 const SCRIPT: &str = include_str!("device/run.sh");
 /// What the libraries of that machine reach.
 const BASELINES: &str = include_str!("device/baselines.py");
+/// The same work by other means, beside kernels of the examples.
+const PEERS: &str = include_str!("device/peers.py");
+/// What Triton does of that.
+const TRITON: &str = include_str!("device/triton_kernels.py");
+/// Which kernels at which sizes.
+pub(crate) const ROWS: &str = include_str!("device/rows.json");
 
 /// Builds release binaries and puts them into `dist/device`, with the kernels and the script.
 ///
@@ -45,8 +51,12 @@ pub fn bundle() -> Result<(), Failure> {
     }
     let script = dist.join("run.sh");
     std::fs::write(&script, SCRIPT).map_err(|e| format!("{}: {e}", script.display()))?;
-    let baselines = dist.join("baselines.py");
-    std::fs::write(&baselines, BASELINES).map_err(|e| format!("{}: {e}", baselines.display()))?;
+    for (name, text) in
+        [("baselines.py", BASELINES), ("peers.py", PEERS), ("triton_kernels.py", TRITON), ("rows.json", ROWS)]
+    {
+        let file = dist.join(name);
+        std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+    }
     // A copy keeps the permissions of its source: this one is made executable by the shell that it is for.
     run(std::process::Command::new("chmod").arg("+x").arg(&script))?;
     println!("device: {} holds {:.1} MiB", dist.display(), bytes as f64 / f64::from(1 << 20));

@@ -82,6 +82,39 @@ impl Timing {
     fn gigabytes(&self) -> f64 {
         self.bytes as f64 / self.seconds / 1e9
     }
+
+    fn json(&self, copy: Option<f64>) -> Value {
+        json!({
+            "kernel": self.kernel, "dims": self.dims, "bytes": self.bytes, "seconds": self.seconds,
+            "gigabytes_per_second": self.gigabytes(), "of_copy": copy.map(|c| self.gigabytes() / c),
+            "samples": self.samples.0, "launches": self.samples.1,
+        })
+    }
+}
+
+/// Times the kernel `name` of some files at sizes such as `M=8192,N=4096`: its bytes of traffic and the median of its seconds, as JSON.
+///
+/// # Errors
+/// Files or sizes that are wrong, or no GPU.
+pub fn row(paths: &[PathBuf], name: &str, dims: &str, seed: u64) -> Result<Value, Failure> {
+    let all = kernels_of(paths)?;
+    let found = all.iter().find(|k| k.info.name == name).ok_or_else(|| format!("there is no kernel `{name}`"))?;
+    let items: Vec<String> = dims.split(',').map(str::to_owned).collect();
+    let given = sizes::parse(&items).map_err(|e| e.to_string())?;
+    let dims = sizes::complete(&found.info, &given).map_err(|e| format!("{name}: {e}"))?;
+    let gpu = Device::cuda(0).map_err(|e| e.to_string())?;
+    Ok(time_at(&found.info, &given, &dims, &gpu, seed)?.json(None))
+}
+
+fn kernels_of(paths: &[PathBuf]) -> Result<Vec<Kernel>, Failure> {
+    let mut all = Vec::new();
+    for path in paths {
+        let files = if path.is_dir() { kernels::files(path)? } else { vec![path.clone()] };
+        for file in files {
+            all.extend(kernels::of_file(&file)?);
+        }
+    }
+    Ok(all)
 }
 
 /// Runs everything.
@@ -89,13 +122,7 @@ impl Timing {
 /// # Errors
 /// Kernels that do not compile, or a GPU that cannot be used; not a wrong result, which is counted.
 pub fn survey(options: &Options) -> Result<Survey, Failure> {
-    let mut all = Vec::new();
-    for path in &options.paths {
-        let files = if path.is_dir() { kernels::files(path)? } else { vec![path.clone()] };
-        for file in files {
-            all.extend(kernels::of_file(&file)?);
-        }
-    }
+    let mut all = kernels_of(&options.paths)?;
     if options.ops {
         all.extend(ops::kernels()?);
     }
@@ -171,11 +198,7 @@ pub fn survey(options: &Options) -> Result<Survey, Failure> {
         "wrong": failures,
         "comparisons": comparisons.iter().map(Comparison::json).collect::<Vec<_>>(),
         "not_tried": skipped.iter().map(|(k, w)| json!({ "kernel": k, "why": w })).collect::<Vec<_>>(),
-        "timings": timings.iter().map(|t| json!({
-            "kernel": t.kernel, "dims": t.dims, "bytes": t.bytes, "seconds": t.seconds,
-            "gigabytes_per_second": t.gigabytes(), "of_copy": copy.map(|c| t.gigabytes() / c),
-            "samples": t.samples.0, "launches": t.samples.1,
-        })).collect::<Vec<_>>(),
+        "timings": timings.iter().map(|t| t.json(copy)).collect::<Vec<_>>(),
         "not_timed": untimed.iter().map(|(k, w)| json!({ "kernel": k, "why": w })).collect::<Vec<_>>(),
     });
     Ok(Survey { text, json, failures })
@@ -292,10 +315,14 @@ impl Comparison {
 
 /// Times a kernel, if there are sizes large enough.
 fn time(kernel: &Kernel, gpu: &Device, seed: u64) -> Result<Option<Timing>, String> {
-    let info = &kernel.info;
-    let Some((given, dims)) = large(info, seed) else { return Ok(None) };
-    let failed = |error: &dyn std::fmt::Display| format!("at {}: {error}", shown(&given));
-    let trial = Trial::new(info, &dims, seed, gpu).map_err(|e| failed(&e))?;
+    let Some((given, dims)) = large(&kernel.info, seed) else { return Ok(None) };
+    time_at(&kernel.info, &given, &dims, gpu, seed).map(Some)
+}
+
+/// Times a kernel at given sizes.
+fn time_at(info: &KernelInfo, given: &Given, dims: &[i64], gpu: &Device, seed: u64) -> Result<Timing, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("at {}: {error}", shown(given));
+    let trial = Trial::new(info, dims, seed, gpu).map_err(|e| failed(&e))?;
     let prepared = trial.prepare(gpu.as_ref()).map_err(|e| failed(&e))?;
     let sample = |launches: u32| -> Result<f64, String> {
         let start = Instant::now();
@@ -318,7 +345,7 @@ fn time(kernel: &Kernel, gpu: &Device, seed: u64) -> Result<Option<Timing>, Stri
     let mut samples = (0..count).map(|_| sample(launches)).collect::<Result<Vec<_>, _>>()?;
     samples.sort_by(f64::total_cmp);
     let (kernel, bytes, seconds) = (info.name.to_string(), trial.traffic, samples[samples.len() / 2]);
-    Ok(Some(Timing { kernel, dims: shown(&given), bytes, seconds, samples: (count, launches) }))
+    Ok(Timing { kernel, dims: shown(given), bytes, seconds, samples: (count, launches) })
 }
 
 /// The smallest sizes found at which the tensors take many bytes and the launch has many threads; those with most threads if none has
@@ -375,6 +402,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The rows that are timed beside peers name kernels and sizes that there are.
+    #[test]
+    fn rows_beside_peers_can_be_timed() {
+        let rows: Value = serde_json::from_str(crate::device::ROWS).unwrap();
+        let all = kernels_of(&[crate::root().join("examples")]).unwrap();
+        let rows = rows["rows"].as_array().unwrap();
+        assert!(rows.len() >= 7);
+        for row in rows {
+            let (name, dims) = (row["kernel"].as_str().unwrap(), row["dims"].as_object().unwrap());
+            let kernel = all.iter().find(|k| k.info.name == name).unwrap_or_else(|| panic!("no kernel {name}"));
+            let given: Given = dims.iter().map(|(name, n)| (name.clone(), n.as_i64().unwrap())).collect();
+            let dims = sizes::complete(&kernel.info, &given).unwrap();
+            let layouts = sizes::layouts(&kernel.info, &dims).unwrap();
+            let sized = kernel.info.parameters.iter().zip(&layouts);
+            let bytes: u64 = sized.filter_map(|(p, l)| Some(l.as_ref()?.elements * u64::from(p.element.bytes()))).sum();
+            assert!(TIMED_BYTES.contains(&bytes), "{name}: {bytes} bytes");
+        }
+        assert!(row(&[crate::root().join("examples")], "Nothing", "M=1", 0).unwrap_err().contains("`Nothing`"));
+        let short = row(&[crate::root().join("examples")], "Softmax", "M=1", 0).unwrap_err();
+        assert!(short.contains("no value for N"), "{short}");
     }
 
     #[test]

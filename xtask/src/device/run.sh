@@ -75,5 +75,24 @@ else
     esac
 fi
 
+# Kernels beside the same work by PyTorch and Triton, and beside a copy of as many bytes, one after the other.
+if [ "$gpu" = yes ] && command -v python3 >/dev/null 2>&1; then
+    python3 peers.py --json "$results/peers.json" rows.json bin/device-check kernels >"$results/peers.txt" 2>&1
+    case $? in
+    0)
+        echo "passed  peers"
+        sed 's/^/    /' "$results/peers.txt"
+        ;;
+    3) echo "not tried  $(tail -n 1 "$results/peers.txt")" ;;
+    *)
+        echo "FAILED  peers"
+        tail -n 5 "$results/peers.txt" | sed 's/^/    /'
+        failed=$((failed + 1))
+        ;;
+    esac
+else
+    echo "not tried  peers: there is no GPU, or no python3"
+fi
+
 echo "$failed failed; results are in $results"
 [ "$failed" -eq 0 ]

@@ -1,0 +1,126 @@
+"""The work of rows.json by Triton. Each function takes tensors of PyTorch and returns a launch."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _softmax(x, y, n, block: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n
+    at = tl.arange(0, block)
+    inside = at < n
+    value = tl.load(x + row + at, mask=inside, other=-float("inf"))
+    power = tl.exp(value - tl.max(value, 0))
+    tl.store(y + row + at, power / tl.sum(power, 0), mask=inside)
+
+
+def softmax(x, y):
+    m, n = x.shape
+    block = triton.next_power_of_2(n)
+    return lambda: _softmax[(m,)](x, y, n, block=block, num_warps=min(max(block // 512, 4), 16))
+
+
+@triton.jit
+def _rms_norm(x, w, y, n, eps, block: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n
+    at = tl.arange(0, block)
+    inside = at < n
+    value = tl.load(x + row + at, mask=inside, other=0.0).to(tl.float32)
+    weight = tl.load(w + at, mask=inside, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(value * value, 0) / n + eps)
+    tl.store(y + row + at, (value * scale * weight).to(y.dtype.element_ty), mask=inside)
+
+
+def rms_norm(x, w, y, eps):
+    m, n = x.shape
+    block = triton.next_power_of_2(n)
+    return lambda: _rms_norm[(m,)](x, w, y, n, eps, block=block, num_warps=min(max(block // 1024, 4), 16))
+
+
+@triton.jit
+def _layer_norm(x, w, b, y, n, eps, block: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n
+    at = tl.arange(0, block)
+    inside = at < n
+    value = tl.load(x + row + at, mask=inside, other=0.0)
+    away = tl.where(inside, value - tl.sum(value, 0) / n, 0.0)
+    scale = tl.rsqrt(tl.sum(away * away, 0) / n + eps)
+    weight = tl.load(w + at, mask=inside, other=0.0)
+    bias = tl.load(b + at, mask=inside, other=0.0)
+    tl.store(y + row + at, away * scale * weight + bias, mask=inside)
+
+
+def layer_norm(x, w, b, y, eps):
+    m, n = x.shape
+    block = triton.next_power_of_2(n)
+    return lambda: _layer_norm[(m,)](x, w, b, y, n, eps, block=block, num_warps=min(max(block // 512, 4), 16))
+
+
+@triton.jit
+def _column_parts(x, parts, m, n, rows: tl.constexpr, columns: tl.constexpr, step: tl.constexpr):
+    j = tl.program_id(0) * columns + tl.arange(0, columns)
+    first = tl.program_id(1) * rows
+    total = tl.zeros([columns], dtype=tl.float32)
+    for r in range(0, rows, step):
+        i = first + r + tl.arange(0, step)
+        inside = (i[:, None] < m) & (j[None, :] < n)
+        total += tl.sum(tl.load(x + i[:, None].to(tl.int64) * n + j[None, :], mask=inside, other=0.0), 0)
+    tl.store(parts + tl.program_id(1) * n + j, total, mask=j < n)
+
+
+def column_sum(x, y):
+    (m, n), rows, columns = x.shape, 512, 128
+    grid = (triton.cdiv(n, columns), triton.cdiv(m, rows))
+    parts = torch.empty(grid[1], n, device=x.device)
+
+    def launch():
+        _column_parts[grid](x, parts, m, n, rows=rows, columns=columns, step=32, num_warps=8)
+        torch.sum(parts, 0, out=y)
+
+    return launch
+
+
+@triton.jit
+def _parts(x, parts, n, each: tl.constexpr, block: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * each
+    total = tl.zeros([block], dtype=tl.float32)
+    for r in range(0, each, block):
+        at = first + r + tl.arange(0, block)
+        total += tl.load(x + at, mask=at < n, other=0.0)
+    tl.store(parts + tl.program_id(0), tl.sum(total, 0))
+
+
+def full_sum(x, y):
+    n, each = x.numel(), 32768
+    grid = (triton.cdiv(n, each),)
+    parts = torch.empty(grid[0], device=x.device)
+
+    def launch():
+        _parts[grid](x, parts, n, each=each, block=4096, num_warps=8)
+        torch.sum(parts, 0, out=y)
+
+    return launch
+
+
+@triton.jit
+def _window(x, weights, y, h, w, oh, ow, above: tl.constexpr, size: tl.constexpr, bi: tl.constexpr, bj: tl.constexpr):
+    i = tl.program_id(1) * bi + tl.arange(0, bi)
+    j = tl.program_id(0) * bj + tl.arange(0, bj)
+    total = tl.zeros([bi, bj], dtype=tl.float32)
+    for r in tl.static_range(size):
+        for s in tl.static_range(size):
+            p, q = i + r - above, j + s - above
+            rows, columns = (p >= 0) & (p < h), (q >= 0) & (q < w)
+            inside = rows[:, None] & columns[None, :]
+            value = tl.load(x + p[:, None].to(tl.int64) * w + q[None, :], mask=inside, other=0.0)
+            total += value * tl.load(weights + r * size + s)
+    inside = (i[:, None] < oh) & (j[None, :] < ow)
+    tl.store(y + i[:, None].to(tl.int64) * ow + j[None, :], total, mask=inside)
+
+
+def window(x, weights, y, above):
+    """y[i, j] = sum of weights[r, s] times x[i + r - above, j + s - above], zero outside."""
+    (h, w), (oh, ow), size, bi, bj = x.shape, y.shape, weights.shape[0], 8, 128
+    grid = (triton.cdiv(ow, bj), triton.cdiv(oh, bi))
+    return lambda: _window[grid](x, weights, y, h, w, oh, ow, above=above, size=size, bi=bi, bj=bj, num_warps=4)
