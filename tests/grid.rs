@@ -446,7 +446,8 @@ fn nothing_is_left_out() {
                         assert_ne!(*blocks, other);
                         mutants.push(arrive(other, true, true));
                         // The fence in front of the counter, the one behind it, both.
-                        mutants.extend([(false, true), (true, false), (false, false)].map(|(r, a)| arrive(*blocks, r, a)));
+                        mutants
+                            .extend([(false, true), (true, false), (false, false)].map(|(r, a)| arrive(*blocks, r, a)));
                     }
                     _ => {}
                 }
@@ -483,9 +484,18 @@ fn the_decision_is_a_barrier() {
         // There is one group here, and blocks come in order.
         let block = changed.values.iter().position(|v| v.op == Op::BlockIndex).unwrap() as u32;
         let facts = changed.values[block as usize].facts;
-        changed.values.push(Value { op: Op::Literal(launch.blocks as u64 - 1), ty: Type::I32, facts, ..changed.values[block as usize] });
+        changed.values.push(Value {
+            op: Op::Literal(launch.blocks as u64 - 1),
+            ty: Type::I32,
+            facts,
+            ..changed.values[block as usize]
+        });
         let last = tilewright_compiler::kernel_ir::ValueId(changed.values.len() as u32 - 1);
-        let is_last = Op::CompareIndex(tilewright::kernel::algorithm::Compare::Eq, tilewright_compiler::kernel_ir::ValueId(block), last);
+        let is_last = Op::CompareIndex(
+            tilewright::kernel::algorithm::Compare::Eq,
+            tilewright_compiler::kernel_ir::ValueId(block),
+            last,
+        );
         changed.values[result.index()].op = is_last;
         let verdict = prove_one(&changed, &launch, 1_000_000);
         assert!(matches!(&verdict, Verdict::Violated(v) if v.kind == Kind::Race), "{verdict:?}\n{changed}");
@@ -506,10 +516,15 @@ fn is_noticed(info: &KernelInfo, dims: &[i64], from: &str, to: &str) -> bool {
 #[test]
 fn the_emulator_notices_what_orders_nothing() {
     let acquires = "atom.acq_rel.gpu.global.inc";
-    for (info, dims) in [(Norms::KERNEL, &[33, 100][..]), (FullSum::KERNEL, &[50_000]), (ColumnMax::KERNEL, &[33, 132])] {
+    for (info, dims) in [(Norms::KERNEL, &[33, 100][..]), (FullSum::KERNEL, &[50_000]), (ColumnMax::KERNEL, &[33, 132])]
+    {
         assert!(!is_noticed(info, dims, acquires, acquires), "{} is right", info.name);
         for order in ["relaxed", "acquire", "release"] {
-            assert!(is_noticed(info, dims, acquires, &format!("atom.{order}.gpu.global.inc")), "{}: {order}", info.name);
+            assert!(
+                is_noticed(info, dims, acquires, &format!("atom.{order}.gpu.global.inc")),
+                "{}: {order}",
+                info.name
+            );
         }
         // In the scope of the block.
         assert!(is_noticed(info, dims, acquires, "atom.acq_rel.cta.global.inc"), "{}: no order", info.name);
@@ -530,7 +545,9 @@ fn the_emulator_misses_every_barrier() {
         for (at, line) in lines[..end].iter().enumerate() {
             let gone = if line.contains("bar.sync") || line.contains("bar.warp.sync") {
                 String::new()
-            } else if let Some((result, said)) = line.trim().strip_prefix("bar.red.or.pred").and_then(|rest| rest.split_once(", 0, ")) {
+            } else if let Some((result, said)) =
+                line.trim().strip_prefix("bar.red.or.pred").and_then(|rest| rest.split_once(", 0, "))
+            {
                 // Every thread decides for itself.
                 format!("or.pred {result}, {said} {said}").replace("; ", ", ")
             } else {
@@ -547,14 +564,14 @@ fn the_emulator_misses_every_barrier() {
                 })
             };
             if !sizes.iter().rev().any(is_missed) {
-                kept.push((info.name, line.trim().split('.').nth(1)));
+                kept.push((&*info.name, line.trim().split('.').nth(1)));
             }
         }
     }
     // Where blocks combine words and have one result, its first thread alone has something to do when it is the last; it tells the others, so that the
     // branch is one of all threads.
     let alone = [AnyOrderWide::KERNEL, FirstMax::KERNEL, FirstMin::KERNEL].into_iter().chain(atomics());
-    assert_eq!(kept, alone.map(|info| (info.name, Some("red"))).collect::<Vec<_>>());
+    assert_eq!(kept, alone.map(|info| (&*info.name, Some("red"))).collect::<Vec<_>>());
     assert!(tried >= 30, "{tried}");
 }
 

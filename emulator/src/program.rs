@@ -1,7 +1,7 @@
 //! The public entry points: a decoded program and its launch.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::decode::{Decoded, Kernel, decode};
 use crate::error::Error;

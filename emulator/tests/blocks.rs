@@ -107,14 +107,17 @@ fn a_message_without_a_fence_is_a_race() {
         let found = racy(2, 1, &message(RELEASES[0], acquire), SEEDS as usize, said);
         assert_eq!(found.place.line, BODY + 8, "{found}");
     }
-    let found = racy(2, 1, &message(RELEASES[0], "ld.relaxed.gpu.global.u32 %r2, [%rd1];"), 1, "warp 0, lane 0 has seen");
+    let found =
+        racy(2, 1, &message(RELEASES[0], "ld.relaxed.gpu.global.u32 %r2, [%rd1];"), 1, "warp 0, lane 0 has seen");
     assert!(found.detail.contains(&format!("line {}", BODY + 6)), "{found}");
     // A flag that only its block may look at.
     let narrow = "fence.acq_rel.gpu; st.relaxed.cta.global.u32 [%rd1], 1;";
     racy(2, 1, &message(narrow, ACQUIRES[0]), 1, "block (0, 0, 0) has released nothing");
     // A fence in front of what it should release.
-    let early = message("", ACQUIRES[0])
-        .replace("st.global.u32 [%rd0], 7;\n", "fence.acq_rel.gpu; st.global.u32 [%rd0], 7; st.relaxed.gpu.global.u32 [%rd1], 1;\n");
+    let early = message("", ACQUIRES[0]).replace(
+        "st.global.u32 [%rd0], 7;\n",
+        "fence.acq_rel.gpu; st.global.u32 [%rd0], 7; st.relaxed.gpu.global.u32 [%rd1], 1;\n",
+    );
     let found = racy(2, 1, &early, 1, "one behind it is missing");
     assert!(found.detail.contains("`fence.acq_rel.gpu`"), "{found}");
 }
@@ -181,20 +184,38 @@ fn the_last_block_reads_what_all_have_written() {
     clean(4, 64, &tickets("", ALL_FENCE, "bar.sync 0; membar.gl;"));
     // Fences have one order if they are sequential; others do nothing for what another thread writes behind the barrier.
     let acquire_release = ALL_FENCE.replace("membar.gl", "fence.acq_rel.gpu");
-    racy(4, 64, &tickets("", &acquire_release, "bar.sync 0; fence.acq_rel.gpu;"), SEEDS as usize, "between the write and that fence");
+    racy(
+        4,
+        64,
+        &tickets("", &acquire_release, "bar.sync 0; fence.acq_rel.gpu;"),
+        SEEDS as usize,
+        "between the write and that fence",
+    );
 }
 
 #[test]
 fn a_barrier_in_front_of_the_arrival_is_missed() {
     // The barrier behind is the one that shared memory needs.
     for arrival in [TICKET, FENCED_TICKET] {
-        let found = racy(4, 64, &tickets("", arrival, "bar.sync 0;"), SEEDS as usize, "a barrier (`bar.sync`) between the write and that fence");
+        let found = racy(
+            4,
+            64,
+            &tickets("", arrival, "bar.sync 0;"),
+            SEEDS as usize,
+            "a barrier (`bar.sync`) between the write and that fence",
+        );
         assert_eq!(found.place.line, BODY + 11, "{found}");
         assert_eq!(found.other.as_ref().unwrap().place.line, BODY + 2, "{found}");
         assert_ne!(found.other.as_ref().unwrap().thread.cta, found.thread.cta);
     }
     // One warp, of which one lane arrives: the others wrote, too.
-    racy(4, 32, &tickets("", TICKET, "bar.sync 0;"), SEEDS as usize, "a barrier (`bar.sync`) between the write and that fence");
+    racy(
+        4,
+        32,
+        &tickets("", TICKET, "bar.sync 0;"),
+        SEEDS as usize,
+        "a barrier (`bar.sync`) between the write and that fence",
+    );
     clean(4, 32, &tickets("bar.warp.sync 0xffffffff;", TICKET, "bar.warp.sync 0xffffffff;"));
 }
 
@@ -206,7 +227,10 @@ fn a_barrier_behind_the_decision_is_missed() {
             .replace("setp.eq.u32 %p0, %r0, 0; mov.u32 %r3, 0;", "mov.u32 %r3, 0;")
             .replace("mad.lo", "setp.eq.u32 %p0, %r0, 0; mad.lo")
             .replace("@%p0 st.shared.u32 [s], %r3;", "@%p0 add.u32 %r3, %r3, 1; @%p0 st.volatile.shared.u32 [s], %r3;")
-            .replace("ld.shared.u32 %r3, [s];", &format!("W: ld.volatile.shared.u32 %r3, [s]; setp.eq.u32 %p1, %r3, 0; @%p1 bra W; {barrier}"))
+            .replace(
+                "ld.shared.u32 %r3, [s];",
+                &format!("W: ld.volatile.shared.u32 %r3, [s]; setp.eq.u32 %p1, %r3, 0; @%p1 bra W; {barrier}"),
+            )
             .replace("%r3, 3;", "%r3, 4;")
     };
     clean(4, 64, &body("bar.sync 0;"));
@@ -220,7 +244,13 @@ fn a_barrier_behind_the_decision_is_missed() {
 #[test]
 fn atomics_that_publish_nothing() {
     let relaxed = "@%p0 atom.relaxed.gpu.global.add.u32 %r3, [%rd1], 1;";
-    racy(4, 64, &tickets("bar.sync 0;", relaxed, "bar.sync 0; fence.acq_rel.gpu;"), SEEDS as usize, "has released nothing");
+    racy(
+        4,
+        64,
+        &tickets("bar.sync 0;", relaxed, "bar.sync 0; fence.acq_rel.gpu;"),
+        SEEDS as usize,
+        "has released nothing",
+    );
     let release = "@%p0 atom.release.gpu.global.add.u32 %r3, [%rd1], 1;";
     racy(4, 64, &tickets("bar.sync 0;", release, "bar.sync 0;"), SEEDS as usize, "is missing");
     // Atomic operations themselves race with nobody but plain accesses.
@@ -232,7 +262,8 @@ fn atomics_that_publish_nothing() {
 
 #[test]
 fn a_block_that_is_not_the_last_reads_too_much() {
-    let any = tickets("bar.sync 0;", TICKET, "bar.sync 0;").replace("setp.ne.u32 %p1, %r3, 3;", "setp.lt.u32 %p1, %r3, 1;");
+    let any =
+        tickets("bar.sync 0;", TICKET, "bar.sync 0;").replace("setp.ne.u32 %p1, %r3, 3;", "setp.lt.u32 %p1, %r3, 1;");
     racy(4, 64, &any, SEEDS as usize, "");
 }
 

@@ -63,7 +63,9 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             StatementKind::Let(value) => name(*value, names, next),
             StatementKind::Load(load) => load.results().for_each(|value| name(value, names, next)),
             StatementKind::Shuffle { result, .. } => name(*result, names, next),
-            StatementKind::Arrive { last: result, .. } | StatementKind::Agree { result, .. } => name(*result, names, next),
+            StatementKind::Arrive { last: result, .. } | StatementKind::Agree { result, .. } => {
+                name(*result, names, next)
+            }
             StatementKind::Loop(l) => {
                 name(l.index, names, next);
                 number(kernel, l.body, names, next);

@@ -33,7 +33,7 @@
 //! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last six rows and that of phases are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
-//! or at the body's end. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
+//! or at the body's end; behind it comes what was before it only if it may have no iteration. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
 //! be kept that only some paths need, never taken out where one does. Paths are told apart by the conditions that several branches share, while
 //! these have one value; others are taken both ways.
 
@@ -271,6 +271,9 @@ impl<'a> Pass<'a> {
                 }
                 StatementKind::Loop(l) => {
                     let mut many = false;
+                    if self.kernel.value(l.count).facts.range.low >= 1 {
+                        paths = self.flow(l.body, paths)?;
+                    }
                     loop {
                         let before = paths.clone();
                         let behind = self.flow(l.body, paths.clone())?;
@@ -461,7 +464,7 @@ mod tests {
     use tilewright_kernel::algorithm::Compare;
 
     use super::*;
-    use crate::kernel_ir::{BarrierId, Buffer, Builder, Fetch, Signature, TensorPart, Transfer, Type};
+    use crate::kernel_ir::{BarrierId, Buffer, Builder, Fetch, Signature, TensorPart, Transfer, Type, Workspace};
 
     fn builder() -> (Builder, BufferId, ValueId) {
         block_of(64)
@@ -577,6 +580,74 @@ mod tests {
         }
         b.end_loop();
         assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = sync renew s[0] = = s[ sync = s["));
+    }
+
+    /// The barriers of a loop that always runs serve what is around it.
+    #[test]
+    fn a_loop_that_always_runs() {
+        let barriers = |always: bool| {
+            let (mut b, outer, zero) = builder();
+            let inner = buffer_of(&mut b, 1);
+            let (one, n) = (b.literal(ElementType::F32, 0), b.block_index());
+            let count = if always { b.index_literal(Type::I32, 3) } else { n };
+            b.begin_loop(n);
+            for buffer in [outer, inner] {
+                if buffer == inner {
+                    b.begin_loop(count);
+                }
+                b.sync();
+                b.renew(buffer, zero);
+                b.store(Memory::Shared(buffer), zero, &[one]);
+                b.sync();
+                b.load(Memory::Shared(buffer), zero, 1, None);
+            }
+            b.end_loop();
+            b.end_loop();
+            minimal(b).expect("ordered").matches("sync").count()
+        };
+        assert_eq!((barriers(true), barriers(false)), (3, 4));
+    }
+
+    /// What other threads wrote is there before the first one arrives, and nobody reads before it has.
+    #[test]
+    fn arrivals_are_between_barriers() {
+        let arrival = |syncs: [bool; 2], alone: bool, reads: bool| {
+            let (mut b, _, zero) = builder();
+            for (name, element, zeroed) in [("counters", ElementType::U32, true), ("parts", ElementType::F32, false)] {
+                b.workspace(Workspace { name: name.to_owned(), element, zeroed });
+            }
+            let (thread, one, n) = (b.thread_index(), b.literal(ElementType::F32, 0), b.index_literal(Type::I32, 4));
+            let first = b.index_compare(Compare::Eq, thread, zero);
+            if alone {
+                b.begin_if(first);
+            }
+            b.store(Memory::Workspace(1), zero, &[one]);
+            if alone {
+                b.end_if();
+            }
+            let last = b.arrive(0, zero, n);
+            if reads {
+                b.begin_if(last);
+                b.load(Memory::Workspace(1), zero, 1, None);
+                b.end_if();
+            }
+            let mut kernel = b.finish().unwrap();
+            let statements = &mut kernel.regions[0].statements;
+            let keeps = |kind: &StatementKind| match kind {
+                StatementKind::Sync => syncs[0],
+                StatementKind::Agree { .. } => syncs[1],
+                _ => true,
+            };
+            statements.retain(|statement| keeps(&statement.kind));
+            let count =
+                |kernel: Kernel| kernel.regions[0].statements.iter().filter(|s| s.kind == StatementKind::Sync).count();
+            minimise(kernel).map(count)
+        };
+        assert_eq!(arrival([true, true], false, true), Some(1));
+        assert_eq!(arrival([false, true], false, true), None);
+        assert_eq!(arrival([true, false], false, true), None);
+        assert_eq!(arrival([true, true], true, true), Some(0));
+        assert_eq!(arrival([false, true], true, true), Some(0));
     }
 
     /// Two buffers in turn: what orders the reads of one with its next instance is the barrier between writes and reads of the other.

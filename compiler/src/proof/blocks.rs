@@ -147,7 +147,9 @@ impl Workspaces {
             join(&mut self.seen.first, &counter.released);
         }
         if releases {
-            [&self.seen.all, &self.seen.warp, &self.seen.first].into_iter().for_each(|s| join(&mut counter.released, s));
+            [&self.seen.all, &self.seen.warp, &self.seen.first]
+                .into_iter()
+                .for_each(|s| join(&mut counter.released, s));
             counter.released.entry(block).or_default().join(Until::now(order));
         }
         counter.arrived += 1;

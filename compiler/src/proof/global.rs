@@ -138,9 +138,8 @@ impl Elements {
         over: impl Fn(CopyId) -> bool,
         sees: Sees<'_>,
     ) -> Result<(), Fault> {
-        let unseen = |((_, block), reader): (&(i64, i64), &Access)| {
-            (*block != access.block && !sees(reader)).then_some(*block)
-        };
+        let unseen =
+            |((_, block), reader): (&(i64, i64), &Access)| (*block != access.block && !sees(reader)).then_some(*block);
         let abroad = self.earlier.range((offset, i64::MIN)..=(offset, i64::MAX)).find_map(unseen);
         let cell = self.cell(offset)?;
         if let Some(writer) = cell.writer {

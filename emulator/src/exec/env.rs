@@ -1,7 +1,7 @@
 //! What a CTA's warps share while they run, and what all CTAs of a launch share: program, memory, shadow, barriers, counters, findings.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_ptx::SpecialReg;
 

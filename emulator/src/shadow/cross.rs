@@ -108,14 +108,7 @@ impl Cross {
 }
 
 /// The first race of an access with the entries of its line.
-fn check(
-    entries: &[Entry],
-    head: Head,
-    cta: u64,
-    used: &LineUse,
-    kind: usize,
-    mask: u128,
-) -> Option<CrossConflict> {
+fn check(entries: &[Entry], head: Head, cta: u64, used: &LineUse, kind: usize, mask: u128) -> Option<CrossConflict> {
     let mut at = head;
     while at != 0 {
         let entry = entries[at as usize - 1];

@@ -150,7 +150,13 @@ impl Warp {
     /// Checks the mbarrier of a load as any operation on it is checked; the agent that counts its phases.
     fn signalled(&self, env: &mut Env<'_>, issuer: Issuer, at: u64) -> Result<usize, Halt> {
         let lane = issuer.lane as usize;
-        let shape = Shape { pc: issuer.pc, bytes: 8, count: 1, touch: Touch::Exchange, strength: Strength::Strong { wide: false } };
+        let shape = Shape {
+            pc: issuer.pc,
+            bytes: 8,
+            count: 1,
+            touch: Touch::Exchange,
+            strength: Strength::Strong { wide: false },
+        };
         let mut addresses = [0; LANES];
         addresses[lane] = at;
         let size = u64::from(env.cx.shared_bytes);

@@ -167,24 +167,23 @@ impl View {
 
     /// Whether what another CTA did is ordered before what the lane does now.
     pub fn knows(&self, clocks: &Clocks, (warp, lane): (usize, usize), event: Event) -> bool {
-        self.search(event, |of, import| learnt(clocks, (warp, lane), (of, import)), |part| {
-            part.holds(event.warp, event.lane, event.epoch)
-        })
+        self.search(
+            event,
+            |of, import| learnt(clocks, (warp, lane), (of, import)),
+            |part| part.holds(event.warp, event.lane, event.epoch),
+        )
     }
 
     /// Whether what the lanes of a warp of another CTA did is ordered before what all lanes of the warp do now; a no may be wrong.
     pub fn knows_all(&self, clocks: &Clocks, warp: usize, event: Event) -> bool {
-        self.search(event, |of, import| clocks.ordered(warp, of, import.epoch), |part| {
-            part.holds_all(event.warp, event.epoch)
-        })
+        self.search(
+            event,
+            |of, import| clocks.ordered(warp, of, import.epoch),
+            |part| part.holds_all(event.warp, event.epoch),
+        )
     }
 
-    fn search(
-        &self,
-        event: Event,
-        learnt: impl Fn(usize, &Import) -> bool,
-        holds: impl Fn(&Part) -> bool,
-    ) -> bool {
+    fn search(&self, event: Event, learnt: impl Fn(usize, &Import) -> bool, holds: impl Fn(&Part) -> bool) -> bool {
         self.warps.iter().enumerate().any(|(of, other)| {
             for import in other.imports.iter().rev().filter(|import| learnt(of, import)) {
                 if import.known.get(event.cta).is_some_and(&holds) {
