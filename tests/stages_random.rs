@@ -30,22 +30,51 @@ struct Loops {
     grid: Vec<&'static str>,
     serial: Vec<&'static str>,
     threads: usize,
-    /// Whether rows are given to warps.
-    warps: bool,
+    /// What rows are given to.
+    rows: Rows,
+}
+
+/// The units of a block that rows are given to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// None.
+    Serial,
+    /// Warps of the block.
+    Warps,
+    /// Warpgroups, by their threads.
+    Warpgroups,
+    /// Warps of warpgroups.
+    Both,
 }
 
 fn loops(draw: &mut Draw) -> Loops {
     let (f, g) = (*draw.pick(&[2, 3, 4, 5, 8]), *draw.pick(&[2, 3, 4, 6, 8, 16]));
     let mut ops = format!("split i by {f} -> io, ii; split j by {g} -> jo, ji; ");
-    let threads = *draw.pick(&[1, 1, 8, 32, 33, 64]);
+    let threads = *draw.pick(&[1, 1, 8, 32, 33, 64, 256]);
     let (mut grid, mut serial) = (Vec::new(), Vec::new());
     let outer = if draw.chance(50) { ["io", "jo"] } else { ["jo", "io"] };
     let mut place =
         |name: &'static str, draw: &mut Draw| if draw.chance(60) { grid.push(name) } else { serial.push(name) };
-    if threads == 64 && draw.chance(60) {
-        // Rows of warps.
-        let mut ops = format!("split i by {} -> io, ir; split ir by 2 -> ii, w; split j by 32 -> jo, t; ", 2 * f);
-        ops.push_str("reorder io, ii, w, jo, t; bind w: warp; bind t: thread; ");
+    let rows = match threads {
+        64 if draw.chance(60) => Rows::Warps,
+        256 if draw.chance(40) => Rows::Both,
+        256 => Rows::Warpgroups,
+        _ => Rows::Serial,
+    };
+    if rows != Rows::Serial {
+        let mut ops = match rows {
+            Rows::Both => {
+                let rows = format!("split i by {} -> io, ir; split ir by 4 -> ii, r; split r by 2 -> u, w; ", 4 * f);
+                rows + "split j by 32 -> jo, t; reorder io, ii, u, w, jo, t; bind u: warpgroup; bind w: warp; "
+            }
+            _ => {
+                let (unit, size) = if rows == Rows::Warps { ("warp", 32) } else { ("warpgroup", 128) };
+                let rows =
+                    format!("split i by {} -> io, ir; split ir by 2 -> ii, u; split j by {size} -> jo, t; ", 2 * f);
+                format!("{rows}reorder io, ii, u, jo, t; bind u: {unit}; ")
+            }
+        };
+        ops.push_str("bind t: thread; ");
         let grid = if draw.chance(60) { vec!["io"] } else { Vec::new() };
         let mut serial = if grid.is_empty() { vec!["io", "ii"] } else { vec!["ii"] };
         if draw.chance(30) {
@@ -54,7 +83,7 @@ fn loops(draw: &mut Draw) -> Loops {
         if !grid.is_empty() {
             ops.push_str("bind io: grid; ");
         }
-        return Loops { ops, grid, serial, threads, warps: true };
+        return Loops { ops, grid, serial, threads, rows };
     }
     match draw.below(4) {
         0 if threads == 1 => {
@@ -96,7 +125,7 @@ fn loops(draw: &mut Draw) -> Loops {
     if !grid.is_empty() {
         let _ = write!(ops, "bind {}: grid; ", grid.join(", "));
     }
-    Loops { ops, grid, serial, threads, warps: false }
+    Loops { ops, grid, serial, threads, rows }
 }
 
 /// Buffers in turn, where a stage stands in a loop; not always.
@@ -148,7 +177,7 @@ fn case(draw: &mut Draw) -> Case {
         .map(|r| r.1.clone())
         .collect();
     let _ = writeln!(equations, "    y[i, j] = {};", kept.join(" + "));
-    let Loops { ops, grid, serial, threads, warps } = loops(draw);
+    let Loops { ops, grid, serial, threads, rows } = loops(draw);
     let mut source = format!("    launch threads({threads});\n    schedule y {{ {ops}}}\n");
     // Another output in the same iterations.
     let beside = draw.chance(25).then(|| grid.iter().chain(&serial).nth(draw.below(grid.len() + 1)).copied()).flatten();
@@ -165,10 +194,20 @@ fn case(draw: &mut Draw) -> Case {
             continue;
         }
         let at = draw.pick(&places).clone();
-        let each = if warps && draw.chance(80) {
-            let reduce = if stage.is_row { "reduce t; " } else { "" };
-            let rows = *draw.pick(&["split i by 2 -> io, w; ", "split i into 2 -> w, io; "]);
-            format!("{rows}split j by 32 -> jo, t; bind w: warp; bind t: thread; {reduce}")
+        let reduce = |axes: &str| if stage.is_row { format!("reduce {axes}; ") } else { String::new() };
+        let each = if rows != Rows::Serial && draw.chance(80) {
+            let split = *draw.pick(&["split i by 2 -> io, u; ", "split i into 2 -> u, io; "]);
+            match rows {
+                Rows::Both if draw.chance(50) => format!(
+                    "{split}split j by 64 -> jo, p; split p by 32 -> w, t; bind u: warpgroup; bind w: warp; bind t: thread; {}",
+                    reduce("w, t")
+                ),
+                Rows::Warpgroups if stage.is_row && draw.chance(50) => "split j by 16 -> jo, p; split p by 8 -> u, t; \
+                    reorder i, u, t, jo; bind u: warpgroup; bind t: thread; reduce u, t; "
+                    .to_owned(),
+                Rows::Warps => format!("{split}split j by 32 -> jo, t; bind u: warp; bind t: thread; {}", reduce("t")),
+                _ => format!("{split}split j by 128 -> jo, t; bind u: warpgroup; bind t: thread; {}", reduce("t")),
+            }
         } else if stage.is_row {
             match draw.below(3) {
                 0 => format!("split j by {threads} -> jo, t; reorder i, t, jo; bind t: thread; reduce t; "),
@@ -182,11 +221,20 @@ fn case(draw: &mut Draw) -> Case {
                 _ => format!("merge j, i -> p; split p by {threads} -> pr, t; bind t: thread; "),
             }
         };
-        let of_warp = || {
-            let reduce = if stage.is_row { "reduce t; " } else { "" };
-            format!("split j by 32 -> jo, t; bind t: thread; {reduce}")
+        let of_warp = || format!("split j by 32 -> jo, t; bind t: thread; {}", reduce("t"));
+        let of_group = match draw.below(2) {
+            0 => format!("split j by 128 -> jo, t; bind t: thread; {}", reduce("t")),
+            _ => format!(
+                "split j by 64 -> jo, p; split p by 32 -> w, t; bind w: warp; bind t: thread; {}",
+                reduce("w, t")
+            ),
         };
+        let (warps, groups) =
+            (rows == Rows::Warps || rows == Rows::Both, rows == Rows::Warpgroups || rows == Rows::Both);
         let (place, ops) = match draw.below(10) {
+            3 | 4 if groups && draw.chance(60) => ("shared per warpgroup", of_group),
+            5 if groups && draw.chance(60) => ("registers per warpgroup", of_group),
+            6 if groups && draw.chance(60) => ("registers per warpgroup", "like y; ".to_owned()),
             3 | 4 if warps => ("shared per warp", of_warp()),
             5 if warps => ("registers per warp", of_warp()),
             6 if warps => ("registers per warp", "like y; ".to_owned()),

@@ -208,10 +208,18 @@ fn structural(kernel: &Kernel, error: &Error) -> Option<bool> {
         }
         // A bound extent need not be a literal: some stage binds so many, or more for larger sizes.
         Code::TW0602 => {
-            let unit = if title.contains("warps are") { "warp" } else { "thread" };
+            let named = |unit: &str| title.contains(&format!(" {unit}s are"));
+            let unit = ["warpgroup", "warp"].into_iter().find(|unit| named(unit)).unwrap_or("thread");
             Some(domains.iter().any(|d| bound(d, unit) && d.count(unit) <= number().unwrap_or(0)))
         }
-        Code::TW0603 => Some(number()? % 32 != 0 && domains.iter().any(|d| bound(d, "warp"))),
+        Code::TW0603 => {
+            let has = |unit: &str, size: i64| {
+                title.contains(&format!("whole {unit}s"))
+                    && number().is_some_and(|n| n % size != 0)
+                    && domains.iter().any(|d| bound(d, unit))
+            };
+            Some(has("warp", 32) || has("warpgroup", 128))
+        }
         Code::TW0405 => {
             let (axis, inside) = (quoted(title, "")?, quoted(title, "over ")?);
             domains.iter().find(|d| d.vector.is_some_and(|v| d.axes[v].name == axis)).map(|d| {

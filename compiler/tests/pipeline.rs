@@ -124,7 +124,6 @@ fn planned_constructs_say_so() {
         "mma (i, j, i) by wgmma;",
         "reduce i by cluster;",
         "like y.i;",
-        "bind i: warpgroup;",
         "bind i: cta;",
         "bind i: grid raster(i: 8);",
         "l2 evict_first;",
@@ -135,7 +134,6 @@ fn planned_constructs_say_so() {
     for items in [
         "stage xs[i, j] = x in shared per warp at y.i via tma { }",
         "stage xs[i, j] = x in shared at y.i via tma { resize i by (-1, 1) -> p; }",
-        "stage xs[i, j] = x in shared per warpgroup at y.i { }",
         "stage xs[i, j] = x in registers at y.i via tma { }",
         "stage ys[i, j] = y in shared at y.i via tma { fill zero; }",
         "unit pair { domain: [2, 128], box: [1, 128] }",

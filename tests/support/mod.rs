@@ -3,6 +3,7 @@
 
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, Element, EmulatorOptions, Tensor};
+use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::{Code, Renderer};
 use tilewright_compiler::kernel_ir::{Kernel, RegionId, StatementKind};
 use tilewright_compiler::lower::Analysed;
@@ -40,6 +41,29 @@ pub fn prove(kernel: &Compiled, dims: &[i64]) {
     }
 }
 
+/// Compiles, and runs with each list of sizes under so many seeds, and through the separate checker, which also misses each barrier that is left
+/// out.
+pub fn tried(source: &str, sizes: &[&[i64]], seeds: u64) -> Compiled {
+    let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+    each_barrier_is_missed(&kernel, sizes);
+    runs(source, &kernel, sizes, seeds);
+    kernel
+}
+
+/// Runs with each list of sizes under so many seeds, and through the separate checker.
+pub fn runs(source: &str, kernel: &Compiled, sizes: &[&[i64]], seeds: u64) {
+    let info = kernel.info.as_ref().expect("no error");
+    for (n, dims) in (0..).zip(sizes) {
+        prove(kernel, dims);
+        for seed in (0..seeds).map(|seed| n * seeds + seed + 1) {
+            let device = Device::emulator(EmulatorOptions::default().seed(seed));
+            let trial = Trial::new(info, dims, seed, &device).unwrap_or_else(|e| panic!("{source}\n{dims:?}: {e}"));
+            let outcome = trial.run(&device);
+            assert!(outcome.is_good(), "{source}\nat {dims:?}: {outcome:#?}\n{}\n{}", info.explanation, info.ptx.text);
+        }
+    }
+}
+
 /// None of the barriers of the first entry point is redundant: without any one of them the separate checker finds something wrong for some of the sizes.
 pub fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
     let needless = needless(kernel, sizes).1;
@@ -60,6 +84,7 @@ pub fn needless(kernel: &Compiled, sizes: &[&[i64]]) -> (Vec<&'static str>, Vec<
         tried.push(match kind {
             StatementKind::Sync => "block",
             StatementKind::SyncWarp => "warp",
+            StatementKind::SyncWarpgroup => "warpgroup",
             StatementKind::AwaitFetches { .. } => "fetches",
             _ => continue,
         });

@@ -20,9 +20,10 @@ struct Builder<'r> {
     leaves: Vec<Leaf>,
     ops: Vec<Op>,
     fresh: usize,
-    /// Product of the literal extents bound to threads, and whether an axis is bound to warps.
+    /// Product of the literal extents bound to threads, to warps and to warpgroups.
     threads: i64,
     warps: i64,
+    warpgroups: i64,
     /// Dimensions that facts fix.
     fixed: &'r [(String, i64)],
 }
@@ -48,10 +49,15 @@ pub(super) fn attach(rng: &mut Rng, kernel: &mut Kernel) {
             fresh: 100 * kernel.schedules.len(),
             threads: 1,
             warps: 0,
+            warpgroups: 0,
             fixed: &fixed,
         };
         builder.build();
-        let here = if builder.warps > 0 { builder.warps.saturating_mul(32) } else { builder.threads };
+        let here = match (builder.warpgroups, builder.warps) {
+            (0, 0) => builder.threads,
+            (0, warps) => warps.saturating_mul(32),
+            (groups, _) => groups.saturating_mul(128),
+        };
         needed = needed.max(here);
         kernel.schedules.push((equation.targets[0].clone(), builder.ops));
     }
@@ -247,13 +253,28 @@ impl Builder<'_> {
 
     fn threads_of(&mut self, at: usize) {
         if self.rng.chance(15) {
-            // Warps with lanes inside.
+            // Warps with lanes inside, of the block or of its warpgroups; or warpgroups with threads inside.
+            let groups = self.rng.chance(40).then(|| *self.rng.pick(&[1, 2, 3]));
+            if let Some(groups) = groups.filter(|_| self.rng.chance(40)) {
+                let threads = *self.rng.pick(&[33, 64, 128]);
+                self.split(at, threads, false);
+                self.split(at, groups, false);
+                self.bind(at + 1, "warpgroup");
+                self.bind(at + 2, "thread");
+                self.warpgroups = groups;
+                return;
+            }
             self.split(at, 32, false);
             let warps = *self.rng.pick(&[1, 2, 3, 4]);
             self.split(at, warps, false);
             self.bind(at + 1, "warp");
             self.bind(at + 2, "thread");
             self.warps = warps;
+            if let Some(groups) = groups {
+                self.split(at, groups, false);
+                self.bind(at + 1, "warpgroup");
+                self.warpgroups = groups;
+            }
             return;
         }
         let count = *self.rng.pick(&[1, 2, 3, 4, 8, 16, 32, 33, 64, 128]);

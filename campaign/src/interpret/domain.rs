@@ -299,7 +299,7 @@ impl Domain {
                 .filter(|(l, _)| self.axes[**l].unit == Some(unit))
                 .fold(0, |n, (l, v)| n * self.axes[*l].extent + v)
         };
-        (number("grid"), number("warp") * 32 + number("thread"))
+        (number("grid"), number("warpgroup") * 128 + number("warp") * 32 + number("thread"))
     }
 
     /// Iterations bound to a unit.

@@ -7,7 +7,7 @@ use tilewright_compiler::holes::{Predicate, Reason, Side};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::memory::vector::Class;
 use tilewright_compiler::region::Fit;
-use tilewright_compiler::schedule::{Along, Owner, Place, computed_at_reads};
+use tilewright_compiler::schedule::{Along, Place, Unit, computed_at_reads};
 use tilewright_compiler::tma::demand::{Demand, Waiver};
 use tilewright_compiler::tma::staged::{self, Staged, Way};
 use tilewright_kernel::KernelInfo;
@@ -272,6 +272,7 @@ impl Viewer<'_> {
                     Binding::Unroll(_) => "unroll",
                     Binding::Vector => "vector",
                     Binding::Grid => "grid",
+                    Binding::Warpgroup => "warpgroup",
                     Binding::Warp => "warp",
                     Binding::Thread => "thread",
                 }),
@@ -344,10 +345,11 @@ impl Viewer<'_> {
                 Place::Registers => "registers",
             },
             owner: match stage.owner {
-                Owner::Grid => "grid",
-                Owner::Cta => "cta",
-                Owner::Warp => "warp",
-                Owner::Thread => "thread",
+                Unit::Grid => "grid",
+                Unit::Cta => "cta",
+                Unit::Warpgroup => "warpgroup",
+                Unit::Warp => "warp",
+                Unit::Thread => "thread",
             },
             at: self.at(),
             ring: stage.ring,

@@ -144,7 +144,7 @@ codes! {
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";
     TW0602 "too-many-threads" Error "more bound iterations than units";
-    TW0603 "partial-warp" Error "a block that is not made of whole warps";
+    TW0603 "partial-warp" Error "a block that is not made of whole warps or warpgroups";
     TW0604 "bind-order" Error "a unit bound inside a smaller one";
     TW0605 "unit-inside" Error "a unit bound inside an instance that it does not share";
     TW0690 "idle-threads" Warning "threads of the block without work";

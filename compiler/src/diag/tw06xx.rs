@@ -1,6 +1,7 @@
 //! TW06: collectives: which threads run what.
 
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
+use crate::schedule::Unit;
 use crate::syntax::Span;
 
 fn product(axes: &[(String, i128)]) -> String {
@@ -16,8 +17,8 @@ pub struct SameElement {
     pub group: i128,
     /// Threads of the block.
     pub threads: i128,
-    /// Whether warps are bound.
-    pub warps: bool,
+    /// The unit whose threads they are.
+    pub unit: Unit,
     /// Whether the stage has an axis that could be bound.
     pub data: bool,
     /// Whether another stage needs several threads.
@@ -28,17 +29,18 @@ pub struct SameElement {
 
 impl IntoDiagnostic for SameElement {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, group, threads, warps, data, others, span } = self;
+        let Self { stage, group, threads, unit, data, others, span } = self;
         let diagnostic = Diagnostic::new(
             Code::TW0601,
             span,
             format!("{group} threads would each write the same element of `{stage}`"),
         )
         .note("a plain store is run by exactly one thread for each element");
-        if warps {
+        if unit != Unit::Cta {
+            let (unit, threads) = (unit.name(), if unit == Unit::Warp { "lanes" } else { "threads" });
             diagnostic
-                .note("a bound warp has 32 lanes, and no axis is bound to them")
-                .help("bind an axis inside the warp: `bind …: thread;`")
+                .note(format!("a bound {unit} has {group} {threads}, and no axis is bound to them"))
+                .help(format!("bind an axis inside the {unit}: `bind …: thread;`"))
         } else {
             let diagnostic = diagnostic.note(format!("the block has {threads} threads, and no axis is bound to them"));
             let first = if data {
@@ -61,8 +63,10 @@ impl IntoDiagnostic for SameElement {
 /// TW0602: more iterations than units.
 #[derive(Clone, Debug)]
 pub struct TooManyThreads {
-    /// `thread`, `warp` or `lane`.
-    pub unit: &'static str,
+    /// What iterations are given to.
+    pub unit: Unit,
+    /// Whose parts these are.
+    pub around: Unit,
     /// The bound axes with their extents.
     pub axes: Assignment,
     /// Product of the extents.
@@ -81,25 +85,22 @@ pub struct TooManyThreads {
 
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { unit, axes, count, room, threads, limit, span, launch } = self;
-        let title = match (unit, launch) {
-            ("lane", _) => format!("{count} lanes are needed, and a warp has {room}"),
-            (_, Some(_)) => format!("{count} {unit}s are needed, and the block has {room}"),
-            (_, None) => format!("{count} {unit}s are needed, and a block has at most {room}"),
+        let Self { unit, around, axes, count, room, threads, limit, span, launch } = self;
+        let of = around.name();
+        let (unit, size) = (if around == Unit::Warp { "lane" } else { unit.name() }, unit.threads().unwrap_or(1));
+        let title = match launch {
+            _ if around != Unit::Cta => format!("{count} {unit}s are needed, and a {of} has {room}"),
+            Some(_) => format!("{count} {unit}s are needed, and the block has {room}"),
+            None => format!("{count} {unit}s are needed, and a block has at most {room}"),
         };
         let mut diagnostic =
             Diagnostic::new(Code::TW0602, span, title).note(format!("bound to {unit}s: {}", product(&axes)));
         if let Some(launch) = launch {
             diagnostic = diagnostic.label(launch, format!("the block has {threads} threads"));
         }
-        match unit {
-            "lane" => diagnostic.help("split the axis by 32 and bind the inner part"),
-            _ if count <= limit && unit == "thread" => {
-                let text = format!("write `launch threads({count});`, or split by at most {room}");
-                diagnostic.change(Change::Threads(count), text)
-            }
-            _ if count <= 32 => {
-                let threads = 32 * count;
+        match size.checked_mul(count) {
+            _ if around != Unit::Cta => diagnostic.help(format!("split the axis by {room} and bind the inner part")),
+            Some(threads) if threads <= limit => {
                 let text = format!("write `launch threads({threads});`, or split by at most {room}");
                 diagnostic.change(Change::Threads(threads), text)
             }
@@ -108,49 +109,54 @@ impl IntoDiagnostic for TooManyThreads {
     }
 }
 
-/// TW0603: warps in a block whose threads are not a multiple of 32.
+/// TW0603: warps or warpgroups in a block that has a part of one.
 #[derive(Clone, Debug)]
-pub struct ThreadsOfWarps {
+pub struct ThreadsOfUnits {
     /// Threads of the block.
     pub threads: i128,
+    /// What the block must have whole.
+    pub unit: Unit,
+    /// Its threads.
+    pub size: i128,
     /// The `launch` item, or the schedule.
     pub span: Span,
 }
 
-impl IntoDiagnostic for ThreadsOfWarps {
+impl IntoDiagnostic for ThreadsOfUnits {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { threads, span } = self;
-        let next = (threads + 31) / 32 * 32;
-        Diagnostic::new(Code::TW0603, span, format!("a block of {threads} threads is not made of whole warps"))
-            .note("an axis is bound to warps, and a warp has 32 threads")
+        let Self { threads, unit, size, span } = self;
+        let unit = unit.name();
+        let next = threads.div_euclid(size).saturating_add(1).saturating_mul(size);
+        Diagnostic::new(Code::TW0603, span, format!("a block of {threads} threads is not made of whole {unit}s"))
+            .note(format!("an axis is bound to {unit}s, and a {unit} has {size} threads"))
             .change(Change::Threads(next), format!("write `launch threads({next});`"))
     }
 }
 
-/// TW0604: a warp inside a thread.
+/// TW0604: a unit inside one that it is no part of.
 #[derive(Clone, Debug)]
 pub struct BindOrder {
-    /// The axis bound to warps.
+    /// The axis bound to the larger unit.
     pub outer: String,
-    /// The axis bound to threads.
+    /// The axis bound to the smaller one.
     pub inner: String,
-    /// The `bind` to threads.
+    /// The units, the larger one first.
+    pub units: (Unit, Unit),
+    /// The `bind` to the smaller one.
     pub span: Span,
-    /// The `bind` to warps.
+    /// The `bind` to the larger one.
     pub other: Span,
 }
 
 impl IntoDiagnostic for BindOrder {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { outer, inner, span, other } = self;
-        Diagnostic::new(
-            Code::TW0604,
-            span,
-            format!("`{inner}` is bound to threads outside `{outer}`, which is bound to warps"),
-        )
-        .label(other, "a thread has no warps to give out")
-        .note("binds nest by the order of the loops: each unit is a part of the one around it")
-        .change(Change::AppendOp(format!("reorder {outer}, {inner}")), format!("add `reorder {outer}, {inner};`"))
+        let Self { outer, inner, units: (large, small), span, other } = self;
+        let (large, small) = (large.name(), small.name());
+        let title = format!("`{inner}` is bound to {small}s outside `{outer}`, which is bound to {large}s");
+        Diagnostic::new(Code::TW0604, span, title)
+            .label(other, format!("a {small} has no {large}s to give out"))
+            .note("binds nest by the order of the loops: each unit is a part of the one around it")
+            .change(Change::AppendOp(format!("reorder {outer}, {inner}")), format!("add `reorder {outer}, {inner};`"))
     }
 }
 
@@ -196,9 +202,9 @@ pub struct UnitInside {
     /// The axis.
     pub axis: String,
     /// The unit that is bound.
-    pub unit: &'static str,
+    pub unit: Unit,
     /// The unit that owns an instance.
-    pub owner: &'static str,
+    pub owner: Unit,
     /// Whether it is an axis of a reduction.
     pub reduces: bool,
     /// The `bind`.
@@ -208,16 +214,19 @@ pub struct UnitInside {
 impl IntoDiagnostic for UnitInside {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { stage, axis, unit, owner, reduces, span } = self;
-        let title =
-            format!("an instance of `{stage}` belongs to one {owner}, and `{axis}` is given to several {unit}s");
+        let title = format!(
+            "an instance of `{stage}` belongs to one {}, and `{axis}` is given to several {}s",
+            owner.name(),
+            unit.name()
+        );
         let diagnostic = Diagnostic::new(Code::TW0605, span, title)
             .note("the stage stands in the loops of another one, whose units run it");
         let instead = match owner {
-            "block" => format!("leave `{axis}` unbound, or bind it to threads"),
-            _ => format!("leave `{axis}` unbound"),
+            Unit::Thread => format!("leave `{axis}` unbound"),
+            _ => format!("leave `{axis}` unbound, or bind it to threads"),
         };
         // A `reduce` of it would have to go, too.
-        if !(reduces && unit == "block") {
+        if !(reduces && unit == Unit::Cta) {
             return diagnostic.change(Change::RemoveOp(span), instead);
         }
         diagnostic

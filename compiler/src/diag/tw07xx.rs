@@ -163,11 +163,11 @@ pub struct NoInstance {
     /// The place, `y.i`, if there is one.
     pub place: Option<String>,
     /// What is wrong.
-    pub problem: &'static str,
+    pub problem: String,
     /// Places in the same stage where it could stand, as far as loops go.
     pub known: Vec<String>,
     /// What to do, if it is not another place that would mend it.
-    pub instead: Option<&'static str>,
+    pub instead: Option<String>,
     /// The clause, or the head.
     pub span: Span,
 }
@@ -181,7 +181,7 @@ impl IntoDiagnostic for NoInstance {
         };
         let known: Vec<String> = known.iter().map(|place| format!("`at {place}`")).collect();
         Diagnostic::new(Code::TW0706, span, title).note(problem).help(match (instead, known.is_empty()) {
-            (Some(instead), _) => instead.to_owned(),
+            (Some(instead), _) => instead,
             (None, true) => "attach it to a grid axis or a serial loop of a stage that reads it".to_owned(),
             (None, false) => format!("attach it to a grid axis or a serial loop: {}", known.join(", ")),
         })

@@ -46,7 +46,9 @@ pub enum Binding {
     Vector,
     /// One block of the grid each.
     Grid,
-    /// One warp of the block each.
+    /// One warpgroup of the block each.
+    Warpgroup,
+    /// One warp each, of the warpgroup if one is bound outside.
     Warp,
     /// One thread of the enclosing collective each.
     Thread,

@@ -19,7 +19,7 @@ use crate::memory::fetch;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::region::Fit;
-use crate::schedule::{Along, Owner, Place, Stage, computed_at_reads};
+use crate::schedule::{Along, Place, Stage, Unit, computed_at_reads};
 use crate::tma::demand::Demand;
 use crate::tma::staged::Way;
 
@@ -127,9 +127,10 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
     let at = at.and_then(|(of, leaf)| Some((&stages.get(of)?.stage, leaf)));
     let at = at.map_or_else(String::new, |(of, leaf)| format!(" at {}.{}", of.name, of.domain.axes[leaf].name));
     let per = match stage.owner {
-        Owner::Thread => " per thread",
-        Owner::Warp => " per warp",
-        Owner::Cta | Owner::Grid => "",
+        Unit::Thread => " per thread",
+        Unit::Warpgroup => " per warpgroup",
+        Unit::Warp => " per warp",
+        Unit::Cta | Unit::Grid => "",
     };
     let _ = writeln!(out, "stage {} in {place}{per}{at}, run by all threads", stage.name);
     if stage.attach.is_some() {
@@ -144,6 +145,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             Binding::Unroll(Some(n)) => format!("loop, {n} at a time"),
             Binding::Vector => "vector".to_owned(),
             Binding::Grid => "grid".to_owned(),
+            Binding::Warpgroup => "warpgroup".to_owned(),
             Binding::Warp => "warp".to_owned(),
             Binding::Thread => "thread".to_owned(),
         };
@@ -201,13 +203,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
         let _ = writeln!(out, "    copy {} {}", staged.name, copies::form(staged));
         let _ = writeln!(out, "    copy {} {}", staged.name, Holes::of(staged, analysed, facts));
     }
-    let busy = if stage.distribution.of_warp {
-        i128::from(info.launch.threads)
-    } else if stage.distribution.warps.is_empty() {
-        stage.distribution.thread_count()
-    } else {
-        stage.distribution.warp_count() * stage.distribution.thread_count()
-    };
+    let busy = stage.busy(i128::from(info.launch.threads));
     if busy < i128::from(info.launch.threads) {
         let _ = writeln!(out, "    threads: {busy} of {} have work, the others are idle", info.launch.threads);
     }

@@ -21,11 +21,12 @@ struct Use {
 /// The map of the kernel's shared memory, and its barriers; nothing if it has neither.
 pub fn text(kernel: &Kernel) -> String {
     let mut uses = vec![Use::default(); kernel.buffers.len()];
-    let (mut blocks, mut warps) = (0, 0);
+    let (mut blocks, mut warpgroups, mut warps) = (0, 0, 0);
     let mut waited: BTreeSet<u32> = BTreeSet::new();
     for statement in kernel.regions.iter().flat_map(|r| &r.statements) {
         match &statement.kind {
             StatementKind::Sync => blocks += 1,
+            StatementKind::SyncWarpgroup => warpgroups += 1,
             StatementKind::SyncWarp => warps += 1,
             StatementKind::Store(store) => {
                 if let Memory::Shared(b) = store.memory {
@@ -71,6 +72,7 @@ pub fn text(kernel: &Kernel) -> String {
             Sharing::Thread if found.fetched => "complete when a thread has waited for its copies",
             Sharing::Thread => "each element stays with one thread",
             Sharing::Warp => "complete behind a barrier of warps",
+            Sharing::Warpgroup => "complete behind a barrier of warpgroups",
             Sharing::Block => "complete behind a barrier of the block",
         };
         let _ = writeln!(
@@ -80,11 +82,11 @@ pub fn text(kernel: &Kernel) -> String {
             buffer.bytes(),
         );
     }
-    if blocks + warps + waited.len() > 0 {
+    if blocks + warpgroups + warps + waited.len() > 0 {
+        let groups = if warpgroups == 0 { String::new() } else { format!("{warpgroups} of warpgroups, ") };
         let _ = writeln!(
             out,
-            "barriers: {} of the block, {warps} of warps, {}",
-            blocks,
+            "barriers: {blocks} of the block, {groups}{warps} of warps, {}",
             counted(waited.len() as i128, "mbarrier"),
         );
     }

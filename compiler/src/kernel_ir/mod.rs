@@ -52,7 +52,7 @@ pub use builder::{Builder, Guard, Unbalanced};
 pub use facts::{Facts, Range};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
-pub use verify::{FETCHED_BYTES, Fault, MAX_LANES, Problem, WARP, verify};
+pub use verify::{FETCHED_BYTES, Fault, MAX_LANES, Problem, WARP, WARPGROUP, verify};
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident) => {
@@ -136,6 +136,8 @@ pub enum Sharing {
     Thread,
     /// Lanes of its warp.
     Warp,
+    /// Threads of its warpgroup, of a block that has several.
+    Warpgroup,
     /// Any thread of the block, and the accelerator.
     Block,
 }
@@ -416,6 +418,8 @@ pub enum StatementKind {
     },
     /// All threads of the block wait for each other; what each wrote before, the others see after.
     Sync,
+    /// The same for the threads of each warpgroup: 128 neighbours. The block has whole warpgroups.
+    SyncWarpgroup,
     /// The same for the lanes of each warp. The block has whole warps.
     SyncWarp,
     /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not read again.

@@ -40,6 +40,7 @@ impl Display for Kernel {
             let whose = match sharing {
                 Sharing::Thread => ", each element of one thread",
                 Sharing::Warp => ", each element of one warp",
+                Sharing::Warpgroup => ", each element of one warpgroup",
                 Sharing::Block => "",
             };
             writeln!(f, "    shared {name}: {slots}{element}[{elements}] aligned {alignment}{whose}{place}")?;
@@ -82,6 +83,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::Store(_)
             | StatementKind::Update(_)
             | StatementKind::Sync
+            | StatementKind::SyncWarpgroup
             | StatementKind::SyncWarp
             | StatementKind::Renew { .. }
             | StatementKind::Fetch(_)
@@ -152,6 +154,7 @@ impl Printer<'_> {
                 writeln!(f, "{pad}}}")
             }
             StatementKind::Sync => writeln!(f, "sync"),
+            StatementKind::SyncWarpgroup => writeln!(f, "sync warpgroup"),
             StatementKind::SyncWarp => writeln!(f, "sync warp"),
             StatementKind::Fetch(Fetch { parameter, from, buffer, to, lanes, predicate }) => {
                 let (from, to) =

@@ -956,15 +956,19 @@ fn every_literal_prints() {
 }
 
 #[test]
-fn a_barrier_of_warps_needs_whole_warps() {
-    let with = |threads: u32| {
+fn a_barrier_of_units_needs_whole_ones() {
+    let with = |sync: fn(&mut Builder), threads: u32| {
         let mut b = Builder::new(Signature { threads, ..signature() });
-        b.sync_warp();
+        sync(&mut b);
         verify(&b.finish().expect("balanced")).err()
     };
-    assert_eq!(with(64), None);
-    let found = with(65).expect("a part of a warp");
-    assert!(found.iter().any(|f| f.problem == Problem::PartOfWarp(65)), "{found:?}");
+    for (sync, whole, part) in
+        [(Builder::sync_warp as fn(&mut Builder), 64, 65), (Builder::sync_warpgroup as fn(&mut Builder), 256, 224)]
+    {
+        assert_eq!(with(sync, whole), None);
+        let found = with(sync, part).expect("a part of a unit");
+        assert!(found.iter().any(|f| f.problem == Problem::PartOfUnit(part)), "{found:?}");
+    }
 }
 
 #[test]

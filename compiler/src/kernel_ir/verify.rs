@@ -40,6 +40,8 @@ pub const MAX_LANES: u32 = 128;
 pub const FETCHED_BYTES: [u32; 3] = [4, 8, 16];
 /// Threads of a warp.
 pub const WARP: u32 = 32;
+/// Threads of a warpgroup.
+pub const WARPGROUP: u32 = 128;
 
 /// A violated property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +101,8 @@ pub enum Problem {
     NotConstant(u16),
     /// No two lanes differ by this mask.
     BadMask(u32),
-    /// A barrier of warps in a block of so many threads, which has a part of one.
-    PartOfWarp(u32),
+    /// A barrier of warps or warpgroups in a block of so many threads, which has a part of one.
+    PartOfUnit(u32),
     /// A workspace that does not exist, is not passed, or is no counter where one is needed.
     NotAWorkspace(u16),
     /// An update that this workspace's type does not have.
@@ -258,10 +260,11 @@ impl Checker<'_> {
                 }
             }
             StatementKind::Sync => self.collective(Threads::All),
-            StatementKind::SyncWarp => {
+            StatementKind::SyncWarpgroup | StatementKind::SyncWarp => {
                 self.collective(Threads::All);
                 let threads = self.kernel.signature.threads;
-                self.expect(threads.is_multiple_of(WARP), Problem::PartOfWarp(threads));
+                let unit = if statement.kind == StatementKind::SyncWarp { WARP } else { WARPGROUP };
+                self.expect(threads.is_multiple_of(unit), Problem::PartOfUnit(threads));
             }
             StatementKind::Renew { buffer, slot } => {
                 self.collective(Threads::All);

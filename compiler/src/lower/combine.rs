@@ -14,11 +14,13 @@
 //! threads of a group read those of the group and merge them. Where a warp reads one group, these are neighbours, read as vectors by all lanes at
 //! one address; else neighbouring groups are neighbours, at the pitch for which the banks take the fewest cycles.
 
+use std::collections::BTreeMap;
+
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::banks;
 
-use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Sharing, Type, ValueId, WARP};
+use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Sharing, Type, ValueId, WARP, WARPGROUP};
 
 /// A digit of thread numbers: ⌊τ / stride⌋ mod extent for thread τ. A stride is at least the stride times the extent of the next
 /// digit inside; threads in between, and those behind the last value of the outermost digit, belong to no group. Below the
@@ -273,6 +275,22 @@ impl Plan {
         (shares, writes)
     }
 
+    /// Who writes and reads the partials of one group, threads without a group included.
+    fn sharing(&self, threads: u32) -> Sharing {
+        let groups: Vec<(u32, u32)> = (0..threads).map(|t| self.place_of(t).0).map(|s| (s.far, s.near)).collect();
+        let mut first: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut stay = |unit: u32| {
+            first.clear();
+            let numbers = (0..threads).map(|thread| thread / unit);
+            groups.iter().zip(numbers).all(|(group, number)| *first.entry(*group).or_insert(number) == number)
+        };
+        match threads {
+            _ if threads.is_multiple_of(WARP) && stay(WARP) => Sharing::Warp,
+            _ if threads > WARPGROUP && threads.is_multiple_of(WARPGROUP) && stay(WARPGROUP) => Sharing::Warpgroup,
+            _ => Sharing::Block,
+        }
+    }
+
     fn layout(&self, threads: u32, element: ElementType) -> Layout {
         let counts = self.counts();
         let bytes = element.bytes();
@@ -311,6 +329,7 @@ impl Plan {
         merge: Merge<'_>,
     ) -> Vec<ValueId> {
         let (shares, writes) = self.place(b);
+        let sharing = self.sharing(threads);
         let types: Vec<Type> = states.iter().map(|state| b.ty(*state)).collect();
         let columns: Vec<Column> = (types.iter().enumerate())
             .map(|(n, ty)| {
@@ -318,14 +337,8 @@ impl Plan {
                 let layout = self.layout(threads, element);
                 let name = if states.len() > 1 { format!("{name}{n}") } else { name.to_owned() };
                 let alignment = VECTOR_BYTES;
-                let buffer = b.buffer(Buffer {
-                    name,
-                    element,
-                    elements: layout.elements,
-                    alignment,
-                    slots: 1,
-                    sharing: Sharing::Block,
-                });
+                let buffer =
+                    b.buffer(Buffer { name, element, elements: layout.elements, alignment, slots: 1, sharing });
                 let group = literal(b, layout.group);
                 let far = b.index_mul(shares.far, group);
                 let first = b.index_add(far, shares.near);

@@ -260,16 +260,22 @@ fn a_row_of_512_takes_one_trip() {
 /// Every barrier that is left is needed: without it, the emulator sees a race, and so does the separate checker.
 #[test]
 fn each_barrier_is_missed() {
-    let layouts: [(u32, &[Digit]); 4] = [
+    let layouts: [(u32, &[Digit]); 7] = [
         (512, &[reduced(1, 512)]),
         (96, &[reduced(32, 3), kept(1, 32)]),
+        // Warpgroups for themselves, whole and by their warps, and a part of each.
+        (512, &[kept(128, 4), reduced(1, 128)]),
+        (256, &[kept(128, 2), reduced(32, 4), kept(1, 32)]),
+        (384, &[kept(128, 2), reduced(1, 100)]),
         (240, &[kept(20, 12), reduced(1, 20)]),
         (1024, &[reduced(3, 341), kept(1, 3)]),
     ];
     for (threads, digits) in layouts {
         let kernel = intervals(threads, digits);
         let (_, buffers) = inputs(threads, digits);
-        let is_sync = |statement: &Statement| statement.kind == StatementKind::Sync;
+        let is_sync = |statement: &Statement| {
+            matches!(statement.kind, StatementKind::Sync | StatementKind::SyncWarpgroup | StatementKind::SyncWarp)
+        };
         let mut dropped = 0;
         for region in 0..kernel.regions.len() {
             for at in 0..kernel.regions[region].statements.len() {

@@ -24,8 +24,8 @@ use super::staging::slot_after;
 use super::value::Values;
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
-use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId, WARP};
-use crate::schedule::{Owner, Place, Stage, registers};
+use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
+use crate::schedule::{Place, Stage, Unit, registers};
 
 /// An instance of a stage that can be read at this point.
 #[derive(Clone, Debug)]
@@ -88,7 +88,8 @@ pub(super) fn storage(b: &mut Builder, stages: &[Analysed]) -> Vec<Storage> {
             return Storage::default();
         }
         // One after the other in a slot.
-        let instances = if stage.owner == Owner::Warp { i128::from(b.kernel().signature.threads / WARP) } else { 1 };
+        let threads = i128::from(b.kernel().signature.threads);
+        let instances = stage.owner.threads().map_or(1, |size| threads / size);
         let buffer = |(name, element): (&str, ElementType), b: &mut Builder| {
             b.buffer(Buffer {
                 name: name.to_owned(),
@@ -152,7 +153,7 @@ impl<'a> Nest<'a, '_> {
         };
         let instance = Instance { stage, memory, around: self.around(point, None) };
         // A thread computes its own only where it comes at all.
-        let alone = stage.owner == Owner::Thread;
+        let alone = stage.owner == Unit::Thread;
         let opened = alone && self.open_if(point.pending.clone());
         self.compute(at, &instance);
         self.close(opened);
@@ -205,22 +206,22 @@ impl<'a> Nest<'a, '_> {
         slot
     }
 
-    /// What holds the components of an instance in `slot`: of a warp's, in the part of that warp.
+    /// What holds the components of an instance in `slot`: of a warpgroup's or warp's, in the part of that one.
     pub(super) fn in_slot(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
         let stage = &self.around.stages[at].stage;
         let (index, storage) = (self.index, &self.around.storage[at]);
         let types = components(stage).into_iter().map(|(_, ty)| ty).zip(&storage.buffers);
         let held = |(ty, buffer): (ElementType, &BufferId)| {
-            let number = match (storage.slot, stage.owner) {
-                (None, Owner::Warp) => Some(self.warp()),
-                (Some(_), Owner::Warp) => {
-                    let (slot, warp) = (self.b.index_convert(slot, index), self.warp());
-                    let warps = self.b.index_literal(index, i64::from(self.around.threads / WARP));
-                    let first = self.b.index_mul(slot, warps);
-                    Some(self.b.index_add(first, warp))
+            let slot = storage.slot.map(|_| self.b.index_convert(slot, index));
+            let number = match (slot, stage.owner.threads()) {
+                (None, Some(size)) => Some(self.unit(size)),
+                (Some(slot), Some(size)) => {
+                    let unit = self.unit(size);
+                    let units = self.b.index_literal(index, i64::from(self.around.threads) / size as i64);
+                    let first = self.b.index_mul(slot, units);
+                    Some(self.b.index_add(first, unit))
                 }
-                (Some(_), _) => Some(self.b.index_convert(slot, index)),
-                (None, _) => None,
+                (slot, None) => slot,
             };
             let elements = i64::try_from(slot_elements(stage, ty)).unwrap_or(i64::MAX);
             let base = number.map(|number| {
@@ -232,12 +233,12 @@ impl<'a> Nest<'a, '_> {
         types.map(held).collect()
     }
 
-    /// The number of the thread's warp.
-    fn warp(&mut self) -> ValueId {
+    /// The number of the thread's unit, of those that have so many threads.
+    fn unit(&mut self, size: i128) -> ValueId {
         let thread = self.b.thread_index();
         let thread = self.b.index_convert(thread, self.index);
-        let lanes = self.b.index_literal(self.index, i64::from(WARP));
-        self.b.index_div(thread, lanes)
+        let threads = self.b.index_literal(self.index, size as i64);
+        self.b.index_div(thread, threads)
     }
 
     /// The same, for an instance that is to be written.

@@ -22,8 +22,9 @@
 //! In a block of one warp a barrier of the warp will do for the last two rows. What is read of a workspace is not written again, so that nobody waits for
 //! readers.
 //!
-//! In the three rows before the last three a barrier of warps will do for a buffer whose elements are of one warp each, and none is needed if they are of one
-//! thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that suffices.
+//! In the three rows before the last three a barrier of warps will do for a buffer whose elements are of one warp each, one of warpgroups if they are of one
+//! warpgroup each, and none is needed if they are of one thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that
+//! suffices, else to one of warpgroups.
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
 //! Threads read the newest instance, but of buffers that they fetch to ahead: there any of them.
@@ -42,7 +43,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use crate::kernel_ir::{
-    BufferId, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId, WARP,
+    BufferId, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId,
+    WARP, WARPGROUP,
 };
 
 /// What happened since the last barrier, on some path.
@@ -58,9 +60,8 @@ struct Since {
     waited: Vec<bool>,
     /// Buffers that a thread read or wrote, whatever barriers of warps there were.
     touched: Vec<bool>,
-    /// Threads waited for their fetches, since a barrier of the block, and since one of either kind.
-    fetched: bool,
-    fetched_by_lanes: bool,
+    /// Who sees what a thread has waited for of its fetches.
+    seen: Sharing,
     /// A thread published.
     published: bool,
     /// The elected thread waited for reads.
@@ -79,8 +80,7 @@ impl Since {
             written: vec![false; kernel.buffers.len()],
             waited: vec![false; kernel.barriers.len()],
             touched: vec![false; kernel.buffers.len()],
-            fetched: false,
-            fetched_by_lanes: false,
+            seen: Sharing::Block,
             published: false,
             awaited: false,
             abroad: false,
@@ -95,14 +95,17 @@ impl Since {
         kernel.signature.threads > 1 && others.any(|n| self.touched[n])
     }
 
-    /// Behind a barrier of warps.
-    fn sync_warps(&mut self, kernel: &Kernel) {
-        for (n, _) in kernel.buffers.iter().enumerate().filter(|(_, b)| b.sharing != Sharing::Block) {
+    /// Behind a barrier of those who share an element of such a buffer.
+    fn sync(&mut self, kernel: &Kernel, among: Sharing) {
+        if among == Sharing::Block {
+            *self = Self::nothing(kernel);
+        }
+        for (n, _) in kernel.buffers.iter().enumerate().filter(|(_, b)| b.sharing <= among) {
             self.used[n].fill(false);
             self.written[n] = false;
         }
-        self.fetched_by_lanes = false;
-        if kernel.signature.threads <= WARP {
+        self.seen = self.seen.max(among);
+        if among == Sharing::Warp && kernel.signature.threads <= WARP {
             (self.abroad, self.arrived) = (false, false);
         }
     }
@@ -113,8 +116,7 @@ impl Since {
         self.used.iter_mut().zip(&other.used).for_each(|(a, b)| or(a, b));
         or(&mut self.waited, &other.waited);
         or(&mut self.touched, &other.touched);
-        self.fetched |= other.fetched;
-        self.fetched_by_lanes |= other.fetched_by_lanes;
+        self.seen = self.seen.min(other.seen);
         or(&mut self.written, &other.written);
         self.published |= other.published;
         self.awaited |= other.awaited;
@@ -143,19 +145,28 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
             pass.gone.pop();
         }
     }
-    // Of blocks that consist of whole warps.
-    let warps = kernel.signature.threads.is_multiple_of(WARP);
-    for (_, region, at) in candidates.into_iter().filter(|_| warps) {
-        if !pass.gone.contains(&(region, at)) {
-            pass.weak.push((region, at));
-            if !pass.holds() {
-                pass.weak.pop();
+    // Of blocks that consist of several whole ones.
+    let threads = kernel.signature.threads;
+    let units = [(Sharing::Warp, threads.is_multiple_of(WARP))];
+    let units =
+        units.into_iter().chain([(Sharing::Warpgroup, threads > WARPGROUP && threads.is_multiple_of(WARPGROUP))]);
+    let units: Vec<Sharing> = units.filter(|unit| unit.1).map(|unit| unit.0).collect();
+    for (_, region, at) in candidates {
+        if pass.gone.contains(&(region, at)) {
+            continue;
+        }
+        for unit in &units {
+            pass.weak.push((region, at, *unit));
+            if pass.holds() {
+                break;
             }
+            pass.weak.pop();
         }
     }
     let Pass { mut gone, weak, .. } = pass;
-    for (region, at) in weak {
-        kernel.regions[region.index()].statements[at].kind = StatementKind::SyncWarp;
+    for (region, at, among) in weak {
+        let weaker = if among == Sharing::Warp { StatementKind::SyncWarp } else { StatementKind::SyncWarpgroup };
+        kernel.regions[region.index()].statements[at].kind = weaker;
     }
     // From the back, so that positions stay right.
     gone.sort_unstable_by_key(|(region, at)| std::cmp::Reverse((region.index(), *at)));
@@ -206,8 +217,8 @@ struct Pass<'a> {
     kernel: &'a Kernel,
     /// Barriers that are taken out.
     gone: Vec<(RegionId, usize)>,
-    /// Barriers of warps now.
-    weak: Vec<(RegionId, usize)>,
+    /// Barriers of smaller units now.
+    weak: Vec<(RegionId, usize, Sharing)>,
     /// Whether threads fetch to each buffer.
     fetched: Vec<bool>,
     /// Conditions that several branches share, on which all threads agree.
@@ -289,19 +300,15 @@ impl<'a> Pass<'a> {
                     }
                 }
                 StatementKind::Sync if self.gone.contains(&(region, at)) => {}
-                StatementKind::Sync if self.weak.contains(&(region, at)) => {
-                    paths.values_mut().for_each(|since| since.sync_warps(self.kernel));
-                }
-                StatementKind::SyncWarp => paths.values_mut().for_each(|since| since.sync_warps(self.kernel)),
-                StatementKind::Sync | StatementKind::Agree { .. } => {
-                    paths.values_mut().for_each(|since| *since = Since::nothing(self.kernel))
-                }
-                kind => {
-                    let first = self.first.contains(&region);
-                    if !paths.values_mut().all(|since| self.is_ordered(kind, first, since)) {
-                        return None;
+                kind => match self.among(kind, region, at) {
+                    Some(among) => paths.values_mut().for_each(|since| since.sync(self.kernel, among)),
+                    None => {
+                        let first = self.first.contains(&region);
+                        if !paths.values_mut().all(|since| self.is_ordered(kind, first, since)) {
+                            return None;
+                        }
                     }
-                }
+                },
             }
         }
         // What the region binds is another value the next time.
@@ -330,6 +337,17 @@ impl<'a> Pass<'a> {
         !shared || first || self.kernel.signature.threads == 1 || !since.arrived
     }
 
+    /// Who waits for each other at a statement.
+    fn among(&self, kind: &StatementKind, region: RegionId, at: usize) -> Option<Sharing> {
+        let weaker = self.weak.iter().find(|weak| (weak.0, weak.1) == (region, at)).map(|weak| weak.2);
+        match kind {
+            StatementKind::SyncWarp => Some(Sharing::Warp),
+            StatementKind::SyncWarpgroup => Some(Sharing::Warpgroup),
+            StatementKind::Sync | StatementKind::Agree { .. } => Some(weaker.unwrap_or(Sharing::Block)),
+            _ => None,
+        }
+    }
+
     /// Takes in a statement; whether it is ordered.
     fn is_ordered(&self, kind: &StatementKind, first: bool, since: &mut Since) -> bool {
         let alone = self.kernel.signature.threads == 1;
@@ -343,11 +361,7 @@ impl<'a> Pass<'a> {
                     let count = if fetched { used.len() } else { 1 };
                     used[..count].fill(true);
                     since.touched[buffer.index()] = true;
-                    let waited = match sharing(buffer) {
-                        Sharing::Block => since.fetched,
-                        _ => since.fetched_by_lanes,
-                    };
-                    let unseen = since.written[buffer.index()] || waited && fetched;
+                    let unseen = since.written[buffer.index()] || fetched && since.seen < sharing(buffer);
                     is_own(buffer) || !unseen
                 }
                 memory => self.is_ordered_abroad(memory, false, first, since),
@@ -360,7 +374,7 @@ impl<'a> Pass<'a> {
                 is_own(*buffer) || !was_used
             }
             StatementKind::AwaitFetches { .. } => {
-                (since.fetched, since.fetched_by_lanes) = (true, true);
+                since.seen = Sharing::Thread;
                 true
             }
             StatementKind::Store(store) => match store.memory {
@@ -404,6 +418,7 @@ impl<'a> Pass<'a> {
                 }
             }
             StatementKind::Sync
+            | StatementKind::SyncWarpgroup
             | StatementKind::SyncWarp
             | StatementKind::Agree { .. }
             | StatementKind::Elect(_)
@@ -786,6 +801,36 @@ mod tests {
         assert_eq!(ring([false, true, false]), Some(1));
         assert_eq!(ring([true, false, false]), None);
         assert_eq!(ring([false, false, true]), None);
+    }
+
+    /// A barrier of as few threads as share an element, in blocks of several warpgroups.
+    #[test]
+    fn units_wait_for_themselves() {
+        let kept = |threads: u32, sharing: &[Sharing]| {
+            let (mut b, _, zero) = block_of(threads);
+            let one = b.literal(ElementType::F32, 0);
+            let buffers: Vec<BufferId> = (sharing.iter())
+                .map(|sharing| {
+                    let (name, element, sharing) = ("s".to_owned(), ElementType::F32, *sharing);
+                    b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots: 1, sharing })
+                })
+                .collect();
+            buffers.iter().for_each(|buffer| b.store(Memory::Shared(*buffer), zero, &[one]));
+            b.sync();
+            buffers.iter().for_each(|buffer| drop(b.load(Memory::Shared(*buffer), zero, 1, None)));
+            let text = b.finish().map(minimise).expect("balanced").expect("ordered").to_string();
+            let found = text.lines().map(str::trim).filter(|line| line.starts_with("sync"));
+            found.map(str::to_owned).collect::<Vec<_>>().join(", ")
+        };
+        use Sharing::{Block, Thread, Warp, Warpgroup};
+        assert_eq!(kept(256, &[Thread]), "");
+        assert_eq!(kept(256, &[Warp, Thread]), "sync warp");
+        assert_eq!(kept(256, &[Warp, Warpgroup]), "sync warpgroup");
+        assert_eq!(kept(256, &[Warpgroup, Block]), "sync");
+        // No several whole ones.
+        assert_eq!(kept(128, &[Warpgroup]), "sync");
+        assert_eq!(kept(192, &[Warpgroup]), "sync");
+        assert_eq!(kept(192, &[Warp]), "sync warp");
     }
 
     /// Stages that one condition guards: where it does not hold, there is nothing to order, and where it does, each of them has its barrier.

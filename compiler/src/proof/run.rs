@@ -208,6 +208,10 @@ impl<'a> Run<'a> {
                 self.everybody(active)?;
                 self.meet();
             }
+            StatementKind::SyncWarpgroup => {
+                self.everybody(active)?;
+                self.order.synced_warpgroup = self.order.now;
+            }
             StatementKind::SyncWarp => {
                 self.everybody(active)?;
                 self.order.synced_warp = self.order.now;

@@ -1,7 +1,7 @@
 //! Shared memory of a block: who accessed each element last, and whether what comes next is ordered behind it.
 
 use super::violation::Kind;
-use crate::kernel_ir::{BufferId, Kernel, WARP};
+use crate::kernel_ir::{BufferId, Kernel, WARP, WARPGROUP};
 
 /// Nobody, or nothing.
 const NONE: u32 = u32::MAX;
@@ -9,6 +9,8 @@ const NONE: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;
 /// From here on, several lanes of a warp: the warp's number follows.
 const LANES: u32 = 1 << 15;
+/// From here on, several threads of a warpgroup.
+const GROUPS: u32 = LANES + (1 << 14);
 /// Copies are agents from here on; threads are those below.
 const COPIES: u32 = 1 << 16;
 
@@ -24,6 +26,8 @@ pub(super) struct Order {
     pub now: Time,
     /// What came before is ordered before what comes now.
     pub synced: Time,
+    /// The same between threads of one warpgroup.
+    pub synced_warpgroup: Time,
     /// The same between lanes of one warp.
     pub synced_warp: Time,
     /// What threads wrote before is seen by copies that are issued now.
@@ -206,9 +210,10 @@ impl Shared {
             }
             let cell = &mut self.cells[at];
             let alone = cell.reader == NONE || order.is_behind(cell.reader, cell.read, thread);
-            cell.reader = match warp(cell.reader) {
+            cell.reader = match (warp(cell.reader), warpgroup(cell.reader)) {
                 _ if alone => thread,
-                Some(lanes) if lanes == thread / WARP => LANES + lanes,
+                (Some(lanes), _) if lanes == thread / WARP => LANES + lanes,
+                (_, Some(group)) if group == thread / WARPGROUP => GROUPS + group,
                 _ => SEVERAL,
             };
             cell.read = order.now;
@@ -295,8 +300,16 @@ impl Shared {
 /// The warp of an agent, if it has one.
 fn warp(agent: u32) -> Option<u32> {
     match agent {
-        LANES.. => (agent < COPIES).then_some(agent - LANES),
+        LANES.. => (agent < GROUPS).then_some(agent - LANES),
         thread => Some(thread / WARP),
+    }
+}
+
+/// The warpgroup of an agent, if it has one.
+fn warpgroup(agent: u32) -> Option<u32> {
+    match agent {
+        GROUPS.. => (agent < COPIES).then_some(agent - GROUPS),
+        _ => warp(agent).map(|warp| warp / (WARPGROUP / WARP)),
     }
 }
 
@@ -304,7 +317,11 @@ impl Order {
     /// Whether what one agent did at a time comes before what another one does now.
     fn is_behind(self, first: u32, time: Time, second: u32) -> bool {
         let lanes = warp(first).is_some() && warp(first) == warp(second);
-        first == second || time < self.synced || lanes && time < self.synced_warp
+        let group = warpgroup(first).is_some() && warpgroup(first) == warpgroup(second);
+        first == second
+            || time < self.synced
+            || group && time < self.synced_warpgroup
+            || lanes && time < self.synced_warp
     }
 }
 
@@ -312,6 +329,7 @@ fn name(agent: u32) -> String {
     match agent {
         SEVERAL => "a thread".to_owned(),
         COPIES.. => "a copy".to_owned(),
+        GROUPS.. => format!("a thread of warpgroup {}", agent - GROUPS),
         LANES.. => format!("a lane of warp {}", agent - LANES),
         thread => format!("thread {thread}"),
     }

@@ -18,6 +18,10 @@ const BUDGET: u64 = 1_000_000;
 
 /// Reads x, writes z; N is their size, or that of a loop; the map is of x, by 64.
 fn builder() -> Builder {
+    builder_of(THREADS)
+}
+
+fn builder_of(threads: u32) -> Builder {
     let tensor = |name: &str, written| Parameter {
         name: name.to_owned(),
         element: F32,
@@ -29,7 +33,7 @@ fn builder() -> Builder {
         dims: vec![kernel_ir::Dimension { name: "N".to_owned(), range: Range::new(0, 1 << 20) }],
         maps: vec![kernel_ir::Map { name: "xs".to_owned(), rank: 1 }],
         arguments: vec![Argument::Address(0), Argument::Address(1), Argument::Dim(0), Argument::Map(0)],
-        threads: THREADS,
+        threads,
     })
 }
 
@@ -56,7 +60,11 @@ fn launch(n: i64, elements: i64, blocks: i64) -> Launch {
 
 /// What is wrong with a kernel, if something is.
 fn verdict(launch: &Launch, build: impl FnOnce(&mut Builder)) -> Option<Kind> {
-    let mut b = builder();
+    verdict_of(THREADS, launch, build)
+}
+
+fn verdict_of(threads: u32, launch: &Launch, build: impl FnOnce(&mut Builder)) -> Option<Kind> {
+    let mut b = builder_of(threads);
     b.line(3);
     build(&mut b);
     let kernel = b.finish().expect("balanced");
@@ -79,11 +87,12 @@ fn int(b: &mut Builder, n: i64) -> ValueId {
     b.index_literal(Type::I32, n)
 }
 
+/// An element for each thread in every slot.
 fn buffer(b: &mut Builder, slots: u32) -> BufferId {
     b.buffer(Buffer {
         name: "s".to_owned(),
         element: F32,
-        elements: 64,
+        elements: b.kernel().signature.threads,
         alignment: 128,
         slots,
         sharing: Sharing::Block,
@@ -163,18 +172,26 @@ fn offsets_of_32_bits_hold_what_they_say() {
 
 /// Steps on one buffer by all threads: each reads or writes at its place or its neighbour's.
 fn steps(words: &str, turns: i64) -> Option<Kind> {
-    verdict(&launch(turns, 64, 1), |b| {
+    steps_of(THREADS, words, turns)
+}
+
+fn steps_of(threads: u32, words: &str, turns: i64) -> Option<Kind> {
+    verdict_of(threads, &launch(turns, i64::from(threads), 1), |b| {
         copy(b);
         let (buffer, thread, n) = (buffer(b, 1), b.thread_index(), b.dim(0, Type::I32));
         let (one, zero) = (int(b, 1), b.f32_literal(0.0));
         let (other, slot) = (b.index_xor(thread, one), int(b, 0));
         let warp = int(b, 32);
         let far = b.index_xor(thread, warp);
+        let group = int(b, 128);
+        let farther = b.index_xor(thread, group);
         b.begin_loop(n);
         for word in words.split(' ') {
             match word {
                 "sync" => b.sync(),
                 "lanes" => b.sync_warp(),
+                "group" => b.sync_warpgroup(),
+                "farther" => drop(b.load(Memory::Shared(buffer), farther, 1, None)),
                 "far" => drop(b.load(Memory::Shared(buffer), far, 1, None)),
                 "renew" => b.renew(buffer, slot),
                 "fetch" | "fetch+" => {
@@ -230,6 +247,28 @@ fn lanes_wait_for_lanes() {
     assert_eq!(steps("write sync own read far lanes write", 1), Some(Kind::Race));
     assert_eq!(steps("fetch commit await lanes read", 1), None);
     assert_eq!(steps("fetch commit await lanes far", 1), Some(Kind::Race));
+}
+
+#[test]
+fn warpgroups_wait_for_themselves() {
+    let steps = |words, turns| steps_of(256, words, turns);
+    assert_eq!(steps("renew write group far group", 3), None);
+    assert_eq!(steps("renew write group far", 2), Some(Kind::Race));
+    assert_eq!(steps("renew write group far lanes", 2), Some(Kind::Race));
+    assert_eq!(steps("renew write group read lanes", 2), None);
+    // Another warpgroup's element.
+    assert_eq!(steps("write group farther", 1), Some(Kind::Race));
+    assert_eq!(steps("write sync farther group cross", 1), Some(Kind::Race));
+    assert_eq!(steps("write sync farther sync cross", 1), None);
+    // Several warps of it have read what one of them writes; one of another has.
+    assert_eq!(steps("write sync own far read write", 1), Some(Kind::Race));
+    assert_eq!(steps("write sync own far read group write", 1), None);
+    assert_eq!(steps("write sync own far farther group write", 1), Some(Kind::Race));
+    assert_eq!(steps("fetch commit await group far", 1), None);
+    assert_eq!(steps("fetch commit await group farther", 1), Some(Kind::Race));
+    // A part of the block comes in between.
+    assert_eq!(steps("write lanes read group cross", 1), None);
+    assert_eq!(steps("write group far lanes cross", 1), Some(Kind::Race));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::holes;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
 
-use super::{Owner, Reduced, Stage};
+use super::{Reduced, Stage, Unit};
 
 /// Largest factor, and most iterations that are written out.
 const FACTOR_LIMIT: i128 = 1 << 31;
@@ -36,7 +36,7 @@ pub(super) struct Apply<'a> {
     /// The output whose blocks the stage shares.
     pub(super) beside: Option<&'a str>,
     /// Who owns an instance.
-    pub(super) owner: Owner,
+    pub(super) owner: Unit,
     pub(super) domain: &'a mut Domain,
     pub(super) diags: &'a mut Diagnostics,
     reduced: Vec<Reduced>,
@@ -57,7 +57,7 @@ pub(super) struct Given<'a> {
     /// The output whose blocks the stage shares.
     pub beside: Option<&'a str>,
     /// Who owns an instance.
-    pub owner: Owner,
+    pub owner: Unit,
     /// The head of the schedule.
     pub head: Span,
 }
@@ -235,6 +235,7 @@ impl Apply<'_> {
                 }
                 let binding = match unit.text.as_str() {
                     "grid" => Binding::Grid,
+                    "warpgroup" => Binding::Warpgroup,
                     "warp" => Binding::Warp,
                     "thread" => Binding::Thread,
                     other if !UNITS.contains(&other) && !self.program.units.iter().any(|u| u.name.text == other) => {
@@ -245,7 +246,7 @@ impl Apply<'_> {
                     }
                     other => {
                         let construct = format!("bind … : {other}");
-                        let instead = Some("`grid`, `warp` and `thread` work today".to_owned());
+                        let instead = Some("`grid`, `warpgroup`, `warp` and `thread` work today".to_owned());
                         self.diags.report(NotSupportedYet { construct, span: unit.span, instead });
                         return;
                     }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
-use super::{Owner, Stage};
+use super::{Stage, Unit};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::NotAround;
 use crate::diag::tw90xx::Internal;
@@ -33,7 +33,7 @@ pub struct Attach {
     /// The leaves of that stage that are around it.
     pub around: Vec<AxisId>,
     /// Who owns an instance.
-    pub owner: Owner,
+    pub owner: Unit,
 }
 
 /// The tensors that a value of an equation reads, itself or through equations that are computed where they are read.
@@ -63,7 +63,7 @@ pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source])
 
 impl Attach {
     /// Where `leaf` of `parent` is; `owner` is that of the stage that stands there.
-    pub fn new(stage: usize, parent: &Stage, leaf: AxisId, owner: Owner) -> Self {
+    pub fn new(stage: usize, parent: &Stage, leaf: AxisId, owner: Unit) -> Self {
         let axes = &parent.domain.axes;
         let sequential: Vec<AxisId> =
             parent.domain.leaves.iter().copied().filter(|l| axes[*l].binding.is_sequential()).collect();
@@ -72,11 +72,9 @@ impl Attach {
         let inner = axes[leaf].binding == Binding::Grid;
         let before = |l: &AxisId| parent.domain.leaves[..=at].contains(l);
         let around_loops: Vec<AxisId> = sequential.into_iter().filter(|l| !inner && before(l)).collect();
-        let around = |l: &AxisId| match axes[*l].binding {
-            Binding::Grid => true,
-            Binding::Warp => matches!(owner, Owner::Warp | Owner::Thread),
-            Binding::Thread => owner == Owner::Thread,
-            _ => around_loops.contains(l),
+        let around = |l: &AxisId| match Unit::of(axes[*l].binding) {
+            Some(unit) => unit <= owner,
+            None => around_loops.contains(l),
         };
         let around = parent.domain.leaves.iter().copied().filter(around).collect();
         Self { stage, leaf, loops: around_loops.len(), around, owner }
@@ -89,12 +87,8 @@ pub(super) fn is_under(stages: &[Stage], of: usize, outer: &Attach) -> bool {
     let stage = |at| stages.get(at);
     let root = || ancestors(&stage, of).last().and_then(stage);
     let is_beside = |stage: &Stage| stage.beside.as_ref().is_some_and(|b| b.sees(outer, &stages[outer.stage]));
-    // What belongs to a warp or a thread is computed where the stage with the loops gives it work: others may come where it has none.
-    let is_for = |at: &usize| match outer.owner {
-        Owner::Thread => stages[*at].owner == Owner::Thread,
-        Owner::Warp => matches!(stages[*at].owner, Owner::Warp | Owner::Thread),
-        Owner::Grid | Owner::Cta => true,
-    };
+    // What belongs to a part of a block is computed where the stage with the loops gives it work: others may come where it has none.
+    let is_for = |at: &usize| outer.owner <= Unit::Cta || stages[*at].owner >= outer.owner;
     let chain = chain_under(&stage, of, outer);
     chain.is_some_and(|chain| chain[1..].iter().all(is_for)) || root().is_some_and(is_beside)
 }

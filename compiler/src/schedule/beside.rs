@@ -5,7 +5,7 @@
 //! same: as many, in one order, bound alike, with equal extents; so an iteration of these loops is one of both. They stand first among the leaves
 //! of either, where they have the same variables.
 
-use super::{Attach, Owner, Stage};
+use super::{Attach, Stage, Unit};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::{NoInstance, OtherIterations};
 use crate::domain::{AxisId, AxisKind, Binding};
@@ -21,7 +21,8 @@ pub struct Beside {
     pub leaf: AxisId,
     /// How many of its sequential loops are around the place.
     pub loops: usize,
-    /// How many leaves of both are the same there, the first ones: those around the place, and those of warps if they are alike.
+    /// How many leaves of both are the same there, the first ones: those around the place, and those of warpgroups and of warps if
+    /// they are alike.
     pub around: usize,
 }
 
@@ -31,7 +32,7 @@ impl Beside {
     pub fn sees(&self, outer: &Attach, of: &Stage) -> bool {
         self.stage == outer.stage
             && self.loops >= outer.loops
-            && outer.owner != Owner::Thread
+            && outer.owner != Unit::Thread
             && outer.around.iter().all(|leaf| of.domain.leaves[..self.around].contains(leaf))
     }
 }
@@ -45,6 +46,7 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
         let could = |a: &crate::domain::Axis| a.binding == Binding::Grid || a.binding.is_sequential();
         let known = leaves.filter(|(_, a)| could(a)).map(|(s, a)| format!("{}.{}", s.name, a.name)).collect();
         let (stage, place) = (own.name.clone(), Some(place.clone()));
+        let problem = problem.to_owned();
         diags.report(NoInstance { stage, place, problem, known, instead: None, span: at.span });
     };
     let Some(stage) = stages.iter().position(|s| s.name == at.stage.text && s.has_blocks()) else {
@@ -59,10 +61,10 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
     };
     let problem = match parent.domain.axes[leaf].binding {
         Binding::Vector => Some("the lanes of a vector are one access"),
-        Binding::Warp | Binding::Thread => Some("threads run that axis side by side"),
+        Binding::Warpgroup | Binding::Warp | Binding::Thread => Some("threads run that axis side by side"),
         _ => None,
     };
-    let loops = Attach::new(stage, parent, leaf, Owner::Cta).loops;
+    let loops = Attach::new(stage, parent, leaf, Unit::Cta).loops;
     let (theirs, ours) = (around(parent, loops), around(own, loops));
     let is_rolled = |l: &AxisId| matches!(parent.domain.axes[*l].binding, Binding::Grid | Binding::Serial);
     let problem = problem.or((!theirs.iter().all(is_rolled)).then_some("the iterations around it are written out"));
@@ -94,15 +96,18 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
         });
         return;
     }
-    // Instances of warps are there, too, for warps that are given the same.
-    let (their_warps, our_warps) = (warps(parent), warps(own));
+    // Instances of warpgroups and warps are there, too, for those that are given the same.
     let extents = |stage: &Stage, list: &[AxisId]| -> Vec<Expr> {
         list.iter().map(|leaf| stage.facts.normal(&stage.domain.axes[*leaf].extent)).collect()
     };
     let (mut theirs, mut ours) = (theirs, ours);
-    if extents(parent, &their_warps) == extents(own, &our_warps) {
-        theirs.extend(their_warps);
-        ours.extend(our_warps);
+    for unit in [Unit::Warpgroup, Unit::Warp] {
+        let (their_units, our_units) = (given_to(unit, parent), given_to(unit, own));
+        if extents(parent, &their_units) != extents(own, &our_units) {
+            break;
+        }
+        theirs.extend(their_units);
+        ours.extend(our_units);
     }
     own.beside = Some(Beside { stage, leaf, loops, around: ours.len() });
     lead(own, &ours);
@@ -119,10 +124,10 @@ fn around(stage: &Stage, loops: usize) -> Vec<AxisId> {
     of(|b| b == Binding::Grid).chain(of(Binding::is_sequential).take(loops)).collect()
 }
 
-/// The leaves that warps are given.
-fn warps(stage: &Stage) -> Vec<AxisId> {
+/// The leaves that units of a kind are given.
+fn given_to(unit: Unit, stage: &Stage) -> Vec<AxisId> {
     let axes = &stage.domain.axes;
-    stage.domain.leaves.iter().copied().filter(|leaf| axes[*leaf].binding == Binding::Warp).collect()
+    stage.domain.leaves.iter().copied().filter(|leaf| Unit::of(axes[*leaf].binding) == Some(unit)).collect()
 }
 
 /// Puts leaves in front. Units and loops keep their order, so that nothing else changes.

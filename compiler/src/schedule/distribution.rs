@@ -1,13 +1,14 @@
 //! Which thread of which block runs each iteration.
 //!
-//! Axes bound to one unit linearise in loop order, the last one fastest. A block is one-dimensional: thread τ is lane τ mod 32 of
-//! warp ⌊τ / 32⌋. Three shapes exist: threads of the block; warps, with lanes inside; neither, and then a block has one thread,
-//! since several would each write the same elements. Threads that no iteration falls to are idle.
+//! Axes bound to one unit linearise in loop order, the last one fastest. A block is one-dimensional: thread τ is in warpgroup ⌊τ / 128⌋ and
+//! in warp ⌊τ / 32⌋ of the block. Units nest by the order of the loops: warps inside an axis that is given to warpgroups are the four of
+//! the warpgroup, threads are those of the warp or warpgroup around them. Any of the three may be left out; what nothing tells apart would
+//! write the same elements. Threads that no iteration falls to are idle.
 
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
-use crate::diag::tw06xx::{BindOrder, IdleThreads, SameElement, ThreadsOfWarps, TooManyThreads, UnitInside};
+use crate::diag::tw06xx::{BindOrder, IdleThreads, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside};
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
 use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
 use crate::domain::{AxisId, AxisKind, Binding};
@@ -17,45 +18,80 @@ use crate::syntax::{Span, ast};
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
-use super::{Owner, Place, Reduced, Stage, atomic_word, digits};
+use super::{Place, Reduced, Stage, Unit, WARP, atomic_word, digits};
 
 /// Most threads of a block.
 const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
-/// Threads of a warp.
-pub const WARP: i128 = 32;
 
 /// The leaves that units run side by side, outermost first, with the number of iterations that the block has room for.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
     /// Leaves bound to the grid.
     pub grid: Vec<AxisId>,
+    /// Leaves bound to warpgroups, each with its extent or a bound of it.
+    pub warpgroups: Vec<(AxisId, i128)>,
     /// Leaves bound to warps, each with its extent or a bound of it.
     pub warps: Vec<(AxisId, i128)>,
     /// Leaves bound to threads, each with its extent or a bound of it.
     pub threads: Vec<(AxisId, i128)>,
-    /// Whether an instance belongs to a warp, whose lanes the threads are.
-    pub of_warp: bool,
+    /// Who owns an instance: its threads are numbered from the first one of that unit.
+    pub owner: Unit,
+}
+
+/// What one kind of unit is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Level<'a> {
+    /// The unit.
+    pub unit: Unit,
+    /// Its threads.
+    pub size: i128,
+    /// Its leaves, outermost first, each with its extent or a bound of it.
+    pub leaves: &'a [(AxisId, i128)],
+    /// The unit whose parts they are given to: the block, or one of a fixed size.
+    pub around: Unit,
+}
+
+impl Level<'_> {
+    /// Units that have iterations.
+    pub fn count(&self) -> i128 {
+        self.leaves.iter().fold(1, |count: i128, leaf| count.saturating_mul(leaf.1))
+    }
 }
 
 impl Distribution {
-    /// Warps that have iterations.
-    pub fn warp_count(&self) -> i128 {
-        self.warps.iter().map(|w| w.1).product()
+    /// The units of a block that leaves are bound to, outermost first.
+    pub fn levels(&self) -> Vec<Level<'_>> {
+        let mut around = self.owner.max(Unit::Cta);
+        let mut levels = Vec::new();
+        for (unit, leaves) in
+            [(Unit::Warpgroup, &self.warpgroups), (Unit::Warp, &self.warps), (Unit::Thread, &self.threads)]
+        {
+            if let (Some(size), [_, ..]) = (unit.threads(), &leaves[..]) {
+                levels.push(Level { unit, size, leaves, around });
+                around = unit;
+            }
+        }
+        levels
     }
 
-    /// Threads (of the block, or of a warp if warps are bound) that have iterations.
-    pub fn thread_count(&self) -> i128 {
-        self.threads.iter().map(|t| t.1).product()
+    /// The unit whose threads run the same iterations: nothing tells them apart.
+    pub fn finest(&self) -> Unit {
+        self.levels().last().map_or(self.owner.max(Unit::Cta), |finest| finest.unit)
     }
 
-    /// Whether threads are lanes of a warp: warps are bound around them, or own the instance.
-    pub fn has_lanes(&self) -> bool {
-        self.of_warp || !self.warps.is_empty()
+    /// The largest unit of a fixed size that the block must have whole.
+    fn whole(&self) -> Option<(Unit, i128)> {
+        let bound = self.levels().into_iter().map(|level| level.unit);
+        let unit = bound.chain([self.owner]).filter(|unit| unit.threads().is_some()).min()?;
+        Some((unit, unit.threads()?))
     }
 
     /// Threads that the block needs.
     fn needed(&self) -> i128 {
-        if self.has_lanes() { self.warp_count().saturating_mul(WARP) } else { self.thread_count() }
+        match self.levels().first() {
+            Some(outer) if outer.around == Unit::Cta => outer.count().saturating_mul(outer.size),
+            _ => self.owner.threads().unwrap_or(1),
+        }
     }
 }
 
@@ -107,9 +143,12 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
     if diags.has_errors() || stages.iter().any(|s| s.domain.is_poisoned()) {
         return None;
     }
-    let needed = stages.iter().map(|s| s.distribution.needed()).max().unwrap_or(1);
-    // Without a `launch` the block has the threads that are needed, as far as a block can; `check` refuses the rest.
+    let distributions = || stages.iter().map(|s| &s.distribution);
+    let needed = distributions().map(Distribution::needed).max().unwrap_or(1);
+    let whole = distributions().filter_map(Distribution::whole).map(|(_, size)| size).max().unwrap_or(1);
+    // Without a `launch` the block has the threads that are needed, in whole units, as far as a block can; `check` refuses the rest.
     // An axis without elements still leaves a thread: other stages may need it.
+    let needed = needed.div_euclid(whole).saturating_add((needed % whole).min(1)).saturating_mul(whole);
     let threads = launch.map_or(needed.clamp(1, BLOCK_LIMIT), |(threads, _)| threads);
     for stage in stages.iter() {
         check(stage, threads, needed, launch.map(|l| l.1), diags);
@@ -118,24 +157,14 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
 }
 
 fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diagnostics) {
-    let mut distribution = Distribution { of_warp: stage.owner == Owner::Warp, ..Distribution::default() };
+    let mut distribution = Distribution { owner: stage.owner, ..Distribution::default() };
     for leaf in stage.domain.leaves.clone() {
         let axis = &stage.domain.axes[leaf];
-        if axis.poisoned || axis.binding.is_sequential() {
-            continue;
-        }
-        let inside = match (axis.binding, stage.owner) {
-            (Binding::Grid, Owner::Cta) => Some(("block", "block")),
-            (Binding::Grid, Owner::Thread) => Some(("block", "thread")),
-            (Binding::Grid, Owner::Warp) => Some(("block", "warp")),
-            (Binding::Warp, Owner::Warp) => Some(("warp", "warp")),
-            (Binding::Warp, Owner::Thread) => Some(("warp", "thread")),
-            (Binding::Thread, Owner::Thread) => Some(("thread", "thread")),
-            _ => None,
-        };
-        if let Some((unit, owner)) = inside {
+        let Some(unit) = Unit::of(axis.binding).filter(|_| !axis.poisoned) else { continue };
+        if unit <= stage.owner {
             let reduces = axis.kind == AxisKind::Reduction;
-            let (stage, axis, span) = (stage.name.clone(), axis.name.clone(), axis.binding_span);
+            let (owner, stage) = (stage.owner, stage.name.clone());
+            let (axis, span) = (axis.name.clone(), axis.binding_span);
             diags.report(UnitInside { stage, axis, unit, owner, reduces, span });
             continue;
         }
@@ -165,11 +194,12 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             });
             continue;
         };
-        if axis.binding == Binding::Warp {
-            distribution.warps.push((leaf, extent));
-        } else {
-            distribution.threads.push((leaf, extent));
-        }
+        let list = match unit {
+            Unit::Warpgroup => &mut distribution.warpgroups,
+            Unit::Warp => &mut distribution.warps,
+            _ => &mut distribution.threads,
+        };
+        list.push((leaf, extent));
     }
     stage.distribution = distribution;
     for reduced in &stage.reduced {
@@ -268,81 +298,79 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
     let d = &stage.distribution;
     let axes = &stage.domain.axes;
     let place = |axis: AxisId| stage.domain.leaves.iter().position(|l| *l == axis);
-    if let (Some((warp, _)), Some((thread, _))) = (d.warps.last(), d.threads.first())
-        && place(*thread) < place(*warp)
-    {
-        diags.report(BindOrder {
-            outer: axes[*warp].name.clone(),
-            inner: axes[*thread].name.clone(),
-            span: axes[*thread].binding_span,
-            other: axes[*warp].binding_span,
-        });
-        return;
+    let levels = d.levels();
+    for (at, outer) in levels.iter().enumerate() {
+        let Some((last, _)) = outer.leaves.last() else { continue };
+        for inner in &levels[at + 1..] {
+            if let Some((first, _)) = inner.leaves.iter().find(|(leaf, _)| place(*leaf) < place(*last)) {
+                diags.report(BindOrder {
+                    outer: axes[*last].name.clone(),
+                    inner: axes[*first].name.clone(),
+                    units: (outer.unit, inner.unit),
+                    span: axes[*first].binding_span,
+                    other: axes[*last].binding_span,
+                });
+                return;
+            }
+        }
     }
-    if d.has_lanes() && threads % WARP != 0 {
-        diags.report(ThreadsOfWarps { threads, span: launch.unwrap_or(stage.span) });
+    if let Some((unit, size)) = d.whole().filter(|(_, size)| threads % size != 0) {
+        diags.report(ThreadsOfUnits { threads, unit, size, span: launch.unwrap_or(stage.span) });
         return;
     }
     let last_span = |list: &[(AxisId, i128)]| list.last().map_or(stage.span, |(a, _)| axes[*a].binding_span);
     let names = |list: &[(AxisId, i128)]| list.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect::<Vec<_>>();
     // Too many iterations for the units.
-    let (room, list, unit) =
-        if d.has_lanes() { (threads / WARP, &d.warps, "warp") } else { (threads, &d.threads, "thread") };
-    let count: i128 = list.iter().map(|l| l.1).product();
-    if count > room {
-        diags.report(TooManyThreads {
-            unit,
-            axes: names(list),
-            count,
-            room,
-            threads,
-            limit: BLOCK_LIMIT,
-            span: last_span(list),
-            launch,
-        });
-        return;
-    }
-    if d.has_lanes() && d.thread_count() > WARP {
-        let (count, room) = (d.thread_count(), WARP);
-        diags.report(TooManyThreads {
-            unit: "lane",
-            axes: names(&d.threads),
-            count,
-            room,
-            threads,
-            limit: BLOCK_LIMIT,
-            span: last_span(&d.threads),
-            launch,
-        });
-        return;
+    for level in &levels {
+        let (count, room) = (level.count(), level.around.threads().unwrap_or(threads) / level.size);
+        if count > room {
+            diags.report(TooManyThreads {
+                unit: level.unit,
+                around: level.around,
+                axes: names(level.leaves),
+                count,
+                room,
+                threads,
+                limit: BLOCK_LIMIT,
+                span: last_span(level.leaves),
+                launch,
+            });
+            return;
+        }
     }
     // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed, and of an output
     // beside another one the first thread does it.
-    if d.threads.is_empty() && threads > 1 && stage.place != Place::Registers && stage.beside.is_none() {
-        let group = if d.has_lanes() { WARP } else { threads };
+    let group = d.finest().threads().unwrap_or(threads);
+    if group > 1 && stage.place != Place::Registers && stage.beside.is_none() {
         diags.report(SameElement {
             stage: stage.name.clone(),
             group,
             threads,
-            warps: d.has_lanes(),
+            unit: d.finest(),
             data: stage.domain.roots.iter().any(|a| axes[*a].kind == AxisKind::Data),
             others: needed > 1,
-            span: if d.warps.is_empty() { launch.unwrap_or(stage.span) } else { last_span(&d.warps) },
+            span: levels.last().map_or(launch.unwrap_or(stage.span), |level| last_span(level.leaves)),
         });
         return;
     }
-    // Where no axis tells threads apart, each of them computes the registers that it keeps; the first one an output beside another.
-    let all = d.threads.is_empty() && (stage.place == Place::Registers || stage.beside.is_some());
-    let busy = match (d.has_lanes(), all) {
-        (false, true) => threads,
-        (false, false) => d.thread_count(),
-        // All warps that come there have an instance each.
-        (true, _) if d.of_warp => threads,
-        (true, true) => d.warp_count() * WARP,
-        (true, false) => d.warp_count() * d.thread_count(),
-    };
+    let busy = stage.busy(threads);
     if busy < threads && launch.is_some() {
         let (stage_name, span) = (stage.name.clone(), launch.unwrap_or(stage.span));
         diags.report(IdleThreads { stage: stage_name, busy, threads, needed, span });
+    }
+}
+
+impl Stage {
+    /// How many of so many threads of a block have something to do.
+    pub fn busy(&self, threads: i128) -> i128 {
+        let d = &self.distribution;
+        // All units that come there have an instance each.
+        if d.owner > Unit::Cta {
+            return threads;
+        }
+        // Where no axis tells threads apart, each of them computes the registers that it keeps; the first one an output beside another.
+        let all = self.place == Place::Registers || self.beside.is_some();
+        let each = if all { d.finest().threads().unwrap_or(threads) } else { 1 };
+        d.levels().iter().fold(each, |count, level| count.saturating_mul(level.count()))
     }
 }

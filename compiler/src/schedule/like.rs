@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Index, Source, Value};
 
-use super::Owner;
+use super::Unit;
 use super::apply::Apply;
 use crate::diag::tw01xx_schedule::NameTaken;
 use crate::diag::tw07xx::NothingAlike;
@@ -125,11 +125,10 @@ impl Apply<'_> {
 
     /// Whether an axis is bound here as it is in the model: what that gives to units that own an instance here is one iteration.
     fn takes_over(&self, binding: Binding, model: &ast::Name) -> bool {
-        match binding {
-            Binding::Grid => self.beside == Some(model.text.as_str()),
-            Binding::Warp => !matches!(self.owner, Owner::Warp | Owner::Thread),
-            Binding::Thread => self.owner != Owner::Thread,
-            _ => binding != Binding::Serial,
+        match Unit::of(binding) {
+            Some(Unit::Cta) => self.beside == Some(model.text.as_str()),
+            Some(unit) => unit > self.owner,
+            None => binding != Binding::Serial,
         }
     }
 

@@ -16,15 +16,17 @@ mod like;
 mod loops;
 mod ownership;
 mod tree;
+mod unit;
 
 pub(crate) use apply::literal;
 pub use atomic::atomic_word;
 pub use attach::{Attach, chain_under, facts_within};
 pub use beside::Beside;
 pub use buffers::MOST_SLOTS;
-pub use distribution::{Distribution, WARP};
+pub use distribution::{Distribution, Level};
 pub use loops::check_loops;
 pub use ownership::{Digit, digits, register, register_loops, registers};
+pub use unit::{Unit, WARP, WARPGROUP};
 
 use std::collections::BTreeSet;
 
@@ -51,19 +53,6 @@ pub enum Place {
     Shared,
     /// Registers of the threads.
     Registers,
-}
-
-/// The collective that owns one instance of a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// One instance for the whole launch.
-    Grid,
-    /// One for each block.
-    Cta,
-    /// One for each warp.
-    Warp,
-    /// One for each thread.
-    Thread,
 }
 
 /// A coordinate of what an instance of a stage holds.
@@ -134,10 +123,10 @@ pub struct Stage {
     /// Whether it is a copy that threads make by `cp.async`.
     pub fetches: bool,
     /// Who owns an instance.
-    pub owner: Owner,
+    pub owner: Unit,
     /// Of a stage in shared memory: who accesses an element beside the thread that does.
     pub sharing: Sharing,
-    /// Leaves bound to the grid, to warps and to threads.
+    /// Leaves bound to units.
     pub distribution: Distribution,
     /// The head of the schedule, or the equation if it has none.
     pub span: Span,
@@ -445,7 +434,7 @@ pub(crate) fn stage(
     let span = schedule.map_or(program.equation_spans[equation], |s| s.head);
     let ops = schedule.map_or(&[][..], |s| &s.ops);
     let beside = schedule.and_then(|s| s.clauses.at.as_ref()).map(|at| at.stage.text.as_str());
-    roots.finish(Unscheduled { program, facts, equation, name, span, ops, others, beside, owner: Owner::Grid }, diags)
+    roots.finish(Unscheduled { program, facts, equation, name, span, ops, others, beside, owner: Unit::Grid }, diags)
 }
 
 /// The root axes of a domain under construction.
@@ -466,7 +455,7 @@ struct Unscheduled<'a> {
     others: &'a [Stage],
     /// The output that it is to stand beside.
     beside: Option<&'a str>,
-    owner: Owner,
+    owner: Unit,
 }
 
 impl Roots {
@@ -553,7 +542,7 @@ impl Roots {
             place: Place::Global,
             ring: 1,
             fetches: false,
-            owner: Owner::Grid,
+            owner: Unit::Grid,
             sharing: Sharing::Block,
             distribution: Distribution::default(),
             span,

@@ -9,7 +9,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Owner, Place, Plan, Stage};
+use super::{Level, Place, Plan, Stage, Unit, WARP, WARPGROUP};
 use crate::diag::Diagnostics;
 use crate::diag::tw05xx::RegisterBudget;
 use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
@@ -17,7 +17,6 @@ use crate::domain::{AxisId, AxisKind, Binding, Concrete, Symbolic};
 use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
 use crate::kernel_ir::Sharing;
 use crate::memory::access::{self, StageRead};
-use crate::schedule::WARP;
 
 /// Most registers that one thread has (PTX manual, `.maxnreg`; CUDA programming guide, technical specifications).
 const REGISTER_LIMIT: i128 = 255;
@@ -38,29 +37,27 @@ pub struct Digit {
     pub extent: i128,
     /// Threads that differ in it share results.
     pub reduced: bool,
-    /// Threads that nothing tells apart beside this digit and finer ones: a warp's, if the leaf is run inside warps; none of the block.
-    pub inside: Option<i128>,
+    /// The unit that is given it.
+    pub unit: Unit,
+    /// The unit whose parts are given it: the number of a thread in one of these has the digit.
+    pub around: Unit,
     /// Whether nothing coarser is run by units of the same kind, so that numbers past its extent are idle.
     pub outermost: bool,
 }
 
 /// The digits of a thread's number, outermost first.
 pub fn digits(stage: &Stage) -> Vec<Digit> {
-    let distribution = &stage.distribution;
-    let list = |leaves: &[(AxisId, i128)], unit: i128, inside: Option<i128>| {
-        let mut stride = unit;
-        let mut digits: Vec<Digit> = Vec::new();
+    let mut digits = Vec::new();
+    for Level { unit, size, leaves, around } in stage.distribution.levels() {
+        let mut stride = size;
+        let mut own: Vec<Digit> = Vec::new();
         for (n, (leaf, extent)) in leaves.iter().enumerate().rev() {
             let reduced = stage.domain.axes[*leaf].kind == AxisKind::Reduction;
-            digits.push(Digit { leaf: *leaf, stride, extent: *extent, reduced, inside, outermost: n == 0 });
+            own.push(Digit { leaf: *leaf, stride, extent: *extent, reduced, unit, around, outermost: n == 0 });
             stride = stride.saturating_mul(*extent);
         }
-        digits.reverse();
-        digits
-    };
-    let lanes = distribution.has_lanes().then_some(WARP);
-    let mut digits = list(&distribution.warps, WARP, None);
-    digits.extend(list(&distribution.threads, 1, lanes));
+        digits.extend(own.into_iter().rev());
+    }
     digits
 }
 
@@ -99,38 +96,44 @@ pub fn register(stage: &Stage, indices: &[Expr], facts: &Facts, range: Ranges<'_
 
 /// The value of a digit for a thread's number.
 fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
-    let lane = digit.inside.map_or_else(|| thread.clone(), |n| thread.modulo(&Expr::constant(n)));
-    let value = lane.floor_div(&Expr::constant(digit.stride));
+    let number = digit.around.threads().map_or_else(|| thread.clone(), |n| thread.modulo(&Expr::constant(n)));
+    let value = number.floor_div(&Expr::constant(digit.stride));
     if digit.outermost { value } else { value.modulo(&Expr::constant(digit.extent)) }
 }
 
-/// The first thread of the warp that owns an instance of a stage, over the loops around it; 0 if a block owns it.
-fn first_of_warp(plan: &Plan, stage: &Stage) -> Expr {
-    let mut at = stage;
-    while let Some(attach) = at.attach.as_ref().filter(|_| at.owner == Owner::Warp) {
-        let parent = &plan.stages[attach.stage];
-        let warps = digits(parent).into_iter().filter(|d| d.inside.is_none());
-        let leaf = |d: &Digit| parent.domain.leaves.iter().position(|l| *l == d.leaf).unwrap_or(0);
-        let number = |d: Digit| Expr::var((parent.facts.dims() + leaf(&d)) as Var).scale(d.stride);
-        if !parent.distribution.warps.is_empty() {
-            return warps.map(number).fold(Expr::constant(0), |sum, e| sum.add(&e));
-        }
-        at = parent;
-    }
-    Expr::constant(0)
+/// The number of the thread that runs the leaves of a stage, over these and the loops around: `free` is the part of it of which no leaf tells.
+fn thread_of(plan: &Plan, stage: &Stage, free: Var) -> Expr {
+    let own = digits(stage).into_iter().fold(first_of_owner(plan, stage), |sum, d| sum.add(&number(stage, &d)));
+    // Of threads that nothing tells apart the first one runs an output beside another one.
+    if stage.beside.is_some() { own } else { own.add(&Expr::var(free)) }
 }
 
-/// The number of the thread that runs the leaves of a stage, behind the first one of the warp that owns the instance; `free` where it
-/// has none.
-fn thread_of(stage: &Stage, facts: &Facts, free: Var) -> Expr {
-    let digits = digits(stage);
-    if digits.is_empty() && stage.beside.is_none() {
-        return Expr::var(free);
+/// The number of threads in front of those that have this digit in their number.
+fn number(stage: &Stage, digit: &Digit) -> Expr {
+    let at = stage.domain.leaves.iter().position(|l| *l == digit.leaf).unwrap_or(0);
+    Expr::var((stage.facts.dims() + at) as Var).scale(digit.stride)
+}
+
+/// How many threads nothing tells apart where a stage runs: neither its own leaves nor, of what each thread has for itself, those around.
+fn alike(plan: &Plan, stage: &Stage) -> i128 {
+    match &stage.attach {
+        Some(attach) if stage.owner == Unit::Thread => alike(plan, &plan.stages[attach.stage]),
+        _ if stage.beside.is_some() => 1,
+        _ => stage.distribution.finest().threads().unwrap_or(i128::from(plan.threads)),
     }
-    digits.iter().fold(Expr::constant(0), |sum, digit| {
-        let at = stage.domain.leaves.iter().position(|l| *l == digit.leaf).unwrap_or(0);
-        sum.add(&Expr::var((facts.dims() + at) as Var).scale(digit.stride))
-    })
+}
+
+/// The first thread of the unit that owns an instance of a stage, over the loops around it; 0 if a block owns it.
+fn first_of_owner(plan: &Plan, stage: &Stage) -> Expr {
+    let mut first = Expr::constant(0);
+    let mut at = stage;
+    while let Some(attach) = at.attach.as_ref().filter(|_| at.owner > Unit::Cta) {
+        let parent = &plan.stages[attach.stage];
+        let around = digits(parent).into_iter().filter(|d| d.unit <= at.owner);
+        first = around.fold(first, |sum, d| sum.add(&number(parent, &d)));
+        at = parent;
+    }
+    first
 }
 
 /// Checks every stage in registers and its readers; `threads` is the size of a block.
@@ -196,8 +199,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// The number of the thread that reads.
     fn reads(&self) -> Expr {
-        let own = thread_of(self.reader, &self.reader.facts, self.free());
-        own.add(&first_of_warp(self.plan, self.reader))
+        thread_of(self.plan, self.reader, self.free())
     }
 
     /// Stands for the number of a thread of which no leaf tells.
@@ -207,8 +209,7 @@ impl Reading<'_> {
 
     fn range(&self, v: Var) -> Option<(i128, i128)> {
         if v == self.free() {
-            let threads = if self.reader.owner == Owner::Warp { WARP } else { i128::from(self.plan.threads) };
-            return Some((0, threads - 1));
+            return Some((0, alike(self.plan, self.reader) - 1));
         }
         let facts = &self.reader.facts;
         match self.symbolic.variables.iter().find(|leaf| leaf.var == v) {
@@ -259,7 +260,7 @@ impl Reading<'_> {
                 return;
             }
         }
-        if held.owner == Owner::Thread {
+        if held.owner == Unit::Thread {
             return;
         }
         let thread = self.reads();
@@ -267,7 +268,11 @@ impl Reading<'_> {
             let own = collapse(&reader.facts.normal(&digit_of(&thread, &digit)), &range);
             let ends = interval(&own, &range);
             // Threads past the last digit hold nothing.
-            let exists = !digit.outermost || ends.is_some_and(|(_, most)| most < digit.extent);
+            let last = Expr::constant(digit.extent - 1);
+            let exists = !digit.outermost
+                || digit.stride * digit.extent >= digit.around.threads().unwrap_or(i128::from(self.plan.threads))
+                || ends.is_some_and(|(_, most)| most < digit.extent)
+                || self.symbolic.proves_nonnegative(&reader.facts, &last.sub(&own));
             let same = digit.reduced
                 || leaf(digit.leaf).is_some_and(|value| {
                     let apart = reader.facts.normal(&value.sub(&own));
@@ -290,6 +295,9 @@ impl Reading<'_> {
         let range = |v: Var| self.range(v);
         let leaves = leaves_at(held, &read.indices, &reader.facts, &range);
         let digits = digits(held);
+        if held.owner == Unit::Thread {
+            return Sharing::Thread;
+        }
         if digits.is_empty() && self.plan.threads > 1 {
             return Sharing::Block;
         }
@@ -297,19 +305,26 @@ impl Reading<'_> {
             let value = held.domain.leaves.iter().position(|l| *l == digit.leaf).map(|at| &leaves[at]);
             sum.add(&value.map_or_else(Expr::unknown, |value| value.scale(digit.stride)))
         });
-        // An instance of a warp is read by its lanes.
-        let of_warp = held.owner == Owner::Warp;
-        let reads = if of_warp { self.reads().modulo(&Expr::constant(WARP)) } else { self.reads() };
+        // An instance of a unit is read by its threads.
+        let within = held.owner.threads();
+        let reads = within.map_or_else(|| self.reads(), |size| self.reads().modulo(&Expr::constant(size)));
         let same = |by: i128| {
             let of = |e: &Expr| collapse(&reader.facts.normal(&e.floor_div(&Expr::constant(by))), &range);
             let apart = reader.facts.normal(&of(&computes).sub(&of(&reads)));
             let zero = |e: &Expr| self.symbolic.proves_nonnegative(&reader.facts, e);
             apart.as_constant() == Some(0) || (!apart.is_unknown() && zero(&apart) && zero(&apart.scale(-1)))
         };
-        match i128::from(self.plan.threads) % WARP {
-            _ if same(1) => Sharing::Thread,
-            0 if of_warp || same(WARP) => Sharing::Warp,
-            _ => Sharing::Block,
+        // Only of blocks that consist of several whole ones.
+        let threads = i128::from(self.plan.threads);
+        let among = |size: i128| threads % size == 0 && (within.is_some_and(|own| own <= size) || same(size));
+        if same(1) {
+            Sharing::Thread
+        } else if among(WARP) {
+            Sharing::Warp
+        } else if threads > WARPGROUP && among(WARPGROUP) {
+            Sharing::Warpgroup
+        } else {
+            Sharing::Block
         }
     }
 
@@ -362,7 +377,9 @@ impl Reading<'_> {
                     return ControlFlow::Continue(());
                 }
                 let mut all = symbolic.assign(dims, point);
-                all.resize(self.free() as usize + 1, 0);
+                // Of threads that nothing tells apart, the last one: where all of them are right, it is.
+                all.resize(self.free() as usize, 0);
+                all.push(alike(self.plan, reader) - 1);
                 let at = |e: &Expr| e.eval(&all);
                 let Some(element) = read.indices.iter().map(at).collect::<Option<Vec<i128>>>() else {
                     return ControlFlow::Continue(());

@@ -8,13 +8,13 @@ use tilewright_kernel::algorithm::Source;
 use super::attach::{self, Attach, Needs};
 use super::buffers;
 use super::chosen::{Chosen, Run, laid_out, run_of};
-use super::{Along, Owner, Place, ROOT, Roots, Stage, Unscheduled, index_of_dims};
+use super::{Along, Place, ROOT, Roots, Stage, Unit, Unscheduled, index_of_dims};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::diag::tw07xx::{NoInstance, NoPlace, NoSuchRegion};
 use crate::diag::tw90xx::Internal;
-use crate::domain::{AxisKind, Binding, NewAxis};
+use crate::domain::{AxisId, AxisKind, Binding, NewAxis};
 use crate::extent::{Expr, Facts, System, Var};
 use crate::program::Program;
 use crate::region::{COORDINATE, Fit, Group, NotATile};
@@ -39,7 +39,7 @@ pub(super) struct Inner<'a> {
     place: Place,
     fetches: bool,
     ring: Option<(&'a ast::Expr, Span)>,
-    owner: Owner,
+    owner: Unit,
     at: &'a ast::AxisRef,
     ops: &'a [ast::Op],
     head: Span,
@@ -47,7 +47,8 @@ pub(super) struct Inner<'a> {
 
 impl Inner<'_> {
     /// That its clause names a place where it cannot stand, and where it could.
-    fn cannot_stand(&self, problem: &'static str, known: Vec<String>) -> NoInstance {
+    fn cannot_stand(&self, problem: &str, known: Vec<String>) -> NoInstance {
+        let problem = problem.to_owned();
         let place = Some(format!("{}.{}", self.at.stage.text, self.at.axis.text));
         NoInstance { stage: self.name.clone(), place, problem, known, instead: None, span: self.at.span }
     }
@@ -105,7 +106,7 @@ fn one<'a>(
         }
     };
     let owner = match clauses.per.as_ref().map(|per| (per.text.as_str(), per.span)) {
-        None | Some(("cta", _)) => Owner::Cta,
+        None | Some(("cta", _)) => Unit::Cta,
         Some(("thread", span)) if place == Place::Shared => {
             let instead = Some("keep it `in registers per thread`");
             diags.report(NotSupportedYet {
@@ -113,14 +114,15 @@ fn one<'a>(
                 span,
                 instead: instead.map(str::to_owned),
             });
-            Owner::Thread
+            Unit::Thread
         }
-        Some(("thread", _)) => Owner::Thread,
-        Some(("warp", _)) => Owner::Warp,
+        Some(("thread", _)) => Unit::Thread,
+        Some(("warp", _)) => Unit::Warp,
+        Some(("warpgroup", _)) => Unit::Warpgroup,
         Some((unit, span)) => {
-            let instead = Some("`per cta`, `per warp` and `per thread` work today".to_owned());
+            let instead = Some("`per cta`, `per warpgroup`, `per warp` and `per thread` work today".to_owned());
             diags.report(NotSupportedYet { construct: format!("per {unit}"), span, instead });
-            Owner::Cta
+            Unit::Cta
         }
     };
     let fetches = buffers::fetches(program, (name, copy), &serves, clauses, diags);
@@ -128,7 +130,7 @@ fn one<'a>(
         diags.report(NoInstance {
             stage: name.to_owned(),
             place: None,
-            problem: "each iteration of that loop has an instance of its own",
+            problem: "each iteration of that loop has an instance of its own".to_owned(),
             known: Vec::new(),
             instead: None,
             span: head,
@@ -209,7 +211,7 @@ fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source])
 
 fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diagnostics) -> Option<Vec<Stage>> {
     let parent = stages.iter().position(|s| s.name == one.at.stage.text)?;
-    let no_instance = |problem, stages: &[Stage], diags: &mut Diagnostics| {
+    let no_instance = |problem: &str, stages: &[Stage], diags: &mut Diagnostics| {
         let axes = stages[parent].domain.leaves.iter().map(|l| &stages[parent].domain.axes[*l]);
         let known = axes.filter(|a| a.binding == Binding::Grid || a.binding.is_sequential());
         let known = known.map(|a| format!("{}.{}", stages[parent].name, a.name)).collect();
@@ -220,36 +222,31 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         return None;
     };
     let binding = stages[parent].domain.axes[leaf].binding;
-    let bad = match binding {
-        Binding::Vector => Some("the lanes of a vector are one access"),
-        Binding::Warp | Binding::Thread if one.owner == Owner::Cta => {
-            Some("an instance belongs to the block, and its threads run that axis side by side")
+    let of_block = one.owner == Unit::Cta;
+    let belongs = format!("an instance belongs to {} {}", if of_block { "the" } else { "a" }, one.owner.name());
+    let bad = match Unit::of(binding) {
+        _ if binding == Binding::Vector => Some("the lanes of a vector are one access".to_owned()),
+        Some(unit) if unit > one.owner => {
+            let threads = if one.owner == Unit::Warp { "lanes" } else { "threads" };
+            Some(format!("{belongs}, and its {threads} run that axis side by side"))
         }
-        Binding::Thread if one.owner == Owner::Warp => {
-            Some("an instance belongs to a warp, and its lanes run that axis side by side")
-        }
-        _ if one.owner == Owner::Cta && stages[parent].owner == Owner::Thread => {
-            Some("an instance belongs to the block, and each thread has loops of its own there")
-        }
-        _ if one.owner == Owner::Cta && stages[parent].owner == Owner::Warp => {
-            Some("an instance belongs to the block, and each warp has loops of its own there")
-        }
-        _ if one.owner == Owner::Warp && stages[parent].owner == Owner::Thread => {
-            Some("an instance belongs to a warp, and each thread has loops of its own there")
+        _ if stages[parent].owner > one.owner => {
+            Some(format!("{belongs}, and each {} has loops of its own there", stages[parent].owner.name()))
         }
         _ => None,
     };
     let attach = Attach::new(parent, &stages[parent], leaf, one.owner);
     let is_other = stages[parent].beside.as_ref().is_some_and(|b| attach.loops < b.loops);
-    let bad = bad.or(is_other.then_some("that loop is the one of the output that it stands beside: name it there"));
-    if let Some(problem) = bad {
-        no_instance(problem, stages, diags);
+    let other = "that loop is the one of the output that it stands beside: name it there";
+    if let Some(problem) = bad.or(is_other.then(|| other.to_owned())) {
+        no_instance(&problem, stages, diags);
         return None;
     }
-    if one.owner == Owner::Warp && !has_warps(&stages[parent]) {
-        let problem = "an instance belongs to a warp, and no axis around it is bound to warps";
-        let instead = Some("leave `per warp` out, or bind an axis of the stage that has the loop to warps");
-        diags.report(NoInstance { instead, ..one.cannot_stand(problem, Vec::new()) });
+    if matches!(one.owner, Unit::Warpgroup | Unit::Warp) && !has_units(one.owner, &stages[parent]) {
+        let unit = one.owner.name();
+        let problem = format!("{belongs}, and no axis around it is bound to {unit}s");
+        let instead = format!("leave `per {unit}` out, or bind an axis of the stage that has the loop to {unit}s");
+        diags.report(NoInstance { instead: Some(instead), ..one.cannot_stand(&problem, Vec::new()) });
         return None;
     }
     let host = (&stages[parent], leaf);
@@ -274,8 +271,8 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         return None;
     };
     let mut reached = reached;
-    if one.owner == Owner::Warp {
-        reached.extend(warps_with_work(&stages[parent], &facts));
+    if matches!(one.owner, Unit::Warpgroup | Unit::Warp) {
+        reached.extend(units_with_work(one.owner, &stages[parent], &facts));
     }
     let needs = Needs {
         stages,
@@ -487,18 +484,20 @@ fn conditions(list: &[Expr], facts: &Facts) -> Vec<Expr> {
     list.iter().map(|e| facts.normal(e).substitute(&of_root)).collect()
 }
 
-/// Whether the loops of a stage are those of a warp.
-fn has_warps(stage: &Stage) -> bool {
-    let bound = stage.domain.leaves.iter().any(|leaf| stage.domain.axes[*leaf].binding == Binding::Warp);
-    bound || stage.owner == Owner::Warp
+/// Whether the loops of a stage are those of a unit: such units are given different iterations, or own instances.
+fn has_units(unit: Unit, stage: &Stage) -> bool {
+    let axes = &stage.domain.axes;
+    let bound = stage.domain.leaves.iter().any(|leaf| Unit::of(axes[*leaf].binding) == Some(unit));
+    bound || stage.owner == unit
 }
 
-/// That a warp is one of those that the axes of `parent` are given to: a block may have more.
-fn warps_with_work(parent: &Stage, facts: &Facts) -> Vec<Expr> {
-    let bound = parent.domain.leaves.iter().enumerate();
-    let bound = bound.filter(|(_, leaf)| parent.domain.axes[**leaf].binding == Binding::Warp);
-    let rest = |(n, leaf): (usize, &crate::domain::AxisId)| {
-        let last = parent.domain.axes[*leaf].extent.sub(&Expr::constant(1));
+/// That a unit is one of those that the axes of `parent` are given to: a block may have more.
+fn units_with_work(unit: Unit, parent: &Stage, facts: &Facts) -> Vec<Expr> {
+    let axes = &parent.domain.axes;
+    let is_bound = |leaf: AxisId| Unit::of(axes[leaf].binding).is_some_and(|of| of > Unit::Cta && of <= unit);
+    let bound = parent.domain.leaves.iter().enumerate().filter(|(_, leaf)| is_bound(**leaf));
+    let rest = |(n, leaf): (usize, &AxisId)| {
+        let last = axes[*leaf].extent.sub(&Expr::constant(1));
         facts.normal(&last.sub(&Expr::var((parent.facts.dims() + n) as Var)))
     };
     bound.map(rest).collect()

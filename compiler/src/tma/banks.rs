@@ -63,7 +63,7 @@ fn lanes(staged: &Staged, facts: &Facts, reader: &Analysed, access: &Access) -> 
     if !places.iter().all(is_known) {
         return None;
     }
-    let count = distribution.thread_count().min(WARP);
+    let count = distribution.threads.iter().map(|(_, extent)| extent).product::<i128>().min(WARP);
     let mut found = Vec::new();
     for lane in 0..count {
         let mut leaves = vec![0; stage.domain.leaves.len()];

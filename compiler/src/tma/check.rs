@@ -18,7 +18,7 @@ use crate::kernel_ir::SharedMap;
 use crate::lower::Analysed;
 use crate::memory::access;
 use crate::program::{Program, Stage};
-use crate::schedule::{self, Owner};
+use crate::schedule::{self, Unit};
 use crate::syntax::{Span, ast};
 
 /// Bytes of shared memory that a block can have on the targets with this accelerator (CUDA programming guide, technical
@@ -88,7 +88,7 @@ fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(usize, Vec<us
     let leaf = copy.ast.clauses.at.as_ref().and_then(|at| host.domain.leaf(&at.axis.text));
     // A copy without a place is refused.
     let Some(leaf) = leaf else { return vec![(at, vec![at])] };
-    let place = schedule::Attach::new(at, host, leaf, Owner::Cta);
+    let place = schedule::Attach::new(at, host, leaf, Unit::Cta);
     let stage = |n: usize| analysed.get(n).map(|a| &a.stage);
     let chain = |n: usize| Some((n, schedule::chain_under(&stage, n, &place)?));
     // What threads fetch, they fetch from the tensor.

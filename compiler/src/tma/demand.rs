@@ -18,7 +18,7 @@ use tilewright_kernel::algorithm::{Binary, Compare, Source, Value, ValueId};
 
 use super::reach::Level;
 use super::staged::{Staged, Way};
-use crate::domain::{AxisId, AxisKind, Binding};
+use crate::domain::{AxisId, AxisKind};
 use crate::extent::{Expr, Facts, System};
 use crate::holes::neutral::{self, Known};
 use crate::holes::{self, Predicate};
@@ -26,6 +26,7 @@ use crate::lower::Analysed;
 use crate::memory::access::{self, stage_scope};
 use crate::memory::vector::{Access, Inner};
 use crate::program::{INLINE_LIMIT, Program};
+use crate::schedule::Unit;
 
 /// What a reader demands of the holes that a predicate would keep away.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +108,7 @@ fn surrounds_terms_alone(reader: &Analysed, axis: AxisId) -> bool {
         domain.leaves.iter().copied().filter(|l| domain.axes[*l].binding.is_sequential()).collect();
     let terms = sequence.iter().position(|l| domain.axes[*l].kind == AxisKind::Reduction);
     let is_inside = |leaf: &AxisId| sequence.iter().position(|l| l == leaf) >= Some(terms.unwrap_or(sequence.len()));
-    let threads = |leaf: &AxisId| matches!(domain.axes[*leaf].binding, Binding::Thread | Binding::Warp);
+    let threads = |leaf: &AxisId| Unit::of(domain.axes[*leaf].binding) > Some(Unit::Cta);
     let waits = reader.staged.iter().any(|s| s.way == Way::Load && s.attach.is_some_and(|leaf| is_inside(&leaf)));
     leaves.iter().any(is_inside) || waits && leaves.iter().any(threads)
 }

@@ -9,7 +9,7 @@ use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Term, Var};
 use crate::memory::vector::Access;
 use crate::region::{Inner, Inside, Sum};
-use crate::schedule::{Owner, Stage};
+use crate::schedule::{Stage, Unit};
 use crate::syntax::ast;
 
 /// Where the instances of a staged copy stand in their stage.
@@ -24,7 +24,7 @@ impl<'a> Attach<'a> {
     pub fn new(stage: &'a Stage, axis: &ast::Name) -> Result<Self, Refused> {
         let leaf = stage.domain.leaf(&axis.text).ok_or(Refused::Attach(axis.span))?;
         match stage.domain.axes[leaf].binding {
-            _ if matches!(stage.owner, Owner::Warp | Owner::Thread) => Err(Refused::AttachInsideBlock(axis.span)),
+            _ if stage.owner > Unit::Cta => Err(Refused::AttachInsideBlock(axis.span)),
             // Every grid axis lies around every sequential one.
             Binding::Grid => Ok(Self { stage, leaf: None }),
             Binding::Serial | Binding::Unroll(_) => Ok(Self { stage, leaf: Some(leaf) }),

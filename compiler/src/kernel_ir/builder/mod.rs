@@ -147,6 +147,7 @@ impl Builder {
                 StatementKind::Arrive { at, blocks, .. } => [at, blocks].into_iter().for_each(&mut mark),
                 StatementKind::Agree { predicate, .. } => mark(predicate),
                 StatementKind::Sync
+                | StatementKind::SyncWarpgroup
                 | StatementKind::SyncWarp
                 | StatementKind::CommitFetches
                 | StatementKind::AwaitFetches { .. }
@@ -393,6 +394,11 @@ impl Builder {
     /// All threads of the block wait for each other.
     pub fn sync(&mut self) {
         self.push(self.line, StatementKind::Sync);
+    }
+
+    /// The threads of each warpgroup wait for each other.
+    pub fn sync_warpgroup(&mut self) {
+        self.push(self.line, StatementKind::SyncWarpgroup);
     }
 
     /// The lanes of each warp wait for each other.

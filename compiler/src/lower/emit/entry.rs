@@ -13,7 +13,9 @@ use tilewright_ptx::{
 use super::EmitError;
 use super::shuffle::Warp;
 use super::staging::Place;
-use crate::kernel_ir::{If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId};
+use crate::kernel_ir::{
+    If, Kernel, Loop, Memory, Op, RegionId, Statement, StatementKind, Type, Value, ValueId, WARPGROUP,
+};
 
 /// A branch with at most so many bindings and so many effects is executed under a predicate instead of jumped over.
 const PREDICATED_LETS: usize = 8;
@@ -270,6 +272,7 @@ impl Entry<'_> {
             StatementKind::Loop(l) => self.repeat(l),
             StatementKind::If(branch) => self.branch(branch),
             StatementKind::Sync => self.emit("bar.sync", [0.into()]),
+            StatementKind::SyncWarpgroup => self.sync_warpgroup(),
             StatementKind::SyncWarp => self.emit("bar.warp.sync", [u32::MAX.into()]),
             StatementKind::Renew { .. } => {}
             StatementKind::Fetch(fetch) => self.fetch(fetch),
@@ -289,6 +292,14 @@ impl Entry<'_> {
             StatementKind::Commit => self.emit("cp.async.bulk.commit_group", []),
             StatementKind::AwaitReads { pending } => self.emit("cp.async.bulk.wait_group.read", [(*pending).into()]),
         }
+    }
+
+    /// Warpgroup g meets at the barrier 1 + g, of the sixteen that a block has; 0 is the one of the block. A block has at most eight warpgroups.
+    fn sync_warpgroup(&mut self) {
+        let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
+        let number = self.result("shr.u32", ScalarType::U32, [thread.into(), WARPGROUP.trailing_zeros().into()]);
+        let barrier = self.result("add.u32", ScalarType::U32, [number.into(), 1.into()]);
+        self.emit("bar.sync", [barrier.into(), WARPGROUP.into()]);
     }
 
     /// A loop: the test is at the bottom, after one in front for the case of no iteration.

@@ -7,7 +7,7 @@ use crate::domain::AxisKind;
 use crate::holes::{Predicate, Side};
 use crate::kernel_ir::ValueId;
 use crate::lower::staging::Copy;
-use crate::schedule::Owner;
+use crate::schedule::Unit;
 use crate::tma::staged::Way;
 
 /// What must hold for a point to do anything.
@@ -109,7 +109,7 @@ impl Nest<'_, '_> {
     /// Whether something for all threads of the block stands inside `loops` loops or more.
     pub(super) fn gathers(&self, loops: usize, goal: Goal) -> bool {
         let inner = |(stage, boundary): &(usize, usize)| {
-            *boundary >= loops && self.around.stages[*stage].stage.owner != Owner::Thread
+            *boundary >= loops && self.around.stages[*stage].stage.owner != Unit::Thread
         };
         let combines =
             self.combines() && goal == Goal::Accumulate && self.accumulators.is_empty() && loops <= self.split;

@@ -5,7 +5,7 @@ use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 use super::conditions::Condition;
 use super::{Goal, Nest, Point};
 use crate::domain::{AxisId, AxisKind};
-use crate::kernel_ir::{Builder, ValueId, VariableId, WARP};
+use crate::kernel_ir::{Builder, ValueId, VariableId};
 use crate::lower::across;
 use crate::lower::combine::{self, Digit};
 use crate::lower::value::Accumulator;
@@ -98,9 +98,10 @@ impl Nest<'_, '_> {
         let digit =
             |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };
         let mut digits: Vec<Digit> = schedule::digits(self.stage).iter().map(digit).collect();
-        if self.stage.distribution.of_warp {
-            // Each warp for itself.
-            digits.insert(0, Digit { stride: WARP, extent: self.around.threads / WARP, reduced: false });
+        if let Some(size) = self.stage.owner.threads() {
+            // Each unit for itself.
+            let stride = narrow(size);
+            digits.insert(0, Digit { stride, extent: self.around.threads / stride, reduced: false });
         }
         for accumulator in self.accumulators.clone() {
             let variables = accumulator.variables();

@@ -41,41 +41,35 @@ impl Nest<'_, '_> {
                 terms.push(self.b.index_compare(Compare::Lt, value, count));
             }
         }
-        let axes = |list: &[(AxisId, i128)]| -> Vec<AxisId> { list.iter().map(|l| l.0).collect() };
         let thread = self.b.thread_index();
-        let thread = self.b.index_convert(thread, self.index);
-        let warp_size = self.b.index_literal(self.index, 32);
-        let distribution = &stage.distribution;
+        let mut number = self.b.index_convert(thread, self.index);
         let mut room = i128::from(threads);
-        let mut lane = thread;
-        if !distribution.warps.is_empty() {
-            let warp = self.b.index_div(thread, warp_size);
-            lane = self.b.index_mod(thread, warp_size);
-            let warps = &distribution.warps;
-            self.unpack(warp, &axes(warps), &|this, n| this.b.index_literal(this.index, warps[n].1 as i64), point);
-            if distribution.warp_count() < room / 32 {
-                let count = self.b.index_literal(self.index, distribution.warp_count() as i64);
-                guards.push(self.b.index_compare(Compare::Lt, warp, count));
-            }
-            room = 32;
-        } else if distribution.of_warp {
-            lane = self.b.index_mod(thread, warp_size);
-            room = 32;
+        let distribution = &stage.distribution;
+        if let Some(size) = distribution.owner.threads() {
+            let threads = self.b.index_literal(self.index, size as i64);
+            number = self.b.index_mod(number, threads);
+            room = size;
         }
-        if stage.beside.is_some() && distribution.threads.is_empty() && room > 1 {
+        for level in distribution.levels() {
+            let leaves = level.leaves;
+            let axes: Vec<AxisId> = leaves.iter().map(|leaf| leaf.0).collect();
+            let size = self.b.index_literal(self.index, level.size as i64);
+            let unit = self.b.index_div(number, size);
+            number = self.b.index_mod(number, size);
+            self.unpack(unit, &axes, &|this, n| this.b.index_literal(this.index, leaves[n].1 as i64), point);
+            if level.count() < room / level.size {
+                let count = self.b.index_literal(self.index, level.count() as i64);
+                guards.push(self.b.index_compare(Compare::Lt, unit, count));
+            }
+            room = level.size;
+        }
+        // Of threads that nothing tells apart the first one runs an output beside another one.
+        if stage.beside.is_some() && room > 1 {
             let first = self.b.index_literal(self.index, 0);
-            guards.push(self.b.index_compare(Compare::Eq, lane, first));
-        }
-        if !distribution.threads.is_empty() {
-            let threads = &distribution.threads;
-            self.unpack(lane, &axes(threads), &|this, n| this.b.index_literal(this.index, threads[n].1 as i64), point);
-            if distribution.thread_count() < room {
-                let count = self.b.index_literal(self.index, distribution.thread_count() as i64);
-                guards.push(self.b.index_compare(Compare::Lt, lane, count));
-            }
+            guards.push(self.b.index_compare(Compare::Eq, number, first));
         }
         // A bound that only the facts give is larger than some extents.
-        for (axis, _) in distribution.warps.iter().chain(&distribution.threads) {
+        for (axis, _) in distribution.levels().into_iter().flat_map(|level| level.leaves) {
             let e = extent(*axis);
             if e.as_constant().is_none()
                 && let Some(value) = point.values[*axis]

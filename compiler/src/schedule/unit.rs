@@ -1,0 +1,58 @@
+//! Units: the parts of a launch that iterations are given to and that own instances.
+
+use crate::domain::Binding;
+
+/// Threads of a warp.
+pub const WARP: i128 = 32;
+/// Threads of a warpgroup: four warps, the first of which has a number that four divides (PTX manual, `wgmma`).
+pub const WARPGROUP: i128 = 128;
+
+/// A part of a launch, the whole of it first: each consists of whole ones of those behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// The whole launch.
+    #[default]
+    Grid,
+    /// A block.
+    Cta,
+    /// 128 threads of a block, the first of which has a number that 128 divides.
+    Warpgroup,
+    /// 32 threads of a block, the first of which has a number that 32 divides.
+    Warp,
+    /// A thread.
+    Thread,
+}
+
+impl Unit {
+    /// The unit that runs an iteration of an axis; none of a loop, whose iterations stay with one.
+    pub const fn of(binding: Binding) -> Option<Self> {
+        match binding {
+            Binding::Grid => Some(Self::Cta),
+            Binding::Warpgroup => Some(Self::Warpgroup),
+            Binding::Warp => Some(Self::Warp),
+            Binding::Thread => Some(Self::Thread),
+            Binding::Serial | Binding::Unroll(_) | Binding::Vector => None,
+        }
+    }
+
+    /// Its threads, if they are as many in every launch.
+    pub const fn threads(self) -> Option<i128> {
+        match self {
+            Self::Grid | Self::Cta => None,
+            Self::Warpgroup => Some(WARPGROUP),
+            Self::Warp => Some(WARP),
+            Self::Thread => Some(1),
+        }
+    }
+
+    /// What it is called in prose.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Grid => "grid",
+            Self::Cta => "block",
+            Self::Warpgroup => "warpgroup",
+            Self::Warp => "warp",
+            Self::Thread => "thread",
+        }
+    }
+}
