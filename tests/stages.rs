@@ -390,3 +390,37 @@ fn regions_of_symbolic_rows_are_chosen() {
         check(&source, &[&[1, 1], &[7, 31], &[31, 33], &[3, 100]]);
     }
 }
+
+/// Two sweeps of a five-point stencil: what is read above, below and beside is one box, for rows of 66 and of 68 as well, which threads compute
+/// as one fused axis that does not divide.
+#[test]
+fn boxes_of_shifted_reads_are_one() {
+    let source = "kernel Jacobi(x: f32[H, W]) -> (y: f32[H, W]) {
+        a[i, j] = 0.25 * ((x[i - 1, j] or 0.0) + (x[i + 1, j] or 0.0) + (x[i, j - 1] or 0.0) + (x[i, j + 1] or 0.0));
+        y[i, j] = 0.25 * ((a[i - 1, j] or 0.0) + (a[i + 1, j] or 0.0) + (a[i, j - 1] or 0.0) + (a[i, j + 1] or 0.0));
+        launch threads(256);
+        schedule y {
+            split i by 16 -> io, ii; split j by 64 -> jo, ji; reorder io, jo, ii, ji; bind io, jo: grid;
+            merge ii, ji -> p; split p by 256 -> pr, t; bind t: thread;
+        }
+        schedule a in shared at y.jo { merge i, j -> p; split p by 256 -> pr, t; bind t: thread; }
+        stage xs[i, j] = x in shared at y.jo { merge i, j -> p; split p by 256 -> pr, t; bind t: thread; }
+    }";
+    let explanation = check(source, &[&[1, 1], &[1, 5], &[5, 1], &[2, 2], &[17, 65], &[33, 130]]);
+    assert!(explanation.contains("region 18 x 66, "), "{explanation}");
+    assert!(explanation.contains("region 20 x 68, "), "{explanation}");
+    assert_eq!(explanation.matches("region starts").count(), 2, "{explanation}");
+}
+
+/// Statistics of groups of channels, which a channel finds by rounding down.
+#[test]
+fn groups_of_channels() {
+    let source = "kernel GroupNorm(x: f32[B, C, S], g: f32[C]) -> (y: f32[B, C, S]) where C % 8 == 0, S >= 1 {
+        m[b, c] = sum(|q in 0..8, s| x[b, c / 8 * 8 + q, s]) / (8 * S) as f32;
+        y[b, c, s] = (x[b, c, s] - m[b, c]) * g[c];
+        launch threads(128);
+        schedule y { split c by 8 -> cg, ci; merge b, cg -> r; bind r: grid; split s by 128 -> so, t; bind t: thread; }
+        schedule m in registers at y.ci { split s by 128 -> so, t; bind t: thread; reduce t; }
+    }";
+    check(source, &[&[1, 8, 1], &[2, 16, 7], &[1, 24, 130]]);
+}

@@ -301,6 +301,62 @@ fn threads_of_warpgroups_are_threads_of_the_block() {
     refused(&source(other, "j"), &[Code::TW0707]);
 }
 
+/// Text of a kernel, and what it makes of one of 256 numbers.
+type Map = (&'static str, fn(i64) -> i64);
+
+/// Ways to give 256 elements to the threads of a block: the thread that has an element.
+const DIVISIONS: [Map; 9] = [
+    ("bind j: thread;", |j| j),
+    ("split j by 128 -> g, t; bind g: warpgroup; bind t: thread;", |j| j),
+    ("split j by 128 -> g, r; split r by 32 -> w, t; bind g: warpgroup; bind w: warp; bind t: thread;", |j| j),
+    ("split j by 32 -> w, t; bind w: warp; bind t: thread;", |j| j),
+    ("split j by 2 -> t, g; reorder g, t; bind g: warpgroup; bind t: thread;", |j| j % 2 * 128 + j / 2),
+    (
+        "split j by 64 -> w, r; split r by 2 -> t, g; reorder g, w, t; bind g: warpgroup; bind w: warp; bind t: thread;",
+        |j| j % 2 * 128 + j / 64 * 32 + j % 64 / 2,
+    ),
+    ("split j by 64 -> w, r; split r by 2 -> t, g; reorder g, t, w; bind g: warpgroup; bind w, t: thread;", |j| {
+        j % 2 * 128 + j % 64 / 2 * 4 + j / 64
+    }),
+    ("split j by 8 -> t, w; reorder w, t; bind w: warp; bind t: thread;", |j| j % 8 * 32 + j / 8),
+    ("split j by 16 -> u, v; reorder v, u; bind u, v: thread;", |j| j % 16 * 16 + j / 16),
+];
+
+/// Every division as the reader of every other one, at all elements in several orders: accepted are those where each thread holds what it reads.
+#[test]
+fn divisions_agree_or_do_not() {
+    let indices: [Map; 5] = [
+        ("j", |j| j),
+        ("255 - j", |j| 255 - j),
+        ("(j + 128) % 256", |j| (j + 128) % 256),
+        ("j % 8 * 32 + j / 8", |j| j % 8 * 32 + j / 8),
+        ("j % 2 * 128 + j / 2", |j| j % 2 * 128 + j / 2),
+    ];
+    let mut same = 0;
+    for (held, of_held) in DIVISIONS {
+        for (reads, of_reader) in DIVISIONS {
+            for (index, at) in indices {
+                let source = format!(
+                    "kernel Divided(x: f32[M, 256]) -> (y: f32[M, 256]) {{
+                        h[i, j] = x[i, j] * 2.0;
+                        y[i, j] = h[i, {index}] + 1.0;
+                        launch threads(256);
+                        schedule y {{ bind i: grid; {reads} }}
+                        schedule h in registers at y.i {{ {held} }}
+                    }}"
+                );
+                if (0..256).all(|j| of_reader(j) == of_held(at(j))) {
+                    same += 1;
+                    check(&source, &[&[2]]);
+                } else {
+                    refused(&source, &[Code::TW0707]);
+                }
+            }
+        }
+    }
+    assert!(same >= 4 * 4 + 2 * 2 + 3, "four divisions are one, and so are two others");
+}
+
 #[test]
 fn refusals() {
     let source = |threads: &str, ops: &str| {

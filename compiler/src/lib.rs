@@ -101,6 +101,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
         return bug(diags, &program, "lower", "what the earlier rooms accepted cannot be built".to_owned());
     };
     fits(&program, &stages, &entries, diags)?;
+    holds(&program, &stages, &entries, diags)?;
     let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
     let module = match lower::emit::emit(&kernels, &program.name.text) {
         Ok(module) => module,
@@ -143,6 +144,27 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
         bytes: bytes(&largest),
         limit: tma::check::SHARED_BYTES,
         span: head.unwrap_or(program.name.span),
+    });
+    None
+}
+
+/// Whether a thread has the registers that it must hold at one time in some entry point; none after a report that it does not.
+fn holds(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags: &mut Diagnostics) -> Option<()> {
+    let found = entries.iter().map(|e| (kernel_ir::held(&e.kernel), e.kernel.signature.threads));
+    let (held, threads) = found.max_by_key(|(held, _)| held.words)?;
+    let limit = kernel_ir::register_limit(threads);
+    if held.words <= limit {
+        return Some(());
+    }
+    let mut parts = held.parts;
+    parts.sort_by_key(|part| std::cmp::Reverse(part.1));
+    let largest = stages.iter().find(|s| parts.first().is_some_and(|part| part.0 == s.stage.name));
+    diags.report(tw05xx::RegisterPressure {
+        words: held.words,
+        limit,
+        threads: (limit < kernel_ir::REGISTER_LIMIT).then_some(threads),
+        parts,
+        span: largest.map_or(program.name.span, |s| s.stage.span),
     });
     None
 }
@@ -266,13 +288,20 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
             Check { program: &stage.program, facts: &stage.facts, stage: &stage, symbolic: &symbolic, holes: &holes }
                 .run(vector, &accesses, &mut found);
         }
-        if stage.fetches {
+        let apart = vector.as_ref().is_some_and(|v| memory::buffer::check_written(&stage, v, &symbolic, &mut found));
+        if stage.fetches && !apart {
             memory::fetch::check(&stage, vector.as_ref(), &symbolic, &accesses, &mut found);
         }
-        let (staged, waived) = (Vec::new(), Vec::new());
-        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, reads, staged, waived });
+        let (staged, waived, banks) = (Vec::new(), Vec::new(), Vec::new());
+        analysed.push(Analysed { stage, symbolic, holes, vector, accesses, banks, reads, staged, waived });
+    }
+    if !found.has_errors() {
+        memory::buffer::check_reads(&analysed, &mut found);
     }
     tma::check::stage_copies(program, facts, &mut analysed, &mut found);
+    if !found.has_errors() {
+        memory::conflicts::find(program, facts, plan.threads, &mut analysed, &mut found);
+    }
     let clean = !found.has_errors();
     diags.append(found);
     clean.then_some(Analyses { stages: analysed, threads: plan.threads })

@@ -23,6 +23,37 @@ pub fn cycles(addresses: impl Iterator<Item = u64>, words: usize) -> u64 {
     loads.into_iter().max().unwrap_or(0)
 }
 
+/// Cycles of an access of a warp, and how many it would take without conflicts: `lanes` are the byte addresses of those that take part, each of
+/// which accesses `bytes` bytes, at most 16.
+pub fn request(lanes: &[Option<u64>], bytes: u32) -> (u64, u64) {
+    let (parts, words) = (parts(bytes), bytes.max(4) as usize / 4);
+    let part = |part: &[Option<u64>]| cycles(part.iter().flatten().copied(), words);
+    let taken: Vec<u64> = lanes.chunks(lanes.len().div_ceil(parts).max(1)).map(part).filter(|n| *n > 0).collect();
+    (taken.iter().sum(), taken.len() as u64)
+}
+
+/// The lanes of such an access that wait for each other the longest: one for each word of the bank that delivers most words in a part.
+pub fn waiting(lanes: &[Option<u64>], bytes: u32) -> Vec<u32> {
+    let (parts, words) = (parts(bytes), bytes.max(4) / 4);
+    let size = lanes.len().div_ceil(parts).max(1);
+    let mut most = Vec::new();
+    for (part, lanes) in lanes.chunks(size).enumerate() {
+        for bank in 0..COUNT as u64 {
+            let mut seen: Vec<(u64, u32)> = Vec::new();
+            for (lane, at) in (0u32..).zip(lanes).filter_map(|(lane, at)| Some((lane, (*at)?))) {
+                let of_bank = (0..u64::from(words)).map(|word| at / 4 + word).find(|w| w % COUNT as u64 == bank);
+                if let Some(word) = of_bank.filter(|word| seen.iter().all(|s| s.0 != *word)) {
+                    seen.push((word, (part * size) as u32 + lane));
+                }
+            }
+            if seen.len() > most.len() {
+                most = seen;
+            }
+        }
+    }
+    most.into_iter().map(|(_, lane)| lane).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +70,18 @@ mod tests {
         assert_eq!(cycles(strided(16, 8), 4), 1);
         assert_eq!(cycles(strided(128, 8), 4), 8);
         assert_eq!(cycles(strided(0, 0), 1), 0);
+        let request = |stride: u64, bytes: u32, lanes: u64| {
+            let lanes: Vec<Option<u64>> = (0..32).map(|lane| (lane < lanes).then_some(lane * stride)).collect();
+            (request(&lanes, bytes), waiting(&lanes, bytes).len())
+        };
+        assert_eq!(request(128, 4, 32), ((32, 1), 32));
+        assert_eq!(request(128, 16, 32), ((32, 4), 8));
+        assert_eq!(request(16, 16, 32), ((4, 4), 1));
+        assert_eq!(request(16, 16, 9), ((2, 2), 1));
+        assert_eq!(request(2, 2, 32), ((1, 1), 1));
+        assert_eq!(request(4, 4, 0), ((0, 0), 0));
+        let lanes: Vec<Option<u64>> = [0, 128, 4, 256].map(Some).to_vec();
+        assert_eq!(waiting(&lanes, 4), [0, 1, 3]);
         assert_eq!([1, 2, 4, 8, 16].map(parts), [1, 1, 1, 2, 4]);
     }
 }

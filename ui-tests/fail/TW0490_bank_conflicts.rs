@@ -15,6 +15,16 @@ tilewright::schedule! {
         schedule y { split j by 32 -> jo, w; split i by 32 -> io, t; reorder jo, io, w, t; bind jo, io: grid; bind t: thread; }
         stage xs[i, j] = x in shared at y.io via tma { box i by 32 -> ic, ib; box j by 32 -> jc, jb; layout [ib, jb] swizzle 128; }
     }
+
+    kernel ByThreads(x: f32[M, N]) -> (y: f32[N, M]) {
+        y[j, i] = x[i, j];
+        launch threads(256);
+        schedule y {
+            split j by 32 -> jo, ji; split i by 32 -> io, ii; split ji by 8 -> jr, w;
+            reorder jo, io, jr, w, ii; bind jo, io: grid; bind w: warp; bind ii: thread;
+        }
+        stage xs[i, j] = x in shared at y.io { split i by 8 -> ir, w; bind w: warp; bind j: thread; }
+    }
 }
 
 fn main() {}

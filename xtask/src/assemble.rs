@@ -1,5 +1,5 @@
-//! `cargo xtask assemble`: what we emit is accepted by NVIDIA's assembler, for every architecture it claims, without spills, and becomes
-//! the copies of the tensor memory accelerator that it asks for.
+//! `cargo xtask assemble`: what we emit is accepted by NVIDIA's assembler, for every architecture it claims, without spills, with no fewer
+//! registers than a thread is said to hold, and becomes the copies of the tensor memory accelerator that it asks for.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -69,6 +69,11 @@ pub fn assemble() -> Result<(), Failure> {
         match result {
             Some(Ok(usage)) => {
                 registers = registers.max(usage.registers);
+                let least = least(job.kernel);
+                if usage.registers < least {
+                    let used = usage.registers;
+                    failures.push(format!("{}: {used} registers, and the explanation has at least {least}", place()));
+                }
                 if usage.spills > 0 {
                     failures.push(format!("{}: spills {} bytes ({})", place(), usage.spills, job.file.display()));
                 }
@@ -84,6 +89,12 @@ pub fn assemble() -> Result<(), Failure> {
         failures.len()
     );
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// The registers that a thread holds at least, as the explanation has it.
+fn least(kernel: &Kernel) -> u64 {
+    let said = |line: &str| line.strip_prefix("registers: a thread holds at least ")?.split(' ').next()?.parse().ok();
+    kernel.info.explanation.lines().find_map(said).unwrap_or(0)
 }
 
 /// The architectures to assemble a kernel for.

@@ -1,4 +1,5 @@
-//! `cargo xtask device`: what a machine with a GPU, and without Rust, needs to run everything.
+//! `cargo xtask device`: what a machine with a GPU, and without Rust, needs to run everything, as a folder and as an archive to carry:
+//! `tar xzf device.tar.gz && device/run.sh`.
 //!
 //! The programs need Linux on x86-64 with glibc 2.34 or newer: no symbol of a later version is used (`objdump -T` tells).
 
@@ -6,7 +7,7 @@ use std::path::Path;
 
 use crate::{Failure, cargo, kernels, root, run};
 
-/// Largest bundle, in bytes.
+/// Largest archive, in bytes.
 const LIMIT: u64 = 60 << 20;
 /// The script that runs everything.
 const SCRIPT: &str = include_str!("device/run.sh");
@@ -19,10 +20,10 @@ const TRITON: &str = include_str!("device/triton_kernels.py");
 /// Which kernels at which sizes.
 pub(crate) const ROWS: &str = include_str!("device/rows.json");
 
-/// Builds release binaries and puts them into `dist/device`, with the kernels and the script.
+/// Builds release binaries and puts them into `dist/device`, with the kernels and the script, and all of that into `dist/device.tar.gz`.
 ///
 /// # Errors
-/// A build fails, a file cannot be written, or the bundle is too large.
+/// A build fails, a file cannot be written, or the archive is too large.
 pub fn bundle() -> Result<(), Failure> {
     let strip = |command: &mut std::process::Command| run(command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols"));
     strip(cargo().args(["build", "--release", "-p", "tilewright-workspace", "--examples"]))?;
@@ -59,9 +60,14 @@ pub fn bundle() -> Result<(), Failure> {
     }
     // A copy keeps the permissions of its source: this one is made executable by the shell that it is for.
     run(std::process::Command::new("chmod").arg("+x").arg(&script))?;
-    println!("device: {} holds {:.1} MiB", dist.display(), bytes as f64 / f64::from(1 << 20));
-    if bytes > LIMIT {
-        return Err(format!("the bundle has {bytes} bytes; at most {LIMIT} are allowed"));
+    let archive = root().join("dist/device.tar.gz");
+    run(std::process::Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(root().join("dist")).arg("device"))?;
+    let packed = std::fs::metadata(&archive).map_err(|e| format!("{}: {e}", archive.display()))?.len();
+    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    println!("device: {} holds {:.1} MiB", dist.display(), mebibytes(bytes));
+    println!("device: {} has {:.1} MiB", archive.display(), mebibytes(packed));
+    if packed > LIMIT {
+        return Err(format!("the archive has {packed} bytes; at most {LIMIT} are allowed"));
     }
     Ok(())
 }

@@ -1,10 +1,14 @@
 //! The JSON of `tilewright inspect`, documented in `docs/inspect-json.md`.
 
 use serde_json::{Value, json};
+use tilewright_compiler::kernel_ir;
 use tilewright_kernel::info::{Argument, Dim, DimKind, Parameter, ParameterKind, Role};
 use tilewright_kernel::{Constraint, KernelInfo, Size};
 
-use super::view::{self, AccessView, AlongView, AxisView, CopyAxisView, CopyView, OpView, PredicateView, StageView};
+use super::view::{
+    self, AccessView, AlongView, AxisView, CopyAxisView, CopyView, LayoutView, OpView, PredicateView, SharedView,
+    StageView,
+};
 use crate::source::Found;
 
 /// Version of the format; it grows when a field changes its meaning or goes.
@@ -33,6 +37,9 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
         .map(|w| json!({ "name": w.name, "element": w.element.name(), "elements": size(&w.elements), "zeroed": w.zeroed }))
         .collect();
     let stages = view::stages(info, &found.kernel.stages)?;
+    let first = &found.kernel.entries.first()?.kernel;
+    let held = kernel_ir::held(first);
+    let parts: Vec<Value> = held.parts.iter().map(|(stage, words)| json!({ "stage": stage, "words": words })).collect();
     Some(json!({
         "name": info.name,
         "line": found.line,
@@ -46,6 +53,11 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
             "threads": info.launch.threads,
             "cluster": info.launch.cluster,
             "shared_bytes": info.launch.shared_bytes,
+        },
+        "registers": {
+            "least": held.words,
+            "limit": kernel_ir::register_limit(first.signature.threads),
+            "parts": parts,
         },
         "workspace": workspace,
         "entries": entries,
@@ -131,6 +143,17 @@ fn stage(stage: &StageView) -> Value {
     let vector = stage.vector.as_ref().map(|(axis, lanes)| json!({ "axis": axis, "lanes": *lanes as i64 }));
     let at = stage.at.as_ref().map(|(stage, axis)| json!({ "stage": stage, "axis": axis }));
     let along = |AlongView { axes, start, step, most }: &AlongView| json!({ "axes": axes, "start": start, "step": *step as i64, "most": *most as i64 });
+    let layout = stage.layout.as_ref().map(|LayoutView { axes, swizzle, places, written }| {
+        let axis = |(name, [extent, pad, stride]): &(String, [i128; 3])| json!({ "name": name, "extent": *extent as i64, "pad": *pad as i64, "stride": *stride as i64 });
+        let axes: Vec<Value> = axes.iter().map(axis).collect();
+        json!({ "axes": axes, "swizzle": swizzle, "places": *places as i64, "written": written })
+    });
+    let shared = |SharedView { buffer, write, cycles }: &SharedView| {
+        let part = |n: usize| cycles.map(|c| c[n]);
+        json!({
+            "buffer": buffer, "write": write, "cycles": part(0), "least": part(1), "worst_cycles": part(2), "worst_least": part(3),
+        })
+    };
     json!({
         "name": stage.name,
         "place": stage.place,
@@ -139,6 +162,8 @@ fn stage(stage: &StageView) -> Value {
         "ring": stage.ring,
         "fetched": stage.fetched,
         "region": stage.region.iter().map(along).collect::<Vec<_>>(),
+        "layout": layout,
+        "shared": stage.shared.iter().map(shared).collect::<Vec<_>>(),
         "fit": stage.fit,
         "axes": stage.axes.iter().map(axis).collect::<Vec<_>>(),
         "ops": stage.ops.iter().map(op).collect::<Vec<_>>(),

@@ -68,6 +68,24 @@ pub struct AccessView {
     pub class: &'static str,
 }
 
+/// The order of a buffer.
+pub struct LayoutView {
+    /// Axis, most values, elements left free behind it, elements between neighbours.
+    pub axes: Vec<(String, [i128; 3])>,
+    /// Bytes of the span; none without a swizzle.
+    pub swizzle: Option<u32>,
+    /// Elements that a slot has room for.
+    pub places: i128,
+    pub written: bool,
+}
+
+/// An access of shared memory, with the cycles of the first warp, of the slowest access, and what both would take without bank conflicts.
+pub struct SharedView {
+    pub buffer: String,
+    pub write: bool,
+    pub cycles: Option<[u64; 4]>,
+}
+
 /// A staged copy.
 pub struct CopyView {
     pub name: String,
@@ -128,6 +146,9 @@ pub struct StageView {
     pub ring: u32,
     pub fetched: bool,
     pub region: Vec<AlongView>,
+    /// Of a stage in shared memory.
+    pub layout: Option<LayoutView>,
+    pub shared: Vec<SharedView>,
     /// What the region holds beside what is asked for.
     pub fit: &'static str,
     pub axes: Vec<AxisView>,
@@ -331,6 +352,11 @@ impl Viewer<'_> {
                 None => "element",
             },
         };
+        let shared = |found: &tilewright_compiler::memory::banks::Use| SharedView {
+            buffer: found.buffer.clone(),
+            write: found.is_write,
+            cycles: found.degree.as_ref().map(|d| [d.first.taken, d.first.least, d.worst.taken, d.worst.least]),
+        };
         let algorithm = &stage.program.algorithm;
         let computed = |component: usize| {
             let component = &algorithm.components[component];
@@ -355,6 +381,13 @@ impl Viewer<'_> {
             ring: stage.ring,
             fetched: stage.fetches,
             region: stage.coordinates.iter().map(|c| self.along(c)).collect(),
+            layout: (stage.place == Place::Shared).then(|| LayoutView {
+                axes: stage.layout.axes.iter().map(|a| (name(a.axis), [a.extent, a.pad, a.stride])).collect(),
+                swizzle: stage.layout.is_swizzled().then(|| stage.layout.swizzle.span()),
+                places: stage.layout.places(),
+                written: stage.layout.written.is_some(),
+            }),
+            shared: self.analysed.banks.iter().map(shared).collect(),
             fit: match stage.fit {
                 Fit::Exact => "exact",
                 Fit::Minimal => "minimal",

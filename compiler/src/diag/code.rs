@@ -134,12 +134,15 @@ codes! {
     TW0408 "bad-layout" Error "a layout in which a tile is not whole";
     TW0409 "unwritten-layout" Error "a layout that the accelerator does not write";
     TW0410 "cut-vector" Error "a region that may end inside a vector";
+    TW0411 "bad-buffer-layout" Error "a layout that the buffer of a stage cannot have";
+    TW0412 "laid-out-vector" Error "a layout that takes vectors apart";
     TW0490 "bank-conflicts" Warning "accesses of shared memory that wait for each other";
 
     // TW05: memory and resource budgets.
     TW0501 "unbounded-buffer" Error "a buffer whose size is not known at compile time";
     TW0502 "shared-budget" Error "more shared memory than a block has";
     TW0504 "register-budget" Error "more registers than a thread has";
+    TW0505 "register-pressure" Error "more registers at one time than a thread has";
 
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";

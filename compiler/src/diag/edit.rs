@@ -6,7 +6,7 @@
 
 use tilewright_kernel::ElementType;
 
-use crate::syntax::ast::{Expr, Item, Kernel, LaunchItemKind, Op, OpKind, Schedule, SplitSide};
+use crate::syntax::ast::{Expr, Item, Kernel, LaunchItemKind, Op, OpKind, SplitSide};
 use crate::syntax::{Span, SpanId, TokenBuffer};
 
 /// A change in the terms of the language.
@@ -20,7 +20,7 @@ pub enum Change {
     State(Vec<String>),
     /// This op goes, with its semicolon.
     RemoveOp(Span),
-    /// This op becomes the last one of the schedule that the finding is about.
+    /// This op becomes the last one of the schedule or the copy that the finding is about.
     AppendOp(String),
     /// The split whose inner result is this axis gets another factor.
     Refactor(String, i128),
@@ -97,7 +97,7 @@ impl Change {
                 (source.text(semicolon.0 as usize) == ";").then(|| Edit::replace(op.to(Span::token(semicolon)), ""))
             }
             Self::AppendOp(op) => {
-                let end = schedule(kernel, place)?.span.last;
+                let end = schedule(kernel, place)?.0.last;
                 Some(match source.text(end.0 as usize) {
                     "}" => Edit::before(end, format!("{op};")),
                     _ => Edit::replace(Span::token(end), format!("{{ {op}; }}")),
@@ -110,7 +110,7 @@ impl Change {
                     }
                     _ => None,
                 };
-                let span = schedule(kernel, place)?.ops.iter().find_map(made)?;
+                let span = schedule(kernel, place)?.1.iter().find_map(made)?;
                 Some(Edit::replace(span, factor.to_string()))
             }
             Self::Threads(count) => Some(threads(kernel, *count)),
@@ -134,17 +134,22 @@ fn binds_tightest(text: &str) -> bool {
     rest.is_empty() || (rest.len() < text.len() && rest.starts_with(['(', '[']) && closes_at == Some(rest.len()))
 }
 
-/// The schedule that a place is in, or that belongs to the equation it is in.
-fn schedule(kernel: &Kernel, place: Span) -> Option<&Schedule> {
+/// The schedule or the copy that a place is in, or the schedule that belongs to the equation it is in: the statement, and its ops.
+fn schedule(kernel: &Kernel, place: Span) -> Option<(Span, &[Op])> {
     let schedules = || kernel.items.iter().filter_map(|item| if let Item::Schedule(s) = item { Some(s) } else { None });
-    let inside = schedules().find(|s| s.span.contains(place));
+    let inside = kernel.items.iter().find_map(|item| match item {
+        Item::Schedule(schedule) if schedule.span.contains(place) => Some((schedule.span, &schedule.ops[..])),
+        Item::Stage(copy) if copy.span.contains(place) => Some((copy.span, &copy.ops[..])),
+        _ => None,
+    });
     let equation = kernel.items.iter().find_map(|item| match item {
         Item::Equation(equation) if equation.span.contains(place) => Some(equation),
         _ => None,
     });
     inside.or_else(|| {
         let targets = &equation?.targets;
-        schedules().find(|s| targets.iter().any(|t| t.text == s.stage.text))
+        let found = schedules().find(|s| targets.iter().any(|t| t.text == s.stage.text));
+        found.map(|s| (s.span, &s.ops[..]))
     })
 }
 

@@ -21,6 +21,7 @@ pub mod tw03xx;
 pub mod tw03xx_fetch;
 pub mod tw03xx_store;
 pub mod tw04xx;
+pub mod tw04xx_buffer;
 pub mod tw05xx;
 pub mod tw06xx;
 pub mod tw07xx;

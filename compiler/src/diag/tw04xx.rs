@@ -493,45 +493,6 @@ impl IntoDiagnostic for UnwrittenLayout {
     }
 }
 
-/// TW0490: accesses of the buffer of a staged copy that wait for each other.
-#[derive(Clone, Debug)]
-pub struct BankConflicts {
-    /// The copy.
-    pub copy: String,
-    /// Cycles of a warp's access.
-    pub cycles: u64,
-    /// As many without conflicts.
-    pub least: u64,
-    /// Whether it writes.
-    pub is_write: bool,
-    /// A swizzle that takes fewer cycles: its bytes, and how many.
-    pub swizzle: Option<(u32, u64)>,
-    /// The read, or the left-hand side.
-    pub access: Span,
-    /// The copy.
-    pub span: Span,
-}
-
-impl IntoDiagnostic for BankConflicts {
-    fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, cycles, least, is_write, swizzle, access, span } = self;
-        let what = if is_write { "written" } else { "read" };
-        let diagnostic = Diagnostic::new(
-            Code::TW0490,
-            span,
-            format!("a warp takes {cycles} cycles where {least} would do, for lanes of `{copy}` are in the same banks"),
-        )
-        .label(access, format!("{what} here"))
-        .note("shared memory has 32 banks of 4 bytes; each delivers one word in a cycle");
-        match swizzle {
-            Some((bytes, fewer)) => diagnostic.help(format!("with `swizzle {bytes}` in its `layout` it is {fewer}")),
-            None => diagnostic.help(
-                "let neighbouring threads access neighbouring elements of a row, or each thread 16 bytes of a row",
-            ),
-        }
-    }
-}
-
 /// TW0410: a region that ends inside a vector.
 #[derive(Clone, Debug)]
 pub struct CutVector {

@@ -113,3 +113,37 @@ impl IntoDiagnostic for RegisterBudget {
         diagnostic.help("give the stage more threads, bound the size with a fact, or keep it `in shared`")
     }
 }
+
+/// TW0505: more to hold at one time than a thread has registers.
+#[derive(Clone, Debug)]
+pub struct RegisterPressure {
+    /// Registers of 32 bits that a thread must hold at one time.
+    pub words: u32,
+    /// How many it has.
+    pub limit: u32,
+    /// Threads of the block, if these are why it has no more.
+    pub threads: Option<u32>,
+    /// Registers of each stage, the largest first.
+    pub parts: Vec<(String, u32)>,
+    /// The stage with most of them.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for RegisterPressure {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { words, limit, threads, parts, span } = self;
+        let title = format!("each thread must hold {words} registers at one time, and has {limit}");
+        let list = parts.iter().map(|(name, words)| format!("`{name}` {words}")).collect::<Vec<_>>().join(", ");
+        let diagnostic = Diagnostic::new(Code::TW0505, span, title).note(format!("of 32 bits: {list}"));
+        let first = parts.first().map_or("one of them", |part| part.0.as_str());
+        match threads {
+            Some(threads) => diagnostic
+                .note(format!("a block of {threads} threads shares the 65536 registers of a multiprocessor"))
+                .help(format!(
+                    "keep `{first}` `in shared`, or take a smaller block: its threads have up to 255 registers each"
+                )),
+            None => diagnostic
+                .help(format!("keep `{first}` `in shared`, or give the stages more threads, which hold less each")),
+        }
+    }
+}

@@ -18,7 +18,7 @@ mod concrete;
 mod symbolic;
 
 pub use concrete::Concrete;
-pub use symbolic::{Leaf, Symbolic};
+pub use symbolic::{Leaf, Symbolic, Xor};
 
 use crate::extent::{Expr, Facts};
 use crate::syntax::Span;

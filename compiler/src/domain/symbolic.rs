@@ -25,13 +25,16 @@ pub struct Symbolic {
     /// The leaves, in the order of the domain's, then the results of swizzles.
     pub variables: Vec<Leaf>,
     /// For each swizzle result: its variable, and the two expressions whose exclusive or it is.
-    pub opaque: Vec<(Var, Expr, Expr)>,
+    pub opaque: Vec<Xor>,
 }
+
+/// A variable that stands for an exclusive or, and the two expressions that it is of.
+pub type Xor = (Var, Expr, Expr);
 
 struct Algebra<'a> {
     facts: &'a Facts,
     variables: Vec<Leaf>,
-    opaque: Vec<(Var, Expr, Expr)>,
+    opaque: Vec<Xor>,
     /// The number of the first variable.
     first: Var,
 }
@@ -92,16 +95,23 @@ impl Symbolic {
         Self { values, variables: algebra.variables, opaque: algebra.opaque }
     }
 
-    /// The leaves of a domain, in order, for these values of its first roots, over whatever these are over; [`Expr::unknown`] where one
-    /// needs another root, or an exclusive or.
-    pub fn leaves_of(domain: &Domain, facts: &Facts, roots: &[Expr]) -> Vec<Expr> {
+    /// Every axis of a domain for these values of its first roots, over whatever these are over, none where one needs another root; and the
+    /// variables in them that stand for exclusive ors, each of two expressions.
+    pub fn from_roots(domain: &Domain, facts: &Facts, roots: &[Expr]) -> (Vec<Option<Expr>>, Vec<Xor>) {
         let mut values: Vec<Option<Expr>> = vec![None; domain.axes.len()];
         for (root, value) in domain.roots.iter().zip(roots) {
             values[*root] = Some(value.clone());
         }
         let mut algebra = Algebra { facts, variables: Vec::new(), opaque: Vec::new(), first: OPAQUE };
         domain.toward_leaves(&mut algebra, &mut values);
-        let opaque: Vec<Var> = algebra.opaque.iter().map(|o| o.0).collect();
+        (values, algebra.opaque)
+    }
+
+    /// The leaves of a domain, in order, for these values of its first roots, over whatever these are over; [`Expr::unknown`] where one
+    /// needs another root, or an exclusive or.
+    pub fn leaves_of(domain: &Domain, facts: &Facts, roots: &[Expr]) -> Vec<Expr> {
+        let (values, opaque) = Self::from_roots(domain, facts, roots);
+        let opaque: Vec<Var> = opaque.into_iter().map(|o| o.0).collect();
         let known = |e: Expr| if e.vars().iter().any(|v| opaque.contains(v)) { Expr::unknown() } else { e };
         domain.leaves.iter().map(|leaf| values[*leaf].clone().map_or_else(Expr::unknown, known)).collect()
     }

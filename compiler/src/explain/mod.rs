@@ -13,8 +13,9 @@ use self::copies::Holes;
 use crate::domain::Binding;
 use crate::extent::Expr;
 use crate::holes::{Predicate, Reason, Side};
-use crate::kernel_ir::Kernel;
+use crate::kernel_ir::{self, Kernel};
 use crate::lower::Analysed;
+use crate::memory::banks::Degree;
 use crate::memory::fetch;
 use crate::memory::vector::Class;
 use crate::program::Program;
@@ -55,9 +56,21 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
         stage(&mut out, stages, analysed, info);
     }
     if let Some(kernel) = kernel {
+        out.push_str(&registers(kernel));
         out.push_str(&shared::text(kernel));
     }
     out
+}
+
+/// The least that a thread must hold at one time; nothing if that is nothing.
+fn registers(kernel: &Kernel) -> String {
+    let held = kernel_ir::held(kernel);
+    if held.words == 0 {
+        return String::new();
+    }
+    let parts: Vec<String> = held.parts.iter().map(|(name, words)| format!("{name} {words}")).collect();
+    let limit = kernel_ir::register_limit(kernel.signature.threads);
+    format!("registers: a thread holds at least {} of {limit} at one time: {}\n", held.words, parts.join(", "))
 }
 
 /// What reads take from other stages.
@@ -101,6 +114,10 @@ fn buffers(out: &mut String, analysed: &Analysed) {
     if stage.ring > 1 {
         let _ = writeln!(out, "    ring of {} buffers", stage.ring);
     }
+    if stage.layout.written.is_some() {
+        let _ =
+            writeln!(out, "    {}: room for {} elements", stage.layout.display(&stage.domain), stage.layout.places());
+    }
     let Some(read) = accesses.iter().find(|a| !a.is_write).filter(|_| stage.fetches) else { return };
     let Ok(lanes) = fetch::unit(stage, vector.as_ref(), symbolic, read) else { return };
     let bytes = lanes * stage.program.parameters[usize::from(read.parameter)].element.bytes();
@@ -109,6 +126,20 @@ fn buffers(out: &mut String, analysed: &Analysed) {
         ring => format!("{} ahead", copies::counted(i128::from(ring) - 1, "iteration")),
     };
     let _ = writeln!(out, "    fetched by cp.async, {bytes} bytes at a time, {ahead}");
+}
+
+/// How long an access of a warp takes.
+fn cycles(degree: &Degree) -> String {
+    let Degree { first, worst, .. } = degree;
+    let taken = copies::counted(i128::from(first.taken), "cycle");
+    let least = if first.taken == first.least {
+        "no bank conflicts".to_owned()
+    } else {
+        format!("{} without bank conflicts", first.least)
+    };
+    let worse = worst.taken * first.least > first.taken * worst.least;
+    let worst = if worse { format!("; at worst {} instead of {}", worst.taken, worst.least) } else { String::new() };
+    format!("{taken} for a warp, {least}{worst}")
 }
 
 fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &KernelInfo) {
@@ -241,6 +272,11 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             Reason::Arithmetic => "linear arithmetic".to_owned(),
         };
         let _ = writeln!(out, "    no predicate {}: {why}", predicate(p));
+    }
+    for found in &analysed.banks {
+        let what = if found.is_write { "write" } else { "read" };
+        let cycles = found.degree.as_ref().map_or_else(|| "cycles depend on sizes".to_owned(), cycles);
+        let _ = writeln!(out, "    {what} of {} in shared memory: {cycles}", found.buffer);
     }
     if let Some(vector) = &analysed.vector {
         for access in &analysed.accesses {

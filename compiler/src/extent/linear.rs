@@ -149,20 +149,21 @@ impl System {
             return true;
         }
         loop {
-            // Eliminate the unknown that makes the fewest new rows.
+            // Eliminate the unknown that makes the fewest new rows; before that one whose elimination loses no integer points, as it
+            // does where one of each two coefficients is 1 (W. Pugh, The Omega test, 1991, section 2.3.1).
             let mut unknowns: Vec<usize> = rows.iter().flat_map(|r| r.coefficients.iter().map(|c| c.0)).collect();
             unknowns.sort_unstable();
             unknowns.dedup();
             let cost = |u: usize| {
-                let (mut up, mut down) = (0_usize, 0_usize);
+                let (mut up, mut down, mut steep) = (0_usize, 0_usize, (false, false));
                 for row in &rows {
                     match coefficient(row, u) {
-                        c if c > 0 => up += 1,
-                        c if c < 0 => down += 1,
+                        c if c > 0 => (up, steep.0) = (up + 1, steep.0 || c > 1),
+                        c if c < 0 => (down, steep.1) = (down + 1, steep.1 || c < -1),
                         _ => {}
                     }
                 }
-                (up * down).saturating_sub(up + down)
+                (steep == (true, true), (up * down).saturating_sub(up + down))
             };
             let Some(u) = unknowns.into_iter().min_by_key(|u| (cost(*u), *u)) else { return false };
             let (with, mut next): (Vec<_>, Vec<_>) = rows.into_iter().partition(|r| coefficient(r, u) != 0);

@@ -37,6 +37,7 @@
 
 mod builder;
 mod facts;
+mod held;
 mod print;
 mod shared_map;
 mod verify;
@@ -50,6 +51,7 @@ use tilewright_kernel::info::Argument;
 
 pub use builder::{Builder, Guard, Unbalanced};
 pub use facts::{Facts, Range};
+pub use held::{Held, REGISTER_LIMIT, held, register_limit};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
 pub use verify::{FETCHED_BYTES, Fault, MAX_LANES, Problem, WARP, WARPGROUP, verify};
@@ -722,6 +724,8 @@ pub struct Kernel {
     pub regions: Vec<Region>,
     /// Type of each variable.
     pub variables: Vec<Type>,
+    /// Which variables hold elements or accumulators of which stage, for readers.
+    pub holders: Vec<(String, Vec<VariableId>)>,
     /// Buffers in shared memory.
     pub buffers: Vec<Buffer>,
     /// For each the buffer whose memory it lies in: itself, or one that is at least as large and needed at other times.

@@ -132,12 +132,10 @@ impl<'a> Nest<'a, '_> {
         // The lanes of a vector go together.
         let whole = analysed.vector.as_ref().filter(|_| points.len() > 1);
         let Ok(lanes) = fetch::unit(&analysed.stage, whole, &analysed.symbolic, read) else { return };
-        let place = self.stage.place_of_roots();
         for point in points.iter().step_by(lanes as usize) {
             let scope = self.scope(&point.values);
             let Some((parameter, from)) = self.values.place_read(self.b, id, &scope) else { continue };
-            let Some(to) = self.of_roots(&place, &point.values) else { continue };
-            let to = base.map_or(to, |base| self.b.index_add(base, to));
+            let Some(to) = self.place(point, *buffer, *base) else { continue };
             self.b.fetch(Fetch { parameter, from, buffer: *buffer, to, lanes, predicate: filled });
         }
     }

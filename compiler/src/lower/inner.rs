@@ -20,12 +20,13 @@ use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
 use super::Analysed;
 use super::stage::{Frame, Nest, Point};
-use super::staging::slot_after;
-use super::value::Values;
+use super::staging::{slot_after, swizzled};
+use super::value::{Values, expression};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
-use crate::schedule::{Place, Stage, Unit, registers};
+use crate::schedule::{Place, Spot, Stage, Unit, registers};
+use crate::tma::staged::PLACEHOLDER;
 
 /// An instance of a stage that can be read at this point.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ pub struct Instance<'a> {
 /// What holds a component of an instance.
 #[derive(Clone, Debug)]
 pub enum Kept {
-    /// A buffer, in row-major order of the coordinates.
+    /// A buffer, in the order of the stage's layout.
     Buffer {
         /// It.
         buffer: BufferId,
@@ -70,6 +71,35 @@ impl Instance<'_> {
             Some(Some(value)) => b.index_convert(value, ty),
             Some(None) => b.index_literal(ty, 0),
         }
+    }
+
+    /// Where the element at `indices` lies in a buffer with elements of so many bytes; `base` elements are in front of the slot.
+    pub fn place(
+        &self,
+        b: &mut Builder,
+        indices: &[ValueId],
+        (base, bytes): (Option<ValueId>, u32),
+        ty: Type,
+    ) -> ValueId {
+        let placeholders: Vec<Expr> = (0..indices.len()).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect();
+        let Spot { offset, opaque } = self.stage.spot(&placeholders);
+        let mut known: Vec<(Var, ValueId)> = Vec::with_capacity(opaque.len());
+        let value = |b: &mut Builder, e: &Expr, known: &[(Var, ValueId)]| {
+            expression(b, e, ty, &|b, v| match v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)) {
+                Some(index) => b.index_convert(*index, ty),
+                None => match known.iter().find(|k| k.0 == v) {
+                    Some((_, value)) => *value,
+                    None => self.dim(b, v, ty),
+                },
+            })
+        };
+        for (variable, left, right) in &opaque {
+            let (left, right) = (value(b, left, &known), value(b, right, &known));
+            known.push((*variable, b.index_xor(left, right)));
+        }
+        let offset = value(b, &offset, &known);
+        let offset = swizzled(b, offset, self.stage.layout.swizzle, bytes, ty);
+        base.map_or(offset, |base| b.index_add(base, offset))
     }
 
     /// What holds what a read takes from it; none if it is not for the read.
@@ -114,10 +144,9 @@ fn components(stage: &Stage) -> Vec<(&str, ElementType)> {
     components.iter().map(|c| (&*c.name, algorithm.types[c.value as usize])).collect()
 }
 
-/// Elements of a slot: whole vectors of 16 bytes.
+/// Elements of a slot: whole vectors of 16 bytes, or whole spans of the layout.
 fn slot_elements(stage: &Stage, element: ElementType) -> i128 {
-    let round = i128::from(16 / element.bytes().min(16));
-    (stage.elements() + round - 1).div_euclid(round) * round
+    stage.layout.slot_bytes(element.bytes()).div_euclid(i128::from(element.bytes()))
 }
 
 impl<'a> Nest<'a, '_> {
@@ -146,7 +175,9 @@ impl<'a> Nest<'a, '_> {
                 let count = registers(stage);
                 let mut variables = |ty| {
                     let zero = self.b.literal(ty, 0);
-                    (0..count).map(|_| self.b.variable(zero)).collect()
+                    let variables: Vec<VariableId> = (0..count).map(|_| self.b.variable(zero)).collect();
+                    self.b.holder(&stage.name, &variables);
+                    variables
                 };
                 components(stage).into_iter().map(|(_, ty)| Kept::Registers(variables(ty))).collect()
             }
@@ -239,6 +270,14 @@ impl<'a> Nest<'a, '_> {
         let thread = self.b.index_convert(thread, self.index);
         let threads = self.b.index_literal(self.index, size as i64);
         self.b.index_div(thread, threads)
+    }
+
+    /// Where an element of the stage lies in a buffer: see [`Instance::place`].
+    pub(super) fn place(&mut self, point: &Point, buffer: BufferId, base: Option<ValueId>) -> Option<ValueId> {
+        let (layout, bytes) = (&self.stage.layout, self.b.kernel().buffers[buffer.index()].element.bytes());
+        let offset = self.of_roots(&self.stage.place_of_axes(), &point.values)?;
+        let offset = swizzled(self.b, offset, layout.swizzle, bytes, self.index);
+        Some(base.map_or(offset, |base| self.b.index_add(base, offset)))
     }
 
     /// The same, for an instance that is to be written.

@@ -24,6 +24,7 @@ use crate::extent::{Expr, Facts};
 use crate::holes::Holes;
 use crate::kernel_ir::{self, Builder, Kernel, Range, Signature, Type};
 use crate::memory::access::StageRead;
+use crate::memory::banks::Use;
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
 use crate::schedule::Stage;
@@ -44,6 +45,8 @@ pub struct Analysed {
     pub vector: Option<Vector>,
     /// Its accesses of tensors.
     pub accesses: Vec<Access>,
+    /// Its accesses of shared memory.
+    pub banks: Vec<Use>,
     /// Its reads of what other stages hold.
     pub reads: Vec<StageRead>,
     /// Copies of what it reads, staged in shared memory.

@@ -1,6 +1,7 @@
 //! What a staged copy is in a loop nest: its buffers and barriers, the instructions of an instance, and where an element lies.
 
 use tilewright_kernel::algorithm::Compare;
+use tilewright_kernel::tensor_map::Swizzle;
 
 use super::Analysed;
 use super::value::{expression, size};
@@ -359,29 +360,27 @@ impl Held<'_> {
             let scaled = b.index_mul(value, stride);
             offset = b.index_add(offset, scaled);
         }
-        let offset = self.swizzled(b, offset, ty);
+        let offset = swizzled(b, offset, staged.swizzle, staged.element.bytes(), ty);
         match self.base {
             Some(base) => b.index_add(base, offset),
             None => offset,
         }
     }
+}
 
-    /// Chunks of 16 bytes change places: what the accelerator does to addresses, in elements (see
-    /// [`Swizzle::apply`](tilewright_kernel::tensor_map::Swizzle::apply), with which the tests compare it). By row and chunk rather than by
-    /// bits, because an offset is a sum of rows and columns: then the row is known, and often there is nothing to compute.
-    fn swizzled(&self, b: &mut Builder, offset: ValueId, ty: Type) -> ValueId {
-        let chunks = self.staged.swizzle.span() / 16;
-        if chunks == 1 {
-            return offset;
-        }
-        let bytes = self.staged.element.bytes();
-        let literal = |b: &mut Builder, n: u32| b.index_literal(ty, i64::from(n));
-        let (row, chunks, chunk) = (literal(b, 128 / bytes), literal(b, chunks), literal(b, 16 / bytes));
-        let row = b.index_div(offset, row);
-        let moved = b.index_mod(row, chunks);
-        let mask = b.index_mul(moved, chunk);
-        b.index_xor(offset, mask)
+/// Chunks of 16 bytes change places: what the accelerator does to addresses, in elements of so many bytes (see [`Swizzle::apply`], with
+/// which the tests compare it). By row and chunk rather than by bits, because an offset is a sum of rows and columns: then the row is known,
+/// and often there is nothing to compute.
+pub(super) fn swizzled(b: &mut Builder, offset: ValueId, swizzle: Swizzle, bytes: u32, ty: Type) -> ValueId {
+    if swizzle == Swizzle::None {
+        return offset;
     }
+    let literal = |b: &mut Builder, n: u32| b.index_literal(ty, i64::from(n));
+    let (row, chunks, chunk) = (literal(b, 128 / bytes), literal(b, swizzle.span() / 16), literal(b, 16 / bytes));
+    let row = b.index_div(offset, row);
+    let moved = b.index_mod(row, chunks);
+    let mask = b.index_mul(moved, chunk);
+    b.index_xor(offset, mask)
 }
 
 /// Whether a tile holds a position that was asked for and lies in the tensor, along one axis: an offset o from the start x of the

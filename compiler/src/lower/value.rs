@@ -14,11 +14,10 @@ use super::reduction;
 use crate::domain::Symbolic;
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
-use crate::memory::access;
 use crate::memory::vector::{Class, Vector};
+use crate::memory::{access, buffer};
 use crate::program::Program;
 use crate::schedule::register;
-use crate::tma::staged::PLACEHOLDER;
 
 use super::inner::{self, Instance};
 use super::staging::Held;
@@ -361,7 +360,11 @@ impl<'a> Values<'a> {
                     )[0];
                 }
                 let symbolic = access::offset(tensor, &exprs, self.facts);
-                self.load_lane(b, id, Memory::Parameter(parameter), offset, symbolic)
+                let run = self.lane.as_ref().map_or(1, |lane| {
+                    let class = lane.vector.classify(&symbolic, self.symbolic, self.facts);
+                    if class == Class::Vector { lane.vector.lanes as u32 } else { 1 }
+                });
+                self.load_lane(b, id, (Memory::Parameter(parameter), offset), symbolic, run)
             }
         }
     }
@@ -429,47 +432,43 @@ impl<'a> Values<'a> {
             }
             Some(&inner::Kept::Buffer { buffer, base }) => {
                 let memory = Memory::Shared(buffer);
-                let slot = instance
-                    .stage
-                    .slot(&(0..exprs.len()).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect::<Vec<_>>());
+                let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
                 let ty = self.index;
-                let offset = expression(b, &slot, ty, &|b, v| match v.checked_sub(PLACEHOLDER) {
-                    Some(d) => b.index_convert(values[d as usize], ty),
-                    None => instance.dim(b, v, ty),
-                });
-                let offset = base.map_or(offset, |base| b.index_add(base, offset));
+                let offset = instance.place(b, values, (base, bytes), ty);
                 if let Some((predicate, otherwise)) = guard {
                     return b.load(memory, offset, 1, Some(Guard { predicate, otherwise: &[otherwise] }))[0];
                 }
-                self.load_lane(b, id, memory, offset, instance.stage.slot(exprs))
+                let run = self.lane.as_ref().map_or(1, |lane| {
+                    let vector = (&lane.vector, self.symbolic, self.facts);
+                    buffer::read((stage, &stage.layout), exprs, vector, bytes)
+                });
+                self.load_lane(b, id, (memory, offset), stage.number(exprs), run)
             }
             None => b.literal(ty, 0),
         }
     }
 
-    /// The element at an offset, which is `symbolic`: with its neighbours, where the lanes of the vector are neighbours there.
+    /// The element at an offset: with its neighbours, where `run` lanes of the vector are neighbours there. `number` tells elements apart.
     fn load_lane(
         &mut self,
         b: &mut Builder,
         id: AlgorithmValue,
-        memory: Memory,
-        offset: ValueId,
-        symbolic: Expr,
+        (memory, offset): (Memory, ValueId),
+        number: Expr,
+        run: u32,
     ) -> ValueId {
-        let Some(lane) = self.lane.as_mut().filter(|_| !self.conditional) else {
+        let Some(lane) = self.lane.as_mut().filter(|_| run > 1 && !self.conditional) else {
             return b.load(memory, offset, 1, None)[0];
         };
-        if lane.vector.classify(&symbolic, self.symbolic, self.facts) != Class::Vector {
-            return b.load(memory, offset, 1, None)[0];
-        }
-        let (var, number) = (lane.vector.var, lane.number as usize);
-        let loaded = lane.loaded.entry((id, symbolic.substitute(&|v| (v == var).then(|| Expr::constant(0)))));
+        let (var, at) = (lane.vector.var, lane.number % run);
+        let first = Expr::constant(i128::from(lane.number - at));
+        let loaded = lane.loaded.entry((id, number.substitute(&|v| (v == var).then(|| first.clone()))));
         let loaded = loaded.or_insert_with(|| {
-            let back = b.index_literal(self.index, -(number as i64));
+            let back = b.index_literal(self.index, -i64::from(at));
             let start = b.index_add(offset, back);
-            b.load(memory, start, lane.vector.lanes as u32, None)
+            b.load(memory, start, run, None)
         });
-        loaded[number]
+        loaded[at as usize]
     }
 
     /// Whether indices are in the domain of what is read.

@@ -10,7 +10,7 @@ use super::vector::{Access, Inner};
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts, Var};
 use crate::program::{INLINE_LIMIT, Program};
-use crate::schedule::{ROOT, Stage};
+use crate::schedule::{AXIS, ROOT, Stage};
 use crate::syntax::Span;
 
 /// The value of each axis in scope.
@@ -72,11 +72,14 @@ pub fn index(program: &Program, id: IndexId, scope: &Scope) -> Expr {
     }
 }
 
-/// An expression over the roots of a stage, as [`Stage::indices`] are, over its leaves.
+/// An expression over the roots of a stage, as [`Stage::indices`] are, or over other axes of it, over its leaves.
 pub fn of_roots(e: &Expr, stage: &Stage, symbolic: &Symbolic) -> Expr {
-    e.substitute(&|v| {
-        let root = stage.domain.roots.get(v.checked_sub(ROOT)? as usize)?;
-        Some(symbolic.values[*root].clone())
+    e.substitute(&|v| match v.checked_sub(AXIS) {
+        Some(axis) => symbolic.values.get(axis as usize).cloned(),
+        None => {
+            let root = stage.domain.roots.get(v.checked_sub(ROOT)? as usize)?;
+            Some(symbolic.values[*root].clone())
+        }
     })
 }
 

@@ -4,13 +4,12 @@
 //! and are 4, 8 or 16 bytes (PTX manual, `cp.async`). **Formula.** The lanes of a vector, if both places are known to be such vectors; else
 //! each element by itself. Longer vectors are moved 16 bytes at a time.
 
-use super::access;
 use super::vector::{Access, Class, Vector};
 use crate::diag::Diagnostics;
 use crate::diag::tw03xx_fetch::{FetchProblem, NotFetched};
 use crate::domain::{Binding, Symbolic};
 use crate::kernel_ir::FETCHED_BYTES;
-use crate::schedule::Stage;
+use crate::schedule::{Layout, Stage};
 
 /// The longest copy.
 const MOST_BYTES: u32 = 16;
@@ -20,8 +19,22 @@ const MOST_BYTES: u32 = 16;
 /// # Errors
 /// See above.
 pub fn unit(stage: &Stage, vector: Option<&Vector>, symbolic: &Symbolic, read: &Access) -> Result<u32, (u32, u32)> {
+    unit_in(stage, &stage.layout, vector, symbolic, read)
+}
+
+/// The same with another layout of the buffer.
+///
+/// # Errors
+/// See above.
+pub fn unit_in(
+    stage: &Stage,
+    layout: &Layout,
+    vector: Option<&Vector>,
+    symbolic: &Symbolic,
+    read: &Access,
+) -> Result<u32, (u32, u32)> {
     let element = stage.program.parameters[usize::from(read.parameter)].element;
-    let whole = vector.filter(|v| is_whole(stage, v, symbolic, read));
+    let whole = vector.filter(|v| is_whole(stage, layout, v, symbolic, read));
     let lanes = whole.and_then(|v| u32::try_from(v.lanes).ok()).unwrap_or(1);
     let lanes = lanes.min(MOST_BYTES / element.bytes());
     let bytes = lanes * element.bytes();
@@ -29,11 +42,12 @@ pub fn unit(stage: &Stage, vector: Option<&Vector>, symbolic: &Symbolic, read: &
 }
 
 /// Whether the lanes of a vector are neighbours on both sides.
-fn is_whole(stage: &Stage, vector: &Vector, symbolic: &Symbolic, read: &Access) -> bool {
-    let facts = &stage.facts;
-    let place = access::of_roots(&stage.place_of_roots(), stage, symbolic);
-    let is_vector = |offset| vector.classify(offset, symbolic, facts) == Class::Vector;
-    is_vector(&read.offset) && is_vector(&place)
+fn is_whole(stage: &Stage, layout: &Layout, vector: &Vector, symbolic: &Symbolic, read: &Access) -> bool {
+    let bytes = stage.program.parameters[usize::from(read.parameter)].element.bytes();
+    let lanes = i128::from(super::buffer::written(stage, layout, vector, symbolic, bytes));
+    // Longer vectors are moved in parts, as chunks change places.
+    let whole = lanes == vector.lanes || lanes * i128::from(bytes) == i128::from(MOST_BYTES);
+    vector.classify(&read.offset, symbolic, &stage.facts) == Class::Vector && whole
 }
 
 /// Says what a stage that threads fetch cannot be.
@@ -52,7 +66,7 @@ pub fn check(
         element: stage.program.parameters[usize::from(read.parameter)].element.to_string(),
         bytes,
         vector: vector.map(|v| (axes[v.axis].name.clone(), v.lanes)),
-        whole: vector.is_some_and(|v| is_whole(stage, v, symbolic, read)),
+        whole: vector.is_some_and(|v| is_whole(stage, &stage.layout, v, symbolic, read)),
         inner: inner.map(|leaf| axes[*leaf].name.clone()),
     };
     let span = vector.map_or(stage.span, |v| v.span);

@@ -269,9 +269,13 @@ impl Limits {
     }
 
     /// Gives a quotient back the whole multiples that the normal form took out of it, c·k·v + c·⌊e / d⌋ = c·⌊(e + d·k·v) / d⌋, where a limit
-    /// is on the dividend as it was.
+    /// is on the dividend as it was. A digit loses nothing by whole multiples of what it repeats itself after.
     fn complete(&self, digit: &mut Digit, parts: &mut Parts, known: &Known<'_>) {
-        if digit.radix.is_some() {
+        if let Some(radix) = &digit.radix {
+            let block = digit.by.mul(radix);
+            if let Some(lost) = self.linear.iter().find_map(|limit| lost(&digit.of, limit, &block, known)) {
+                digit.of = digit.of.add(&lost);
+            }
             return;
         }
         parts.retain(|(var, factor)| {
@@ -371,4 +375,19 @@ impl Limits {
         }
         Ok(run)
     }
+}
+
+/// What a dividend lacks, in whole multiples of `block`, to have the sum of a limit in it.
+fn lost(of: &Expr, limit: &Limit, block: &Expr, known: &Known<'_>) -> Option<Expr> {
+    let (parts, _) = linear(of, known).filter(|_| limit.parts.len() > 1)?;
+    let own = |v: Var| parts.iter().find(|p| p.0 == v).map_or_else(|| Expr::constant(0), |p| p.1.clone());
+    let ratios = limit.parts.iter().filter_map(|(v, factor)| exact_quotient(&own(*v), factor));
+    ratios.filter(|ratio| *ratio != Expr::constant(0)).find_map(|ratio| {
+        let apart = limit.parts.iter().map(|(v, factor)| {
+            let apart = factor.mul(&ratio).sub(&own(*v));
+            exact_quotient(&apart, block).map(|_| apart.mul(&Expr::var(*v)))
+        });
+        let lost = apart.collect::<Option<Vec<Expr>>>()?.iter().fold(Expr::constant(0), |sum, e| sum.add(e));
+        (lost != Expr::constant(0)).then_some(lost)
+    })
 }

@@ -203,12 +203,27 @@ impl Part {
             return share.then_some(joined);
         }
         let (a, b) = (self.plain.as_deref().unwrap_or(self), other.plain.as_deref().unwrap_or(other));
-        let (mut joined, share) = a.joined(b, known).filter(|_| a.live == b.live)?;
+        let plain = a.joined(b, known).filter(|_| a.live == b.live);
+        // Or where one of them asks for nothing its ends are still inside the domain, and the hull only holds more.
+        let (mut joined, share) = plain.or_else(|| {
+            let (joined, share) = self.joined(other, known)?;
+            Some((Self { live: self.live_in_either(other, known), ..joined }, share))
+        })?;
         // Hulls of what would be asked for without conditions.
         joined.exact = false;
         joined.boxes.iter_mut().chain(joined.flats.iter_mut().map(|f| &mut f.1)).for_each(|run| run.fit = Fit::Sound);
         joined.members = self.members.iter().chain(&other.members).cloned().collect();
         share.then_some(joined)
+    }
+
+    /// What holds wherever one of both asks for something: the rows of each that follow from a row of the other one.
+    fn live_in_either(&self, other: &Self, known: &Known<'_>) -> Vec<Expr> {
+        let follows = |row: &&Expr, from: &Self| from.live.iter().any(|own| known.proves(&row.sub(own)));
+        let own = self.live.iter().filter(|row| follows(row, other));
+        let mut live: Vec<Expr> = own.chain(other.live.iter().filter(|row| follows(row, self))).cloned().collect();
+        live.sort();
+        live.dedup();
+        live
     }
 
     /// The hulls of both, and whether they are better than two parts.

@@ -11,8 +11,10 @@
 //!   d − g + (c mod g) for a constant part c and the divisor g that d and the coefficients of a share.
 
 use super::known::Known;
-use crate::extent::{Expr, gcd};
+use crate::extent::{Atom, Expr, Term, gcd};
 
+/// Most clips of one expression that a bound of it takes apart.
+const CLIPS: u32 = 6;
 /// Most ends that are kept apart.
 const ENDS: usize = 4;
 
@@ -388,22 +390,54 @@ impl Run {
             (None, Some(apart)) if apart != 0 => Expr::constant(apart.abs()),
             _ => one(),
         };
-        // One end each: the largest of lows, of which the smaller.
-        let between = |a: Expr, b: Expr, low: bool| if low { known.minimum(&a, &b) } else { known.maximum(&a, &b) };
-        let low = between(self.low(), other.low(), true);
-        let high = between(self.high(known), other.high(known), false);
+        // The ends of the one that starts first, and of the one that ends last; else one end each.
+        let lows = match (self.starts_first(other, known), other.starts_first(self, known)) {
+            (true, _) => self.lows.clone(),
+            (_, true) => other.lows.clone(),
+            _ => vec![known.minimum(&self.low(), &other.low())],
+        };
+        let dense = self.step == one() && other.step == one();
+        let highs = match (dense && self.ends_last(other, known), dense && other.ends_last(self, known)) {
+            (true, _) => self.highs.clone(),
+            (_, true) => other.highs.clone(),
+            _ => vec![known.maximum(&self.high(known), &other.high(known))],
+        };
         let width = |run: &Self| run.step.mul(&run.most.sub(&one()));
         let fit = if self.meets(other, known) { Fit::Exact } else { self.fit.min(other.fit).min(Fit::Minimal) };
-        let mut hull = Self { lows: vec![low], highs: vec![high], step, most: one(), fit };
+        let mut hull = Self { lows, highs, step, most: one(), fit };
         hull.most = match apart {
             Some(apart) => {
                 let (first, second) = if apart >= 0 { (self, other) } else { (other, self) };
                 let width = known.maximum(&width(first), &width(second).add(&Expr::constant(apart.abs())));
                 exact_quotient(&width, &hull.step).unwrap_or_else(|| width.floor_div(&hull.step)).add(&one())
             }
-            None => known.largest(&hull.count(known), &Expr::unknown()),
+            None => {
+                let spread = self.spread(other, known).map(|spread| spread.floor_div(&hull.step).add(&one()));
+                known.largest(&hull.count(known), &spread.unwrap_or_else(Expr::unknown))
+            }
         };
         (!hull.most.is_unknown()).then_some(hull)
+    }
+
+    /// Whether no value of the other one is smaller than its first.
+    fn starts_first(&self, other: &Self, known: &Known<'_>) -> bool {
+        self.lows.iter().all(|own| other.lows.iter().any(|low| known.proves(&low.sub(own))))
+    }
+
+    /// Whether no value of the other one is larger than its end.
+    fn ends_last(&self, other: &Self, known: &Known<'_>) -> bool {
+        self.highs.iter().all(|own| other.highs.iter().any(|high| known.proves(&own.sub(high))))
+    }
+
+    /// A literal that no difference of values of both exceeds, from ends that are a literal apart.
+    fn spread(&self, other: &Self, known: &Known<'_>) -> Option<Expr> {
+        let width = |highs: &[Expr], lows: &[Expr]| {
+            let pairs = highs.iter().flat_map(|high| lows.iter().map(move |low| high.sub(low)));
+            pairs.filter_map(|e| at_most(&known.facts.normal(&e), CLIPS)).min()
+        };
+        let both = [self, other];
+        let widths = both.iter().flat_map(|a| both.iter().map(|b| width(&a.highs, &b.lows)));
+        widths.collect::<Option<Vec<i128>>>()?.into_iter().max().map(|most| Expr::constant(most.max(0)))
     }
 
     /// Whether two exact runs together are one.
@@ -418,6 +452,19 @@ impl Run {
             && known.proves(&self.high(known).add(step).sub(&other.low()))
             && known.proves(&other.high(known).add(step).sub(&self.low()))
     }
+}
+
+/// A literal that an expression never exceeds: each clip that it loses by is at least what it clips, and at least 0.
+fn at_most(e: &Expr, clips: u32) -> Option<i128> {
+    if let Some(value) = e.as_constant() {
+        return Some(value);
+    }
+    let loses = |t: &&Term| t.coefficient < 0 && matches!(&t.atoms[..], [Atom::Positive { .. }]);
+    let term = e.terms().iter().find(loses).filter(|_| clips > 0)?;
+    let [Atom::Positive { of }] = &term.atoms[..] else { return None };
+    let rest = e.sub(&Expr::from_atoms(&term.atoms).scale(term.coefficient));
+    let either = [at_most(&rest, clips - 1), at_most(&rest.add(&of.scale(term.coefficient)), clips - 1)];
+    either.into_iter().flatten().min()
 }
 
 /// A common divisor of two steps.

@@ -293,7 +293,8 @@ impl Apply<'_> {
             OpKind::Like { .. } => self.unsupported("like an operand", op.keyword, None),
             OpKind::Box { .. } | OpKind::BoxRun { .. } => self.unsupported("box", op.keyword, None),
             OpKind::Tile { .. } => self.unsupported("tile", op.keyword, None),
-            OpKind::Layout { .. } => self.unsupported("layout", op.keyword, None),
+            // See `layout`.
+            OpKind::Layout { .. } => {}
             OpKind::Multicast { .. } => self.unsupported("multicast", op.keyword, None),
             OpKind::Mma { .. } => self.unsupported("mma", op.keyword, None),
             OpKind::Region { .. } => {

@@ -12,6 +12,7 @@ mod beside;
 mod buffers;
 mod chosen;
 mod distribution;
+mod layout;
 mod like;
 mod loops;
 mod ownership;
@@ -24,6 +25,7 @@ pub use attach::{Attach, chain_under, facts_within};
 pub use beside::Beside;
 pub use buffers::MOST_SLOTS;
 pub use distribution::{Distribution, Level};
+pub use layout::{LaidOut, Layout, Spot};
 pub use loops::check_loops;
 pub use ownership::{Digit, digits, register, register_loops, registers};
 pub use unit::{Unit, WARP, WARPGROUP};
@@ -72,6 +74,8 @@ pub struct Along {
 
 /// Variables from here on stand for the roots of a stage, in [`Stage::indices`].
 pub const ROOT: Var = 1 << 23;
+/// Variables from here on stand for axes of the domain that are no roots, in [`Stage::place_of_axes`].
+pub const AXIS: Var = (1 << 23) + (1 << 22);
 
 /// A scheduled equation.
 #[derive(Clone, Debug)]
@@ -120,6 +124,8 @@ pub struct Stage {
     pub place: Place,
     /// Buffers that its instances take in turn; 1 for all but stages in shared memory.
     pub ring: u32,
+    /// Of a stage in shared memory: where elements of an instance lie in a buffer.
+    pub layout: Layout,
     /// Whether it is a copy that threads make by `cp.async`.
     pub fetches: bool,
     /// Who owns an instance.
@@ -146,11 +152,8 @@ pub struct Plan {
 impl Plan {
     /// The stage that a read of the stage with a position takes; the innermost, if it sees several.
     pub fn taken(&self, stage: usize, source: Source, read: ValueId) -> Option<&Stage> {
-        let own = &self.stages[stage];
-        // Readers were placed before what they read: a copy comes in front of what it copies, and holds it nearer to the reader.
-        let seen = own.sees.iter().map(|s| &self.stages[*s]).filter(|s| s.is_for(source, read));
-        let taken = |s: &&Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
-        seen.filter(taken).max_by_key(|s| s.copy.is_some())
+        let at = |n: usize| self.stages.get(n);
+        self.stages.get(taken(&at, stage, source, read)?)
     }
 
     /// What the stage with a position reads from others.
@@ -160,6 +163,22 @@ impl Plan {
         let taken = |s: &&Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
         seen.filter(taken).flat_map(|s| s.serves.clone()).collect()
     }
+}
+
+/// The position of the stage that a read of the stage with a position takes; the innermost, if it sees several. `stage` gives them by
+/// position.
+pub fn taken<'a>(
+    stage: &dyn Fn(usize) -> Option<&'a Stage>,
+    reader: usize,
+    source: Source,
+    read: ValueId,
+) -> Option<usize> {
+    let own = stage(reader)?;
+    // Readers were placed before what they read: a copy comes in front of what it copies, and holds it nearer to the reader.
+    let is_other = |s: &Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
+    let seen = own.sees.iter().filter_map(|n| Some((*n, stage(*n)?)));
+    let seen = seen.filter(|(_, s)| s.is_for(source, read) && is_other(s));
+    seen.max_by_key(|(_, s)| s.copy.is_some()).map(|(n, _)| n)
 }
 
 /// An axis of a reduction whose units combine what they have.
@@ -433,6 +452,7 @@ pub(crate) fn stage(
     let name = algorithm.components[definition.components.range()][0].name.to_string();
     let span = schedule.map_or(program.equation_spans[equation], |s| s.head);
     let ops = schedule.map_or(&[][..], |s| &s.ops);
+    layout::refuse(&name, "global memory", ops, diags);
     let beside = schedule.and_then(|s| s.clauses.at.as_ref()).map(|at| at.stage.text.as_str());
     roots.finish(Unscheduled { program, facts, equation, name, span, ops, others, beside, owner: Unit::Grid }, diags)
 }
@@ -541,6 +561,7 @@ impl Roots {
             reduced,
             place: Place::Global,
             ring: 1,
+            layout: Layout::new([]),
             fetches: false,
             owner: Unit::Grid,
             sharing: Sharing::Block,
@@ -588,18 +609,6 @@ impl Stage {
     /// Elements of an instance.
     pub fn elements(&self) -> i128 {
         self.coordinates.iter().map(|c| c.most).product()
-    }
-
-    /// Where an element lies in a slot of a buffer of the stage, over the roots.
-    pub fn place_of_roots(&self) -> Expr {
-        let along = self.strides().into_iter().enumerate();
-        along.fold(Expr::constant(0), |sum, (n, stride)| sum.add(&Expr::var(ROOT + n as Var).scale(stride)))
-    }
-
-    /// Where the element with the indices `indices` lies in a buffer of the stage.
-    pub fn slot(&self, indices: &[Expr]) -> Expr {
-        let along = self.coordinates.iter().map(|c| c.at(indices)).zip(self.strides());
-        along.fold(Expr::constant(0), |sum, (c, stride)| sum.add(&c.scale(stride)))
     }
 
     /// The leaves that every thread runs as loops, or as the lanes of a vector: outermost first.

@@ -15,13 +15,13 @@ use crate::diag::tw05xx::RegisterBudget;
 use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
 use crate::domain::{AxisId, AxisKind, Binding, Concrete, Symbolic};
 use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
-use crate::kernel_ir::Sharing;
+use crate::kernel_ir::{REGISTER_LIMIT, Sharing};
 use crate::memory::access::{self, StageRead};
 
-/// Most registers that one thread has (PTX manual, `.maxnreg`; CUDA programming guide, technical specifications).
-const REGISTER_LIMIT: i128 = 255;
 /// Steps that one search for a thread may take.
 const SEARCH_STEPS: u64 = 200_000;
+/// Values of variables that are tried for one digit.
+const VALUES: u64 = 4096;
 
 /// The least and the largest value of a variable.
 pub type Ranges<'a> = &'a dyn Fn(Var) -> Option<(i128, i128)>;
@@ -140,13 +140,13 @@ fn first_of_owner(plan: &Plan, stage: &Stage) -> Expr {
 pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     for stage in plan.stages.iter().filter(|s| s.place == Place::Registers) {
         let count = registers(stage);
-        if count > REGISTER_LIMIT {
+        if count > i128::from(REGISTER_LIMIT) {
             let unbounded = register_loops(stage).into_iter().find(|l| l.1 == i128::MAX);
             diags.report(RegisterBudget {
                 stage: stage.name.clone(),
                 count: unbounded.is_none().then_some(count),
                 axis: unbounded.map(|(leaf, _)| stage.domain.axes[leaf].name.clone()),
-                limit: REGISTER_LIMIT,
+                limit: REGISTER_LIMIT.into(),
                 span: stage.span,
             });
         }
@@ -276,8 +276,7 @@ impl Reading<'_> {
             let same = digit.reduced
                 || leaf(digit.leaf).is_some_and(|value| {
                     let apart = reader.facts.normal(&value.sub(&own));
-                    let zero = |e: &Expr| self.symbolic.proves_nonnegative(&reader.facts, e);
-                    apart.as_constant() == Some(0) || (!apart.is_unknown() && zero(&apart) && zero(&apart.scale(-1)))
+                    self.is_zero(&apart) || self.vanishes(&apart)
                 });
             if !(exists && same) {
                 if !self.elsewhere(diags) {
@@ -286,6 +285,36 @@ impl Reading<'_> {
                 return;
             }
         }
+    }
+
+    /// Whether an expression is 0, by arithmetic.
+    fn is_zero(&self, e: &Expr) -> bool {
+        let proves = |e: &Expr| self.symbolic.proves_nonnegative(&self.reader.facts, e);
+        e.as_constant() == Some(0) || (!e.is_unknown() && proves(e) && proves(&e.scale(-1)))
+    }
+
+    /// Whether an expression of few variables with few values is 0 for all of these.
+    fn vanishes(&self, e: &Expr) -> bool {
+        let vars = e.vars();
+        let ranges: Option<Vec<(i128, i128)>> = vars.iter().map(|v| self.range(*v)).collect();
+        let (Some(ranges), Some(last)) = (ranges, vars.iter().max()) else { return false };
+        if e.is_unknown() || *last > self.free() {
+            return false;
+        }
+        let extents: Vec<i128> = ranges.iter().map(|(least, most)| most - least + 1).collect();
+        let mut values = vec![0; *last as usize + 1];
+        let mut budget = Budget::new(VALUES);
+        let visit = |point: &[i128], budget: &mut Budget| {
+            for ((v, at), (least, _)) in vars.iter().zip(point).zip(&ranges) {
+                values[*v as usize] = least + at;
+            }
+            if budget.take(1) && e.eval(&values) == Some(0) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        };
+        points(&extents, &mut budget, visit).is_continue()
     }
 
     /// Who reads an element, seen from the thread that computes it: that one, which has the number of its leaves; of threads that share a result
@@ -310,9 +339,7 @@ impl Reading<'_> {
         let reads = within.map_or_else(|| self.reads(), |size| self.reads().modulo(&Expr::constant(size)));
         let same = |by: i128| {
             let of = |e: &Expr| collapse(&reader.facts.normal(&e.floor_div(&Expr::constant(by))), &range);
-            let apart = reader.facts.normal(&of(&computes).sub(&of(&reads)));
-            let zero = |e: &Expr| self.symbolic.proves_nonnegative(&reader.facts, e);
-            apart.as_constant() == Some(0) || (!apart.is_unknown() && zero(&apart) && zero(&apart.scale(-1)))
+            self.is_zero(&reader.facts.normal(&of(&computes).sub(&of(&reads))))
         };
         // Only of blocks that consist of several whole ones.
         let threads = i128::from(self.plan.threads);

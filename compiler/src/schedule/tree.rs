@@ -8,6 +8,7 @@ use tilewright_kernel::algorithm::Source;
 use super::attach::{self, Attach, Needs};
 use super::buffers;
 use super::chosen::{Chosen, Run, laid_out, run_of};
+use super::layout;
 use super::{Along, Place, ROOT, Roots, Stage, Unit, Unscheduled, index_of_dims};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
@@ -467,6 +468,10 @@ impl About<'_> {
         stage.fit = if limits_lost { Fit::Sound } else { group.fit };
         stage.needed = group.needed.as_ref().map(|e| facts.normal(e));
         stage.place = one.place;
+        match one.place {
+            Place::Shared => stage.layout = layout::of(&stage, ops, diags)?,
+            _ => layout::refuse(&one.name, "registers", ops, diags),
+        }
         stage.fetches = one.fetches;
         stage.owner = one.owner;
         Some(stage)

@@ -1,7 +1,6 @@
 //! Staged copies of a kernel: each is planned for the stage that reads it, or refused with what is wrong.
 
 use super::Level;
-use super::banks::{self, Conflict};
 use super::demand;
 use super::loops::Reader;
 use super::plan::{Around, plan};
@@ -10,7 +9,6 @@ use super::{rivals, witness};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
-use crate::diag::tw04xx::BankConflicts;
 use crate::diag::tw05xx::SharedBudget;
 use crate::domain::{AxisKind, Binding};
 use crate::extent::{Expr, Facts};
@@ -59,31 +57,12 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
         let buffers = copies.iter().map(|s| (s.name.clone(), bytes(s), s.ring)).collect();
         let span = largest.ast.head;
         diags.report(SharedBudget { buffers, bytes: map.bytes, limit: SHARED_BYTES, span });
-        return;
-    }
-    // Places in a buffer that fits have 32 bits.
-    for (at, host) in analysed.iter().enumerate() {
-        for staged in &host.staged {
-            let readers = match (staged.way, program.stages.iter().find(|s| s.ast.name.text == staged.name)) {
-                (Way::Load, Some(copy)) => readers(analysed, at, copy).into_iter().map(|(reader, _)| reader).collect(),
-                _ => vec![at],
-            };
-            let found = readers.into_iter().flat_map(|reader| banks::conflicts(staged, &analysed[reader]));
-            for Conflict { span, cycles, least, better } in found {
-                let swizzle = better.map(|(swizzle, fewer)| (swizzle.span(), fewer));
-                let is_write = staged.way == Way::Store;
-                let copy = program.stages.iter().find(|s| s.ast.name.text == staged.name);
-                let at = copy.map_or(span, |copy| copy.ast.head);
-                let copy = staged.name.clone();
-                diags.report(BankConflicts { copy, cycles, least, is_write, swizzle, access: span, span: at });
-            }
-        }
     }
 }
 
 /// The stages that may read a copy that stands in a loop of the stage with position `at`: itself, and those that stand in loops inside that
 /// place; each with the stages around it, from that one on.
-fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(usize, Vec<usize>)> {
+pub(crate) fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(usize, Vec<usize>)> {
     let host = &analysed[at].stage;
     let leaf = copy.ast.clauses.at.as_ref().and_then(|at| host.domain.leaf(&at.axis.text));
     // A copy without a place is refused.

@@ -33,7 +33,6 @@
 //! | `reach`, `slots`, `witness` | the theorems; the definition that they are about; the search for a counterexample |
 
 pub mod allocation;
-mod banks;
 pub mod check;
 pub mod cover;
 pub mod demand;

@@ -413,8 +413,17 @@ fn lowered(source: &str) -> Vec<crate::lower::Entry> {
     let staged = staged.collect();
     let vector = crate::memory::vector::Vector::of(&stage, &facts);
     let reads = Vec::new();
-    let analysed =
-        crate::lower::Analysed { stage, symbolic, holes, vector, accesses, reads, staged, waived: Vec::new() };
+    let analysed = crate::lower::Analysed {
+        stage,
+        symbolic,
+        holes,
+        vector,
+        accesses,
+        banks: Vec::new(),
+        reads,
+        staged,
+        waived: Vec::new(),
+    };
     crate::lower::lower(&program, &facts, &[analysed], built.threads).expect("it can be built")
 }
 

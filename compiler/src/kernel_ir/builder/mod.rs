@@ -82,6 +82,7 @@ impl Builder {
                 values: Vec::new(),
                 regions: vec![body],
                 variables: Vec::new(),
+                holders: Vec::new(),
                 buffers: Vec::new(),
                 lies_in: Vec::new(),
                 workspaces: Vec::new(),
@@ -339,6 +340,11 @@ impl Builder {
         self.kernel.variables.push(self.ty(initial));
         self.push(self.line, StatementKind::Declare(variable, initial));
         variable
+    }
+
+    /// Says that these variables hold elements or accumulators of a stage.
+    pub fn holder(&mut self, stage: &str, variables: &[VariableId]) {
+        self.kernel.holders.push((stage.to_owned(), variables.to_vec()));
     }
 
     /// Gives a variable another value.

@@ -26,7 +26,7 @@ use crate::lower::value::{Accumulator, Bound, Scope, Values, expression, size};
 use crate::memory::access;
 use crate::memory::vector::Vector;
 use crate::program::Program;
-use crate::schedule::{ROOT, Stage};
+use crate::schedule::{AXIS, ROOT, Stage};
 
 /// Index arithmetic as instructions.
 struct Emit<'a> {
@@ -254,10 +254,13 @@ impl Nest<'_, '_> {
         size(self.b, e, self.index)
     }
 
-    /// The value of an expression over the roots, as [`Stage::indices`] are; none if a root has none.
+    /// The value of an expression over the roots, as [`Stage::indices`] are, or over other axes; none if one of them has none.
     pub(super) fn of_roots(&mut self, e: &Expr, values: &[Option<ValueId>]) -> Option<ValueId> {
         let roots = &self.stage.domain.roots;
-        let root = |v: Var| v.checked_sub(ROOT).map(|n| roots.get(n as usize).and_then(|root| values[*root]));
+        let root = |v: Var| match v.checked_sub(AXIS) {
+            Some(axis) => Some(values.get(axis as usize).copied().flatten()),
+            None => v.checked_sub(ROOT).map(|n| roots.get(n as usize).and_then(|root| values[*root])),
+        };
         if e.vars().into_iter().any(|v| root(v) == Some(None)) {
             return None;
         }

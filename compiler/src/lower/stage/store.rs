@@ -7,8 +7,7 @@ use crate::extent::Expr;
 use crate::kernel_ir::{Memory, ValueId};
 use crate::lower::inner::{Instance, Kept};
 use crate::lower::staging::Held;
-use crate::memory::access;
-use crate::memory::vector::Class;
+use crate::memory::{access, buffer};
 use crate::schedule::register_loops;
 
 impl Nest<'_, '_> {
@@ -59,23 +58,15 @@ impl Nest<'_, '_> {
                 }
             }
             Some(Kept::Buffer { buffer, base }) => {
-                let offset = self.stage.place_of_roots();
-                let symbolic = access::of_roots(&offset, self.stage, self.values.symbolic);
-                let whole = self
-                    .vector
-                    .as_ref()
-                    .is_some_and(|v| v.classify(&symbolic, self.values.symbolic, self.facts) == Class::Vector);
-                if whole && points.len() > 1 {
-                    if let Some(at) = self.of_roots(&offset, &points[0].values) {
-                        let at = base.map_or(at, |base| self.b.index_add(base, at));
-                        self.b.store(Memory::Shared(*buffer), at, lanes);
-                    }
-                    return;
-                }
-                for (point, value) in points.iter().zip(lanes) {
-                    if let Some(at) = self.of_roots(&offset, &point.values) {
-                        let at = base.map_or(at, |base| self.b.index_add(base, at));
-                        self.b.store(Memory::Shared(*buffer), at, &[*value]);
+                let bytes = self.b.kernel().buffers[buffer.index()].element.bytes();
+                let symbolic = self.values.symbolic;
+                let run = match self.vector.as_ref().filter(|_| points.len() > 1) {
+                    Some(vector) => buffer::written(self.stage, &self.stage.layout, vector, symbolic, bytes) as usize,
+                    None => 1,
+                };
+                for (points, values) in points.chunks(run).zip(lanes.chunks(run)) {
+                    if let Some(at) = self.place(&points[0], *buffer, *base) {
+                        self.b.store(Memory::Shared(*buffer), at, values);
                     }
                 }
             }

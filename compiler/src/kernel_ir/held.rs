@@ -1,0 +1,279 @@
+//! What a thread must hold in registers at one time: a lower bound of what the assembler gives it.
+//!
+//! **Property.** A kernel in which [`held`] finds n words does not run with fewer than n registers of 32 bits without spilling. **Formula.**
+//! Liveness of variables, at points that no instruction passes: where lanes or threads exchange values, and where a loop comes around. Behind the
+//! former a variable is held if it is read behind it, and was read in front of it: its value was there before, and cannot come later.
+//! Around the latter it is held if the loop reads or changes it. **Approximation.** Everything else is left out: addresses, indices, what is
+//! read only once, what is the same as another variable or a constant, loops that the assembler may write out. What is narrower than a
+//! word counts with its bits, and a conversion with what it converts, for the assembler may pack it and convert late.
+
+use std::collections::BTreeMap;
+
+use super::{Kernel, Op, RegionId, StatementKind, Type, ValueId, VariableId};
+
+/// Loops with at most so many iterations may be written out by the assembler.
+const WRITTEN_OUT: i64 = 4;
+/// Most registers that one thread has (PTX manual, `.maxnreg`; CUDA programming guide, technical specifications).
+pub const REGISTER_LIMIT: u32 = 255;
+/// Registers of a multiprocessor, which all threads of a block share (CUDA programming guide, technical specifications).
+const REGISTER_FILE: u32 = 65_536;
+/// Threads get registers in multiples of so many.
+const GRANULE: u32 = 8;
+
+/// Registers of 32 bits that a thread of a block with so many threads can have.
+pub fn register_limit(threads: u32) -> u32 {
+    let warps = threads.div_ceil(super::WARP).max(1);
+    (REGISTER_FILE / (warps * super::WARP) / GRANULE * GRANULE).min(REGISTER_LIMIT)
+}
+
+/// What is held where most is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Words of 32 bits.
+    pub words: u32,
+    /// The words of each stage, in the order of the kernel's variables: elements, or accumulators.
+    pub parts: Vec<(String, u32)>,
+}
+
+/// A set of variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn new(kernel: &Kernel) -> Self {
+        Self(vec![0; kernel.variables.len().div_ceil(64)])
+    }
+
+    fn insert(&mut self, v: VariableId) {
+        self.0[v.index() / 64] |= 1 << (v.index() % 64);
+    }
+
+    fn remove(&mut self, v: VariableId) {
+        self.0[v.index() / 64] &= !(1 << (v.index() % 64));
+    }
+
+    fn contains(&self, v: usize) -> bool {
+        self.0[v / 64] >> (v % 64) & 1 == 1
+    }
+
+    /// Adds the members of another set; whether there were new ones.
+    fn join(&mut self, other: &Self) -> bool {
+        let mut grown = false;
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            grown |= *b & !*a != 0;
+            *a |= b;
+        }
+        grown
+    }
+
+    fn meet(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
+    }
+}
+
+/// A statement: its region, and its position there.
+type Place = (usize, usize);
+
+struct Analysis<'a> {
+    kernel: &'a Kernel,
+    /// Bits that a variable takes: 0 if it may take none.
+    bits: Vec<u32>,
+    /// What is read behind each exchange before it changes, and where each loop comes around.
+    live: BTreeMap<Place, Set>,
+    most: (u32, Set),
+}
+
+/// What has happened to variables, on some path.
+#[derive(Clone)]
+struct Past {
+    set: Set,
+    /// Read since it was set.
+    read: Set,
+}
+
+/// What a thread must hold at one time.
+pub fn held(kernel: &Kernel) -> Held {
+    let none = Set::new(kernel);
+    let mut analysis =
+        Analysis { kernel, bits: vec![0; kernel.variables.len()], live: BTreeMap::new(), most: (0, none.clone()) };
+    analysis.sizes();
+    analysis.backward(Kernel::BODY, none.clone());
+    analysis.forward(Kernel::BODY, &mut Past { set: none.clone(), read: none });
+    let Analysis { bits, most: (words, members), .. } = analysis;
+    let mut parts: Vec<(String, u32)> = Vec::new();
+    for (name, variables) in &kernel.holders {
+        let own: u32 = variables.iter().filter(|v| members.contains(v.index())).map(|v| bits[v.index()]).sum();
+        match parts.iter_mut().find(|part| part.0 == *name) {
+            Some(part) => part.1 += own,
+            None => parts.push((name.clone(), own)),
+        }
+    }
+    parts.iter_mut().for_each(|part| part.1 = part.1.div_ceil(32));
+    parts.retain(|part| part.1 > 0);
+    Held { words, parts }
+}
+
+impl Analysis<'_> {
+    /// Bits of each variable: the most of all values that it is given.
+    fn sizes(&mut self) {
+        for statement in self.kernel.regions.iter().flat_map(|region| &region.statements) {
+            if let StatementKind::Declare(v, value) | StatementKind::Set(v, value) = statement.kind {
+                self.bits[v.index()] = self.bits[v.index()].max(self.width(value));
+            }
+        }
+    }
+
+    /// Bits that must be kept to have a value.
+    fn width(&self, value: ValueId) -> u32 {
+        let found = self.kernel.value(value);
+        let own = match found.ty {
+            Type::Element(tilewright_kernel::ElementType::Bool) | Type::I32 | Type::I64 => 0,
+            Type::Element(element) => 8 * element.bytes(),
+        };
+        match found.op {
+            Op::Cast(of) | Op::Bits(of) => own.min(self.width(of)),
+            Op::Literal(_) | Op::Get(_) | Op::Scalar(_) | Op::FromIndex(_) => 0,
+            _ => own,
+        }
+    }
+
+    /// What is live in front of a region, given what is behind it.
+    fn backward(&mut self, region: RegionId, mut live: Set) -> Set {
+        let kernel = self.kernel;
+        for (at, statement) in kernel.region(region).statements.iter().enumerate().rev() {
+            match &statement.kind {
+                StatementKind::Let(value) => {
+                    if let Op::Get(v) = kernel.value(*value).op {
+                        live.insert(v);
+                    }
+                }
+                StatementKind::Declare(v, _) | StatementKind::Set(v, _) => live.remove(*v),
+                StatementKind::If(branch) => {
+                    let then = self.backward(branch.then, live.clone());
+                    if let Some(otherwise) = branch.otherwise {
+                        live = self.backward(otherwise, live);
+                    }
+                    live.join(&then);
+                }
+                StatementKind::Elect(part) => {
+                    let inside = self.backward(*part, live.clone());
+                    live.join(&inside);
+                }
+                StatementKind::Loop(inner) => {
+                    loop {
+                        let head = self.backward(inner.body, live.clone());
+                        if !live.join(&head) {
+                            break;
+                        }
+                    }
+                    self.live.insert((region.index(), at), live.clone());
+                }
+                kind if is_exchange(kind) => {
+                    self.live.insert((region.index(), at), live.clone());
+                }
+                _ => {}
+            }
+        }
+        live
+    }
+
+    fn forward(&mut self, region: RegionId, past: &mut Past) {
+        let kernel = self.kernel;
+        for (at, statement) in kernel.region(region).statements.iter().enumerate() {
+            match &statement.kind {
+                StatementKind::Let(value) => {
+                    if let Op::Get(v) = kernel.value(*value).op {
+                        past.read.insert(v);
+                    }
+                }
+                StatementKind::Declare(v, value) | StatementKind::Set(v, value) => {
+                    past.read.remove(*v);
+                    match self.width(*value) {
+                        0 if matches!(statement.kind, StatementKind::Declare(..)) => past.set.remove(*v),
+                        _ => past.set.insert(*v),
+                    }
+                }
+                StatementKind::If(branch) => {
+                    let mut other = past.clone();
+                    self.forward(branch.then, past);
+                    if let Some(otherwise) = branch.otherwise {
+                        self.forward(otherwise, &mut other);
+                    }
+                    past.set.join(&other.set);
+                    past.read.join(&other.read);
+                }
+                StatementKind::Elect(part) => {
+                    let other = past.clone();
+                    self.forward(*part, past);
+                    past.set.join(&other.set);
+                    past.read.join(&other.read);
+                }
+                StatementKind::Loop(inner) => {
+                    let before = past.clone();
+                    loop {
+                        let mut around = past.clone();
+                        self.forward(inner.body, &mut around);
+                        let grown = past.set.join(&around.set);
+                        if !(past.read.join(&around.read) || grown) {
+                            break;
+                        }
+                    }
+                    let few = kernel.index_literal(inner.count).is_some_and(|n| n <= WRITTEN_OUT) && !inner.rolled;
+                    let (mut used, mut changed) = (Set::new(kernel), Set::new(kernel));
+                    self.inside(inner.body, &mut used, &mut changed);
+                    let mut moved = used.meet(&before.set);
+                    moved.join(&changed);
+                    if let Some(live) = self.live.get(&(region.index(), at)).filter(|_| !few) {
+                        let held = live.meet(&moved);
+                        self.found(held);
+                    }
+                }
+                kind if is_exchange(kind) => {
+                    if let Some(live) = self.live.get(&(region.index(), at)) {
+                        let held = live.meet(&past.set).meet(&past.read);
+                        self.found(held);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The variables that a region reads, and those that it changes.
+    fn inside(&self, region: RegionId, used: &mut Set, changed: &mut Set) {
+        for statement in &self.kernel.region(region).statements {
+            match &statement.kind {
+                StatementKind::Let(value) => {
+                    if let Op::Get(v) = self.kernel.value(*value).op {
+                        used.insert(v);
+                    }
+                }
+                StatementKind::Set(v, value) if self.width(*value) > 0 => changed.insert(*v),
+                StatementKind::If(branch) => {
+                    for part in [Some(branch.then), branch.otherwise].into_iter().flatten() {
+                        self.inside(part, used, changed);
+                    }
+                }
+                StatementKind::Elect(part) => self.inside(*part, used, changed),
+                StatementKind::Loop(inner) => self.inside(inner.body, used, changed),
+                _ => {}
+            }
+        }
+    }
+
+    fn found(&mut self, held: Set) {
+        let bits: u32 = (0..self.bits.len()).filter(|v| held.contains(*v)).map(|v| self.bits[v]).sum();
+        let words = bits.div_ceil(32);
+        if words > self.most.0 {
+            self.most = (words, held);
+        }
+    }
+}
+
+/// Whether threads or lanes exchange values here, which no access of a thread passes.
+fn is_exchange(kind: &StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::Sync | StatementKind::SyncWarp | StatementKind::Shuffle { .. } | StatementKind::Arrive { .. }
+    )
+}

@@ -1,0 +1,357 @@
+//! Bank conflicts: how many cycles the accesses of shared memory take that the schedule decides.
+//!
+//! **Property.** The cycles counted are those that the emulator counts, access by access, for every warp of a block and every iteration
+//! looked at. **Formula.** The definition: the place of each lane's element in the layout, and the banks' rule ([`banks`]). Neither the start
+//! of a buffer nor that of a slot matters, which are whole words. **Approximation.** Loops are followed as far as [`POINTS`] goes, those
+//! first that move the place. Lanes that a predicate keeps away are left out where sizes do not decide it; nothing is said of places that
+//! depend on sizes.
+
+use tilewright_kernel::banks;
+
+use super::vector::Inner;
+use crate::domain::{AxisKind, Binding};
+use crate::extent::{Expr, Var};
+use crate::holes::Side;
+use crate::lower::Analysed;
+use crate::memory::access;
+use crate::schedule::{WARP, digits};
+use crate::syntax::Span;
+
+/// Most accesses of a warp that are looked at, for each access of the program.
+pub const POINTS: usize = 256;
+/// Bytes that one instruction moves for a lane.
+const MOST_BYTES: u32 = 16;
+
+/// Cycles, and how many it would be without conflicts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cycles {
+    /// With conflicts.
+    pub taken: u64,
+    /// Without.
+    pub least: u64,
+}
+
+impl Cycles {
+    /// Whether conflicts at least double them.
+    pub fn is_slow(self) -> bool {
+        self.taken >= 2 * self.least.max(1)
+    }
+}
+
+/// How long the accesses that an access of the program is take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Degree {
+    /// The first one: of the first warp, in the first iteration.
+    pub first: Cycles,
+    /// The slowest one.
+    pub worst: Cycles,
+    /// All that were looked at together.
+    pub sum: Cycles,
+    /// Whether these are all of an instance.
+    pub complete: bool,
+    /// Lanes that wait for each other in the slowest one, each for another word of one bank.
+    pub lanes: Vec<u32>,
+}
+
+impl Degree {
+    /// Whether there is something to say about it: the first access is slow, or most are.
+    pub fn is_slow(&self) -> bool {
+        self.first.is_slow() || self.sum.is_slow()
+    }
+}
+
+/// An access of a buffer in shared memory.
+#[derive(Clone, Debug)]
+pub struct Use {
+    /// The stage or staged copy that has the buffer.
+    pub buffer: String,
+    /// Whether it writes.
+    pub is_write: bool,
+    /// The read, or the left-hand side.
+    pub span: Span,
+    /// How long it takes; none where that depends on sizes.
+    pub degree: Option<Degree>,
+}
+
+/// What an access does, beside where.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape<'a> {
+    /// The axes of inner reductions around it.
+    pub inner: &'a [Inner],
+    /// Whether it is in the terms of the stage's reduction.
+    pub in_terms: bool,
+    /// Whether it writes.
+    pub is_write: bool,
+    /// Lanes of the stage's vector that go together.
+    pub run: u32,
+    /// Bytes of an element.
+    pub bytes: u32,
+}
+
+/// Where a lane accesses a buffer.
+pub struct Where<'a> {
+    /// Variables that it depends on.
+    pub variables: Vec<Var>,
+    /// The byte in the slot, given all variables; none where the lane has no element.
+    pub byte: &'a dyn Fn(&[i128]) -> Option<u64>,
+}
+
+/// What a variable is.
+enum Value {
+    /// A digit of the thread's number: a position in the list of digits.
+    Thread(usize),
+    /// A loop with so many iterations, as far as that is known.
+    Loop(i128),
+    /// The exclusive or of two expressions.
+    Xor(Expr, Expr),
+}
+
+/// A digit of the thread's number; whether threads beyond it do nothing.
+struct Digit {
+    of: crate::schedule::Digit,
+    idles: bool,
+}
+
+/// The threads and loops of a stage that accesses shared memory.
+pub struct Walk<'a> {
+    analysed: &'a Analysed,
+    /// Dimensions of the kernel.
+    dims: usize,
+    threads: i128,
+    values: Vec<Value>,
+    digits: Vec<Digit>,
+    /// The first variable of the stage's own.
+    own: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Those of the stage with a position, of a kernel with so many dimensions and threads of a block.
+    pub fn new(stages: &'a [Analysed], at: usize, dims: usize, threads: u32) -> Option<Self> {
+        let mut chain = vec![at];
+        while let Some(attach) = &stages[*chain.last()?].stage.attach {
+            chain.push(attach.stage);
+        }
+        let mut walk = Self {
+            analysed: &stages[at],
+            dims,
+            threads: threads.into(),
+            values: Vec::new(),
+            digits: Vec::new(),
+            own: dims,
+        };
+        for (n, of) in chain.iter().enumerate().rev() {
+            let Analysed { stage, symbolic, .. } = &stages[*of];
+            walk.own = dims + walk.values.len();
+            if stage.facts.dims() != walk.own {
+                return None;
+            }
+            let inner = n.checked_sub(1).and_then(|n| stages[chain[n]].stage.attach.as_ref());
+            let first = walk.digits.len();
+            for digit in digits(stage) {
+                let idles = inner.is_none_or(|attach| attach.around.contains(&digit.leaf));
+                walk.digits.push(Digit { of: digit, idles });
+            }
+            for (leaf, variable) in stage.domain.leaves.iter().zip(&symbolic.variables) {
+                let digit = walk.digits[first..].iter().position(|d| d.of.leaf == *leaf);
+                walk.values.push(match digit {
+                    Some(digit) => Value::Thread(first + digit),
+                    None => Value::Loop(stage.facts.upper_bound(&variable.extent).unwrap_or(i128::MAX)),
+                });
+            }
+            walk.values.extend(symbolic.opaque.iter().map(|(_, a, b)| Value::Xor(a.clone(), b.clone())));
+        }
+        Some(walk)
+    }
+
+    /// Whether an expression is over threads and loops alone.
+    pub fn is_known(&self, e: &Expr) -> bool {
+        !e.is_unknown() && e.vars().iter().all(|v| *v as usize >= self.dims)
+    }
+
+    /// How long an access takes; none if no lane looked at has an element.
+    pub fn degree(&self, shape: Shape<'_>, place: &Where<'_>, points: usize) -> Option<Degree> {
+        let conditions = self.conditions(shape);
+        let mut loops = self.loops(shape, place, &conditions)?;
+        let warps = (self.threads + WARP - 1).div_euclid(WARP);
+        let complete = shorten(&mut loops, (points as i128 / warps).max(1));
+        let together = shape.run * shape.bytes;
+        let bytes = together.min(MOST_BYTES);
+        let mut found: Option<Degree> = None;
+        let mut values = vec![0; self.variables(shape)];
+        let mut inner = vec![0; shape.inner.len()];
+        let mut counts = vec![0; loops.len()];
+        loop {
+            for ((var, _, step, _), count) in loops.iter().zip(&counts) {
+                match shape.inner.iter().position(|axis| axis.var as usize == *var) {
+                    Some(axis) => inner[axis] = *count,
+                    None => values[*var] = count * step,
+                }
+            }
+            for warp in 0..warps.min(points as i128) {
+                let mut lane = |lane: i128| {
+                    let takes_part = self.lane(warp * WARP + lane, (shape, &inner), &conditions, &mut values);
+                    takes_part.then(|| (place.byte)(&values)).flatten()
+                };
+                let first: Vec<Option<u64>> = (0..WARP).map(&mut lane).collect();
+                for piece in (0..together).step_by(bytes as usize) {
+                    let addresses: Vec<Option<u64>> =
+                        first.iter().map(|at| at.map(|at| at + u64::from(piece))).collect();
+                    let (taken, least) = banks::request(&addresses, bytes);
+                    if least == 0 {
+                        continue;
+                    }
+                    let now = Cycles { taken, least };
+                    let degree = found.get_or_insert_with(|| Degree {
+                        first: now,
+                        worst: Cycles::default(),
+                        sum: Cycles::default(),
+                        complete,
+                        lanes: Vec::new(),
+                    });
+                    degree.sum.taken += taken;
+                    degree.sum.least += least;
+                    if taken * degree.worst.least > degree.worst.taken * least || degree.worst.least == 0 {
+                        degree.worst = now;
+                        degree.lanes = banks::waiting(&addresses, bytes);
+                    }
+                }
+            }
+            // The next iteration, the last loop fastest.
+            let Some(next) = (0..loops.len()).rev().find(|n| counts[*n] + 1 < loops[*n].1) else { return found };
+            counts[next] += 1;
+            counts[next + 1..].fill(0);
+        }
+    }
+
+    /// What must be at least 0 where a lane accesses something, as far as sizes do not decide it.
+    fn conditions(&self, shape: Shape<'_>) -> Vec<Expr> {
+        let Analysed { stage, symbolic, holes, waived, .. } = self.analysed;
+        let mut conditions = Vec::new();
+        for (n, predicate) in holes.kept.iter().enumerate() {
+            let axis = &stage.domain.axes[predicate.axis];
+            let of_terms = axis.kind == AxisKind::Reduction;
+            if (of_terms && !shape.in_terms) || (shape.in_terms && waived.iter().any(|w| w.predicate == n)) {
+                continue;
+            }
+            let value = &symbolic.values[predicate.axis];
+            conditions.push(match predicate.side {
+                Side::Lower => value.clone(),
+                Side::Upper => axis.extent.sub(value).sub(&Expr::constant(1)),
+            });
+        }
+        if !stage.fetches {
+            conditions.extend(stage.limits.iter().map(|e| access::of_roots(e, stage, symbolic)));
+        }
+        let conditions = conditions.into_iter().map(|e| stage.facts.normal(&e));
+        conditions.filter(|e| self.is_known(e)).collect()
+    }
+
+    /// The variables that are loops, each with its number of values, their distance, and whether it moves the place; inner reductions among
+    /// them.
+    fn loops(
+        &self,
+        shape: Shape<'_>,
+        place: &Where<'_>,
+        conditions: &[Expr],
+    ) -> Option<Vec<(usize, i128, i128, bool)>> {
+        let Analysed { stage, vector, .. } = self.analysed;
+        let mut relevant: Vec<bool> = vec![false; self.variables(shape)];
+        let named = conditions.iter().flat_map(Expr::vars).chain(place.variables.iter().copied());
+        for v in named {
+            *relevant.get_mut(v as usize)? = true;
+        }
+        // What an exclusive or depends on came before it.
+        for (n, value) in self.values.iter().enumerate().rev() {
+            if let (Value::Xor(a, b), true) = (value, relevant[self.dims + n]) {
+                for v in a.vars().into_iter().chain(b.vars()) {
+                    relevant[v as usize] = true;
+                }
+            }
+        }
+        let mut loops = Vec::new();
+        for (n, value) in self.values.iter().enumerate() {
+            let var = self.dims + n;
+            let Value::Loop(count) = *value else { continue };
+            let leaf = var.checked_sub(self.own).and_then(|own| stage.domain.leaves.get(own));
+            let axis = leaf.map(|leaf| &stage.domain.axes[*leaf]);
+            let runs = axis
+                .is_some_and(|axis| axis.binding.is_sequential() && (axis.kind == AxisKind::Data || shape.in_terms));
+            if !(runs || relevant[var]) {
+                continue;
+            }
+            let is_vector = axis.is_some_and(|a| a.binding == Binding::Vector) && vector.is_some();
+            let step = if is_vector { i128::from(shape.run) } else { 1 };
+            loops.push((var, (count / step).max(1), step, relevant[var]));
+        }
+        for axis in shape.inner {
+            let count = axis.upper.sub(&axis.lower).as_constant().unwrap_or(i128::MAX).max(1);
+            loops.push((axis.var as usize, count, 1, relevant[axis.var as usize]));
+        }
+        Some(loops)
+    }
+
+    /// Sets the variables that tell threads apart, and those of inner reductions, which are so far from their lower ends; whether the thread
+    /// accesses something.
+    fn lane(
+        &self,
+        thread: i128,
+        (shape, inner): (Shape<'_>, &[i128]),
+        conditions: &[Expr],
+        values: &mut [i128],
+    ) -> bool {
+        let stage = &self.analysed.stage;
+        if thread >= self.threads {
+            return false;
+        }
+        let alike = stage.distribution.finest().threads().map_or(thread, |n| thread % n);
+        if stage.beside.is_some() && alike != 0 {
+            return false;
+        }
+        for (n, value) in self.values.iter().enumerate() {
+            values[self.dims + n] = match value {
+                Value::Loop(_) => continue,
+                Value::Xor(a, b) => match (a.eval(values), b.eval(values)) {
+                    (Some(a), Some(b)) => a ^ b,
+                    _ => return false,
+                },
+                Value::Thread(digit) => {
+                    let Digit { of, idles } = &self.digits[*digit];
+                    let number = of.around.threads().map_or(thread, |n| thread % n) / of.stride;
+                    let number = if of.outermost { number } else { number % of.extent };
+                    let own = self.dims + n >= self.own;
+                    let repeats = own && shape.is_write && of.reduced && number != 0;
+                    if (*idles && number >= of.extent) || repeats {
+                        return false;
+                    }
+                    number
+                }
+            };
+        }
+        // Axes of inner reductions count from their lower ends.
+        for (axis, count) in shape.inner.iter().zip(inner) {
+            let Some(lower) = axis.lower.eval(values) else { return false };
+            values[axis.var as usize] = lower + count;
+        }
+        conditions.iter().all(|e| e.eval(values).is_some_and(|n| n >= 0))
+    }
+
+    /// Variables there are, those of inner reductions among them.
+    fn variables(&self, shape: Shape<'_>) -> usize {
+        let inner = shape.inner.iter().map(|axis| axis.var as usize + 1).max();
+        inner.unwrap_or(0).max(self.dims + self.values.len())
+    }
+}
+
+/// Shortens loops until they have so many iterations together, those first that do not move the place; whether they were so short.
+fn shorten(loops: &mut [(usize, i128, i128, bool)], most: i128) -> bool {
+    let all = |loops: &[(usize, i128, i128, bool)]| loops.iter().fold(1_i128, |n, l| n.saturating_mul(l.1));
+    let complete = all(loops) <= most;
+    for moves in [false, true] {
+        while all(loops) > most {
+            let longest = loops.iter_mut().filter(|l| l.3 == moves && l.1 > 1).max_by_key(|l| l.1);
+            let Some(longest) = longest else { break };
+            longest.1 = if moves { (longest.1 / 2).max(1).min(most) } else { 1 };
+        }
+    }
+    complete
+}

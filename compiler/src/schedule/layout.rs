@@ -1,0 +1,312 @@
+//! Where the elements of a stage lie in its buffer in shared memory: the allocation domain of a stage that threads fill.
+//!
+//! A layout lists axes of the stage's domain, outermost first, each with the elements that are left free behind a run of it. Axes may be roots,
+//! leaves, or what ops have made in between.
+//!
+//! **Property.** Elements of an instance lie apart, in `0..places()`. **Formula.** The axes listed are none of each other's parts, and every
+//! coordinate of the instance is one of them or is given by them: an op's inputs are given by its outputs, whose maps are one to one
+//! ([`domain`](crate::domain)). Offsets are sums of values of these axes, each below its largest extent, times strides that grow by
+//! extent and padding. A swizzle exchanges chunks of 16 bytes inside a span ([`Swizzle::apply`]), and nothing else.
+//! **Approximation.** Extents that depend on sizes count with their bounds: the strides of an instance are those of the largest.
+
+use tilewright_kernel::tensor_map::Swizzle;
+
+use super::{AXIS, ROOT, Stage, literal};
+use crate::diag::Diagnostics;
+use crate::diag::tw02xx::BadFactor;
+use crate::diag::tw04xx_buffer::{BadBufferLayout, BufferLayoutProblem};
+use crate::domain::{AxisId, AxisKind, Domain, Op, Symbolic, Xor};
+use crate::extent::{Expr, Var};
+use crate::syntax::{Span, ast};
+use crate::tma::staged::PLACEHOLDER;
+
+/// Most elements that are left free behind a run of an axis.
+const MOST_PADDING: i128 = 1 << 16;
+/// Most terms, those under quotients included, of a place: it is computed at each access.
+const PLACE_TERMS: usize = 64;
+
+/// The order of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Its axes, outermost first.
+    pub axes: Vec<LaidOut>,
+    /// The exchange of chunks inside spans of a slot.
+    pub swizzle: Swizzle,
+    /// The op; none if nothing is written: then the coordinates follow each other in row-major order.
+    pub written: Option<Span>,
+}
+
+/// An axis of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaidOut {
+    /// The axis of the stage's domain.
+    pub axis: AxisId,
+    /// Most values that it has.
+    pub extent: i128,
+    /// Elements that are left free behind all of it.
+    pub pad: i128,
+    /// Elements between neighbours along it.
+    pub stride: i128,
+}
+
+/// Where an element lies in a slot, before the swizzle of the layout.
+#[derive(Clone, Debug)]
+pub struct Spot {
+    /// Elements from the start of the slot.
+    pub offset: Expr,
+    /// Variables that stand for exclusive ors, each of two expressions over the variables before it.
+    pub opaque: Vec<Xor>,
+}
+
+impl Layout {
+    /// The layout of these axes, with their extents and what is left free behind each.
+    pub fn new(axes: impl IntoIterator<Item = (AxisId, i128, i128)>) -> Self {
+        let axes = axes.into_iter().map(|(axis, extent, pad)| LaidOut { axis, extent, pad, stride: 1 });
+        let mut layout = Self { axes: axes.collect(), swizzle: Swizzle::None, written: None };
+        layout.stretch();
+        layout
+    }
+
+    /// Computes the strides.
+    fn stretch(&mut self) {
+        let mut next = 1_i128;
+        for along in self.axes.iter_mut().rev() {
+            along.stride = next;
+            next = next.saturating_mul(along.extent).saturating_add(along.pad);
+        }
+    }
+
+    /// The same with so much more left free behind the axis with a position.
+    #[must_use]
+    pub fn padded(&self, position: usize, more: i128) -> Self {
+        let mut layout = self.clone();
+        if let Some(along) = layout.axes.get_mut(position) {
+            along.pad += more;
+        }
+        layout.stretch();
+        layout
+    }
+
+    /// Elements of a slot: up to the last one that an instance has.
+    pub fn places(&self) -> i128 {
+        let along = self.axes.iter().map(|a| a.stride.saturating_mul(a.extent - 1));
+        along.fold(1, i128::saturating_add)
+    }
+
+    /// The same in bytes: whole spans, in which chunks change places.
+    pub fn slot_bytes(&self, element: u32) -> i128 {
+        let bytes = self.places().saturating_mul(i128::from(element));
+        let whole = i128::from(self.swizzle.span());
+        bytes.saturating_add(whole - 1).div_euclid(whole).saturating_mul(whole)
+    }
+
+    /// Whether chunks of 16 bytes change places.
+    pub fn is_swizzled(&self) -> bool {
+        self.swizzle != Swizzle::None
+    }
+
+    /// As it is written.
+    pub fn display(&self, domain: &Domain) -> String {
+        let along = |a: &LaidOut| match a.pad {
+            0 => domain.axes[a.axis].name.clone(),
+            pad => format!("{} pad {pad}", domain.axes[a.axis].name),
+        };
+        let axes = self.axes.iter().map(along).collect::<Vec<_>>().join(", ");
+        match self.swizzle {
+            Swizzle::None => format!("layout [{axes}]"),
+            swizzle => format!("layout [{axes}] swizzle {}", swizzle.span()),
+        }
+    }
+}
+
+impl Stage {
+    /// Where an element lies in a slot of a buffer of the stage, before the swizzle: over the roots, as in [`Stage::indices`], and over
+    /// other axes, each of which is the variable [`AXIS`] and its number.
+    pub fn place_of_axes(&self) -> Expr {
+        self.place_in(&self.layout)
+    }
+
+    /// The same in another layout.
+    pub fn place_in(&self, layout: &Layout) -> Expr {
+        let variable = |axis: AxisId| match self.domain.roots.iter().position(|root| *root == axis) {
+            Some(root) => Expr::var(ROOT + root as Var),
+            None => Expr::var(AXIS + axis as Var),
+        };
+        let along = layout.axes.iter();
+        along.fold(Expr::constant(0), |sum, a| sum.add(&variable(a.axis).scale(a.stride)))
+    }
+
+    /// The number of the element with the indices `indices` in the row-major order of the coordinates.
+    pub fn number(&self, indices: &[Expr]) -> Expr {
+        let along = self.coordinates.iter().map(|c| c.at(indices)).zip(self.strides());
+        along.fold(Expr::constant(0), |sum, (c, stride)| sum.add(&c.scale(stride)))
+    }
+
+    /// Where the element with the indices `indices` lies in a slot of a buffer of the stage.
+    pub fn spot(&self, indices: &[Expr]) -> Spot {
+        self.spot_in(&self.layout, indices)
+    }
+
+    /// The same in another layout.
+    pub fn spot_in(&self, layout: &Layout, indices: &[Expr]) -> Spot {
+        let roots: Vec<Expr> = self.coordinates.iter().map(|c| c.at(indices)).collect();
+        let of_roots = layout.axes.iter().all(|a| self.domain.roots.contains(&a.axis));
+        let (values, opaque) = if of_roots {
+            let mut values: Vec<Option<Expr>> = vec![None; self.domain.axes.len()];
+            for (root, value) in self.domain.roots.iter().zip(roots) {
+                values[*root] = Some(value);
+            }
+            (values, Vec::new())
+        } else {
+            Symbolic::from_roots(&self.domain, &self.facts, &roots)
+        };
+        let offset = layout.axes.iter().fold(Expr::constant(0), |sum, a| match &values[a.axis] {
+            Some(value) => sum.add(&value.scale(a.stride)),
+            None => Expr::unknown(),
+        });
+        Spot { offset, opaque }
+    }
+}
+
+/// Says that a stage without a buffer has no layout.
+pub(super) fn refuse(stage: &str, place: &'static str, ops: &[ast::Op], diags: &mut Diagnostics) {
+    for op in ops.iter().filter(|op| matches!(op.kind, ast::OpKind::Layout { .. })) {
+        let problem = BufferLayoutProblem::NoBuffer(place);
+        diags.report(BadBufferLayout { stage: stage.to_owned(), problem, natural: Vec::new(), span: op.span });
+    }
+}
+
+/// The layout of a stage in shared memory, whose coordinates and domain are known; none after an error.
+pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Option<Layout> {
+    let coordinates = stage.coordinates.iter().zip(&stage.domain.roots);
+    let natural = Layout::new(coordinates.map(|(c, root)| (*root, c.most, 0)));
+    let mut found = ops.iter().filter_map(|op| match &op.kind {
+        ast::OpKind::Layout { axes, swizzle } => Some((op.span, axes, swizzle)),
+        _ => None,
+    });
+    let Some((span, axes, swizzle)) = found.next().filter(|_| !stage.domain.is_poisoned()) else {
+        return Some(natural);
+    };
+    let names = |layout: &Layout| layout.axes.iter().map(|a| stage.domain.axes[a.axis].name.clone()).collect();
+    let mut refuse = |problem: BufferLayoutProblem, span: Span| {
+        diags.report(BadBufferLayout { stage: stage.name.clone(), problem, natural: names(&natural), span });
+        None
+    };
+    if let Some((again, ..)) = found.next() {
+        return refuse(BufferLayoutProblem::Again(span), again);
+    }
+    let domain = &stage.domain;
+    let mut listed: Vec<(AxisId, i128, i128)> = Vec::new();
+    for written in axes {
+        let (name, at) = (&written.name.text, written.name.span);
+        let Some(axis) = domain.named(name) else { return refuse(BufferLayoutProblem::Unknown(name.clone()), at) };
+        if domain.axes[axis].kind == AxisKind::Reduction {
+            return refuse(BufferLayoutProblem::Terms(name.clone()), at);
+        }
+        let related = |other: &&(AxisId, i128, i128)| is_part(domain, other.0, axis) || is_part(domain, axis, other.0);
+        if let Some((other, ..)) = listed.iter().find(related) {
+            let other = domain.axes[*other].name.clone();
+            return refuse(BufferLayoutProblem::Related(name.clone(), other), at);
+        }
+        let Some(extent) = most(stage, axis) else { return refuse(BufferLayoutProblem::Unknown(name.clone()), at) };
+        let mut pad = 0;
+        if let Some(e) = &written.pad {
+            let value = literal(&stage.program, &stage.facts, e);
+            let Some(known) = value.filter(|n| (0..=MOST_PADDING).contains(n)) else {
+                let (what, most) = ("padding", MOST_PADDING);
+                diags.report(BadFactor { what, value, least: 0, most, span: e.span });
+                return None;
+            };
+            pad = known;
+        }
+        listed.push((axis, extent, pad));
+    }
+    let mut missing = Vec::new();
+    let given: Vec<AxisId> = listed.iter().map(|l| l.0).collect();
+    for (root, coordinate) in domain.roots.iter().zip(&stage.coordinates) {
+        if coordinate.most > 1 {
+            uncovered(stage, *root, &given, &mut missing);
+        }
+    }
+    if let Some(axis) = missing.first() {
+        return refuse(BufferLayoutProblem::Missing(domain.axes[*axis].name.clone()), span);
+    }
+    let mut layout = Layout { written: Some(span), ..Layout::new(listed) };
+    if let Some(e) = swizzle {
+        let value = literal(&stage.program, &stage.facts, e);
+        let known = value.and_then(|v| u32::try_from(v).ok()).filter(|v| *v > 16).and_then(Swizzle::with_span);
+        let Some(known) = known else { return refuse(BufferLayoutProblem::Span, e.span) };
+        layout.swizzle = known;
+    }
+    let algorithm = &stage.program.algorithm;
+    let dims = algorithm.axis_lists[algorithm.equations[stage.equation].axes.range()].len();
+    let indices: Vec<Expr> = (0..dims).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect();
+    let Spot { offset, opaque } = stage.spot_in(&layout, &indices);
+    let is_lost = |e: &Expr| e.is_unknown() || !e.has_at_most(PLACE_TERMS);
+    if is_lost(&offset) || opaque.iter().any(|(_, a, b)| is_lost(a) || is_lost(b)) {
+        return refuse(BufferLayoutProblem::TooLong, span);
+    }
+    Some(layout)
+}
+
+/// The axes that tell the values of an axis: the outputs of the op that consumed it. The X side of a swizzle is told by one of them.
+fn parts(domain: &Domain, axis: AxisId) -> Vec<AxisId> {
+    match domain.consumer(axis) {
+        Some((Op::Swizzle { x, x_output, .. }, _)) if axis == *x => vec![*x_output],
+        Some((Op::Swizzle { y_output, .. }, _)) => vec![*y_output],
+        Some((op, _)) => op.outputs(),
+        None => Vec::new(),
+    }
+}
+
+/// Whether `part` is `axis`, or an op has made it of that axis.
+fn is_part(domain: &Domain, part: AxisId, axis: AxisId) -> bool {
+    part == axis || parts(domain, axis).into_iter().any(|next| is_part(domain, part, next))
+}
+
+/// Collects the axes that these do not tell, of those that an axis is made of.
+fn uncovered(stage: &Stage, axis: AxisId, listed: &[AxisId], missing: &mut Vec<AxisId>) {
+    let domain = &stage.domain;
+    // What has one value needs no place.
+    if listed.contains(&axis) || most(stage, axis) == Some(1) {
+        return;
+    }
+    let parts = parts(domain, axis);
+    if !parts.iter().any(|part| listed.iter().any(|l| is_part(domain, *l, *part))) {
+        missing.push(axis);
+        return;
+    }
+    for part in parts {
+        uncovered(stage, part, listed, missing);
+    }
+    // A swizzled value is told together with the other one.
+    if let Some((Op::Swizzle { x, y, .. }, _)) = domain.consumer(axis)
+        && axis == *y
+    {
+        uncovered(stage, *x, listed, missing);
+    }
+}
+
+/// The most values that an axis of an instance has: those of coordinates are bounded, and the ops bound what they make.
+fn most(stage: &Stage, axis: AxisId) -> Option<i128> {
+    let domain = &stage.domain;
+    if let Some(root) = domain.roots.iter().position(|root| *root == axis) {
+        return stage.coordinates.get(root).map(|c| c.most);
+    }
+    let (op, _) = domain.ops.iter().find(|(op, _)| op.outputs().contains(&axis))?;
+    let ceil = |a: i128, b: i128| a.saturating_add(b - 1).div_euclid(b);
+    match op {
+        Op::Split { input, outer, inner, factor, .. } => {
+            let whole = most(stage, *input)?;
+            match (factor.as_constant(), domain.axes[*outer].extent.as_constant()) {
+                (Some(factor), _) if axis == *inner => Some(factor),
+                (Some(factor), _) => Some(ceil(whole, factor.max(1))),
+                (None, Some(count)) if axis == *inner => Some(ceil(whole, count.max(1))),
+                (None, count) => count,
+            }
+        }
+        Op::Merge { outer, inner, .. } => Some(most(stage, *outer)?.saturating_mul(most(stage, *inner)?)),
+        Op::Resize { input, left, right, .. } => Some((most(stage, *input)? + left + right).max(1)),
+        Op::Swizzle { x, y, x_output, .. } => most(stage, if axis == *x_output { *x } else { *y }),
+    }
+}
