@@ -9,7 +9,7 @@ use tilewright::{Device, EmulatorOptions, Graph, Tensor, schedule};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::kernel_ir::{Memory, StatementKind};
-use tilewright_compiler::proof::{Launch, Verdict, check as prove_one};
+use tilewright_compiler::proof::{Kind, Launch, Verdict, check as prove_one};
 
 schedule! {
     /// One number of everything: a run of each block, a vector at a time, then threads, warps and blocks.
@@ -433,14 +433,21 @@ fn nothing_is_left_out() {
                 match &kernel.regions[region].statements[at].kind {
                     StatementKind::Sync | StatementKind::Update(_) => mutants.push(None),
                     StatementKind::Store(store) if matches!(store.memory, Memory::Workspace(_)) => mutants.push(None),
-                    // All blocks go on, and each sees none of the others.
-                    StatementKind::Arrive { counters, at, blocks, last } => {
+                    StatementKind::Arrive { counters, at, blocks, last, releases, acquires } => {
+                        assert!(*releases && *acquires);
                         let (counters, at, last) = (*counters, *at, *last);
+                        let arrive = |blocks, releases, acquires| {
+                            Some(StatementKind::Arrive { counters, at, blocks, last, releases, acquires })
+                        };
+                        // All blocks go on, and each sees none of the others.
                         let one =
                             kernel.values.iter().position(|v| v.op == tilewright_compiler::kernel_ir::Op::BlockIndex);
                         let other = tilewright_compiler::kernel_ir::ValueId(one.unwrap() as u32);
                         assert_ne!(*blocks, other);
-                        mutants.push(Some(StatementKind::Arrive { counters, at, blocks: other, last }));
+                        mutants.push(arrive(other, true, true));
+                        // The fence in front of the counter, the one behind it, both.
+                        mutants
+                            .extend([(false, true), (true, false), (false, false)].map(|(r, a)| arrive(*blocks, r, a)));
                     }
                     _ => {}
                 }
@@ -458,7 +465,41 @@ fn nothing_is_left_out() {
             }
         }
     }
-    assert!(tried >= 6, "{tried}");
+    assert!(tried >= 15, "{tried}");
+}
+
+/// The threads of the last block know that it is the last, by whatever means, and do not wait for the one that arrived: they read too early.
+#[test]
+fn the_decision_is_a_barrier() {
+    use tilewright_compiler::kernel_ir::{Op, Type, Value};
+    for (source, dims) in [(FULL, &[900][..]), (SPLIT, &[9, 40])] {
+        let compiled = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
+        let (info, kernel) = (compiled.info.as_ref().unwrap(), &compiled.entries[0].kernel);
+        let launch = Launch::new(info, dims).unwrap();
+        let mut changed = kernel.clone();
+        let statements = changed.regions.iter_mut().flat_map(|region| &mut region.statements);
+        let agree = statements.into_iter().find(|s| matches!(s.kind, StatementKind::Agree { .. })).unwrap();
+        let StatementKind::Agree { result, .. } = agree.kind else { unreachable!() };
+        agree.kind = StatementKind::Let(result);
+        // There is one group here, and blocks come in order.
+        let block = changed.values.iter().position(|v| v.op == Op::BlockIndex).unwrap() as u32;
+        let facts = changed.values[block as usize].facts;
+        changed.values.push(Value {
+            op: Op::Literal(launch.blocks as u64 - 1),
+            ty: Type::I32,
+            facts,
+            ..changed.values[block as usize]
+        });
+        let last = tilewright_compiler::kernel_ir::ValueId(changed.values.len() as u32 - 1);
+        let is_last = Op::CompareIndex(
+            tilewright::kernel::algorithm::Compare::Eq,
+            tilewright_compiler::kernel_ir::ValueId(block),
+            last,
+        );
+        changed.values[result.index()].op = is_last;
+        let verdict = prove_one(&changed, &launch, 1_000_000);
+        assert!(matches!(&verdict, Verdict::Violated(v) if v.kind == Kind::Race), "{verdict:?}\n{changed}");
+    }
 }
 
 /// What the emulator says of a launch with some text in place of other text, run twice under several seeds.
@@ -475,11 +516,63 @@ fn is_noticed(info: &KernelInfo, dims: &[i64], from: &str, to: &str) -> bool {
 #[test]
 fn the_emulator_notices_what_orders_nothing() {
     let acquires = "atom.acq_rel.gpu.global.inc";
-    for (info, dims) in [(Norms::KERNEL, &[33, 100][..]), (FullSum::KERNEL, &[50_000])] {
+    for (info, dims) in [(Norms::KERNEL, &[33, 100][..]), (FullSum::KERNEL, &[50_000]), (ColumnMax::KERNEL, &[33, 132])]
+    {
         assert!(!is_noticed(info, dims, acquires, acquires), "{} is right", info.name);
-        assert!(is_noticed(info, dims, acquires, "atom.relaxed.gpu.global.inc"), "{}: no order", info.name);
+        for order in ["relaxed", "acquire", "release"] {
+            assert!(
+                is_noticed(info, dims, acquires, &format!("atom.{order}.gpu.global.inc")),
+                "{}: {order}",
+                info.name
+            );
+        }
+        // In the scope of the block.
+        assert!(is_noticed(info, dims, acquires, "atom.acq_rel.cta.global.inc"), "{}: no order", info.name);
         assert!(is_noticed(info, dims, acquires, "atom.acq_rel.gpu.global.add"), "{}: the counter stays", info.name);
     }
+}
+
+/// Every barrier of every kernel here is missed by the emulator: without it something races, does not end or comes out wrong, under some seed.
+#[test]
+fn the_emulator_misses_every_barrier() {
+    let (mut tried, mut kept) = (0, Vec::new());
+    for (info, sizes) in cases() {
+        let text = &info.ptx.text;
+        let lines: Vec<&str> = text.lines().collect();
+        // The entry point that these sizes take is the first one.
+        let mut entries = lines.iter().enumerate().filter(|(_, line)| line.contains(".entry")).map(|(at, _)| at);
+        let end = entries.nth(1).unwrap_or(lines.len());
+        for (at, line) in lines[..end].iter().enumerate() {
+            let gone = if line.contains("bar.sync") || line.contains("bar.warp.sync") {
+                String::new()
+            } else if let Some((result, said)) =
+                line.trim().strip_prefix("bar.red.or.pred").and_then(|rest| rest.split_once(", 0, "))
+            {
+                // Every thread decides for itself.
+                format!("or.pred {result}, {said} {said}").replace("; ", ", ")
+            } else {
+                continue;
+            };
+            tried += 1;
+            let mut mutant = info.clone();
+            let changed = lines.iter().enumerate().map(|(n, line)| if n == at { gone.as_str() } else { line });
+            mutant.ptx.text = changed.collect::<Vec<_>>().join("\n").into();
+            let is_missed = |dims: &Vec<i64>| {
+                (0..8).any(|seed| {
+                    let device = Device::emulator(EmulatorOptions::default().seed(seed));
+                    !Trial::new(&mutant, dims, 1, &device).unwrap().run(&device).is_good()
+                })
+            };
+            if !sizes.iter().rev().any(is_missed) {
+                kept.push((&*info.name, line.trim().split('.').nth(1)));
+            }
+        }
+    }
+    // Where blocks combine words and have one result, its first thread alone has something to do when it is the last; it tells the others, so that the
+    // branch is one of all threads.
+    let alone = [AnyOrderWide::KERNEL, FirstMax::KERNEL, FirstMin::KERNEL].into_iter().chain(atomics());
+    assert_eq!(kept, alone.map(|info| (&*info.name, Some("red"))).collect::<Vec<_>>());
+    assert!(tried >= 30, "{tried}");
 }
 
 fn refused(schedule: &str) -> (Vec<Code>, String) {

@@ -114,6 +114,43 @@ DONE:
 ret;
 }";
 
+/// Each thread stores; the first one of each block arrives at a counter behind a barrier; the threads of the last block read all.
+const ARRIVALS: &str = ".visible .entry k(.param .u64 x, .param .u64 y, .param .u32 n) {
+.reg .pred %p<4>; .reg .b32 %r<12>; .reg .f32 %f<4>; .reg .b64 %rd<8>;
+ld.param.u64 %rd0, [x];
+ld.param.u64 %rd1, [y];
+ld.param.u32 %r6, [n];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %nctaid.x;
+mov.u32 %r3, %tid.x;
+mad.lo.u32 %r4, %r1, 256, %r3;
+mul.wide.u32 %rd2, %r4, 4;
+add.u64 %rd3, %rd0, %rd2;
+st.global.u32 [%rd3], %r4;
+setp.eq.u32 %p1, %r3, 0;
+sub.u32 %r5, %r2, 1;
+mov.u32 %r7, %r2;
+bar.sync 0;
+@%p1 atom.acq_rel.gpu.global.inc.u32 %r7, [%rd1], %r5;
+setp.eq.u32 %p2, %r7, %r5;
+bar.red.or.pred %p2, 0, %p2;
+@!%p2 bra DONE;
+mov.u32 %r8, %r3;
+mov.u32 %r9, 0;
+L:
+mul.wide.u32 %rd2, %r8, 4;
+add.u64 %rd3, %rd0, %rd2;
+ld.global.u32 %r10, [%rd3];
+add.u32 %r9, %r9, %r10;
+add.u32 %r8, %r8, 256;
+setp.lt.u32 %p0, %r8, %r6;
+@%p0 bra L;
+mad.wide.u32 %rd3, %r3, 4, %rd1;
+st.global.u32 [%rd3+128], %r9;
+DONE:
+ret;
+}";
+
 fn run(bencher: divan::Bencher<'_, '_>, kernel: &str, grid: u32, options: Options) {
     let program = Program::parse(&format!("{HEAD}{kernel}")).expect("the kernels of this file are well formed");
     let memory = Memory::new(1 << 28);
@@ -163,6 +200,12 @@ fn fma_loop(bencher: divan::Bencher<'_, '_>, name: &str) {
 #[divan::bench(args = MODES)]
 fn reduction(bencher: divan::Bencher<'_, '_>, name: &str) {
     run(bencher, REDUCTION, 256, options(name));
+}
+
+/// Blocks that communicate: they run in turns, and each access of one is compared with those of the others.
+#[divan::bench(args = MODES)]
+fn arrivals(bencher: divan::Bencher<'_, '_>, name: &str) {
+    run(bencher, ARRIVALS, 1024, options(name));
 }
 
 /// nvcc's row softmax of 4096 × 4096 f32, the whole launch.

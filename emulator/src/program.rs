@@ -1,7 +1,7 @@
 //! The public entry points: a decoded program and its launch.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::decode::{Decoded, Kernel, decode};
 use crate::error::Error;
@@ -191,7 +191,10 @@ impl Program {
         }
         let regions = if launch.extents.is_empty() { Regions::of_allocations(list) } else { Regions::new(list) };
         let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
-        let cross = || (options.sanitizers.races && blocks > 1).then(Cross::default);
+        let races = options.sanitizers.races && blocks > 1;
+        let orders = kernel.communicates && kernel.fences;
+        let cross = || (races && !orders).then(Cross::default);
+        let grid_order = || (races && orders).then(Mutex::default);
         let mut cx = Cx {
             kernel,
             memory,
@@ -208,6 +211,7 @@ impl Program {
             dynamic_shared: launch.dynamic_shared,
             undo: None,
             cross: cross(),
+            grid_order: grid_order(),
             stacks: AtomicU64::new(0),
             budget: AtomicU64::new(options.budget),
             stop: AtomicBool::new(false),
@@ -218,6 +222,7 @@ impl Program {
             |cx| {
                 cx.undo = None;
                 cx.cross = cross();
+                cx.grid_order = grid_order();
                 cx.stacks = AtomicU64::new(0);
                 cx.budget = AtomicU64::new(options.budget);
                 cx.stop = AtomicBool::new(false);

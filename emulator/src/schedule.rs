@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use crate::counters::{Class, Counters};
-use crate::decode::op::Op;
+use crate::decode::op::{Fence, Op};
 use crate::error::Error;
 use crate::exec::env::{Count, Cx, Env, Facts, MOST_PRINTED};
 use crate::exec::{Stop, Wait, Warp};
@@ -20,6 +20,9 @@ use crate::report::{Finding, Kind, Report, Thread};
 const SLICE: u32 = 1 << 14;
 /// The same in kernels whose CTAs may wait for each other.
 const SHORT_SLICE: u32 = 256;
+/// Of as many seeds one lets CTAs that may wait for each other take short turns of all lengths: what comes between two instructions is found by it, and
+/// launches take longer.
+const FINE: u64 = 4;
 /// Threads that a large GPU holds at a time: 132 multiprocessors of 2048 threads.
 const RESIDENT_THREADS: u64 = 132 * 2048;
 /// CTAs that one multiprocessor holds at most, times 132.
@@ -238,7 +241,7 @@ impl<'a> Cta<'a> {
             return CtaStop::Halted;
         }
         if let Some(cross) = &self.env.cx.cross {
-            let conflicts = cross.merge(self.env.cta_number, self.env.synchronises, self.env.lines.uses());
+            let conflicts = cross.merge(self.env.cta_number, self.env.lines.uses());
             for conflict in conflicts {
                 crate::exec::report_cross(&mut self.env, conflict);
             }
@@ -375,7 +378,7 @@ impl Outcome {
                     | Op::LoadedInit { .. }
                     | Op::StoredInit { .. }
                     | Op::FlowSelect { .. }
-                    | Op::Fence { implied: true, .. }
+                    | Op::Fence(Fence { implied: true, .. })
             );
             if check {
                 continue;
@@ -423,13 +426,22 @@ fn serial(cx: &Cx<'_>) -> Outcome {
     let mut next = 0;
     let mut random = Random::new(cx.options.seed, u64::MAX);
     // Every warp gets a few turns before the next CTA does.
-    let turns = 4 * cx.warps() as u64;
+    let most = 4 * cx.warps() as u64;
+    let fine = cx.options.seed % FINE == FINE - 1;
+    let turn = |random: &mut Random, cta: &mut Cta<'_>| {
+        if !fine {
+            return cta.run(most);
+        }
+        cta.slice = 1 << random.below(SHORT_SLICE.trailing_zeros() + 1);
+        let turns = 1 + u64::from(random.below(most as u32));
+        cta.run(turns)
+    };
     'launch: while next < total || !running.is_empty() {
         while next < total && (running.len() as u64) < resident {
             let mut cta = spare.pop().unwrap_or_else(|| Cta::new(cx));
             cta.start(next);
             next += 1;
-            match cta.run(turns) {
+            match turn(&mut random, &mut cta) {
                 CtaStop::Done => spare.push(cta),
                 CtaStop::Slice => running.push(cta),
                 CtaStop::Halted => {
@@ -442,7 +454,7 @@ fn serial(cx: &Cx<'_>) -> Outcome {
             continue;
         }
         let index = random.below(running.len() as u32) as usize;
-        match running[index].run(turns) {
+        match turn(&mut random, &mut running[index]) {
             CtaStop::Done => spare.push(running.swap_remove(index)),
             CtaStop::Slice => {}
             CtaStop::Halted => break,

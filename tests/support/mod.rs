@@ -66,21 +66,36 @@ pub fn runs(source: &str, kernel: &Compiled, sizes: &[&[i64]], seeds: u64) {
 
 /// None of the barriers of the first entry point is redundant: without any one of them the separate checker finds something wrong for some of the sizes.
 pub fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
+    let needless = needless(kernel, sizes).1;
+    assert!(needless.is_empty(), "{needless:#?}\n{}", kernel.entries[0].kernel);
+}
+
+/// Which barriers and waits for fetches the first entry point has, and those without which the separate checker finds nothing wrong for any of the
+/// sizes.
+pub fn needless(kernel: &Compiled, sizes: &[&[i64]]) -> (Vec<&'static str>, Vec<String>) {
     let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
     let launches: Vec<Launch> = sizes.iter().filter_map(|dims| Launch::new(info, dims).ok()).collect();
     let mut regions = vec![Kernel::BODY];
     inside(kernel, Kernel::BODY, &mut regions);
     let statements = |r: RegionId| (0..kernel.region(r).statements.len()).map(move |at| (r.index(), at));
+    let (mut tried, mut found) = (Vec::new(), Vec::new());
     for (region, at) in regions.into_iter().flat_map(statements) {
-        use StatementKind::{Sync, SyncWarp, SyncWarpgroup};
-        if !matches!(kernel.regions[region].statements[at].kind, Sync | SyncWarp | SyncWarpgroup) {
-            continue;
-        }
+        let kind = &kernel.regions[region].statements[at].kind;
+        tried.push(match kind {
+            StatementKind::Sync => "block",
+            StatementKind::SyncWarp => "warp",
+            StatementKind::SyncWarpgroup => "warpgroup",
+            StatementKind::AwaitFetches { .. } => "fetches",
+            _ => continue,
+        });
         let mut mutant = kernel.clone();
         mutant.regions[region].statements.remove(at);
         let is_missed = |launch| matches!(check(&mutant, launch, PROOF_WORK), Verdict::Violated(_));
-        assert!(launches.iter().any(is_missed), "the barrier at {at} of region {region} is redundant:\n{kernel}");
+        if !launches.iter().any(is_missed) {
+            found.push(format!("{kind:?}, statement {at} of region {region}"));
+        }
     }
+    (tried, found)
 }
 
 /// The regions inside one, those that nothing runs left out.

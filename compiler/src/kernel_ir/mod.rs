@@ -28,8 +28,9 @@
 //! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::Fetch`]). It commits them in groups, waits
 //! for its own groups in order, and what it has waited for is seen by others behind the next [`StatementKind::Sync`].
 //!
-//! **Blocks.** Blocks run in any order, and none waits for another. They share workspaces: what a block wrote there before it arrives at a
-//! counter ([`StatementKind::Arrive`]), the last one that arrives at the same counter sees behind that. A workspace that is zero when the kernel
+//! **Blocks.** Blocks run in any order, and none waits for another. They share workspaces. The first thread arrives at a counter for its block
+//! ([`StatementKind::Arrive`]): what threads wrote in front of a barrier in front of that, the first thread of the last block to arrive at the same counter
+//! sees behind it, and others behind a barrier behind that ([`StatementKind::Agree`] is one). A workspace that is zero when the kernel
 //! begins is zero when it ends, and so are counters. [`StatementKind::Update`]s of an element by several blocks exclude each other.
 //!
 //! Room for later work: an executor beside the region of a warp role. None exists before something emits it.
@@ -289,6 +290,8 @@ pub enum Op {
     Shuffled,
     /// Whether the block was the last one: defined by its [`StatementKind::Arrive`].
     Arrived,
+    /// What holds for some thread: defined by its [`StatementKind::Agree`].
+    Agreed,
     /// A variable's value at this point.
     Get(VariableId),
     /// Two index integers of the value's type.
@@ -336,6 +339,7 @@ impl Op {
             | Self::Loaded
             | Self::Shuffled
             | Self::Arrived
+            | Self::Agreed
             | Self::Get(_) => (None, None, None),
             Self::ConvertIndex(a)
             | Self::Unary(_, a)
@@ -438,8 +442,7 @@ pub enum StatementKind {
     },
     /// Combines an element of a workspace with a value, at once with respect to other blocks and threads.
     Update(Update),
-    /// All threads of the block wait for each other, and the block arrives at a counter. The last one to arrive sees what the others wrote
-    /// before they did, and the counter is zero again.
+    /// The first thread of the block arrives at a counter for it. Behind the last arrival the counter is zero again.
     Arrive {
         /// The counters: a workspace of `u32` that is zero at first.
         counters: u16,
@@ -447,8 +450,19 @@ pub enum StatementKind {
         at: ValueId,
         /// How many blocks arrive there, a [`Type::I32`] of at least 1.
         blocks: ValueId,
-        /// Whether this block is the last, a predicate.
+        /// Whether this block is the last, a predicate that holds for the first thread alone.
         last: ValueId,
+        /// Whether what is ordered before the arrival is seen by those that acquire it.
+        releases: bool,
+        /// Whether the first thread sees what those released that arrived before.
+        acquires: bool,
+    },
+    /// All threads of the block wait for each other, and learn whether a predicate holds for any of them.
+    Agree {
+        /// What each thread says.
+        predicate: ValueId,
+        /// Whether one of them said so.
+        result: ValueId,
     },
     /// One thread of the block runs the region; the others do not wait for it.
     Elect(RegionId),

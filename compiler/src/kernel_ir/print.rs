@@ -64,7 +64,9 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             StatementKind::Let(value) => name(*value, names, next),
             StatementKind::Load(load) => load.results().for_each(|value| name(value, names, next)),
             StatementKind::Shuffle { result, .. } => name(*result, names, next),
-            StatementKind::Arrive { last, .. } => name(*last, names, next),
+            StatementKind::Arrive { last: result, .. } | StatementKind::Agree { result, .. } => {
+                name(*result, names, next)
+            }
             StatementKind::Loop(l) => {
                 name(l.index, names, next);
                 number(kernel, l.body, names, next);
@@ -181,9 +183,19 @@ impl Printer<'_> {
                 };
                 writeln!(f, "{} {op} {}", self.place(Memory::Workspace(*workspace), *offset), self.name(*value))
             }
-            StatementKind::Arrive { counters, at, blocks, last } => {
+            StatementKind::Arrive { counters, at, blocks, last, releases, acquires } => {
                 let (last, blocks) = (self.name(*last), self.name(*blocks));
-                writeln!(f, "{last}: bool = last of {blocks} at {}", self.place(Memory::Workspace(*counters), *at))
+                let place = self.place(Memory::Workspace(*counters), *at);
+                let order = match (releases, acquires) {
+                    (true, true) => "",
+                    (true, false) => ", releases only",
+                    (false, true) => ", acquires only",
+                    (false, false) => ", relaxed",
+                };
+                writeln!(f, "{last}: bool = thread 0 arrives last of {blocks} at {place}{order}")
+            }
+            StatementKind::Agree { predicate, result } => {
+                writeln!(f, "{}: bool = {} for any thread", self.name(*result), self.name(*predicate))
             }
             StatementKind::Elect(part) => {
                 writeln!(f, "elect {{")?;
@@ -280,7 +292,7 @@ impl Printer<'_> {
         };
         let infix = |a, operator: &str, b| format!("{} {operator} {}", self.name(a), self.name(b));
         match op {
-            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived => "?".to_owned(),
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => "?".to_owned(),
             Op::BlockIndex => "block".to_owned(),
             Op::ThreadIndex => "thread".to_owned(),
             Op::Dim(dim) => self.kernel.signature.dims.get(usize::from(dim)).map_or("?".to_owned(), |d| d.name.clone()),

@@ -190,7 +190,7 @@ impl Checker<'_> {
                 StatementKind::Let(value) => self.close(*value),
                 StatementKind::Load(load) => load.results().for_each(|value| self.close(value)),
                 StatementKind::Shuffle { result, .. } => self.close(*result),
-                StatementKind::Arrive { last, .. } => self.close(*last),
+                StatementKind::Arrive { last: result, .. } | StatementKind::Agree { result, .. } => self.close(*result),
                 StatementKind::Declare(variable, _) => {
                     if let Some(binding) = self.declared.get_mut(variable.index()) {
                         *binding = Binding::Closed;
@@ -289,7 +289,7 @@ impl Checker<'_> {
                 self.operand(*value, |value| Some(value) == ty);
                 self.expect(ty.is_some_and(|ty| updates(*op, ty)), Problem::BadUpdate(*workspace));
             }
-            StatementKind::Arrive { counters, at, blocks, last } => {
+            StatementKind::Arrive { counters, at, blocks, last, .. } => {
                 self.collective(Threads::All);
                 let ty = self.access(Memory::Workspace(*counters), *at, 1, true);
                 let zeroed = self.kernel.workspaces.get(usize::from(*counters)).is_some_and(|w| w.zeroed);
@@ -299,6 +299,13 @@ impl Checker<'_> {
                 let fits = self.kernel.values.get(last.index()).is_some_and(|v| v.op == Op::Arrived);
                 self.expect(fits && self.kernel.value(*last).ty == Type::PRED, Problem::BadBinding(*last));
                 self.open(*last);
+            }
+            StatementKind::Agree { predicate, result } => {
+                self.collective(Threads::All);
+                self.operand(*predicate, |ty| ty == Type::PRED);
+                let fits = self.kernel.values.get(result.index()).is_some_and(|v| v.op == Op::Agreed);
+                self.expect(fits && self.kernel.value(*result).ty == Type::PRED, Problem::BadBinding(*result));
+                self.open(*result);
             }
             StatementKind::Elect(part) => {
                 self.collective(Threads::All);
@@ -480,7 +487,7 @@ impl Checker<'_> {
         }
         let type_of = |id: ValueId| kernel.values.get(id.index()).map(|v| v.ty);
         match op {
-            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived => {
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => {
                 self.fault(Problem::BadBinding(id))
             }
             Op::Get(variable) => {
@@ -531,7 +538,7 @@ fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Opt
     let float = |ty: Type| matches!(ty, Type::Element(F32 | F64));
     let all = |operands: &[ValueId], wanted: Type| operands.iter().all(|id| type_of(*id) == Some(wanted));
     Some(match op {
-        Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived => false,
+        Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => false,
         Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
         Op::BlockIndex | Op::ThreadIndex => ty == Type::I32,
         Op::Index(_, a, b) => ty.is_index() && all(&[a, b], ty),

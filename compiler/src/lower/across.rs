@@ -276,9 +276,14 @@ impl Nest<'_, '_> {
         let rank = self.number(point, ranks.into_iter());
         let place = Place { group, partials: count, slot };
         let memory = |component: usize| Memory::Workspace(first + 1 + component as u16);
-        // One of those that share the result.
+        // One of those that share the result; of a block with one result the thread that arrives, so that nobody needs to wait for it.
         let zero = self.b.index_literal(ty, 0);
-        let is_first = self.b.index_compare(Compare::Eq, rank, zero);
+        let is_first = if layout.slots() == 1 {
+            let (thread, zero) = (self.b.thread_index(), self.b.index_literal(Type::I32, 0));
+            self.b.index_compare(Compare::Eq, thread, zero)
+        } else {
+            self.b.index_compare(Compare::Eq, rank, zero)
+        };
         let writes = self.b.and(live, is_first);
         let accumulators = self.accumulators();
         let states: Vec<Vec<ValueId>> =

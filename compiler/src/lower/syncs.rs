@@ -16,8 +16,13 @@
 //! | a thread reads or writes an instance of a buffer | its slot is renewed |
 //! | a thread has waited for its fetches | a thread reads a buffer that threads fetch to |
 //! | a thread reads or writes a buffer | a thread writes another one that lies in the same memory |
+//! | a thread other than the first writes a workspace, or accesses a tensor that the kernel writes | the first thread arrives at a counter |
+//! | the first thread arrives | another one accesses a workspace or such a tensor |
 //!
-//! In the three rows before the last a barrier of warps will do for a buffer whose elements are of one warp each, one of warpgroups if they are of one
+//! In a block of one warp a barrier of the warp will do for the last two rows. What is read of a workspace is not written again, so that nobody waits for
+//! readers.
+//!
+//! In the three rows before the last three a barrier of warps will do for a buffer whose elements are of one warp each, one of warpgroups if they are of one
 //! warpgroup each, and none is needed if they are of one thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that
 //! suffices, else to one of warpgroups.
 //!
@@ -26,16 +31,21 @@
 //! That a thread waits for its fetches before the barrier is where it is waited for; the separate checker sees that it is enough.
 //!
 //! Threads that write one instance of a buffer write different elements of it, so that there is nothing to order between their writes; the
-//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last four rows and that of phases are void.
+//! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last six rows and that of phases are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
-//! or at the body's end. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
+//! or at the body's end; behind it comes what was before it only if it may have no iteration. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
 //! be kept that only some paths need, never taken out where one does. Paths are told apart by the conditions that several branches share, while
 //! these have one value; others are taken both ways.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, Sharing, StatementKind, ValueId, WARP, WARPGROUP};
+use tilewright_kernel::algorithm::{Binary, Compare};
+
+use crate::kernel_ir::{
+    BufferId, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId,
+    WARP, WARPGROUP,
+};
 
 /// What happened since the last barrier, on some path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +66,10 @@ struct Since {
     published: bool,
     /// The elected thread waited for reads.
     awaited: bool,
+    /// A thread other than the first accessed memory that blocks share.
+    abroad: bool,
+    /// The first thread arrived.
+    arrived: bool,
 }
 
 impl Since {
@@ -69,6 +83,8 @@ impl Since {
             seen: Sharing::Block,
             published: false,
             awaited: false,
+            abroad: false,
+            arrived: false,
         }
     }
 
@@ -89,6 +105,9 @@ impl Since {
             self.written[n] = false;
         }
         self.seen = self.seen.max(among);
+        if among == Sharing::Warp && kernel.signature.threads <= WARP {
+            (self.abroad, self.arrived) = (false, false);
+        }
     }
 
     fn join(&mut self, other: &Self) {
@@ -101,13 +120,16 @@ impl Since {
         or(&mut self.written, &other.written);
         self.published |= other.published;
         self.awaited |= other.awaited;
+        self.abroad |= other.abroad;
+        self.arrived |= other.arrived;
     }
 }
 
 /// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it is: a defect of
 /// the compiler.
 pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
-    if kernel.buffers.is_empty() {
+    let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::Arrive { .. });
+    if kernel.buffers.is_empty() && !kernel.regions.iter().flat_map(|r| &r.statements).any(arrives) {
         return Some(kernel);
     }
     let mut pass = Pass::new(&kernel);
@@ -201,6 +223,8 @@ struct Pass<'a> {
     fetched: Vec<bool>,
     /// Conditions that several branches share, on which all threads agree.
     shared: BTreeSet<ValueId>,
+    /// Regions that the first thread alone comes to.
+    first: BTreeSet<RegionId>,
 }
 
 impl<'a> Pass<'a> {
@@ -218,7 +242,9 @@ impl<'a> Pass<'a> {
                 _ => {}
             }
         }
-        Self { kernel, gone: Vec::new(), weak: Vec::new(), fetched, shared }
+        let mut first = BTreeSet::new();
+        of_first_thread(kernel, Kernel::BODY, false, &mut first);
+        Self { kernel, gone: Vec::new(), weak: Vec::new(), fetched, shared, first }
     }
 
     fn holds(&self) -> bool {
@@ -256,6 +282,9 @@ impl<'a> Pass<'a> {
                 }
                 StatementKind::Loop(l) => {
                     let mut many = false;
+                    if self.kernel.value(l.count).facts.range.low >= 1 {
+                        paths = self.flow(l.body, paths)?;
+                    }
                     loop {
                         let before = paths.clone();
                         let behind = self.flow(l.body, paths.clone())?;
@@ -273,8 +302,12 @@ impl<'a> Pass<'a> {
                 StatementKind::Sync if self.gone.contains(&(region, at)) => {}
                 kind => match self.among(kind, region, at) {
                     Some(among) => paths.values_mut().for_each(|since| since.sync(self.kernel, among)),
-                    None if paths.values_mut().all(|since| self.is_ordered(kind, since)) => {}
-                    None => return None,
+                    None => {
+                        let first = self.first.contains(&region);
+                        if !paths.values_mut().all(|since| self.is_ordered(kind, first, since)) {
+                            return None;
+                        }
+                    }
                 },
             }
         }
@@ -287,20 +320,36 @@ impl<'a> Pass<'a> {
         Some(if behind.len() > MOST_PATHS { as_one(behind) } else { behind })
     }
 
+    fn is_written(&self, parameter: u16) -> bool {
+        let of = self.kernel.signature.parameters.get(usize::from(parameter));
+        of.is_some_and(|of| matches!(of.kind, ParameterKind::Tensor { written: true, .. }))
+    }
+
+    /// Takes in an access to memory other than shared; whether it is ordered.
+    fn is_ordered_abroad(&self, memory: Memory, writes: bool, first: bool, since: &mut Since) -> bool {
+        let shared = match memory {
+            Memory::Workspace(_) => true,
+            Memory::Parameter(parameter) => self.is_written(parameter),
+            Memory::Shared(_) => false,
+        };
+        let read_only = matches!(memory, Memory::Workspace(_)) && !writes;
+        since.abroad |= shared && !first && !read_only;
+        !shared || first || self.kernel.signature.threads == 1 || !since.arrived
+    }
+
     /// Who waits for each other at a statement.
     fn among(&self, kind: &StatementKind, region: RegionId, at: usize) -> Option<Sharing> {
         let weaker = self.weak.iter().find(|weak| (weak.0, weak.1) == (region, at)).map(|weak| weak.2);
         match kind {
             StatementKind::SyncWarp => Some(Sharing::Warp),
             StatementKind::SyncWarpgroup => Some(Sharing::Warpgroup),
-            // An arrival is a barrier, too.
-            StatementKind::Sync | StatementKind::Arrive { .. } => Some(weaker.unwrap_or(Sharing::Block)),
+            StatementKind::Sync | StatementKind::Agree { .. } => Some(weaker.unwrap_or(Sharing::Block)),
             _ => None,
         }
     }
 
     /// Takes in a statement; whether it is ordered.
-    fn is_ordered(&self, kind: &StatementKind, since: &mut Since) -> bool {
+    fn is_ordered(&self, kind: &StatementKind, first: bool, since: &mut Since) -> bool {
         let alone = self.kernel.signature.threads == 1;
         let sharing = |buffer: BufferId| self.kernel.buffers[buffer.index()].sharing;
         let is_own = |buffer: BufferId| alone || sharing(buffer) == Sharing::Thread;
@@ -315,7 +364,7 @@ impl<'a> Pass<'a> {
                     let unseen = since.written[buffer.index()] || fetched && since.seen < sharing(buffer);
                     is_own(buffer) || !unseen
                 }
-                Memory::Parameter(_) | Memory::Workspace(_) => true,
+                memory => self.is_ordered_abroad(memory, false, first, since),
             },
             StatementKind::Renew { buffer, .. } => {
                 let used = &mut since.used[buffer.index()];
@@ -335,8 +384,15 @@ impl<'a> Pass<'a> {
                     since.touched[buffer.index()] = true;
                     !since.awaited && !since.is_elsewhere(self.kernel, buffer)
                 }
-                Memory::Parameter(_) | Memory::Workspace(_) => true,
+                memory => self.is_ordered_abroad(memory, true, first, since),
             },
+            StatementKind::Update(update) => {
+                self.is_ordered_abroad(Memory::Workspace(update.workspace), true, first, since)
+            }
+            StatementKind::Arrive { .. } => {
+                since.arrived = true;
+                alone || !since.abroad
+            }
             StatementKind::Publish => {
                 since.published = true;
                 true
@@ -350,15 +406,21 @@ impl<'a> Pass<'a> {
                 since.waited[barrier.index()] = true;
                 !since.ready
             }
-            StatementKind::Transfer(transfer) => match transfer.barrier {
-                Some(_) => !since.ready && !since.used[transfer.buffer.index()].contains(&true),
-                None => !since.published && !since.written[transfer.buffer.index()],
-            },
+            StatementKind::Transfer(transfer) => {
+                // Whoever is elected, it need not be the first thread. What tensor a tile is of is not known here.
+                since.abroad |= match &transfer.part {
+                    TensorPart::Run { parameter, .. } => self.is_written(*parameter),
+                    TensorPart::Tile { .. } => true,
+                };
+                match transfer.barrier {
+                    Some(_) => !since.ready && !since.used[transfer.buffer.index()].contains(&true),
+                    None => !since.published && !since.written[transfer.buffer.index()],
+                }
+            }
             StatementKind::Sync
             | StatementKind::SyncWarpgroup
             | StatementKind::SyncWarp
-            | StatementKind::Arrive { .. }
-            | StatementKind::Update(_)
+            | StatementKind::Agree { .. }
             | StatementKind::Elect(_)
             | StatementKind::If(_)
             | StatementKind::Loop(_)
@@ -370,6 +432,37 @@ impl<'a> Pass<'a> {
             | StatementKind::CommitFetches
             | StatementKind::Commit => true,
         }
+    }
+}
+
+/// The regions that nobody but the thread with number 0 comes to, among those inside one.
+fn of_first_thread(kernel: &Kernel, region: RegionId, first: bool, found: &mut BTreeSet<RegionId>) {
+    if first {
+        found.insert(region);
+    }
+    for statement in &kernel.region(region).statements {
+        match &statement.kind {
+            StatementKind::Loop(l) => of_first_thread(kernel, l.body, first, found),
+            StatementKind::If(branch) => {
+                of_first_thread(kernel, branch.then, first || is_first_thread(kernel, branch.condition), found);
+                branch.otherwise.iter().for_each(|otherwise| of_first_thread(kernel, *otherwise, first, found));
+            }
+            StatementKind::Elect(part) => of_first_thread(kernel, *part, false, found),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a condition holds for the thread with number 0 alone.
+fn is_first_thread(kernel: &Kernel, condition: ValueId) -> bool {
+    let op = |value: ValueId| kernel.value(value).op;
+    match op(condition) {
+        Op::CompareIndex(Compare::Eq, a, b) => {
+            let pair = |a: ValueId, b: ValueId| op(a) == Op::ThreadIndex && op(b) == Op::Literal(0);
+            pair(a, b) || pair(b, a)
+        }
+        Op::Binary(Binary::And, a, b) => is_first_thread(kernel, a) || is_first_thread(kernel, b),
+        _ => false,
     }
 }
 
@@ -386,7 +479,7 @@ mod tests {
     use tilewright_kernel::algorithm::Compare;
 
     use super::*;
-    use crate::kernel_ir::{BarrierId, Buffer, Builder, Fetch, Signature, TensorPart, Transfer, Type};
+    use crate::kernel_ir::{BarrierId, Buffer, Builder, Fetch, Signature, TensorPart, Transfer, Type, Workspace};
 
     fn builder() -> (Builder, BufferId, ValueId) {
         block_of(64)
@@ -502,6 +595,74 @@ mod tests {
         }
         b.end_loop();
         assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = sync renew s[0] = = s[ sync = s["));
+    }
+
+    /// The barriers of a loop that always runs serve what is around it.
+    #[test]
+    fn a_loop_that_always_runs() {
+        let barriers = |always: bool| {
+            let (mut b, outer, zero) = builder();
+            let inner = buffer_of(&mut b, 1);
+            let (one, n) = (b.literal(ElementType::F32, 0), b.block_index());
+            let count = if always { b.index_literal(Type::I32, 3) } else { n };
+            b.begin_loop(n);
+            for buffer in [outer, inner] {
+                if buffer == inner {
+                    b.begin_loop(count);
+                }
+                b.sync();
+                b.renew(buffer, zero);
+                b.store(Memory::Shared(buffer), zero, &[one]);
+                b.sync();
+                b.load(Memory::Shared(buffer), zero, 1, None);
+            }
+            b.end_loop();
+            b.end_loop();
+            minimal(b).expect("ordered").matches("sync").count()
+        };
+        assert_eq!((barriers(true), barriers(false)), (3, 4));
+    }
+
+    /// What other threads wrote is there before the first one arrives, and nobody reads before it has.
+    #[test]
+    fn arrivals_are_between_barriers() {
+        let arrival = |syncs: [bool; 2], alone: bool, reads: bool| {
+            let (mut b, _, zero) = builder();
+            for (name, element, zeroed) in [("counters", ElementType::U32, true), ("parts", ElementType::F32, false)] {
+                b.workspace(Workspace { name: name.to_owned(), element, zeroed });
+            }
+            let (thread, one, n) = (b.thread_index(), b.literal(ElementType::F32, 0), b.index_literal(Type::I32, 4));
+            let first = b.index_compare(Compare::Eq, thread, zero);
+            if alone {
+                b.begin_if(first);
+            }
+            b.store(Memory::Workspace(1), zero, &[one]);
+            if alone {
+                b.end_if();
+            }
+            let last = b.arrive(0, zero, n);
+            if reads {
+                b.begin_if(last);
+                b.load(Memory::Workspace(1), zero, 1, None);
+                b.end_if();
+            }
+            let mut kernel = b.finish().unwrap();
+            let statements = &mut kernel.regions[0].statements;
+            let keeps = |kind: &StatementKind| match kind {
+                StatementKind::Sync => syncs[0],
+                StatementKind::Agree { .. } => syncs[1],
+                _ => true,
+            };
+            statements.retain(|statement| keeps(&statement.kind));
+            let count =
+                |kernel: Kernel| kernel.regions[0].statements.iter().filter(|s| s.kind == StatementKind::Sync).count();
+            minimise(kernel).map(count)
+        };
+        assert_eq!(arrival([true, true], false, true), Some(1));
+        assert_eq!(arrival([false, true], false, true), None);
+        assert_eq!(arrival([true, false], false, true), None);
+        assert_eq!(arrival([true, true], true, true), Some(0));
+        assert_eq!(arrival([false, true], true, true), Some(0));
     }
 
     /// Two buffers in turn: what orders the reads of one with its next instance is the barrier between writes and reads of the other.

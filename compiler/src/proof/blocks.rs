@@ -6,11 +6,68 @@
 use std::collections::BTreeMap;
 
 use super::global::{Access, Agent};
-use super::shared::{Fault, Time};
+use super::shared::{Fault, Order, Time};
 use super::violation::Kind;
+use crate::kernel_ir::WARP;
 
-/// What a block knows of others: up to when it sees what each of them did.
-type Seen = BTreeMap<i64, Time>;
+/// What an arrival releases of a block: up to when what its threads did comes before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Until {
+    /// Any thread or copy.
+    all: Time,
+    /// Lanes of the first warp.
+    warp: Time,
+    /// The first thread, which arrives.
+    first: Time,
+}
+
+impl Until {
+    /// An arrival now.
+    fn now(order: Order) -> Self {
+        Self { all: order.synced, warp: order.synced.max(order.synced_warp), first: order.now }
+    }
+
+    fn join(&mut self, other: Self) {
+        let Self { all, warp, first } = other;
+        *self = Self { all: self.all.max(all), warp: self.warp.max(warp), first: self.first.max(first) };
+    }
+
+    fn covers(self, agent: Agent, time: Time) -> bool {
+        time < match agent {
+            Agent::Thread(0) => self.first,
+            Agent::Thread(1..WARP) => self.warp,
+            Agent::Thread(_) | Agent::Copy(_) => self.all,
+        }
+    }
+}
+
+/// What is known of other blocks.
+type Seen = BTreeMap<i64, Until>;
+
+fn join(seen: &mut Seen, other: &Seen) {
+    other.iter().for_each(|(block, until)| seen.entry(*block).or_default().join(*until));
+}
+
+/// What is known of other blocks in the block that runs, and by whom.
+#[derive(Clone, Debug, Default)]
+struct Knowledge {
+    all: Seen,
+    /// By the lanes of the first warp, besides.
+    warp: Seen,
+    /// By the first thread, besides.
+    first: Seen,
+}
+
+/// An arrival at a counter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub workspace: u16,
+    pub at: i64,
+    pub blocks: i64,
+    pub block: i64,
+    pub releases: bool,
+    pub acquires: bool,
+}
 
 /// A counter.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +95,15 @@ struct Elements {
     zeroed: bool,
 }
 
+impl Access {
+    /// Takes the place of the block's accesses so far: whoever comes behind this one comes behind those, or nobody is named.
+    fn stand_for(self, all: &mut BTreeMap<i64, Access>, synced: Time) {
+        let before = all.get(&self.block).filter(|other| other.agent != self.agent && other.time >= synced);
+        let agent = if before.is_some() { Agent::SEVERAL } else { self.agent };
+        all.insert(self.block, Access { agent, ..self });
+    }
+}
+
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Touch {
@@ -52,8 +118,7 @@ pub(super) enum Touch {
 pub(super) struct Workspaces {
     all: Vec<Elements>,
     counters: BTreeMap<(u16, i64), Counter>,
-    /// What the block that runs has seen.
-    seen: Seen,
+    seen: Knowledge,
 }
 
 impl Workspaces {
@@ -70,21 +135,22 @@ impl Workspaces {
 
     /// Another block runs.
     pub fn begin(&mut self) {
-        self.seen = Seen::new();
+        self.seen = Knowledge::default();
     }
 
-    /// A block arrives; whether it is the last of `blocks`.
-    pub fn arrive(&mut self, workspace: u16, at: i64, blocks: i64, block: i64, now: Time) -> Result<bool, Fault> {
+    /// The first thread of a block arrives; whether the block is the last one.
+    pub fn arrive(&mut self, arrival: Arrival, order: Order) -> Result<bool, Fault> {
+        let Arrival { workspace, at, blocks, block, releases, acquires } = arrival;
         self.cell(workspace, at)?;
         let counter = self.counters.entry((workspace, at)).or_default();
-        for (other, time) in &counter.released {
-            let seen = self.seen.entry(*other).or_default();
-            *seen = (*seen).max(*time);
+        if acquires {
+            join(&mut self.seen.first, &counter.released);
         }
-        let own = self.seen.iter().map(|(other, time)| (*other, *time)).chain([(block, now)]);
-        for (other, time) in own {
-            let released = counter.released.entry(other).or_default();
-            *released = (*released).max(time);
+        if releases {
+            [&self.seen.all, &self.seen.warp, &self.seen.first]
+                .into_iter()
+                .for_each(|s| join(&mut counter.released, s));
+            counter.released.entry(block).or_default().join(Until::now(order));
         }
         counter.arrived += 1;
         if counter.arrived > blocks {
@@ -97,9 +163,28 @@ impl Workspaces {
         Ok(last)
     }
 
-    /// Whether the block that runs sees what another one did at that time.
-    pub fn sees(&self, block: i64, time: Time) -> bool {
-        self.seen.get(&block).is_some_and(|seen| time < *seen)
+    /// Lanes of each warp wait for each other.
+    pub fn tell_warp(&mut self) {
+        let first = std::mem::take(&mut self.seen.first);
+        join(&mut self.seen.warp, &first);
+    }
+
+    /// All threads wait for each other.
+    pub fn tell_all(&mut self) {
+        self.tell_warp();
+        let warp = std::mem::take(&mut self.seen.warp);
+        join(&mut self.seen.all, &warp);
+    }
+
+    /// Whether an access of another block comes before what an agent of the block that runs does now.
+    pub fn sees(&self, agent: Agent, other: &Access) -> bool {
+        let by = |seen: &Seen| seen.get(&other.block).is_some_and(|until| until.covers(other.agent, other.time));
+        let (warp, first) = match agent {
+            Agent::Thread(0) => (true, true),
+            Agent::Thread(thread) => (thread < WARP, false),
+            Agent::Copy(_) => (false, false),
+        };
+        by(&self.seen.all) || warp && by(&self.seen.warp) || first && by(&self.seen.first)
     }
 
     fn cell(&mut self, workspace: u16, at: i64) -> Result<&mut Cell, Fault> {
@@ -111,12 +196,12 @@ impl Workspaces {
     /// An element is accessed; `synced` is the last barrier of the block.
     pub fn access(&mut self, workspace: u16, at: i64, touch: Touch, own: Access, synced: Time) -> Result<(), Fault> {
         let zeroed = self.all.get(usize::from(workspace)).is_some_and(|e| e.zeroed);
-        let seen = self.seen.clone();
-        let cell = self.cell(workspace, at)?;
+        self.cell(workspace, at)?;
+        let cell = &self.all[usize::from(workspace)].cells[at.unsigned_abs() as usize];
         let ordered = |other: &Access| match (other.block == own.block, other.agent) {
             (true, Agent::Thread(_)) => other.agent == own.agent || other.time < synced,
             (true, Agent::Copy(_)) => false,
-            (false, _) => seen.get(&other.block).is_some_and(|time| other.time < *time),
+            (false, _) => self.sees(own.agent, other),
         };
         let updates = cell.updates.values().filter(|_| touch != Touch::Update);
         let readers = cell.readers.values().filter(|_| touch != Touch::Read);
@@ -124,15 +209,16 @@ impl Workspaces {
         if let Some(other) = before.find(|other| !ordered(other)) {
             return Err((Kind::Race, format!("block {} accesses it, and nothing orders that", other.block)));
         }
+        let cell = self.cell(workspace, at)?;
         // A zero that nobody has added to is not worth a look.
         let has_value = cell.writer.is_some() || zeroed && (touch == Touch::Update || !cell.updates.is_empty());
         if !has_value && !matches!(touch, Touch::Write(_)) {
             return Err((Kind::Uninitialised, "nobody wrote it".to_owned()));
         }
         match touch {
-            Touch::Read => _ = cell.readers.insert(own.block, own),
+            Touch::Read => own.stand_for(&mut cell.readers, synced),
             Touch::Update => {
-                cell.updates.insert(own.block, own);
+                own.stand_for(&mut cell.updates, synced);
                 cell.changed = true;
             }
             Touch::Write(zero) => {

@@ -13,6 +13,11 @@ pub(super) enum Agent {
     Copy(CopyId),
 }
 
+impl Agent {
+    /// Several threads: no one thread, and none of the first warp.
+    pub const SEVERAL: Self = Self::Thread(u32::MAX);
+}
+
 /// Somebody's access, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
@@ -32,8 +37,8 @@ struct Cell {
     several: bool,
 }
 
-/// Whether the block that runs sees what another did at that time.
-pub(super) type Sees<'a> = &'a dyn Fn(i64, Time) -> bool;
+/// Whether an access of another block comes before the present one.
+pub(super) type Sees<'a> = &'a dyn Fn(&Access) -> bool;
 
 /// A tensor's elements.
 #[derive(Clone, Debug)]
@@ -42,7 +47,7 @@ pub(super) struct Elements {
     first: i64,
     cells: Vec<Cell>,
     /// The last reads of elements of a tensor that is written by blocks before the last one, by element and block.
-    earlier: BTreeMap<(i64, i64), Time>,
+    earlier: BTreeMap<(i64, i64), Access>,
     pub written: bool,
     pub alignment: u64,
 }
@@ -107,7 +112,7 @@ impl Elements {
             };
             let ordered = match writer.block == access.block {
                 true => ordered,
-                false => sees(writer.block, writer.time) && matches!(writer.agent, Agent::Thread(_)),
+                false => sees(&writer) && matches!(writer.agent, Agent::Thread(_)),
             };
             if !ordered {
                 return Err((Kind::Race, format!("block {} writes it, and nothing orders that", writer.block)));
@@ -117,8 +122,9 @@ impl Elements {
         if let Some(reader) = before.filter(|reader| reader.block == access.block) {
             cell.several = reader.time >= synced && (cell.several || reader.agent != access.agent);
         } else if let Some(reader) = before {
+            let agent = if cell.several { Agent::SEVERAL } else { reader.agent };
             cell.several = false;
-            self.earlier.insert((offset, reader.block), reader.time);
+            self.earlier.insert((offset, reader.block), Access { agent, ..reader });
         }
         Ok(())
     }
@@ -132,9 +138,8 @@ impl Elements {
         over: impl Fn(CopyId) -> bool,
         sees: Sees<'_>,
     ) -> Result<(), Fault> {
-        let unseen = |((_, block), time): (&(i64, i64), &Time)| {
-            (*block != access.block && !sees(*block, *time)).then_some(*block)
-        };
+        let unseen =
+            |((_, block), reader): (&(i64, i64), &Access)| (*block != access.block && !sees(reader)).then_some(*block);
         let abroad = self.earlier.range((offset, i64::MIN)..=(offset, i64::MAX)).find_map(unseen);
         let cell = self.cell(offset)?;
         if let Some(writer) = cell.writer {
@@ -145,7 +150,8 @@ impl Elements {
                 Agent::Thread(_) => reader.time < synced || !cell.several && reader.agent == access.agent,
                 Agent::Copy(copy) => over(copy) && !(cell.several && reader.time >= synced),
             };
-            let ordered = if reader.block == access.block { ordered } else { sees(reader.block, reader.time) };
+            let several = Access { agent: if cell.several { Agent::SEVERAL } else { reader.agent }, ..reader };
+            let ordered = if reader.block == access.block { ordered } else { sees(&several) };
             if let Some(block) = abroad.or((!ordered).then_some(reader.block)) {
                 return Err((Kind::Race, format!("block {block} reads it, and nothing orders that")));
             }

@@ -16,7 +16,8 @@
 //! a copy from shared memory has ended, for the elected thread, behind the [`AwaitReads`] that covers its group. A copy sees what threads wrote in
 //! front of a [`Publish`] in front of a [`Sync`]. The fetches that a thread commits together are one agent: they begin with their issue, have
 //! ended for that thread behind its [`AwaitFetches`] that covers them, and for others behind a [`Sync`] behind that. Blocks have no order, but by
-//! [`Arrive`]: one sees what those did that arrived at the counter before. Shared memory is looked at by addresses, so that buffers may share it.
+//! [`Arrive`]: it releases what the first thread did, and what others did in front of a [`Sync`] in front of it, if it is said to release; the
+//! first thread of a block that arrives there later sees that, if it is said to acquire, and others behind a [`Sync`] or [`Agree`] behind that. Shared memory is looked at by addresses, so that buffers may share it.
 //!
 //! **Time.** Statements for all threads are points that all pass; between them, the order in which threads are simulated decides nothing,
 //! since accesses on the same side of the same barriers are compared whichever came first.
@@ -32,6 +33,7 @@
 //! [`AwaitFetches`]: crate::kernel_ir::StatementKind::AwaitFetches
 //! [`Publish`]: crate::kernel_ir::StatementKind::Publish
 //! [`Arrive`]: crate::kernel_ir::StatementKind::Arrive
+//! [`Agree`]: crate::kernel_ir::StatementKind::Agree
 
 mod barriers;
 mod blocks;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Stop;
 use super::barriers::{Groups, Phase};
-use super::blocks::{Touch, Workspaces};
+use super::blocks::{Arrival, Touch, Workspaces};
 use super::global::{Access, Agent, Elements, Sees};
 use super::launch::{Launch, Tiles};
 use super::row::{self, Row};
@@ -206,8 +206,7 @@ impl<'a> Run<'a> {
             StatementKind::If(branch) => self.branch(branch, active)?,
             StatementKind::Sync => {
                 self.everybody(active)?;
-                self.order.synced = self.order.now;
-                self.order.visible = self.order.published;
+                self.meet();
             }
             StatementKind::SyncWarpgroup => {
                 self.everybody(active)?;
@@ -216,6 +215,7 @@ impl<'a> Run<'a> {
             StatementKind::SyncWarp => {
                 self.everybody(active)?;
                 self.order.synced_warp = self.order.now;
+                self.workspaces.tell_warp();
             }
             StatementKind::Renew { buffer, slot } => {
                 self.everybody(active)?;
@@ -264,18 +264,30 @@ impl<'a> Run<'a> {
                     }
                 }
             }
-            StatementKind::Arrive { counters, at, blocks, last } => {
+            StatementKind::Arrive { counters, at, blocks, last, releases, acquires } => {
                 self.everybody(active)?;
-                self.order.synced = self.order.now;
-                self.order.visible = self.order.published;
                 let (at, blocks) = (self.agreed(*at, active)?, self.agreed(*blocks, active)?);
-                match self.workspaces.arrive(*counters, at, blocks, self.block, self.order.now) {
-                    Ok(is_last) => self.values[last.index()] = Row::Same(Some(i64::from(is_last))),
+                let (workspace, block, releases, acquires) = (*counters, self.block, *releases, *acquires);
+                let arrival = Arrival { workspace, at, blocks, block, releases, acquires };
+                match self.workspaces.arrive(arrival, self.order) {
+                    Ok(is_last) => {
+                        let said = |thread| Some(i64::from(is_last && thread == 0));
+                        self.values[last.index()] = Row::Each((0..self.threads).map(said).collect());
+                    }
                     Err((kind, what)) => {
                         let name = self.name(Memory::Workspace(*counters));
                         return self.violation(kind, format!("counter {at} of `{name}`: {what}"));
                     }
                 }
+            }
+            StatementKind::Agree { predicate, result } => {
+                self.everybody(active)?;
+                self.meet();
+                let said = &self.values[predicate.index()];
+                let mut all = (0..self.threads).map(|thread| said.of(thread));
+                let any = all.clone().any(|one| one.is_some_and(|one| one != 0));
+                let value = if any || all.all(|one| one.is_some()) { Some(i64::from(any)) } else { None };
+                self.values[result.index()] = Row::Same(value);
             }
             StatementKind::Elect(part) => {
                 self.everybody(active)?;
@@ -318,6 +330,13 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
+    }
+
+    /// All threads of the block wait for each other.
+    fn meet(&mut self) {
+        self.order.synced = self.order.now;
+        self.order.visible = self.order.published;
+        self.workspaces.tell_all();
     }
 
     // Control.
@@ -496,7 +515,7 @@ impl<'a> Run<'a> {
                 let Some(elements) = &mut self.tensors[usize::from(p)] else { return Ok(()) };
                 let access = Access { block: self.block, agent: Agent::Thread(agent), time: order.now };
                 let (shared, workspaces) = (&self.shared, &self.workspaces);
-                let sees: Sees<'_> = &|block, time| workspaces.sees(block, time);
+                let sees: Sees<'_> = &|other| workspaces.sees(Agent::Thread(agent), other);
                 for lane in 0..i64::from(lanes) {
                     let one = match write {
                         true => elements.write(at + lane, access, order.synced, |copy| shared.is_over(copy), sees),
@@ -667,7 +686,7 @@ impl<'a> Run<'a> {
             };
             if let (Some(at), Some(elements)) = (offset, &mut self.tensors[usize::from(pieces.parameter)]) {
                 let workspaces = &self.workspaces;
-                let sees: Sees<'_> = &|block, time| workspaces.sees(block, time);
+                let sees: Sees<'_> = &|other| workspaces.sees(access.agent, other);
                 let other = match barrier {
                     Some(_) => elements.read(*at, access, synced, sees),
                     None => elements.write(*at, access, synced, |copy| shared.is_over(copy), sees),

@@ -96,6 +96,8 @@ pub(crate) struct Kernel {
     pub grid_workspace: bool,
     /// Whether CTAs communicate through global memory.
     pub communicates: bool,
+    /// Whether it has fences beyond the CTA.
+    pub fences: bool,
 }
 
 impl Kernel {

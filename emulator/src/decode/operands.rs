@@ -348,7 +348,7 @@ impl Visitor<'_> {
             | Op::WaitBulk { .. }
             | Op::ProxyFence { .. }
             | Op::WaitCopies { .. }
-            | Op::Fence { .. }
+            | Op::Fence(_)
             | Op::Branch { .. }
             | Op::Call { .. }
             | Op::Return

@@ -74,10 +74,18 @@ impl Shape {
     #[inline(always)]
     pub fn kind(&self) -> AccessKind {
         match (self.touch, self.strength) {
-            (Touch::Atomic | Touch::Exchange, _) | (Touch::Store, Strength::Strong) => AccessKind::Atomic,
-            (Touch::Load, Strength::Strong) => AccessKind::StrongRead,
+            (Touch::Atomic | Touch::Exchange, _) | (Touch::Store, Strength::Strong { .. }) => AccessKind::Atomic,
+            (Touch::Load, Strength::Strong { .. }) => AccessKind::StrongRead,
             (Touch::Load, _) => AccessKind::Read,
             (Touch::Store, _) => AccessKind::Write,
+        }
+    }
+    /// As [`Shape::kind`], to other CTAs.
+    pub fn kind_outside(&self) -> AccessKind {
+        match (self.kind(), self.strength) {
+            (AccessKind::Atomic, Strength::Strong { wide: false }) => AccessKind::Write,
+            (AccessKind::StrongRead, Strength::Strong { wide: false }) => AccessKind::Read,
+            (kind, _) => kind,
         }
     }
 }
@@ -216,8 +224,8 @@ impl Warp {
         run: Mask,
     ) -> Result<(), Halt> {
         let shape = Shape { pc, bytes: access.bytes, count: access.count, touch, strength: access.strength };
-        if access.strength == Strength::Strong {
-            env.order(touch, access.space, &self.addresses(&access.address), run);
+        if access.strength.is_strong() {
+            env.order(&shape, access.space, &self.addresses(&access.address), run);
         }
         match (access.space, self.pattern::<false>(&access.address, shape.total(), run)) {
             (Space::Global, Some(pattern)) => self.access_global(env, &Request::regular(shape, access, run, pattern)),

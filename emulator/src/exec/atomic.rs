@@ -14,8 +14,14 @@ impl Warp {
         let addresses = self.addresses(&atomic.address);
         // An exchange may be the first write.
         let touch = if atomic.op == AtomicFn::Exch { Touch::Exchange } else { Touch::Atomic };
-        let shape = Shape { pc, bytes: atomic.bytes, count: atomic.count, touch, strength: Strength::Strong };
-        env.order(touch, atomic.space, &addresses, run);
+        let shape = Shape {
+            pc,
+            bytes: atomic.bytes,
+            count: atomic.count,
+            touch,
+            strength: Strength::Strong { wide: atomic.wide },
+        };
+        env.order(&shape, atomic.space, &addresses, run);
         env.counters.atomics += u64::from(run.count_ones());
         self.by_space(env, atomic.space, addresses, run, |warp, env, space, addresses, run| match space {
             Space::Global | Space::Generic => {

@@ -1,17 +1,17 @@
 //! What a CTA's warps share while they run, and what all CTAs of a launch share: program, memory, shadow, barriers, counters, findings.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_ptx::SpecialReg;
 
-use super::access::{Touch, window};
+use super::access::{Shape, Touch, space_of, window};
 use super::copy::Copies;
 use super::host::Host;
 use crate::bulk::flight::Flights;
 use crate::counters::Counters;
 use crate::decode::Kernel;
-use crate::decode::op::Space;
+use crate::decode::op::{Fence, Space, Strength};
 use crate::lanes::{Mask, Wide, lanes};
 use crate::launch::Options;
 use crate::mbarrier::Mbarriers;
@@ -20,10 +20,11 @@ use crate::memory::heap::Heap;
 use crate::memory::region::Regions;
 use crate::memory::undo::Undo;
 use crate::report::{Finding, Kind, Location, Other, Place, Thread};
-use crate::shadow::cell::{Cells, Conflict};
+use crate::shadow::cell::{AccessKind, Cells, Conflict, Who};
 use crate::shadow::clock::Clocks;
 use crate::shadow::cross::Cross;
-use crate::shadow::line::Lines;
+use crate::shadow::grid::{Grid, Point, View};
+use crate::shadow::line::{Lines, Run};
 use crate::shadow::order::Order;
 use crate::sync::Barriers;
 
@@ -53,8 +54,10 @@ pub(crate) struct Cx<'a> {
     pub dynamic_shared: u32,
     /// Whether CTAs run on several host threads now.
     pub undo: Option<Undo>,
-    /// Between-CTA races, if tracked.
+    /// Between-CTA races, if tracked and if nothing orders CTAs.
     pub cross: Option<Cross>,
+    /// The same, if something may order them; such kernels run on one host thread.
+    pub grid_order: Option<Mutex<Grid>>,
     /// Bytes that the stacks of calls take.
     pub stacks: AtomicU64,
     /// Warp instructions left for the whole launch.
@@ -125,8 +128,8 @@ pub(crate) struct Env<'a> {
     draws: u64,
     /// Warp instructions executed by the CTA, which is also its clock.
     pub time: u64,
-    /// Whether the CTA has used a fence or acquire/release beyond its own scope.
-    pub synchronises: bool,
+    /// What the CTA has released to others and learnt from them.
+    pub view: View,
     /// The warp that runs.
     pub warp: u32,
     pub counts: Vec<Count>,
@@ -170,7 +173,7 @@ impl<'a> Env<'a> {
             bulk: Flights::default(),
             draws: 0,
             time: 0,
-            synchronises: false,
+            view: View::default(),
             warp: 0,
             counts: vec![Count::default(); length + 1],
             counters: Counters::default(),
@@ -184,9 +187,8 @@ impl<'a> Env<'a> {
 
     /// Prepares for a CTA.
     pub fn start(&mut self, number: u64) {
-        let [x, y, _] = self.cx.grid.map(u64::from);
         self.cta_number = number;
-        self.cta = [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32];
+        self.cta = self.cta_of(number);
         let words = self.cx.shared_bytes.div_ceil(4) as usize;
         self.shared.clear();
         self.shared.resize(words, crate::memory::device::POISON);
@@ -208,7 +210,9 @@ impl<'a> Env<'a> {
         self.bulk.reset();
         self.draws = 0;
         self.time = 0;
-        self.synchronises = false;
+        if self.cx.grid_order.is_some() {
+            self.view.reset(number, self.cx.warps());
+        }
     }
 
     /// A fragment of this many lanes has executed the instructions from `start` up to, but not including, `end`.
@@ -273,31 +277,82 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// A fence of the warp that runs. Where all its lanes come to it together, guarded or not, it orders them too: nothing promises that, but
-    /// programs of whole warps (Triton's) are written so, and no machine does otherwise.
+    /// A fence by the lanes `run` of the warp that runs, to which those of `mask` came. Where all that live come to it together, it orders them too:
+    /// nothing promises that, but programs of whole warps (Triton's) are written so, and no machine does otherwise. For other CTAs all of them must
+    /// execute it, inside the CTA a guarded one will do.
     #[inline(never)]
-    pub fn fence(&mut self, wide: bool, together: bool) {
-        self.synchronises |= wide;
+    pub fn fence(&mut self, pc: u32, fence: Fence, (run, mask, live): (Mask, Mask, Mask)) {
         if !self.cx.options.sanitizers.races {
             return;
         }
-        self.order.fence(&mut self.clocks, self.warp as usize, together);
+        if let (true, Some(grid)) = (fence.wide, &self.cx.grid_order) {
+            let mut grid = grid.lock().unwrap_or_else(PoisonError::into_inner);
+            grid.fence(&mut self.view, &self.clocks, fence, (self.warp as usize, run, run == live), pc);
+        }
+        self.order.fence(&mut self.clocks, self.warp as usize, fence, mask == live);
     }
 
     /// Strong accesses of some lanes.
     #[inline(never)]
-    pub(super) fn order(&mut self, touch: Touch, space: Space, addresses: &Wide, run: Mask) {
+    pub(super) fn order(&mut self, shape: &Shape, space: Space, addresses: &Wide, run: Mask) {
         if !self.cx.options.sanitizers.races {
             return;
         }
         let warp = self.warp as usize;
+        let outside = self.cx.grid_order.as_ref().filter(|_| shape.strength == Strength::Strong { wide: true });
+        let mut outside = outside.map(|grid| grid.lock().unwrap_or_else(PoisonError::into_inner));
         for lane in lanes(run) {
             let address = addresses[lane].wrapping_add(window(space));
-            match touch {
+            match shape.touch {
                 Touch::Load => self.order.read(warp, address),
                 Touch::Store => self.order.write(warp, address),
                 Touch::Atomic | Touch::Exchange => self.order.update(warp, address),
             }
+            let Some(grid) = outside.as_mut().filter(|_| space_of(address) == Space::Global) else { continue };
+            let bytes = (address, shape.total());
+            let point = Point { warp: self.warp, lane: lane as u32, pc: shape.pc };
+            if shape.touch != Touch::Store {
+                grid.read(&mut self.view, bytes, point);
+            }
+            if shape.touch != Touch::Load {
+                grid.write(&self.view, self.cta_number, bytes, point, shape.touch != Touch::Store);
+            }
+        }
+    }
+
+    /// Records an access to global memory for other CTAs, if anything may order them.
+    #[inline(always)]
+    pub(super) fn outside(&mut self, run: Run, kind: AccessKind, who: Who) {
+        if self.cx.grid_order.is_some() {
+            self.order_outside(run, kind, who);
+        }
+    }
+
+    /// The same of a copy.
+    pub(super) fn copy_outside(&mut self, (address, bytes): (u64, u64), writes: bool, who: Who) {
+        let Some(grid) = &self.cx.grid_order else { return };
+        let regions = &self.cx.regions;
+        let constant = |index| regions.get(index).constant;
+        if !writes && regions.find(address, bytes, false, usize::MAX).is_ok_and(constant) {
+            return;
+        }
+        let kind = if writes { AccessKind::Write } else { AccessKind::Read };
+        let mut grid = grid.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = grid.copy(&self.view, &self.clocks, self.cta_number, (address, bytes), kind, who);
+        drop(grid);
+        if let Some(conflict) = found {
+            super::global::report_outside(self, who.pc, kind, conflict);
+        }
+    }
+
+    #[inline(never)]
+    fn order_outside(&mut self, run: Run, kind: AccessKind, who: Who) {
+        let Some(grid) = &self.cx.grid_order else { return };
+        let mut grid = grid.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = grid.access(&self.view, &self.clocks, self.cta_number, run, kind, who);
+        drop(grid);
+        if let Some(conflict) = found {
+            super::global::report_outside(self, who.pc, kind, conflict);
         }
     }
 
@@ -335,6 +390,12 @@ impl<'a> Env<'a> {
             }
         };
         Some((word >> (8 * (address % 4))) as u8)
+    }
+
+    /// The index of a CTA with this number.
+    pub fn cta_of(&self, number: u64) -> [u32; 3] {
+        let [x, y, _] = self.cx.grid.map(u64::from);
+        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
     }
 
     pub fn thread(&self, lane: u32) -> Thread {

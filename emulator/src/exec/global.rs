@@ -10,6 +10,7 @@ use crate::memory::device::Allocation;
 use crate::memory::region::{Denied, Region};
 use crate::report::{Kind, Location, Near, Thread};
 use crate::shadow::cell::{AccessKind, Who};
+use crate::shadow::grid::{GridConflict, Missing, Point};
 use crate::shadow::line::{Found, LineConflict, Run};
 
 impl Warp {
@@ -222,6 +223,7 @@ impl Warp {
         if let Some(found) = env.lines.access(&env.clocks, run, shape.kind(), constant, who) {
             self.report_found(env, request, region, run, &found);
         }
+        env.outside(run, shape.kind_outside(), who);
     }
 
     #[cold]
@@ -381,16 +383,14 @@ fn scattered_sectors(env: &mut Env<'_>, request: &Request<'_>) {
     traffic.ideal_transactions += (distinct(starts.windows(2), 0) * total).div_ceil(32);
 }
 
-/// The finding of a race between two CTAs.
+/// The finding of a race between two CTAs that nothing orders.
 pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::CrossConflict) {
-    let [x, y, _] = env.cx.grid.map(u64::from);
-    let cta = |n: u64| [(n % x) as u32, (n / x % y) as u32, (n / x / y) as u32];
     let location = global_location(env, conflict.address, 1);
     let thread = Thread { cta: env.cta, warp: conflict.site.warp(), lane: conflict.site.lane() };
     let (other, detail) = match conflict.other_cta {
         Some(number) => {
             let site = conflict.other_site;
-            let thread = Thread { cta: cta(number), warp: site.warp(), lane: site.lane() };
+            let thread = Thread { cta: env.cta_of(number), warp: site.warp(), lane: site.lane() };
             (Some((conflict.other.name(), thread, site.pc())), String::new())
         }
         None => (None, format!("several other blocks access the byte: {}", conflict.other.name())),
@@ -402,4 +402,47 @@ pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::Cr
     };
     let facts = Facts { lane: thread.lane, location: Some(location), other, detail, ..Facts::default() };
     env.report_thread(Kind::Race, conflict.site.pc(), thread, facts);
+}
+
+/// The finding of a race between two CTAs that fences could have ordered: what is missing for it.
+#[cold]
+pub(super) fn report_outside(env: &mut Env<'_>, pc: u32, kind: AccessKind, conflict: GridConflict) {
+    let location = global_location(env, conflict.address, 1);
+    let thread = |point: Point| Thread { cta: env.cta_of(conflict.cta), warp: point.warp, lane: point.lane };
+    let own = |point: Point| format!("warp {}, lane {}", point.warp, point.lane);
+    let [x, y, z] = env.cta_of(conflict.cta);
+    let (first, then) = (conflict.kind.name(), kind.name());
+    let missing = match conflict.missing {
+        Missing::Release => format!(
+            "block ({x}, {y}, {z}) has released nothing since: behind the {first}, a fence (`fence.acq_rel.gpu`, or `.release`) and a strong write are missing"
+        ),
+        Missing::LaterFence { fence, write } => format!(
+            "the fence at {} is in front of the {first}: one behind it is missing before the strong write at {}",
+            env.place(fence),
+            env.place(write)
+        ),
+        Missing::BarrierBefore(fence) => format!(
+            "the fence at {} is of {}: a barrier (`bar.sync`) between the {first} and that fence is missing",
+            env.place(fence.pc),
+            own(fence)
+        ),
+        Missing::Sight(write) => format!(
+            "block ({x}, {y}, {z}) has released it at {}: this block has not read what that wrote, by a strong read with a fence behind it",
+            env.place(write)
+        ),
+        Missing::Fence(read) => format!(
+            "{} has seen at {} what releases it: behind that, a fence (`fence.acq_rel.gpu`, or `.acquire`) is missing",
+            own(read),
+            env.place(read.pc)
+        ),
+        Missing::BarrierBehind(read) => format!(
+            "{} has acquired it at {}: a barrier (`bar.sync`) between that and the {then} is missing",
+            own(read),
+            env.place(read.pc)
+        ),
+    };
+    let detail = format!("nothing orders the two blocks' accesses: {missing}");
+    let other = Some((conflict.kind.name(), thread(conflict.point), conflict.point.pc));
+    let facts = Facts { lane: conflict.lane, location: Some(location), other, detail, ..Facts::default() };
+    env.report(Kind::Race, pc, facts);
 }

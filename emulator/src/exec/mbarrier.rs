@@ -34,7 +34,7 @@ impl Warp {
             count: 1,
             // Nobody looks at the bytes of an object.
             touch: if init { Touch::Store } else { Touch::Exchange },
-            strength: if init { Strength::Weak } else { Strength::Strong },
+            strength: if init { Strength::Weak } else { Strength::Strong { wide: false } },
         };
         let size = u64::from(env.cx.shared_bytes);
         check_small(env, &Request::new(shape, None, &addresses, run), Space::Shared, size)?;

@@ -376,7 +376,7 @@ impl Warp {
                 }
             }
             Op::Collective { op, members } => return self.collective(env, pc, op, members, run),
-            Op::Fence { wide, .. } => env.fence(wide, mask == self.live),
+            Op::Fence(fence) => env.fence(pc, fence, (run, mask, self.live)),
             Op::CheckInit { register } => {
                 let missing = run & !self.written[register as usize];
                 if missing != 0 {

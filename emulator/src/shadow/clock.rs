@@ -139,6 +139,25 @@ impl Clocks {
         if together { self.next_epoch(warp) } else { self.meet(warp, 0) }
     }
 
+    /// What a release by some lanes of a warp covers: the last epoch of each warp that is ordered before it, and, unless they are `together` all
+    /// lanes of the warp, that of each lane.
+    pub fn released(&self, warp: usize, run: Mask, together: bool) -> (Vec<u32>, Option<[u32; LANES]>) {
+        let mut epochs = self.known[warp * self.width..][..self.warps].to_vec();
+        let now = self.epoch[warp];
+        if together {
+            epochs[warp] = now;
+            return (epochs, None);
+        }
+        let mut row = [epochs[warp]; LANES];
+        for lane in lanes(run) {
+            if self.apart[warp] {
+                row.iter_mut().zip(&self.split[warp][lane]).for_each(|(sum, known)| *sum = (*sum).max(*known));
+            }
+        }
+        lanes(run).for_each(|lane| row[lane] = now);
+        (epochs, Some(row))
+    }
+
     /// Makes everything in `clock` ordered before what the warp does now.
     pub fn acquire(&mut self, warp: usize, clock: &[u32]) {
         if !self.tracked {

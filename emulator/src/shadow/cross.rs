@@ -22,23 +22,19 @@ struct Entry {
     link: Link,
 }
 
-/// From the top: index plus one of the next entry of the line, or 0; the kind of access; whether the CTA synchronises. Entries are many, so that they are
-/// kept to 32 bytes.
+/// From the top: index plus one of the next entry of the line, or 0; the kind of access. Entries are many, so that they are kept to 32 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Link(u32);
 
 impl Link {
-    fn new(next: Head, kind: usize, synchronises: bool) -> Link {
-        Link(next << 3 | (kind as u32) << 1 | u32::from(synchronises))
+    fn new(next: Head, kind: usize) -> Link {
+        Link(next << 2 | kind as u32)
     }
     fn next(self) -> Head {
-        self.0 >> 3
+        self.0 >> 2
     }
     fn kind(self) -> usize {
-        (self.0 >> 1 & 3) as usize
-    }
-    fn synchronises(self) -> bool {
-        self.0 & 1 == 1
+        (self.0 & 3) as usize
     }
 }
 
@@ -82,13 +78,7 @@ impl Default for Cross {
 
 impl Cross {
     /// Adds what a CTA did to its lines, given in the order of addresses, and returns the races with other CTAs, the first one a line.
-    /// `synchronises` says that the CTA used fences or acquire/release operations beyond its own scope; two such CTAs are taken to be ordered.
-    pub fn merge<'u>(
-        &self,
-        cta: u64,
-        synchronises: bool,
-        uses: impl Iterator<Item = &'u LineUse>,
-    ) -> Vec<CrossConflict> {
+    pub fn merge<'u>(&self, cta: u64, uses: impl Iterator<Item = &'u LineUse>) -> Vec<CrossConflict> {
         let mut conflicts = Vec::new();
         let mut uses = uses.peekable();
         while let Some(first) = uses.peek() {
@@ -102,13 +92,13 @@ impl Cross {
                 let head = &mut lines[(used.line % LINES_PER_PAGE) as usize];
                 if *head != 0 {
                     let found = used.masks.iter().enumerate().find_map(|(kind, mask)| {
-                        if *mask == 0 { None } else { check(entries, *head, cta, synchronises, used, kind, *mask) }
+                        if *mask == 0 { None } else { check(entries, *head, cta, used, kind, *mask) }
                     });
                     conflicts.extend(found);
                 }
                 for (kind, mask) in used.masks.iter().enumerate() {
                     if *mask != 0 {
-                        add(entries, head, cta, synchronises, used.sites[kind], kind, *mask);
+                        add(entries, head, cta, used.sites[kind], kind, *mask);
                     }
                 }
             }
@@ -118,21 +108,13 @@ impl Cross {
 }
 
 /// The first race of an access with the entries of its line.
-fn check(
-    entries: &[Entry],
-    head: Head,
-    cta: u64,
-    synchronises: bool,
-    used: &LineUse,
-    kind: usize,
-    mask: u128,
-) -> Option<CrossConflict> {
+fn check(entries: &[Entry], head: Head, cta: u64, used: &LineUse, kind: usize, mask: u128) -> Option<CrossConflict> {
     let mut at = head;
     while at != 0 {
         let entry = entries[at as usize - 1];
         let overlap = entry.mask & mask;
         let races = entry.cta != cta && KINDS[kind].conflicts(KINDS[entry.link.kind()]);
-        if overlap != 0 && races && !(synchronises && entry.link.synchronises()) {
+        if overlap != 0 && races {
             return Some(CrossConflict {
                 address: used.line * LINE + u64::from(overlap.trailing_zeros()),
                 kind: KINDS[kind],
@@ -147,7 +129,7 @@ fn check(
     None
 }
 
-fn add(entries: &mut Vec<Entry>, head: &mut Head, cta: u64, synchronises: bool, site: Site, kind: usize, mask: u128) {
+fn add(entries: &mut Vec<Entry>, head: &mut Head, cta: u64, site: Site, kind: usize, mask: u128) {
     let mut mask = mask;
     let mut several = 0;
     let mut at = *head;
@@ -169,12 +151,12 @@ fn add(entries: &mut Vec<Entry>, head: &mut Head, cta: u64, synchronises: bool, 
             several |= shared;
         }
     }
-    let mut push = |cta, mask: u128, synchronises| {
+    let mut push = |cta, mask: u128| {
         if mask != 0 {
-            entries.push(Entry { mask, cta, site, link: Link::new(*head, kind, synchronises) });
+            entries.push(Entry { mask, cta, site, link: Link::new(*head, kind) });
             *head = entries.len() as u32;
         }
     };
-    push(cta, mask, synchronises);
-    push(SEVERAL, several, true);
+    push(cta, mask);
+    push(SEVERAL, several);
 }

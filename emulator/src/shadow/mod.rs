@@ -5,13 +5,15 @@
 //! move registers and order no memory. Clocks are kept per warp: lanes are told apart only inside an *epoch*, which a barrier ends.
 //!
 //! `clock` keeps the order, `cell` the accesses to a word, `line` those to global memory inside one CTA (a summary per 128 bytes, words
-//! only where needed), `cross` those of different CTAs, which a kernel without communication through global memory never orders.
+//! only where needed). Accesses of different CTAs are in `cross` if the kernel has no fence beyond the CTA, so that nothing ever orders them, and
+//! in `grid` if it has.
 //!
-//! Approximations, all towards silence: what one lane of a warp releases to other warps or acquires from them, the whole warp does, and CTAs that
-//! both use fences or acquire/release operations of a scope beyond the CTA are taken to be ordered by them.
+//! Approximations, all towards silence: what one lane of a warp releases to other warps of its CTA or acquires from them, the whole warp does;
+//! further ones are named in `grid`.
 
 pub mod cell;
 pub mod clock;
 pub mod cross;
+pub mod grid;
 pub mod line;
 pub mod order;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::clock::Clocks;
+use crate::decode::op::Fence;
 
 /// Clock of a release, shared between the words that it was written to.
 type Released = Arc<Vec<u32>>;
@@ -34,10 +35,15 @@ impl Order {
 
     /// A fence of the warp, of all its lanes `together` or of some: what it has seen is ordered before what comes, and what it did before what it
     /// writes from now on.
-    pub fn fence(&mut self, clocks: &mut Clocks, warp: usize, together: bool) {
-        let seen = std::mem::take(&mut self.seen[warp]);
-        if !seen.is_empty() {
-            clocks.acquire(warp, &seen);
+    pub fn fence(&mut self, clocks: &mut Clocks, warp: usize, fence: Fence, together: bool) {
+        if fence.acquires {
+            let seen = std::mem::take(&mut self.seen[warp]);
+            if !seen.is_empty() {
+                clocks.acquire(warp, &seen);
+            }
+        }
+        if !fence.releases {
+            return;
         }
         let mut clock = Vec::new();
         clocks.release(warp, together, &mut clock);

@@ -146,6 +146,7 @@ impl Builder {
                 }
                 StatementKind::Update(update) => [&update.offset, &update.value].into_iter().for_each(&mut mark),
                 StatementKind::Arrive { at, blocks, .. } => [at, blocks].into_iter().for_each(&mut mark),
+                StatementKind::Agree { predicate, .. } => mark(predicate),
                 StatementKind::Sync
                 | StatementKind::SyncWarpgroup
                 | StatementKind::SyncWarp
@@ -377,12 +378,17 @@ impl Builder {
         self.push(self.line, StatementKind::Update(Update { workspace, offset, op, value }));
     }
 
-    /// All threads of the block wait for each other, and it arrives at a counter, as `blocks` blocks do; whether it is the last of them.
+    /// All threads of the block wait for each other, its first thread arrives at a counter, as those of `blocks` blocks do, and tells the others;
+    /// whether it is the last of them.
     pub fn arrive(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
-        let facts = Facts { range: Range::ALL, uniform: true };
+        self.sync();
+        let facts = Facts { range: Range::ALL, uniform: false };
         let last = self.new_value(Op::Arrived, Type::PRED, self.region(), facts);
-        self.push(self.line, StatementKind::Arrive { counters, at, blocks, last });
-        last
+        let (releases, acquires) = (true, true);
+        self.push(self.line, StatementKind::Arrive { counters, at, blocks, last, releases, acquires });
+        let result = self.new_value(Op::Agreed, Type::PRED, self.region(), Facts { uniform: true, ..facts });
+        self.push(self.line, StatementKind::Agree { predicate: last, result });
+        result
     }
 
     /// Barriers of copies, one for each slot.

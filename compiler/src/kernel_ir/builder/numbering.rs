@@ -51,6 +51,7 @@ pub(super) fn key(op: Op, ty: Type) -> Key {
         Op::ToIndex(a) => pack(22, 0, a.0, 0, 0),
         Op::Shuffled => pack(23, 0, 0, 0, 0),
         Op::Arrived => pack(24, 0, 0, 0, 0),
+        Op::Agreed => pack(25, 0, 0, 0, 0),
     }
 }
 

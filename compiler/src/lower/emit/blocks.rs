@@ -2,7 +2,7 @@
 //!
 //! A block arrives by one `atom` of its first thread, which releases what the block did and acquires what those did that arrived before
 //! (PTX manual 8.9, release and acquire patterns; causality order takes in what the barriers in front and behind order). `atom.inc` wraps at the
-//! number of blocks, so that the counter is zero again for the next launch. The barrier behind it tells every thread.
+//! number of blocks, so that the counter is zero again for the next launch. Behind it, `bar.red` tells every thread.
 
 use tilewright_ptx::{Address, Guard, Operand, ScalarType};
 
@@ -11,7 +11,13 @@ use crate::kernel_ir::{Memory, Type, Update, UpdateOp, ValueId};
 
 impl Entry<'_> {
     /// Arrives at a counter.
-    pub(super) fn arrive(&mut self, counters: u16, at: ValueId, blocks: ValueId, last: ValueId) {
+    pub(super) fn arrive(
+        &mut self,
+        (counters, at): (u16, ValueId),
+        blocks: ValueId,
+        last: ValueId,
+        (releases, acquires): (bool, bool),
+    ) {
         let address: Address = self.address(Memory::Workspace(counters), at);
         let count = self.operand(blocks);
         let most = self.result("sub.s32", ScalarType::B32, [count.clone(), 1.into()]);
@@ -19,12 +25,24 @@ impl Entry<'_> {
         let first = self.result("setp.eq.u32", ScalarType::Pred, [thread.into(), 0.into()]);
         // No counter has this value: the other threads do not say that they are last.
         let before = self.moved(ScalarType::B32, count);
-        self.emit("bar.sync", [0.into()]);
+        let order = match (releases, acquires) {
+            (true, true) => "acq_rel",
+            (true, false) => "release",
+            (false, true) => "acquire",
+            (false, false) => "relaxed",
+        };
         let operands: Vec<Operand> = vec![before.into(), address.into(), most.into()];
-        self.add("atom.acq_rel.gpu.global.inc.u32", operands, Some(Guard { reg: first, negated: false }));
+        let mnemonic = format!("atom.{order}.gpu.global.inc.u32");
+        self.add(&mnemonic, operands, Some(Guard { reg: first, negated: false }));
         let mine = self.result("setp.eq.u32", ScalarType::Pred, [before.into(), most.into()]);
-        let all = self.result("bar.red.or.pred", ScalarType::Pred, [0.into(), mine.into()]);
-        self.bind(last, all);
+        self.bind(last, mine);
+    }
+
+    /// Tells all threads whether a predicate holds for any of them.
+    pub(super) fn agree(&mut self, predicate: ValueId, result: ValueId) {
+        let own = self.register(predicate);
+        let all = self.result("bar.red.or.pred", ScalarType::Pred, [0.into(), own.into()]);
+        self.bind(result, all);
     }
 
     /// Combines an element of a workspace with a value.

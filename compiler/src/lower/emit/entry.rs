@@ -280,7 +280,10 @@ impl Entry<'_> {
             StatementKind::AwaitFetches { pending } => self.emit("cp.async.wait_group", [(*pending).into()]),
             StatementKind::Shuffle { value, mask, result } => self.shuffle(*value, *mask, *result),
             StatementKind::Update(update) => self.update(update),
-            StatementKind::Arrive { counters, at, blocks, last } => self.arrive(*counters, *at, *blocks, *last),
+            StatementKind::Arrive { counters, at, blocks, last, releases, acquires } => {
+                self.arrive((*counters, *at), *blocks, *last, (*releases, *acquires));
+            }
+            StatementKind::Agree { predicate, result } => self.agree(*predicate, *result),
             StatementKind::Elect(part) => self.elect(*part),
             StatementKind::Expect { barrier, slot, bytes } => self.expect(*barrier, *slot, *bytes),
             StatementKind::Transfer(transfer) => self.transfer(transfer),
@@ -400,7 +403,7 @@ impl Entry<'_> {
         let Value { op, ty, .. } = *self.kernel.value(id);
         match op {
             // Bound by their own statements.
-            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived => self.register(id),
+            Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => self.register(id),
             Op::BlockIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::CtaidX.into()]),
             Op::ThreadIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]),
             Op::Dim(dim) => {

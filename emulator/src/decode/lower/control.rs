@@ -1,7 +1,7 @@
 //! Branches, barriers, fences and operations of a warp.
 
 use tilewright_ptx::isa::{Control, Synchronization, Warp};
-use tilewright_ptx::{AtomicOp, Flag, Inst as Source, Operand, ScalarType, Scope, ShuffleMode, StateSpace, VoteMode};
+use tilewright_ptx::{AtomicOp, Flag, Inst as Source, Operand, ScalarType, ShuffleMode, StateSpace, VoteMode};
 
 use super::{Lowered, Lowering, refuse};
 use crate::decode::op::{Barrier, BarrierKind, Collective, Op, Redux, Shuffle, Slot, Vote};
@@ -59,8 +59,7 @@ impl Lowering<'_> {
                 Ok(())
             }
             Synchronization::Membar | Synchronization::Fence => {
-                let wide = !matches!(inst.find::<Scope>(), Some(Scope::Cta));
-                self.emit(Op::Fence { wide, implied: false });
+                self.own_fence(inst, op == Synchronization::Membar);
                 Ok(())
             }
             // Tensor maps are not edited by kernels, so that only bulk copies tell proxies apart.

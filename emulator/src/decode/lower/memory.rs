@@ -6,7 +6,7 @@ use tilewright_ptx::{
 };
 
 use super::{Lowered, Lowering, refuse};
-use crate::decode::op::{self, Access, Address, AtomicFn, Op, Slot, Space, Strength};
+use crate::decode::op::{self, Access, Address, AtomicFn, Fence, Op, Slot, Space, Strength};
 use crate::num::float::{FloatMode, FloatType};
 
 impl Lowering<'_> {
@@ -129,16 +129,33 @@ impl Lowering<'_> {
         if matches!(space, Space::Global | Space::Generic) {
             self.kernel.communicates = true;
         }
-        Strength::Strong
+        Strength::Strong { wide: is_wide(inst) }
     }
 
     /// The fence that a release has before its access, or an acquire after it (PTX manual 8.7).
     fn implied_fence(&mut self, inst: &Source, which: Semantics) {
         let semantics = inst.find::<Semantics>();
         if semantics == Some(which) || semantics == Some(Semantics::AcqRel) {
-            let wide = !matches!(inst.find::<Scope>(), Some(Scope::Cta));
-            self.emit(Op::Fence { wide, implied: true });
+            let (acquires, releases) = (which == Semantics::Acquire, which == Semantics::Release);
+            self.fence(Fence { wide: is_wide(inst), implied: true, acquires, releases, sequential: false });
         }
+    }
+
+    /// A fence that is an instruction; `membar` is sequential (9.7.13.4).
+    pub(super) fn own_fence(&mut self, inst: &Source, membar: bool) {
+        let semantics = inst.find::<Semantics>();
+        self.fence(Fence {
+            wide: is_wide(inst),
+            implied: false,
+            acquires: semantics != Some(Semantics::Release),
+            releases: semantics != Some(Semantics::Acquire),
+            sequential: membar || semantics == Some(Semantics::Sc),
+        });
+    }
+
+    fn fence(&mut self, fence: Fence) {
+        self.kernel.fences |= fence.wide;
+        self.emit(Op::Fence(fence));
     }
 
     fn load(&mut self, memory: Memory, inst: &Source) -> Lowered<()> {
@@ -248,6 +265,7 @@ impl Lowering<'_> {
         self.implied_fence(inst, Semantics::Release);
         self.emit(Op::Atomic(op::Atomic {
             space,
+            wide: is_wide(inst),
             address,
             bytes: ty.bytes() as u8,
             count: count as u8,
@@ -258,4 +276,9 @@ impl Lowering<'_> {
         self.implied_fence(inst, Semantics::Acquire);
         Ok(())
     }
+}
+
+/// Whether the scope of an instruction is beyond the CTA, as it is where none is named.
+fn is_wide(inst: &Source) -> bool {
+    !matches!(inst.find::<Scope>(), Some(Scope::Cta))
 }

@@ -34,10 +34,21 @@ pub struct Address {
 pub enum Strength {
     /// Ordinary data: races count.
     Weak,
-    /// Volatile, relaxed, acquire or release: races only with ordinary accesses.
-    Strong,
+    /// Volatile, relaxed, acquire or release: races only with ordinary accesses. `wide` when its scope is beyond the CTA; otherwise it is an ordinary
+    /// access to other CTAs.
+    Strong {
+        /// See above.
+        wide: bool,
+    },
     /// Through the read-only cache: nothing may write the data while the kernel runs.
     Constant,
+}
+
+impl Strength {
+    /// Whether it is strong in any scope.
+    pub fn is_strong(self) -> bool {
+        matches!(self, Strength::Strong { .. })
+    }
 }
 
 /// A load or store of 1, 2, 4 or 8 elements a lane.
@@ -62,8 +73,23 @@ pub struct Access {
 impl Access {
     /// Whether a lane accesses one word, and not strongly: the usual case.
     pub fn is_word(&self) -> bool {
-        self.bytes == 4 && self.count == 1 && self.strength != Strength::Strong
+        self.bytes == 4 && self.count == 1 && !self.strength.is_strong()
     }
+}
+
+/// A fence (PTX manual 8.8, 9.7.13.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fence {
+    /// Whether its scope is beyond the CTA.
+    pub wide: bool,
+    /// Whether another instruction says it.
+    pub implied: bool,
+    /// Whether what was read before it is ordered before what comes.
+    pub acquires: bool,
+    /// Whether what came before it is ordered before what is written behind it.
+    pub releases: bool,
+    /// Whether all such fences have one order.
+    pub sequential: bool,
 }
 
 /// Operation of an atomic.
@@ -108,6 +134,8 @@ pub enum AtomicFn {
 pub struct Atomic {
     /// Where.
     pub space: Space,
+    /// Whether its scope is beyond the CTA.
+    pub wide: bool,
     /// Address.
     pub address: Address,
     /// Bytes of an element.

@@ -19,7 +19,7 @@ pub use call::{CallSite, Callee, Library, Passed, Target};
 pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
 pub use matrix::{FragmentAccess, MatrixAccess, Mma};
-pub use memory::{Access, Address, Atomic, AtomicFn, Space, Strength};
+pub use memory::{Access, Address, Atomic, AtomicFn, Fence, Space, Strength};
 pub use sync::{Barrier, BarrierKind, Clock, Collective, Redux, Shuffle, Vote};
 
 /// Index of a row of 32-bit values.
@@ -403,11 +403,8 @@ pub enum Op {
         d: PredSlot,
         a: WideSlot,
     },
-    /// Orders memory; `wide` when beyond the CTA, `implied` when another instruction says it.
-    Fence {
-        wide: bool,
-        implied: bool,
-    },
+    /// Orders memory.
+    Fence(Fence),
 
     /// Makes ordinary accesses of the thread visible to bulk copies.
     ProxyFence {
@@ -565,7 +562,7 @@ impl Op {
             | Op::Load(_)
             | Op::Store(_)
             | Op::Atomic(_)
-            | Op::Fence { .. }
+            | Op::Fence(_)
             | Op::ProxyFence { .. }
             | Op::Bulk { .. }
             | Op::CommitBulk

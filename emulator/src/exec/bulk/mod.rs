@@ -150,7 +150,13 @@ impl Warp {
     /// Checks the mbarrier of a load as any operation on it is checked; the agent that counts its phases.
     fn signalled(&self, env: &mut Env<'_>, issuer: Issuer, at: u64) -> Result<usize, Halt> {
         let lane = issuer.lane as usize;
-        let shape = Shape { pc: issuer.pc, bytes: 8, count: 1, touch: Touch::Exchange, strength: Strength::Strong };
+        let shape = Shape {
+            pc: issuer.pc,
+            bytes: 8,
+            count: 1,
+            touch: Touch::Exchange,
+            strength: Strength::Strong { wide: false },
+        };
         let mut addresses = [0; LANES];
         addresses[lane] = at;
         let size = u64::from(env.cx.shared_bytes);
@@ -471,6 +477,9 @@ fn check_accesses(env: &mut Env<'_>, issue: &Issue) {
     for span in &issue.cargo.spans {
         let met = env.lines.probe(&env.clocks, (span.address, u64::from(span.bytes)), store, who);
         found = worse(found, met);
+    }
+    for span in &issue.cargo.spans {
+        env.copy_outside((span.address, u64::from(span.bytes)), store, who);
     }
     if let Some((address, flaw)) = found {
         let location = global_location(env, address, 1);
