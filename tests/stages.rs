@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{finished, tried};
+use support::{finished, tried, turned};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::Code;
@@ -313,22 +313,12 @@ fn warps_have_instances() {
     check(&source("shared", "ring(2)"), sizes);
     check(&source("registers", "ring(3) via cp_async"), sizes);
     // At the axis that warps are given, and a model whose warps are one iteration.
-    let turned = |place: &str, threads: u32| {
-        format!(
-            "kernel Turn(x: f32[M, N]) -> (y: f32[M, N]) where N <= 256 {{
-                h[i, j] = x[i, j] * 2.0;
-                y[i, j] = h[i, N - 1 - j] + h[i, j];
-                launch threads({threads});
-                schedule y {{
-                    split i by 2 -> b, w; bind b: grid; bind w: warp; split j by 32 -> q, t; bind t: thread;
-                }}
-                schedule h in shared per warp at y.w {{ {place} }}
-            }}"
-        )
-    };
-    check(&turned("split j by 32 -> q, t; bind t: thread;", 64), sizes_up_to(sizes, 256));
-    check(&turned("merge i, j -> f; split f by 32 -> q, t; bind t: thread;", 96), sizes_up_to(sizes, 256));
-    check(&turned("like y;", 64), sizes_up_to(sizes, 256));
+    check(&turned(("warp", 32), "split j by 32 -> q, t; bind t: thread;", 64), sizes_up_to(sizes, 256));
+    check(
+        &turned(("warp", 32), "merge i, j -> f; split f by 32 -> q, t; bind t: thread;", 96),
+        sizes_up_to(sizes, 256),
+    );
+    check(&turned(("warp", 32), "like y;", 64), sizes_up_to(sizes, 256));
 }
 
 /// Sizes whose second one is no larger.

@@ -3,7 +3,8 @@
 
 mod support;
 
-use support::{finished, tried};
+use support::{finished, tried, turned};
+use tilewright_cli::source::SourceFile;
 use tilewright_compiler::diag::Code;
 
 /// Compiles and tries it; the text of its first entry point.
@@ -203,19 +204,6 @@ fn warpgroups_have_instances() {
     check(&source("shared", "ring(2)"), SIZES);
     check(&source("registers", "ring(3) via cp_async"), SIZES);
     // At the axis that warpgroups are given; a model whose warpgroups are one iteration; more warpgroups than work.
-    let turned = |place: &str, threads: u32| {
-        format!(
-            "kernel Turn(x: f32[M, N]) -> (y: f32[M, N]) where N <= 256 {{
-                h[i, j] = x[i, j] * 2.0;
-                y[i, j] = h[i, N - 1 - j] + h[i, j];
-                launch threads({threads});
-                schedule y {{
-                    split i by 2 -> b, g; bind b: grid; bind g: warpgroup; split j by 128 -> q, t; bind t: thread;
-                }}
-                schedule h in shared per warpgroup at y.g {{ {place} }}
-            }}"
-        )
-    };
     let sizes: &[&[i64]] = &[&[1, 4], &[7, 36], &[33, 129]];
     for place in [
         "split j by 128 -> q, t; bind t: thread;",
@@ -224,7 +212,7 @@ fn warpgroups_have_instances() {
         "like y;",
     ] {
         for threads in [256, 384] {
-            check(&turned(place, threads), sizes);
+            check(&turned(("warpgroup", 128), place, threads), sizes);
         }
     }
 }
@@ -414,4 +402,34 @@ fn refusals() {
     let of_warps = "split i by 2 -> b, w; bind b: grid; bind w: warp; split j by 32 -> q, t; bind t: thread;";
     let report = refused(&inner("y.b", "bind j: thread;", of_warps), &[Code::TW0706]);
     assert!(report.contains("no axis around it is bound to warpgroups"), "{report}");
+}
+
+/// What a warp has in common goes to one of its lanes, as TW0601 says; threads that are idle there have work in the stages that it reads.
+#[test]
+fn an_element_is_left_to_one_lane() {
+    let source = |bound: &str, place: &str| {
+        format!(
+            "kernel Lse(x: f32[M, N]) -> (y: f32[M]) where N >= 1 {{
+                m[i] = max(|j| x[i, j]);
+                s[i] = sum(|j| exp(x[i, j] - m[i]));
+                y[i] = m[i] + log(s[i]);
+                launch threads(128);
+                schedule y {{ split i by 4 -> b, w; bind b: grid; {bound} }}
+                schedule m in registers per warp at {place} {{ split j by 32 -> q, t; bind t: thread; reduce t; }}
+                schedule s in registers per warp at {place} {{ split j by 32 -> q, t; bind t: thread; reduce t; }}
+            }}"
+        )
+    };
+    let report = refused(&source("bind w: warp;", "y.w"), &[Code::TW0601]);
+    let edit = "split w by 1 -> u, t; bind u: warp; bind t: thread;";
+    assert!(report.contains(edit), "{report}");
+    let source = source(edit, "y.u");
+    check(&source, &[&[1, 1], &[7, 31], &[33, 100]]);
+    let file = SourceFile::parse("k.rs", &format!("tilewright::schedule! {{ {source} }}")).unwrap();
+    let findings = file.findings();
+    assert_eq!((findings.errors, findings.warnings), (0, 0), "{}", findings.text);
+    // Nobody uses the other half of these.
+    let idle = source.replace("threads(128)", "threads(256)");
+    let file = SourceFile::parse("k.rs", &format!("tilewright::schedule! {{ {idle} }}")).unwrap();
+    assert!(file.findings().text.contains("TW0690"), "{}", file.findings().text);
 }

@@ -177,3 +177,18 @@ pub fn campaign(variable: &str, usual: (u64, u64)) -> (u64, u64) {
     let numbers = given.split_once(',').and_then(|(seed, count)| Some((seed.parse().ok()?, count.parse().ok()?)));
     numbers.unwrap_or_else(|| panic!("{variable} is SEED,COUNT"))
 }
+
+/// Rows read forwards and backwards, each with an instance of a unit of so many threads.
+pub fn turned((unit, size): (&str, u32), ops: &str, threads: u32) -> String {
+    format!(
+        "kernel Turn(x: f32[M, N]) -> (y: f32[M, N]) where N <= 256 {{
+            h[i, j] = x[i, j] * 2.0;
+            y[i, j] = h[i, N - 1 - j] + h[i, j];
+            launch threads({threads});
+            schedule y {{
+                split i by 2 -> b, u; bind b: grid; bind u: {unit}; split j by {size} -> q, t; bind t: thread;
+            }}
+            schedule h in shared per {unit} at y.u {{ {ops} }}
+        }}"
+    )
+}

@@ -504,6 +504,16 @@ mod tests {
         b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots, sharing: Sharing::Block })
     }
 
+    /// An instance is written and read, with every barrier that it may need.
+    fn instance(b: &mut Builder, buffer: BufferId) {
+        let (zero, one) = (b.index_literal(Type::I32, 0), b.literal(ElementType::F32, 0));
+        b.sync();
+        b.renew(buffer, zero);
+        b.store(Memory::Shared(buffer), zero, &[one]);
+        b.sync();
+        b.load(Memory::Shared(buffer), zero, 1, None);
+    }
+
     fn copy(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>) {
         let zero = b.index_literal(Type::I32, 0);
         b.begin_elect();
@@ -601,20 +611,16 @@ mod tests {
     #[test]
     fn a_loop_that_always_runs() {
         let barriers = |always: bool| {
-            let (mut b, outer, zero) = builder();
+            let (mut b, outer, _) = builder();
             let inner = buffer_of(&mut b, 1);
-            let (one, n) = (b.literal(ElementType::F32, 0), b.block_index());
+            let n = b.block_index();
             let count = if always { b.index_literal(Type::I32, 3) } else { n };
             b.begin_loop(n);
             for buffer in [outer, inner] {
                 if buffer == inner {
                     b.begin_loop(count);
                 }
-                b.sync();
-                b.renew(buffer, zero);
-                b.store(Memory::Shared(buffer), zero, &[one]);
-                b.sync();
-                b.load(Memory::Shared(buffer), zero, 1, None);
+                instance(&mut b, buffer);
             }
             b.end_loop();
             b.end_loop();
@@ -668,17 +674,12 @@ mod tests {
     /// Two buffers in turn: what orders the reads of one with its next instance is the barrier between writes and reads of the other.
     #[test]
     fn buffers_in_turn_need_one_barrier_each() {
-        let (mut b, first, zero) = builder();
+        let (mut b, first, _) = builder();
         let other = buffer_of(&mut b, 1);
         let n = b.block_index();
         b.begin_loop(n);
-        let one = b.literal(ElementType::F32, 0);
         for buffer in [first, other] {
-            b.sync();
-            b.renew(buffer, zero);
-            b.store(Memory::Shared(buffer), zero, &[one]);
-            b.sync();
-            b.load(Memory::Shared(buffer), zero, 1, None);
+            instance(&mut b, buffer);
         }
         b.end_loop();
         assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = sync = s[ renew s[0] = sync = s["));
@@ -686,15 +687,10 @@ mod tests {
 
     #[test]
     fn a_thread_alone_waits_for_nobody() {
-        let (mut b, buffer, zero) = block_of(1);
-        let one = b.literal(ElementType::F32, 0);
+        let (mut b, buffer, _) = block_of(1);
         let n = b.block_index();
         b.begin_loop(n);
-        b.sync();
-        b.renew(buffer, zero);
-        b.store(Memory::Shared(buffer), zero, &[one]);
-        b.sync();
-        b.load(Memory::Shared(buffer), zero, 1, None);
+        instance(&mut b, buffer);
         b.end_loop();
         assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = = s["));
         // A copy is another agent.
@@ -837,20 +833,15 @@ mod tests {
     #[test]
     fn branches_with_one_condition_are_one_path() {
         let shared = |same: bool| {
-            let (mut b, first, zero) = builder();
+            let (mut b, first, _) = builder();
             let other = buffer_of(&mut b, 1);
-            let one = b.literal(ElementType::F32, 0);
             let n = b.block_index();
             let turn = b.begin_loop(n);
             for (buffer, limit) in [(first, 3), (other, if same { 3 } else { 4 })] {
                 let limit = b.index_literal(Type::I32, limit);
                 let holds = b.index_compare(Compare::Lt, turn, limit);
                 b.begin_if(holds);
-                b.sync();
-                b.renew(buffer, zero);
-                b.store(Memory::Shared(buffer), zero, &[one]);
-                b.sync();
-                b.load(Memory::Shared(buffer), zero, 1, None);
+                instance(&mut b, buffer);
                 b.end_if();
             }
             b.end_loop();

@@ -7,8 +7,8 @@
 //! **Property.** At every value of the loops outside and every admissible size,
 //!
 //! - each element that a reader asks for has coordinates in its group: `start + step · c` with `0 ≤ c < extent ≤ bound`;
-//! - each element with such coordinates lies in the tensor; where nothing is asked for there is none, unless conditions around reads
-//!   say so that have no linear form;
+//! - each element with such coordinates lies in the tensor; where nothing is asked for there is none in a group of one request, unless
+//!   conditions around the read say so that have no linear form: a group of several requests may hold elements while only some ask;
 //! - what a group claims by its [`Fit`] and by [`Group::is_known`] holds.
 //!
 //! **Theory** (theory.md §7; every formula is checked against enumeration in `tests`).
@@ -111,7 +111,7 @@ pub struct Coordinate {
     pub start: Expr,
     /// Positions from one coordinate to the next; at least 1.
     pub step: i128,
-    /// How many there are, over dimensions and loops outside; may be less than the bound in some iterations. Where nothing is asked for,
+    /// How many there are, over dimensions and loops outside; may be less than the bound in some iterations. Where the only request asks for nothing,
     /// that of the first coordinate is 0 or less, and the others mean nothing.
     pub extent: Expr,
     /// A bound of the extent that does not depend on loops, over dimensions.

@@ -155,15 +155,24 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
             .last()
             .unwrap_or(at)
     };
+    // Threads that a stage uses: of units that own an instance each, as many as the loops around it have, if it uses all of a unit.
+    let used = |at: usize| {
+        let d = &stages[at].distribution;
+        match d.owner.threads() {
+            None => d.needed(),
+            Some(of_unit) if d.needed() >= of_unit => stages[root(at)].distribution.needed(),
+            Some(_) => 0,
+        }
+    };
     for (at, stage) in stages.iter().enumerate() {
         if !check(stage, threads, needed, launch.map(|l| l.1), diags) {
             continue;
         }
         // Threads without work in one stage have some in another one of the same loops.
-        let same =
-            |(n, other): (usize, &Stage)| n != at && root(n) == root(at) && other.distribution.needed() >= threads;
+        let others = (0..stages.len()).filter(|n| *n != at && root(*n) == root(at));
+        let all = others.map(used).any(|n| n >= threads);
         let busy = stage.busy(threads);
-        if let Some((_, span)) = launch.filter(|_| busy < threads && !stages.iter().enumerate().any(same)) {
+        if let Some((_, span)) = launch.filter(|_| busy < threads && !all) {
             diags.report(IdleThreads { stage: stage.name.clone(), busy, threads, needed, span });
         }
     }

@@ -449,11 +449,11 @@ impl About<'_> {
         if chosen.is(ast::RegionKind::Exact) {
             let has_vector = stage.domain.leaves.iter().any(|l| stage.domain.axes[*l].binding == Binding::Vector);
             let problem = match (is_known, has_vector && !members.is_empty()) {
-                (false, _) => "which elements of the box are asked for is not known",
-                (_, true) => "lanes of a vector are computed together, whether or not all are asked for",
-                _ => "",
+                (false, _) => Some("which elements of the box are asked for is not known"),
+                (_, true) => Some("lanes of a vector are computed together, whether or not all are asked for"),
+                _ => None,
             };
-            if !problem.is_empty() {
+            if let Some(problem) = problem {
                 let (stage, help) = (one.name.clone(), Some("`region cover;` computes the whole box"));
                 diags.report(NoSuchRegion { stage, problem, help, span: chosen.span(one.head) });
                 return None;

@@ -1,12 +1,13 @@
 //! The loops of a stage, and what stands in them.
 
+use tilewright_kernel::algorithm::Compare;
+
 use super::{Emit, Goal, Nest, Point};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::ValueId;
 use crate::lower::value::Lane;
 use crate::schedule::Place;
-use tilewright_kernel::algorithm::Compare;
 
 impl Nest<'_, '_> {
     /// Runs the loops from position `k` of the sequence, with the copies that stand in front of them.
