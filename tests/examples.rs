@@ -53,6 +53,13 @@ fn column_sum() {
 }
 
 #[test]
+fn batch_stats() {
+    let sizes: &[&[i64]] = &[&[1, 4], &[7, 28], &[31, 32], &[257, 36], &[300, 132], &[1030, 4], &[5, 0]];
+    let found = check("batch_stats", sizes);
+    assert!(found[0].contains("behind it, what stands in mean.jb is for that block alone"), "{}", found[0]);
+}
+
+#[test]
 fn full_sum() {
     let found = check("full_sum", &[&[4], &[28], &[32], &[8192], &[8196], &[40_004]]);
     assert!(found[0].contains("blocks that differ in kb share results"), "{}", found[0]);

@@ -90,7 +90,7 @@ fn kernel(file: &str, name: &str) -> Compiled {
 /// What is done to a statement: none if it is left out; nothing if it does not concern it.
 type Change = fn(&StatementKind) -> Option<Option<StatementKind>>;
 
-const MISTAKES: [(&str, Change); 6] = [
+const MISTAKES: [(&str, Change); 8] = [
     ("left out", |kind| {
         use StatementKind::{
             Await, AwaitFetches, AwaitReads, Commit, CommitFetches, Expect, Fetch, Publish, Sync, Transfer,
@@ -108,6 +108,13 @@ const MISTAKES: [(&str, Change); 6] = [
                 | Fetch(_)
         );
         derived.then_some(None)
+    }),
+    ("a barrier of warps", |kind| (*kind == StatementKind::Sync).then_some(Some(StatementKind::SyncWarp))),
+    ("no bytes of a phase", |kind| match kind {
+        StatementKind::Expect { barrier, slot, .. } => {
+            Some(Some(StatementKind::Expect { barrier: *barrier, slot: *slot, bytes: 0 }))
+        }
+        _ => None,
     }),
     ("one group too many pending", |kind| match kind {
         StatementKind::AwaitReads { pending } => Some(Some(StatementKind::AwaitReads { pending: pending + 1 })),

@@ -414,3 +414,129 @@ fn groups_of_channels() {
     }";
     check(source, &[&[1, 8, 1], &[2, 16, 7], &[1, 24, 130]]);
 }
+
+/// A range that other axes decide: the axis is as long as the longest, or as long as the loops around say.
+#[test]
+fn triangular_ranges_are_distributed() {
+    let sizes: [&[i64]; 6] = [&[1], &[2], &[7], &[31], &[33], &[130]];
+    let causal = "kernel Causal(q: f32[N, N]) -> (p: f32[N, N]) where N >= 1, N <= 2048 {
+        m[i] = max(|j in 0..=i| q[i, j]);
+        s[i] = sum(|j in 0..=i| exp(q[i, j] - m[i]));
+        p[i, j] = if j <= i { exp(q[i, j] - m[i]) / s[i] } else { 0.0 };
+        launch threads(128);
+        schedule p { bind i: grid; split j by 128 -> r, t; bind t: thread; unroll r; }
+        schedule m in registers at p.i { split j by 128 -> r, t; bind t: thread; reduce t; }
+        schedule s in registers at p.i { split j by 128 -> r, t; bind t: thread; reduce t; }
+    }";
+    check(causal, &sizes);
+    let head = "kernel K(x: f32[N], w: f32[N]) -> (y: f32[N]) where N >= 1, N <= 4000";
+    let rows = "split i by 4 -> b, k; bind b: grid; bind k: warp; split j by 32 -> q, t; bind t: thread; reduce t;";
+    for (equations, schedules) in [
+        // What stands outside the sum is read where the sum has no term, too.
+        ("y[i] = w[i] + sum(|j in 0..=i| x[j] * w[i - j]);", format!("schedule y {{ {rows} }}")),
+        ("y[i] = w[i] * 2.0 + sum(|j in i + 2..N| x[j] * w[j - i]);", format!("schedule y {{ {rows} }}")),
+        (
+            "t[i in 0..N] = x[i] * 2.0; u[i in 0..N] = w[i] * 0.5;
+             y[i] = u[i] + sum(|j in i + 2..N| t[j]);",
+            format!(
+                "schedule y {{ {rows} }}
+                 schedule t in shared at y.b {{ split i by 128 -> a, l; bind l: thread; }}
+                 schedule u in shared at y.b {{ split i by 128 -> a, l; bind l: thread; }}"
+            ),
+        ),
+        (
+            "t[i in 0..N] = x[i] * 2.0;
+             y[i] = w[i] * 2.0 + sum(|j in i / 2..=i, k in 0..j| t[j] * w[k]);",
+            "schedule y {
+                split i by 8 -> b, e; bind b: grid;
+                split j by 2 -> jo, ji; split e by 2 -> k0, k1;
+                reorder k0, k1, ji, jo; bind k0: warp; bind ji: thread; reduce ji;
+             }
+             schedule t in shared at y.b { split i by 128 -> q, l; bind l: thread; }"
+                .to_owned(),
+        ),
+    ] {
+        check(&format!("{head} {{ {equations} launch threads(128); {schedules} }}"), &sizes);
+    }
+    let total = "kernel Total(x: f32[N], w: f32[N]) -> (y: f32[1]) where N >= 1 {
+        y[z] = sum(|i in 0..N, j in 0..=i| x[j] * w[i]);
+        launch threads(128);
+        schedule y {
+            split i by 16 -> b, k; bind z, b: grid; split j by 128 -> jo, ji; bind ji: thread;
+            reduce ji; reduce b by grid;
+        }
+    }";
+    check(total, &sizes);
+}
+
+/// Of the readers of a stage one has nothing to do at small sizes, and so has a sum: what the others read does not depend on that.
+#[test]
+fn readers_without_elements_decide_nothing() {
+    let head = "kernel K(x: f32[N]) -> (y: f32[N]) where N >= 1, N <= 4000";
+    let copy = "split i by 32 -> a, l; bind l: thread;";
+    for (equations, schedules) in [
+        (
+            "e[i in 0..N - 2] = u[i] + u[i + 2]; y[i] = u[i] + (e[i] or 0.0);",
+            "schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; } schedule e in shared at y.b",
+        ),
+        (
+            "e[i in 0..N] = x[i] * 3.0; y[i] = u[i] + sum(|j in 2..N| e[j]);",
+            "schedule y {
+                split i by 4 -> b, k; split k by 1 -> w, k1; bind b: grid; bind w: thread;
+             }
+             schedule e in shared at y.b",
+        ),
+    ] {
+        let source = format!(
+            "{head} {{
+                u[i in 0..N] = x[i] * 0.5;
+                {equations}
+                launch threads(32);
+                {schedules} {{ {copy} }}
+                schedule u in shared at y.b {{ {copy} }}
+            }}"
+        );
+        check(&source, &[&[1], &[2], &[3], &[7], &[33]]);
+    }
+}
+
+/// Loops of a reader that decide the ends of others: what an instance holds is what the longest of them ask for.
+#[test]
+fn loops_inside_decide_each_others_ends() {
+    let head = "kernel K(x: f32[N], w: f32[N]) -> (y: f32[N]) where N <= 100";
+    let copy = "split j by 32 -> q, l; bind l: thread;";
+    for body in [
+        "s[i in 0..N] = sum(|j in i..N, k in 0..=j| w[k]); y[i] = s[i] + x[i];
+         schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+         schedule s in registers per thread at y.t { split j by 4 -> jq, ji; }",
+        "s[i in 0..N] = sum(|j in i..N, k in 0..=j| w[j - i] + (x[N - 1 - j] or 0.0) + w[k]);
+         y[i] = s[i] + (s[i + 1] or 0.0);
+         schedule y { split i by 32 -> b, r; split r by 32 -> rq, t; bind b: grid; bind t: thread; }
+         schedule s in registers per thread at y.b { split j by 4 -> jq, ji; }",
+        "y[i] = x[i] + sum(|j in i..N| w[j]);
+         schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }",
+    ] {
+        let source = format!("{head} {{ {body} launch threads(32); stage c[j] = w in shared at y.b {{ {copy} }} }}");
+        check(&source, &[&[1], &[3], &[7], &[33], &[100]]);
+    }
+}
+
+/// Of an instance with one element a reader takes that one, however it writes the index: here `c / 4` where `c` is a quotient by a size.
+#[test]
+fn statistics_of_groups_of_channels() {
+    let source = "kernel GroupNorm(x: f32[B, 32, S], w: f32[32], b: f32[32], eps: f32) -> (y: f32[B, 32, S])
+        where S % 4 == 0, S <= 4096, S >= 4
+    {
+        mu[n, g] = sum(|c in 0..4, s in 0..S| x[n, 4 * g + c, s]) / ((4 * S) as f32);
+        va[n, g] = sum(|c in 0..4, s in 0..S| (x[n, 4 * g + c, s] - mu[n, g]) * (x[n, 4 * g + c, s] - mu[n, g]));
+        y[n, c, s] = (x[n, c, s] - mu[n, c / 4]) * rsqrt(va[n, c / 4] / ((4 * S) as f32) + eps) * w[c] + b[c];
+        launch threads(256);
+        schedule y {
+            split c by 4 -> g, ci; bind n, g: grid;
+            merge ci, s -> p; split p by 4 -> q, v; split q by 256 -> r, t; bind t: thread; vectorize v; unroll r;
+        }
+        schedule mu in registers at y.g { merge c, s -> p; split p by 256 -> r, t; bind t: thread; reduce t; }
+        schedule va in registers at y.g { merge c, s -> p; split p by 256 -> r, t; bind t: thread; reduce t; }
+    }";
+    check(source, &[&[1, 4], &[2, 36], &[1, 1000]]);
+}

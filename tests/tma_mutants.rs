@@ -159,17 +159,14 @@ type Change = (&'static str, fn(&str) -> Option<String>);
 
 /// Mistakes in one line.
 const MISTAKES: &[Change] = &[
-    ("no bar.sync", |line| line.contains("bar.sync").then(String::new)),
+    ("no barrier", |line| (line.contains("bar.sync") || line.contains("bar.warp.sync")).then(String::new)),
+    ("a barrier of the warp", |line| line.contains("bar.sync 0").then(|| "bar.warp.sync 0xffffffff;".to_owned())),
     ("no proxy fence", |line| line.contains("fence.proxy.async").then(String::new)),
     ("no wait for reads", |line| line.contains("wait_group.read").then(String::new)),
     ("no commit", |line| line.contains("commit_group").then(String::new)),
-    ("one group too many pending", |line| line.contains("wait_group.read 0").then(|| line.replace("read 0", "read 1"))),
+    ("one group too many pending", |line| pending(line, "wait_group.read")),
     ("no wait for fetches", |line| line.contains("cp.async.wait_group").then(String::new)),
-    ("one more fetch pending", |line| {
-        let (before, pending) = line.contains("cp.async.wait_group").then(|| line.rsplit_once(' '))??;
-        let pending: u32 = pending.trim_end_matches(';').parse().ok()?;
-        Some(format!("{before} {};", pending + 1))
-    }),
+    ("one more fetch pending", |line| pending(line, "cp.async.wait_group")),
     ("no fetch", |line| line.contains(".shared.global [").then(String::new)),
     ("no wait for bytes", |line| {
         // What is waited for has come already: another phase.
@@ -179,6 +176,15 @@ const MISTAKES: &[Change] = &[
             .then(|| format!("{before}, 1;"))
             .or_else(|| parity.starts_with('0').then(|| format!("{before}, 1;")))
     }),
+    ("the other phase", |line| {
+        let (before, parity) = line.contains("try_wait").then(|| line.rsplit_once(", "))??;
+        let parity = parity.trim_end_matches(';');
+        let flipped = format!("xor.b32 %flipped, {parity}, 1;");
+        Some(format!("{{ .reg .b32 %flipped; {flipped} {before}, %flipped; }}"))
+    }),
+    ("a wait that acquires nothing", |line| {
+        line.contains("try_wait.parity").then(|| line.replace("try_wait.parity", "try_wait.parity.relaxed.cta"))
+    }),
     ("too many bytes", |line| bytes(line, 16)),
     ("too few bytes", |line| bytes(line, -16)),
     ("no arrival", |line| line.contains("expect_tx").then(String::new)),
@@ -186,6 +192,13 @@ const MISTAKES: &[Change] = &[
     ("a longer run", |line| run(line, 16)),
     ("a shorter run", |line| run(line, -16)),
 ];
+
+/// The line with a wait of that kind for one group less.
+fn pending(line: &str, kind: &str) -> Option<String> {
+    let (before, pending) = line.contains(kind).then(|| line.rsplit_once(' '))??;
+    let pending: u32 = pending.trim_end_matches(';').parse().ok()?;
+    Some(format!("{before} {};", pending + 1))
+}
 
 /// Whether a line starts a copy, by a map or by addresses.
 fn is_copy(line: &str) -> bool {
@@ -238,7 +251,15 @@ fn all_noticed(info: &KernelInfo, dims: &[i64]) -> usize {
             let mut mutant = lines.clone();
             mutant[at] = &changed;
             let mut info = info.clone();
-            info.ptx.text = mutant.join("\n").into();
+            let mut text_of = mutant.join("\n");
+            if changed.contains(".relaxed") {
+                // That is newer.
+                text_of = text_of.replacen(".version 8.0", ".version 8.6", 1);
+            }
+            // Nothing is noticed of it that any text has.
+            let module = tilewright_ptx::parse(&text_of).unwrap_or_else(|e| panic!("{name}: {e}: {changed}"));
+            tilewright_ptx::verify(&module).unwrap_or_else(|e| panic!("{name}: {e:?}: {changed}"));
+            info.ptx.text = text_of.into();
             assert!(noticed(&info, dims, 16), "{}, line {}: {name}: {line}\n{text}", info.name, at + 1);
             tried += 1;
         }

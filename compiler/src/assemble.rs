@@ -2,7 +2,6 @@
 
 use tilewright_kernel::info::{self, KernelInfo, ParameterKind};
 use tilewright_kernel::tensor_map::GRANULE;
-use tilewright_kernel::{Size, SizeOp};
 
 use crate::extent::Facts;
 use crate::lower::{self, Analysed};
@@ -27,9 +26,7 @@ pub(crate) fn assemble(
             tensor.alignment = alignment(p, parameter.element.bytes(), facts, stages);
         }
     }
-    let outer = stages.iter().filter(|s| s.stage.has_blocks());
-    let blocks = outer.map(|s| lower::blocks(&s.stage, facts)).collect::<Option<Vec<_>>>()?;
-    let blocks = blocks.into_iter().reduce(|a, b| Size::binary(SizeOp::Max, &a, &b))?;
+    let blocks = lower::launch_blocks(stages, facts)?;
     let target = module.target;
     let entry = |e: &lower::Entry| info::Entry {
         name: e.kernel.signature.name.clone().into(),
@@ -40,7 +37,7 @@ pub(crate) fn assemble(
     let shared = entries.iter().filter_map(|e| e.kernel.shared_map().dynamic_bytes()).max().unwrap_or(0);
     let mapped = stages.iter().flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps = mapped.map(|s| map(s, facts)).collect::<Option<Vec<_>>>()?;
-    let workspace = lower::workspaces(stages.iter().map(|s| &s.stage), facts)?;
+    let workspace = lower::workspaces(stages, facts, threads)?;
     let info = KernelInfo {
         name: program.name.text.clone().into(),
         dims: program.dims.clone().into(),

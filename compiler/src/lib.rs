@@ -113,7 +113,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
             let shapes: Vec<Vec<Expr>> = outputs.map(|analysed| shape(&analysed.stage, &facts)).collect();
             let holds_for = |facts: &Facts| still_hold(facts, &stages);
             info.requirements = bounds::requirements(&written, &facts, &shapes, &holds_for).into();
-            if let Some((dims, violation)) = trial::run(&info, &facts, &entries) {
+            if let Some((dims, violation)) = trial::run(&info, &facts, &stages, &entries) {
                 let names = dims.iter().enumerate().map(|(d, n)| format!("{} = {n}", info.dim_name(d as u16)));
                 let what = format!("{violation}, at {}", names.collect::<Vec<_>>().join(", "));
                 return bug(diags, &program, "proof", what);
@@ -143,6 +143,7 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
         buffers: buffers.iter().map(|b| (b.name.clone(), b.bytes(), b.slots)).collect(),
         bytes: bytes(&largest),
         limit: tma::check::SHARED_BYTES,
+        global: stage.is_some_and(|s| !s.stage.fetches),
         span: head.unwrap_or(program.name.span),
     });
     None
@@ -273,6 +274,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
         let vector = Vector::of(&stage, &stage.facts);
         if let Some(vector) = &vector {
             for limit in &stage.limits {
+                let of_terms = schedule::is_of_terms(limit, &stage.domain);
                 let limit = memory::access::of_roots(limit, &stage, &symbolic);
                 if !vector.is_uniform(&limit, &symbolic, &stage.facts) {
                     found.report(tw04xx::CutVector {
@@ -280,6 +282,7 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
                         axis: stage.domain.axes[vector.axis].name.clone(),
                         lanes: vector.lanes,
                         span: vector.span,
+                        of_terms,
                         head: stage.span,
                     });
                     break;

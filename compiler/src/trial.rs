@@ -1,10 +1,13 @@
 //! A finished kernel meets the separate checker ([`crate::proof`]) before it is handed out, at a few small sizes and within a small budget: what it finds is a
 //! mistake of ours that no test has met. Larger sizes, and every kernel of the project, are its business in tests.
+//!
+//! Where a ring runs in a loop, the sizes are such that the loop has each number of iterations up to one more than twice the ring has slots, where some sizes
+//! give that number: so the ring is entered, not filled, filled, and comes around twice, with every phase of its barriers at the end.
 
 use tilewright_kernel::info::{DimKind, KernelInfo};
 
-use crate::extent::{Budget, Facts, Search};
-use crate::lower::Entry;
+use crate::extent::{Budget, Expr, Facts, Search};
+use crate::lower::{Analysed, Entry};
 use crate::proof::{Launch, Verdict, Violation, check};
 
 /// Work for one entry point at one size: some milliseconds in a build without optimisation.
@@ -13,10 +16,14 @@ const WORK: u64 = 100_000;
 const SEARCH_STEPS: u64 = 10_000;
 /// Sizes to try beside the smallest ones: each dimension at least this, if it may be.
 const LEAST: [i64; 2] = [3, 35];
+/// Steps of the search for one number of iterations.
+const TRIP_STEPS: u64 = 2_000;
+/// Sizes to try.
+const MOST_SIZES: usize = 24;
 
 /// The first thing that is wrong, with the sizes.
-pub fn run(info: &KernelInfo, facts: &Facts, entries: &[Entry]) -> Option<(Vec<i64>, Violation)> {
-    for dims in sizes(info, facts) {
+pub fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Option<(Vec<i64>, Violation)> {
+    for dims in sizes(info, facts, stages) {
         let Ok(launch) = Launch::new(info, &dims) else { continue };
         for entry in entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
             if let Verdict::Violated(violation) = check(&entry.kernel, &launch, WORK) {
@@ -29,7 +36,7 @@ pub fn run(info: &KernelInfo, facts: &Facts, entries: &[Entry]) -> Option<(Vec<i
 
 /// Admissible sizes: the smallest ones, and some that are larger in every dimension that may be. None of tensors with strides of their own, for which
 /// a launch has more rules.
-fn sizes(info: &KernelInfo, facts: &Facts) -> Vec<Vec<i64>> {
+fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>> {
     if info.dims.iter().any(|dim| dim.kind != DimKind::Size) {
         return Vec::new();
     }
@@ -49,5 +56,42 @@ fn sizes(info: &KernelInfo, facts: &Facts) -> Vec<Vec<i64>> {
             list.push(dims);
         }
     }
+    for (trips, slots) in rings(stages, facts) {
+        for count in 0..=2 * i128::from(slots) + 1 {
+            let mut budget = Budget::new(TRIP_STEPS);
+            let found = facts.smallest(&trips.vars(), &mut budget, |dims, _| {
+                let values: Vec<i128> = dims.iter().map(|d| i128::from(*d)).collect();
+                (trips.eval(&values) == Some(count)).then(|| dims.to_vec())
+            });
+            if let Search::Found(dims) = found
+                && list.len() < MOST_SIZES
+                && !list.contains(&dims)
+            {
+                list.push(dims);
+            }
+        }
+    }
     list
+}
+
+/// The iterations of every loop in which a ring runs, where sizes alone decide them, and the slots of the ring.
+fn rings(stages: &[Analysed], facts: &Facts) -> Vec<(Expr, u32)> {
+    let mut found: Vec<(Expr, u32)> = Vec::new();
+    for Analysed { stage, staged, .. } in stages {
+        let copies = staged.iter().filter_map(|copy| Some((stage.domain.axes[copy.attach?].extent.clone(), copy.ring)));
+        let own = stage.attach.as_ref().and_then(|attach| {
+            let around = &stages.get(attach.stage)?.stage;
+            let axis = *around.sequence().get(attach.loops.checked_sub(1)?)?;
+            Some((around.domain.axes[axis].extent.clone(), stage.ring))
+        });
+        found.extend(
+            copies.chain(own).filter(|(_, slots)| *slots > 1).map(|(trips, slots)| (facts.normal(&trips), slots)),
+        );
+    }
+    let of_sizes = |trips: &Expr| {
+        let vars = trips.vars();
+        !trips.is_unknown() && !vars.is_empty() && vars.iter().all(|v| (*v as usize) < facts.dims())
+    };
+    found.retain(|(trips, _)| of_sizes(trips));
+    found
 }

@@ -1,11 +1,13 @@
 //! What several of the tests of staged copies need.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+use std::collections::BTreeMap;
+
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, Element, EmulatorOptions, Tensor};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::{Code, Renderer};
-use tilewright_compiler::kernel_ir::{Kernel, RegionId, StatementKind};
+use tilewright_compiler::kernel_ir::{Kernel, Memory, Op, RegionId, StatementKind, ValueId, WARP, WARPGROUP};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::proof::{Launch, Verdict, check};
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
@@ -64,14 +66,104 @@ pub fn runs(source: &str, kernel: &Compiled, sizes: &[&[i64]], seeds: u64) {
     }
 }
 
-/// None of the barriers of the first entry point is redundant: without any one of them the separate checker finds something wrong for some of the sizes.
+/// None of the barriers of the first entry point is redundant or stronger than it must be: without any one of them, or with a weaker one in its place, the
+/// separate checker finds something wrong for some of the sizes.
 pub fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
     let needless = needless(kernel, sizes).1;
     assert!(needless.is_empty(), "{needless:#?}\n{}", kernel.entries[0].kernel);
 }
 
-/// Which barriers and waits for fetches the first entry point has, and those without which the separate checker finds nothing wrong for any of the
-/// sizes.
+/// The separate checker misses each part of what blocks do to share a reduction, in the first entry point, at these sizes: barriers, arrivals, partials,
+/// orders; and a wrong number of blocks. How many mutants that were.
+pub fn each_part_of_an_arrival_is_missed(kernel: &Compiled, dims: &[i64]) -> usize {
+    const WORK: u64 = 1_000_000;
+    let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
+    let launch = Launch::new(info, dims).unwrap();
+    assert_eq!(check(kernel, &launch, WORK), Verdict::Holds, "{kernel}");
+    let mut tried = 0;
+    let places = (0..kernel.regions.len()).flat_map(|r| (0..kernel.regions[r].statements.len()).map(move |at| (r, at)));
+    for (region, at) in places {
+        let mut mutants = Vec::new();
+        match &kernel.regions[region].statements[at].kind {
+            StatementKind::Sync | StatementKind::Update(_) => mutants.push(None),
+            StatementKind::Store(store) if matches!(store.memory, Memory::Workspace(_)) => mutants.push(None),
+            StatementKind::Arrive { counters, at, blocks, last, releases, acquires } => {
+                assert!(*releases && *acquires);
+                let (counters, at, last) = (*counters, *at, *last);
+                let arrive = |blocks, releases, acquires| {
+                    Some(StatementKind::Arrive { counters, at, blocks, last, releases, acquires })
+                };
+                // All blocks go on, and each sees none of the others.
+                let one = kernel.values.iter().position(|v| v.op == Op::BlockIndex);
+                let other = ValueId(one.unwrap() as u32);
+                assert_ne!(*blocks, other);
+                mutants.push(arrive(other, true, true));
+                // The fence in front of the counter, the one behind it, both.
+                mutants.extend([(false, true), (true, false), (false, false)].map(|(r, a)| arrive(*blocks, r, a)));
+            }
+            _ => {}
+        }
+        for mutant in mutants {
+            tried += 1;
+            let mut changed = kernel.clone();
+            let statements = &mut changed.regions[region].statements;
+            match mutant {
+                Some(kind) => statements[at].kind = kind,
+                None => drop(statements.remove(at)),
+            }
+            let verdict = check(&changed, &launch, WORK);
+            assert!(matches!(verdict, Verdict::Violated(_)), "{verdict:?} without it:\n{changed}");
+        }
+    }
+    tried
+}
+
+/// What the emulator says of a launch with some text in place of other text, run twice under several seeds.
+pub fn is_noticed(info: &KernelInfo, dims: &[i64], from: &str, to: &str) -> bool {
+    let mut info = info.clone();
+    assert!(info.ptx.text.contains(from), "{from}");
+    info.ptx.text = info.ptx.text.replace(from, to).into();
+    (0..16).any(|seed| {
+        let device = Device::emulator(EmulatorOptions::default().seed(seed));
+        (0..2).any(|_| !Trial::new(&info, dims, 1, &device).unwrap().run(&device).is_good())
+    })
+}
+
+/// The emulator misses each order of an arrival, its scope, and that the counter comes back to zero.
+pub fn each_order_is_noticed(info: &KernelInfo, dims: &[i64]) {
+    let acquires = "atom.acq_rel.gpu.global.inc";
+    assert!(!is_noticed(info, dims, acquires, acquires), "{} is right", info.name);
+    for order in ["relaxed", "acquire", "release"] {
+        let weaker = format!("atom.{order}.gpu.global.inc");
+        assert!(is_noticed(info, dims, acquires, &weaker), "{}: {order}", info.name);
+    }
+    // In the scope of the block.
+    assert!(is_noticed(info, dims, acquires, "atom.acq_rel.cta.global.inc"), "{}: no order", info.name);
+    assert!(is_noticed(info, dims, acquires, "atom.acq_rel.gpu.global.add"), "{}: the counter stays", info.name);
+}
+
+/// What may stand in place of a barrier or wait of a block with so many threads, each with its name: nothing, or a weaker one.
+fn weaker(kind: &StatementKind, threads: u32) -> Vec<(&'static str, Option<StatementKind>)> {
+    let warps = (threads.is_multiple_of(WARP), StatementKind::SyncWarp);
+    let warpgroups = (threads > WARPGROUP && threads.is_multiple_of(WARPGROUP), StatementKind::SyncWarpgroup);
+    let units = |name: [&'static str; 2], units: Vec<(bool, StatementKind)>| {
+        let fewer = units.into_iter().filter(|unit| unit.0).map(|unit| (name[1], Some(unit.1)));
+        std::iter::once((name[0], None)).chain(fewer).collect()
+    };
+    match kind {
+        StatementKind::Sync => units(["block", "fewer than a block"], vec![warps, warpgroups]),
+        StatementKind::SyncWarpgroup => units(["warpgroup", "fewer than a warpgroup"], vec![warps]),
+        StatementKind::SyncWarp => units(["warp", ""], Vec::new()),
+        StatementKind::AwaitFetches { pending } => {
+            let later = StatementKind::AwaitFetches { pending: pending + 1 };
+            vec![("fetches", None), ("one more fetch pending", Some(later))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What was done to barriers and waits for fetches of the first entry point, each left out or weakened, and that with which the separate checker finds
+/// nothing wrong for any of the sizes.
 pub fn needless(kernel: &Compiled, sizes: &[&[i64]]) -> (Vec<&'static str>, Vec<String>) {
     let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
     let launches: Vec<Launch> = sizes.iter().filter_map(|dims| Launch::new(info, dims).ok()).collect();
@@ -81,18 +173,18 @@ pub fn needless(kernel: &Compiled, sizes: &[&[i64]]) -> (Vec<&'static str>, Vec<
     let (mut tried, mut found) = (Vec::new(), Vec::new());
     for (region, at) in regions.into_iter().flat_map(statements) {
         let kind = &kernel.regions[region].statements[at].kind;
-        tried.push(match kind {
-            StatementKind::Sync => "block",
-            StatementKind::SyncWarp => "warp",
-            StatementKind::SyncWarpgroup => "warpgroup",
-            StatementKind::AwaitFetches { .. } => "fetches",
-            _ => continue,
-        });
-        let mut mutant = kernel.clone();
-        mutant.regions[region].statements.remove(at);
-        let is_missed = |launch| matches!(check(&mutant, launch, PROOF_WORK), Verdict::Violated(_));
-        if !launches.iter().any(is_missed) {
-            found.push(format!("{kind:?}, statement {at} of region {region}"));
+        for (name, change) in weaker(kind, kernel.signature.threads) {
+            tried.push(name);
+            let mut mutant = kernel.clone();
+            let what = format!("{name}: {kind:?} → {change:?}, statement {at} of region {region}");
+            match change {
+                Some(kind) => mutant.regions[region].statements[at].kind = kind,
+                None => drop(mutant.regions[region].statements.remove(at)),
+            }
+            let is_missed = |launch| matches!(check(&mutant, launch, PROOF_WORK), Verdict::Violated(_));
+            if !launches.iter().any(is_missed) {
+                found.push(what);
+            }
         }
     }
     (tried, found)
@@ -191,4 +283,41 @@ pub fn turned((unit, size): (&str, u32), ops: &str, threads: u32) -> String {
             schedule h in shared per {unit} at y.u {{ {ops} }}
         }}"
     )
+}
+
+/// Element types and reductions for random kernels.
+pub const REDUCTIONS: [(&str, &str); 8] = [
+    ("f32", "sum"),
+    ("f32", "max"),
+    ("i32", "sum"),
+    ("u8", "min"),
+    ("f16", "min"),
+    ("i64", "sum"),
+    ("f64", "prod"),
+    ("f32", "argmin"),
+];
+
+/// Why random kernels were refused.
+#[derive(Default)]
+pub struct Refusals(BTreeMap<String, (u32, String)>);
+
+impl Refusals {
+    /// Compiles a case; none if it was refused, which is no defect of the compiler.
+    pub fn compiled(&mut self, case: u64, source: &str) -> Option<Compiled> {
+        let (codes, report) = match finished(source) {
+            Ok(kernel) => return Some(kernel),
+            Err(refused) => refused,
+        };
+        assert!(!codes.contains(&Code::TW9001), "case {case}\n{source}\n{report}");
+        for code in codes {
+            let first = || (0, format!("{source}\n{report}"));
+            self.0.entry(format!("{code:?}")).or_insert_with(first).0 += 1;
+        }
+        None
+    }
+
+    /// Prints each code with how often it was met, and the first case.
+    pub fn tell(&self) {
+        self.0.iter().for_each(|(code, (count, example))| println!("{code}: {count}\n{example}\n"));
+    }
 }

@@ -25,8 +25,8 @@ tilewright::schedule! {
         s[i] = sum(|j| x[i, j]);
         y[i, j] = x[i, j] - s[i];
         launch threads(128);
-        schedule y { split j by 128 -> r, t; bind i: grid; bind t: thread; }
-        schedule s in registers at y.i { split j by 1024 -> b, q; split q by 128 -> r, t; bind b: grid; bind t: thread; reduce t; reduce b by grid; }
+        schedule y { split i by 4 -> g, w; split j by 32 -> r, t; bind g: grid; bind w: warp; bind t: thread; }
+        schedule s in registers per warp at y.w { split j by 1024 -> b, q; split q by 32 -> r, t; bind b: grid; bind t: thread; reduce t; reduce b by grid; }
     }
 }
 

@@ -16,7 +16,7 @@ tilewright::schedule! {
         y[i, j] = x[i, j] - m[i];
         launch threads(128);
         schedule y { bind i: grid; split j by 128 -> r, t; bind t: thread; }
-        schedule m in global at y.i { like y; reduce t; }
+        schedule m in global { like y; reduce t; }
     }
 }
 

@@ -6,7 +6,7 @@ use tilewright_kernel::ElementType;
 
 use crate::ast::{Bound, Dims, Index, Kernel, Node, Value};
 
-/// Values of the axes in scope.
+/// Values of the axes in scope, and of elements of inputs that a way has decided, under names like `x[3]`.
 pub type Scope = BTreeMap<String, i64>;
 
 /// One read.
@@ -69,9 +69,42 @@ pub fn index(index_of: &Index, scope: &Scope, dims: &Dims) -> Option<i64> {
         Index::Mul(a, b) => of(a)? * of(b)?,
         Index::Div(a, b) => of(a)?.checked_div_euclid(of(b)?)?,
         Index::Mod(a, b) => of(a)?.checked_rem_euclid(of(b)?)?,
-        Index::Gather(_) => return None,
+        Index::Gather(v) => *scope.get(&cell(v, scope, dims)?)?,
     })
 }
+
+/// The name of the element of memory that a value is, if it is one.
+fn cell(value: &Value, scope: &Scope, dims: &Dims) -> Option<String> {
+    let Node::Read { tensor, indices, or: None } = &value.node else { return None };
+    let at: Option<Vec<String>> = indices.iter().map(|i| Some(index(i, scope, dims)?.to_string())).collect();
+    Some(format!("{tensor}[{}]", at?.join(", ")))
+}
+
+/// The first value in an index that memory decides.
+fn gathered(index: &Index) -> Option<&Value> {
+    match index {
+        Index::Literal(_) | Index::Dim(_) | Index::Axis(_) => None,
+        Index::Add(a, b) | Index::Sub(a, b) | Index::Mul(a, b) | Index::Div(a, b) | Index::Mod(a, b) => {
+            gathered(a).or_else(|| gathered(b))
+        }
+        Index::Gather(v) => Some(v),
+    }
+}
+
+/// The integers that an element of this type can be, of those near the elements of an intermediate's axis.
+fn contents(ty: ElementType, near: std::ops::Range<i64>) -> std::ops::Range<i64> {
+    let (low, high) = match ty {
+        ElementType::U8 => (0, 256),
+        ElementType::I8 => (-128, 128),
+        ElementType::U16 | ElementType::U32 | ElementType::U64 => (0, i64::MAX),
+        ElementType::Bool => (0, 2),
+        _ => (i64::MIN, i64::MAX),
+    };
+    (near.start - NEAR).max(low)..(near.end + NEAR).min(high)
+}
+
+/// How far indices of the generator shift what they read from memory.
+const NEAR: i64 = 20;
 
 fn compare(op: &str, a: i64, b: i64) -> bool {
     match op {
@@ -148,8 +181,23 @@ pub fn visit(kernel: &Kernel, value: &Value, scope: &Scope, dims: &Dims, f: &mut
             }
             let at: Vec<Option<i64>> = indices.iter().map(|i| index(i, scope, dims)).collect();
             if let Some(equation) = kernel.computed(tensor) {
+                // What memory decides in a guarded read can be anything that it can hold, but the same in one place.
+                if let (true, Some(axis)) = (or.is_some(), at.iter().position(Option::is_none)) {
+                    let start = equation.lower[axis];
+                    let domain = start..start + equation.axes[axis].1.value(dims);
+                    return match gathered(&indices[axis]).map(|v| (v.ty, cell(v, scope, dims))) {
+                        Some((ty, Some(name))) if !scope.contains_key(&name) => contents(ty, domain).all(|content| {
+                            let mut scope = scope.clone();
+                            scope.insert(name.clone(), content);
+                            visit(kernel, value, &scope, dims, f)
+                        }),
+                        _ => true,
+                    };
+                }
+                let cells = scope.iter().filter(|(name, _)| name.contains('['));
+                let cells = cells.map(|(name, content)| Some((name.clone(), *content)));
                 let inner: Option<Scope> =
-                    equation.axes.iter().zip(&at).map(|((a, _), v)| Some((a.clone(), (*v)?))).collect();
+                    equation.axes.iter().zip(&at).map(|((a, _), v)| Some((a.clone(), (*v)?))).chain(cells).collect();
                 let outside = (0..).zip(&at).any(|(axis, v)| v.is_none_or(|v| !equation.contains(axis, v, dims)));
                 // The domain of an output is its shape.
                 let is_known = equation.domain_written || kernel.parameter(tensor).is_some();

@@ -142,7 +142,8 @@ fn stage(stage: &StageView) -> Value {
     };
     let vector = stage.vector.as_ref().map(|(axis, lanes)| json!({ "axis": axis, "lanes": *lanes as i64 }));
     let at = stage.at.as_ref().map(|(stage, axis)| json!({ "stage": stage, "axis": axis }));
-    let along = |AlongView { axes, start, step, most }: &AlongView| json!({ "axes": axes, "start": start, "step": *step as i64, "most": *most as i64 });
+    let number = |text: &String| text.parse::<i64>().map_or_else(|_| json!(text), |n| json!(n));
+    let along = |AlongView { axes, start, step, most }: &AlongView| json!({ "axes": axes, "start": start, "step": *step as i64, "most": number(most) });
     let layout = stage.layout.as_ref().map(|LayoutView { axes, swizzle, places, written }| {
         let axis = |(name, [extent, pad, stride]): &(String, [i128; 3])| json!({ "name": name, "extent": *extent as i64, "pad": *pad as i64, "stride": *stride as i64 });
         let axes: Vec<Value> = axes.iter().map(axis).collect();

@@ -132,7 +132,8 @@ pub struct AlongView {
     pub axes: Vec<String>,
     pub start: String,
     pub step: i128,
-    pub most: i128,
+    /// The most elements along it: a number, or an expression of sizes.
+    pub most: String,
 }
 
 /// A stage.
@@ -272,13 +273,20 @@ impl Viewer<'_> {
         let algorithm = &self.analysed.stage.program.algorithm;
         let axes = &algorithm.axis_lists[algorithm.equations[self.analysed.stage.equation].axes.range()];
         let names = along.dims.iter().map(|d| algorithm.axes[axes[*d] as usize].name.to_string());
-        AlongView { axes: names.collect(), start: self.show(&along.start), step: along.step, most: along.most }
+        AlongView {
+            axes: names.collect(),
+            start: self.show(&along.start),
+            step: along.step,
+            most: self.show(&along.most),
+        }
     }
 
     fn stage(&self) -> StageView {
         let Analysed { stage, symbolic, holes, vector, accesses, .. } = self.analysed;
         let domain = &stage.domain;
         let name = |axis: usize| domain.axes[axis].name.clone();
+        // What lies in shared memory has known sizes.
+        let number = |e: &Expr| e.as_constant().unwrap_or(0);
         let axis = |(id, axis): (usize, &tilewright_compiler::domain::Axis)| {
             let is_leaf = domain.leaves.contains(&id);
             AxisView {
@@ -382,9 +390,11 @@ impl Viewer<'_> {
             fetched: stage.fetches,
             region: stage.coordinates.iter().map(|c| self.along(c)).collect(),
             layout: (stage.place == Place::Shared).then(|| LayoutView {
-                axes: stage.layout.axes.iter().map(|a| (name(a.axis), [a.extent, a.pad, a.stride])).collect(),
+                axes: (stage.layout.axes.iter())
+                    .map(|a| (name(a.axis), [number(&a.extent), a.pad, number(&a.stride)]))
+                    .collect(),
                 swizzle: stage.layout.is_swizzled().then(|| stage.layout.swizzle.span()),
-                places: stage.layout.places(),
+                places: number(&stage.layout.places()),
                 written: stage.layout.written.is_some(),
             }),
             shared: self.analysed.banks.iter().map(shared).collect(),

@@ -3,6 +3,7 @@
 use kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Unary, Value, ValueId};
 use tilewright_kernel as kernel;
 
+use super::interval::{Interval, Scene};
 use super::witness::{Limit, Step};
 use crate::extent::{Atom, Expr, Facts, System, Var};
 use crate::program::Program;
@@ -150,6 +151,21 @@ impl Context {
         self.values.push((axis, var));
         self.path.push(Step::Axis(axis));
         self.new_scope();
+    }
+
+    /// An axis of an equation that a guarded read enters is what memory holds: any value of its range that the index can have.
+    pub fn enter_gathered(&mut self, program: &Program, axis: AxisId, index: IndexId) {
+        let var = Expr::var((self.dims + self.bounds.len()) as Var);
+        self.enter_axis(program, axis);
+        self.path.pop();
+        self.path.push(Step::Gathered { axis, index });
+        let range = Scene::new(&program.algorithm, Vec::new()).index(index);
+        if range.low > Interval::ANYTHING.low {
+            self.rows.push(var.sub(&Expr::constant(range.low)));
+        }
+        if range.high < Interval::ANYTHING.high {
+            self.rows.push(Expr::constant(range.high).sub(&var));
+        }
     }
 
     /// The axis of an entered equation is `value`, the index `index`.

@@ -45,6 +45,9 @@ fn scene<'a>(program: &'a Program, context: &Context, facts: &Facts) -> Scene<'a
     for step in &context.path {
         match *step {
             Step::Axis(axis) => scene.axes[axis as usize] = scene.range(axis),
+            Step::Gathered { axis, index } => {
+                scene.axes[axis as usize] = scene.range(axis).intersect(scene.index(index));
+            }
             Step::Assign { axis, index, .. } => scene.axes[axis as usize] = scene.index(index),
             Step::Enter(_) | Step::Condition { .. } => {}
         }

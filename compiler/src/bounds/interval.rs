@@ -4,7 +4,7 @@
 //! that proofs use. Integer values wrap to their type; what comes from memory, a scalar or floating point may be anything
 //! that its type admits.
 
-use kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Unary, Value, ValueId};
+use kernel::algorithm::{AxisId, Binary, Compare, Index, IndexId, Source, Unary, Value, ValueId};
 use kernel::format::Format;
 use kernel::{Algorithm, ElementType};
 use tilewright_kernel as kernel;
@@ -152,6 +152,15 @@ fn compare_floats(op: Compare, a: f64, b: f64) -> bool {
     }
 }
 
+/// An element of memory, or a scalar, that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub parameter: u16,
+    /// None for a scalar.
+    pub indices: Vec<i128>,
+    pub value: i128,
+}
+
 /// What dimensions and axes are.
 pub(super) struct Scene<'a> {
     pub algorithm: &'a Algorithm,
@@ -159,11 +168,13 @@ pub(super) struct Scene<'a> {
     pub dims: Vec<Interval>,
     /// One entry an axis; only those in scope mean something.
     pub axes: Vec<Interval>,
+    /// What inputs hold, where that is known.
+    pub memory: Vec<Cell>,
 }
 
 impl<'a> Scene<'a> {
     pub fn new(algorithm: &'a Algorithm, dims: Vec<Interval>) -> Scene<'a> {
-        Scene { algorithm, dims, axes: vec![Interval::ANYTHING; algorithm.axes.len()] }
+        Scene { algorithm, dims, axes: vec![Interval::ANYTHING; algorithm.axes.len()], memory: Vec::new() }
     }
 
     pub fn index(&self, id: IndexId) -> Interval {
@@ -240,9 +251,30 @@ impl<'a> Scene<'a> {
                 }
                 self.value(a)
             }
-            _ => return full,
+            _ => match self.address(id).and_then(|(parameter, indices)| self.cell(parameter, &indices)) {
+                Some(value) => Interval::point(value),
+                None => return full,
+            },
         };
         wrap(exact, element)
+    }
+
+    /// What a value reads of the inputs, if it is nothing else: the parameter and the element, none of a scalar.
+    pub fn address(&self, id: ValueId) -> Option<(u16, Vec<i128>)> {
+        match *self.algorithm.values.get(id as usize)? {
+            Value::Scalar(parameter) => Some((parameter, Vec::new())),
+            Value::Read { source: Source::Parameter(parameter), indices, or: None } => {
+                let list = self.algorithm.index_lists.get(indices.range())?;
+                Some((parameter, list.iter().map(|i| self.index(*i).as_point()).collect::<Option<_>>()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is known of an element of memory.
+    pub fn cell(&self, parameter: u16, indices: &[i128]) -> Option<i128> {
+        let is_it = |cell: &&Cell| cell.parameter == parameter && cell.indices == indices;
+        self.memory.iter().find(is_it).map(|cell| cell.value)
     }
 
     /// The number that a float is, if it comes from literals, sizes and axes without arithmetic.

@@ -13,6 +13,7 @@
 //! | `constant` | what is written and never matters: warnings |
 //! | `divisor` | proofs that a divisor is not 0 |
 //! | `interval` | the nodes evaluated over intervals |
+//! | `memory` | what memory holds for an index that is read from it to have a value |
 //! | `zeros` | which sizes the launcher must not let be 0 |
 //! | `witness` | the smallest failing case |
 //! | `remedy` | facts that would make an obligation provable |
@@ -22,6 +23,7 @@ mod constant;
 mod context;
 mod divisor;
 mod interval;
+mod memory;
 mod remedy;
 mod report;
 #[cfg(test)]

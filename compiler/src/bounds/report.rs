@@ -202,6 +202,12 @@ fn tell(program: &Program, place: &Failure, witness: &Witness) -> Told {
             _ => {}
         }
     }
+    for cell in &witness.memory {
+        let name = program.parameters.get(usize::from(cell.parameter)).map_or("?", |p| &p.name);
+        let indices: Vec<Option<i128>> = cell.indices.iter().copied().map(Some).collect();
+        let name = if indices.is_empty() { name.to_owned() } else { element(name, &indices) };
+        told.axes.push((name, cell.value));
+    }
     let size = |d: &u32| {
         let dim = u16::try_from(*d).ok()?;
         Some((program.dim_name(dim).to_owned(), *witness.dims.get(usize::from(dim))?))

@@ -326,8 +326,7 @@ impl Walker<'_> {
             if index_values(self.program, index).is_empty() {
                 self.context.assign(self.program, axis, index, value, guarded);
             } else {
-                // An index from memory, guarded: any element of the domain.
-                self.context.enter_axis(self.program, axis);
+                self.context.enter_gathered(self.program, axis, index);
             }
         }
         let outer = std::mem::replace(&mut self.equation, equation);

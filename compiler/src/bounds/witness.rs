@@ -8,7 +8,8 @@ use kernel::algorithm::{AxisId, Index, IndexId, Source, Value, ValueId};
 use kernel::{Size, SizeOp};
 use tilewright_kernel as kernel;
 
-use super::interval::{Interval, Scene};
+use super::interval::{Cell, Interval, Scene};
+use super::memory::Settled;
 use crate::extent::{Budget, Facts, Search};
 use crate::program::Program;
 
@@ -17,6 +18,8 @@ use crate::program::Program;
 pub(super) enum Step {
     /// An axis takes every value of its range.
     Axis(AxisId),
+    /// An axis of an entered equation takes every value of its range that memory can give to this index, in a guarded read.
+    Gathered { axis: AxisId, index: IndexId },
     /// An equation is entered by this read; its axes are assigned next.
     Enter(ValueId),
     /// An axis of the entered equation is this index. A guarded read enters only inside the equation's domain.
@@ -66,6 +69,8 @@ pub(super) struct Witness {
     pub axes: Vec<(AxisId, i128)>,
     /// The values of the assigned axes.
     pub assigned: Vec<(AxisId, i128)>,
+    /// What memory holds.
+    pub memory: Vec<Cell>,
     /// The indices of the read; none for one that comes from memory.
     pub indices: Vec<Option<i128>>,
     /// The first dimension that is outside.
@@ -82,7 +87,7 @@ pub(super) fn search(
     goal: &Goal,
     budget: &mut Budget,
 ) -> Search<Witness> {
-    let mut used = Used::new(program);
+    let mut used = Used::new(program, path);
     let relevant_axes = used.path(path, goal);
     let relevant: Vec<u32> = (0..).zip(&used.dims).filter_map(|(d, used)| used.then_some(d)).collect();
     let mut found = facts.smallest(&relevant, budget, |dims, budget| {
@@ -102,12 +107,15 @@ struct Used<'a> {
     program: &'a Program,
     dims: Vec<bool>,
     axes: Vec<bool>,
+    /// Whether it matters which element of memory is read: what is in one of them is decided on the path.
+    addresses: bool,
 }
 
 impl<'a> Used<'a> {
-    fn new(program: &'a Program) -> Used<'a> {
+    fn new(program: &'a Program, path: &[Step]) -> Used<'a> {
         let (dims, axes) = (program.dims.len(), program.algorithm.axes.len());
-        Used { program, dims: vec![false; dims], axes: vec![false; axes] }
+        let addresses = path.iter().any(|step| matches!(step, Step::Gathered { .. }));
+        Used { program, dims: vec![false; dims], axes: vec![false; axes], addresses }
     }
 
     /// For each step: whether it is an axis whose value matters.
@@ -128,6 +136,11 @@ impl<'a> Used<'a> {
                 Step::Axis(axis) => {
                     relevant[at] = self.axes[axis as usize];
                     self.bounds(axis);
+                }
+                Step::Gathered { axis, index } => {
+                    relevant[at] = true;
+                    self.bounds(axis);
+                    self.index(index);
                 }
                 Step::Enter(_) => {}
                 Step::Assign { axis, index, guarded } => {
@@ -199,6 +212,10 @@ impl<'a> Used<'a> {
             Some(Value::Fma(a, b, c) | Value::Select(a, b, c)) => {
                 [a, b, c].into_iter().for_each(|v| self.value(*v));
             }
+            Some(Value::Read { indices, .. }) if self.addresses => {
+                let list = self.program.algorithm.index_lists.get(indices.range()).unwrap_or(&[]);
+                list.iter().for_each(|i| self.index(*i));
+            }
             // What is read or reduced has no value here.
             _ => {}
         }
@@ -263,6 +280,7 @@ impl Replay<'_> {
         let mut open = None;
         let mut certain = true;
         let mut data = Vec::new();
+        self.scene.memory.clear();
         for (at, step) in self.path.iter().enumerate() {
             match *step {
                 Step::Axis(axis) => {
@@ -272,6 +290,23 @@ impl Replay<'_> {
                     }
                     if open.is_none() && range.as_point().is_none() {
                         open = Some((at, range));
+                    }
+                    self.scene.axes[axis as usize] = range;
+                }
+                Step::Gathered { axis, index } => {
+                    let range = self.scene.range(axis).intersect(self.scene.index(index)).intersect(self.chosen[at]);
+                    if range.is_empty() {
+                        return Pass::Clear;
+                    }
+                    match range.as_point() {
+                        None => open = open.or(Some((at, range))),
+                        // Where elements are read is known once all axes around are.
+                        Some(value) if open.is_none() => match self.scene.settle(index, value) {
+                            Settled::Yes => {}
+                            Settled::No => return Pass::Clear,
+                            Settled::Unknown => certain = false,
+                        },
+                        Some(_) => {}
                     }
                     self.scene.axes[axis as usize] = range;
                 }
@@ -297,8 +332,15 @@ impl Replay<'_> {
         let Some((dimension, exact)) = self.failure() else { return Pass::Clear };
         match open {
             Some((at, range)) => Pass::Open(at, range),
+            // What is known of memory by now may decide what depended on it.
+            None if data.iter().any(|(value, holds)| self.contradicts(*value, *holds)) => Pass::Clear,
             None => Pass::Leaf { certain: certain && exact, dimension, data },
         }
+    }
+
+    /// Whether a condition is known to be otherwise.
+    fn contradicts(&self, value: ValueId, holds: bool) -> bool {
+        self.scene.value(value).as_point().is_some_and(|v| (v != 0) != holds)
     }
 
     /// Whether the goal may fail: the first dimension in which it may, and whether that is certain.
@@ -347,8 +389,10 @@ impl Replay<'_> {
     fn witness(&self, dimension: usize, data: Vec<(ValueId, bool)>) -> Witness {
         let value_of = |axis: AxisId| self.scene.axes[axis as usize].as_point().map(|v| (axis, v));
         let axes = self.path.iter().filter_map(|s| if let Step::Axis(a) = s { value_of(*a) } else { None }).collect();
-        let assigned =
-            self.path.iter().filter_map(|s| if let Step::Assign { axis, .. } = s { value_of(*axis) } else { None });
+        let assigned = self.path.iter().filter_map(|s| match s {
+            Step::Assign { axis, .. } | Step::Gathered { axis, .. } => value_of(*axis),
+            _ => None,
+        });
         let indices = match self.goal {
             Goal::Inside { dimensions, .. } => {
                 dimensions.iter().map(|(index, _)| self.scene.index(*index).as_point()).collect()
@@ -356,7 +400,9 @@ impl Replay<'_> {
             _ => Vec::new(),
         };
         let assigned = assigned.collect();
-        Witness { dims: self.dims.to_vec(), relevant: Vec::new(), axes, assigned, indices, dimension, data }
+        let memory = self.scene.memory.clone();
+        let data = data.into_iter().filter(|(value, _)| self.scene.value(*value).as_point().is_none()).collect();
+        Witness { dims: self.dims.to_vec(), relevant: Vec::new(), axes, assigned, memory, indices, dimension, data }
     }
 }
 
@@ -390,7 +436,7 @@ pub(super) fn search_at(
     dims: &[i64],
     budget: &mut Budget,
 ) -> Option<Witness> {
-    let mut used = Used::new(program);
+    let mut used = Used::new(program, path);
     let relevant_axes = used.path(path, goal);
     let scene = Scene::new(&program.algorithm, dims.iter().map(|d| Interval::point(i128::from(*d))).collect());
     let chosen = vec![Interval::ANYTHING; path.len()];

@@ -164,6 +164,7 @@ codes! {
     TW0711 "register-at-run-time" Error "a register that is known at run time only";
     TW0712 "other-iterations" Error "an output beside one that runs in other iterations";
     TW0713 "no-such-region" Error "a region that a stage cannot have";
+    TW0714 "not-the-last" Error "a reduction that blocks share where the last of them cannot go on alone";
     TW0790 "reduced-again" Warning "an output that is reduced again for each of its readers";
 
     // TW09: bounds.

@@ -25,6 +25,7 @@ pub mod tw04xx_buffer;
 pub mod tw05xx;
 pub mod tw06xx;
 pub mod tw07xx;
+pub mod tw07xx_arrival;
 pub mod tw09xx;
 pub mod tw10xx;
 pub mod tw90xx;

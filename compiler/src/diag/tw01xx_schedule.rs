@@ -4,6 +4,17 @@ use super::suggest::closest;
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
+/// Why the axis of a reduction is none of its stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HiddenAxis {
+    /// The equation has several reductions.
+    Several,
+    /// It stands on one side of a condition.
+    Conditional,
+    /// Other axes decide its range, and not in a way that gives it a longest one.
+    Range,
+}
+
 /// TW0150: an op names an axis that its stage does not have at that point.
 #[derive(Clone, Debug)]
 pub struct UnknownAxis {
@@ -19,11 +30,13 @@ pub struct UnknownAxis {
     pub named: Vec<String>,
     /// The earlier op that consumed an axis of that name.
     pub consumed: Option<Span>,
+    /// Why it is none, if a reduction has it.
+    pub hidden: Option<HiddenAxis>,
 }
 
 impl IntoDiagnostic for UnknownAxis {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, span, stage, leaves, named, consumed } = self;
+        let Self { axis, span, stage, leaves, named, consumed, hidden } = self;
         let list = leaves.iter().filter(|l| !l.is_empty()).map(|l| format!("`{l}`")).collect::<Vec<_>>().join(", ");
         let here = match leaves.len() {
             0 => format!("`{stage}` has no axes"),
@@ -33,6 +46,18 @@ impl IntoDiagnostic for UnknownAxis {
         let mut diagnostic =
             Diagnostic::new(Code::TW0150, span, format!("there is no axis `{axis}` in the schedule of `{stage}`"))
                 .note(here);
+        if let Some(why) = hidden {
+            let own = "give the reduction an equation of its own, and that a schedule";
+            let (why, help) = match why {
+                HiddenAxis::Several => ("ops speak of a reduction where the equation has one", own),
+                HiddenAxis::Conditional => ("it is computed on one side of a condition only", own),
+                HiddenAxis::Range => (
+                    "other axes decide its range, which has no end that is known to be the farthest",
+                    "write a range of sizes, and in the term the condition: `if … { … } else { 0.0 }`",
+                ),
+            };
+            return diagnostic.note(format!("`{axis}` is an axis of a reduction: {why}")).help(help);
+        }
         if let Some(op) = consumed {
             diagnostic = diagnostic.label(op, format!("this op replaced `{axis}`"));
         } else if let Some(near) = closest(&axis, leaves.iter().filter(|l| !named.contains(l)).map(String::as_str)) {

@@ -493,7 +493,7 @@ impl IntoDiagnostic for UnwrittenLayout {
     }
 }
 
-/// TW0410: a region that ends inside a vector.
+/// TW0410: a region that ends inside a vector, or the range of a reduction that other axes decide.
 #[derive(Clone, Debug)]
 pub struct CutVector {
     /// The stage.
@@ -504,13 +504,21 @@ pub struct CutVector {
     pub lanes: i128,
     /// The op.
     pub span: Span,
+    /// Whether it is the range of its reduction.
+    pub of_terms: bool,
     /// The head of the stage.
     pub head: Span,
 }
 
 impl IntoDiagnostic for CutVector {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, axis, lanes, span, head } = self;
+        let Self { stage, axis, lanes, span, of_terms, head } = self;
+        if of_terms {
+            let title = format!("the range of the reduction of `{stage}` may end inside a vector of `{axis}`");
+            return Diagnostic::new(Code::TW0410, span, title)
+                .note("other axes decide where it begins and ends, and terms outside are left out one by one")
+                .help(format!("leave `{axis}` scalar: remove the `vectorize`"));
+        }
         Diagnostic::new(Code::TW0410, span, format!("the region of `{stage}` may end inside a vector of `{axis}`"))
             .label(head, "the region is what its readers ask for here")
             .note(format!("it is not known to begin and end at multiples of {lanes} elements in each iteration of the loops around"))

@@ -20,6 +20,8 @@ pub enum BufferLayoutProblem {
     Missing(String),
     /// A swizzle span that does not exist.
     Span,
+    /// A swizzle of the instances of threads.
+    Columns,
     /// A place that is too long to write down.
     TooLong,
 }
@@ -74,6 +76,13 @@ impl IntoDiagnostic for BadBufferLayout {
             BufferLayoutProblem::Span => {
                 found(format!("the layout of `{stage}` has a swizzle span that does not exist"))
                     .note("a swizzle exchanges chunks of 16 bytes inside spans of 32, 64 or 128 bytes")
+            }
+            BufferLayoutProblem::Columns => {
+                found(format!("the instances of `{stage}` are columns of a buffer, which have no spans to swizzle"))
+                    .note(
+                        "elements of all threads with one number lie side by side: no two lanes need one bank for them",
+                    )
+                    .change(Change::RemoveOp(span), "remove the `layout`, or leave its `swizzle` out")
             }
             BufferLayoutProblem::TooLong => {
                 found(format!("where an element of `{stage}` lies is too long to write down"))

@@ -1,6 +1,7 @@
 //! TW05: memory and resource budgets.
 
 use super::{Change, Code, Diagnostic, IntoDiagnostic};
+use crate::schedule::Place;
 use crate::syntax::Span;
 
 /// TW0501: a buffer whose size is not known at compile time.
@@ -14,28 +15,39 @@ pub struct UnboundedBuffer {
     pub extent: String,
     /// A fact that bounds it, of a size that is usual.
     pub fact: Option<String>,
-    /// Whether it is in registers.
-    pub in_registers: bool,
+    /// Where it is.
+    pub place: Place,
+    /// Whether global memory has a place for it.
+    pub global: bool,
     /// The copy.
     pub span: Span,
 }
 
 impl IntoDiagnostic for UnboundedBuffer {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, axis, extent, fact, in_registers, span } = self;
+        let Self { copy, axis, extent, fact, place, global, span } = self;
         let diagnostic = Diagnostic::new(
             Code::TW0501,
             span,
-            match in_registers {
-                true => format!("`{copy}` would need an unknown number of registers: `{axis}` has {extent} iterations"),
-                false => format!("`{copy}` would need a buffer of unknown size: `{axis}` has {extent} iterations"),
+            match place {
+                Place::Registers => {
+                    format!("`{copy}` would need an unknown number of registers: `{axis}` has {extent} iterations")
+                }
+                Place::Shared | Place::Global => {
+                    format!("`{copy}` would need a buffer of unknown size: `{axis}` has {extent} iterations")
+                }
             },
         )
-        .note(match in_registers {
-            true => "registers have no addresses: each has a name in the program",
-            false => "shared memory is reserved when a block starts, in a size that is fixed at compile time",
+        .note(match place {
+            Place::Registers => "registers have no addresses: each has a name in the program",
+            Place::Shared => "shared memory is reserved when a block starts, in a size that is fixed at compile time",
+            Place::Global => "the launch provides memory whose size follows from the sizes of tensors alone",
         })
         .help(format!("split the reader's `{axis}` by a literal, and attach `{copy}` at the outer loop"));
+        let diagnostic = match global {
+            true => diagnostic.help("or keep it `in global`: the launch provides as much as the sizes ask for"),
+            false => diagnostic,
+        };
         match fact {
             Some(fact) => {
                 let text = format!("or bound it with a fact, such as `where {fact}`");
@@ -55,20 +67,22 @@ pub struct SharedBudget {
     pub bytes: u64,
     /// Bytes there are.
     pub limit: u64,
+    /// Whether global memory has a place for the largest one.
+    pub global: bool,
     /// The largest one.
     pub span: Span,
 }
 
 impl IntoDiagnostic for SharedBudget {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { buffers, bytes, limit, span } = self;
+        let Self { buffers, bytes, limit, global, span } = self;
         let rings = buffers.iter().any(|b| b.2 > 1);
         let list = buffers.iter().map(|(name, bytes, ring)| match ring {
             1 => format!("`{name}` {bytes}"),
             _ => format!("`{name}` {bytes} in {ring} buffers"),
         });
         let list = list.collect::<Vec<_>>().join(", ");
-        Diagnostic::new(
+        let found = Diagnostic::new(
             Code::TW0502,
             span,
             format!("a block needs {bytes} bytes of shared memory, and can have {limit}"),
@@ -77,7 +91,11 @@ impl IntoDiagnostic for SharedBudget {
         .help(match rings {
             true => "take smaller boxes or a shorter ring, or attach it at a loop further inside",
             false => "attach it at a loop further inside, or make what is read there smaller",
-        })
+        });
+        match global {
+            true => found.help("or keep it `in global`: the launch provides memory for each block"),
+            false => found,
+        }
     }
 }
 

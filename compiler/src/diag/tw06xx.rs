@@ -238,8 +238,8 @@ impl IntoDiagnostic for UnitInside {
             return diagnostic.change(Change::RemoveOp(span), instead);
         }
         diagnostic
-            .note(format!("all blocks would have to wait until `{stage}` is reduced"))
+            .note("blocks share the reduction of an instance that belongs to a block")
             .help(instead)
-            .help(format!("or compute `{stage}` in a kernel of its own, where blocks can share `{axis}`, and read it here as an input"))
+            .help(format!("or leave `per {}` out, so that blocks can share `{axis}`", owner.name()))
     }
 }

@@ -188,12 +188,12 @@ impl IntoDiagnostic for NoInstance {
     }
 }
 
-/// TW0709: a stage without memory, or in memory that other blocks would wait for.
+/// TW0709: a stage without memory, or in global memory for all blocks, which would wait for each other.
 #[derive(Clone, Debug)]
 pub struct NoPlace {
     /// The stage.
     pub stage: String,
-    /// Whether it says `in global`.
+    /// Whether it says `in global`, and in no loop.
     pub is_global: bool,
     /// The clause, or the head.
     pub span: Span,
@@ -210,11 +210,11 @@ impl IntoDiagnostic for NoPlace {
             )
             .note("blocks of one launch do not wait for each other: a tensor in device memory ends the kernel")
             .help(format!(
-                "keep it `in shared` or `in registers`, or make `{stage}` an output and read it in the next kernel"
+                "say in which loop a block computes and reads it: `in global at …`; or make `{stage}` an output and read it in the next kernel"
             ));
         }
         Diagnostic::new(Code::TW0709, span, format!("`{stage}` has no memory"))
-            .help("say where it is: `in shared at …` or `in registers at …`")
+            .help("say where it is: `in registers at …`, `in shared at …` or `in global at …`")
     }
 }
 
@@ -314,6 +314,8 @@ pub struct RegisterAtRunTime {
     pub axis: Option<String>,
     /// Whether that is a loop that could be written out.
     pub is_serial: bool,
+    /// Whether each thread has an instance of its own.
+    pub of_threads: bool,
     /// The read.
     pub read: Span,
     /// The loop, or the reader.
@@ -322,13 +324,14 @@ pub struct RegisterAtRunTime {
 
 impl IntoDiagnostic for RegisterAtRunTime {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, reader, axis, is_serial, read, span } = self;
+        let Self { stage, reader, axis, is_serial, of_threads, read, span } = self;
         let title = format!("which register of `{stage}` `{reader}` reads is known at run time only");
         let diagnostic = Diagnostic::new(Code::TW0711, span, title)
             .label(read, "read here")
             .note("registers have no addresses: each has a name in the program");
         match axis {
             Some(axis) if is_serial => diagnostic.help(format!("write the loop out: `unroll {axis};`")),
+            _ if of_threads => diagnostic.help(format!("keep `{stage}` `in shared per thread`: memory has addresses")),
             _ => diagnostic.help(format!("distribute both alike: `like {reader}`, or keep `{stage}` `in shared`")),
         }
     }

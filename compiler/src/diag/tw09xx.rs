@@ -10,7 +10,7 @@ pub struct Witness {
     pub sizes: Vec<(String, i64)>,
     /// The element that is computed: `y[0, 0]`.
     pub element: String,
-    /// Axes of reductions and their values.
+    /// Axes of reductions and their values, and elements of memory that decide something, with what they hold.
     pub axes: Vec<(String, i128)>,
     /// Elements of intermediates on the way: `t[1]`.
     pub through: Vec<String>,

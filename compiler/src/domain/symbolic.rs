@@ -158,6 +158,11 @@ impl Symbolic {
 
     /// Whether `e ≥ 0` provably holds at every point of every admissible size.
     pub fn proves_nonnegative(&self, facts: &Facts, e: &Expr) -> bool {
+        self.proves_nonnegative_where(facts, &[], e)
+    }
+
+    /// The same at those points where none of the premises is negative.
+    pub fn proves_nonnegative_where(&self, facts: &Facts, premises: &[Expr], e: &Expr) -> bool {
         let e = facts.with_residues(&facts.normal(e));
         if e.is_unknown() {
             return false;
@@ -166,6 +171,9 @@ impl Symbolic {
             return c >= 0;
         }
         let mut system = self.system(facts, &e);
+        for premise in premises {
+            system.require(&facts.with_residues(&facts.normal(premise)));
+        }
         system.require(&e.scale(-1).sub(&Expr::constant(1)));
         system.is_infeasible()
     }

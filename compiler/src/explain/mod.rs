@@ -86,14 +86,15 @@ fn region(stage: &Stage) -> String {
     let show = |e: &Expr| facts.normal(e).show(&|v| program.dim_name(v as u16).to_owned());
     let equation = &algorithm.equations[stage.equation];
     let first = &algorithm.components[equation.components.range().start];
-    let bytes = stage.elements() * i128::from(algorithm.types[first.value as usize].bytes());
+    let elements = stage.elements();
+    let bytes = show(&elements.scale(i128::from(algorithm.types[first.value as usize].bytes())));
     let axes = &algorithm.axis_lists[equation.axes.range()];
     let along = |c: &Along| {
         let names = c.dims.iter().map(|d| algorithm.axes[axes[*d] as usize].name.to_string());
         let step = if c.step == 1 { String::new() } else { format!(", every {}", c.step) };
         format!("{} = {}{step}", names.collect::<Vec<_>>().join("·"), show(&c.start))
     };
-    let extents: Vec<String> = stage.coordinates.iter().map(|c| c.most.to_string()).collect();
+    let extents: Vec<String> = stage.coordinates.iter().map(|c| show(&c.most)).collect();
     let extents = if extents.is_empty() { "1".to_owned() } else { extents.join(" x ") };
     let starts: Vec<String> = stage.coordinates.iter().map(along).collect();
     let starts =
@@ -104,19 +105,24 @@ fn region(stage: &Stage) -> String {
         Fit::Sound => "it holds what is asked for",
     };
     let needed = stage.needed.as_ref().filter(|_| stage.fit != Fit::Exact).map(show);
-    let needed = needed.map_or_else(String::new, |n| format!(": at most {n} of {}", stage.elements()));
+    let needed = needed.map_or_else(String::new, |n| format!(": at most {n} of {}", show(&elements)));
     format!("    region {extents}, {bytes} bytes: {claim}{needed}\n{starts}")
 }
 
 /// How many buffers a stage in shared memory has, and how they are filled, if not each in its turn by ordinary stores.
 fn buffers(out: &mut String, analysed: &Analysed) {
     let Analysed { stage, vector, symbolic, accesses, .. } = analysed;
+    let show = |e: &Expr| e.show(&|v| stage.program.dim_name(v as u16).to_owned());
     if stage.ring > 1 {
         let _ = writeln!(out, "    ring of {} buffers", stage.ring);
     }
     if stage.layout.written.is_some() {
-        let _ =
-            writeln!(out, "    {}: room for {} elements", stage.layout.display(&stage.domain), stage.layout.places());
+        let _ = writeln!(
+            out,
+            "    {}: room for {} elements",
+            stage.layout.display(&stage.domain),
+            show(&stage.layout.places())
+        );
     }
     let Some(read) = accesses.iter().find(|a| !a.is_write).filter(|_| stage.fetches) else { return };
     let Ok(lanes) = fetch::unit(stage, vector.as_ref(), symbolic, read) else { return };
@@ -140,6 +146,20 @@ fn cycles(degree: &Degree) -> String {
     let worse = worst.taken * first.least > first.taken * worst.least;
     let worst = if worse { format!("; at worst {} instead of {}", worst.taken, worst.least) } else { String::new() };
     format!("{taken} for a warp, {least}{worst}")
+}
+
+/// The memory of all blocks for what a stage keeps in global memory.
+fn workspaces(out: &mut String, stage: &Stage, info: &KernelInfo) {
+    let names = |d: u16| info.dim_name(d);
+    let algorithm = &stage.program.algorithm;
+    let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
+    for component in components.iter().filter(|_| stage.is_in_workspace()) {
+        for workspace in info.workspace.iter().filter(|w| w.name == component.name) {
+            let (name, element) = (&workspace.name, workspace.element);
+            let all = workspace.elements.display(&names);
+            let _ = writeln!(out, "    workspace {name}: {all} of {element}, an equal part for each block");
+        }
+    }
 }
 
 fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &KernelInfo) {
@@ -167,6 +187,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
     if stage.attach.is_some() {
         out.push_str(&region(stage));
         buffers(out, analysed);
+        workspaces(out, stage, info);
     }
     for leaf in &domain.leaves {
         let axis = &domain.axes[*leaf];
@@ -194,6 +215,14 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
                 false => "the last to arrive merges their partials",
             }
         );
+        if let Some(attach) = &stage.attach {
+            let host = &stages[attach.stage].stage;
+            let place = format!("{}.{}", host.name, host.domain.axes[attach.leaf].name);
+            let _ = writeln!(
+                out,
+                "    behind it, what stands in {place} is for that block alone; these blocks are neighbours"
+            );
+        }
         let own = format!("{}_", stage.name);
         for workspace in info.workspace.iter().filter(|w| w.name.starts_with(&own)) {
             let (name, element) = (&workspace.name, workspace.element);

@@ -56,9 +56,14 @@ pub fn text(kernel: &Kernel) -> String {
     }
     for (n, (buffer, found)) in kernel.buffers.iter().zip(&uses).enumerate() {
         let slots = if buffer.slots == 1 { String::new() } else { format!(" in {} buffers", buffer.slots) };
+        let (start, all) = match kernel.parts[n] {
+            Some(_) => ("global memory: ", "a part of the workspace for each block".to_owned()),
+            None => ("    ", format!("{} bytes", buffer.bytes())),
+        };
         let place = match kernel.lies_in[n] {
-            BufferId(other) if other as usize == n => format!("at {}", map.buffers[n]),
-            other => format!("in the memory of {}, which is not needed then", kernel.buffers[other.index()].name),
+            _ if kernel.parts[n].is_some() => String::new(),
+            BufferId(other) if other as usize == n => format!(" at {}", map.buffers[n]),
+            other => format!(" in the memory of {}, which is not needed then", kernel.buffers[other.index()].name),
         };
         let list = |list: &[(bool, &'static str)]| {
             let found: Vec<&str> = list.iter().filter(|l| l.0).map(|l| l.1).collect();
@@ -77,9 +82,8 @@ pub fn text(kernel: &Kernel) -> String {
         };
         let _ = writeln!(
             out,
-            "    {}: {} bytes{slots} {place}; written by {writers}, read by {readers}; {complete}",
+            "{start}{}: {all}{slots}{place}; written by {writers}, read by {readers}; {complete}",
             buffer.name,
-            buffer.bytes(),
         );
     }
     if blocks + warpgroups + warps + waited.len() > 0 {

@@ -7,12 +7,14 @@
 mod expr;
 mod facts;
 mod linear;
+mod magnitude;
 mod range;
 mod search;
 
 pub use expr::{Atom, Expr, TERM_LIMIT, Term, Var, gcd, lcm};
 pub use facts::{Contradiction, Facts};
 pub use linear::System;
+pub use magnitude::{absolute, grows};
 pub use range::{bound, collapse, interval};
 pub use search::{Budget, Search};
 

@@ -97,7 +97,7 @@ id! {
 pub enum Memory {
     /// A tensor: position in [`Signature::parameters`].
     Parameter(u16),
-    /// A buffer in the block's shared memory.
+    /// A buffer of the block. One in a workspace ([`Kernel::parts`]) has offsets from the start of that.
     Shared(BufferId),
     /// Memory that the blocks of a launch share: position in [`Kernel::workspaces`].
     Workspace(u16),
@@ -114,14 +114,14 @@ pub struct Workspace {
     pub zeroed: bool,
 }
 
-/// A buffer in shared memory, one for each block.
+/// A buffer of a block, in shared memory or in its part of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// Name in the source.
     pub name: String,
     /// Element type.
     pub element: ElementType,
-    /// Number of elements of a slot.
+    /// Number of elements of a slot; 0 in a workspace, where it may depend on sizes.
     pub elements: u32,
     /// Alignment of the first element of a slot in bytes, a power of two; a slot's size is a multiple of it.
     pub alignment: u32,
@@ -424,7 +424,8 @@ pub enum StatementKind {
     SyncWarpgroup,
     /// The same for the lanes of each warp. The block has whole warps.
     SyncWarp,
-    /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not read again.
+    /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not read again. Of a
+    /// buffer whose elements are of one thread each, the threads that come here renew theirs.
     Renew {
         /// The buffer.
         buffer: BufferId,
@@ -726,10 +727,12 @@ pub struct Kernel {
     pub variables: Vec<Type>,
     /// Which variables hold elements or accumulators of which stage, for readers.
     pub holders: Vec<(String, Vec<VariableId>)>,
-    /// Buffers in shared memory.
+    /// Buffers of a block.
     pub buffers: Vec<Buffer>,
     /// For each the buffer whose memory it lies in: itself, or one that is at least as large and needed at other times.
     pub lies_in: Vec<BufferId>,
+    /// For each the workspace in which it lies: every block has an equal part, in order, and there all slots. None in shared memory.
+    pub parts: Vec<Option<u16>>,
     /// Memory that blocks share.
     pub workspaces: Vec<Workspace>,
     /// How many barriers of copies each [`BarrierId`] stands for. One thread makes them ready for their first phase before the body starts,
@@ -741,9 +744,23 @@ impl Kernel {
     /// The outermost region.
     pub const BODY: RegionId = RegionId(0);
 
+    /// The memory of an access: of a buffer in a workspace, that one.
+    pub fn home(&self, memory: Memory) -> Memory {
+        match memory {
+            Memory::Shared(buffer) => self.part(buffer).map_or(memory, Memory::Workspace),
+            _ => memory,
+        }
+    }
+
+    /// The workspace in which a buffer lies; none if it is in shared memory.
+    pub fn part(&self, buffer: BufferId) -> Option<u16> {
+        self.parts.get(buffer.index()).copied().flatten()
+    }
+
     /// Where its buffers and barriers lie in shared memory.
     pub fn shared_map(&self) -> SharedMap {
         let own = |n: usize| self.lies_in[n].index() == n;
+        let own = |n: usize| own(n) && self.parts[n].is_none();
         let bytes = |(n, b): (usize, &Buffer)| (if own(n) { b.bytes() } else { 0 }, u64::from(b.alignment));
         let buffers = self.buffers.iter().enumerate().map(bytes);
         let mut map = SharedMap::new(buffers, self.barriers.iter().map(|n| u64::from(*n)).sum());

@@ -34,7 +34,10 @@ impl Display for Kernel {
             let Buffer { name, element, elements, alignment, slots, sharing } = buffer;
             let slots = if *slots > 1 { format!("{slots} slots of ") } else { String::new() };
             let place = match self.lies_in[n].index() {
-                other if other == n => String::new(),
+                other if other == n => match self.parts[n] {
+                    Some(workspace) => format!(", in workspace {}", self.workspaces[usize::from(workspace)].name),
+                    None => String::new(),
+                },
                 other => format!(", in the memory of {}", self.buffers[other].name),
             };
             let whose = match sharing {
@@ -43,7 +46,8 @@ impl Display for Kernel {
                 Sharing::Warpgroup => ", each element of one warpgroup",
                 Sharing::Block => "",
             };
-            writeln!(f, "    shared {name}: {slots}{element}[{elements}] aligned {alignment}{whose}{place}")?;
+            let memory = if self.parts[n].is_some() { "part" } else { "shared" };
+            writeln!(f, "    {memory} {name}: {slots}{element}[{elements}] aligned {alignment}{whose}{place}")?;
         }
         for Workspace { name, element, zeroed } in &self.workspaces {
             writeln!(f, "    workspace {name}: {element}{}", if *zeroed { ", zero" } else { "" })?;

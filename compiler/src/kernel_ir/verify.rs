@@ -30,8 +30,8 @@ use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
-    BarrierId, Fetch, Kernel, Memory, Op, ParameterKind, RegionId, Statement, StatementKind, TensorPart, Transfer,
-    Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
+    BarrierId, Fetch, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart,
+    Transfer, Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
 };
 
 /// The longest vector of a load or store.
@@ -267,7 +267,10 @@ impl Checker<'_> {
                 self.expect(threads.is_multiple_of(unit), Problem::PartOfUnit(threads));
             }
             StatementKind::Renew { buffer, slot } => {
-                self.collective(Threads::All);
+                // What belongs to one thread is renewed by it.
+                if self.kernel.buffers.get(buffer.index()).is_none_or(|b| b.sharing != Sharing::Thread) {
+                    self.collective(Threads::All);
+                }
                 let slots = self.kernel.buffers.get(buffer.index()).map(|b| b.slots);
                 self.expect(slots.is_some(), Problem::NotABuffer(buffer.0));
                 self.slot(*slot, slots.unwrap_or(0));
@@ -458,6 +461,10 @@ impl Checker<'_> {
             Memory::Shared(buffer) => {
                 let element = self.kernel.element(memory);
                 self.expect(element.is_some(), Problem::NotABuffer(buffer.0));
+                if let Some(workspace) = self.kernel.part(buffer) {
+                    let home = self.access(Memory::Workspace(workspace), offset, lanes, write);
+                    self.expect(home == element.map(Type::Element), Problem::NotAWorkspace(workspace));
+                }
                 return element.map(Type::Element);
             }
             Memory::Workspace(workspace) => {

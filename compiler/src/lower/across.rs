@@ -10,6 +10,10 @@
 //! where a group is given by the block's axes of the result and the loops around the reduction, an accumulator by the loops of the result
 //! inside it, a partial by the block's axes of the reduction, a slot by the threads' axes of the result.
 //!
+//! **Stages in loops.** Of a stage in the loops of an output, the blocks of the group are neighbours: the output's own axes tell groups apart,
+//! with the loops around the place. All of its loops over results are inside the reduction, so that there is one arrival, and what is behind it in
+//! the place belongs to the branch of the last block.
+//!
 //! **Order.** A partial is written by one thread of those that have it. The last block reads all partials of its group: its threads that
 //! share a result divide them in runs, each takes in its run in ascending order, and then they merge what they have as they do with
 //! terms. So the order depends on the numbers of blocks and threads alone, and not on which block is the last.
@@ -26,26 +30,54 @@ use tilewright_kernel::{ElementType, Size, SizeOp};
 use super::atomic::Word;
 use super::stage::{Nest, Point};
 use crate::domain::{AxisId, AxisKind};
-use crate::extent::{Expr, Facts};
+use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::{Guard, Memory, Type, ValueId};
-use crate::schedule::{Stage, digits};
+use crate::schedule::{Place, Stage, digits};
 
 /// Loads of a thread that are under way together.
 const CHUNK: usize = 8;
 
-/// Iterations of an axis bound to the grid: an axis of the reduction has a block even if it has none.
-pub(super) fn blocks_along(stage: &Stage, axis: AxisId, facts: &Facts) -> (Expr, bool) {
-    let along = &stage.domain.axes[axis];
-    let extent = facts.normal(&along.extent);
-    let may_be_empty = along.kind == AxisKind::Reduction && extent.as_constant().is_none_or(|n| n < 1);
-    (extent, may_be_empty)
+/// Iterations that blocks are given, or that tell apart what they share.
+#[derive(Clone, Debug)]
+struct Count {
+    extent: Expr,
+    /// Whether there is one block if there is no iteration: of an axis of the reduction.
+    at_least_one: bool,
 }
 
-/// A number of iterations as a size.
-fn along(stage: &Stage, axis: AxisId, facts: &Facts) -> Option<Size> {
-    let (extent, may_be_empty) = blocks_along(stage, axis, facts);
-    let size = extent.to_size(facts.dims())?;
-    Some(if may_be_empty { Size::binary(SizeOp::Max, &size, &Size::constant(1)) } else { size })
+impl Count {
+    fn of(extent: &Expr, reduces: bool, facts: &Facts) -> Self {
+        let extent = facts.normal(extent);
+        let at_least_one = reduces && extent.as_constant().is_none_or(|n| n < 1);
+        Self { extent, at_least_one }
+    }
+
+    fn along(stage: &Stage, axis: AxisId, facts: &Facts) -> Self {
+        let along = &stage.domain.axes[axis];
+        Self::of(&along.extent, along.kind == AxisKind::Reduction, facts)
+    }
+
+    fn size(&self, facts: &Facts) -> Option<Size> {
+        let size = self.extent.to_size(facts.dims())?;
+        Some(if self.at_least_one { Size::binary(SizeOp::Max, &size, &Size::constant(1)) } else { size })
+    }
+
+    /// An upper bound.
+    fn bound(&self) -> Expr {
+        if self.at_least_one { self.extent.add(&Expr::constant(1)) } else { self.extent.clone() }
+    }
+}
+
+/// Iterations of an axis bound to the grid: an axis of the reduction has a block even if it has none.
+pub(super) fn blocks_along(stage: &Stage, axis: AxisId, facts: &Facts) -> (Expr, bool) {
+    let Count { extent, at_least_one } = Count::along(stage, axis, facts);
+    (extent, at_least_one)
+}
+
+/// What the blocks of an output count: its own axes, then the parts of a stage in its loops.
+fn counts(stage: &Stage, facts: &Facts) -> (Vec<Count>, Vec<Count>) {
+    let own = stage.distribution.grid.iter().map(|axis| Count::along(stage, *axis, facts));
+    (own.collect(), stage.distribution.parts.iter().map(|extent| Count::of(extent, true, facts)).collect())
 }
 
 fn product(mut factors: impl Iterator<Item = Option<Size>>) -> Option<Size> {
@@ -64,14 +96,30 @@ fn times(a: &Size, b: &Size) -> Size {
 
 /// Number of blocks of a stage; none if it cannot be written down.
 pub fn blocks(stage: &Stage, facts: &Facts) -> Option<Size> {
-    product(stage.distribution.grid.iter().map(|axis| along(stage, *axis, facts)))
+    let (own, parts) = counts(stage, facts);
+    product(own.iter().chain(&parts).map(|count| count.size(facts)))
+}
+
+/// A bound of the number of blocks of a stage.
+pub(super) fn most_blocks(stage: &Stage, facts: &Facts) -> Expr {
+    let (own, parts) = counts(stage, facts);
+    own.iter().chain(&parts).fold(Expr::constant(1), |product, count| product.mul(&count.bound()))
+}
+
+/// What tells groups apart.
+#[derive(Clone, Copy, Debug)]
+enum Which {
+    /// An axis of the stage.
+    Own(AxisId),
+    /// A loop around its place, by the variable that stands for it.
+    Around(Var),
 }
 
 /// What blocks share of a stage.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// The axes that tell groups apart, outermost first: those of the block, then loops.
-    groups: Vec<AxisId>,
+    /// What tells groups apart, outermost first: axes of the block, then loops.
+    groups: Vec<(Which, Count)>,
     /// Results of a thread in one group.
     accumulators: i128,
     /// The axes that tell partials apart, outermost first.
@@ -80,6 +128,8 @@ pub(super) struct Layout {
     slots: Vec<(AxisId, i128)>,
     /// The same for threads that share results.
     ranks: Vec<(AxisId, i128)>,
+    /// Threads that nothing tells apart, which share results, too.
+    alike: i128,
     /// Types of the states.
     states: Vec<ElementType>,
     /// What blocks combine by atomic operations, if they do.
@@ -93,7 +143,8 @@ pub(super) fn loops(stage: &Stage) -> (Vec<AxisId>, usize) {
     let sequence = stage.sequence();
     let starts = |a: &AxisId| axes[*a].kind == AxisKind::Reduction || axes[*a].binding == Binding::Vector;
     let first = stage.reduction.and_then(|_| sequence.iter().position(starts));
-    let split = first.unwrap_or(sequence.len());
+    // One arrival for all results of an instance.
+    let split = if stage.arrives() { 0 } else { first.unwrap_or(sequence.len()) };
     (sequence, split)
 }
 
@@ -118,14 +169,18 @@ fn states(stage: &Stage, reduction: AlgorithmValue) -> Vec<ElementType> {
 }
 
 impl Layout {
-    /// What the blocks of a stage share; none if none of them share results.
-    pub(super) fn of(stage: &Stage) -> Option<Self> {
+    /// What the blocks of a stage share; none if none of them share results. A block has so many threads.
+    pub(super) fn of(stage: &Stage, threads: u32) -> Option<Self> {
         let partials: Vec<AxisId> = stage.across_blocks().collect();
         let reduction = stage.reduction.filter(|_| !partials.is_empty())?;
         let (sequence, split) = loops(stage);
         let is_data = |a: &AxisId| stage.domain.axes[*a].kind == AxisKind::Data;
         let grid = stage.distribution.grid.iter().copied().filter(is_data);
-        let groups = grid.chain(sequence[..split].iter().copied()).collect();
+        let own = grid.chain(sequence[..split].iter().copied());
+        let own = own.map(|axis| (Which::Own(axis), Count::along(stage, axis, &stage.facts)));
+        let around = stage.attach.iter().flat_map(|attach| &attach.iterations);
+        let around = around.map(|(v, extent)| (Which::Around(*v), Count::of(extent, false, &stage.facts)));
+        let groups = around.chain(own).collect();
         let inside = sequence[split..].iter().filter(|a| is_data(a));
         let accumulators = inside.map(|a| copies(stage, *a, &stage.facts)).product();
         let of = |reduced: bool| {
@@ -138,21 +193,25 @@ impl Layout {
             Value::Reduce { op, .. } if stage.is_atomic() => Some(Word::of(op, states[0])?),
             _ => None,
         };
-        Some(Self { groups, accumulators, partials, slots, ranks, states, word })
+        // In registers each of them has what it computed.
+        let finest = stage.distribution.finest().threads().unwrap_or_else(|| threads.into());
+        let alike = if stage.place == Place::Registers { finest } else { 1 };
+        Some(Self { groups, accumulators, partials, slots, ranks, alike, states, word })
     }
 
     fn slots(&self) -> i128 {
         self.slots.iter().map(|s| s.1).product()
     }
 
-    fn ranks(&self) -> i128 {
-        self.ranks.iter().map(|r| r.1).product()
+    /// Threads that share a result.
+    fn sharing(&self) -> i128 {
+        self.ranks.iter().map(|r| r.1).product::<i128>() * self.alike
     }
 
     /// The memory that blocks share: counters, then each state.
     fn workspaces(&self, stage: &Stage, facts: &Facts) -> Option<Vec<Workspace>> {
-        let groups = product(self.groups.iter().map(|axis| along(stage, *axis, facts)))?;
-        let partials = product(self.partials.iter().map(|axis| along(stage, *axis, facts)))?;
+        let groups = product(self.groups.iter().map(|(_, count)| count.size(facts)))?;
+        let partials = product(self.partials.iter().map(|axis| Count::along(stage, *axis, facts).size(facts)))?;
         let within = i64::try_from(self.accumulators.checked_mul(self.slots())?).ok()?;
         let within = Size::constant(within);
         let elements = times(&times(&groups, &partials), &within);
@@ -183,24 +242,22 @@ impl Layout {
 
     /// A bound of the number of elements of each workspace.
     pub(super) fn bound(&self, stage: &Stage, facts: &Facts) -> Expr {
-        let factor = |axis: &AxisId| {
-            let (extent, may_be_empty) = blocks_along(stage, *axis, facts);
-            if may_be_empty { extent.add(&Expr::constant(1)) } else { extent }
-        };
-        let all = self.groups.iter().chain(&self.partials).map(factor);
-        all.fold(Expr::constant(self.accumulators * self.slots()), |product, factor| product.mul(&factor))
+        let partials = self.partials.iter().map(|axis| Count::along(stage, *axis, facts));
+        let all = self.groups.iter().map(|(_, count)| count.clone()).chain(partials);
+        all.fold(Expr::constant(self.accumulators * self.slots()), |product, count| product.mul(&count.bound()))
     }
 }
 
-/// What blocks share of all stages, in order; none if a size cannot be written down.
-pub fn workspaces<'a>(stages: impl Iterator<Item = &'a Stage>, facts: &Facts) -> Option<Vec<Workspace>> {
-    let each = stages.filter_map(|stage| Some(Layout::of(stage)?.workspaces(stage, facts)));
-    Some(each.collect::<Option<Vec<_>>>()?.concat())
+/// What blocks share of each stage; none if a size cannot be written down.
+pub fn workspaces<'a>(stages: impl Iterator<Item = &'a Stage>, facts: &Facts) -> Option<Vec<Vec<Workspace>>> {
+    // How many threads a block has changes nothing about them.
+    let each = stages.map(|stage| Layout::of(stage, 1).map_or(Some(Vec::new()), |l| l.workspaces(stage, facts)));
+    each.collect()
 }
 
 /// Where the states of a group lie.
 #[derive(Clone, Copy)]
-struct Place {
+struct Site {
     /// The group.
     group: ValueId,
     /// Number of its partials.
@@ -210,30 +267,84 @@ struct Place {
 }
 
 impl Nest<'_, '_> {
-    /// Iterations of an axis bound to the grid.
-    pub(super) fn along(&mut self, axis: AxisId) -> ValueId {
-        let (extent, may_be_empty) = blocks_along(self.stage, axis, self.facts);
-        let count = self.size(&extent);
-        if !may_be_empty {
-            return count;
+    fn count(&mut self, count: &Count) -> ValueId {
+        let iterations = self.size(&count.extent);
+        if !count.at_least_one {
+            return iterations;
         }
         let one = self.b.index_literal(self.index, 1);
-        self.b.index_max(count, one)
+        self.b.index_max(iterations, one)
+    }
+
+    /// Iterations of an axis bound to the grid.
+    pub(super) fn along(&mut self, axis: AxisId) -> ValueId {
+        self.count(&Count::along(self.stage, axis, self.facts))
+    }
+
+    fn product(&mut self, counts: &[Count]) -> ValueId {
+        let one = self.b.index_literal(self.index, 1);
+        counts.iter().fold(one, |product, count| {
+            let count = self.count(count);
+            self.b.index_mul(product, count)
+        })
+    }
+
+    /// Number of blocks of the stage.
+    pub(super) fn blocks(&mut self) -> ValueId {
+        let (own, parts) = counts(self.stage, self.facts);
+        let all: Vec<Count> = own.into_iter().chain(parts).collect();
+        self.product(&all)
+    }
+
+    /// The number of the block among those that the stage's own axes tell apart: those of a group of a stage in its loops are one; of such a stage
+    /// itself, the number in the group.
+    pub(super) fn own_block(&mut self) -> ValueId {
+        let block = self.block();
+        if self.stage.arrives() {
+            let own: Vec<Count> = self.partials().into_iter().map(|(_, count)| count).collect();
+            let parts = self.product(&own);
+            return self.b.index_mod(block, parts);
+        }
+        let (_, parts) = counts(self.stage, self.facts);
+        if parts.is_empty() {
+            return block;
+        }
+        let parts = self.product(&parts);
+        self.b.index_div(block, parts)
+    }
+
+    fn partials(&self) -> Vec<(AxisId, Count)> {
+        self.stage.across_blocks().map(|axis| (axis, Count::along(self.stage, axis, self.facts))).collect()
     }
 
     /// The number of a point along several axes, the last one fastest.
     fn number(&mut self, point: &Point, axes: impl Iterator<Item = (AxisId, ValueId)>) -> ValueId {
+        let known: Vec<(ValueId, ValueId)> = axes.filter_map(|(a, count)| Some((point.values[a]?, count))).collect();
+        self.linear(known)
+    }
+
+    /// Values below counts as one number, the last one fastest.
+    fn linear(&mut self, values: Vec<(ValueId, ValueId)>) -> ValueId {
         let mut number = self.b.index_literal(self.index, 0);
-        for (axis, count) in axes {
-            let Some(value) = point.values[axis] else { continue };
+        for (value, count) in values {
             number = self.b.index_mul(number, count);
             number = self.b.index_add(number, value);
         }
         number
     }
 
-    fn counts(&mut self, axes: &[AxisId]) -> Vec<(AxisId, ValueId)> {
-        axes.iter().map(|axis| (*axis, self.along(*axis))).collect()
+    /// The number of the group at a point.
+    fn group(&mut self, layout: &Layout, point: &Point) -> ValueId {
+        let mut values = Vec::with_capacity(layout.groups.len());
+        for (which, count) in &layout.groups {
+            let value = match which {
+                Which::Own(axis) => point.values[*axis],
+                Which::Around(v) => Some(self.size(&Expr::var(*v))),
+            };
+            let Some(value) = value else { continue };
+            values.push((value, self.count(count)));
+        }
+        self.linear(values)
     }
 
     fn literals(&mut self, axes: &[(AxisId, i128)]) -> Vec<(AxisId, ValueId)> {
@@ -241,7 +352,7 @@ impl Nest<'_, '_> {
     }
 
     /// Where the partial with a number lies.
-    fn partial(&mut self, layout: &Layout, place: Place, accumulator: usize, number: ValueId) -> ValueId {
+    fn partial(&mut self, layout: &Layout, place: Site, accumulator: usize, number: ValueId) -> ValueId {
         let literal = |this: &mut Self, n: i128| this.b.index_literal(this.index, n as i64);
         let (all, own, slots) =
             (literal(self, layout.accumulators), literal(self, accumulator as i128), literal(self, layout.slots()));
@@ -254,7 +365,7 @@ impl Nest<'_, '_> {
     }
 
     /// Hands the states of this block to the last one of its group, and opens the branch in which that block has the states of all.
-    /// `starts` are the states without terms.
+    /// `starts` are the states without terms. In registers every thread that shares a result has it.
     pub(super) fn across_blocks(
         &mut self,
         layout: &Layout,
@@ -266,15 +377,23 @@ impl Nest<'_, '_> {
         let ty = self.index;
         let yes = self.b.bool_literal(true);
         let live = point.pending.iter().fold(yes, |all, c| self.b.and(all, c.holds()));
-        let (groups, partials) = (self.counts(&layout.groups), self.counts(&layout.partials));
+        let partials: Vec<(AxisId, ValueId)> = layout.partials.iter().map(|a| (*a, self.along(*a))).collect();
         let (slots, ranks) = (self.literals(&layout.slots), self.literals(&layout.ranks));
         let one = self.b.index_literal(ty, 1);
         let count = partials.iter().fold(one, |product, (_, n)| self.b.index_mul(product, *n));
-        let group = self.number(point, groups.into_iter());
+        let group = self.group(layout, point);
         let own = self.number(point, partials.into_iter());
         let slot = self.number(point, slots.into_iter());
-        let rank = self.number(point, ranks.into_iter());
-        let place = Place { group, partials: count, slot };
+        let mut rank = self.number(point, ranks.into_iter());
+        if layout.alike > 1 {
+            let thread = self.b.thread_index();
+            let thread = self.b.index_convert(thread, ty);
+            let alike = self.b.index_literal(ty, layout.alike as i64);
+            let within = self.b.index_mod(thread, alike);
+            rank = self.b.index_mul(rank, alike);
+            rank = self.b.index_add(rank, within);
+        }
+        let place = Site { group, partials: count, slot };
         let memory = |component: usize| Memory::Workspace(first + 1 + component as u16);
         // One of those that share the result; of a block with one result the thread that arrives, so that nobody needs to wait for it.
         let zero = self.b.index_literal(ty, 0);
@@ -290,7 +409,7 @@ impl Nest<'_, '_> {
             accumulators.iter().map(|variables| variables.iter().map(|v| self.b.get(*v)).collect()).collect();
         if let Some(word) = layout.word {
             let one = self.b.index_literal(ty, 1);
-            let place = Place { partials: one, ..place };
+            let place = Site { partials: one, ..place };
             let words: Vec<ValueId> = states.iter().map(|states| word.encode(self.b, states)).collect();
             self.b.begin_if(writes);
             for (a, word_of) in words.iter().enumerate() {
@@ -299,8 +418,13 @@ impl Nest<'_, '_> {
             }
             self.b.end_if();
             let blocks = self.b.index_convert(count, Type::I32);
-            let last = self.b.arrive(first, group, blocks);
+            // Of one result the first thread alone takes what is combined, and stores what comes of it.
+            let last = match layout.slots() {
+                1 if !self.stage.arrives() => self.b.arrive_untold(first, group, blocks),
+                _ => self.b.arrive(first, group, blocks),
+            };
             self.b.begin_if(last);
+            let passed_on = self.stage.place == Place::Registers && layout.sharing() > 1;
             for (a, variables) in accumulators.iter().enumerate() {
                 let at = self.partial(layout, place, a, zero);
                 let nothing = self.b.literal(word.word, 0);
@@ -310,7 +434,14 @@ impl Nest<'_, '_> {
                 self.b.store(memory(0), at, &[nothing]);
                 self.b.end_if();
                 let states = word.decode(self.b, all);
-                variables.iter().zip(states).for_each(|(variable, state)| self.b.set(*variable, state));
+                for ((variable, state), start) in variables.iter().zip(states).zip(&starts[a]) {
+                    // A word of zero is for blocks: as states it may be anything.
+                    let state = if passed_on { self.b.select(writes, state, *start) } else { state };
+                    self.b.set(*variable, state);
+                }
+            }
+            if passed_on {
+                self.combine(reduction, layout.alike);
             }
             return;
         }
@@ -329,7 +460,7 @@ impl Nest<'_, '_> {
             variables.iter().zip(states).for_each(|(variable, state)| self.b.set(*variable, *state));
         }
         // Each of the threads that share the result takes a run of partials.
-        let (sharing, chunk) = (layout.ranks(), (CHUNK / accumulators.len().max(1)).max(1));
+        let (sharing, chunk) = (layout.sharing(), (CHUNK / accumulators.len().max(1)).max(1));
         let ceil_div = |this: &mut Self, n: ValueId, by: i128| {
             let (less, by) = (this.b.index_literal(ty, by as i64 - 1), this.b.index_literal(ty, by as i64));
             let n = this.b.index_add(n, less);
@@ -372,7 +503,7 @@ impl Nest<'_, '_> {
         }
         self.b.end_loop();
         if sharing > 1 {
-            self.combine(reduction);
+            self.combine(reduction, layout.alike);
         }
     }
 }

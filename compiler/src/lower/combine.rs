@@ -12,7 +12,11 @@
 //!
 //! **Shared memory.** What is left are partials, one for each value of the reduced digits that are left. One thread writes each, all
 //! threads of a group read those of the group and merge them. Where a warp reads one group, these are neighbours, read as vectors by all lanes at
-//! one address; else neighbouring groups are neighbours, at the pitch for which the banks take the fewest cycles.
+//! one address; else neighbouring groups are neighbours, at the pitch for which the banks take the fewest cycles, and what one instruction moves are
+//! states of several accumulators.
+//!
+//! All accumulators of a thread take one trip, with one barrier in front of the partials and one behind, as long as their partials fit the memory
+//! that a trip may have.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +24,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::banks;
 
-use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Sharing, Type, ValueId, WARP, WARPGROUP};
+use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Sharing, Type, ValueId, VariableId, WARP, WARPGROUP};
 
 /// A digit of thread numbers: ⌊τ / stride⌋ mod extent for thread τ. A stride is at least the stride times the extent of the next
 /// digit inside; threads in between, and those behind the last value of the outermost digit, belong to no group. Below the
@@ -45,23 +49,45 @@ const CHUNK: u32 = 8;
 /// Bytes that one instruction reads.
 const VECTOR_BYTES: u32 = 16;
 
-/// For every thread of a group, the merge of the `states` of all its threads; for a thread of no group, anything. Stands where every thread
-/// of the block comes. `digits` are outermost first; `merge` gets two states, the one of smaller reduced digits first. Shared
-/// memory, if it is needed, is called by `name`.
+/// The block whose threads merge.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Team<'a> {
+    /// Threads of the block.
+    pub threads: u32,
+    /// How they are grouped, outermost digit first.
+    pub digits: &'a [Digit],
+    /// Bytes that the partials of one trip through shared memory may take; those of one accumulator may take more.
+    pub trip_bytes: u64,
+}
+
+/// For every thread of a group and each of its accumulators, the merge of the states of all its threads; for a thread of no group, anything. Stands
+/// where every thread of the block comes. All accumulators have states of the same types; `merge` gets those of two, the one of smaller reduced
+/// digits first. Shared memory, if it is needed, is called by `name`.
 pub(super) fn across_threads(
     b: &mut Builder,
     name: &str,
-    threads: u32,
-    digits: &[Digit],
-    states: &[ValueId],
+    team: Team<'_>,
+    accumulators: &[Vec<ValueId>],
     merge: Merge<'_>,
-) -> Vec<ValueId> {
-    let plan = Plan::new(threads, digits);
-    let mut states = states.to_vec();
-    for exchange in &plan.exchanges {
-        states = exchange.merge(b, &states, merge);
+) -> Vec<Vec<ValueId>> {
+    let plan = Plan::new(team.threads, team.digits);
+    let mut all = accumulators.to_vec();
+    for states in &mut all {
+        for exchange in &plan.exchanges {
+            *states = exchange.merge(b, states, merge);
+        }
     }
-    if plan.is_done { states } else { plan.through_memory(b, name, threads, &states, merge) }
+    let Some(states) = all.first().filter(|_| !plan.is_done) else { return all };
+    let types: Vec<Type> = states.iter().map(|state| b.ty(*state)).collect();
+    let bytes = |count: usize| -> u64 {
+        let lanes = lanes_of(&plan, &types, count);
+        let elements = |element: ElementType| units(&plan, team.threads, element, &lanes).1;
+        let columns = types.iter().map(|ty| stored_as(*ty));
+        columns.map(|element| u64::from(elements(element)) * u64::from(element.bytes())).sum()
+    };
+    let fewest = (1..=all.len()).find(|trips| bytes(all.len().div_ceil(*trips)) <= team.trip_bytes);
+    let each = all.len().div_ceil(fewest.unwrap_or(all.len()));
+    all.chunks(each).flat_map(|states| plan.through_memory(b, name, team.threads, states, merge)).collect()
 }
 
 /// What a digit is to the trip through shared memory.
@@ -195,15 +221,52 @@ impl Exchange {
     }
 }
 
-/// Where partials lie in a buffer.
+/// Where partials lie in a part of a buffer, counted by what one partial takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     /// From one group to the next, where a warp has one.
     group: u32,
     /// From one partial of a group to the next.
     pitch: u32,
-    /// All elements.
-    elements: u32,
+    /// All of them.
+    partials: u32,
+}
+
+/// Accumulators of which one state each makes up a partial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unit {
+    /// How many: a power of two.
+    lanes: u32,
+    layout: Layout,
+    /// Where the part begins, in elements.
+    start: u32,
+}
+
+/// How many accumulators at a time have partials of their own, so that one instruction moves one state of theirs.
+fn lanes_of(plan: &Plan, types: &[Type], count: usize) -> Vec<u32> {
+    let widest = types.iter().map(|ty| stored_as(*ty).bytes()).max().unwrap_or(1);
+    // Where a whole warp reads one group's partials at one address, these are the vector.
+    let most = if plan.counts().near == 1 { 1 } else { VECTOR_BYTES / widest };
+    let (mut found, mut left) = (Vec::new(), count as u32);
+    while left > 0 {
+        let lanes = most.min(1 << left.ilog2());
+        found.push(lanes);
+        left -= lanes;
+    }
+    found
+}
+
+/// The parts of the buffer that holds one state of so many accumulators at a time, and its elements.
+fn units(plan: &Plan, threads: u32, element: ElementType, lanes: &[u32]) -> (Vec<Unit>, u32) {
+    let mut found: Vec<Unit> = Vec::with_capacity(lanes.len());
+    let mut start = 0;
+    for lanes in lanes.iter().copied() {
+        let same = found.last().filter(|unit| unit.lanes == lanes);
+        let layout = same.map_or_else(|| plan.layout(threads, element.bytes() * lanes), |unit| unit.layout);
+        found.push(Unit { lanes, layout, start });
+        start += layout.partials * lanes;
+    }
+    (found, start)
 }
 
 /// A digit's share of what is left: how a thread's place in a buffer comes about.
@@ -291,14 +354,14 @@ impl Plan {
         }
     }
 
-    fn layout(&self, threads: u32, element: ElementType) -> Layout {
+    /// For partials of so many bytes.
+    fn layout(&self, threads: u32, bytes: u32) -> Layout {
         let counts = self.counts();
-        let bytes = element.bytes();
         let granule = VECTOR_BYTES / bytes;
-        let whole = |elements: u32| elements.next_multiple_of(granule);
+        let whole = |partials: u32| partials.next_multiple_of(granule);
         if counts.near == 1 {
             let group = whole(counts.partial);
-            return Layout { group, pitch: 1, elements: group * counts.far };
+            return Layout { group, pitch: 1, partials: group * counts.far };
         }
         let places: Vec<(Shares<u32>, bool)> = (0..threads).map(|thread| self.place_of(thread)).collect();
         let cycles = |pitch: u32| {
@@ -316,68 +379,74 @@ impl Plan {
         let most = counts.near + counts.near / 4 + 1;
         let pitch = (counts.near..=most).min_by_key(|pitch| cycles(*pitch)).unwrap_or(counts.near);
         let group = counts.partial * pitch;
-        Layout { group, pitch, elements: whole(group * counts.far) }
+        Layout { group, pitch, partials: whole(group * counts.far) }
     }
 
-    /// Partials through shared memory.
+    /// Partials of several accumulators through shared memory.
     fn through_memory(
         &self,
         b: &mut Builder,
         name: &str,
         threads: u32,
-        states: &[ValueId],
+        accumulators: &[Vec<ValueId>],
         merge: Merge<'_>,
-    ) -> Vec<ValueId> {
+    ) -> Vec<Vec<ValueId>> {
         let (shares, writes) = self.place(b);
         let sharing = self.sharing(threads);
-        let types: Vec<Type> = states.iter().map(|state| b.ty(*state)).collect();
+        let types: Vec<Type> = accumulators[0].iter().map(|state| b.ty(*state)).collect();
+        let lanes = lanes_of(self, &types, accumulators.len());
         let columns: Vec<Column> = (types.iter().enumerate())
             .map(|(n, ty)| {
                 let element = stored_as(*ty);
-                let layout = self.layout(threads, element);
-                let name = if states.len() > 1 { format!("{name}{n}") } else { name.to_owned() };
+                let (units, elements) = units(self, threads, element, &lanes);
+                let name = if types.len() > 1 { format!("{name}{n}") } else { name.to_owned() };
                 let alignment = VECTOR_BYTES;
-                let buffer =
-                    b.buffer(Buffer { name, element, elements: layout.elements, alignment, slots: 1, sharing });
-                let group = literal(b, layout.group);
-                let far = b.index_mul(shares.far, group);
-                let first = b.index_add(far, shares.near);
-                Column { buffer, layout, first, ty: *ty }
+                let buffer = b.buffer(Buffer { name, element, elements, alignment, slots: 1, sharing });
+                Column { buffer, units, ty: *ty }
             })
             .collect();
         b.sync();
         let slot = b.index_literal(Type::I32, 0);
         columns.iter().for_each(|column| b.renew(column.buffer, slot));
         b.begin_if(writes);
-        for (column, state) in columns.iter().zip(states) {
-            let offset = column.behind(b, shares.partial, 1);
-            let value = if column.ty.is_index() { b.from_index(*state, stored_as(column.ty)) } else { *state };
-            b.store(Memory::Shared(column.buffer), offset, &[value]);
+        for (n, column) in columns.iter().enumerate() {
+            let mut states = accumulators.iter().map(|states| states[n]);
+            for unit in &column.units {
+                let states: Vec<ValueId> = states.by_ref().take(unit.lanes as usize).collect();
+                column.write(b, unit, &shares, &states);
+            }
         }
         b.end_if();
         b.sync();
+        let partials = Partials { columns: &columns, shares: &shares };
         let count = self.counts().partial;
         if count <= WRITTEN_OUT {
-            return merged(b, &columns, count, None, merge);
+            return partials.merged(b, count, None, merge);
         }
-        let start = merged(b, &columns, CHUNK, None, merge);
-        let variables: Vec<_> = start.iter().map(|state| b.variable(*state)).collect();
+        let start = partials.merged(b, CHUNK, None, merge);
+        let variables: Vec<Vec<VariableId>> =
+            start.iter().map(|states| states.iter().map(|state| b.variable(*state)).collect()).collect();
+        let get = |b: &mut Builder| -> Vec<Vec<ValueId>> {
+            variables.iter().map(|states| states.iter().map(|variable| b.get(*variable)).collect()).collect()
+        };
         let chunks = literal(b, count / CHUNK - 1);
         let chunk = b.begin_rolled_loop(chunks);
         let one = literal(b, 1);
         let chunk = b.index_add(chunk, one);
-        let next = merged(b, &columns, CHUNK, Some(chunk), merge);
-        let so_far: Vec<ValueId> = variables.iter().map(|variable| b.get(*variable)).collect();
-        let so_far = merge(b, &so_far, &next);
-        variables.iter().zip(so_far).for_each(|(variable, state)| b.set(*variable, state));
+        let next = partials.merged(b, CHUNK, Some(chunk), merge);
+        let so_far = get(b);
+        let so_far = merge_each(b, &so_far, &next, merge);
+        for (variable, state) in variables.iter().zip(&so_far).flat_map(|(v, states)| v.iter().zip(states)) {
+            b.set(*variable, *state);
+        }
         b.end_loop();
-        let most: Vec<ValueId> = variables.iter().map(|variable| b.get(*variable)).collect();
+        let most = get(b);
         if count.is_multiple_of(CHUNK) {
             return most;
         }
         let chunk = literal(b, count / CHUNK);
-        let last = merged(b, &columns, count % CHUNK, Some(chunk), merge);
-        merge(b, &most, &last)
+        let last = partials.merged(b, count % CHUNK, Some(chunk), merge);
+        merge_each(b, &most, &last, merge)
     }
 }
 
@@ -390,55 +459,128 @@ fn stored_as(ty: Type) -> ElementType {
     }
 }
 
-/// One state of all partials.
+/// One state of all accumulators: its partials.
 struct Column {
     buffer: BufferId,
-    layout: Layout,
-    /// Where the group's first partial lies.
-    first: ValueId,
+    units: Vec<Unit>,
     ty: Type,
 }
 
-impl Column {
-    /// Where the partial with the number `n · each` lies.
-    fn behind(&self, b: &mut Builder, n: ValueId, each: u32) -> ValueId {
-        let pitch = literal(b, self.layout.pitch * each);
-        let behind = b.index_mul(n, pitch);
-        b.index_add(self.first, behind)
+impl Unit {
+    /// Where this thread's group begins in a part, without the part's start.
+    fn group(&self, b: &mut Builder, shares: &Shares<ValueId>) -> ValueId {
+        let group = literal(b, self.layout.group * self.lanes);
+        let far = b.index_mul(shares.far, group);
+        let lanes = literal(b, self.lanes);
+        let near = b.index_mul(shares.near, lanes);
+        b.index_add(far, near)
     }
 
-    /// `count` partials from that offset on.
-    fn read(&self, b: &mut Builder, from: ValueId, count: u32) -> Vec<ValueId> {
-        let most = if self.layout.pitch == 1 { VECTOR_BYTES / stored_as(self.ty).bytes() } else { 1 };
-        let mut read = Vec::new();
-        while let left @ 1.. = count - read.len() as u32 {
-            let at = literal(b, read.len() as u32 * self.layout.pitch);
-            let offset = b.index_add(from, at);
-            // The start is a multiple of what can be read, and so is what follows.
-            let lanes = most.min(1 << left.ilog2());
-            read.extend(b.load(Memory::Shared(self.buffer), offset, lanes, None));
-        }
-        let value = |element: &ValueId| if self.ty.is_index() { b.to_index(*element, self.ty) } else { *element };
-        read.iter().map(value).collect()
+    /// Where the partial with the number `n · each` lies, without the part's start.
+    fn behind(&self, b: &mut Builder, shares: &Shares<ValueId>, n: ValueId, each: u32) -> ValueId {
+        let first = self.group(b, shares);
+        let pitch = literal(b, self.layout.pitch * self.lanes * each);
+        let behind = b.index_mul(n, pitch);
+        b.index_add(first, behind)
     }
 }
 
-/// The merge of `count` partials of the group, from the first of that chunk on, in order.
-fn merged(b: &mut Builder, columns: &[Column], count: u32, chunk: Option<ValueId>, merge: Merge<'_>) -> Vec<ValueId> {
-    let read: Vec<Vec<ValueId>> = (columns.iter())
-        .map(|column| {
-            let from = chunk.map_or(column.first, |chunk| column.behind(b, chunk, CHUNK));
-            column.read(b, from, count)
-        })
-        .collect();
-    let mut parts: Vec<Vec<ValueId>> =
-        (0..count as usize).map(|n| read.iter().map(|column| column[n]).collect()).collect();
+impl Column {
+    /// This thread's partial.
+    fn write(&self, b: &mut Builder, unit: &Unit, shares: &Shares<ValueId>, states: &[ValueId]) {
+        let element = stored_as(self.ty);
+        let offset = unit.behind(b, shares, shares.partial, 1);
+        let start = literal(b, unit.start);
+        let offset = b.index_add(offset, start);
+        let stored = |state: &ValueId| if self.ty.is_index() { b.from_index(*state, element) } else { *state };
+        let values: Vec<ValueId> = states.iter().map(stored).collect();
+        b.store(Memory::Shared(self.buffer), offset, &values);
+    }
+
+    /// Of each of `count` partials behind the first `skipped` ones from that offset on, the state of every accumulator of a part.
+    fn read(&self, b: &mut Builder, unit: &Unit, from: ValueId, skipped: u32, count: u32) -> Vec<Vec<ValueId>> {
+        // Partials that one instruction reads.
+        let most =
+            if unit.layout.pitch == 1 && unit.lanes == 1 { VECTOR_BYTES / stored_as(self.ty).bytes() } else { 1 };
+        let mut read: Vec<Vec<ValueId>> = Vec::with_capacity(count as usize);
+        while let left @ 1.. = count - read.len() as u32 {
+            let at = literal(b, (skipped + read.len() as u32) * unit.layout.pitch * unit.lanes + unit.start);
+            let offset = b.index_add(from, at);
+            // The start is a multiple of what can be read, and so is what follows.
+            let partials = most.min(1 << left.ilog2());
+            let loaded = b.load(Memory::Shared(self.buffer), offset, partials * unit.lanes, None);
+            for states in loaded.chunks(unit.lanes as usize) {
+                let value = |state: &ValueId| if self.ty.is_index() { b.to_index(*state, self.ty) } else { *state };
+                read.push(states.iter().map(value).collect());
+            }
+        }
+        read
+    }
+}
+
+/// What a thread reads: the partials of its group.
+struct Partials<'a> {
+    columns: &'a [Column],
+    shares: &'a Shares<ValueId>,
+}
+
+impl Partials<'_> {
+    /// For each accumulator, the merge of `count` partials, from the first of that chunk on, in order.
+    fn merged(&self, b: &mut Builder, count: u32, chunk: Option<ValueId>, merge: Merge<'_>) -> Vec<Vec<ValueId>> {
+        let mut found = Vec::new();
+        for part in 0..self.columns[0].units.len() {
+            let lanes = self.columns[0].units[part].lanes as usize;
+            let read = |b: &mut Builder, skipped: u32, count: u32| {
+                let mut partials = vec![vec![Vec::new(); lanes]; count as usize];
+                for column in self.columns {
+                    let unit = &column.units[part];
+                    let from = match chunk {
+                        Some(chunk) => unit.behind(b, self.shares, chunk, CHUNK),
+                        None => unit.group(b, self.shares),
+                    };
+                    for (partial, states) in partials.iter_mut().zip(column.read(b, unit, from, skipped, count)) {
+                        partial.iter_mut().zip(states).for_each(|(accumulator, state)| accumulator.push(state));
+                    }
+                }
+                partials
+            };
+            found.extend(tree(b, 0, count, &read, merge));
+        }
+        found
+    }
+}
+
+/// The merge of two states of each accumulator.
+fn merge_each(b: &mut Builder, left: &[Vec<ValueId>], right: &[Vec<ValueId>], merge: Merge<'_>) -> Vec<Vec<ValueId>> {
+    left.iter().zip(right).map(|(left, right)| merge(b, left, right)).collect()
+}
+
+/// Reads so many partials behind the first ones that are skipped: of each one, the states of some accumulators.
+type Read<'a> = &'a dyn Fn(&mut Builder, u32, u32) -> Vec<Vec<Vec<ValueId>>>;
+
+/// The merge of `count` partials behind the first `skipped` ones, in order, for each accumulator: pairs of neighbours, then pairs of those, with
+/// few of them read ahead.
+fn tree(b: &mut Builder, skipped: u32, count: u32, read: Read<'_>, merge: Merge<'_>) -> Vec<Vec<ValueId>> {
+    if count > CHUNK {
+        // The largest power of two below it.
+        let half = 1 << (count - 1).ilog2();
+        let left = tree(b, skipped, half, read, merge);
+        let right = tree(b, skipped + half, count - half, read, merge);
+        return merge_each(b, &left, &right, merge);
+    }
+    let mut parts = read(b, skipped, count);
     while parts.len() > 1 {
-        parts = parts.chunks(2).map(|two| if let [a, c] = two { merge(b, a, c) } else { two[0].clone() }).collect();
+        let mut rest = parts.into_iter();
+        parts = Vec::new();
+        while let Some(left) = rest.next() {
+            parts.push(match rest.next() {
+                Some(right) => merge_each(b, &left, &right, merge),
+                None => left,
+            });
+        }
     }
     parts.swap_remove(0)
 }
-
 #[cfg(test)]
 #[path = "combine_tests.rs"]
 mod tests;

@@ -48,9 +48,26 @@ fn members(threads: u32, digits: &[Digit]) -> Vec<Member> {
     (0..threads).map(of).collect()
 }
 
-/// N times, the merge of `(first, last, contiguous, sum)` across threads: an interval, whether it was put together in order, and a
+/// What a test merges.
+#[derive(Clone, Copy, Debug)]
+struct Merged<'a> {
+    threads: u32,
+    digits: &'a [Digit],
+    accumulators: usize,
+    trip_bytes: u64,
+}
+
+/// One accumulator.
+const fn one(threads: u32, digits: &[Digit]) -> Merged<'_> {
+    Merged { threads, digits, accumulators: 1, trip_bytes: 0 }
+}
+
+/// From one accumulator to the next.
+const APART: i64 = 10_000_000;
+
+/// N times, the merges of `(first, last, contiguous, sum)` across threads: an interval, whether it was put together in order, and a
 /// sum of bytes. The ends are an index and an element of 64 bits.
-fn intervals(threads: u32, digits: &[Digit]) -> Kernel {
+fn intervals(of: Merged<'_>) -> Kernel {
     let (input, output) = (|n, e| tensor(n, e, false), |n, e| tensor(n, e, true));
     let parameters = vec![
         input("at", I32),
@@ -60,14 +77,14 @@ fn intervals(threads: u32, digits: &[Digit]) -> Kernel {
         output("contiguous", Bool),
         output("sum", U8),
     ];
+    let Merged { threads, digits, accumulators, trip_bytes } = of;
     let mut b = builder(threads, parameters);
     let (n, thread) = (b.dim(0, Type::I32), b.thread_index());
     let turn = b.begin_loop(n);
     let load = |b: &mut Builder, p| b.load(Memory::Parameter(p), thread, 1, None)[0];
     let (at, busy) = (load(&mut b, 0), load(&mut b, 1));
-    let first = b.to_index(at, Type::I32);
-    let first = b.index_add(first, turn);
-    let last = b.from_index(first, I64);
+    let index = b.to_index(at, Type::I32);
+    let index = b.index_add(index, turn);
     let byte = b.cast(at, U8);
     let mut merge = |b: &mut Builder, left: &[ValueId], right: &[ValueId]| {
         let (end, one) = (b.to_index(left[1], Type::I64), b.index_literal(Type::I64, 1));
@@ -77,14 +94,27 @@ fn intervals(threads: u32, digits: &[Digit]) -> Kernel {
         let sum = b.binary(Binary::Add, left[3], right[3]);
         vec![left[0], right[1], b.and(both, follows), sum]
     };
-    let states = [first, last, busy, byte];
-    let found = across_threads(&mut b, "partials", threads, digits, &states, &mut merge);
-    let row = b.index_literal(Type::I32, i64::from(threads));
-    let row = b.index_mul(turn, row);
-    let to = b.index_add(row, thread);
-    let first = b.from_index(found[0], I32);
-    for (p, value) in [(2, first), (3, found[1]), (4, found[2]), (5, found[3])] {
-        b.store(Memory::Parameter(p), to, &[value]);
+    let states: Vec<Vec<ValueId>> = (0..accumulators)
+        .map(|number| {
+            let (apart, own) = (b.index_literal(Type::I32, number as i64 * APART), b.literal(U8, number as u64));
+            let first = b.index_add(index, apart);
+            vec![first, b.from_index(first, I64), busy, b.binary(Binary::Add, byte, own)]
+        })
+        .collect();
+    let team = Team { threads, digits, trip_bytes };
+    let found = across_threads(&mut b, "partials", team, &states, &mut merge);
+    for (number, found) in found.iter().enumerate() {
+        let (all, number) =
+            (b.index_literal(Type::I32, accumulators as i64), b.index_literal(Type::I32, number as i64));
+        let row = b.index_mul(turn, all);
+        let row = b.index_add(row, number);
+        let pitch = b.index_literal(Type::I32, i64::from(threads));
+        let row = b.index_mul(row, pitch);
+        let to = b.index_add(row, thread);
+        let first = b.from_index(found[0], I32);
+        for (p, value) in [(2, first), (3, found[1]), (4, found[2]), (5, found[3])] {
+            b.store(Memory::Parameter(p), to, &[value]);
+        }
     }
     b.end_loop();
     syncs::minimise(b.finish().expect("balanced")).expect("ordered")
@@ -92,36 +122,39 @@ fn intervals(threads: u32, digits: &[Digit]) -> Kernel {
 
 const TURNS: usize = 2;
 
-fn inputs(threads: u32, digits: &[Digit]) -> (Vec<Member>, Vec<Vec<u8>>) {
-    let members = members(threads, digits);
+fn inputs(of: Merged<'_>) -> (Vec<Member>, Vec<Vec<u8>>) {
+    let members = members(of.threads, of.digits);
     let at: Vec<u64> = members.iter().map(|m| m.map_or(77, |(group, place)| u64::from(group * 2000 + place))).collect();
     let busy: Vec<u64> = members.iter().map(|m| u64::from(m.is_some())).collect();
     let mut buffers = vec![to_bytes(I32, &at), to_bytes(Bool, &busy)];
-    buffers.extend([I32, I64, Bool, U8].map(|e| vec![0; TURNS * members.len() * e.bytes() as usize]));
+    let count = TURNS * of.accumulators * members.len();
+    buffers.extend([I32, I64, Bool, U8].map(|e| vec![0; count * e.bytes() as usize]));
     (members, buffers)
 }
 
-fn check(threads: u32, digits: &[Digit], seeds: std::ops::Range<u64>) {
-    let kernel = intervals(threads, digits);
+fn check(of: Merged<'_>, seeds: std::ops::Range<u64>) {
+    let kernel = intervals(of);
     let text = if seeds.end > 1 { text(&kernel) } else { printed(&kernel) };
-    assert!(!is_violated(&kernel, digits), "{digits:?}\n{kernel}");
-    let (members, buffers) = inputs(threads, digits);
-    let size: u32 = digits.iter().filter(|d| d.reduced).map(|d| d.extent).product();
+    assert!(!is_violated(&kernel, of), "{of:?}\n{kernel}");
+    let (members, buffers) = inputs(of);
+    let size: u32 = of.digits.iter().filter(|d| d.reduced).map(|d| d.extent).product();
     for seed in seeds {
         let (report, found) = launch(&kernel, &text, TURNS as i64, 1, &buffers, true, seed);
-        assert!(report.is_clean(), "{threads} {digits:?} {report}\n{kernel}");
+        assert!(report.is_clean(), "{of:?} {report}\n{kernel}");
         let columns: Vec<Vec<u64>> = (found[2..].iter().zip([I32, I64, Bool, U8]))
             .map(|(bytes, element): (_, ElementType)| from_bytes(element, bytes))
             .collect();
-        for turn in 0..TURNS {
+        for row in 0..TURNS * of.accumulators {
+            let (turn, number) = (row / of.accumulators, row % of.accumulators);
             for (thread, member) in members.iter().enumerate() {
                 let Some((group, _)) = member else { continue };
-                let at = turn * members.len() + thread;
-                let first = u64::from(group * 2000) + turn as u64;
-                let sum = (0..size).fold(0u8, |sum, place| sum.wrapping_add((group * 2000 + place) as u8));
+                let at = row * members.len() + thread;
+                let first = u64::from(group * 2000) + turn as u64 + number as u64 * APART as u64;
+                let sum =
+                    (0..size).fold(0u8, |sum, place| sum.wrapping_add((group * 2000 + place + number as u32) as u8));
                 let expected = [first, first + u64::from(size) - 1, 1, u64::from(sum)];
                 let found = [columns[0][at], columns[1][at], columns[2][at], columns[3][at]];
-                assert_eq!(found, expected, "thread {thread} of {threads}, turn {turn}, {digits:?}\n{kernel}");
+                assert_eq!(found, expected, "thread {thread}, turn {turn}, {number} of {of:?}\n{kernel}");
             }
         }
     }
@@ -158,24 +191,77 @@ const LAYOUTS: [(u32, &[Digit]); 24] = [
 #[test]
 fn layouts_of_schedules() {
     for (threads, digits) in LAYOUTS {
-        check(threads, digits, 0..3);
+        check(one(threads, digits), 0..3);
     }
 }
 
+/// Several accumulators in one trip, in several, and each in its own.
+#[test]
+fn accumulators_take_trips_together() {
+    let trips = |of: Merged<'_>| intervals(of).buffers.len() / 4;
+    let mut tried = 0;
+    for (n, (threads, digits)) in LAYOUTS.into_iter().enumerate() {
+        let of = |trip_bytes| Merged { threads, digits, accumulators: [2, 3, 4, 7][n % 4], trip_bytes };
+        let counts = [0, 20_000, u64::MAX].map(|bytes| trips(of(bytes)));
+        // What is static.
+        let few =
+            [u64::MAX, 20_000, 0].map(of).into_iter().find(|of| intervals(*of).shared_map().dynamic_bytes().is_none());
+        few.into_iter().for_each(|of| check(of, 0..1));
+        tried += usize::from(few.is_some());
+        if Plan::new(threads, digits).is_done {
+            assert_eq!(counts, [0; 3], "{digits:?}");
+        } else {
+            assert!(counts[0] == of(0).accumulators && (1..=counts[0]).contains(&counts[1]), "{counts:?} {digits:?}");
+            assert_eq!(counts[2], 1, "{digits:?}");
+        }
+    }
+    assert!(tried >= 20, "{tried}");
+    // 14 bytes of each accumulator of 512 threads.
+    let columns = |trip_bytes| {
+        trips(Merged { threads: 512, digits: &[reduced(32, 16), kept(1, 32)], accumulators: 5, trip_bytes })
+    };
+    assert_eq!([7_167, 7_168, 21_503, 21_504, 35_840].map(columns), [5, 5, 3, 2, 1]);
+}
+
+/// Sums of four columns in a thread: one barrier, and what an instruction moves are four sums.
+#[test]
+fn four_columns_take_one_trip() {
+    let mut b = builder(256, vec![tensor("x", F32, false), tensor("z", F32, true)]);
+    let thread = b.thread_index();
+    let four = b.index_literal(Type::I32, 4);
+    let at = b.index_mul(thread, four);
+    let x = b.load(Memory::Parameter(0), at, 4, None);
+    let mut add = |b: &mut Builder, a: &[ValueId], c: &[ValueId]| vec![b.binary(Binary::Add, a[0], c[0])];
+    let team = Team { threads: 256, digits: &[reduced(32, 8), kept(1, 32)], trip_bytes: 4096 };
+    let states: Vec<Vec<ValueId>> = x.iter().map(|x| vec![*x]).collect();
+    let sums = across_threads(&mut b, "sums", team, &states, &mut add).concat();
+    b.store(Memory::Parameter(1), at, &sums);
+    let kernel = syncs::minimise(b.finish().expect("balanced")).expect("ordered");
+    let text = text(&kernel);
+    let counts = ["bar.sync", "st.shared", "st.shared.v4", "ld.shared", "ld.shared.v4"];
+    assert_eq!(counts.map(|word| text.matches(word).count()), [1, 1, 1, 8, 8], "{text}");
+    let x: Vec<u64> = (0..1024u64).map(|n| u64::from((n as f32).to_bits())).collect();
+    let bytes = to_bytes(F32, &x);
+    let (report, found) = launch(&kernel, &text, 0, 1, &[bytes.clone(), bytes], true, 1);
+    assert!(report.is_clean() && report.counters.bank_conflicts() == 0, "{report}");
+    let sum = |n: u64| (0..8).map(|w| (w * 128 + n % 128) as f32).sum::<f32>();
+    assert_eq!(from_bytes(F32, &found[1]), (0..1024).map(|n| u64::from(sum(n).to_bits())).collect::<Vec<_>>());
+}
+
 /// Whether the separate checker finds a mistake.
-fn is_violated(kernel: &Kernel, digits: &[Digit]) -> bool {
-    let threads = i64::from(kernel.signature.threads);
+fn is_violated(kernel: &Kernel, of: Merged<'_>) -> bool {
+    let (threads, rows) = (i64::from(of.threads), (TURNS * of.accumulators) as i64);
     let tensor = |n: usize| {
-        let shape = if n < 2 { vec![threads] } else { vec![TURNS as i64, threads] };
+        let shape = if n < 2 { vec![threads] } else { vec![rows, threads] };
         let strides = if n < 2 { vec![1] } else { vec![threads, 1] };
         Some(Tensor { shape, strides, alignment: 16, written: n >= 2 })
     };
     let tensors = (0..kernel.signature.parameters.len()).map(tensor).collect();
     let launch = Launch { blocks: 1, dims: vec![TURNS as i64], tensors, maps: Vec::new(), workspaces: Vec::new() };
-    match proof::check(kernel, &launch, 10_000_000) {
+    match proof::check(kernel, &launch, 10_000_000 * of.accumulators as u64) {
         Verdict::Holds => false,
         Verdict::Violated(_) => true,
-        other => panic!("{digits:?}: {other:?}\n{kernel}"),
+        other => panic!("{of:?}: {other:?}\n{kernel}"),
     }
 }
 
@@ -206,7 +292,9 @@ fn random_layouts() {
         }
         tried += 1;
         through_lanes += u32::from(Plan::new(threads, &digits).is_done);
-        check(threads, &digits, 0..1);
+        let accumulators = if next(2) == 0 { 1 } else { 1 + next(6) as usize };
+        let trip_bytes = u64::from(next(16)) * 1024;
+        check(Merged { threads, digits: &digits, accumulators, trip_bytes }, 0..1);
     }
     assert!((20..100).contains(&through_lanes), "{through_lanes}");
 }
@@ -225,10 +313,13 @@ fn banks_do_not_conflict() {
         (960, &[reduced(320, 3), kept(1, 320)]),
     ];
     for (threads, digits) in layouts {
-        let kernel = intervals(threads, digits);
-        let (_, buffers) = inputs(threads, digits);
-        let (report, _) = launch(&kernel, &printed(&kernel), TURNS as i64, 1, &buffers, true, 0);
-        assert_eq!(report.counters.bank_conflicts(), 0, "{threads} {digits:?}\n{kernel}");
+        for accumulators in [1, 3, 4] {
+            let of = Merged { accumulators, trip_bytes: u64::MAX, ..one(threads, digits) };
+            let kernel = intervals(of);
+            let (_, buffers) = inputs(of);
+            let (report, _) = launch(&kernel, &printed(&kernel), TURNS as i64, 1, &buffers, true, 0);
+            assert_eq!(report.counters.bank_conflicts(), 0, "{of:?}\n{kernel}");
+        }
     }
 }
 
@@ -239,8 +330,9 @@ fn a_row_of_512_takes_one_trip() {
     let thread = b.thread_index();
     let x = b.load(Memory::Parameter(0), thread, 1, None);
     let mut add = |b: &mut Builder, a: &[ValueId], c: &[ValueId]| vec![b.binary(Binary::Add, a[0], c[0])];
-    let sum = across_threads(&mut b, "sums", 512, &[reduced(1, 512)], &x, &mut add);
-    b.store(Memory::Parameter(1), thread, &sum);
+    let team = Team { threads: 512, digits: &[reduced(1, 512)], trip_bytes: 0 };
+    let sum = across_threads(&mut b, "sums", team, &[x], &mut add);
+    b.store(Memory::Parameter(1), thread, &sum[0]);
     let kernel = syncs::minimise(b.finish().expect("balanced")).expect("ordered");
     let text = text(&kernel);
     let counts = ["shfl.sync", "bar.sync", "st.shared", "ld.shared.v4"].map(|word| text.matches(word).count());
@@ -271,8 +363,9 @@ fn each_barrier_is_missed() {
         (1024, &[reduced(3, 341), kept(1, 3)]),
     ];
     for (threads, digits) in layouts {
-        let kernel = intervals(threads, digits);
-        let (_, buffers) = inputs(threads, digits);
+        let of = Merged { accumulators: 3, trip_bytes: u64::MAX, ..one(threads, digits) };
+        let kernel = intervals(of);
+        let (_, buffers) = inputs(of);
         let is_sync = |statement: &Statement| {
             matches!(statement.kind, StatementKind::Sync | StatementKind::SyncWarpgroup | StatementKind::SyncWarp)
         };
@@ -287,7 +380,7 @@ fn each_barrier_is_missed() {
                 let text = printed(&mutant);
                 let notices = |seed| !launch(&mutant, &text, TURNS as i64, 1, &buffers, true, seed).0.is_clean();
                 assert!((0..4).any(notices), "{threads} {digits:?}\n{mutant}");
-                assert!(is_violated(&mutant, digits), "{threads} {digits:?}\n{mutant}");
+                assert!(is_violated(&mutant, of), "{threads} {digits:?}\n{mutant}");
                 dropped += 1;
             }
         }

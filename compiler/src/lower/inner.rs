@@ -1,6 +1,7 @@
 //! Stages inside the loops of others: where a nest computes an instance, and how what it holds is read.
 //!
-//! An instance stands in front of what the loops around it do, as a copy does, with a nest of its own. In shared memory it is written
+//! An instance stands in front of what the loops around it do, as a copy does, with a nest of its own. In shared memory, and in the block's
+//! part of a workspace, it is written
 //! by all threads of the block for all of them:
 //!
 //! ```text
@@ -11,6 +12,8 @@
 //!
 //! With a ring of n buffers the first `sync` is not needed: the readers of the instance that had the slot are done since the second `sync` of an
 //! instance that came in between. What threads fetch is in `fetched`.
+//!
+//! An instance of a thread needs none of these: nobody else comes there.
 //!
 //! In registers each thread keeps its elements in variables, one for each iteration of the stage's loops, which are written out. Barriers
 //! that others make needless are taken out afterwards (`syncs`).
@@ -25,7 +28,7 @@ use super::value::{Values, expression};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
-use crate::schedule::{Place, Spot, Stage, Unit, registers};
+use crate::schedule::{SLOT_ALIGNMENT, Spot, Stage, Unit, registers, taken};
 use crate::tma::staged::PLACEHOLDER;
 
 /// An instance of a stage that can be read at this point.
@@ -53,10 +56,10 @@ pub enum Kept {
     Registers(Vec<VariableId>),
 }
 
-/// What a stage has in shared memory.
+/// The buffers of a stage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Storage {
-    /// A buffer for each of its components; none if it is in registers.
+    /// One for each of its components; none if it is in registers.
     buffers: Vec<BufferId>,
     /// The slot of the next instance that is read, of a ring.
     slot: Option<VariableId>,
@@ -97,6 +100,7 @@ impl Instance<'_> {
             let (left, right) = (value(b, left, &known), value(b, right, &known));
             known.push((*variable, b.index_xor(left, right)));
         }
+        let offset = self.stage.layout.columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
         let offset = value(b, &offset, &known);
         let offset = swizzled(b, offset, self.stage.layout.swizzle, bytes, ty);
         base.map_or(offset, |base| b.index_add(base, offset))
@@ -110,25 +114,33 @@ impl Instance<'_> {
     }
 }
 
-/// What every stage has in shared memory, by stage.
-pub(super) fn storage(b: &mut Builder, stages: &[Analysed]) -> Vec<Storage> {
-    let of = |analysed: &Analysed, b: &mut Builder| {
+/// The buffers of every stage, by stage; `part` is the first workspace in which some lie.
+pub(super) fn storage(b: &mut Builder, stages: &[Analysed], mut part: u16) -> Vec<Storage> {
+    let mut of = |analysed: &Analysed, b: &mut Builder| {
         let stage = &analysed.stage;
-        if stage.place != Place::Shared {
+        if !stage.has_buffers() {
             return Storage::default();
         }
-        // One after the other in a slot.
-        let threads = i128::from(b.kernel().signature.threads);
-        let instances = stage.owner.threads().map_or(1, |size| threads / size);
-        let buffer = |(name, element): (&str, ElementType), b: &mut Builder| {
-            b.buffer(Buffer {
+        let instances = stage.instances(b.kernel().signature.threads);
+        let mut buffer = |(name, element): (&str, ElementType), b: &mut Builder| {
+            let slot = if stage.is_in_workspace() {
+                Some(0)
+            } else {
+                stage.layout.slot(element.bytes(), instances).as_constant()
+            };
+            let buffer = Buffer {
                 name: name.to_owned(),
                 element,
-                elements: u32::try_from(slot_elements(stage, element) * instances).unwrap_or(u32::MAX),
-                alignment: 16,
+                elements: slot.and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX),
+                alignment: SLOT_ALIGNMENT as u32,
                 slots: stage.ring,
                 sharing: stage.sharing,
-            })
+            };
+            if !stage.is_in_workspace() {
+                return b.buffer(buffer);
+            }
+            part += 1;
+            b.buffer_in(part - 1, buffer)
         };
         let buffers = components(stage).into_iter().map(|c| buffer(c, b)).collect();
         let zero = b.index_literal(Type::I32, 0);
@@ -138,37 +150,66 @@ pub(super) fn storage(b: &mut Builder, stages: &[Analysed]) -> Vec<Storage> {
 }
 
 /// Name and type of each component of a stage.
-fn components(stage: &Stage) -> Vec<(&str, ElementType)> {
+pub(super) fn components(stage: &Stage) -> Vec<(&str, ElementType)> {
     let algorithm = &stage.program.algorithm;
     let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
     components.iter().map(|c| (&*c.name, algorithm.types[c.value as usize])).collect()
 }
 
-/// Elements of a slot: whole vectors of 16 bytes, or whole spans of the layout.
-fn slot_elements(stage: &Stage, element: ElementType) -> i128 {
-    stage.layout.slot_bytes(element.bytes()).div_euclid(i128::from(element.bytes()))
-}
-
 impl<'a> Nest<'a, '_> {
-    /// Computes the instances that stand inside `k` loops, in an order in which each comes after what it reads.
-    pub(super) fn begin_stages(&mut self, point: &Point, k: usize) {
+    /// Computes the instances that stand inside `k` loops, in an order in which each comes after what it reads. Whether one of them is shared
+    /// by blocks: then the branch is open in which this block is the last of them, for all that is behind.
+    pub(super) fn begin_stages(&mut self, point: &Point, k: usize) -> bool {
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
         // What is fetched depends on no other stage.
         let (fetched, computed): (Vec<usize>, Vec<usize>) =
             here.into_iter().partition(|at| self.around.stages[*at].stage.fetches);
         self.begin_fetched(point, k, &fetched);
-        for at in computed {
+        // What blocks share comes as early as it can: the rest is for the last of them.
+        let shared = computed.iter().copied().find(|at| self.around.stages[*at].stage.arrives());
+        let (first, rest): (Vec<usize>, Vec<usize>) =
+            computed.iter().partition(|at| shared.is_some_and(|shared| self.needs(shared, **at, &computed)));
+        for at in first.into_iter().chain(rest) {
             self.instance(point, at);
         }
+        shared.is_some()
+    }
+
+    /// Whether a stage is another one of `among` or reads what that holds, itself or through others of them.
+    fn needs(&self, stage: usize, other: usize, among: &[usize]) -> bool {
+        let stages = self.around.stages;
+        let at = |n: usize| stages.get(n).map(|s: &Analysed| &s.stage);
+        let reads = |of: usize| {
+            // What stands in its loops reads for it.
+            let inside = (0..stages.len()).filter(move |n| {
+                std::iter::successors(Some(*n), |n| Some(at(*n)?.attach.as_ref()?.stage)).any(|n| n == of)
+            });
+            inside.flat_map(move |n| stages[n].reads.iter().filter_map(move |r| taken(&at, n, r.source, r.value)))
+        };
+        let mut open = vec![stage];
+        let mut seen = open.clone();
+        while let Some(next) = open.pop() {
+            let new: Vec<usize> = reads(next).filter(|n| among.contains(n) && !seen.contains(n)).collect();
+            seen.extend(&new);
+            open.extend(new);
+        }
+        seen.contains(&other)
     }
 
     fn instance(&mut self, point: &Point, at: usize) {
         let stage: &'a Stage = &self.around.stages[at].stage;
-        let shared = stage.place == Place::Shared;
+        let shared = stage.has_buffers();
         let memory: Vec<Kept> = match shared {
+            // It is renewed behind the arrival.
+            true if stage.arrives() && stage.ring == 1 => {
+                let slot = self.next_slot(at);
+                self.in_slot(at, slot)
+            }
             true => {
                 let slot = self.take_slot(at);
-                self.b.sync();
+                if stage.owner != Unit::Thread {
+                    self.b.sync();
+                }
                 self.renewed(at, slot)
             }
             false => {
@@ -188,7 +229,7 @@ impl<'a> Nest<'a, '_> {
         let opened = alone && self.open_if(point.pending.clone());
         self.compute(at, &instance);
         self.close(opened);
-        if shared {
+        if shared && !alone {
             self.b.sync();
         }
         self.values.instances.push(instance);
@@ -205,8 +246,6 @@ impl<'a> Nest<'a, '_> {
             let frame = Frame {
                 around: self.around,
                 more_blocks: false,
-                // It has blocks for results only.
-                workspace: 0,
                 instances: &self.values.instances,
                 staged: &[],
                 target: None,
@@ -237,28 +276,27 @@ impl<'a> Nest<'a, '_> {
         slot
     }
 
-    /// What holds the components of an instance in `slot`: of a warpgroup's or warp's, in the part of that one.
+    /// What holds the components of an instance in `slot`: of a part of the block, in the part of that one.
     pub(super) fn in_slot(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
         let stage = &self.around.stages[at].stage;
         let (index, storage) = (self.index, &self.around.storage[at]);
+        let instances = stage.instances(self.around.threads);
+        // Blocks, slots and units follow each other.
+        let block = stage.is_in_workspace().then(|| self.block());
+        let slot = storage.slot.map(|_| self.b.index_convert(slot, index));
+        let unit = stage.owner.threads().map(|size| self.unit(size));
         let types = components(stage).into_iter().map(|(_, ty)| ty).zip(&storage.buffers);
         let held = |(ty, buffer): (ElementType, &BufferId)| {
-            let slot = storage.slot.map(|_| self.b.index_convert(slot, index));
-            let number = match (slot, stage.owner.threads()) {
-                (None, Some(size)) => Some(self.unit(size)),
-                (Some(slot), Some(size)) => {
-                    let unit = self.unit(size);
-                    let units = self.b.index_literal(index, i64::from(self.around.threads) / size as i64);
-                    let first = self.b.index_mul(slot, units);
-                    Some(self.b.index_add(first, unit))
-                }
-                (slot, None) => slot,
-            };
-            let elements = i64::try_from(slot_elements(stage, ty)).unwrap_or(i64::MAX);
-            let base = number.map(|number| {
-                let elements = self.b.index_literal(index, elements);
-                self.b.index_mul(number, elements)
-            });
+            let elements = stage.layout.slot(ty.bytes(), instances);
+            let of_block = elements.scale(i128::from(stage.ring));
+            let own = [(block, of_block), (slot, elements), (unit, stage.layout.apart(ty.bytes()))];
+            let mut base: Option<ValueId> = None;
+            for (number, elements) in own {
+                let Some(number) = number else { continue };
+                let elements = self.size(&elements);
+                let first = self.b.index_mul(number, elements);
+                base = Some(base.map_or(first, |base| self.b.index_add(base, first)));
+            }
             Kept::Buffer { buffer: *buffer, base }
         };
         types.map(held).collect()
@@ -275,7 +313,9 @@ impl<'a> Nest<'a, '_> {
     /// Where an element of the stage lies in a buffer: see [`Instance::place`].
     pub(super) fn place(&mut self, point: &Point, buffer: BufferId, base: Option<ValueId>) -> Option<ValueId> {
         let (layout, bytes) = (&self.stage.layout, self.b.kernel().buffers[buffer.index()].element.bytes());
-        let offset = self.of_roots(&self.stage.place_of_axes(), &point.values)?;
+        let offset = self.stage.place_of_axes();
+        let offset = layout.columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
+        let offset = self.of_roots(&offset, &point.values)?;
         let offset = swizzled(self.b, offset, layout.swizzle, bytes, self.index);
         Some(base.map_or(offset, |base| self.b.index_add(base, offset)))
     }
@@ -288,6 +328,22 @@ impl<'a> Nest<'a, '_> {
         self.in_slot(at, slot)
     }
 
+    /// Begins the instance that the last of several blocks writes, in a buffer of its own: nobody has written to it in front of the arrival.
+    pub(super) fn renew_behind_arrival(&mut self) {
+        let Some(target) = self.target.clone().filter(|target| target.stage.ring == 1) else { return };
+        let buffers = target.memory.iter().filter_map(|kept| match kept {
+            Kept::Buffer { buffer, .. } => Some(*buffer),
+            Kept::Registers(_) => None,
+        });
+        let buffers: Vec<BufferId> = buffers.collect();
+        if buffers.is_empty() {
+            return;
+        }
+        self.b.sync();
+        let slot = self.b.index_literal(Type::I32, 0);
+        buffers.into_iter().for_each(|buffer| self.b.renew(buffer, slot));
+    }
+
     /// Computes an instance of the stage with a position among all.
     pub(super) fn compute(&mut self, at: usize, instance: &Instance<'a>) {
         // To the stage the loops around are dimensions.
@@ -295,7 +351,6 @@ impl<'a> Nest<'a, '_> {
         let frame = Frame {
             around: self.around,
             more_blocks: false,
-            workspace: 0,
             instances: &self.values.instances,
             staged: &self.values.staged,
             target: Some(instance),

@@ -5,19 +5,22 @@ mod atomic;
 mod combine;
 pub mod emit;
 mod fetched;
+mod guards;
 pub(crate) mod inner;
 mod instances;
 mod narrow;
 mod overlay;
+mod parts;
 pub mod reduction;
 mod stage;
 mod staging;
 mod syncs;
 mod value;
 
-pub use across::{blocks, workspaces};
+pub use across::blocks;
+use tilewright_kernel::info::Workspace;
 use tilewright_kernel::info::{Argument, ParameterKind};
-use tilewright_kernel::size::Constraint;
+use tilewright_kernel::size::{Constraint, Size, SizeOp};
 
 use crate::domain::Symbolic;
 use crate::extent::{Expr, Facts};
@@ -66,6 +69,23 @@ pub struct Entry {
     pub staged: bool,
 }
 
+/// Blocks of a launch: as many as the output with the most has; none if they cannot be written down.
+pub fn launch_blocks(stages: &[Analysed], facts: &Facts) -> Option<Size> {
+    let outer = stages.iter().filter(|s| s.stage.has_blocks());
+    let blocks = outer.map(|s| blocks(&s.stage, facts)).collect::<Option<Vec<_>>>()?;
+    blocks.into_iter().reduce(|a, b| Size::binary(SizeOp::Max, &a, &b))
+}
+
+/// The memory that a launch provides: what blocks share of reductions, then the buffers of blocks. None if a size cannot be written down.
+pub fn workspaces(stages: &[Analysed], facts: &Facts, threads: u32) -> Option<Vec<Workspace>> {
+    let mut all = across::workspaces(stages.iter().map(|s| &s.stage), facts)?.concat();
+    all.extend(parts::workspaces(stages, facts, threads)?);
+    Some(all)
+}
+
+/// Shared memory for each thread with which a multiprocessor of 228 KiB still holds the 2048 threads that it can, rounded down.
+const BYTES_OF_THREAD: u64 = 96;
+
 /// What each `.param` receives, the same for every entry point.
 pub fn arguments(program: &Program, workspaces: usize, maps: usize) -> Vec<Argument> {
     let parameters = program.parameters.iter().enumerate().map(|(p, parameter)| match parameter.kind {
@@ -82,12 +102,17 @@ pub fn arguments(program: &Program, workspaces: usize, maps: usize) -> Vec<Argum
 pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32) -> Option<Vec<Entry>> {
     let name = &program.name.text;
     let mut entries = Vec::new();
-    let narrow = narrow::conditions(program, facts, stages);
+    let narrow = narrow::conditions(program, facts, stages, threads);
     let wide = narrow.as_ref().is_none_or(|c| !c.is_empty());
     let is_staged = stages.iter().any(|s| !s.staged.is_empty());
     let only_wide = narrow.is_none();
     let mut add = |name: String, index: Type, conditions: Vec<Constraint>, staged: bool| {
-        let kernel = entry(program, facts, stages, threads, name, index, staged)?;
+        let entry = |trip_bytes| entry(program, facts, stages, threads, name.clone(), index, (staged, trip_bytes));
+        let mut kernel = entry(u64::from(threads) * BYTES_OF_THREAD)?;
+        if kernel.shared_map().bytes > SHARED_BYTES {
+            // One accumulator at a time.
+            kernel = entry(0)?;
+        }
         entries.push(Entry { kernel, conditions, staged });
         Some(())
     };
@@ -130,7 +155,7 @@ fn entry(
     threads: u32,
     name: String,
     index: Type,
-    staged: bool,
+    (staged, trip_bytes): (bool, u64),
 ) -> Option<Kernel> {
     let parameters = program.parameters.iter().map(|p| kernel_ir::Parameter {
         name: p.name.to_string(),
@@ -152,8 +177,12 @@ fn entry(
     let map = |staged: &Staged| kernel_ir::Map { name: staged.name.clone(), rank: staged.axes.len() as u32 };
     let copies = stages.iter().filter(|_| staged).flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps: Vec<kernel_ir::Map> = copies.map(map).collect();
-    let own = |stage: &Stage| workspaces(std::iter::once(stage), facts);
-    let workspaces = workspaces(stages.iter().map(|s| &s.stage), facts)?;
+    let of_stages = across::workspaces(stages.iter().map(|s| &s.stage), facts)?;
+    let counts = of_stages.iter().map(|own| own.len() as u16);
+    let first_of = |sum: &mut u16, count| Some(std::mem::replace(sum, *sum + count));
+    let first_workspaces: Vec<u16> = counts.scan(0, first_of).collect();
+    let first_part = of_stages.iter().map(|own| own.len() as u16).sum();
+    let workspaces = workspaces(stages, facts, threads)?;
     let signature = Signature {
         name,
         parameters: parameters.collect(),
@@ -171,20 +200,19 @@ fn entry(
     if staged && stages.iter().flat_map(|s| &s.staged).any(|copy| copy.barriers() > 0) {
         builder.sync();
     }
-    let mut workspace = 0;
-    let storage = inner::storage(&mut builder, stages);
+    let storage = inner::storage(&mut builder, stages, first_part);
     let copies = staging::copies(&mut builder, stages, staged, index);
     let outer = || stages.iter().filter(|s| s.stage.has_blocks());
     for (at, analysed) in stages.iter().enumerate() {
         if !analysed.stage.has_blocks() {
             continue;
         }
-        let around = stage::Around { threads, index, stages, storage: &storage, copies: &copies };
+        let workspaces = &first_workspaces;
+        let around =
+            stage::Around { threads, trip_bytes, index, stages, storage: &storage, copies: &copies, workspaces };
         let more_blocks = outer().count() > 1;
-        let frame =
-            stage::Frame { around, more_blocks, workspace, instances: &[], staged: &[], target: None, set: &[] };
+        let frame = stage::Frame { around, more_blocks, instances: &[], staged: &[], target: None, set: &[] };
         stage::lower(&mut builder, at, &frame).ok()?;
-        workspace += own(&analysed.stage)?.len() as u16;
     }
     let kernel = builder.finish().ok()?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.

@@ -12,25 +12,26 @@ use tilewright_kernel::info::DimKind;
 use tilewright_kernel::size::{Constraint, Relation, Size};
 
 use crate::domain::{Domain, Op};
-use crate::extent::{Atom, Expr, Facts, Var};
+use crate::extent::{Atom, Expr, Facts, Var, absolute, grows};
 use crate::memory::access;
 use crate::program::Program;
 use crate::schedule::ROOT;
 use crate::tma::staged::MOST_ELEMENTS;
 
-use super::Analysed;
-use super::across::Layout;
+use super::across::{Layout, most_blocks};
+use super::{Analysed, parts};
 
 /// Largest value of a 32-bit index.
 pub const LIMIT: i64 = i32::MAX as i64;
 
 /// The conditions that are not already known to hold; none if they cannot all hold.
-pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
+pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32) -> Option<Vec<Constraint>> {
     let mut bounded: Vec<Expr> = Vec::new();
     for dim in 0..program.dims.len() {
         bounded.push(Expr::var(dim as u32));
     }
-    for analysed in stages {
+    for (at, analysed) in stages.iter().enumerate() {
+        bounded.extend(parts::bounds(stages, at, facts, threads));
         let domain = &analysed.stage.domain;
         let padded = padded(domain);
         bounded.extend(padded.iter().cloned());
@@ -44,9 +45,8 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
                 Op::Merge { .. } | Op::Swizzle { .. } => {}
             }
         }
-        let grid = domain_product(domain, &analysed.stage.distribution.grid);
-        bounded.push(grid);
-        bounded.extend(Layout::of(&analysed.stage).map(|layout| layout.bound(&analysed.stage, facts)));
+        bounded.push(most_blocks(&analysed.stage, facts));
+        bounded.extend(Layout::of(&analysed.stage, 1).map(|layout| layout.bound(&analysed.stage, facts)));
         // Index expressions are bounded by the extents of the axes that they are made of.
         for id in 0..program.algorithm.indices.len() {
             bounded.push(magnitude(program, analysed, &padded, id as IndexId));
@@ -171,43 +171,6 @@ fn at_most(program: &Program, facts: &Facts, e: &Expr, most: i64) -> Option<Cons
 fn dominates(a: &Expr, b: &Expr) -> bool {
     let difference = a.sub(b);
     !difference.is_unknown() && grows(&difference)
-}
-
-/// Whether an expression has no negative part, so that it is not negative for sizes, strides and loops.
-fn grows(e: &Expr) -> bool {
-    e.terms().iter().all(|t| {
-        t.coefficient >= 0
-            && t.atoms.iter().all(|atom| match atom {
-                Atom::Var(_) => true,
-                Atom::Quotient { of, by } => grows(of) && grows(by),
-                Atom::Positive { of } => grows(of),
-            })
-    })
-}
-
-/// A bound of the absolute value of an expression; `bound` gives those of variables that are not themselves.
-fn absolute(e: &Expr, bound: &dyn Fn(Var) -> Option<Expr>) -> Expr {
-    if e.is_unknown() {
-        return Expr::unknown();
-    }
-    e.terms().iter().fold(Expr::constant(0), |sum, term| {
-        let product = term.atoms.iter().fold(Expr::constant(term.coefficient.abs()), |product, atom| {
-            product.mul(&match atom {
-                Atom::Var(v) => bound(*v).unwrap_or_else(|| Expr::var(*v)),
-                // |⌊a / b⌋| ≤ |a| + 1 for b ≥ 1, and ≤ |a| where a ≥ 0; a negative one is above −|a| − 1.
-                Atom::Quotient { of, by } => match by.as_constant() {
-                    Some(d) if grows(of) => absolute(of, bound).floor_div(&Expr::constant(d)),
-                    _ => absolute(of, bound).add(&Expr::constant(i128::from(!grows(of)))),
-                },
-                Atom::Positive { of } => absolute(of, bound),
-            })
-        });
-        sum.add(&product)
-    })
-}
-
-fn domain_product(domain: &Domain, axes: &[usize]) -> Expr {
-    axes.iter().fold(Expr::constant(1), |p, a| p.mul(&domain.axes[*a].extent))
 }
 
 /// The dividends and divisors of quotients in an expression, and what it clips.

@@ -5,7 +5,7 @@
 //! of the block is between an access of one and a write to the other (`syncs`). **Formula.** Backward data flow over the structured program: a
 //! load makes its buffer live, its renewal ends that; a loop's end sees what its start does.
 //!
-//! Buffers that the accelerator or fetches write, and rings, share with nobody: what is under way has no place in the program.
+//! Buffers in workspaces share with nobody. Nor do buffers that the accelerator or fetches write, and rings: what is under way has no place in the program.
 
 use super::syncs;
 use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, StatementKind};
@@ -55,7 +55,8 @@ impl Conflicts {
                 _ => {}
             }
         }
-        let is_plain = |b: usize| renewed[b] && !foreign[b] && kernel.buffers[b].slots == 1;
+        let is_plain =
+            |b: usize| renewed[b] && !foreign[b] && kernel.buffers[b].slots == 1 && kernel.parts[b].is_none();
         let may_share = (0..count).map(is_plain).collect();
         let mut found = Self { apart: vec![vec![false; count]; count], may_share };
         found.region(kernel, Kernel::BODY, &mut vec![false; count]);

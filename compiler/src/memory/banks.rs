@@ -14,7 +14,7 @@ use crate::extent::{Expr, Var};
 use crate::holes::Side;
 use crate::lower::Analysed;
 use crate::memory::access;
-use crate::schedule::{WARP, digits};
+use crate::schedule::{self, WARP, digits};
 use crate::syntax::Span;
 
 /// Most accesses of a warp that are looked at, for each access of the program.
@@ -92,8 +92,8 @@ pub struct Shape<'a> {
 pub struct Where<'a> {
     /// Variables that it depends on.
     pub variables: Vec<Var>,
-    /// The byte in the slot, given all variables; none where the lane has no element.
-    pub byte: &'a dyn Fn(&[i128]) -> Option<u64>,
+    /// The byte in the slot, given all variables and the thread; none where the lane has no element.
+    pub byte: &'a dyn Fn(&[i128], i128) -> Option<u64>,
 }
 
 /// What a variable is.
@@ -108,7 +108,7 @@ enum Value {
 
 /// A digit of the thread's number; whether threads beyond it do nothing.
 struct Digit {
-    of: crate::schedule::Digit,
+    of: schedule::Digit,
     idles: bool,
 }
 
@@ -189,8 +189,9 @@ impl<'a> Walk<'a> {
             }
             for warp in 0..warps.min(points as i128) {
                 let mut lane = |lane: i128| {
-                    let takes_part = self.lane(warp * WARP + lane, (shape, &inner), &conditions, &mut values);
-                    takes_part.then(|| (place.byte)(&values)).flatten()
+                    let thread = warp * WARP + lane;
+                    let takes_part = self.lane(thread, (shape, &inner), &conditions, &mut values);
+                    takes_part.then(|| (place.byte)(&values, thread)).flatten()
                 };
                 let first: Vec<Option<u64>> = (0..WARP).map(&mut lane).collect();
                 for piece in (0..together).step_by(bytes as usize) {
@@ -240,7 +241,9 @@ impl<'a> Walk<'a> {
             });
         }
         if !stage.fetches {
-            conditions.extend(stage.limits.iter().map(|e| access::of_roots(e, stage, symbolic)));
+            let applies = |e: &&Expr| shape.in_terms || !schedule::is_of_terms(e, &stage.domain);
+            let limits = stage.limits.iter().filter(applies);
+            conditions.extend(limits.map(|e| access::of_roots(e, stage, symbolic)));
         }
         let conditions = conditions.into_iter().map(|e| stage.facts.normal(&e));
         conditions.filter(|e| self.is_known(e)).collect()

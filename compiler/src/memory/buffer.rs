@@ -42,6 +42,12 @@ pub fn read(
 
 fn together(class: Class, layout: &Layout, vector: &Vector, bytes: u32) -> u32 {
     let lanes = u32::try_from(vector.lanes).unwrap_or(1);
+    let chunk = layout.columns.and_then(|columns| u32::try_from(columns.chunk).ok());
+    match (class, chunk) {
+        (Class::Vector, Some(chunk)) => return lanes.min(chunk),
+        (_, Some(_)) => return 1,
+        _ => {}
+    }
     match class {
         Class::Vector if layout.is_swizzled() => lanes.min(CHUNK_BYTES / bytes.min(CHUNK_BYTES)),
         Class::Vector => lanes,
@@ -91,8 +97,9 @@ fn take_apart(
     };
     let with = |pad: &dyn Fn(i128) -> i128| Layout {
         swizzle: held.layout.swizzle,
+        columns: held.layout.columns,
         written: Some(span),
-        ..Layout::new(held.layout.axes.iter().map(|a| (a.axis, a.extent, pad(a.pad))))
+        ..Layout::new(held.layout.axes.iter().map(|a| (a.axis, a.extent.clone(), pad(a.pad))))
     };
     if run(&with(&|_| 0)) == 1 {
         return false;

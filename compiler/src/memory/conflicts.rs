@@ -113,7 +113,7 @@ impl<'a> Around<'a> {
         if !offsets.iter().all(|e| walk.is_known(e)) {
             return None;
         }
-        let byte = |values: &[i128]| {
+        let byte = |values: &[i128], _: i128| {
             let offsets = offsets.iter().map(|e| e.eval(values)).collect::<Option<Vec<i128>>>()?;
             let inside = offsets.iter().zip(&staged.axes).all(|(o, axis)| (0..axis.region.extent).contains(o));
             let element = u32::try_from(staged.element_at(&offsets)).ok().filter(|_| inside)?;
@@ -194,13 +194,16 @@ impl<'a> Around<'a> {
         if !(variables.iter().all(|v| *v as usize >= self.dims) && known(&offset) && coordinates.iter().all(known)) {
             return None;
         }
-        let byte = |values: &[i128]| {
-            let inside =
-                |(c, along): (&Expr, &schedule::Along)| c.eval(values).is_some_and(|n| (0..along.most).contains(&n));
+        let columns = layout.columns;
+        let offset = columns.map_or_else(|| offset.clone(), |columns| columns.spread(&offset));
+        let byte = |values: &[i128], thread: i128| {
+            let inside = |(c, along): (&Expr, &schedule::Along)| {
+                c.eval(values).is_some_and(|n| along.most.as_constant().is_some_and(|most| (0..most).contains(&n)))
+            };
             if !coordinates.iter().zip(&holds.coordinates).all(inside) {
                 return None;
             }
-            let at = evaluate(&offset, &opaque, values)?;
+            let at = evaluate(&offset, &opaque, values)? + columns.map_or(0, |columns| columns.start(thread));
             let byte = u32::try_from(at * i128::from(bytes)).ok()?;
             Some(u64::from(layout.swizzle.apply(byte)))
         };
@@ -238,7 +241,7 @@ impl<'a> Around<'a> {
             let is_word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             is_word && stage.domain.named(name) == Some(a.axis)
         };
-        if stage.reads.is_some() || !stage.layout.axes.iter().all(named) {
+        if stage.layout.columns.is_some() || stage.reads.is_some() || !stage.layout.axes.iter().all(named) {
             return Remedy::None;
         }
         let before = cycles(&count(&stage.layout, TRIED_POINTS));
@@ -299,9 +302,10 @@ impl<'a> Around<'a> {
             let algorithm = &stage.program.algorithm;
             let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
             let layout = if std::ptr::eq(stage, changed) { layout } else { &stage.layout };
-            let slots = components.iter().map(|c| layout.slot_bytes(algorithm.types[c.value as usize].bytes()));
-            let instances = stage.owner.threads().map_or(1, |size| i128::from(self.threads) / size);
-            slots.sum::<i128>().saturating_mul(instances * i128::from(stage.ring))
+            let instances = stage.instances(self.threads);
+            let slots =
+                components.iter().map(|c| layout.slot_bytes(algorithm.types[c.value as usize].bytes(), instances));
+            slots.sum::<i128>().saturating_mul(i128::from(stage.ring))
         };
         let stages = self.stages.iter().map(|a| &a.stage).filter(|s| s.place == Place::Shared);
         let copies = self.stages.iter().flat_map(|a| &a.staged).map(Staged::buffer_bytes);

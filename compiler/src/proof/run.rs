@@ -1,5 +1,6 @@
 //! The run: every statement for all threads that come to it.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::Stop;
@@ -11,8 +12,8 @@ use super::row::{self, Row};
 use super::shared::{Fault, Order, Shared};
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
-    BarrierId, Fetch, If, Kernel, Load, Loop, Memory, Op, RegionId, Statement, StatementKind, Store, TensorPart,
-    Transfer, Type, ValueId, VariableId, WARP,
+    BarrierId, BufferId, Fetch, If, Kernel, Load, Loop, Memory, Op, RegionId, Sharing, Statement, StatementKind, Store,
+    TensorPart, Transfer, Type, ValueId, VariableId, WARP,
 };
 
 /// Alignment of tiles in shared memory, in bytes (PTX manual, tensor copies).
@@ -83,6 +84,7 @@ impl<'a> Run<'a> {
         let zeroed = kernel.workspaces.iter().map(|w| w.zeroed);
         let sizes = launch.workspaces.iter().copied().zip(zeroed);
         let workspaces = Workspaces::new(sizes, left).ok_or(Stop::Exhausted)?;
+        let shared = Shared::new(kernel, launch, left).ok_or(Stop::Exhausted)?;
         let values = kernel.values.iter().map(|value| match value.op {
             Op::Literal(bits) => Row::Same(row::literal(value.ty, bits)),
             _ => Row::UNKNOWN,
@@ -97,7 +99,7 @@ impl<'a> Run<'a> {
             values: values.collect(),
             variables: vec![Row::UNKNOWN; kernel.variables.len()],
             order: Order::default(),
-            shared: Shared::new(kernel),
+            shared,
             phases: Vec::new(),
             groups: Groups::default(),
             fetches: Vec::new(),
@@ -212,21 +214,34 @@ impl<'a> Run<'a> {
                 self.everybody(active)?;
                 self.order.synced_warpgroup = self.order.now;
             }
+            // All there are.
+            StatementKind::SyncWarp if self.threads <= WARP as usize => {
+                self.everybody(active)?;
+                self.meet();
+            }
             StatementKind::SyncWarp => {
                 self.everybody(active)?;
                 self.order.synced_warp = self.order.now;
                 self.workspaces.tell_warp();
             }
+            StatementKind::Renew { buffer, slot } if self.kernel.buffers[buffer.index()].sharing == Sharing::Thread => {
+                let row = self.values[slot.index()].clone();
+                let slots: BTreeSet<Option<i64>> = active.threads().map(|thread| row.of(thread)).collect();
+                if slots.contains(&None) {
+                    self.depends("which slot is renewed depends on data".to_owned());
+                }
+                for slot in slots.into_iter().flatten() {
+                    let comes = |thread: u32| {
+                        let thread = thread as usize;
+                        active.lanes.get(thread) == Some(&true) && row.of(thread) == Some(slot)
+                    };
+                    self.renew(*buffer, slot, Some(&comes))?;
+                }
+            }
             StatementKind::Renew { buffer, slot } => {
                 self.everybody(active)?;
                 let slot = self.agreed(*slot, active)?;
-                let of = &self.kernel.buffers[buffer.index()];
-                if slot < 0 || slot >= i64::from(of.slots) {
-                    let what = format!("`{}` has {} slots, and slot {slot} is renewed", of.name, of.slots);
-                    return self.violation(Kind::Outside, what);
-                }
-                let bytes = of.bytes() / u64::from(of.slots.max(1));
-                self.shared.renew(*buffer, slot.unsigned_abs() * bytes, bytes);
+                self.renew(*buffer, slot, None)?;
             }
             StatementKind::Fetch(fetch) => self.fetch(fetch, active)?,
             StatementKind::CommitFetches => {
@@ -329,6 +344,20 @@ impl<'a> Run<'a> {
                 over.into_iter().for_each(|copy| self.shared.end(copy, self.order.now));
             }
         }
+        Ok(())
+    }
+
+    /// A slot of a buffer is renewed: all of it, or the elements of some threads.
+    fn renew(&mut self, buffer: BufferId, slot: i64, whose: Option<&dyn Fn(u32) -> bool>) -> Outcome {
+        let of = &self.kernel.buffers[buffer.index()];
+        if slot < 0 || slot >= i64::from(of.slots) {
+            let what = format!("`{}` has {} slots, and slot {slot} is renewed", of.name, of.slots);
+            return self.violation(Kind::Outside, what);
+        }
+        let elements = self.shared.elements(buffer).unsigned_abs() / u64::from(of.slots.max(1));
+        let bytes = elements * u64::from(of.element.bytes());
+        self.spend(whose.map_or(0, |_| elements))?;
+        self.shared.renew(buffer, slot.unsigned_abs() * bytes, bytes, whose);
         Ok(())
     }
 
@@ -539,19 +568,21 @@ impl<'a> Run<'a> {
                 }
             }
             Memory::Shared(buffer) => {
-                let of = &self.kernel.buffers[buffer.index()];
-                let all = i64::from(of.elements) * i64::from(of.slots);
-                if at < 0 || at + i64::from(lanes) > all {
+                // In a workspace, offsets count from the start of the first block's part.
+                let all = self.shared.elements(buffer);
+                let first = self.kernel.part(buffer).map_or(0, |_| self.block * all);
+                if at < first || at + i64::from(lanes) > first + all {
                     result = Err(((Kind::Outside, format!("the buffer has {all} elements")), at));
                 } else {
-                    let address = self.shared.place(buffer) + at.unsigned_abs() * bytes;
+                    let address = self.shared.place(buffer) + (at - first).unsigned_abs() * bytes;
                     let whole = u64::from(lanes) * bytes;
                     let one = match write {
                         true => self.shared.write(buffer, address, whole, agent, order),
                         false => self.shared.read(buffer, address, whole, agent, order),
                     };
                     result = one.map_err(|fault| (fault, at));
-                    if result.is_ok() && !address.is_multiple_of(width) {
+                    let start = if first > 0 { at.unsigned_abs() * bytes } else { address };
+                    if result.is_ok() && !start.is_multiple_of(width) {
                         result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
                     }
                 }

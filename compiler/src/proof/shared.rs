@@ -1,5 +1,6 @@
-//! Shared memory of a block: who accessed each element last, and whether what comes next is ordered behind it.
+//! Buffers of a block, in shared memory and in its parts of workspaces: who accessed each element last, and whether what comes next is ordered behind it.
 
+use super::launch::Launch;
 use super::violation::Kind;
 use crate::kernel_ir::{BufferId, Kernel, WARP, WARPGROUP};
 
@@ -60,8 +61,10 @@ pub(super) struct Shared {
     cells: Vec<Cell>,
     /// Bytes of a cell.
     granule: u64,
-    /// First byte of each buffer.
+    /// First byte of each buffer: those in workspaces lie behind shared memory.
     places: Vec<u64>,
+    /// Elements of each buffer, all slots.
+    elements: Vec<i64>,
     copies: Vec<Copy>,
 }
 
@@ -78,11 +81,32 @@ struct Copy {
 pub(super) type Fault = (Kind, String);
 
 impl Shared {
-    pub fn new(kernel: &Kernel) -> Self {
+    /// The buffers of a kernel; none if those in workspaces have more than `most` bytes.
+    pub fn new(kernel: &Kernel, launch: &Launch, most: u64) -> Option<Self> {
         let map = kernel.shared_map();
         let granule = kernel.buffers.iter().map(|b| u64::from(b.element.bytes())).min().unwrap_or(1);
-        let cells = vec![EMPTY; (map.bytes / granule) as usize + 1];
-        Self { cells, granule, places: map.buffers, copies: Vec::new() }
+        let (mut bytes, mut places, mut elements) = (map.bytes, map.buffers, Vec::new());
+        for (n, buffer) in kernel.buffers.iter().enumerate() {
+            let Some(workspace) = kernel.parts[n] else {
+                elements.push(i64::from(buffer.elements) * i64::from(buffer.slots));
+                continue;
+            };
+            let all = launch.workspaces.get(usize::from(workspace)).copied().unwrap_or(0);
+            let own = all / launch.blocks.max(1);
+            places[n] = bytes.next_multiple_of(u64::from(buffer.alignment));
+            bytes = own.unsigned_abs().checked_mul(u64::from(buffer.element.bytes()))?.checked_add(places[n])?;
+            elements.push(own);
+        }
+        if bytes - map.bytes > most {
+            return None;
+        }
+        let cells = vec![EMPTY; (bytes / granule) as usize + 1];
+        Some(Self { cells, granule, places, elements, copies: Vec::new() })
+    }
+
+    /// Elements of a buffer, all slots.
+    pub fn elements(&self, buffer: BufferId) -> i64 {
+        self.elements[buffer.index()]
     }
 
     /// Forgets everything: another block.
@@ -122,10 +146,16 @@ impl Shared {
         (address / self.granule) as usize..(address + bytes).div_ceil(self.granule) as usize
     }
 
-    /// A new instance of a buffer, of so many bytes behind its first `before`.
-    pub fn renew(&mut self, buffer: BufferId, before: u64, bytes: u64) {
+    /// A new instance of a buffer, of so many bytes behind its first `before`; of some threads, what they wrote.
+    pub fn renew(&mut self, buffer: BufferId, before: u64, bytes: u64, whose: Option<&dyn Fn(u32) -> bool>) {
         let cells = self.cells(self.place(buffer) + before, bytes);
-        self.cells[cells].iter_mut().for_each(|cell| cell.holds = NONE);
+        for at in cells {
+            let cell = &self.cells[at];
+            let owner = self.writing(cell).map_or(Some(cell.writer), |copy| copy.owner);
+            if whose.is_none_or(|comes| owner.is_some_and(comes)) {
+                self.cells[at].holds = NONE;
+            }
+        }
     }
 
     /// The copy that wrote a cell.

@@ -11,11 +11,11 @@
 //! **Approximation.** Parts that share loops, or are tied by one limit, are summed as if they were independent; then nothing but soundness
 //! is claimed.
 
+use super::NotATile;
 use super::digit::{Digit, take_digits};
 use super::known::Known;
 use super::limit::{Limit, Parts, Unit, linear, ratio};
 use super::run::{Fit, Run, exact_quotient};
-use super::{Loops, NotATile};
 use crate::extent::{Expr, Var};
 
 /// Most quotients inside each other.
@@ -91,10 +91,10 @@ impl Limits {
     ///
     /// # Errors
     /// An axis or condition over a variable that is no loop.
-    pub fn new(loops: &Loops, conditions: &[Expr], known: &mut Known<'_>) -> Self {
+    pub fn new(axes: &[(Expr, Expr)], conditions: &[Expr], known: &mut Known<'_>) -> Self {
         let mut limits = Self::default();
         let (zero, mut others) = (Expr::constant(0), Vec::new());
-        for (value, extent) in &loops.axes {
+        for (value, extent) in axes {
             let (value, extent) = (known.facts.normal(value), known.facts.normal(extent));
             let last = extent.sub(&Expr::constant(1));
             let is_strange = known.stranger(&value).or(known.stranger(&extent)).is_some();

@@ -55,6 +55,9 @@ pub struct Request {
     pub indices: Vec<Expr>,
     /// Each at least 0 wherever the element is read, over dimensions and loops: conditions around the read.
     pub conditions: Vec<Expr>,
+    /// Values, over any of the loops, that lie in `0..extent` wherever it is read: axes whose ends predicates guard. Extents are over
+    /// dimensions and loops outside.
+    pub axes: Vec<(Expr, Expr)>,
 }
 
 /// The loops of all readers.
@@ -67,9 +70,6 @@ pub struct Loops {
     /// Each at least 0 wherever the loops outside come to the place with something to do, over dimensions and those loops: what holds there of
     /// the stages around it. Elsewhere a region means nothing.
     pub reached: Vec<Expr>,
-    /// Values, over any of the loops, that lie in `0..extent` wherever something is asked for: axes whose ends predicates guard. Extents
-    /// are over dimensions and loops outside.
-    pub axes: Vec<(Expr, Expr)>,
 }
 
 /// The elements that a place needs.
@@ -159,7 +159,7 @@ pub fn of_as(
         }
         let read = |conditions: &[Expr]| {
             let mut known = known.fork();
-            let limits = form::Limits::new(loops, conditions, &mut known);
+            let limits = form::Limits::new(&request.axes, conditions, &mut known);
             (part::Part::new(number, request, &limits, shape, &known), known)
         };
         let (mut part, own) = read(&request.conditions);

@@ -6,7 +6,7 @@ use tilewright_kernel::info::DimKind;
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::UnknownName;
-use crate::diag::tw01xx_schedule::{AxisBoundTwice, NameTaken, UnknownAxis};
+use crate::diag::tw01xx_schedule::{AxisBoundTwice, HiddenAxis, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
 use crate::diag::tw07xx::NoSuchRegion;
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis};
@@ -37,13 +37,14 @@ pub(super) struct Apply<'a> {
     pub(super) beside: Option<&'a str>,
     /// Who owns an instance.
     pub(super) owner: Unit,
+    hidden: Vec<(String, HiddenAxis)>,
     pub(super) domain: &'a mut Domain,
     pub(super) diags: &'a mut Diagnostics,
     reduced: Vec<Reduced>,
 }
 
 /// What the ops of one schedule are applied to.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Given<'a> {
     pub program: &'a Program,
     pub facts: &'a Facts,
@@ -58,15 +59,29 @@ pub(super) struct Given<'a> {
     pub beside: Option<&'a str>,
     /// Who owns an instance.
     pub owner: Unit,
+    /// The axes of reductions that are none of the stage, and why.
+    pub hidden: Vec<(String, HiddenAxis)>,
     /// The head of the schedule.
     pub head: Span,
 }
 
 /// Applies every op of a schedule; a refused one leaves poisoned axes. What is combined across units.
 pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags: &mut Diagnostics) -> Vec<Reduced> {
-    let Given { program, facts, stage, equation, roots, others, beside, owner, head } = given;
-    let mut apply =
-        Apply { program, facts, stage, equation, roots, others, beside, owner, domain, diags, reduced: Vec::new() };
+    let Given { program, facts, stage, equation, roots, others, beside, owner, hidden, head } = given;
+    let mut apply = Apply {
+        program,
+        facts,
+        stage,
+        equation,
+        roots,
+        others,
+        beside,
+        owner,
+        hidden,
+        domain,
+        diags,
+        reduced: Vec::new(),
+    };
     for op in ops {
         apply.op(op);
     }
@@ -156,6 +171,7 @@ impl Apply<'_> {
             leaves: self.domain.leaves.iter().map(|a| self.domain.axes[*a].name.clone()).collect(),
             named: among.iter().map(|n| n.text.clone()).collect(),
             consumed,
+            hidden: self.hidden.iter().find(|(axis, _)| *axis == name.text).map(|(_, why)| *why),
         });
         None
     }

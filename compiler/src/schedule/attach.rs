@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
-use super::{Stage, Unit};
+use super::{Stage, Unit, range};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::NotAround;
 use crate::diag::tw90xx::Internal;
-use crate::domain::{AxisId, Binding, Symbolic};
+use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access::{self, StageRead};
 use crate::program::Program;
@@ -32,6 +32,8 @@ pub struct Attach {
     pub loops: usize,
     /// The leaves of that stage that are around it.
     pub around: Vec<AxisId>,
+    /// Of each of these the variable that stands for it there, and its number of iterations.
+    pub iterations: Vec<(Var, Expr)>,
     /// Who owns an instance.
     pub owner: Unit,
 }
@@ -76,8 +78,11 @@ impl Attach {
             Some(unit) => unit <= owner,
             None => around_loops.contains(l),
         };
-        let around = parent.domain.leaves.iter().copied().filter(around).collect();
-        Self { stage, leaf, loops: around_loops.len(), around, owner }
+        let dims = parent.facts.dims();
+        let found = parent.domain.leaves.iter().enumerate().filter(|(_, l)| around(l));
+        let (around, iterations) =
+            found.map(|(n, l)| (*l, ((dims + n) as Var, parent.facts.normal(&axes[*l].extent)))).unzip();
+        Self { stage, leaf, loops: around_loops.len(), around, iterations, owner }
     }
 }
 
@@ -199,11 +204,22 @@ impl Needs<'_> {
                 }
                 continue;
             }
-            let (scope, conditions) = self.inside(at, &mut next, &mut asked.loops);
+            let inside = self.inside(at, &mut next, &mut asked.loops);
             for read in reads {
-                let indices: Vec<Expr> =
-                    read.indices.iter().map(|e| renamed(e, &read, &scope, &mut next, &mut asked.loops)).collect();
-                asked.requests.push(Request { indices, conditions: conditions.clone() });
+                let mut known = inside.elements.clone();
+                if read.in_terms {
+                    known.conditions.extend_from_slice(&inside.terms.conditions);
+                    known.axes.extend_from_slice(&inside.terms.axes);
+                }
+                known.indices = renamed(&read, &inside.renamed, &mut next, &mut asked.loops.inside, &mut known);
+                // A loop whose end is not known takes any value.
+                let endless = |v: Var| asked.loops.inside.iter().any(|(l, extent)| *l == v && extent.is_unknown());
+                for index in &mut known.indices {
+                    if index.vars().into_iter().any(endless) {
+                        *index = Expr::unknown();
+                    }
+                }
+                asked.requests.push(known);
                 asked.reads.push((read.value, read.span));
             }
         }
@@ -273,10 +289,9 @@ impl Needs<'_> {
         Some(found.stages.into_iter().filter(is_own).collect())
     }
 
-    /// Gives every loop of the readers that is inside the place a variable of its own: pairs of what stands for it and that one. With
-    /// that, what holds wherever the reader reads.
-    fn inside(&self, reader: usize, next: &mut Var, loops: &mut Loops) -> (Vec<(Var, Var)>, Vec<Expr>) {
-        let mut conditions = Vec::new();
+    /// Gives every loop of the readers that is inside the place a variable of its own.
+    fn inside(&self, reader: usize, next: &mut Var, loops: &mut Loops) -> Inside {
+        let (mut elements, mut terms) = (Request::default(), Request::default());
         let mut renamed: Vec<(Var, Var)> = Vec::new();
         // A reader beside that stage does not stand in its loops: then these are all around it.
         let mut chain: Vec<usize> = ancestors(&|at| self.stages.get(at), reader).collect();
@@ -294,8 +309,12 @@ impl Needs<'_> {
                 if axis.is_some_and(|axis| self.attach.around.contains(axis)) {
                     continue;
                 }
+                let extent = rename(&leaf.extent, &renamed);
                 renamed.push((leaf.var, *next));
-                loops.inside.push((*next, rename(&leaf.extent, &renamed)));
+                let within = longest(&mut loops.inside, *next, extent);
+                // Its own terms an element may do without.
+                let of = if leaf.is_term && stage == reader { &mut terms } else { &mut elements };
+                of.conditions.extend(within);
                 *next += 1;
             }
             if stage != reader {
@@ -304,12 +323,22 @@ impl Needs<'_> {
             // What is known of the reader's own points. It comes whether or not the stages around it have something to do, as far as its limits
             // let it (see `reached`).
             for (axis, value) in of.domain.axes.iter().zip(&symbolic.values) {
-                loops.axes.push((rename(value, &renamed), rename(&axis.extent, &renamed)));
+                let of = if axis.kind == AxisKind::Reduction { &mut terms } else { &mut elements };
+                let (value, extent) = (rename(value, &renamed), rename(&axis.extent, &renamed));
+                if varies(&extent, &loops.inside) {
+                    let last = extent.sub(&value).sub(&Expr::constant(1));
+                    of.conditions.extend([value, last]);
+                } else {
+                    of.axes.push((value, extent));
+                }
             }
             let limit = |e: &Expr| rename(&access::of_roots(e, of, &symbolic), &renamed);
-            conditions.extend(of.limits.iter().map(limit));
+            for e in &of.limits {
+                let of = if range::is_of_terms(e, &of.domain) { &mut terms } else { &mut elements };
+                of.conditions.push(limit(e));
+            }
         }
-        (renamed, conditions)
+        Inside { renamed, elements, terms }
     }
 }
 
@@ -338,21 +367,57 @@ impl Asked {
     }
 }
 
-/// An index of a read, over the new variables; the axes of reductions around it are loops inside as well.
-fn renamed(e: &Expr, read: &StageRead, scope: &[(Var, Var)], next: &mut Var, loops: &mut Loops) -> Expr {
+/// Whether loops inside decide an extent.
+fn varies(extent: &Expr, inside: &[(Var, Expr)]) -> bool {
+    extent.vars().into_iter().any(|v| inside.iter().any(|(l, _)| *l == v))
+}
+
+/// Adds a loop inside to others. Where those decide its end it has the most iterations that it ever has, and what is returned is at least 0.
+fn longest(inside: &mut Vec<(Var, Expr)>, var: Var, extent: Expr) -> Option<Expr> {
+    if !varies(&extent, inside) {
+        inside.push((var, extent));
+        return None;
+    }
+    let of = |v: Var| inside.iter().find(|(l, _)| *l == v).map(|(_, extent)| extent);
+    let most = range::extreme(&extent, true, &of).unwrap_or_else(Expr::unknown);
+    inside.push((var, most));
+    Some(extent.sub(&Expr::var(var)).sub(&Expr::constant(1)))
+}
+
+/// What is known of the loops of a reader that are inside the place.
+struct Inside {
+    /// What stands for a loop, and its variable.
+    renamed: Vec<(Var, Var)>,
+    /// What holds wherever the reader reads.
+    elements: Request,
+    /// What also holds where it reads for a term: a reduction may have none, and what its result is used with is read all the same.
+    terms: Request,
+}
+
+/// The indices of a read, over the new variables; the axes of reductions around it are loops inside as well.
+fn renamed(
+    read: &StageRead,
+    scope: &[(Var, Var)],
+    next: &mut Var,
+    loops: &mut Vec<(Var, Expr)>,
+    Request { conditions, axes, .. }: &mut Request,
+) -> Vec<Expr> {
     let mut own = scope.to_vec();
-    let mut index = e.clone();
+    let mut indices = read.indices.clone();
     for axis in &read.inner {
         let var = *next;
         *next += 1;
         let (lower, upper) = (rename(&axis.lower, &own), rename(&axis.upper, &own));
         own.push((axis.var, var));
         let extent = upper.sub(&lower);
-        loops.inside.push((var, extent.clone()));
-        loops.axes.push((Expr::var(var), extent));
-        index = index.substitute(&|v| (v == axis.var).then(|| Expr::var(axis.var).add(&axis.lower)));
+        match longest(loops, var, extent.clone()) {
+            Some(within) => conditions.push(within),
+            None => axes.push((Expr::var(var), extent)),
+        }
+        let shift = |v: Var| (v == axis.var).then(|| Expr::var(axis.var).add(&axis.lower));
+        indices = indices.iter().map(|index| index.substitute(&shift)).collect();
     }
-    rename(&index, &own)
+    indices.iter().map(|index| rename(index, &own)).collect()
 }
 
 fn rename(e: &Expr, pairs: &[(Var, Var)]) -> Expr {

@@ -1,16 +1,18 @@
-//! What the clauses of a stage in shared memory say of its buffers: how many instances take in turn, and who fills them.
+//! What the clauses of a stage in shared or global memory say of its buffers: how many instances take in turn, and who fills them.
 
 use tilewright_kernel::algorithm::Source;
 
-use super::{Place, Stage, literal};
+use super::layout::{Columns, SLOT_ALIGNMENT};
+use super::{Place, Plan, Stage, Unit, literal};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem};
 use crate::diag::tw03xx_fetch::{FetchProblem, NotFetched};
-use crate::domain::{AxisId, AxisKind, Binding};
+use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::Facts;
-use crate::memory::access;
+use crate::memory::vector::Vector;
+use crate::memory::{access, buffer};
 use crate::program::Program;
 use crate::syntax::{Span, ast};
 
@@ -18,8 +20,11 @@ use crate::syntax::{Span, ast};
 pub const MOST_SLOTS: i128 = 64;
 
 impl Stage {
-    /// Whether a loop of it is one over terms, or stands in one.
+    /// Whether a loop of it is one over terms, or stands in one. Blocks arrive once with all results of an instance: its loops over them count, too.
     pub fn is_inside_reduction(&self, leaf: AxisId) -> bool {
+        if self.arrives() {
+            return true;
+        }
         let sequence = self.sequence();
         let mut around = sequence.into_iter().take_while(|l| *l != leaf).chain([leaf]);
         self.reduction.is_some() && around.any(|l| self.domain.axes[l].kind == AxisKind::Reduction)
@@ -74,7 +79,7 @@ pub(super) fn ring(
     diags: &mut Diagnostics,
 ) -> Option<u32> {
     let Some((value, span)) = clause else { return Some(1) };
-    if place != Place::Shared {
+    if place == Place::Registers {
         let instead = Some("put it `in shared`".to_owned());
         diags.report(NotSupportedYet { construct: "ring of a stage in registers".to_owned(), span, instead });
         return None;
@@ -94,4 +99,22 @@ pub(super) fn ring(
         return None;
     }
     Some(ring)
+}
+
+/// Lays out the instances of threads: what a stage writes as a vector stays together.
+pub(super) fn columns(plan: &mut Plan) {
+    let threads = i128::from(plan.threads);
+    for stage in plan.stages.iter_mut().filter(|s| s.has_buffers() && s.owner == Unit::Thread) {
+        let algorithm = &stage.program.algorithm;
+        let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
+        let bytes = components.iter().map(|c| algorithm.types[c.value as usize].bytes());
+        let vector = Vector::of(stage, &stage.facts).filter(|v| v.is_data);
+        let symbolic = Symbolic::new(&stage.domain, &stage.facts);
+        let together = |bytes: u32| {
+            let lanes = vector.as_ref().map_or(1, |v| buffer::written(stage, &stage.layout, v, &symbolic, bytes));
+            i128::from(lanes).min(SLOT_ALIGNMENT / i128::from(bytes))
+        };
+        let chunk = bytes.map(together).min().unwrap_or(1).max(1);
+        stage.layout.columns = Some(Columns { threads, chunk });
+    }
 }

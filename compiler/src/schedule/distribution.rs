@@ -12,13 +12,13 @@ use crate::diag::tw06xx::{BindOrder, IdleThreads, SameElement, ThreadsOfUnits, T
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
 use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
 use crate::domain::{AxisId, AxisKind, Binding};
-use crate::extent::Facts;
+use crate::extent::{Expr, Facts};
 use crate::program::Program;
 use crate::syntax::{Span, ast};
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
-use super::{Place, Reduced, Stage, Unit, WARP, atomic_word, digits};
+use super::{Place, Reduced, Stage, Unit, WARP, arrival, atomic_word, digits};
 
 /// Most threads of a block.
 const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
@@ -28,6 +28,8 @@ const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
 pub struct Distribution {
     /// Leaves bound to the grid.
     pub grid: Vec<AxisId>,
+    /// Of an output: the iterations of the axes that a stage in its loops gives to blocks, besides; each is at least 1.
+    pub parts: Vec<Expr>,
     /// Leaves bound to warpgroups, each with its extent or a bound of it.
     pub warpgroups: Vec<(AxisId, i128)>,
     /// Leaves bound to warps, each with its extent or a bound of it.
@@ -116,7 +118,7 @@ pub(super) fn launch_threads(program: &Program, facts: &Facts, diags: &mut Diagn
                 .dims
                 .iter()
                 .position(|d| d.name == name.text)
-                .and_then(|d| facts.normal(&crate::extent::Expr::var(d as u32)).as_constant()),
+                .and_then(|d| facts.normal(&Expr::var(d as u32)).as_constant()),
             _ => None,
         };
         match value.filter(|v| (1..=BLOCK_LIMIT).contains(v)) {
@@ -143,6 +145,7 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
     if diags.has_errors() || stages.iter().any(|s| s.domain.is_poisoned()) {
         return None;
     }
+    arrival::place(stages, diags);
     let distributions = || stages.iter().map(|s| &s.distribution);
     let needed = distributions().map(Distribution::needed).max().unwrap_or(1);
     let whole = distributions().filter_map(Distribution::whole).map(|(_, size)| size).max().unwrap_or(1);
@@ -184,14 +187,16 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
     for leaf in stage.domain.leaves.clone() {
         let axis = &stage.domain.axes[leaf];
         let Some(unit) = Unit::of(axis.binding).filter(|_| !axis.poisoned) else { continue };
-        if unit <= stage.owner {
-            let reduces = axis.kind == AxisKind::Reduction;
+        let reduces = axis.kind == AxisKind::Reduction;
+        // Blocks may share the terms of an instance of theirs.
+        let arrives = unit == Unit::Cta && stage.owner == Unit::Cta && reduces;
+        if unit <= stage.owner && !arrives {
             let (owner, stage) = (stage.owner, stage.name.clone());
             let (axis, span) = (axis.name.clone(), axis.binding_span);
             diags.report(UnitInside { stage, axis, unit, owner, reduces, span });
             continue;
         }
-        if axis.kind == AxisKind::Reduction {
+        if reduces {
             let reduced = stage.reduced.iter().find(|r| r.axis == leaf);
             let is_grid = axis.binding == Binding::Grid;
             if reduced.is_none_or(|r| is_grid && !reaches_blocks(r)) {

@@ -1,4 +1,4 @@
-//! Where the elements of a stage lie in its buffer in shared memory: the allocation domain of a stage that threads fill.
+//! Where the elements of a stage lie in its buffer, in shared or global memory: the allocation domain of a stage that threads fill.
 //!
 //! A layout lists axes of the stage's domain, outermost first, each with the elements that are left free behind a run of it. Axes may be roots,
 //! leaves, or what ops have made in between.
@@ -6,12 +6,13 @@
 //! **Property.** Elements of an instance lie apart, in `0..places()`. **Formula.** The axes listed are none of each other's parts, and every
 //! coordinate of the instance is one of them or is given by them: an op's inputs are given by its outputs, whose maps are one to one
 //! ([`domain`](crate::domain)). Offsets are sums of values of these axes, each below its largest extent, times strides that grow by
-//! extent and padding. A swizzle exchanges chunks of 16 bytes inside a span ([`Swizzle::apply`]), and nothing else.
+//! extent and padding. A swizzle exchanges chunks of 16 bytes inside a span ([`Swizzle::apply`]), and nothing else. Instances of threads lie
+//! in [`Columns`], which spread the offsets of each.
 //! **Approximation.** Extents that depend on sizes count with their bounds: the strides of an instance are those of the largest.
 
 use tilewright_kernel::tensor_map::Swizzle;
 
-use super::{AXIS, ROOT, Stage, literal};
+use super::{AXIS, Along, Place, ROOT, Stage, Unit, literal};
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw04xx_buffer::{BadBufferLayout, BufferLayoutProblem};
@@ -20,6 +21,8 @@ use crate::extent::{Expr, Var};
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
 
+/// What every slot starts at a multiple of, in bytes: the longest vector of one instruction.
+pub const SLOT_ALIGNMENT: i128 = 16;
 /// Most elements that are left free behind a run of an axis.
 const MOST_PADDING: i128 = 1 << 16;
 /// Most terms, those under quotients included, of a place: it is computed at each access.
@@ -32,6 +35,8 @@ pub struct Layout {
     pub axes: Vec<LaidOut>,
     /// The exchange of chunks inside spans of a slot.
     pub swizzle: Swizzle,
+    /// How the instances of threads share a slot; none if they are of larger units, which lie one after the other.
+    pub columns: Option<Columns>,
     /// The op; none if nothing is written: then the coordinates follow each other in row-major order.
     pub written: Option<Span>,
 }
@@ -41,15 +46,39 @@ pub struct Layout {
 pub struct LaidOut {
     /// The axis of the stage's domain.
     pub axis: AxisId,
-    /// Most values that it has.
-    pub extent: i128,
+    /// Most values that it has: a number, but in global memory, where it may depend on sizes.
+    pub extent: Expr,
     /// Elements that are left free behind all of it.
     pub pad: i128,
-    /// Elements between neighbours along it.
-    pub stride: i128,
+    /// Elements between neighbours along it, like the extent.
+    pub stride: Expr,
 }
 
-/// Where an element lies in a slot, before the swizzle of the layout.
+/// Instances of threads in one slot: a column each. The elements of all threads with one number lie side by side, so that lanes that access
+/// these together access different banks; so do chunks, where elements go together in vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// Threads of the block.
+    pub threads: i128,
+    /// Neighbours of a column that stay together: a power of two, of at most 16 bytes.
+    pub chunk: i128,
+}
+
+impl Columns {
+    /// Where the element of a column lies, behind the first one of the column, that has the offset `offset` in its instance.
+    pub fn spread(self, offset: &Expr) -> Expr {
+        let Self { threads, chunk } = self;
+        let chunks = offset.floor_div(&Expr::constant(chunk)).scale(threads * chunk);
+        chunks.add(&offset.modulo(&Expr::constant(chunk)))
+    }
+
+    /// Where the column of a thread starts in a slot.
+    pub fn start(self, thread: i128) -> i128 {
+        thread * self.chunk
+    }
+}
+
+/// Where an element lies in an instance, before the swizzle of the layout.
 #[derive(Clone, Debug)]
 pub struct Spot {
     /// Elements from the start of the slot.
@@ -60,19 +89,19 @@ pub struct Spot {
 
 impl Layout {
     /// The layout of these axes, with their extents and what is left free behind each.
-    pub fn new(axes: impl IntoIterator<Item = (AxisId, i128, i128)>) -> Self {
-        let axes = axes.into_iter().map(|(axis, extent, pad)| LaidOut { axis, extent, pad, stride: 1 });
-        let mut layout = Self { axes: axes.collect(), swizzle: Swizzle::None, written: None };
+    pub fn new(axes: impl IntoIterator<Item = (AxisId, Expr, i128)>) -> Self {
+        let axes = axes.into_iter().map(|(axis, extent, pad)| LaidOut { axis, extent, pad, stride: Expr::constant(1) });
+        let mut layout = Self { axes: axes.collect(), swizzle: Swizzle::None, columns: None, written: None };
         layout.stretch();
         layout
     }
 
     /// Computes the strides.
     fn stretch(&mut self) {
-        let mut next = 1_i128;
+        let mut next = Expr::constant(1);
         for along in self.axes.iter_mut().rev() {
-            along.stride = next;
-            next = next.saturating_mul(along.extent).saturating_add(along.pad);
+            let behind = next.mul(&along.extent).add(&Expr::constant(along.pad));
+            along.stride = std::mem::replace(&mut next, behind);
         }
     }
 
@@ -87,17 +116,37 @@ impl Layout {
         layout
     }
 
-    /// Elements of a slot: up to the last one that an instance has.
-    pub fn places(&self) -> i128 {
-        let along = self.axes.iter().map(|a| a.stride.saturating_mul(a.extent - 1));
-        along.fold(1, i128::saturating_add)
+    /// Elements of an instance: up to the last one that it has.
+    pub fn places(&self) -> Expr {
+        let one = Expr::constant(1);
+        self.axes.iter().fold(one.clone(), |sum, a| sum.add(&a.stride.mul(&a.extent.sub(&one))))
     }
 
-    /// The same in bytes: whole spans, in which chunks change places.
-    pub fn slot_bytes(&self, element: u32) -> i128 {
-        let bytes = self.places().saturating_mul(i128::from(element));
-        let whole = i128::from(self.swizzle.span());
-        bytes.saturating_add(whole - 1).div_euclid(whole).saturating_mul(whole)
+    /// The same in whole spans, in which chunks change places, or in whole chunks of a column; elements have so many bytes.
+    fn instance(&self, element: u32) -> Expr {
+        let whole = match self.columns {
+            Some(columns) => columns.chunk,
+            None => i128::from(self.swizzle.span() / element),
+        };
+        whole_multiple(&self.places(), whole.max(1))
+    }
+
+    /// Elements of a slot with so many instances.
+    pub fn slot(&self, element: u32, instances: i128) -> Expr {
+        whole_multiple(&self.instance(element).scale(instances), SLOT_ALIGNMENT / i128::from(element))
+    }
+
+    /// The same in bytes, where that is known.
+    pub fn slot_bytes(&self, element: u32, instances: i128) -> i128 {
+        self.slot(element, instances).as_constant().unwrap_or(i128::MAX).saturating_mul(i128::from(element))
+    }
+
+    /// Elements from one instance of a slot to the next.
+    pub fn apart(&self, element: u32) -> Expr {
+        match self.columns {
+            Some(columns) => Expr::constant(columns.chunk),
+            None => self.instance(element),
+        }
     }
 
     /// Whether chunks of 16 bytes change places.
@@ -133,13 +182,13 @@ impl Stage {
             None => Expr::var(AXIS + axis as Var),
         };
         let along = layout.axes.iter();
-        along.fold(Expr::constant(0), |sum, a| sum.add(&variable(a.axis).scale(a.stride)))
+        along.fold(Expr::constant(0), |sum, a| sum.add(&variable(a.axis).mul(&a.stride)))
     }
 
     /// The number of the element with the indices `indices` in the row-major order of the coordinates.
     pub fn number(&self, indices: &[Expr]) -> Expr {
         let along = self.coordinates.iter().map(|c| c.at(indices)).zip(self.strides());
-        along.fold(Expr::constant(0), |sum, (c, stride)| sum.add(&c.scale(stride)))
+        along.fold(Expr::constant(0), |sum, (c, stride)| sum.add(&c.mul(&stride)))
     }
 
     /// Where the element with the indices `indices` lies in a slot of a buffer of the stage.
@@ -161,11 +210,15 @@ impl Stage {
             Symbolic::from_roots(&self.domain, &self.facts, &roots)
         };
         let offset = layout.axes.iter().fold(Expr::constant(0), |sum, a| match &values[a.axis] {
-            Some(value) => sum.add(&value.scale(a.stride)),
+            Some(value) => sum.add(&value.mul(&a.stride)),
             None => Expr::unknown(),
         });
         Spot { offset, opaque }
     }
+}
+
+fn whole_multiple(n: &Expr, of: i128) -> Expr {
+    n.add(&Expr::constant(of - 1)).floor_div(&Expr::constant(of)).scale(of)
 }
 
 /// Says that a stage without a buffer has no layout.
@@ -176,10 +229,17 @@ pub(super) fn refuse(stage: &str, place: &'static str, ops: &[ast::Op], diags: &
     }
 }
 
+/// The row-major order of the coordinates of a stage.
+pub(super) fn natural(stage: &Stage) -> Layout {
+    // One value needs no place: products with sizes do not cancel where they are computed.
+    let counts = |c: &Along| stage.place != Place::Global || c.most.as_constant() != Some(1);
+    let coordinates = stage.coordinates.iter().zip(&stage.domain.roots).filter(|(c, _)| counts(c));
+    Layout::new(coordinates.map(|(c, root)| (*root, c.most.clone(), 0)))
+}
+
 /// The layout of a stage in shared memory, whose coordinates and domain are known; none after an error.
 pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Option<Layout> {
-    let coordinates = stage.coordinates.iter().zip(&stage.domain.roots);
-    let natural = Layout::new(coordinates.map(|(c, root)| (*root, c.most, 0)));
+    let natural = natural(stage);
     let mut found = ops.iter().filter_map(|op| match &op.kind {
         ast::OpKind::Layout { axes, swizzle } => Some((op.span, axes, swizzle)),
         _ => None,
@@ -196,14 +256,14 @@ pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Opt
         return refuse(BufferLayoutProblem::Again(span), again);
     }
     let domain = &stage.domain;
-    let mut listed: Vec<(AxisId, i128, i128)> = Vec::new();
+    let mut listed: Vec<(AxisId, Expr, i128)> = Vec::new();
     for written in axes {
         let (name, at) = (&written.name.text, written.name.span);
         let Some(axis) = domain.named(name) else { return refuse(BufferLayoutProblem::Unknown(name.clone()), at) };
         if domain.axes[axis].kind == AxisKind::Reduction {
             return refuse(BufferLayoutProblem::Terms(name.clone()), at);
         }
-        let related = |other: &&(AxisId, i128, i128)| is_part(domain, other.0, axis) || is_part(domain, axis, other.0);
+        let related = |other: &&(AxisId, Expr, i128)| is_part(domain, other.0, axis) || is_part(domain, axis, other.0);
         if let Some((other, ..)) = listed.iter().find(related) {
             let other = domain.axes[*other].name.clone();
             return refuse(BufferLayoutProblem::Related(name.clone(), other), at);
@@ -219,12 +279,12 @@ pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Opt
             };
             pad = known;
         }
-        listed.push((axis, extent, pad));
+        listed.push((axis, Expr::constant(extent), pad));
     }
     let mut missing = Vec::new();
     let given: Vec<AxisId> = listed.iter().map(|l| l.0).collect();
     for (root, coordinate) in domain.roots.iter().zip(&stage.coordinates) {
-        if coordinate.most > 1 {
+        if coordinate.most.as_constant() != Some(1) {
             uncovered(stage, *root, &given, &mut missing);
         }
     }
@@ -233,6 +293,9 @@ pub(super) fn of(stage: &Stage, ops: &[ast::Op], diags: &mut Diagnostics) -> Opt
     }
     let mut layout = Layout { written: Some(span), ..Layout::new(listed) };
     if let Some(e) = swizzle {
+        if stage.owner == Unit::Thread {
+            return refuse(BufferLayoutProblem::Columns, span);
+        }
         let value = literal(&stage.program, &stage.facts, e);
         let known = value.and_then(|v| u32::try_from(v).ok()).filter(|v| *v > 16).and_then(Swizzle::with_span);
         let Some(known) = known else { return refuse(BufferLayoutProblem::Span, e.span) };
@@ -291,7 +354,7 @@ fn uncovered(stage: &Stage, axis: AxisId, listed: &[AxisId], missing: &mut Vec<A
 fn most(stage: &Stage, axis: AxisId) -> Option<i128> {
     let domain = &stage.domain;
     if let Some(root) = domain.roots.iter().position(|root| *root == axis) {
-        return stage.coordinates.get(root).map(|c| c.most);
+        return stage.coordinates.get(root).and_then(|c| c.most.as_constant());
     }
     let (op, _) = domain.ops.iter().find(|(op, _)| op.outputs().contains(&axis))?;
     let ceil = |a: i128, b: i128| a.saturating_add(b - 1).div_euclid(b);

@@ -6,6 +6,7 @@
 //! not do yet (roles, engines, clusters, …) is answered with [`NotSupportedYet`].
 
 mod apply;
+mod arrival;
 mod atomic;
 mod attach;
 mod beside;
@@ -16,6 +17,7 @@ mod layout;
 mod like;
 mod loops;
 mod ownership;
+mod range;
 mod tree;
 mod unit;
 
@@ -25,9 +27,10 @@ pub use attach::{Attach, chain_under, facts_within};
 pub use beside::Beside;
 pub use buffers::MOST_SLOTS;
 pub use distribution::{Distribution, Level};
-pub use layout::{LaidOut, Layout, Spot};
+pub use layout::{Columns, LaidOut, Layout, SLOT_ALIGNMENT, Spot};
 pub use loops::check_loops;
 pub use ownership::{Digit, digits, register, register_loops, registers};
+pub(crate) use range::is_of_terms;
 pub use unit::{Unit, WARP, WARPGROUP};
 
 use std::collections::BTreeSet;
@@ -37,19 +40,21 @@ use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, Index,
 
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
+use crate::diag::tw01xx_schedule::HiddenAxis;
 use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
-use crate::domain::{AxisId, AxisKind, Domain, NewAxis};
+use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::Sharing;
 use crate::program::Program;
 use crate::region::Fit;
 use crate::syntax::{Span, ast};
 use crate::tma::staged::PLACEHOLDER;
+use range::Hull;
 
 /// Where the results of a stage live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Device memory: an output tensor.
+    /// Device memory: an output tensor, or memory of the launch of which each block has a part.
     Global,
     /// Shared memory of the block.
     Shared,
@@ -68,8 +73,8 @@ pub struct Along {
     pub step: i128,
     /// Where an element lies along it: over dimensions and [`PLACEHOLDER`] variables, the indices of the element.
     pub position: Expr,
-    /// Most elements that an instance has along it.
-    pub most: i128,
+    /// Most elements that an instance has along it: a number, but in global memory, where it may depend on sizes.
+    pub most: Expr,
 }
 
 /// Variables from here on stand for the roots of a stage, in [`Stage::indices`].
@@ -102,8 +107,8 @@ pub struct Stage {
     pub domain: Domain,
     /// Each axis of the algorithm, over dimensions and the roots of the domain: root n is the variable [`ROOT`]` + n`.
     pub indices: Vec<(AlgorithmAxis, Expr)>,
-    /// What must hold beside that axes are in bounds, where a region ends before its box does: expressions as in `indices` that are
-    /// at least 0.
+    /// What must hold beside that axes are in bounds, where a region ends before its box does, or the range of a reduction before its
+    /// hull does (`is_of_terms`): expressions as in `indices` that are at least 0.
     pub limits: Vec<Expr>,
     /// The elements that are asked for, where these are not all: at one of these lists all expressions, as in `limits`, are at least 0.
     /// Others may be computed, too.
@@ -122,15 +127,15 @@ pub struct Stage {
     pub reduced: Vec<Reduced>,
     /// Where the results live.
     pub place: Place,
-    /// Buffers that its instances take in turn; 1 for all but stages in shared memory.
+    /// Buffers that its instances take in turn; 1 for stages without buffers.
     pub ring: u32,
-    /// Of a stage in shared memory: where elements of an instance lie in a buffer.
+    /// Of a stage with buffers: where elements of an instance lie in one.
     pub layout: Layout,
     /// Whether it is a copy that threads make by `cp.async`.
     pub fetches: bool,
     /// Who owns an instance.
     pub owner: Unit,
-    /// Of a stage in shared memory: who accesses an element beside the thread that does.
+    /// Of a stage with buffers: who accesses an element beside the thread that does.
     pub sharing: Sharing,
     /// Leaves bound to units.
     pub distribution: Distribution,
@@ -236,6 +241,7 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
     if let Some(plan) = &mut plan {
         ownership::check(plan, &mut found);
         ownership::share(plan);
+        buffers::columns(plan);
     }
     let clean = !found.has_errors();
     diags.append(found);
@@ -416,17 +422,7 @@ fn is_conditional(algorithm: &Algorithm, value: ValueId, sought: ValueId, inside
 
 /// An index over dimensions alone as an expression; none if it mentions an axis or a value.
 pub fn index_of_dims(algorithm: &Algorithm, index: IndexId) -> Option<Expr> {
-    let pair = |a, b| Some((index_of_dims(algorithm, a)?, index_of_dims(algorithm, b)?));
-    Some(match algorithm.indices[index as usize] {
-        Index::Literal(c) => Expr::constant(i128::from(c)),
-        Index::Dim(d) => Expr::var(u32::from(d)),
-        Index::Axis(_) | Index::Value(_) => return None,
-        Index::Add(a, b) => pair(a, b).map(|(a, b)| a.add(&b))?,
-        Index::Sub(a, b) => pair(a, b).map(|(a, b)| a.sub(&b))?,
-        Index::Mul(a, b) => pair(a, b).map(|(a, b)| a.mul(&b))?,
-        Index::Div(a, b) => pair(a, b).map(|(a, b)| a.floor_div(&b))?,
-        Index::Mod(a, b) => pair(a, b).map(|(a, b)| a.modulo(&b))?,
-    })
+    range::over(algorithm, index, &[])
 }
 
 /// The schedule of an equation.
@@ -458,10 +454,12 @@ pub(crate) fn stage(
 }
 
 /// The root axes of a domain under construction.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Roots {
     axes: Vec<(NewAxis, Expr, AxisKind)>,
     indices: Vec<(AlgorithmAxis, Expr)>,
+    /// What must be at least 0 where the range of a root depends on others.
+    limits: Vec<Expr>,
 }
 
 /// A stage whose ops are still to be applied.
@@ -488,8 +486,19 @@ impl Roots {
     fn add(&mut self, program: &Program, facts: &Facts, axis: AlgorithmAxis, kind: AxisKind) -> Option<()> {
         let algorithm = &program.algorithm;
         let algorithm::Axis { name, lower, upper } = &algorithm.axes[axis as usize];
-        let lower = facts.normal(&index_of_dims(algorithm, *lower)?);
-        let upper = facts.normal(&index_of_dims(algorithm, *upper)?);
+        let end = |index: IndexId| {
+            // A root of one iteration is 0.
+            let only = |v: Var| {
+                let extent = &self.axes.get(v.checked_sub(ROOT)? as usize)?.1;
+                (extent.as_constant() == Some(1)).then(|| Expr::constant(0))
+            };
+            Some(facts.normal(&range::over(algorithm, index, &self.indices)?.substitute(&only)))
+        };
+        let extents: Vec<&Expr> = self.axes.iter().map(|(_, extent, _)| extent).collect();
+        let index = |lower: &Expr| self.next().add(lower);
+        let Hull { lower, upper, limits } = range::hull(&end(*lower)?, &end(*upper)?, index, &extents)?;
+        let (lower, upper) = (facts.normal(&lower), facts.normal(&upper));
+        self.limits.extend(limits.iter().map(|e| facts.normal(e)));
         let new = NewAxis { name: name.to_string(), span: program.axis_spans[axis as usize] };
         self.indices.push((axis, self.next().add(&lower)));
         self.axes.push((new, upper.sub(&lower), kind));
@@ -521,23 +530,46 @@ impl Roots {
                     let axis = &algorithm.axes[*a as usize];
                     index_of_dims(algorithm, axis.lower).is_some() && index_of_dims(algorithm, axis.upper).is_some()
                 };
-                if list.iter().all(of_dims) {
-                    for axis in list {
-                        self.add(program, facts, *axis, AxisKind::Reduction)?;
-                    }
-                    Some(only)
-                } else {
-                    None
+                // Nobody says how terms whose range depends on the element are distributed: then a loop takes just these.
+                let is_named = |a: &AlgorithmAxis| range::is_named(ops, &algorithm.axes[*a as usize].name);
+                let mut roots = self.clone();
+                let added = (list.iter().all(of_dims) || list.iter().any(is_named))
+                    && list.iter().all(|axis| roots.add(program, facts, *axis, AxisKind::Reduction).is_some());
+                if added {
+                    self = roots;
                 }
+                added.then_some(only)
             }
             _ => None,
         };
+        let why = match reductions[..] {
+            [_] if reduction.is_none() && !unconditional(&reductions[0]) => HiddenAxis::Conditional,
+            [_] => HiddenAxis::Range,
+            _ => HiddenAxis::Several,
+        };
+        let axes_of = |value: &ValueId| match algorithm.values[*value as usize] {
+            Value::Reduce { axes, .. } | Value::Fold { axes, .. } => &algorithm.axis_lists[axes.range()],
+            _ => &[],
+        };
+        let hidden = reductions.iter().filter(|_| reduction.is_none()).flat_map(axes_of);
+        let hidden: Vec<(String, HiddenAxis)> =
+            hidden.map(|a| (algorithm.axes[*a as usize].name.to_string(), why)).collect();
         let statement = program.statements.iter().position(|s| *s == span || *s == program.equation_spans[equation]);
         let mut domain = Domain::new(self.axes);
         let roots: Vec<(AlgorithmAxis, AxisId)> =
             self.indices.iter().filter_map(|(a, e)| Some((*a, whole_root(e, &domain)?))).collect();
-        let given =
-            apply::Given { program, facts, stage: &name, equation, roots: &roots, others, beside, owner, head: span };
+        let given = apply::Given {
+            program,
+            facts,
+            stage: &name,
+            equation,
+            roots: &roots,
+            hidden,
+            others,
+            beside,
+            owner,
+            head: span,
+        };
         let reduced = apply::ops(given, &mut domain, ops, diags);
         Some(Stage {
             equation,
@@ -551,7 +583,7 @@ impl Roots {
             sees: Vec::new(),
             domain,
             indices: self.indices,
-            limits: Vec::new(),
+            limits: self.limits,
             members: Vec::new(),
             reads: None,
             coordinates: Vec::new(),
@@ -598,17 +630,32 @@ impl Stage {
     }
 
     /// Elements between neighbours along each coordinate, in row-major order.
-    pub fn strides(&self) -> Vec<i128> {
-        let mut strides = vec![1; self.coordinates.len()];
+    pub fn strides(&self) -> Vec<Expr> {
+        let mut strides = vec![Expr::constant(1); self.coordinates.len()];
         for n in (1..strides.len()).rev() {
-            strides[n - 1] = strides[n] * self.coordinates[n].most;
+            strides[n - 1] = strides[n].mul(&self.coordinates[n].most);
         }
         strides
     }
 
     /// Elements of an instance.
-    pub fn elements(&self) -> i128 {
-        self.coordinates.iter().map(|c| c.most).product()
+    pub fn elements(&self) -> Expr {
+        self.coordinates.iter().fold(Expr::constant(1), |product, c| product.mul(&c.most))
+    }
+
+    /// Whether its instances lie in buffers of the block, in shared memory or in a part of global memory.
+    pub fn has_buffers(&self) -> bool {
+        self.place == Place::Shared || self.is_in_workspace()
+    }
+
+    /// Whether its instances lie in memory that the launch provides for each block.
+    pub fn is_in_workspace(&self) -> bool {
+        self.place == Place::Global && self.attach.is_some()
+    }
+
+    /// Instances in one slot of its buffers, of a block with so many threads: one of each unit.
+    pub fn instances(&self, threads: u32) -> i128 {
+        self.owner.threads().map_or(1, |size| i128::from(threads) / size)
     }
 
     /// The leaves that every thread runs as loops, or as the lanes of a vector: outermost first.
@@ -620,6 +667,13 @@ impl Stage {
     /// The axes of its reduction that blocks divide among each other, outermost first.
     pub fn across_blocks(&self) -> impl Iterator<Item = AxisId> {
         self.distribution.grid.iter().copied().filter(|a| self.domain.axes[*a].kind == AxisKind::Reduction)
+    }
+
+    /// Whether it stands in the loops of another one, and blocks share its reduction: what is behind it there is for the last of them alone.
+    pub fn arrives(&self) -> bool {
+        let axes = &self.domain.axes;
+        let given = |l: &AxisId| axes[*l].kind == AxisKind::Reduction && axes[*l].binding == Binding::Grid;
+        self.attach.is_some() && self.domain.leaves.iter().any(given)
     }
 
     /// Whether blocks combine results by atomic operations on memory.

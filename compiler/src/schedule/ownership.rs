@@ -78,8 +78,15 @@ pub fn registers(stage: &Stage) -> i128 {
 /// decided.
 fn leaves_at(stage: &Stage, indices: &[Expr], facts: &Facts, range: Ranges<'_>) -> Vec<Expr> {
     let roots: Vec<Expr> = stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect();
-    let leaves = Symbolic::leaves_of(&stage.domain, facts, &roots);
-    leaves.iter().map(|e| collapse(&facts.normal(e), range)).collect()
+    let values = Symbolic::leaves_of(&stage.domain, facts, &roots);
+    let axes = stage.domain.leaves.iter().map(|leaf| &stage.domain.axes[*leaf]);
+    // Every element is in the instance: what is told apart by one iteration is in this one, whatever the index looks like.
+    let is_one = |extent: &Expr| stage.facts.upper_bound(extent).is_some_and(|most| most <= 1);
+    let value = |(axis, e): (&crate::domain::Axis, &Expr)| match is_one(&axis.extent) {
+        true => Expr::constant(0),
+        false => collapse(&facts.normal(e), range),
+    };
+    axes.zip(&values).map(value).collect()
 }
 
 /// The register that holds the element with these indices; none if that is not known at compile time.
@@ -167,9 +174,9 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     }
 }
 
-/// Decides for each stage in shared memory who accesses an element of it: the thread that computes it, by its digits, and those that read it.
+/// Decides for each stage with buffers who accesses an element of it: the thread that computes it, by its digits, and those that read it.
 pub(super) fn share(plan: &mut Plan) {
-    let shared = |s: &Stage| s.place == Place::Shared;
+    let shared = Stage::has_buffers;
     let mut found: Vec<Sharing> =
         plan.stages.iter().map(|s| if shared(s) { Sharing::Thread } else { Sharing::Block }).collect();
     for (at, reader) in plan.stages.iter().enumerate() {
@@ -254,6 +261,7 @@ impl Reading<'_> {
                     reader: reader.name.clone(),
                     axis: own.map(|a| a.name.clone()),
                     is_serial,
+                    of_threads: held.owner == Unit::Thread,
                     read: read.span,
                     span: own.map_or(reader.span, |a| a.span),
                 });
@@ -287,9 +295,14 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether an expression is 0, by arithmetic.
+    /// Whether an expression is 0 wherever something is read, by arithmetic: what is read has its place in the instance.
     fn is_zero(&self, e: &Expr) -> bool {
-        let proves = |e: &Expr| self.symbolic.proves_nonnegative(&self.reader.facts, e);
+        let within = |at: Expr, most: Expr| [most.sub(&Expr::constant(1)).sub(&at), at];
+        let places = self.held.coordinates.iter().map(|c| (c.at(&self.read.indices), c.most.clone()));
+        let alike = (Expr::var(self.free()), Expr::constant(alike(self.plan, self.reader)));
+        let premises = places.chain([alike]).flat_map(|(at, most)| within(at, most));
+        let premises: Vec<Expr> = premises.filter(|e| !e.is_unknown()).collect();
+        let proves = |e: &Expr| self.symbolic.proves_nonnegative_where(&self.reader.facts, &premises, e);
         e.as_constant() == Some(0) || (!e.is_unknown() && proves(e) && proves(&e.scale(-1)))
     }
 

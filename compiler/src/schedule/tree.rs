@@ -15,8 +15,8 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::diag::tw07xx::{NoInstance, NoPlace, NoSuchRegion};
 use crate::diag::tw90xx::Internal;
-use crate::domain::{AxisId, AxisKind, Binding, NewAxis};
-use crate::extent::{Expr, Facts, System, Var};
+use crate::domain::{AxisId, AxisKind, Binding, NewAxis, Symbolic};
+use crate::extent::{Expr, Facts, System, Var, absolute};
 use crate::program::Program;
 use crate::region::{COORDINATE, Fit, Group, NotATile};
 use crate::syntax::{Span, ast};
@@ -100,6 +100,8 @@ fn one<'a>(
     let place = match clauses.place.map(|p| p.value) {
         Some(ast::Place::Shared) => Place::Shared,
         Some(ast::Place::Registers) => Place::Registers,
+        // Without a loop it would be complete only when all blocks have written their part.
+        Some(ast::Place::Global) if clauses.at.is_some() => Place::Global,
         other => {
             let is_global = other == Some(ast::Place::Global);
             diags.report(NoPlace { stage: name.to_owned(), is_global, span: clauses.place.map_or(head, |p| p.span) });
@@ -108,15 +110,6 @@ fn one<'a>(
     };
     let owner = match clauses.per.as_ref().map(|per| (per.text.as_str(), per.span)) {
         None | Some(("cta", _)) => Unit::Cta,
-        Some(("thread", span)) if place == Place::Shared => {
-            let instead = Some("keep it `in registers per thread`");
-            diags.report(NotSupportedYet {
-                construct: "in shared per thread".to_owned(),
-                span,
-                instead: instead.map(str::to_owned),
-            });
-            Unit::Thread
-        }
         Some(("thread", _)) => Unit::Thread,
         Some(("warp", _)) => Unit::Warp,
         Some(("warpgroup", _)) => Unit::Warpgroup,
@@ -236,6 +229,13 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         }
         _ => None,
     };
+    if one.fetches && bad.is_none() && stages[parent].owner == Unit::Thread {
+        let problem =
+            "all threads of the block wait together for what they fetch, and each thread has loops of its own there";
+        let instead = "attach it at a loop of the block, or remove `via cp_async`: the thread loads it".to_owned();
+        diags.report(NoInstance { instead: Some(instead), ..one.cannot_stand(problem, Vec::new()) });
+        return None;
+    }
     let attach = Attach::new(parent, &stages[parent], leaf, one.owner);
     let is_other = stages[parent].beside.as_ref().is_some_and(|b| attach.loops < b.loops);
     let other = "that loop is the one of the output that it stands beside: name it there";
@@ -272,7 +272,8 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         return None;
     };
     let mut reached = reached;
-    if matches!(one.owner, Unit::Warpgroup | Unit::Warp) {
+    // Threads come to their own instances only with something to do, but all of them wait for what they fetch.
+    if matches!(one.owner, Unit::Warpgroup | Unit::Warp) || one.fetches && one.owner == Unit::Thread {
         reached.extend(units_with_work(one.owner, &stages[parent], &facts));
     }
     let needs = Needs {
@@ -345,6 +346,17 @@ struct About<'a> {
 }
 
 impl About<'_> {
+    /// A number of elements as an expression over sizes alone.
+    fn of_sizes(&self, bound: &Expr) -> Option<Expr> {
+        let sizes = self.one.program.dims.len();
+        let bound = self.facts.normal(bound);
+        let known = !is_lost(&bound) && bound.vars().iter().all(|v| (*v as usize) < sizes);
+        let bound = known.then_some(bound)?;
+        bound.to_size(sizes)?;
+        let is_count = self.facts.proves_nonnegative(&bound);
+        Some(if is_count { bound } else { self.facts.normal(&bound.positive()) })
+    }
+
     /// The stage that holds a group.
     fn stage(&self, group: &Group, stages: &[Stage], diags: &mut Diagnostics) -> Option<Stage> {
         let Self { one, attach, program, facts, reached, domain, chosen, run } = *self;
@@ -358,7 +370,11 @@ impl About<'_> {
         let mut indices: Vec<Option<Expr>> = vec![None; list.len()];
         for (number, coordinate) in group.axes.iter().enumerate() {
             let root = roots.next();
-            let Some(most) = facts.upper_bound(&coordinate.bound) else {
+            let constant = facts.upper_bound(&coordinate.bound).map(|most| Expr::constant(most.max(1)));
+            let is_global = one.place == Place::Global;
+            let of_sizes = is_global.then(|| self.of_sizes(&coordinate.bound)).flatten();
+            let all = || is_global.then(|| self.of_sizes(&around(stages, attach, &coordinate.bound))).flatten();
+            let Some(most) = of_sizes.or(constant).or_else(all) else {
                 let names = |v: u32| program.dim_name(v as u16).to_owned();
                 let bare = coordinate.bound.as_var();
                 diags.report(UnboundedBuffer {
@@ -366,7 +382,8 @@ impl About<'_> {
                     axis: algorithm.axes[list[coordinate.dims[0]] as usize].name.to_string(),
                     extent: coordinate.bound.show(&names),
                     fact: bare.filter(|v| program.is_nameable(*v)).map(|v| format!("{} <= 4096", names(v))),
-                    in_registers: one.place == Place::Registers,
+                    place: one.place,
+                    global: one.place != Place::Global && !one.fetches && self.of_sizes(&coordinate.bound).is_some(),
                     span: one.head,
                 });
                 return None;
@@ -382,7 +399,7 @@ impl About<'_> {
             });
             let position = position.sub(&coordinate.start).floor_div(&Expr::constant(coordinate.step));
             let (dims, start, step) = (coordinate.dims.clone(), facts.normal(&coordinate.start), coordinate.step);
-            coordinates.push(Along { dims, start, step, position, most: most.max(1) });
+            coordinates.push(Along { dims, start, step, position, most });
             let at = coordinate.start.add(&root.scale(coordinate.step));
             // Digits in row-major order, innermost first.
             let mut rest = at;
@@ -463,19 +480,43 @@ impl About<'_> {
         stage.members = members;
         stage.copy = one.copy;
         stage.serves = one.serves.clone();
-        stage.limits = limits;
+        stage.limits.extend(limits);
         stage.coordinates = coordinates;
         stage.fit = if limits_lost { Fit::Sound } else { group.fit };
         stage.needed = group.needed.as_ref().map(|e| facts.normal(e));
         stage.place = one.place;
+        stage.owner = one.owner;
         match one.place {
             Place::Shared => stage.layout = layout::of(&stage, ops, diags)?,
-            _ => layout::refuse(&one.name, "registers", ops, diags),
+            Place::Registers => layout::refuse(&one.name, "registers", ops, diags),
+            Place::Global => {
+                layout::refuse(&one.name, "global memory", ops, diags);
+                stage.layout = layout::natural(&stage);
+            }
         }
         stage.fetches = one.fetches;
-        stage.owner = one.owner;
         Some(stage)
     }
+}
+
+/// A bound of a number of elements at a place, for all iterations of the loops around it.
+fn around(stages: &[Stage], attach: &Attach, e: &Expr) -> Expr {
+    let mut chain = vec![attach.stage];
+    while let Some(attach) = chain.last().and_then(|at| stages[*at].attach.as_ref()) {
+        chain.push(attach.stage);
+    }
+    let mut loops: Vec<(Var, Expr)> = Vec::new();
+    let bound = |loops: &[(Var, Expr)], e: &Expr| {
+        absolute(e, &|v| loops.iter().find(|(known, _)| *known == v).map(|(_, extent)| extent.clone()))
+    };
+    for at in chain.into_iter().rev() {
+        let Stage { domain, facts, .. } = &stages[at];
+        for (n, leaf) in Symbolic::new(domain, facts).variables.iter().enumerate() {
+            let extent = bound(&loops, &facts.normal(&leaf.extent));
+            loops.push(((facts.dims() + n) as Var, extent));
+        }
+    }
+    bound(&loops, e)
 }
 
 /// Whether an expression is too long to be written down.

@@ -23,6 +23,18 @@ use crate::syntax::{Span, ast};
 /// specifications, compute capability 9.0).
 pub(crate) const SHARED_BYTES: u64 = 227 * 1024;
 
+/// Whether blocks that share a reduction would all make a copy to a tensor: of a result of theirs, or further out than a stage behind which
+/// only the last of them goes on. A loop goes on with all of them, and what it does behind an iteration.
+fn goes_with_every_block(analysed: &[Analysed], at: usize, staged: &Staged) -> bool {
+    let host = &analysed[at].stage;
+    let sequence = host.sequence();
+    let loops = staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |n| n + 1);
+    let shared = analysed.iter().map(|a| &a.stage).filter(|s| s.arrives());
+    let mut places = shared.filter_map(|s| s.attach.as_ref()).filter(|attach| attach.stage == at);
+    host.across_blocks().next().is_some()
+        || places.any(|place| loops < place.loops || loops == place.loops && loops > 0)
+}
+
 /// Plans every staged copy and hands it to the stage that it stands in.
 pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed], diags: &mut Diagnostics) {
     // Those that threads make are stages of their own.
@@ -33,7 +45,7 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
         let (program, facts) = (&analysed[at].stage.program, &analysed[at].stage.facts);
         let mut one = One { program, facts, copy, diags };
         let Some(staged) = one.plan(analysed, at, parameter) else { continue };
-        if staged.way == Way::Store && analysed[at].stage.across_blocks().next().is_some() {
+        if staged.way == Way::Store && goes_with_every_block(analysed, at, &staged) {
             let (construct, instead) = ("a staged copy to a result of several blocks", "let the threads store it");
             one.not_yet(construct, copy.ast.head, Some(instead));
             continue;
@@ -56,7 +68,7 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
     {
         let buffers = copies.iter().map(|s| (s.name.clone(), bytes(s), s.ring)).collect();
         let span = largest.ast.head;
-        diags.report(SharedBudget { buffers, bytes: map.bytes, limit: SHARED_BYTES, span });
+        diags.report(SharedBudget { buffers, bytes: map.bytes, limit: SHARED_BYTES, global: false, span });
     }
 }
 

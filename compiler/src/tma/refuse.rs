@@ -150,7 +150,15 @@ impl One<'_> {
                 let one = extent.as_var().filter(|v| (*v as usize) < self.facts.dims());
                 let fact = one.map(|v| format!("{} <= 64", self.show(&Expr::var(v))));
                 let extent = self.show(&extent);
-                self.diags.report(UnboundedBuffer { copy, axis, extent, fact, in_registers: false, span: head });
+                self.diags.report(UnboundedBuffer {
+                    copy,
+                    axis,
+                    extent,
+                    fact,
+                    place: crate::schedule::Place::Shared,
+                    global: false,
+                    span: head,
+                });
             }
             Refused::InnerStride { axis, stride } => {
                 let stride = self.show(&stride);
@@ -266,7 +274,7 @@ impl One<'_> {
         let tensor = self.copy.ast.source.text.clone();
         match refusal {
             Refusal::NoAxis { name: axis, span, known: leaves, consumed } => {
-                self.diags.report(UnknownAxis { axis, span, stage, leaves, named: Vec::new(), consumed });
+                self.diags.report(UnknownAxis { axis, span, stage, leaves, named: Vec::new(), consumed, hidden: None });
             }
             Refusal::Taken { name: axis, span, first } => self.diags.report(NameTaken { axis, span, first, stage }),
             Refusal::Factor { value, span } => {

@@ -63,6 +63,15 @@ def works(torch, dims):
         y, z = torch.empty(dims["N"], device="cuda"), torch.empty(dims["N"], device="cuda")
         return (lambda: torch.sum(x, 0, out=y), lambda t: t.column_sum(x, z), (y, z), 1e-4)
 
+    def batch_statistics():
+        x = rand(dims["M"], dims["N"]).add_(1.0)
+        mean, variance, out = torch.empty(dims["N"], device="cuda"), torch.empty(dims["N"], device="cuda"), [None]
+
+        def launch():
+            out[0] = torch.var_mean(x, 0, correction=0)[0]
+
+        return (launch, lambda t: t.batch_statistics(x, mean, variance), (out, variance), 1e-3)
+
     def full_sum():
         x = rand(dims["N"]).add_(1.0)
         y, z = torch.empty((), device="cuda"), torch.empty((), device="cuda")
@@ -87,7 +96,7 @@ def works(torch, dims):
 
         return (launch, lambda t: t.window(x, weights, z, 2), (out, z), 1e-4)
 
-    made = (softmax, rms_norm, layer_norm, column_sum, full_sum, blur, convolution)
+    made = (softmax, rms_norm, layer_norm, column_sum, batch_statistics, full_sum, blur, convolution)
     return {make.__name__: make for make in made}
 
 

@@ -82,6 +82,47 @@ def column_sum(x, y):
 
 
 @triton.jit
+def _moments(x, sums, squares, m, n, rows: tl.constexpr, columns: tl.constexpr, step: tl.constexpr):
+    j = tl.program_id(0) * columns + tl.arange(0, columns)
+    first = tl.program_id(1) * rows
+    total = tl.zeros([columns], dtype=tl.float32)
+    square = tl.zeros([columns], dtype=tl.float32)
+    for r in range(0, rows, step):
+        i = first + r + tl.arange(0, step)
+        inside = (i[:, None] < m) & (j[None, :] < n)
+        part = tl.load(x + i[:, None].to(tl.int64) * n + j[None, :], mask=inside, other=0.0)
+        total += tl.sum(part, 0)
+        square += tl.sum(part * part, 0)
+    tl.store(sums + tl.program_id(1) * n + j, total, mask=j < n)
+    tl.store(squares + tl.program_id(1) * n + j, square, mask=j < n)
+
+
+@triton.jit
+def _statistics(sums, squares, mean, variance, m, n, parts, columns: tl.constexpr):
+    j = tl.program_id(0) * columns + tl.arange(0, columns)
+    total = tl.zeros([columns], dtype=tl.float32)
+    square = tl.zeros([columns], dtype=tl.float32)
+    for part in range(parts):
+        total += tl.load(sums + part * n + j, mask=j < n, other=0.0)
+        square += tl.load(squares + part * n + j, mask=j < n, other=0.0)
+    average = total / m
+    tl.store(mean + j, average, mask=j < n)
+    tl.store(variance + j, square / m - average * average, mask=j < n)
+
+
+def batch_statistics(x, mean, variance):
+    (m, n), rows, columns = x.shape, 512, 128
+    grid = (triton.cdiv(n, columns), triton.cdiv(m, rows))
+    sums, squares = (torch.empty(grid[1], n, device=x.device) for _ in range(2))
+
+    def launch():
+        _moments[grid](x, sums, squares, m, n, rows=rows, columns=columns, step=32, num_warps=8)
+        _statistics[(grid[0],)](sums, squares, mean, variance, m, n, grid[1], columns=columns)
+
+    return launch
+
+
+@triton.jit
 def _parts(x, parts, n, each: tl.constexpr, block: tl.constexpr):
     first = tl.program_id(0).to(tl.int64) * each
     total = tl.zeros([block], dtype=tl.float32)

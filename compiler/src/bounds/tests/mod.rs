@@ -2,6 +2,7 @@
 
 mod accept;
 mod brute;
+mod gathers;
 mod others;
 mod refuse;
 

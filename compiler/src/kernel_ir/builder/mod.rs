@@ -85,6 +85,7 @@ impl Builder {
                 holders: Vec::new(),
                 buffers: Vec::new(),
                 lies_in: Vec::new(),
+                parts: Vec::new(),
                 workspaces: Vec::new(),
                 barriers: Vec::new(),
             },
@@ -175,7 +176,7 @@ impl Builder {
 
     /// Removes buffers that nothing is stored to or copied to.
     fn drop_buffers(&mut self) {
-        let Kernel { regions, buffers, lies_in, .. } = &mut self.kernel;
+        let Kernel { regions, buffers, lies_in, parts, .. } = &mut self.kernel;
         let mut used = vec![false; buffers.len()];
         let of_statement = |kind: &mut StatementKind, f: &mut dyn FnMut(&mut BufferId)| match kind {
             StatementKind::Load(Load { memory: Memory::Shared(buffer), .. })
@@ -209,6 +210,8 @@ impl Builder {
             at += 1;
             used[at - 1]
         });
+        let mut kept = used.iter();
+        parts.retain(|_| kept.next() == Some(&true));
         *lies_in = (0..buffers.len() as u32).map(BufferId).collect();
     }
 
@@ -360,11 +363,19 @@ impl Builder {
         value
     }
 
+    /// A buffer in a workspace: see [`Kernel::parts`].
+    pub fn buffer_in(&mut self, workspace: u16, buffer: Buffer) -> BufferId {
+        let id = self.buffer(buffer);
+        self.kernel.parts[id.index()] = Some(workspace);
+        id
+    }
+
     /// A buffer in shared memory.
     pub fn buffer(&mut self, buffer: Buffer) -> BufferId {
         let id = BufferId(self.kernel.buffers.len() as u32);
         self.kernel.buffers.push(buffer);
         self.kernel.lies_in.push(id);
+        self.kernel.parts.push(None);
         id
     }
 
@@ -381,14 +392,21 @@ impl Builder {
     /// All threads of the block wait for each other, its first thread arrives at a counter, as those of `blocks` blocks do, and tells the others;
     /// whether it is the last of them.
     pub fn arrive(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
+        let predicate = self.arrive_untold(counters, at, blocks);
+        let facts = Facts { range: Range::ALL, uniform: true };
+        let result = self.new_value(Op::Agreed, Type::PRED, self.region(), facts);
+        self.push(self.line, StatementKind::Agree { predicate, result });
+        result
+    }
+
+    /// The same without telling the others: whether this is the first thread, and its block the last.
+    pub fn arrive_untold(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
         self.sync();
         let facts = Facts { range: Range::ALL, uniform: false };
         let last = self.new_value(Op::Arrived, Type::PRED, self.region(), facts);
         let (releases, acquires) = (true, true);
         self.push(self.line, StatementKind::Arrive { counters, at, blocks, last, releases, acquires });
-        let result = self.new_value(Op::Agreed, Type::PRED, self.region(), Facts { uniform: true, ..facts });
-        self.push(self.line, StatementKind::Agree { predicate: last, result });
-        result
+        last
     }
 
     /// Barriers of copies, one for each slot.

@@ -38,7 +38,7 @@ pub(super) struct Entry<'a> {
     /// Base address of each workspace that is accessed.
     pub(super) workspaces: Vec<Option<RegId>>,
     /// Where each buffer lies in shared memory, and where all barriers do.
-    pub(super) buffers: Vec<Place>,
+    pub(super) buffers: Vec<Option<Place>>,
     pub(super) barriers: Option<Place>,
     /// What a shuffle needs to know of the warp, if there is one.
     pub(super) warp: Option<Warp>,

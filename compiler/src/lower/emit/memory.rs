@@ -24,8 +24,8 @@ impl Entry<'_> {
         let mut addresses = Vec::new();
         for statement in accesses {
             let (memory, offset) = match &statement.kind {
-                StatementKind::Load(load) => (load.memory, load.offset),
-                StatementKind::Store(store) => (store.memory, store.offset),
+                StatementKind::Load(load) => (self.kernel.home(load.memory), load.offset),
+                StatementKind::Store(store) => (self.kernel.home(store.memory), store.offset),
                 StatementKind::Fetch(fetch) => {
                     let (rest, _) = self.peel(Memory::Shared(fetch.buffer), fetch.to);
                     addresses.push((rest, Memory::Shared(fetch.buffer), None));
@@ -140,16 +140,20 @@ impl Entry<'_> {
         match memory {
             Memory::Parameter(parameter) => self.bases[usize::from(parameter)].map(Address::reg),
             Memory::Workspace(workspace) => self.workspaces[usize::from(workspace)].map(Address::reg),
-            Memory::Shared(buffer) => {
-                self.buffers.get(buffer.index()).map(|(symbol, at)| Address::symbol(*symbol).offset(*at as i64))
-            }
+            Memory::Shared(buffer) => self
+                .buffers
+                .get(buffer.index())
+                .copied()
+                .flatten()
+                .map(|(symbol, at)| Address::symbol(symbol).offset(at as i64)),
         }
     }
 
     pub(super) fn load(&mut self, load: &Load) {
         // The verifier has seen that the memory exists.
-        let element = self.kernel.element(load.memory).unwrap_or(ElementType::F32);
-        let space = match load.memory {
+        let memory = self.kernel.home(load.memory);
+        let element = self.kernel.element(memory).unwrap_or(ElementType::F32);
+        let space = match memory {
             Memory::Shared(_) => "ld.shared",
             Memory::Workspace(_) => "ld.global",
             Memory::Parameter(p) => match self.kernel.signature.parameters[usize::from(p)].kind {
@@ -158,7 +162,7 @@ impl Entry<'_> {
             },
         };
         let predicate = load.predicate.map(|predicate| self.register(predicate));
-        let address = self.address(load.memory, load.offset);
+        let address = self.address(memory, load.offset);
         let results: Vec<_> = load.results().collect();
         let per_chunk = (VECTOR_BYTES / element.bytes()).min(load.lanes) as usize;
         for (n, lanes) in results.chunks(per_chunk).enumerate() {
@@ -180,9 +184,10 @@ impl Entry<'_> {
     }
 
     pub(super) fn store(&mut self, store: &Store) {
-        let element = self.kernel.element(store.memory).unwrap_or(ElementType::F32);
-        let space = if let Memory::Shared(_) = store.memory { "st.shared" } else { "st.global" };
-        let address = self.address(store.memory, store.offset);
+        let memory = self.kernel.home(store.memory);
+        let element = self.kernel.element(memory).unwrap_or(ElementType::F32);
+        let space = if let Memory::Shared(_) = memory { "st.shared" } else { "st.global" };
+        let address = self.address(memory, store.offset);
         let per_chunk = (VECTOR_BYTES / element.bytes()) as usize;
         for (n, lanes) in store.values.chunks(per_chunk).enumerate() {
             let parts = parts(element, lanes.len());

@@ -25,21 +25,23 @@ pub(super) fn declare(
     f: &mut FunctionBuilder,
     kernel: &Kernel,
     dynamic: Option<Symbol>,
-) -> (Vec<Place>, Option<Place>) {
+) -> (Vec<Option<Place>>, Option<Place>) {
     let map = kernel.shared_map();
     let count: u64 = kernel.barriers.iter().map(|n| u64::from(*n)).sum();
     if let Some(symbol) = dynamic.filter(|_| map.dynamic_bytes().is_some()) {
-        let buffers = map.buffers.iter().map(|at| (symbol, *at)).collect();
+        let places = map.buffers.iter().zip(&kernel.parts);
+        let buffers = places.map(|(at, part)| part.is_none().then_some((symbol, *at))).collect();
         return (buffers, (count > 0).then_some((symbol, map.barriers)));
     }
     let ascii = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
     let mut declared: Vec<Option<Symbol>> = vec![None; kernel.buffers.len()];
-    for (n, buffer) in kernel.buffers.iter().enumerate().filter(|(n, _)| kernel.lies_in[*n].index() == *n) {
+    let is_declared = |n: &usize| kernel.lies_in[*n].index() == *n && kernel.parts[*n].is_none();
+    for (n, buffer) in kernel.buffers.iter().enumerate().filter(|(n, _)| is_declared(n)) {
         let name = format!("buffer{n}_{}", ascii(&buffer.name));
         let elements = u64::from(buffer.elements) * u64::from(buffer.slots);
         declared[n] = Some(f.shared(name, memory_type(buffer.element), elements, buffer.alignment));
     }
-    let buffers = kernel.lies_in.iter().filter_map(|b| Some((declared[b.index()]?, 0))).collect();
+    let buffers = kernel.lies_in.iter().map(|b| declared[b.index()].map(|symbol| (symbol, 0))).collect();
     let barriers = (count > 0).then(|| (f.shared("barriers", ScalarType::B64, count, BARRIER_BYTES as u32), 0));
     (buffers, barriers)
 }
@@ -88,7 +90,7 @@ impl Entry<'_> {
     }
 
     fn shared_base(&mut self, buffer: BufferId) -> RegId {
-        let Some((symbol, at)) = self.buffers.get(buffer.index()).copied() else {
+        let Some((symbol, at)) = self.buffers.get(buffer.index()).copied().flatten() else {
             return self.f.reg(ScalarType::B32);
         };
         let base = self.result("mov.u32", ScalarType::B32, [symbol.into()]);

@@ -7,7 +7,7 @@ use crate::domain::AxisKind;
 use crate::holes::{Predicate, Side};
 use crate::kernel_ir::ValueId;
 use crate::lower::staging::Copy;
-use crate::schedule::Unit;
+use crate::schedule::{self, Unit};
 use crate::tma::staged::Way;
 
 /// What must hold for a point to do anything.
@@ -72,7 +72,7 @@ impl Nest<'_, '_> {
         }
         for (n, limit) in self.stage.limits.iter().enumerate() {
             let at = self.holes.kept.len() + n;
-            if point.done[at] {
+            if point.done[at] || (!in_terms && schedule::is_of_terms(limit, &self.stage.domain)) {
                 continue;
             }
             let Some(value) = self.of_roots(limit, &point.values) else { continue };
@@ -109,7 +109,8 @@ impl Nest<'_, '_> {
     /// Whether something for all threads of the block stands inside `loops` loops or more.
     pub(super) fn gathers(&self, loops: usize, goal: Goal) -> bool {
         let inner = |(stage, boundary): &(usize, usize)| {
-            *boundary >= loops && self.around.stages[*stage].stage.owner != Unit::Thread
+            let stage = &self.around.stages[*stage].stage;
+            *boundary >= loops && (stage.owner != Unit::Thread || stage.fetches)
         };
         let combines =
             self.combines() && goal == Goal::Accumulate && self.accumulators.is_empty() && loops <= self.split;
@@ -140,8 +141,8 @@ impl Nest<'_, '_> {
         };
         let ahead = self.copies.iter().any(ahead) || self.children.iter().any(fetched);
         if self.gathers(loops, goal) {
-            // What it decides is not decided for outputs beside it.
-            let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops);
+            // What it decides is not decided for outputs beside it, nor for what stands behind a stage that blocks share, in its branch.
+            let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops) || self.stage.arrives();
             let agreed = |c: &Condition| self.b.facts(c.holds).uniform && !ahead && !apart;
             let (agreed, held_back) = conditions.into_iter().partition(agreed);
             point.pending.extend::<Vec<Condition>>(held_back);

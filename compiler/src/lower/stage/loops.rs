@@ -17,9 +17,10 @@ impl Nest<'_, '_> {
         let entered = k == self.split && !self.accumulators.is_empty();
         let first = !(storing || entered);
         let held = self.values.instances.len();
+        let mut alone = false;
         if first {
             self.begin_instances(point, k);
-            self.begin_stages(point, k);
+            alone = self.begin_stages(point, k);
         }
         let reduces = self.combines() && goal == Goal::Accumulate && k == self.split && !entered;
         let later = !storing && (reduces || self.gathers(k + 1, goal));
@@ -38,7 +39,10 @@ impl Nest<'_, '_> {
         }
         if first {
             self.beside(point, k);
+            // All blocks that share a stage here go on with the loop around it, and with the copies that stand in it.
+            self.close(alone && k > 0);
             self.end_instances(point, k);
+            self.close(alone && k == 0);
             self.values.instances.truncate(held);
         }
     }
@@ -60,7 +64,7 @@ impl Nest<'_, '_> {
             return self.lanes(point, axis, goal);
         }
         // Inside a reduction every data loop is written out: its accumulators are registers.
-        let inside = self.stage.reduction.is_some() && k > self.split && is_data;
+        let inside = self.stage.reduction.is_some() && is_data && (k > self.split || self.stage.arrives());
         // So is one that tells registers apart.
         let registers = is_data && self.stage.place == Place::Registers;
         match binding {

@@ -121,12 +121,16 @@ pub(super) struct Nest<'a, 'b> {
 pub(super) struct Around<'a> {
     /// Threads of a block.
     pub threads: u32,
+    /// Bytes of shared memory that one merge across threads may take.
+    pub trip_bytes: u64,
     /// Type of index integers.
     pub index: Type,
     /// All stages of the kernel.
     pub stages: &'a [Analysed],
     /// What they have in shared memory.
     pub storage: &'a [Storage],
+    /// The first workspace of each, if it has any.
+    pub workspaces: &'a [u16],
     /// The staged copies that stand in their loops; none if copies are not staged.
     pub copies: &'a [Vec<Copy<'a>>],
 }
@@ -138,8 +142,6 @@ pub(super) struct Frame<'a> {
     pub around: Around<'a>,
     /// Whether the launch may have more blocks than the stage uses.
     pub more_blocks: bool,
-    /// Its first workspace, if it has any.
-    pub workspace: u16,
     /// The instances that it can read.
     pub instances: &'a [Instance<'a>],
     /// The staged copies that it can read.
@@ -155,13 +157,14 @@ pub(super) struct Frame<'a> {
 /// # Errors
 /// A function that its type does not have, which the program room should have refused.
 pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), NoFunction> {
-    let Frame { around, more_blocks, workspace, instances, staged, target, set } = *frame;
-    let Around { threads, index, stages, copies, .. } = around;
+    let Frame { around, more_blocks, instances, staged, target, set } = *frame;
+    let Around { threads, index, stages, copies, workspaces, .. } = around;
     let analysed = &stages[own];
     let stage = &analysed.stage;
     let (program, facts) = (&stage.program, &stage.facts);
     let (sequence, split) = across::loops(stage);
     b.line(stage.statement as u32 + 1);
+    let sees = |i: &Instance<'_>| stage.sees.iter().any(|n| std::ptr::eq(&stages[*n].stage, i.stage));
     let values = Values {
         program,
         facts,
@@ -173,7 +176,8 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         conditional: false,
         staged: staged.to_vec(),
         copies_of: if stage.copy.is_some() { &stage.serves } else { &[] },
-        instances: instances.to_vec(),
+        // Others may stand there, too, for readers of other units.
+        instances: instances.iter().filter(|i| sees(i)).cloned().collect(),
         literals: Vec::new(),
         defect: None,
     };
@@ -206,7 +210,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         accumulators: Vec::new(),
         of_terms: Vec::new(),
         copies: copies.to_vec(),
-        across: Layout::of(stage).map(|layout| (layout, workspace)),
+        across: Layout::of(stage, threads).zip(workspaces.get(own).copied()),
         targets: Vec::new(),
         index,
         around,
@@ -242,6 +246,8 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     // Loops that are around it already.
     let loops = stage.beside.as_ref().map_or(0, |beside| beside.loops);
     let opened = nest.advance(&mut point, guards, loops, goal);
+    // The branch of the last block is open behind it, and would be closed instead.
+    debug_assert!(!(opened && stage.arrives()), "a branch around an arrival");
     nest.descend(&point, loops, goal);
     nest.close(opened);
     nest.close(outer);

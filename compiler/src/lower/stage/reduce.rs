@@ -3,11 +3,11 @@
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
 use super::conditions::Condition;
-use super::{Goal, Nest, Point};
+use super::{Around, Goal, Nest, Point};
 use crate::domain::{AxisId, AxisKind};
 use crate::kernel_ir::{Builder, ValueId, VariableId};
 use crate::lower::across;
-use crate::lower::combine::{self, Digit};
+use crate::lower::combine::{self, Digit, Team};
 use crate::lower::value::Accumulator;
 use crate::schedule::{self, Place};
 
@@ -65,9 +65,12 @@ impl Nest<'_, '_> {
         let mut store = point.clone();
         let across = self.across.clone();
         if self.combines() {
-            self.combine(reduction);
+            self.combine(reduction, 1);
             if let Some((layout, first)) = &across {
                 self.across_blocks(layout, *first, reduction, point, &starts);
+                if self.stage.arrives() {
+                    self.renew_behind_arrival();
+                }
             }
             if self.stage.place != Place::Registers {
                 // One of those that share the result.
@@ -82,7 +85,8 @@ impl Nest<'_, '_> {
             }
         }
         self.descend(&store, k, Goal::Store);
-        if across.is_some() {
+        // What is behind a stage in loops is for the last block alone, too: see `Nest::begin_stages`.
+        if across.is_some() && !self.stage.arrives() {
             self.b.end_if();
         }
         self.accumulators.clear();
@@ -93,28 +97,31 @@ impl Nest<'_, '_> {
         self.accumulators.iter().map(Accumulator::variables).collect()
     }
 
-    /// Combines the accumulators of the threads that share results.
-    pub(in crate::lower) fn combine(&mut self, reduction: AlgorithmValue) {
+    /// Combines the accumulators of the threads that share results; of so many that nothing else tells apart, each has a part, too.
+    pub(in crate::lower) fn combine(&mut self, reduction: AlgorithmValue, alike: i128) {
         let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
         let digit =
             |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };
         let mut digits: Vec<Digit> = schedule::digits(self.stage).iter().map(digit).collect();
+        if alike > 1 {
+            digits.push(Digit { stride: 1, extent: narrow(alike), reduced: true });
+        }
         if let Some(size) = self.stage.owner.threads() {
             // Each unit for itself.
             let stride = narrow(size);
             digits.insert(0, Digit { stride, extent: self.around.threads / stride, reduced: false });
         }
-        for accumulator in self.accumulators.clone() {
-            let variables = accumulator.variables();
-            let states: Vec<ValueId> = variables.iter().map(|v| self.b.get(*v)).collect();
-            let values = &mut self.values;
-            let mut merge =
-                |b: &mut Builder, left: &[ValueId], right: &[ValueId]| values.merge(b, reduction, left, right);
-            let name = format!("{}_parts", self.stage.name);
-            let all = combine::across_threads(self.b, &name, self.around.threads, &digits, &states, &mut merge);
-            for (variable, value) in variables.into_iter().zip(all) {
-                self.b.set(variable, value);
-            }
+        let variables = self.accumulators();
+        let states: Vec<Vec<ValueId>> =
+            variables.iter().map(|variables| variables.iter().map(|v| self.b.get(*v)).collect()).collect();
+        let values = &mut self.values;
+        let mut merge = |b: &mut Builder, left: &[ValueId], right: &[ValueId]| values.merge(b, reduction, left, right);
+        let name = format!("{}_parts", self.stage.name);
+        let Around { threads, trip_bytes, .. } = self.around;
+        let team = Team { threads, digits: &digits, trip_bytes };
+        let all = combine::across_threads(self.b, &name, team, &states, &mut merge);
+        for (variable, value) in variables.iter().zip(&all).flat_map(|(variables, all)| variables.iter().zip(all)) {
+            self.b.set(*variable, *value);
         }
     }
 

@@ -8,17 +8,7 @@ use crate::kernel_ir::ValueId;
 use crate::lower::across;
 
 impl Nest<'_, '_> {
-    /// Number of blocks of the stage.
-    pub(super) fn blocks(&mut self) -> ValueId {
-        let one = self.b.index_literal(self.index, 1);
-        let grid = &self.stage.distribution.grid;
-        grid.iter().fold(one, |product, axis| {
-            let count = self.along(*axis);
-            self.b.index_mul(product, count)
-        })
-    }
-
-    pub(super) fn block(&mut self) -> ValueId {
+    pub(in crate::lower) fn block(&mut self) -> ValueId {
         let at = self.b.block_index();
         self.b.index_convert(at, self.index)
     }
@@ -29,7 +19,7 @@ impl Nest<'_, '_> {
         let (mut guards, mut terms) = (Vec::new(), Vec::new());
         let extent = |a: AxisId| stage.domain.axes[a].extent.clone();
         if !stage.distribution.grid.is_empty() {
-            let at = self.block();
+            let at = self.own_block();
             self.unpack(at, &stage.distribution.grid, &|this, n| this.along(stage.distribution.grid[n]), point);
         }
         // An axis of the reduction without iterations has a block that has no terms.

@@ -79,14 +79,7 @@ impl Between<'_> {
         // What loops inside decide is a condition of the reads.
         let (reached, conditions) = reached.into_iter().partition::<Vec<Expr>, _>(|e| e.vars().iter().all(is_outside));
         let mut loops = Loops { reached, ..Loops::default() };
-        let requests: Vec<Request> = self
-            .reads
-            .iter()
-            .map(|read| Request {
-                indices: read.iter().map(|t| t.expr(&name)).collect(),
-                conditions: conditions.clone(),
-            })
-            .collect();
+        let mut axes: Vec<(Expr, Expr)> = Vec::new();
         for leaf in self.around() {
             let of = if self.is_outside(leaf) { &mut loops.outside } else { &mut loops.inside };
             of.push((reader.variables[leaf].var, reader.variables[leaf].extent.clone()));
@@ -98,15 +91,21 @@ impl Between<'_> {
         // Axes of the reader that loops around this stage decide alone, axes of this stage, and its coordinates.
         for (value, axis) in reader.values.iter().zip(&self.nest.domain.axes) {
             if value.vars().iter().all(|v| self.around().iter().any(|l| reader.variables[*l].var == *v)) {
-                loops.axes.push((value.clone(), axis.extent.clone()));
+                axes.push((value.clone(), axis.extent.clone()));
             }
         }
         for (value, axis) in own.values.iter().zip(&self.domain.axes) {
-            loops.axes.push((shifted(value), axis.extent.clone()));
+            axes.push((shifted(value), axis.extent.clone()));
         }
         for (value, axis) in coordinates.iter().zip(&self.group.axes) {
-            loops.axes.push((value.clone(), axis.extent.clone()));
+            axes.push((value.clone(), axis.extent.clone()));
         }
+        let request = |read: &Vec<Text>| Request {
+            indices: read.iter().map(|t| t.expr(&name)).collect(),
+            conditions: conditions.clone(),
+            axes: axes.clone(),
+        };
+        let requests: Vec<Request> = self.reads.iter().map(request).collect();
         let domain: Vec<(Expr, Expr)> = shape.iter().map(|n| (Expr::constant(0), Expr::constant(*n))).collect();
         of_as(&requests, &loops, &domain, facts, way).expect("a region")
     }

@@ -262,13 +262,14 @@ fn symbolic_rows() {
     for (row, factor, extents) in cases {
         let total = m.mul(&row);
         let f = o.mul(&factor).add(&q);
+        let axes = vec![(f.clone(), total.clone())];
         let loops = Loops {
             inside: vec![(3, factor.clone())],
             outside: vec![(2, total.ceil_div(&factor))],
-            axes: vec![(f.clone(), total)],
             ..Loops::default()
         };
-        let request = Request { indices: vec![f.floor_div(&row), f.modulo(&row)], conditions: Vec::new() };
+        let request =
+            Request { indices: vec![f.floor_div(&row), f.modulo(&row)], conditions: Vec::new(), axes: axes.clone() };
         let domain = [(number(0), m.clone()), (number(0), row.clone())];
         let found = of(&[request], &loops, &domain, &facts).unwrap();
         let [group] = &found.groups[..] else { panic!("{}", show(&found)) };

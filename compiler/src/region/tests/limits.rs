@@ -165,13 +165,9 @@ fn symbolic_factor() {
     let facts = Facts::new(&dims, &[]).unwrap();
     let [m, l, s, o, q] = [0, 1, 2, 3, 4].map(Expr::var);
     let (total, f) = (m.mul(&l), s.mul(&o).add(&q));
-    let loops = Loops {
-        inside: vec![(4, s.clone())],
-        outside: vec![(3, total.ceil_div(&s))],
-        axes: vec![(f.clone(), total)],
-        ..Loops::default()
-    };
-    let request = Request { indices: vec![f.floor_div(&l), f.modulo(&l)], conditions: Vec::new() };
+    let axes = vec![(f.clone(), total.clone())];
+    let loops = Loops { inside: vec![(4, s.clone())], outside: vec![(3, total.ceil_div(&s))], ..Loops::default() };
+    let request = Request { indices: vec![f.floor_div(&l), f.modulo(&l)], conditions: Vec::new(), axes: axes.clone() };
     let zero = Expr::constant(0);
     let found = of(&[request], &loops, &[(zero.clone(), m), (zero, l)], &facts).unwrap();
     let [group] = &found.groups[..] else { panic!("{}", show(&found)) };
@@ -203,17 +199,13 @@ fn symbolic_factor() {
 fn gathers_take_the_whole_dimension() {
     let facts = Facts::new(&[Dim { name: "N".into(), kind: DimKind::Size }], &[]).unwrap();
     let number = Expr::constant;
-    let loops = Loops {
-        inside: vec![(2, number(4))],
-        outside: vec![(1, number(8))],
-        axes: vec![(Expr::var(1).scale(4).add(&Expr::var(2)), number(32))],
-        ..Loops::default()
-    };
+    let axes = vec![(Expr::var(1).scale(4).add(&Expr::var(2)), number(32))];
+    let loops = Loops { inside: vec![(2, number(4))], outside: vec![(1, number(8))], ..Loops::default() };
     let domain = [(number(0), Expr::var(0)), (number(0), number(32))];
     let column = Expr::var(1).scale(4).add(&Expr::var(2));
     let squared = Expr::var(2).mul(&Expr::var(2));
     for index in [Expr::unknown(), squared] {
-        let request = Request { indices: vec![index, column.clone()], conditions: Vec::new() };
+        let request = Request { indices: vec![index, column.clone()], conditions: Vec::new(), axes: axes.clone() };
         let found = of(&[request], &loops, &domain, &facts).unwrap();
         let [row, column] = &found.groups[0].axes[..] else { panic!("{}", show(&found)) };
         assert_eq!((&row.start, &row.extent, &row.bound), (&number(0), &Expr::var(0), &Expr::var(0)));
@@ -221,7 +213,7 @@ fn gathers_take_the_whole_dimension() {
         assert_eq!(found.groups[0].fit, Fit::Sound);
     }
     // A variable that is no loop is a mistake of the caller, and said.
-    let request = Request { indices: vec![Expr::var(9), column], conditions: Vec::new() };
+    let request = Request { indices: vec![Expr::var(9), column], conditions: Vec::new(), axes: axes.clone() };
     assert_eq!(of(&[request], &loops, &domain, &facts), Err(NotATile::Unlisted(9)));
 }
 
@@ -231,13 +223,9 @@ fn axes_of_other_loops_do_not_occur() {
     let facts = Facts::new(&[], &[]).unwrap();
     let number = Expr::constant;
     let index = Expr::var(0).scale(4).add(&Expr::var(1));
-    let loops = Loops {
-        inside: vec![(1, number(4))],
-        outside: vec![(0, number(8))],
-        axes: vec![(index.add(&Expr::var(5)), number(30)), (index.clone(), number(32))],
-        ..Loops::default()
-    };
-    let request = Request { indices: vec![index], conditions: Vec::new() };
+    let axes = vec![(index.add(&Expr::var(5)), number(30)), (index.clone(), number(32))];
+    let loops = Loops { inside: vec![(1, number(4))], outside: vec![(0, number(8))], ..Loops::default() };
+    let request = Request { indices: vec![index], conditions: Vec::new(), axes: axes.clone() };
     let found = of(&[request], &loops, &[(number(0), number(32))], &facts).unwrap();
     let [axis] = &found.groups[0].axes[..] else { panic!("{}", show(&found)) };
     assert_eq!((&axis.start, &axis.extent, &axis.bound), (&Expr::var(0).scale(4), &number(4), &number(4)));

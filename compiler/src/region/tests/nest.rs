@@ -147,21 +147,26 @@ impl Nest {
             None => symbolic.values[self.domain.named(name).unwrap_or_else(|| panic!("{name} is no axis"))].clone(),
         };
         let list = |texts: &[Text]| texts.iter().map(|t| t.expr(&name)).collect::<Vec<Expr>>();
+        let axes = symbolic.values.iter().zip(&self.domain.axes).map(|(v, a)| (v.clone(), a.extent.clone()));
+        let axes: Vec<(Expr, Expr)> = axes.collect();
         let requests: Vec<Request> = self
             .reads
             .iter()
-            .map(|(indices, conditions)| Request { indices: list(indices), conditions: list(conditions) })
+            .map(|(indices, conditions)| Request {
+                indices: list(indices),
+                conditions: list(conditions),
+                axes: axes.clone(),
+            })
             .collect();
         let (mut inside, mut outside) = (Vec::new(), Vec::new());
         for (position, leaf) in symbolic.variables.iter().enumerate() {
             let of = if self.inside.contains(&position) { &mut inside } else { &mut outside };
             of.push((leaf.var, leaf.extent.clone()));
         }
-        let axes = symbolic.values.iter().zip(&self.domain.axes).map(|(v, a)| (v.clone(), a.extent.clone())).collect();
         let domain: Vec<(Expr, Expr)> =
             list(&self.shape).into_iter().map(|extent| (Expr::constant(0), extent)).collect();
         let reached = list(&self.reached);
-        of_as(&requests, &Loops { inside, outside, reached, axes }, &domain, &self.facts, way)
+        of_as(&requests, &Loops { inside, outside, reached }, &domain, &self.facts, way)
     }
 
     /// What each read asks for, for each value of the loops outside, in the order of leaves.

@@ -1,0 +1,98 @@
+//! TW0714: a stage that blocks share where other blocks would go on.
+
+use super::{Code, Diagnostic, IntoDiagnostic};
+use crate::syntax::Span;
+
+/// TW0714: a stage whose reduction blocks share, where the last of them cannot go on alone.
+#[derive(Clone, Debug)]
+pub struct NotTheLast {
+    /// The stage.
+    pub stage: String,
+    /// Where it stands: `y.i`.
+    pub place: String,
+    /// Why not.
+    pub problem: ArrivalProblem,
+    /// Its head.
+    pub span: Span,
+}
+
+/// Why blocks cannot share a stage.
+#[derive(Clone, Debug)]
+pub enum ArrivalProblem {
+    /// It stands in a loop of something that is no output with blocks of its own: of a stage, or of an output beside another one.
+    Inside {
+        /// What has the loop.
+        host: String,
+        /// The other output.
+        beside: Option<String>,
+    },
+    /// Blocks of the same output share another reduction.
+    Second {
+        /// The output or stage.
+        other: String,
+        /// An axis of it that is given to blocks.
+        axis: String,
+    },
+    /// It stands in a loop over terms of its output.
+    Terms {
+        /// The output.
+        host: String,
+        /// The loop.
+        axis: String,
+    },
+    /// An output stands further out.
+    Around {
+        /// It.
+        output: String,
+    },
+    /// Loops around decide how many blocks an axis has.
+    Varying {
+        /// The axis.
+        axis: String,
+    },
+    /// A thread has too many results.
+    TooMany {
+        /// How many.
+        count: i128,
+        /// The most.
+        most: i128,
+    },
+}
+
+impl IntoDiagnostic for NotTheLast {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, place, problem, span } = self;
+        let title = format!("blocks cannot share the reduction of `{stage}` at `{place}`");
+        let diagnostic = Diagnostic::new(Code::TW0714, span, title);
+        let alone = "behind a reduction that blocks share, the last of them to arrive goes on alone";
+        match problem {
+            ArrivalProblem::Inside { host, beside: None } => diagnostic
+                .note(format!("`{host}` is a stage itself: {alone}, and the others would go on without `{host}`"))
+                .help("attach it to a loop of the output, further out"),
+            ArrivalProblem::Inside { host, beside: Some(other) } => diagnostic
+                .note(format!("`{host}` stands beside `{other}`, whose blocks are for both of them: {alone}, and the others would go on without it"))
+                .help(format!("attach it to the loop of `{other}` that `{host}` stands in")),
+            ArrivalProblem::Second { other, axis } => diagnostic
+                .note(format!("blocks share the reduction of `{other}`, too, along `{axis}`"))
+                .note(format!("{alone}: it would have to do alone what they share behind it"))
+                .help("make both one `fold`, with the states of both, if neither needs the other")
+                .help(format!("or leave `{axis}` to one block, or compute one of the two in a kernel of its own")),
+            ArrivalProblem::Terms { host, axis } => diagnostic
+                .note(format!("`{axis}` is a loop over terms of `{host}`: another block may be the last to arrive in each of its iterations, and none has all terms"))
+                .help(format!("attach it to a loop that `{axis}` is inside of")),
+            ArrivalProblem::Around { output } => diagnostic
+                .note(format!("`{output}` stands beside it further out: {alone}, and all of them would write `{output}`"))
+                .help(format!("write `schedule {output} at {place}`, or attach `{stage}` as far out as `{output}`")),
+            ArrivalProblem::Varying { axis } => diagnostic
+                .note(format!("the loops around `{place}` decide how many iterations `{axis}` has, and a launch has one number of blocks"))
+                .help("write a range of sizes, and in the term the condition: `if … { … } else { 0.0 }`")
+                .help(format!("or leave `{axis}` to one block")),
+            ArrivalProblem::TooMany { count, most } => diagnostic
+                .note(format!("a block arrives once with all results of an instance, and a thread keeps {} of them in registers; at most {most} have room there", match count {
+                    i128::MAX => "an unknown number".to_owned(),
+                    count => count.to_string(),
+                }))
+                .help("bind more of its axes to threads, or attach it where less is asked for"),
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Tests of which barriers are needed: kernels of a few statements, and what is left of them.
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::Compare;
+
+use super::*;
+use crate::kernel_ir::{BarrierId, Buffer, Builder, Fetch, Signature, TensorPart, Transfer, Type, Workspace};
+
+fn builder() -> (Builder, BufferId, ValueId) {
+    block_of(64)
+}
+
+fn block_of(threads: u32) -> (Builder, BufferId, ValueId) {
+    let mut b = Builder::new(Signature {
+        name: "k".to_owned(),
+        parameters: Vec::new(),
+        dims: Vec::new(),
+        maps: Vec::new(),
+        arguments: Vec::new(),
+        threads,
+    });
+    let buffer = buffer_of(&mut b, 1);
+    let zero = b.index_literal(Type::I32, 0);
+    (b, buffer, zero)
+}
+
+fn buffer_of(b: &mut Builder, slots: u32) -> BufferId {
+    let (name, element) = ("s".to_owned(), ElementType::F32);
+    b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots, sharing: Sharing::Block })
+}
+
+/// An instance is written and read, with every barrier that it may need.
+fn instance(b: &mut Builder, buffer: BufferId) {
+    let (zero, one) = (b.index_literal(Type::I32, 0), b.literal(ElementType::F32, 0));
+    b.sync();
+    b.renew(buffer, zero);
+    b.store(Memory::Shared(buffer), zero, &[one]);
+    b.sync();
+    b.load(Memory::Shared(buffer), zero, 1, None);
+}
+
+fn copy(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>) {
+    let zero = b.index_literal(Type::I32, 0);
+    b.begin_elect();
+    if let Some(barrier) = barrier {
+        b.expect(barrier, zero, 16);
+    }
+    let part = TensorPart::Tile { map: 0, start: vec![zero] };
+    b.transfer(Transfer { part, buffer, slot: zero, offset: zero, barrier, evict: None });
+    b.end_elect();
+}
+
+/// The kernel's text behind the pass, one word for each statement that matters.
+fn minimal(b: Builder) -> Option<String> {
+    let kernel = minimise(b.finish().unwrap())?;
+    let words = ["sync", "for", "copy", "await", "publish", "renew", "= s[", "s[0] ="];
+    let text = kernel.to_string();
+    let found = text.lines().filter_map(|line| words.iter().find(|word| line.contains(**word)));
+    Some(found.copied().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn one_barrier_serves_what_comes_before_it() {
+    let (mut b, buffer, zero) = builder();
+    let barrier = b.barrier(1);
+    b.sync();
+    b.sync();
+    copy(&mut b, buffer, Some(barrier));
+    b.await_phase(barrier, zero, zero);
+    b.load(Memory::Shared(buffer), zero, 1, None);
+    b.sync();
+    b.sync();
+    copy(&mut b, buffer, Some(barrier));
+    b.sync();
+    assert_eq!(minimal(b).as_deref(), Some("sync copy await = s[ sync copy"));
+}
+
+/// In a loop, the barrier in front of the loop goes, if the loop has one at its head anyway.
+#[test]
+fn a_loop_keeps_its_own() {
+    let (mut b, buffer, zero) = builder();
+    let barrier = b.barrier(1);
+    b.sync();
+    let n = b.block_index();
+    b.begin_loop(n);
+    b.sync();
+    copy(&mut b, buffer, Some(barrier));
+    b.await_phase(barrier, zero, zero);
+    b.load(Memory::Shared(buffer), zero, 1, None);
+    b.end_loop();
+    assert_eq!(minimal(b).as_deref(), Some("for sync copy await = s["));
+}
+
+#[test]
+fn stores_keep_both_sides() {
+    let (mut b, buffer, zero) = builder();
+    let one = b.literal(ElementType::F32, 0);
+    let n = b.block_index();
+    b.begin_loop(n);
+    b.store(Memory::Shared(buffer), zero, &[one]);
+    b.publish();
+    b.sync();
+    copy(&mut b, buffer, None);
+    b.begin_elect();
+    b.await_reads(0);
+    b.end_elect();
+    b.sync();
+    b.end_loop();
+    let text = minimal(b).unwrap();
+    assert_eq!(text.matches("sync").count(), 2, "{text}");
+}
+
+/// There is a barrier for each reason. One serves two buffers, and all of them a loop.
+#[test]
+fn one_barrier_serves_several_buffers() {
+    let (mut b, first, zero) = builder();
+    let other = buffer_of(&mut b, 1);
+    let n = b.block_index();
+    b.begin_loop(n);
+    let one = b.literal(ElementType::F32, 0);
+    for buffer in [first, other] {
+        b.sync();
+        b.renew(buffer, zero);
+        b.store(Memory::Shared(buffer), zero, &[one]);
+        b.sync();
+    }
+    for buffer in [first, other] {
+        b.sync();
+        b.load(Memory::Shared(buffer), zero, 1, None);
+    }
+    b.end_loop();
+    assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = sync renew s[0] = = s[ sync = s["));
+}
+
+/// The barriers of a loop that always runs serve what is around it.
+#[test]
+fn a_loop_that_always_runs() {
+    let barriers = |inside: &str| {
+        let (mut b, outer, _) = builder();
+        let inner = buffer_of(&mut b, 1);
+        let (n, one) = (b.block_index(), b.index_literal(Type::I32, 1));
+        let count = match inside {
+            "three" => b.index_literal(Type::I32, 3),
+            "one more" => b.index_add(n, one),
+            "as many" => n,
+            _ => b.index_sub(n, one),
+        };
+        b.begin_loop(n);
+        for buffer in [outer, inner] {
+            if buffer == inner {
+                b.begin_loop(count);
+            }
+            instance(&mut b, buffer);
+        }
+        b.end_loop();
+        b.end_loop();
+        minimal(b).expect("ordered").matches("sync").count()
+    };
+    // Where the outer loop runs, the inner one does, or may not.
+    assert_eq!(["three", "one more", "as many", "one less"].map(barriers), [3, 3, 3, 4]);
+}
+
+/// What other threads wrote is there before the first one arrives, and nobody reads before it has.
+#[test]
+fn arrivals_are_between_barriers() {
+    let arrival = |syncs: [bool; 2], alone: bool, reads: bool| {
+        let (mut b, _, zero) = builder();
+        for (name, element, zeroed) in [("counters", ElementType::U32, true), ("parts", ElementType::F32, false)] {
+            b.workspace(Workspace { name: name.to_owned(), element, zeroed });
+        }
+        let (thread, one, n) = (b.thread_index(), b.literal(ElementType::F32, 0), b.index_literal(Type::I32, 4));
+        let first = b.index_compare(Compare::Eq, thread, zero);
+        if alone {
+            b.begin_if(first);
+        }
+        b.store(Memory::Workspace(1), zero, &[one]);
+        if alone {
+            b.end_if();
+        }
+        let last = b.arrive(0, zero, n);
+        if reads {
+            b.begin_if(last);
+            b.load(Memory::Workspace(1), zero, 1, None);
+            b.end_if();
+        }
+        let mut kernel = b.finish().unwrap();
+        let statements = &mut kernel.regions[0].statements;
+        let keeps = |kind: &StatementKind| match kind {
+            StatementKind::Sync => syncs[0],
+            StatementKind::Agree { .. } => syncs[1],
+            _ => true,
+        };
+        statements.retain(|statement| keeps(&statement.kind));
+        let count =
+            |kernel: Kernel| kernel.regions[0].statements.iter().filter(|s| s.kind == StatementKind::Sync).count();
+        minimise(kernel).map(count)
+    };
+    assert_eq!(arrival([true, true], false, true), Some(1));
+    assert_eq!(arrival([false, true], false, true), None);
+    assert_eq!(arrival([true, false], false, true), None);
+    assert_eq!(arrival([true, true], true, true), Some(0));
+    assert_eq!(arrival([false, true], true, true), Some(0));
+}
+
+/// Two buffers in turn: what orders the reads of one with its next instance is the barrier between writes and reads of the other.
+#[test]
+fn buffers_in_turn_need_one_barrier_each() {
+    let (mut b, first, _) = builder();
+    let other = buffer_of(&mut b, 1);
+    let n = b.block_index();
+    b.begin_loop(n);
+    for buffer in [first, other] {
+        instance(&mut b, buffer);
+    }
+    b.end_loop();
+    assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = sync = s[ renew s[0] = sync = s["));
+}
+
+#[test]
+fn a_thread_alone_waits_for_nobody() {
+    let (mut b, buffer, _) = block_of(1);
+    let n = b.block_index();
+    b.begin_loop(n);
+    instance(&mut b, buffer);
+    b.end_loop();
+    assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = = s["));
+    // A copy is another agent.
+    let (mut b, buffer, zero) = block_of(1);
+    let one = b.literal(ElementType::F32, 0);
+    b.store(Memory::Shared(buffer), zero, &[one]);
+    b.publish();
+    copy(&mut b, buffer, None);
+    assert_eq!(minimal(b), None);
+}
+
+/// Straight on, and around a loop: writes and reads of an instance, reads and writes of the next, writes of both that nobody reads.
+#[test]
+fn instances_are_apart() {
+    let parts = |loops: bool, parts: &[&str]| {
+        let (mut b, buffer, zero) = builder();
+        let one = b.literal(ElementType::F32, 0);
+        let n = b.block_index();
+        if loops {
+            b.begin_loop(n);
+        }
+        for part in parts {
+            match *part {
+                "sync" => b.sync(),
+                "renew" => b.renew(buffer, zero),
+                "store" => b.store(Memory::Shared(buffer), zero, &[one]),
+                _ => drop(b.load(Memory::Shared(buffer), zero, 1, None)),
+            }
+        }
+        if loops {
+            b.end_loop();
+        }
+        minimal(b).is_some()
+    };
+    assert!(parts(false, &["renew", "store", "store", "sync", "load", "load"]));
+    assert!(!parts(false, &["renew", "store", "load"]));
+    assert!(parts(false, &["store", "sync", "load", "sync", "renew", "store"]));
+    assert!(!parts(false, &["store", "sync", "load", "renew", "store"]));
+    assert!(!parts(false, &["store", "renew", "store"]));
+    assert!(parts(false, &["store", "sync", "renew", "store"]));
+    assert!(!parts(true, &["renew", "store", "sync", "load"]));
+    assert!(parts(true, &["renew", "store", "sync", "load", "sync"]));
+    assert!(!parts(true, &["renew", "store"]));
+    // An instance that stays what it is.
+    assert!(parts(true, &["store"]) && !parts(true, &["load", "store"]) && parts(true, &["load", "store", "sync"]));
+}
+
+/// One instance after the other in so many slots: with two, the barrier between writes and reads orders the slots, too.
+#[test]
+fn slots_in_turn_need_one_barrier() {
+    let ring = |slots: u32, syncs: [bool; 2]| {
+        let (mut b, _, zero) = builder();
+        let ring = buffer_of(&mut b, slots);
+        let one = b.literal(ElementType::F32, 0);
+        let n = b.block_index();
+        b.begin_loop(n);
+        if syncs[0] {
+            b.sync();
+        }
+        b.renew(ring, zero);
+        b.store(Memory::Shared(ring), zero, &[one]);
+        if syncs[1] {
+            b.sync();
+        }
+        b.load(Memory::Shared(ring), zero, 1, None);
+        b.end_loop();
+        minimal(b)
+    };
+    assert_eq!(ring(1, [true, true]).as_deref(), Some("for sync renew s[0] = sync = s["));
+    for slots in 2..5 {
+        assert_eq!(ring(slots, [true, true]).as_deref(), Some("for renew s[0] = sync = s["));
+        assert_eq!(ring(slots, [true, false]), None);
+    }
+    assert_eq!(ring(1, [false, true]), None);
+}
+
+/// What others fetched is seen behind a barrier behind the wait; one barrier orders the next copies to a slot, too.
+#[test]
+fn fetches_need_a_barrier_behind_their_wait() {
+    let ring = |syncs: [bool; 3]| {
+        let (mut b, buffer, zero) = builder();
+        let n = b.block_index();
+        b.begin_loop(n);
+        if syncs[0] {
+            b.sync();
+        }
+        b.await_fetches(1);
+        if syncs[1] {
+            b.sync();
+        }
+        b.renew(buffer, zero);
+        b.fetch(Fetch { parameter: 0, from: zero, buffer, to: zero, lanes: 1, predicate: None });
+        b.commit_fetches();
+        if syncs[2] {
+            b.sync();
+        }
+        b.load(Memory::Shared(buffer), zero, 1, None);
+        b.end_loop();
+        let ordered = b.finish().map(minimise).expect("balanced");
+        let statements = |kernel: Kernel| kernel.regions.into_iter().flat_map(|region| region.statements);
+        ordered.map(|kernel| statements(kernel).filter(|s| s.kind == StatementKind::Sync).count())
+    };
+    assert_eq!(ring([true; 3]), Some(1));
+    assert_eq!(ring([false, true, false]), Some(1));
+    assert_eq!(ring([true, false, false]), None);
+    assert_eq!(ring([false, false, true]), None);
+}
+
+/// A barrier of as few threads as share an element, in blocks of several warpgroups.
+#[test]
+fn units_wait_for_themselves() {
+    let kept = |threads: u32, sharing: &[Sharing]| {
+        let (mut b, _, zero) = block_of(threads);
+        let one = b.literal(ElementType::F32, 0);
+        let buffers: Vec<BufferId> = (sharing.iter())
+            .map(|sharing| {
+                let (name, element, sharing) = ("s".to_owned(), ElementType::F32, *sharing);
+                b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots: 1, sharing })
+            })
+            .collect();
+        buffers.iter().for_each(|buffer| b.store(Memory::Shared(*buffer), zero, &[one]));
+        b.sync();
+        buffers.iter().for_each(|buffer| drop(b.load(Memory::Shared(*buffer), zero, 1, None)));
+        let text = b.finish().map(minimise).expect("balanced").expect("ordered").to_string();
+        let found = text.lines().map(str::trim).filter(|line| line.starts_with("sync"));
+        found.map(str::to_owned).collect::<Vec<_>>().join(", ")
+    };
+    use Sharing::{Block, Thread, Warp, Warpgroup};
+    assert_eq!(kept(256, &[Thread]), "");
+    assert_eq!(kept(256, &[Warp, Thread]), "sync warp");
+    assert_eq!(kept(256, &[Warp, Warpgroup]), "sync warpgroup");
+    assert_eq!(kept(256, &[Warpgroup, Block]), "sync");
+    // No several whole ones.
+    assert_eq!(kept(128, &[Warpgroup]), "sync");
+    assert_eq!(kept(192, &[Warpgroup]), "sync");
+    assert_eq!(kept(192, &[Warp]), "sync warp");
+}
+
+/// Stages that conditions guard: where none of them holds, there is nothing to order, and where both do, each stage has its barrier.
+#[test]
+fn branches_whose_conditions_go_together_are_one_path() {
+    let shared = |second: &dyn Fn(&mut Builder, ValueId) -> ValueId| {
+        let (mut b, first, _) = builder();
+        let other = buffer_of(&mut b, 1);
+        let n = b.block_index();
+        let turn = b.begin_loop(n);
+        for (buffer, is_first) in [(first, true), (other, false)] {
+            let three = b.index_literal(Type::I32, 3);
+            let holds = if is_first { b.index_compare(Compare::Lt, turn, three) } else { second(&mut b, turn) };
+            b.begin_if(holds);
+            instance(&mut b, buffer);
+            b.end_if();
+        }
+        b.end_loop();
+        minimal(b).expect("ordered").matches("sync").count()
+    };
+    let compare = |b: &mut Builder, how: Compare, a: ValueId, limit: i64| {
+        let limit = b.index_literal(Type::I32, limit);
+        b.index_compare(how, a, limit)
+    };
+    assert_eq!(shared(&|b: &mut Builder, turn: ValueId| compare(b, Compare::Lt, turn, 3)), 2);
+    // The same, and written otherwise.
+    assert_eq!(shared(&|b: &mut Builder, turn: ValueId| compare(b, Compare::Le, turn, 2)), 2);
+    let half = |b: &mut Builder, turn: ValueId| {
+        let two = b.index_literal(Type::I32, 2);
+        let turn = b.index_add(turn, two);
+        let turn = b.index_add(turn, turn);
+        let three = b.index_literal(Type::I32, 3);
+        let turn = b.index_div(turn, three);
+        compare(b, Compare::Lt, turn, 3)
+    };
+    // ⌊2·(turn + 2) / 3⌋ < 3: turn < 2.5.
+    assert_eq!(shared(&half), 2);
+    // The second one comes alone in the last turn; after that, and never with the first one.
+    assert_eq!(shared(&|b: &mut Builder, turn: ValueId| compare(b, Compare::Lt, turn, 4)), 3);
+    assert_eq!(shared(&|b: &mut Builder, turn: ValueId| compare(b, Compare::Ge, turn, 3)), 4);
+    // Either may come alone.
+    let other = |b: &mut Builder, _: ValueId| {
+        let block = b.block_index();
+        compare(b, Compare::Lt, block, 4)
+    };
+    assert_eq!(shared(&other), 4);
+}
+
+/// An instance that begins long before it is written: what is in between orders its readers before.
+#[test]
+fn an_instance_is_new_where_it_is_written() {
+    let kept = |between: bool| {
+        let (mut b, sums, zero) = builder();
+        let parts = buffer_of(&mut b, 1);
+        let (n, three, one) = (b.block_index(), b.index_literal(Type::I32, 3), b.literal(ElementType::F32, 0));
+        b.begin_loop(n);
+        b.sync();
+        b.renew(sums, zero);
+        b.begin_loop(three);
+        if between {
+            instance(&mut b, parts);
+        }
+        b.store(Memory::Shared(sums), zero, &[one]);
+        b.end_loop();
+        b.sync();
+        b.load(Memory::Shared(sums), zero, 1, None);
+        b.end_loop();
+        minimal(b).expect("ordered")
+    };
+    assert_eq!(kept(true), "for renew for sync renew s[0] = sync = s[ s[0] = sync = s[");
+    assert_eq!(kept(false), "for sync renew for s[0] = sync = s[");
+}
+
+#[test]
+fn what_is_not_ordered_is_a_defect() {
+    let (mut b, buffer, _) = builder();
+    let barrier = b.barrier(1);
+    copy(&mut b, buffer, Some(barrier));
+    assert_eq!(minimal(b), None);
+    let (mut b, buffer, zero) = builder();
+    let one = b.literal(ElementType::F32, 0);
+    b.store(Memory::Shared(buffer), zero, &[one]);
+    b.sync();
+    b.publish();
+    copy(&mut b, buffer, None);
+    assert_eq!(minimal(b), None);
+}

@@ -1,0 +1,129 @@
+//! Ranges that other axes decide: `sum(|j in 0..=i| …)`.
+//!
+//! A domain is a box. An axis of a reduction whose range depends on other axes is as long as the hull of its ranges, and conditions exclude
+//! the iterations outside: [`Stage::limits`](super::Stage::limits) over that axis, which hold for terms. Of an instance with one element, the
+//! loops around decide the range, and nothing is excluded.
+
+use kernel::Algorithm;
+use kernel::algorithm::{Index, IndexId};
+use tilewright_kernel as kernel;
+
+use super::{AlgorithmAxis, ROOT, ast};
+use crate::domain::{AxisKind, Domain};
+use crate::extent::{Atom, Expr, Var};
+
+/// The ends of the longest range: the first index inside and the first one outside, over dimensions, and what must be at least 0 where a
+/// shorter one ends, with `index` for the axis.
+pub(super) struct Hull {
+    pub lower: Expr,
+    pub upper: Expr,
+    pub limits: Vec<Expr>,
+}
+
+/// The hull of the ranges from `lower` to `upper`, expressions over dimensions and roots with these extents; `index` is the axis itself. None
+/// if the ends are not monotone in the roots.
+pub(super) fn hull(lower: &Expr, upper: &Expr, index: impl Fn(&Expr) -> Expr, extents: &[&Expr]) -> Option<Hull> {
+    let extent = |v: Var| root(v).and_then(|n| extents.get(n)).copied();
+    let (least, most) = (extreme(lower, false, &extent)?, extreme(upper, true, &extent)?);
+    let index = index(&least);
+    let mut limits = Vec::new();
+    if least != *lower {
+        limits.push(index.sub(lower));
+    }
+    if most != *upper {
+        limits.push(upper.sub(&index).sub(&Expr::constant(1)));
+    }
+    Some(Hull { lower: least, upper: most, limits })
+}
+
+/// The root that a variable is.
+fn root(v: Var) -> Option<usize> {
+    v.checked_sub(ROOT).map(|n| n as usize)
+}
+
+/// The greatest or least value over all variables with an extent, which count from 0; none if it is not known to be at their ends.
+pub(super) fn extreme<'a>(e: &Expr, greatest: bool, extent: &dyn Fn(Var) -> Option<&'a Expr>) -> Option<Expr> {
+    let mut sum = Expr::constant(0);
+    // The ends that variables are taken at: where two terms want different ones, as in `i % 7`, the extreme is at neither.
+    let mut ends: Vec<(Var, bool)> = Vec::new();
+    for term in e.terms() {
+        let up = greatest == (term.coefficient > 0);
+        let vars = term.atoms.iter().flat_map(|atom| Expr::from_atoms(std::slice::from_ref(atom)).vars());
+        for v in vars.filter(|v| extent(*v).is_some()) {
+            if ends.contains(&(v, !up)) {
+                return None;
+            }
+            ends.push((v, up));
+        }
+        let mut product = Expr::constant(term.coefficient);
+        let mut varying = 0;
+        for atom in &term.atoms {
+            let factor = Expr::from_atoms(std::slice::from_ref(atom));
+            if !factor.vars().into_iter().any(|v| extent(v).is_some()) {
+                product = product.mul(&factor);
+                continue;
+            }
+            varying += 1;
+            let end = match atom {
+                Atom::Var(_) if !up => Expr::constant(0),
+                Atom::Var(v) => extent(*v)?.sub(&Expr::constant(1)),
+                Atom::Quotient { of, by } if by.as_constant().is_some_and(|by| by > 0) => {
+                    extreme(of, up, extent)?.floor_div(by)
+                }
+                Atom::Positive { of } => extreme(of, up, extent)?.positive(),
+                Atom::Quotient { .. } => return None,
+            };
+            product = product.mul(&end);
+        }
+        // Dimensions and loops are at least 0; of a product of more, it would have to be known which end it takes.
+        let is_simple = term.atoms.iter().all(|atom| matches!(atom, Atom::Var(_))) || term.atoms.len() == 1;
+        if varying > 1 || (varying == 1 && !is_simple) {
+            return None;
+        }
+        sum = sum.add(&product);
+    }
+    Some(sum)
+}
+
+/// An index over dimensions and the axes with these values; none if it mentions another axis, or a value.
+pub(super) fn over(algorithm: &Algorithm, index: IndexId, axes: &[(AlgorithmAxis, Expr)]) -> Option<Expr> {
+    let pair = |a, b| Some((over(algorithm, a, axes)?, over(algorithm, b, axes)?));
+    Some(match algorithm.indices[index as usize] {
+        Index::Literal(c) => Expr::constant(i128::from(c)),
+        Index::Dim(d) => Expr::var(u32::from(d)),
+        Index::Axis(a) => axes.iter().find(|(axis, _)| *axis == a)?.1.clone(),
+        Index::Value(_) => return None,
+        Index::Add(a, b) => pair(a, b).map(|(a, b)| a.add(&b))?,
+        Index::Sub(a, b) => pair(a, b).map(|(a, b)| a.sub(&b))?,
+        Index::Mul(a, b) => pair(a, b).map(|(a, b)| a.mul(&b))?,
+        Index::Div(a, b) => pair(a, b).map(|(a, b)| a.floor_div(&b))?,
+        Index::Mod(a, b) => pair(a, b).map(|(a, b)| a.modulo(&b))?,
+    })
+}
+
+/// Whether ops speak of an axis: by its name, or for all that another stage has.
+pub(super) fn is_named(ops: &[ast::Op], name: &str) -> bool {
+    let is_it = |axis: &ast::Name| axis.text == name;
+    ops.iter().any(|op| match &op.kind {
+        ast::OpKind::Split { axis, .. }
+        | ast::OpKind::Resize { axis, .. }
+        | ast::OpKind::Vectorize { axis }
+        | ast::OpKind::Unroll { axis, .. } => is_it(axis),
+        ast::OpKind::Merge { axes, .. }
+        | ast::OpKind::Reorder { axes }
+        | ast::OpKind::Bind { axes, .. }
+        | ast::OpKind::Reduce { axes, .. } => axes.iter().any(is_it),
+        ast::OpKind::Swizzle { x, y, .. } => is_it(x) || is_it(y),
+        ast::OpKind::Like { .. } => true,
+        _ => false,
+    })
+}
+
+/// Whether a limit of a stage with this domain is about terms.
+pub(crate) fn is_of_terms(limit: &Expr, domain: &Domain) -> bool {
+    let is_term = |v: Var| match v.checked_sub(super::AXIS) {
+        Some(axis) => domain.axes.get(axis as usize).is_some_and(|a| a.kind == AxisKind::Reduction),
+        None => root(v).and_then(|n| domain.roots.get(n)).is_some_and(|a| domain.axes[*a].kind == AxisKind::Reduction),
+    };
+    limit.vars().into_iter().any(is_term)
+}
