@@ -29,12 +29,12 @@ pub fn text(kernel: &Kernel) -> String {
             StatementKind::SyncWarpgroup => warpgroups += 1,
             StatementKind::SyncWarp => warps += 1,
             StatementKind::Store(store) => {
-                if let Memory::Shared(b) = store.memory {
+                if let Memory::Buffer(b) = store.memory {
                     uses[b.index()].stored = true;
                 }
             }
             StatementKind::Load(load) => {
-                if let Memory::Shared(b) = load.memory {
+                if let Memory::Buffer(b) = load.memory {
                     uses[b.index()].loaded = true;
                 }
             }

@@ -98,7 +98,7 @@ pub enum Memory {
     /// A tensor: position in [`Signature::parameters`].
     Parameter(u16),
     /// A buffer of the block. One in a workspace ([`Kernel::parts`]) has offsets from the start of that.
-    Shared(BufferId),
+    Buffer(BufferId),
     /// Memory that the blocks of a launch share: position in [`Kernel::workspaces`].
     Workspace(u16),
 }
@@ -747,7 +747,7 @@ impl Kernel {
     /// The memory of an access: of a buffer in a workspace, that one.
     pub fn home(&self, memory: Memory) -> Memory {
         match memory {
-            Memory::Shared(buffer) => self.part(buffer).map_or(memory, Memory::Workspace),
+            Memory::Buffer(buffer) => self.part(buffer).map_or(memory, Memory::Workspace),
             _ => memory,
         }
     }
@@ -782,7 +782,7 @@ impl Kernel {
     pub fn element(&self, memory: Memory) -> Option<ElementType> {
         match memory {
             Memory::Parameter(p) => self.signature.parameters.get(usize::from(p)).map(|p| p.element),
-            Memory::Shared(b) => self.buffers.get(b.index()).map(|b| b.element),
+            Memory::Buffer(b) => self.buffers.get(b.index()).map(|b| b.element),
             Memory::Workspace(w) => self.workspaces.get(usize::from(w)).map(|w| w.element),
         }
     }

@@ -162,7 +162,7 @@ impl Printer<'_> {
             StatementKind::SyncWarp => writeln!(f, "sync warp"),
             StatementKind::Fetch(Fetch { parameter, from, buffer, to, lanes, predicate }) => {
                 let (from, to) =
-                    (self.place(Memory::Parameter(*parameter), *from), self.place(Memory::Shared(*buffer), *to));
+                    (self.place(Memory::Parameter(*parameter), *from), self.place(Memory::Buffer(*buffer), *to));
                 let when = predicate.map_or_else(String::new, |p| format!(", zero unless {}", self.name(p)));
                 writeln!(f, "fetch {lanes} of {from} to {to}{when}")
             }
@@ -260,7 +260,7 @@ impl Printer<'_> {
     fn place(&self, memory: Memory, offset: ValueId) -> String {
         let name = match memory {
             Memory::Parameter(p) => self.kernel.signature.parameters.get(usize::from(p)).map(|p| p.name.as_str()),
-            Memory::Shared(b) => self.kernel.buffers.get(b.index()).map(|b| b.name.as_str()),
+            Memory::Buffer(b) => self.kernel.buffers.get(b.index()).map(|b| b.name.as_str()),
             Memory::Workspace(w) => self.kernel.workspaces.get(usize::from(w)).map(|w| w.name.as_str()),
         };
         let name = name.unwrap_or("?");

@@ -117,7 +117,7 @@ fn lanes_exchange_values() {
             b.sync();
             let first = b.index_literal(Type::I32, 0);
             b.renew(buffer, first);
-            b.store(Memory::Shared(buffer), thread, &[value]);
+            b.store(Memory::Buffer(buffer), thread, &[value]);
             b.end_loop();
         },
         expect![[r#"
@@ -169,7 +169,7 @@ fn copies_stand_where_every_thread_comes() {
             let few = b.index_literal(Type::I32, 64);
             let some = b.index_compare(Compare::Lt, thread, few);
             b.begin_if(some);
-            let value = b.load(Memory::Shared(buffer), thread, 1, None);
+            let value = b.load(Memory::Buffer(buffer), thread, 1, None);
             // (thread + at) − at is thread again.
             let there = b.index_add(thread, at);
             let here = b.index_sub(there, at);
@@ -622,7 +622,7 @@ fn the_verifier_finds_each_fault() {
     });
     fault(|b| {
         let z = zero(b);
-        b.load(Memory::Shared(BufferId(0)), z, 1, None);
+        b.load(Memory::Buffer(BufferId(0)), z, 1, None);
         Problem::NotABuffer(0)
     });
     // Threads disagree on the branch, and on the number of iterations.
@@ -654,7 +654,7 @@ fn the_verifier_finds_each_fault() {
     fault(|b| {
         let (t, buffer, z) = (b.thread_index(), b.buffer(tile()), zero(b));
         let value = b.f32_literal(1.0);
-        b.store(Memory::Shared(buffer), z, &[value]);
+        b.store(Memory::Buffer(buffer), z, &[value]);
         b.begin_loop(t);
         b.renew(buffer, z);
         b.end_loop();
@@ -668,7 +668,7 @@ fn the_verifier_finds_each_fault() {
     fault(|b| {
         let (buffer, one) = (b.buffer(tile()), b.index_literal(Type::I32, 1));
         let (value, z) = (b.f32_literal(1.0), zero(b));
-        b.store(Memory::Shared(buffer), z, &[value]);
+        b.store(Memory::Buffer(buffer), z, &[value]);
         b.renew(buffer, one);
         Problem::NotASlot(one)
     });
@@ -978,7 +978,7 @@ fn buffers_that_nothing_uses_are_dropped() {
     let zero = b.index_literal(Type::I32, 0);
     buffers.iter().for_each(|buffer| b.renew(*buffer, zero));
     let value = b.f32_literal(1.0);
-    b.store(Memory::Shared(buffers[1]), zero, &[value]);
+    b.store(Memory::Buffer(buffers[1]), zero, &[value]);
     let kernel = b.finish().expect("balanced");
     assert_eq!(kernel.buffers.len(), 1, "{kernel}");
     assert_eq!(verify(&kernel), Ok(()));

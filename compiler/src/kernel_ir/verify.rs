@@ -374,7 +374,7 @@ impl Checker<'_> {
         let Fetch { parameter, from, buffer, to, lanes, predicate } = fetch;
         self.expect(self.threads != Threads::Elected, Problem::NotCollective);
         let read = self.access(Memory::Parameter(*parameter), *from, *lanes, false);
-        let written = self.access(Memory::Shared(*buffer), *to, *lanes, true);
+        let written = self.access(Memory::Buffer(*buffer), *to, *lanes, true);
         let bytes = read.and_then(Type::element).map_or(0, |e| e.bytes().saturating_mul(*lanes));
         self.expect(read == written && FETCHED_BYTES.contains(&bytes), Problem::BadFetch(*lanes));
         let kind = self.kernel.signature.parameters.get(usize::from(*parameter)).map(|p| p.kind);
@@ -458,7 +458,7 @@ impl Checker<'_> {
         self.expect(lanes.is_power_of_two() && lanes <= MAX_LANES, Problem::BadLanes(lanes));
         let parameter = match memory {
             Memory::Parameter(parameter) => parameter,
-            Memory::Shared(buffer) => {
+            Memory::Buffer(buffer) => {
                 let element = self.kernel.element(memory);
                 self.expect(element.is_some(), Problem::NotABuffer(buffer.0));
                 if let Some(workspace) = self.kernel.part(buffer) {

@@ -494,7 +494,7 @@ impl Column {
         let offset = b.index_add(offset, start);
         let stored = |state: &ValueId| if self.ty.is_index() { b.from_index(*state, element) } else { *state };
         let values: Vec<ValueId> = states.iter().map(stored).collect();
-        b.store(Memory::Shared(self.buffer), offset, &values);
+        b.store(Memory::Buffer(self.buffer), offset, &values);
     }
 
     /// Of each of `count` partials behind the first `skipped` ones from that offset on, the state of every accumulator of a part.
@@ -508,7 +508,7 @@ impl Column {
             let offset = b.index_add(from, at);
             // The start is a multiple of what can be read, and so is what follows.
             let partials = most.min(1 << left.ilog2());
-            let loaded = b.load(Memory::Shared(self.buffer), offset, partials * unit.lanes, None);
+            let loaded = b.load(Memory::Buffer(self.buffer), offset, partials * unit.lanes, None);
             for states in loaded.chunks(unit.lanes as usize) {
                 let value = |state: &ValueId| if self.ty.is_index() { b.to_index(*state, self.ty) } else { *state };
                 read.push(states.iter().map(value).collect());

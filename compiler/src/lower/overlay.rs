@@ -77,12 +77,12 @@ impl Conflicts {
         for statement in kernel.region(region).statements.iter().rev() {
             match &statement.kind {
                 StatementKind::Load(load) => {
-                    if let Memory::Shared(buffer) = load.memory {
+                    if let Memory::Buffer(buffer) = load.memory {
                         live[buffer.index()] = true;
                     }
                 }
                 StatementKind::Store(store) => {
-                    if let Memory::Shared(buffer) = store.memory {
+                    if let Memory::Buffer(buffer) = store.memory {
                         self.meets(buffer, live);
                     }
                 }
@@ -153,10 +153,10 @@ mod tests {
                 '=' => {
                     b.renew(buffer, zero);
                     let value = b.literal(element, 1);
-                    b.store(Memory::Shared(buffer), thread, &[value]);
+                    b.store(Memory::Buffer(buffer), thread, &[value]);
                 }
                 '?' => {
-                    let value = b.load(Memory::Shared(buffer), zero, 1, None)[0];
+                    let value = b.load(Memory::Buffer(buffer), zero, 1, None)[0];
                     let variable = b.variable(value);
                     b.set(variable, value);
                 }

@@ -353,7 +353,7 @@ impl<'a> Pass<'a> {
         let shared = match memory {
             Memory::Workspace(_) => true,
             Memory::Parameter(parameter) => self.is_written(parameter),
-            Memory::Shared(_) => false,
+            Memory::Buffer(_) => false,
         };
         let read_only = matches!(memory, Memory::Workspace(_)) && !writes;
         since.abroad |= shared && !first && !read_only;
@@ -378,7 +378,7 @@ impl<'a> Pass<'a> {
         let is_own = |buffer: BufferId| alone || sharing(buffer) == Sharing::Thread;
         match kind {
             StatementKind::Load(load) => match load.memory {
-                Memory::Shared(buffer) => {
+                Memory::Buffer(buffer) => {
                     // What was fetched may be of any age.
                     let (used, fetched) = (&mut since.used[buffer.index()], self.fetched[buffer.index()]);
                     let count = if fetched { used.len() } else { 1 };
@@ -403,7 +403,7 @@ impl<'a> Pass<'a> {
                 true
             }
             StatementKind::Store(store) => match store.memory {
-                Memory::Shared(buffer) => {
+                Memory::Buffer(buffer) => {
                     since.used[buffer.index()][0] = true;
                     since.written[buffer.index()] = true;
                     since.touched[buffer.index()] = true;

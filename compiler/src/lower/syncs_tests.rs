@@ -34,9 +34,9 @@ fn instance(b: &mut Builder, buffer: BufferId) {
     let (zero, one) = (b.index_literal(Type::I32, 0), b.literal(ElementType::F32, 0));
     b.sync();
     b.renew(buffer, zero);
-    b.store(Memory::Shared(buffer), zero, &[one]);
+    b.store(Memory::Buffer(buffer), zero, &[one]);
     b.sync();
-    b.load(Memory::Shared(buffer), zero, 1, None);
+    b.load(Memory::Buffer(buffer), zero, 1, None);
 }
 
 fn copy(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>) {
@@ -67,7 +67,7 @@ fn one_barrier_serves_what_comes_before_it() {
     b.sync();
     copy(&mut b, buffer, Some(barrier));
     b.await_phase(barrier, zero, zero);
-    b.load(Memory::Shared(buffer), zero, 1, None);
+    b.load(Memory::Buffer(buffer), zero, 1, None);
     b.sync();
     b.sync();
     copy(&mut b, buffer, Some(barrier));
@@ -86,7 +86,7 @@ fn a_loop_keeps_its_own() {
     b.sync();
     copy(&mut b, buffer, Some(barrier));
     b.await_phase(barrier, zero, zero);
-    b.load(Memory::Shared(buffer), zero, 1, None);
+    b.load(Memory::Buffer(buffer), zero, 1, None);
     b.end_loop();
     assert_eq!(minimal(b).as_deref(), Some("for sync copy await = s["));
 }
@@ -97,7 +97,7 @@ fn stores_keep_both_sides() {
     let one = b.literal(ElementType::F32, 0);
     let n = b.block_index();
     b.begin_loop(n);
-    b.store(Memory::Shared(buffer), zero, &[one]);
+    b.store(Memory::Buffer(buffer), zero, &[one]);
     b.publish();
     b.sync();
     copy(&mut b, buffer, None);
@@ -121,12 +121,12 @@ fn one_barrier_serves_several_buffers() {
     for buffer in [first, other] {
         b.sync();
         b.renew(buffer, zero);
-        b.store(Memory::Shared(buffer), zero, &[one]);
+        b.store(Memory::Buffer(buffer), zero, &[one]);
         b.sync();
     }
     for buffer in [first, other] {
         b.sync();
-        b.load(Memory::Shared(buffer), zero, 1, None);
+        b.load(Memory::Buffer(buffer), zero, 1, None);
     }
     b.end_loop();
     assert_eq!(minimal(b).as_deref(), Some("for renew s[0] = sync renew s[0] = = s[ sync = s["));
@@ -227,7 +227,7 @@ fn a_thread_alone_waits_for_nobody() {
     // A copy is another agent.
     let (mut b, buffer, zero) = block_of(1);
     let one = b.literal(ElementType::F32, 0);
-    b.store(Memory::Shared(buffer), zero, &[one]);
+    b.store(Memory::Buffer(buffer), zero, &[one]);
     b.publish();
     copy(&mut b, buffer, None);
     assert_eq!(minimal(b), None);
@@ -247,8 +247,8 @@ fn instances_are_apart() {
             match *part {
                 "sync" => b.sync(),
                 "renew" => b.renew(buffer, zero),
-                "store" => b.store(Memory::Shared(buffer), zero, &[one]),
-                _ => drop(b.load(Memory::Shared(buffer), zero, 1, None)),
+                "store" => b.store(Memory::Buffer(buffer), zero, &[one]),
+                _ => drop(b.load(Memory::Buffer(buffer), zero, 1, None)),
             }
         }
         if loops {
@@ -282,11 +282,11 @@ fn slots_in_turn_need_one_barrier() {
             b.sync();
         }
         b.renew(ring, zero);
-        b.store(Memory::Shared(ring), zero, &[one]);
+        b.store(Memory::Buffer(ring), zero, &[one]);
         if syncs[1] {
             b.sync();
         }
-        b.load(Memory::Shared(ring), zero, 1, None);
+        b.load(Memory::Buffer(ring), zero, 1, None);
         b.end_loop();
         minimal(b)
     };
@@ -318,7 +318,7 @@ fn fetches_need_a_barrier_behind_their_wait() {
         if syncs[2] {
             b.sync();
         }
-        b.load(Memory::Shared(buffer), zero, 1, None);
+        b.load(Memory::Buffer(buffer), zero, 1, None);
         b.end_loop();
         let ordered = b.finish().map(minimise).expect("balanced");
         let statements = |kernel: Kernel| kernel.regions.into_iter().flat_map(|region| region.statements);
@@ -342,9 +342,9 @@ fn units_wait_for_themselves() {
                 b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots: 1, sharing })
             })
             .collect();
-        buffers.iter().for_each(|buffer| b.store(Memory::Shared(*buffer), zero, &[one]));
+        buffers.iter().for_each(|buffer| b.store(Memory::Buffer(*buffer), zero, &[one]));
         b.sync();
-        buffers.iter().for_each(|buffer| drop(b.load(Memory::Shared(*buffer), zero, 1, None)));
+        buffers.iter().for_each(|buffer| drop(b.load(Memory::Buffer(*buffer), zero, 1, None)));
         let text = b.finish().map(minimise).expect("balanced").expect("ordered").to_string();
         let found = text.lines().map(str::trim).filter(|line| line.starts_with("sync"));
         found.map(str::to_owned).collect::<Vec<_>>().join(", ")
@@ -420,10 +420,10 @@ fn an_instance_is_new_where_it_is_written() {
         if between {
             instance(&mut b, parts);
         }
-        b.store(Memory::Shared(sums), zero, &[one]);
+        b.store(Memory::Buffer(sums), zero, &[one]);
         b.end_loop();
         b.sync();
-        b.load(Memory::Shared(sums), zero, 1, None);
+        b.load(Memory::Buffer(sums), zero, 1, None);
         b.end_loop();
         minimal(b).expect("ordered")
     };
@@ -439,7 +439,7 @@ fn what_is_not_ordered_is_a_defect() {
     assert_eq!(minimal(b), None);
     let (mut b, buffer, zero) = builder();
     let one = b.literal(ElementType::F32, 0);
-    b.store(Memory::Shared(buffer), zero, &[one]);
+    b.store(Memory::Buffer(buffer), zero, &[one]);
     b.sync();
     b.publish();
     copy(&mut b, buffer, None);

@@ -342,7 +342,7 @@ impl<'a> Values<'a> {
                 let guard = or.map(|or| (self.in_domain(b, source, &values, scope), or));
                 if let Some(held) = self.staged.iter().find(|held| held.staged.is_for(parameter, Some(id))) {
                     let offset = held.offset(b, &values, self.index);
-                    let memory = Memory::Shared(held.buffer);
+                    let memory = Memory::Buffer(held.buffer);
                     let Some((predicate, or)) = guard else {
                         return self.staged_lane(b, id, &held.clone(), (tensor, &exprs), offset);
                     };
@@ -431,7 +431,7 @@ impl<'a> Values<'a> {
                 }
             }
             Some(&inner::Kept::Buffer { buffer, base }) => {
-                let memory = Memory::Shared(buffer);
+                let memory = Memory::Buffer(buffer);
                 let (stage, bytes) = (instance.stage, b.kernel().buffers[buffer.index()].element.bytes());
                 let ty = self.index;
                 let offset = instance.place(b, values, (base, bytes), ty);
@@ -510,7 +510,7 @@ impl<'a> Values<'a> {
         (tensor, indices): (&TensorParameter, &[Expr]),
         offset: ValueId,
     ) -> ValueId {
-        let memory = Memory::Shared(held.buffer);
+        let memory = Memory::Buffer(held.buffer);
         if let Some(lane) = self.lane.as_mut().filter(|_| !self.conditional) {
             let run = held.staged.neighbours(indices, &lane.vector, self.symbolic, self.facts) as usize;
             let (first, var) = (lane.number as usize / run * run, lane.vector.var);

@@ -510,7 +510,7 @@ impl<'a> Run<'a> {
     fn name(&self, memory: Memory) -> &str {
         match memory {
             Memory::Parameter(p) => &self.kernel.signature.parameters[usize::from(p)].name,
-            Memory::Shared(b) => &self.kernel.buffers[b.index()].name,
+            Memory::Buffer(b) => &self.kernel.buffers[b.index()].name,
             Memory::Workspace(w) => &self.kernel.workspaces[usize::from(w)].name,
         }
     }
@@ -567,7 +567,7 @@ impl<'a> Run<'a> {
                     result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
                 }
             }
-            Memory::Shared(buffer) => {
+            Memory::Buffer(buffer) => {
                 // In a workspace, offsets count from the start of the first block's part.
                 let all = self.shared.elements(buffer);
                 let first = self.kernel.part(buffer).map_or(0, |_| self.block * all);
@@ -611,7 +611,7 @@ impl<'a> Run<'a> {
     }
 
     fn store(&mut self, store: &Store, active: &Active) -> Outcome {
-        if active.maybe && !matches!(store.memory, Memory::Shared(_)) {
+        if active.maybe && !matches!(store.memory, Memory::Buffer(_)) {
             self.depends(format!("whether `{}` is written depends on data", self.name(store.memory)));
         }
         let is_zero = |value: &ValueId| matches!(self.kernel.value(*value).op, Op::Literal(0));
@@ -641,7 +641,7 @@ impl<'a> Run<'a> {
             {
                 self.access(memory, at, fetch.lanes, thread, active, Touch::Read)?;
             }
-            let to = Memory::Shared(fetch.buffer);
+            let to = Memory::Buffer(fetch.buffer);
             let Some(at) = self.offset(to, fetch.to, thread, active)? else { continue };
             let of = &self.kernel.buffers[fetch.buffer.index()];
             let (name, all) = (of.name.clone(), i64::from(of.elements) * i64::from(of.slots));

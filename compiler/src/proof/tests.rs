@@ -191,8 +191,8 @@ fn steps_of(threads: u32, words: &str, turns: i64) -> Option<Kind> {
                 "sync" => b.sync(),
                 "lanes" => b.sync_warp(),
                 "group" => b.sync_warpgroup(),
-                "farther" => drop(b.load(Memory::Shared(buffer), farther, 1, None)),
-                "far" => drop(b.load(Memory::Shared(buffer), far, 1, None)),
+                "farther" => drop(b.load(Memory::Buffer(buffer), farther, 1, None)),
+                "far" => drop(b.load(Memory::Buffer(buffer), far, 1, None)),
                 "renew" => b.renew(buffer, slot),
                 "fetch" | "fetch+" => {
                     let to = if word == "fetch" { thread } else { other };
@@ -201,10 +201,10 @@ fn steps_of(threads: u32, words: &str, turns: i64) -> Option<Kind> {
                 "commit" => b.commit_fetches(),
                 "await" => b.await_fetches(0),
                 "await1" => b.await_fetches(1),
-                "write" => b.store(Memory::Shared(buffer), thread, &[zero]),
-                "cross" => b.store(Memory::Shared(buffer), other, &[zero]),
-                "own" => drop(b.load(Memory::Shared(buffer), thread, 1, None)),
-                "read" => drop(b.load(Memory::Shared(buffer), other, 1, None)),
+                "write" => b.store(Memory::Buffer(buffer), thread, &[zero]),
+                "cross" => b.store(Memory::Buffer(buffer), other, &[zero]),
+                "own" => drop(b.load(Memory::Buffer(buffer), thread, 1, None)),
+                "read" => drop(b.load(Memory::Buffer(buffer), other, 1, None)),
                 _ => panic!("{word}"),
             }
         }
@@ -327,12 +327,12 @@ fn pipeline(b: &mut Builder, mistake: &str) {
     }
     let next = b.index_xor(phase, one);
     b.set(parity, next);
-    let value = b.load(Memory::Shared(from), thread, 1, None);
+    let value = b.load(Memory::Buffer(from), thread, 1, None);
     if is("fence before the write") {
         b.publish();
     }
     if !is("threads that do not write") {
-        b.store(Memory::Shared(to), thread, &value);
+        b.store(Memory::Buffer(to), thread, &value);
     }
     if !is("no fence") && !is("fence before the write") && !is("fence behind the barrier") {
         b.publish();
@@ -441,7 +441,7 @@ fn ring(b: &mut Builder, mistake: &str) {
     b.await_phase(barrier, slot, parity);
     let at = b.index_mul(slot, size);
     let at = b.index_add(at, thread);
-    b.load(Memory::Shared(ring), at, 1, None);
+    b.load(Memory::Buffer(ring), at, 1, None);
     let next = b.index_add(trip, two);
     let more = b.index_compare(Compare::Lt, next, n);
     b.begin_if(more);
@@ -609,13 +609,13 @@ fn narrow_and_wide_buffers() {
         sharing: Sharing::Block,
     });
     let (byte, zero) = (b.literal(ElementType::I8, 0), b.f32_literal(0.0));
-    b.store(Memory::Shared(small), thread, &[byte]);
-    b.store(Memory::Shared(wide), thread, &[zero]);
+    b.store(Memory::Buffer(small), thread, &[byte]);
+    b.store(Memory::Buffer(wide), thread, &[zero]);
     b.sync();
     let reversed = int(&mut b, 63);
     let at = b.index_sub(reversed, thread);
-    b.load(Memory::Shared(small), at, 1, None);
-    b.load(Memory::Shared(wide), at, 1, None);
+    b.load(Memory::Buffer(small), at, 1, None);
+    b.load(Memory::Buffer(wide), at, 1, None);
     copy(&mut b);
     let kernel = b.finish().expect("balanced");
     assert_eq!(check(&kernel, &launch(1, 64, 1), BUDGET), Verdict::Holds);

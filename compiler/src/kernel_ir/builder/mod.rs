@@ -179,8 +179,8 @@ impl Builder {
         let Kernel { regions, buffers, lies_in, parts, .. } = &mut self.kernel;
         let mut used = vec![false; buffers.len()];
         let of_statement = |kind: &mut StatementKind, f: &mut dyn FnMut(&mut BufferId)| match kind {
-            StatementKind::Load(Load { memory: Memory::Shared(buffer), .. })
-            | StatementKind::Store(Store { memory: Memory::Shared(buffer), .. }) => f(buffer),
+            StatementKind::Load(Load { memory: Memory::Buffer(buffer), .. })
+            | StatementKind::Store(Store { memory: Memory::Buffer(buffer), .. }) => f(buffer),
             StatementKind::Fetch(fetch) => f(&mut fetch.buffer),
             StatementKind::Transfer(transfer) => f(&mut transfer.buffer),
             _ => {}
@@ -527,7 +527,7 @@ impl Builder {
         let element = self.kernel.element(memory).unwrap_or(tilewright_kernel::ElementType::F32);
         let constant = match memory {
             Memory::Parameter(p) => self.kernel.signature.parameters.get(usize::from(p)),
-            Memory::Shared(_) | Memory::Workspace(_) => None,
+            Memory::Buffer(_) | Memory::Workspace(_) => None,
         };
         let constant = constant.is_some_and(|p| matches!(p.kind, ParameterKind::Tensor { written: false }));
         if constant {

@@ -27,8 +27,8 @@ impl Entry<'_> {
                 StatementKind::Load(load) => (self.kernel.home(load.memory), load.offset),
                 StatementKind::Store(store) => (self.kernel.home(store.memory), store.offset),
                 StatementKind::Fetch(fetch) => {
-                    let (rest, _) = self.peel(Memory::Shared(fetch.buffer), fetch.to);
-                    addresses.push((rest, Memory::Shared(fetch.buffer), None));
+                    let (rest, _) = self.peel(Memory::Buffer(fetch.buffer), fetch.to);
+                    addresses.push((rest, Memory::Buffer(fetch.buffer), None));
                     (Memory::Parameter(fetch.parameter), fetch.from)
                 }
                 StatementKind::Update(update) => (Memory::Workspace(update.workspace), update.offset),
@@ -89,7 +89,7 @@ impl Entry<'_> {
         let base = match memory {
             Memory::Parameter(parameter) => self.bases[usize::from(parameter)],
             Memory::Workspace(workspace) => self.workspaces[usize::from(workspace)],
-            Memory::Shared(buffer) => return self.shared_address(buffer, x, self.ty(offset), bytes),
+            Memory::Buffer(buffer) => return self.shared_address(buffer, x, self.ty(offset), bytes),
         };
         let base = base.unwrap_or_else(|| self.f.reg(ScalarType::B64));
         match self.ty(offset) {
@@ -140,7 +140,7 @@ impl Entry<'_> {
         match memory {
             Memory::Parameter(parameter) => self.bases[usize::from(parameter)].map(Address::reg),
             Memory::Workspace(workspace) => self.workspaces[usize::from(workspace)].map(Address::reg),
-            Memory::Shared(buffer) => self
+            Memory::Buffer(buffer) => self
                 .buffers
                 .get(buffer.index())
                 .copied()
@@ -154,7 +154,7 @@ impl Entry<'_> {
         let memory = self.kernel.home(load.memory);
         let element = self.kernel.element(memory).unwrap_or(ElementType::F32);
         let space = match memory {
-            Memory::Shared(_) => "ld.shared",
+            Memory::Buffer(_) => "ld.shared",
             Memory::Workspace(_) => "ld.global",
             Memory::Parameter(p) => match self.kernel.signature.parameters[usize::from(p)].kind {
                 ParameterKind::Tensor { written: false } => "ld.global.nc",
@@ -186,7 +186,7 @@ impl Entry<'_> {
     pub(super) fn store(&mut self, store: &Store) {
         let memory = self.kernel.home(store.memory);
         let element = self.kernel.element(memory).unwrap_or(ElementType::F32);
-        let space = if let Memory::Shared(_) = memory { "st.shared" } else { "st.global" };
+        let space = if let Memory::Buffer(_) = memory { "st.shared" } else { "st.global" };
         let address = self.address(memory, store.offset);
         let per_chunk = (VECTOR_BYTES / element.bytes()) as usize;
         for (n, lanes) in store.values.chunks(per_chunk).enumerate() {
@@ -206,7 +206,7 @@ impl Entry<'_> {
     /// A copy by the thread. What it does not read becomes zero: the operand `src-size` says how much it reads.
     pub(super) fn fetch(&mut self, fetch: &Fetch) {
         let bytes = self.bytes(Memory::Parameter(fetch.parameter)) * fetch.lanes;
-        let to = self.address(Memory::Shared(fetch.buffer), fetch.to);
+        let to = self.address(Memory::Buffer(fetch.buffer), fetch.to);
         let from = self.address(Memory::Parameter(fetch.parameter), fetch.from);
         let mut operands: Vec<Operand> = vec![to.into(), from.into(), bytes.into()];
         if let Some(predicate) = fetch.predicate {

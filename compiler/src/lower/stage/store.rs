@@ -66,7 +66,7 @@ impl Nest<'_, '_> {
                 };
                 for (points, values) in points.chunks(run).zip(lanes.chunks(run)) {
                     if let Some(at) = self.place(&points[0], *buffer, *base) {
-                        self.b.store(Memory::Shared(*buffer), at, values);
+                        self.b.store(Memory::Buffer(*buffer), at, values);
                     }
                 }
             }
@@ -126,7 +126,7 @@ impl Nest<'_, '_> {
                 axes.iter().filter_map(|a| scope.axes.get(a).map(|bound| bound.value)).collect();
             let offset = held.offset(self.b, &indices, self.index);
             let Some(values) = lanes.get(at..at + run) else { continue };
-            self.b.store(Memory::Shared(held.buffer), offset, values);
+            self.b.store(Memory::Buffer(held.buffer), offset, values);
         }
     }
 }
