@@ -3,10 +3,11 @@
 tilewright::schedule! {
     kernel RowSum(x: f32[M, N]) -> (y: f32[M]) {
         y[i] = sum(|j| x[i, j]);
+        launch threads(128), persistent;
         schedule y {
-            split j by 32 -> jo, ji;
-            bind i: grid;
-            reduce ji by cluster;
+            split i by 128 -> b, t;
+            bind b: grid;
+            bind t: thread;
         }
     }
 }

@@ -301,6 +301,7 @@ impl Viewer<'_> {
                     Binding::Unroll(_) => "unroll",
                     Binding::Vector => "vector",
                     Binding::Grid => "grid",
+                    Binding::Cta => "cta",
                     Binding::Warpgroup => "warpgroup",
                     Binding::Warp => "warp",
                     Binding::Thread => "thread",
@@ -380,6 +381,7 @@ impl Viewer<'_> {
             },
             owner: match stage.owner {
                 Unit::Grid => "grid",
+                Unit::Cluster => "cluster",
                 Unit::Cta => "cta",
                 Unit::Warpgroup => "warpgroup",
                 Unit::Warp => "warp",

@@ -202,6 +202,55 @@ impl IntoDiagnostic for IdleThreads {
     }
 }
 
+/// TW0610: a cluster that has other blocks than the axes that are given to them.
+#[derive(Clone, Debug)]
+pub struct ClusterBlocks {
+    /// The stage.
+    pub stage: String,
+    /// Its axes that are given to blocks of a cluster, with their extents.
+    pub axes: Vec<(String, i128)>,
+    /// Their iterations.
+    pub blocks: i128,
+    /// Blocks of a cluster.
+    pub cluster: i128,
+    /// Most blocks of a cluster.
+    pub limit: i128,
+    /// The last `bind`, or the stage.
+    pub span: Span,
+    /// The item of `launch`, if there is one.
+    pub launch: Option<Span>,
+}
+
+impl IntoDiagnostic for ClusterBlocks {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, axes, blocks, cluster, limit, span, launch } = self;
+        let of: Vec<String> = axes.iter().map(|(axis, extent)| format!("`{axis}` {extent}")).collect();
+        let title = match (axes.len(), cluster > limit) {
+            (_, true) => format!("a cluster has at most {limit} blocks, and {cluster} are needed"),
+            (0, _) => format!("the {cluster} blocks of a cluster would each write the same elements of `{stage}`"),
+            _ => format!("a cluster has {cluster} blocks, and `{stage}` gives iterations to {blocks}"),
+        };
+        let diagnostic = Diagnostic::new(Code::TW0610, span, title);
+        let diagnostic = match launch {
+            Some(launch) => diagnostic.label(launch, format!("clusters of {cluster}")),
+            None => diagnostic,
+        };
+        let diagnostic = match of.is_empty() {
+            true => diagnostic.note("no axis of it is given to them"),
+            false => diagnostic.note(format!("iterations: {}", of.join(", "))),
+        };
+        match axes.is_empty() {
+            true => diagnostic.help(format!(
+                "give them an axis of {cluster} iterations: `split … into {cluster} -> c, …; bind c: cta;`"
+            )),
+            false => diagnostic.help(match (blocks <= limit, launch) {
+                (true, Some(_)) => format!("write `launch cluster({blocks});`, or split the axis into {cluster}"),
+                _ => "split the axis into as many as a cluster has blocks".to_owned(),
+            }),
+        }
+    }
+}
+
 /// TW0605: a unit bound inside an instance that belongs to one of them.
 #[derive(Clone, Debug)]
 pub struct UnitInside {

@@ -39,7 +39,7 @@ pub struct BoundReduction {
     /// The reduction axis.
     pub axis: String,
     /// Whether it is given to blocks.
-    pub is_grid: bool,
+    pub blocks: Option<ReduceBy>,
     /// The `bind`.
     pub span: Span,
     /// A `reduce` of it that reaches less far.
@@ -48,21 +48,21 @@ pub struct BoundReduction {
 
 impl IntoDiagnostic for BoundReduction {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { axis, is_grid, span, reduced } = self;
-        let unit = if is_grid { "block" } else { "thread" };
+        let Self { axis, blocks, span, reduced } = self;
+        let unit = if blocks.is_some() { "block" } else { "thread" };
         let diagnostic = Diagnostic::new(
             Code::TW0703,
             span,
             format!("`{axis}` is reduced over, and each {unit} would hold only a part of the result"),
         );
-        if is_grid {
+        if let Some(by) = blocks {
             let diagnostic = match reduced {
                 Some(op) => diagnostic
                     .label(op, "this combines what the threads of a block have")
-                    .help(format!("combine what the blocks have: `reduce {axis} by grid;`")),
+                    .help(format!("combine what the blocks have: `reduce {axis} by {by};`")),
                 None => diagnostic.change(
-                    Change::AppendOp(format!("reduce {axis} by grid;")),
-                    format!("combine what the blocks have: `reduce {axis} by grid;`"),
+                    Change::AppendOp(format!("reduce {axis} by {by};")),
+                    format!("combine what the blocks have: `reduce {axis} by {by};`"),
                 ),
             };
             return diagnostic.help(format!("or bind `{axis}` to threads, or leave it unbound"));
@@ -360,7 +360,7 @@ pub enum CombineProblem {
     Data,
     /// One thread takes all its terms.
     Unbound,
-    /// It says `by grid` or `by atomic`, and is not given to blocks.
+    /// It says `by grid`, `by atomic` or `by cluster`, and is not given to such blocks.
     NotOfBlocks(ReduceBy),
     /// Some axes are combined `by grid`, and others `by atomic`.
     TwoWays,
@@ -404,12 +404,15 @@ impl IntoDiagnostic for NothingToCombine {
                 },
                 format!("write `reduce {axis} by grid;`, which combines everything that threads do"),
             ),
-            CombineProblem::NotOfBlocks(by) => (
-                format!("no blocks share `{axis}`"),
-                format!(
-                    "give it, or a part that `split` makes of it, to blocks: `bind {axis}: grid;`; or leave `by {by}` out"
-                ),
-            ),
+            CombineProblem::NotOfBlocks(by) => {
+                let unit = if by == ReduceBy::Cluster { "cta" } else { "grid" };
+                (
+                    format!("no blocks share `{axis}`"),
+                    format!(
+                        "give it, or a part that `split` makes of it, to blocks: `bind {axis}: {unit};`; or leave `by {by}` out"
+                    ),
+                )
+            }
             CombineProblem::BeyondWarp => (
                 format!("the threads along `{axis}` are not always lanes of one warp"),
                 "leave `by warp` out: parts of warps are combined in shared memory".to_owned(),

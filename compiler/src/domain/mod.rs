@@ -44,8 +44,10 @@ pub enum Binding {
     Unroll(Option<i128>),
     /// Together, as one vector access.
     Vector,
-    /// One block of the grid each.
+    /// One block of the grid each, or one cluster of blocks.
     Grid,
+    /// One block of the cluster each.
+    Cta,
     /// One warpgroup of the block each.
     Warpgroup,
     /// One warp each, of the warpgroup if one is bound outside.
@@ -55,6 +57,11 @@ pub enum Binding {
 }
 
 impl Binding {
+    /// Whether blocks run the iterations side by side.
+    pub fn is_of_blocks(self) -> bool {
+        matches!(self, Self::Grid | Self::Cta)
+    }
+
     /// Whether the iterations follow each other inside one thread.
     pub fn is_sequential(self) -> bool {
         matches!(self, Self::Serial | Self::Unroll(_) | Self::Vector)

@@ -181,6 +181,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
         Unit::Thread => " per thread",
         Unit::Warpgroup => " per warpgroup",
         Unit::Warp => " per warp",
+        Unit::Cluster => " per cluster",
         Unit::Cta | Unit::Grid => "",
     };
     let _ = writeln!(out, "stage {} in {place}{per}{at}, run by all threads", stage.name);
@@ -197,6 +198,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             Binding::Unroll(Some(n)) => format!("loop, {n} at a time"),
             Binding::Vector => "vector".to_owned(),
             Binding::Grid => "grid".to_owned(),
+            Binding::Cta => "cta".to_owned(),
             Binding::Warpgroup => "warpgroup".to_owned(),
             Binding::Warp => "warp".to_owned(),
             Binding::Thread => "thread".to_owned(),

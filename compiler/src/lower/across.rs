@@ -77,6 +77,8 @@ pub(super) fn blocks_along(stage: &Stage, axis: AxisId, facts: &Facts) -> (Expr,
 /// What the blocks of an output count: its own axes, then the parts of a stage in its loops.
 fn counts(stage: &Stage, facts: &Facts) -> (Vec<Count>, Vec<Count>) {
     let own = stage.distribution.grid.iter().map(|axis| Count::along(stage, *axis, facts));
+    let cluster = Some(stage.distribution.cluster).filter(|blocks| *blocks > 1);
+    let own = own.chain(cluster.map(|blocks| Count::of(&Expr::constant(blocks.into()), true, facts)));
     (own.collect(), stage.distribution.parts.iter().map(|extent| Count::of(extent, true, facts)).collect())
 }
 
@@ -297,9 +299,13 @@ impl Nest<'_, '_> {
     }
 
     /// The number of the block among those that the stage's own axes tell apart: those of a group of a stage in its loops are one; of such a stage
-    /// itself, the number in the group.
+    /// itself, the number in the group. In a launch of clusters, the number of the cluster.
     pub(super) fn own_block(&mut self) -> ValueId {
-        let block = self.block();
+        let mut block = self.block();
+        if self.stage.distribution.cluster > 1 {
+            let blocks = self.b.index_literal(self.index, self.stage.distribution.cluster.into());
+            block = self.b.index_div(block, blocks);
+        }
         if self.stage.arrives() {
             let own: Vec<Count> = self.partials().into_iter().map(|(_, count)| count).collect();
             let parts = self.product(&own);

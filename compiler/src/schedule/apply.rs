@@ -251,6 +251,7 @@ impl Apply<'_> {
                 }
                 let binding = match unit.text.as_str() {
                     "grid" => Binding::Grid,
+                    "cta" => Binding::Cta,
                     "warpgroup" => Binding::Warpgroup,
                     "warp" => Binding::Warp,
                     "thread" => Binding::Thread,
@@ -262,7 +263,7 @@ impl Apply<'_> {
                     }
                     other => {
                         let construct = format!("bind … : {other}");
-                        let instead = Some("`grid`, `warpgroup`, `warp` and `thread` work today".to_owned());
+                        let instead = Some("`grid`, `cta`, `warpgroup`, `warp` and `thread` work today".to_owned());
                         self.diags.report(NotSupportedYet { construct, span: unit.span, instead });
                         return;
                     }
@@ -324,10 +325,6 @@ impl Apply<'_> {
     }
 
     fn reduce(&mut self, axes: &[ast::Name], by: Option<&ast::Spanned<ast::ReduceBy>>, span: Span) {
-        if let Some(by) = by.filter(|by| by.value == ast::ReduceBy::Cluster) {
-            let instead = Some("`by warp`, `by cta`, `by grid` and `by atomic` work today");
-            return self.unsupported(&format!("reduce … by {}", by.value), by.span, instead);
-        }
         for name in axes {
             if let Some(axis) = self.leaf(name, &[]) {
                 let word = by.map(|by| by.span);

@@ -14,7 +14,7 @@ use super::{Stage, Unit, beside, range};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::NotAround;
 use crate::diag::tw90xx::Internal;
-use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
+use crate::domain::{AxisId, AxisKind, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access::{self, StageRead};
 use crate::program::Program;
@@ -70,8 +70,8 @@ impl Attach {
         let sequential: Vec<AxisId> =
             parent.domain.leaves.iter().copied().filter(|l| axes[*l].binding.is_sequential()).collect();
         let at = parent.domain.leaves.iter().position(|l| *l == leaf).unwrap_or(0);
-        // Grid axes are around every loop of a block.
-        let inner = axes[leaf].binding == Binding::Grid;
+        // Axes of blocks are around every loop of a block.
+        let inner = axes[leaf].binding.is_of_blocks();
         let before = |l: &AxisId| parent.domain.leaves[..=at].contains(l);
         let around_loops: Vec<AxisId> = sequential.into_iter().filter(|l| !inner && before(l)).collect();
         let around = |l: &AxisId| match Unit::of(axes[*l].binding) {

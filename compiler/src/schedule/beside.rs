@@ -43,7 +43,7 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
     let refuse = |problem: &'static str, stages: &[Stage], diags: &mut Diagnostics| {
         let of = stages.iter().find(|s| s.name == at.stage.text && s.has_blocks());
         let leaves = of.into_iter().flat_map(|s| s.domain.leaves.iter().map(move |l| (s, &s.domain.axes[*l])));
-        let could = |a: &crate::domain::Axis| a.binding == Binding::Grid || a.binding.is_sequential();
+        let could = |a: &crate::domain::Axis| a.binding.is_of_blocks() || a.binding.is_sequential();
         let known = leaves.filter(|(_, a)| could(a)).map(|(s, a)| format!("{}.{}", s.name, a.name)).collect();
         let (stage, place) = (own.name.clone(), Some(place.clone()));
         let problem = problem.to_owned();
@@ -69,7 +69,11 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
         let names = |v: u32| stage.program.dim_name(v as u16).to_owned();
         let one = |leaf: &AxisId| {
             let axis = &stage.domain.axes[*leaf];
-            let unit = if axis.binding == Binding::Grid { "grid" } else { "loop" };
+            let unit = match axis.binding {
+                Binding::Grid => "grid",
+                Binding::Cta => "cta",
+                _ => "loop",
+            };
             (axis.name.clone(), unit, stage.facts.normal(&axis.extent).show(&names))
         };
         list.iter().map(one).collect()
@@ -112,7 +116,7 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
 /// Why no output can run in the iterations of a leaf of another one, if that is so.
 fn no_place(parent: &Stage, leaf: AxisId) -> Option<&'static str> {
     let around = around(parent, Attach::new(0, parent, leaf, Unit::Cta).loops);
-    let is_rolled = |l: &AxisId| matches!(parent.domain.axes[*l].binding, Binding::Grid | Binding::Serial);
+    let is_rolled = |l: &AxisId| parent.domain.axes[*l].binding.is_of_blocks() || parent.domain.axes[*l].binding == Binding::Serial;
     match parent.domain.axes[leaf].binding {
         Binding::Vector => Some("the lanes of a vector are one access"),
         Binding::Warpgroup | Binding::Warp | Binding::Thread => Some("threads run that axis side by side"),
@@ -138,7 +142,7 @@ fn around(stage: &Stage, loops: usize) -> Vec<AxisId> {
         let axes = &stage.domain.axes;
         stage.domain.leaves.iter().copied().filter(move |l| wanted(axes[*l].binding))
     };
-    of(|b| b == Binding::Grid).chain(of(Binding::is_sequential).take(loops)).collect()
+    of(Binding::is_of_blocks).chain(of(Binding::is_sequential).take(loops)).collect()
 }
 
 /// The leaves that units of a kind are given.

@@ -1,14 +1,15 @@
 //! Which thread of which block runs each iteration.
 //!
-//! Axes bound to one unit linearise in loop order, the last one fastest. A block is one-dimensional: thread τ is in warpgroup ⌊τ / 128⌋ and
-//! in warp ⌊τ / 32⌋ of the block. Units nest by the order of the loops: warps inside an axis that is given to warpgroups are the four of
+//! Axes bound to one unit linearise in loop order, the last one fastest. Blocks are neighbours in clusters of a fixed number: axes of the
+//! grid count clusters, and block β of a cluster runs the iterations β of the axes that are given to its blocks (`bind …: cta`), which are as
+//! many as it has blocks. A block is one-dimensional: thread τ is in warpgroup ⌊τ / 128⌋ and in warp ⌊τ / 32⌋ of the block. Units nest by the order of the loops: warps inside an axis that is given to warpgroups are the four of
 //! the warpgroup, threads are those of the warp or warpgroup around them. Any of the three may be left out; what nothing tells apart would
 //! write the same elements. Threads that no iteration falls to are idle.
 
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
-use crate::diag::tw06xx::{BindOrder, IdleThreads, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside};
+use crate::diag::tw06xx::{BindOrder, ClusterBlocks, IdleThreads, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside};
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
 use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
 use crate::domain::{AxisId, AxisKind, Binding};
@@ -22,12 +23,20 @@ use super::{Place, Reduced, Stage, Unit, WARP, arrival, atomic_word, digits};
 
 /// Most threads of a block.
 const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
+/// Most blocks of a cluster that every device with clusters can launch (CUDA programming guide, thread block clusters).
+const CLUSTER_LIMIT: i128 = 8;
 
 /// The leaves that units run side by side, outermost first, with the number of iterations that the block has room for.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
     /// Leaves bound to the grid.
     pub grid: Vec<AxisId>,
+    /// Leaves bound to the blocks of a cluster, each with its extent.
+    pub ctas: Vec<(AxisId, i128)>,
+    /// Blocks of a cluster; 1 without clusters.
+    pub cluster: u32,
+    /// Threads of a block, once they are known.
+    pub block: u32,
     /// Of an output: the iterations of the axes that a stage in its loops gives to blocks, besides; each is at least 1.
     pub parts: Vec<Expr>,
     /// Leaves bound to warpgroups, each with its extent or a bound of it.
@@ -97,20 +106,31 @@ impl Distribution {
     }
 }
 
-/// The threads that `launch` asks for.
-pub(super) fn launch_threads(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<(i128, Span)> {
-    let mut threads = None;
+/// What `launch` asks for, each with the item that does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Launch {
+    /// Threads of a block.
+    threads: Option<(i128, Span)>,
+    /// Blocks of a cluster.
+    cluster: Option<(i128, Span)>,
+}
+
+/// What `launch` asks for.
+pub(super) fn launch(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Launch {
+    let mut launch = Launch::default();
     for item in program.launch.iter().flat_map(|l| &l.items) {
-        let (construct, expr) = match &item.kind {
-            ast::LaunchItemKind::Threads(e) => ("threads", Some(e)),
-            ast::LaunchItemKind::Cluster(_) => ("cluster", None),
-            ast::LaunchItemKind::Persistent => ("persistent", None),
-            ast::LaunchItemKind::Dependent => ("dependent", None),
-            ast::LaunchItemKind::Roles(_) => ("roles", None),
-        };
-        let Some(expr) = expr else {
-            diags.report(NotSupportedYet { construct: construct.to_owned(), span: item.span, instead: None });
-            continue;
+        let (what, expr, most, found) = match &item.kind {
+            ast::LaunchItemKind::Threads(e) => {
+                ("the number of threads of a block", e, BLOCK_LIMIT, &mut launch.threads)
+            }
+            ast::LaunchItemKind::Cluster(e) => {
+                ("the number of blocks of a cluster", e, CLUSTER_LIMIT, &mut launch.cluster)
+            }
+            ast::LaunchItemKind::Persistent | ast::LaunchItemKind::Dependent | ast::LaunchItemKind::Roles(_) => {
+                let construct = item.kind.keyword().to_owned();
+                diags.report(NotSupportedYet { construct, span: item.span, instead: None });
+                continue;
+            }
         };
         let value = match &expr.kind {
             ast::ExprKind::Int(literal) => Some(i128::from(literal.value)),
@@ -121,22 +141,48 @@ pub(super) fn launch_threads(program: &Program, facts: &Facts, diags: &mut Diagn
                 .and_then(|d| facts.normal(&Expr::var(d as u32)).as_constant()),
             _ => None,
         };
-        match value.filter(|v| (1..=BLOCK_LIMIT).contains(v)) {
-            Some(value) => threads = Some((value, item.span)),
-            None => diags.report(BadFactor {
-                what: "the number of threads of a block",
-                value,
-                least: 1,
-                most: BLOCK_LIMIT,
-                span: expr.span,
-            }),
+        match value.filter(|v| (1..=most).contains(v)) {
+            Some(value) => *found = Some((value, item.span)),
+            None => diags.report(BadFactor { what, value, least: 1, most, span: expr.span }),
         }
     }
-    threads
+    launch
+}
+
+/// Decides the blocks of a cluster: as many as the axes given to them have iterations, in every stage that has such axes or writes an output.
+fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diagnostics) {
+    let of = |stage: &Stage| stage.distribution.ctas.iter().fold(1, |n: i128, (_, extent)| n.saturating_mul(*extent));
+    let cluster = launch.map_or_else(|| stages.iter().map(of).max().unwrap_or(1).max(1), |(blocks, _)| blocks);
+    for stage in stages.iter_mut() {
+        stage.distribution.cluster = u32::try_from(cluster).unwrap_or(u32::MAX);
+        let (blocks, ctas) = (of(stage), &stage.distribution.ctas);
+        let axes = || ctas.iter().map(|(axis, extent)| (stage.domain.axes[*axis].name.clone(), *extent)).collect();
+        let span = ctas.last().map(|(axis, _)| stage.domain.axes[*axis].binding_span);
+        if cluster > CLUSTER_LIMIT || blocks != cluster && (span.is_some() || stage.place != Place::Registers && stage.has_blocks()) {
+            diags.report(ClusterBlocks {
+                stage: stage.name.clone(),
+                axes: axes(),
+                blocks,
+                cluster,
+                limit: CLUSTER_LIMIT,
+                span: span.unwrap_or(stage.span),
+                launch: launch.map(|l| l.1),
+            });
+            return;
+        }
+        if cluster > 1
+            && let Some(reduced) = stage.reduced.iter().find(|r| reaches_blocks(r))
+        {
+            let construct = format!("`reduce … by {}` in a launch of clusters", reduced.by);
+            let instead = Some("`by cluster` combines what the blocks of a cluster have".to_owned());
+            diags.report(NotSupportedYet { construct, span: reduced.word.unwrap_or(reduced.span), instead });
+            return;
+        }
+    }
 }
 
 /// Fills in the distribution of every stage and decides the threads of a block; none after an error.
-pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diagnostics) -> Option<u32> {
+pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagnostics) -> Option<u32> {
     // What follows from a refused op is not reported again.
     for stage in stages.iter_mut().filter(|s| !s.domain.is_poisoned()) {
         let (program, facts) = (stage.program.clone(), stage.facts.clone());
@@ -145,6 +191,11 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
     if diags.has_errors() || stages.iter().any(|s| s.domain.is_poisoned()) {
         return None;
     }
+    clusters(launch.cluster, stages, diags);
+    if diags.has_errors() {
+        return None;
+    }
+    let launch = launch.threads;
     arrival::place(stages, diags);
     let distributions = || stages.iter().map(|s| &s.distribution);
     let needed = distributions().map(Distribution::needed).max().unwrap_or(1);
@@ -153,6 +204,10 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
     // An axis without elements still leaves a thread: other stages may need it.
     let needed = needed.div_euclid(whole).saturating_add((needed % whole).min(1)).saturating_mul(whole);
     let threads = launch.map_or(needed.clamp(1, BLOCK_LIMIT), |(threads, _)| threads);
+    for stage in stages.iter_mut() {
+        stage.distribution.block = u32::try_from(threads).unwrap_or(u32::MAX);
+    }
+    let stages = &*stages;
     let root = |at: usize| {
         std::iter::successors(Some(at), |at| stages[*at].attach.as_ref().map(|attach| attach.stage))
             .last()
@@ -183,30 +238,47 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
 }
 
 fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diagnostics) {
-    let mut distribution = Distribution { owner: stage.owner, ..Distribution::default() };
+    let mut distribution = Distribution { owner: stage.owner, cluster: 1, ..Distribution::default() };
+    // Without a word, what is combined reaches as far as what runs the axis.
+    for reduced in stage.reduced.iter_mut().filter(|r| r.word.is_none()) {
+        if stage.domain.axes[reduced.axis].binding == Binding::Cta {
+            reduced.by = ast::ReduceBy::Cluster;
+        }
+    }
     for leaf in stage.domain.leaves.clone() {
         let axis = &stage.domain.axes[leaf];
         let Some(unit) = Unit::of(axis.binding).filter(|_| !axis.poisoned) else { continue };
         let reduces = axis.kind == AxisKind::Reduction;
         // Blocks may share the terms of an instance of theirs.
-        let arrives = unit == Unit::Cta && stage.owner == Unit::Cta && reduces;
+        let arrives = axis.binding == Binding::Grid && stage.owner == Unit::Cta && reduces;
         if unit <= stage.owner && !arrives {
             let (owner, stage) = (stage.owner, stage.name.clone());
+            let unit = unit.max(Unit::Cta);
             let (axis, span) = (axis.name.clone(), axis.binding_span);
             diags.report(UnitInside { stage, axis, unit, owner, reduces, span });
             continue;
         }
         if reduces {
             let reduced = stage.reduced.iter().find(|r| r.axis == leaf);
-            let is_grid = axis.binding == Binding::Grid;
-            if reduced.is_none_or(|r| is_grid && !reaches_blocks(r)) {
+            let (blocks, reaches): (_, fn(&Reduced) -> bool) = match axis.binding {
+                Binding::Grid => (Some(ast::ReduceBy::Grid), reaches_blocks),
+                Binding::Cta => (Some(ast::ReduceBy::Cluster), |r| r.by == ast::ReduceBy::Cluster),
+                _ => (None, |_| true),
+            };
+            if !reduced.is_some_and(reaches) {
                 let (axis, span, op) = (axis.name.clone(), axis.binding_span, reduced.map(|r| r.span));
-                diags.report(BoundReduction { axis, is_grid, span, reduced: op });
+                diags.report(BoundReduction { axis, blocks, span, reduced: op });
                 continue;
             }
         }
         if axis.binding == Binding::Grid {
             distribution.grid.push(leaf);
+            continue;
+        }
+        if axis.binding == Binding::Cta
+            && let Some(extent) = axis.extent.as_constant()
+        {
+            distribution.ctas.push((leaf, extent));
             continue;
         }
         // A block has a fixed number of threads: the extent is a literal, or bounded by the facts and guarded.
@@ -216,7 +288,7 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
                 axis: axis.name.clone(),
                 extent: axis.extent.show(&names),
                 bound: None,
-                limit: BLOCK_LIMIT,
+                limit: if axis.binding == Binding::Cta { CLUSTER_LIMIT } else { BLOCK_LIMIT },
                 op: "bind",
                 span: axis.binding_span,
             });
@@ -271,7 +343,11 @@ fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<Comb
     if axis.kind == AxisKind::Data {
         return Some(CombineProblem::Data);
     }
+    let of_cluster = axis.binding == Binding::Cta;
     let of_blocks = axis.binding == Binding::Grid;
+    if reduced.by == ast::ReduceBy::Cluster && !of_cluster {
+        return Some(CombineProblem::NotOfBlocks(reduced.by));
+    }
     if reaches_blocks(reduced) {
         if !of_blocks {
             return Some(CombineProblem::NotOfBlocks(reduced.by));
@@ -279,10 +355,10 @@ fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<Comb
         if stage.reduced.iter().any(|other| reaches_blocks(other) && other.by != reduced.by) {
             return Some(CombineProblem::TwoWays);
         }
-    } else if of_blocks {
+    } else if of_blocks || of_cluster && reduced.by != ast::ReduceBy::Cluster {
         // That has been said.
         return None;
-    } else {
+    } else if !of_cluster {
         let Some(digit) = digits(stage).into_iter().find(|d| d.leaf == reduced.axis) else {
             return Some(CombineProblem::Unbound);
         };

@@ -126,7 +126,7 @@ impl Apply<'_> {
     /// Whether an axis is bound here as it is in the model: what that gives to units that own an instance here is one iteration.
     fn takes_over(&self, binding: Binding, model: &ast::Name) -> bool {
         match Unit::of(binding) {
-            Some(Unit::Cta) => self.beside == Some(model.text.as_str()),
+            Some(Unit::Cluster) => self.beside == Some(model.text.as_str()),
             Some(unit) => unit > self.owner,
             None => binding != Binding::Serial,
         }

@@ -204,7 +204,7 @@ pub struct Reduced {
 pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<Plan> {
     let mut found = Diagnostics::new();
     unsupported(program, &mut found);
-    let launch_threads = distribution::launch_threads(program, facts, &mut found);
+    let launch = distribution::launch(program, facts, &mut found);
     let inner = tree::inner(program, &mut found);
     let served: Vec<Source> = inner.iter().filter(|i| i.copy.is_none()).flat_map(|i| i.serves.clone()).collect();
     let mut stages = Vec::new();
@@ -237,7 +237,7 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
     if !found.has_errors() {
         tree::place(inner, &served, &mut stages, &mut found);
     }
-    let threads = distribution::distribute(launch_threads, &mut stages, &mut found);
+    let threads = distribution::distribute(launch, &mut stages, &mut found);
     let mut plan = threads.filter(|_| !found.has_errors()).map(|threads| Plan { stages, threads });
     if let Some(plan) = &mut plan {
         ownership::check(plan, &mut found);

@@ -9,7 +9,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Level, Place, Plan, Stage, Unit, WARP, WARPGROUP};
+use super::{Distribution, Level, Place, Plan, Stage, Unit, WARP, WARPGROUP};
 use crate::diag::Diagnostics;
 use crate::diag::tw05xx::RegisterBudget;
 use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
@@ -43,6 +43,8 @@ pub struct Digit {
     pub around: Unit,
     /// Whether nothing coarser is run by units of the same kind, so that numbers past its extent are idle.
     pub outermost: bool,
+    /// Threads of the unit around, if the numbers count more than one of them.
+    pub size: Option<i128>,
 }
 
 /// The digits of a thread's number, outermost first.
@@ -53,12 +55,33 @@ pub fn digits(stage: &Stage) -> Vec<Digit> {
         let mut own: Vec<Digit> = Vec::new();
         for (n, (leaf, extent)) in leaves.iter().enumerate().rev() {
             let reduced = stage.domain.axes[*leaf].kind == AxisKind::Reduction;
-            own.push(Digit { leaf: *leaf, stride, extent: *extent, reduced, unit, around, outermost: n == 0 });
+            let (outermost, size) = (n == 0, around.threads());
+            own.push(Digit { leaf: *leaf, stride, extent: *extent, reduced, unit, around, outermost, size });
             stride = stride.saturating_mul(*extent);
         }
         digits.extend(own.into_iter().rev());
     }
     digits
+}
+
+/// The same for a thread's number in the cluster, which counts the threads of the blocks before its own.
+fn digits_in_cluster(stage: &Stage) -> Vec<Digit> {
+    let Distribution { ctas, cluster, block, .. } = &stage.distribution;
+    let mut all = digits(stage);
+    if *cluster == 1 {
+        return all;
+    }
+    for digit in all.iter_mut().filter(|d| d.around == Unit::Cta) {
+        digit.size = Some(i128::from(*block));
+    }
+    let mut stride = i128::from(*block);
+    for (n, (leaf, extent)) in ctas.iter().enumerate().rev() {
+        let reduced = stage.domain.axes[*leaf].kind == AxisKind::Reduction;
+        let (unit, around, outermost) = (Unit::Cta, Unit::Cluster, n == 0);
+        all.insert(0, Digit { leaf: *leaf, stride, extent: *extent, reduced, unit, around, outermost, size: None });
+        stride = stride.saturating_mul(*extent);
+    }
+    all
 }
 
 /// The loops that tell the registers of a stage apart, outermost first, with the most iterations that each has.
@@ -103,16 +126,21 @@ pub fn register(stage: &Stage, indices: &[Expr], facts: &Facts, range: Ranges<'_
 
 /// The value of a digit for a thread's number.
 fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
-    let number = digit.around.threads().map_or_else(|| thread.clone(), |n| thread.modulo(&Expr::constant(n)));
+    let number = digit.size.map_or_else(|| thread.clone(), |n| thread.modulo(&Expr::constant(n)));
     let value = number.floor_div(&Expr::constant(digit.stride));
     if digit.outermost { value } else { value.modulo(&Expr::constant(digit.extent)) }
 }
 
-/// The number of the thread that runs the leaves of a stage, over these and the loops around: `free` is the part of it of which no leaf tells.
+/// The number in its cluster of the thread that runs the leaves of a stage, over these and the loops around: `free` is the part of it of which
+/// no leaf tells, and the next variable is the block, where none tells of that.
 fn thread_of(plan: &Plan, stage: &Stage, free: Var) -> Expr {
-    let own = digits(stage).into_iter().fold(first_of_owner(plan, stage), |sum, d| sum.add(&number(stage, &d)));
+    let own = digits_in_cluster(stage).into_iter().fold(first_of_owner(plan, stage), |sum, d| sum.add(&number(stage, &d)));
     // Of threads that nothing tells apart the first one runs an output beside another one.
-    if stage.beside.is_some() { own } else { own.add(&Expr::var(free)) }
+    let own = if stage.beside.is_some() { own } else { own.add(&Expr::var(free)) };
+    if stage.distribution.cluster > 1 && stage.owner == Unit::Cluster && stage.distribution.ctas.is_empty() {
+        return own.add(&Expr::var(free + 1).scale(stage.distribution.block.into()));
+    }
+    own
 }
 
 /// The number of threads in front of those that have this digit in their number.
@@ -130,13 +158,13 @@ fn alike(plan: &Plan, stage: &Stage) -> i128 {
     }
 }
 
-/// The first thread of the unit that owns an instance of a stage, over the loops around it; 0 if a block owns it.
+/// The first thread of the unit that owns an instance of a stage, over the loops around it; 0 if a cluster owns it.
 fn first_of_owner(plan: &Plan, stage: &Stage) -> Expr {
     let mut first = Expr::constant(0);
     let mut at = stage;
-    while let Some(attach) = at.attach.as_ref().filter(|_| at.owner > Unit::Cta) {
+    while let Some(attach) = at.attach.as_ref().filter(|_| at.owner > Unit::Cluster) {
         let parent = &plan.stages[attach.stage];
-        let around = digits(parent).into_iter().filter(|d| d.unit <= at.owner);
+        let around = digits_in_cluster(parent).into_iter().filter(|d| d.unit <= at.owner);
         first = around.fold(first, |sum, d| sum.add(&number(parent, &d)));
         at = parent;
     }
@@ -218,6 +246,9 @@ impl Reading<'_> {
         if v == self.free() {
             return Some((0, alike(self.plan, self.reader) - 1));
         }
+        if v == self.free() + 1 {
+            return Some((0, i128::from(self.reader.distribution.cluster) - 1));
+        }
         let facts = &self.reader.facts;
         match self.symbolic.variables.iter().find(|leaf| leaf.var == v) {
             Some(leaf) => Some((0, facts.upper_bound(&leaf.extent)? - 1)),
@@ -272,12 +303,13 @@ impl Reading<'_> {
             return;
         }
         let thread = self.reads();
-        for digit in digits(held) {
+        for digit in digits_in_cluster(held) {
             let own = collapse(&reader.facts.normal(&digit_of(&thread, &digit)), &range);
             let ends = interval(&own, &range);
             // Threads past the last digit hold nothing.
             let last = Expr::constant(digit.extent - 1);
             let exists = !digit.outermost
+                || digit.unit == Unit::Cta
                 || digit.stride * digit.extent >= digit.around.threads().unwrap_or(i128::from(self.plan.threads))
                 || ends.is_some_and(|(_, most)| most < digit.extent)
                 || self.symbolic.proves_nonnegative(&reader.facts, &last.sub(&own));
@@ -348,7 +380,8 @@ impl Reading<'_> {
             sum.add(&value.map_or_else(Expr::unknown, |value| value.scale(digit.stride)))
         });
         // An instance of a unit is read by its threads.
-        let within = held.owner.threads();
+        let is_in_cluster = held.owner == Unit::Cta && held.distribution.cluster > 1;
+        let within = held.owner.threads().or(is_in_cluster.then_some(held.distribution.block.into()));
         let reads = within.map_or_else(|| self.reads(), |size| self.reads().modulo(&Expr::constant(size)));
         let same = |by: i128| {
             let of = |e: &Expr| collapse(&reader.facts.normal(&e.floor_div(&Expr::constant(by))), &range);
@@ -403,7 +436,7 @@ impl Reading<'_> {
         let roots: Vec<Expr> = held.coordinates.iter().map(|c| facts.normal(&c.at(&read.indices))).collect();
         let leaves = Symbolic::leaves_of(&held.domain, facts, &roots);
         let thread = self.reads();
-        let digits = digits(held);
+        let digits = digits_in_cluster(held);
         let mut budget = Budget::new(SEARCH_STEPS);
         let found = facts.smallest(&relevant, &mut budget, |dims, budget| {
             let concrete = Concrete::new(&reader.domain, dims)?;
@@ -420,6 +453,7 @@ impl Reading<'_> {
                 // Of threads that nothing tells apart, the last one: where all of them are right, it is.
                 all.resize(self.free() as usize, 0);
                 all.push(alike(self.plan, reader) - 1);
+                all.push(i128::from(reader.distribution.cluster) - 1);
                 let at = |e: &Expr| e.eval(&all);
                 let Some(element) = read.indices.iter().map(at).collect::<Option<Vec<i128>>>() else {
                     return ControlFlow::Continue(());

@@ -40,7 +40,8 @@ pub(super) struct Inner<'a> {
     place: Place,
     fetches: bool,
     ring: Option<(&'a ast::Expr, Span)>,
-    owner: Unit,
+    /// Who owns an instance, if that is said.
+    owner: Option<Unit>,
     at: &'a ast::AxisRef,
     ops: &'a [ast::Op],
     head: Span,
@@ -109,14 +110,20 @@ fn one<'a>(
         }
     };
     let owner = match clauses.per.as_ref().map(|per| (per.text.as_str(), per.span)) {
-        None | Some(("cta", _)) => Unit::Cta,
-        Some(("thread", _)) => Unit::Thread,
-        Some(("warp", _)) => Unit::Warp,
-        Some(("warpgroup", _)) => Unit::Warpgroup,
+        None => None,
+        Some(("cluster", _)) if place == Place::Registers => Some(Unit::Cluster),
+        Some(("cta", _)) => Some(Unit::Cta),
+        Some(("thread", _)) => Some(Unit::Thread),
+        Some(("warp", _)) => Some(Unit::Warp),
+        Some(("warpgroup", _)) => Some(Unit::Warpgroup),
         Some((unit, span)) => {
-            let instead = Some("`per cta`, `per warpgroup`, `per warp` and `per thread` work today".to_owned());
-            diags.report(NotSupportedYet { construct: format!("per {unit}"), span, instead });
-            Unit::Cta
+            let instead = match unit {
+                "cluster" => "an instance in memory belongs to a block, or to a part of one: `per cta`",
+                _ => "`per cluster`, `per cta`, `per warpgroup`, `per warp` and `per thread` work today",
+            };
+            let (construct, instead) = (format!("per {unit}"), Some(instead.to_owned()));
+            diags.report(NotSupportedYet { construct, span, instead });
+            None
         }
     };
     let fetches = buffers::fetches(program, (name, copy), &serves, clauses, diags);
@@ -203,11 +210,22 @@ fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source])
         && needed.all(|name| !inner.iter().any(|other| other.name == *name))
 }
 
+/// Who owns an instance: if nothing is said, the collective that runs the place. That is a cluster around the axes that are given to its blocks;
+/// but memory belongs to a block.
+fn owner(one: &Inner<'_>, parent: &Stage, leaf: AxisId) -> Unit {
+    let axes = &parent.domain.axes;
+    let position = |l: AxisId| parent.domain.leaves.iter().position(|leaf| *leaf == l);
+    let is_outside = |l: &AxisId| axes[*l].binding == Binding::Cta && position(*l) > position(leaf);
+    let shares = one.place == Place::Registers && parent.owner < Unit::Cta;
+    let default = if shares && parent.domain.leaves.iter().any(is_outside) { Unit::Cluster } else { Unit::Cta };
+    one.owner.unwrap_or(default)
+}
+
 fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diagnostics) -> Option<Vec<Stage>> {
     let parent = stages.iter().position(|s| s.name == one.at.stage.text)?;
     let no_instance = |problem: &str, stages: &[Stage], diags: &mut Diagnostics| {
         let axes = stages[parent].domain.leaves.iter().map(|l| &stages[parent].domain.axes[*l]);
-        let known = axes.filter(|a| a.binding == Binding::Grid || a.binding.is_sequential());
+        let known = axes.filter(|a| a.binding.is_of_blocks() || a.binding.is_sequential());
         let known = known.map(|a| format!("{}.{}", stages[parent].name, a.name)).collect();
         diags.report(one.cannot_stand(problem, known));
     };
@@ -215,16 +233,17 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         no_instance("the stage has no loop of that name", stages, diags);
         return None;
     };
+    let owner = owner(one, &stages[parent], leaf);
     let binding = stages[parent].domain.axes[leaf].binding;
-    let of_block = one.owner == Unit::Cta;
-    let belongs = format!("an instance belongs to {} {}", if of_block { "the" } else { "a" }, one.owner.name());
+    let of_block = owner == Unit::Cta;
+    let belongs = format!("an instance belongs to {} {}", if of_block { "the" } else { "a" }, owner.name());
     let bad = match Unit::of(binding) {
         _ if binding == Binding::Vector => Some("the lanes of a vector are one access".to_owned()),
-        Some(unit) if unit > one.owner => {
-            let threads = if one.owner == Unit::Warp { "lanes" } else { "threads" };
+        Some(unit) if unit > owner => {
+            let threads = if owner == Unit::Warp { "lanes" } else { "threads" };
             Some(format!("{belongs}, and its {threads} run that axis side by side"))
         }
-        _ if stages[parent].owner > one.owner => {
+        _ if stages[parent].owner > owner => {
             Some(format!("{belongs}, and each {} has loops of its own there", stages[parent].owner.name()))
         }
         _ => None,
@@ -236,15 +255,15 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         diags.report(NoInstance { instead: Some(instead), ..one.cannot_stand(problem, Vec::new()) });
         return None;
     }
-    let attach = Attach::new(parent, &stages[parent], leaf, one.owner);
+    let attach = Attach::new(parent, &stages[parent], leaf, owner);
     let is_other = stages[parent].beside.as_ref().is_some_and(|b| attach.loops < b.loops);
     let other = "that loop is the one of the output that it stands beside: name it there";
     if let Some(problem) = bad.or(is_other.then(|| other.to_owned())) {
         no_instance(&problem, stages, diags);
         return None;
     }
-    if matches!(one.owner, Unit::Warpgroup | Unit::Warp) && !has_units(one.owner, &stages[parent]) {
-        let unit = one.owner.name();
+    if matches!(owner, Unit::Warpgroup | Unit::Warp) && !has_units(owner, &stages[parent]) {
+        let unit = owner.name();
         let problem = format!("{belongs}, and no axis around it is bound to {unit}s");
         let instead = format!("leave `per {unit}` out, or bind an axis of the stage that has the loop to {unit}s");
         diags.report(NoInstance { instead: Some(instead), ..one.cannot_stand(&problem, Vec::new()) });
@@ -273,8 +292,8 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     };
     let mut reached = reached;
     // Threads come to their own instances only with something to do, but all of them wait for what they fetch.
-    if matches!(one.owner, Unit::Warpgroup | Unit::Warp) || one.fetches && one.owner == Unit::Thread {
-        reached.extend(units_with_work(one.owner, &stages[parent], &facts));
+    if matches!(owner, Unit::Warpgroup | Unit::Warp) || one.fetches && owner == Unit::Thread {
+        reached.extend(units_with_work(owner, &stages[parent], &facts));
     }
     let needs = Needs {
         stages,
@@ -460,7 +479,7 @@ impl About<'_> {
             ops,
             others: stages,
             beside: None,
-            owner: one.owner,
+            owner: attach.owner,
         };
         let mut stage = roots.finish(given, diags)?;
         if chosen.is(ast::RegionKind::Exact) {
@@ -485,7 +504,7 @@ impl About<'_> {
         stage.fit = if limits_lost { Fit::Sound } else { group.fit };
         stage.needed = group.needed.as_ref().map(|e| facts.normal(e));
         stage.place = one.place;
-        stage.owner = one.owner;
+        stage.owner = attach.owner;
         match one.place {
             Place::Shared => stage.layout = layout::of(&stage, ops, diags)?,
             Place::Registers => layout::refuse(&one.name, "registers", ops, diags),

@@ -13,6 +13,8 @@ pub enum Unit {
     /// The whole launch.
     #[default]
     Grid,
+    /// Blocks that run at one time and reach each other's shared memory; one block where the launch has no clusters.
+    Cluster,
     /// A block.
     Cta,
     /// 128 threads of a block, the first of which has a number that 128 divides.
@@ -27,7 +29,8 @@ impl Unit {
     /// The unit that runs an iteration of an axis; none of a loop, whose iterations stay with one.
     pub const fn of(binding: Binding) -> Option<Self> {
         match binding {
-            Binding::Grid => Some(Self::Cta),
+            Binding::Grid => Some(Self::Cluster),
+            Binding::Cta => Some(Self::Cta),
             Binding::Warpgroup => Some(Self::Warpgroup),
             Binding::Warp => Some(Self::Warp),
             Binding::Thread => Some(Self::Thread),
@@ -38,7 +41,7 @@ impl Unit {
     /// Its threads, if they are as many in every launch.
     pub const fn threads(self) -> Option<i128> {
         match self {
-            Self::Grid | Self::Cta => None,
+            Self::Grid | Self::Cluster | Self::Cta => None,
             Self::Warpgroup => Some(WARPGROUP),
             Self::Warp => Some(WARP),
             Self::Thread => Some(1),
@@ -49,6 +52,7 @@ impl Unit {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Grid => "grid",
+            Self::Cluster => "cluster",
             Self::Cta => "block",
             Self::Warpgroup => "warpgroup",
             Self::Warp => "warp",

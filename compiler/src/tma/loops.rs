@@ -27,8 +27,8 @@ impl<'a> Attach<'a> {
         let leaf = stage.domain.leaf(&axis.text).ok_or(Refused::Attach(axis.span))?;
         match stage.domain.axes[leaf].binding {
             _ if stage.owner > Unit::Cta => Err(Refused::AttachInsideBlock(axis.span)),
-            // Every grid axis lies around every sequential one.
-            Binding::Grid => Ok(Self { stage, leaf: None }),
+            // Every axis of blocks lies around every sequential one.
+            Binding::Grid | Binding::Cta => Ok(Self { stage, leaf: None }),
             Binding::Serial | Binding::Unroll(_) => Ok(Self { stage, leaf: Some(leaf) }),
             _ => Err(Refused::AttachInsideBlock(axis.span)),
         }
@@ -38,7 +38,7 @@ impl<'a> Attach<'a> {
     fn is_around(&self, position: usize) -> bool {
         let domain = &self.stage.domain;
         match domain.axes[domain.leaves[position]].binding {
-            Binding::Grid => true,
+            binding if binding.is_of_blocks() => true,
             binding => {
                 let at = self.leaf.and_then(|leaf| domain.leaves.iter().position(|l| *l == leaf));
                 binding.is_sequential() && at.is_some_and(|at| position <= at)

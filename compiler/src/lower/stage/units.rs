@@ -22,6 +22,16 @@ impl Nest<'_, '_> {
             let at = self.own_block();
             self.unpack(at, &stage.distribution.grid, &|this, n| this.along(stage.distribution.grid[n]), point);
         }
+        if !stage.distribution.ctas.is_empty() {
+            let (block, cluster) = (self.block(), i64::from(stage.distribution.cluster));
+            let blocks = self.b.index_literal(self.index, cluster);
+            let rank = self.b.index_mod(block, blocks);
+            let axes: Vec<AxisId> = stage.distribution.ctas.iter().map(|cta| cta.0).collect();
+            let extent = |this: &mut Self, n: usize| {
+                this.b.index_literal(this.index, stage.distribution.ctas[n].1 as i64)
+            };
+            self.unpack(rank, &axes, &extent, point);
+        }
         // An axis of the reduction without iterations has a block that has no terms.
         for axis in stage.across_blocks() {
             if let (e, true) = across::blocks_along(stage, axis, self.facts)
