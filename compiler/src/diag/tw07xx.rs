@@ -261,10 +261,12 @@ pub struct ThreadWitness {
     pub dims: Vec<(String, i128)>,
     /// Indices of the element.
     pub element: Vec<i128>,
-    /// The thread that reads it.
+    /// The thread that reads it, by its number in the cluster.
     pub reads: i128,
     /// A thread that holds it.
     pub holds: i128,
+    /// Threads of a block, if a cluster has several.
+    pub block: Option<i128>,
 }
 
 /// TW0707: a register read by a thread that does not hold it.
@@ -291,13 +293,19 @@ impl IntoDiagnostic for HeldElsewhere {
         };
         let diagnostic = Diagnostic::new(Code::TW0707, span, title).label(read, "read here");
         let diagnostic = match witness {
-            Some(ThreadWitness { dims, element, reads, holds }) => {
+            Some(ThreadWitness { dims, element, reads, holds, block }) => {
+                let thread = |n: i128| match block {
+                    Some(threads) => format!("thread {} of block {}", n % threads, n / threads),
+                    None => format!("thread {n}"),
+                };
                 let dims: Vec<String> = dims.iter().map(|(name, v)| format!("{name} = {v}")).collect();
                 let element: Vec<String> = element.iter().map(i128::to_string).collect();
                 let case = if dims.is_empty() { String::new() } else { format!("{}: ", dims.join(", ")) };
                 diagnostic.note(format!(
-                    "counterexample: {case}thread {reads} reads {stage}[{}], which thread {holds} holds",
-                    element.join(", ")
+                    "counterexample: {case}{} reads {stage}[{}], which {} holds",
+                    thread(reads),
+                    element.join(", "),
+                    thread(holds)
                 ))
             }
             None => diagnostic,

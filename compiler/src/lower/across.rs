@@ -74,11 +74,9 @@ pub(super) fn blocks_along(stage: &Stage, axis: AxisId, facts: &Facts) -> (Expr,
     (extent, at_least_one)
 }
 
-/// What the blocks of an output count: its own axes, then the parts of a stage in its loops.
+/// What the blocks of an output count, or the clusters: its own axes, then the parts of a stage in its loops.
 fn counts(stage: &Stage, facts: &Facts) -> (Vec<Count>, Vec<Count>) {
     let own = stage.distribution.grid.iter().map(|axis| Count::along(stage, *axis, facts));
-    let cluster = Some(stage.distribution.cluster).filter(|blocks| *blocks > 1);
-    let own = own.chain(cluster.map(|blocks| Count::of(&Expr::constant(blocks.into()), true, facts)));
     (own.collect(), stage.distribution.parts.iter().map(|extent| Count::of(extent, true, facts)).collect())
 }
 
@@ -99,13 +97,15 @@ fn times(a: &Size, b: &Size) -> Size {
 /// Number of blocks of a stage; none if it cannot be written down.
 pub fn blocks(stage: &Stage, facts: &Facts) -> Option<Size> {
     let (own, parts) = counts(stage, facts);
-    product(own.iter().chain(&parts).map(|count| count.size(facts)))
+    let all = product(own.iter().chain(&parts).map(|count| count.size(facts)))?;
+    Some(times(&all, &Size::constant(stage.distribution.cluster.into())))
 }
 
 /// A bound of the number of blocks of a stage.
 pub(super) fn most_blocks(stage: &Stage, facts: &Facts) -> Expr {
     let (own, parts) = counts(stage, facts);
-    own.iter().chain(&parts).fold(Expr::constant(1), |product, count| product.mul(&count.bound()))
+    let cluster = Expr::constant(stage.distribution.cluster.into());
+    own.iter().chain(&parts).fold(cluster, |product, count| product.mul(&count.bound()))
 }
 
 /// What tells groups apart.
@@ -291,7 +291,7 @@ impl Nest<'_, '_> {
         })
     }
 
-    /// Number of blocks of the stage.
+    /// Number of blocks of the stage, or of clusters.
     pub(super) fn blocks(&mut self) -> ValueId {
         let (own, parts) = counts(self.stage, self.facts);
         let all: Vec<Count> = own.into_iter().chain(parts).collect();
@@ -299,13 +299,9 @@ impl Nest<'_, '_> {
     }
 
     /// The number of the block among those that the stage's own axes tell apart: those of a group of a stage in its loops are one; of such a stage
-    /// itself, the number in the group. In a launch of clusters, the number of the cluster.
+    /// itself, the number in the group. Clusters count as blocks do.
     pub(super) fn own_block(&mut self) -> ValueId {
-        let mut block = self.block();
-        if self.stage.distribution.cluster > 1 {
-            let blocks = self.b.index_literal(self.index, self.stage.distribution.cluster.into());
-            block = self.b.index_div(block, blocks);
-        }
+        let block = self.cluster();
         if self.stage.arrives() {
             let own: Vec<Count> = self.partials().into_iter().map(|(_, count)| count).collect();
             let parts = self.product(&own);

@@ -451,7 +451,7 @@ impl Plan {
 }
 
 /// The type that a state has in memory.
-fn stored_as(ty: Type) -> ElementType {
+pub(super) fn stored_as(ty: Type) -> ElementType {
     match ty {
         Type::Element(element) => element,
         Type::I32 => ElementType::I32,

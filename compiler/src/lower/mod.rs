@@ -2,6 +2,7 @@
 
 mod across;
 mod atomic;
+mod cluster;
 mod combine;
 pub mod emit;
 mod fetched;

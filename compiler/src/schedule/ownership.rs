@@ -476,7 +476,9 @@ impl Reading<'_> {
                 }
                 let names = |d: usize| reader.program.dim_name(d as u16).to_owned();
                 let dims = dims.iter().enumerate().map(|(d, v)| (names(d), i128::from(*v))).collect();
-                ControlFlow::Break(Some(ThreadWitness { dims, element, reads, holds }))
+                let Distribution { cluster, block, .. } = reader.distribution;
+                let block = (cluster > 1).then_some(i128::from(block));
+                ControlFlow::Break(Some(ThreadWitness { dims, element, reads, holds, block }))
             };
             match points(&extents, budget, visit) {
                 ControlFlow::Break(found) => found,

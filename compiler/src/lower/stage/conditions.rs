@@ -143,7 +143,12 @@ impl Nest<'_, '_> {
         if self.gathers(loops, goal) {
             // What it decides is not decided for outputs beside it, nor for what stands behind a stage that blocks share, in its branch.
             let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops) || self.stage.arrives();
-            let agreed = |c: &Condition| self.b.facts(c.holds).uniform && !ahead && !apart;
+            // Where blocks of a cluster wait for each other, they must all agree.
+            let in_cluster = self.around.stages.iter().any(|s| s.stage.across_ctas());
+            let agreed = |c: &Condition| {
+                let facts = self.b.facts(c.holds);
+                facts.uniform && (facts.cluster || !in_cluster) && !ahead && !apart
+            };
             let (agreed, held_back) = conditions.into_iter().partition(agreed);
             point.pending.extend::<Vec<Condition>>(held_back);
             conditions = agreed;

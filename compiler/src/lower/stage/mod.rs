@@ -232,7 +232,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     nest.of_terms = terms;
     let mut exists = Vec::new();
     if more_blocks {
-        let (at, count) = (nest.block(), nest.blocks());
+        let (at, count) = (nest.cluster(), nest.blocks());
         exists.push(nest.b.index_compare(Compare::Lt, at, count));
     }
     // What stands beside it has the same blocks.

@@ -66,6 +66,9 @@ impl Nest<'_, '_> {
         let across = self.across.clone();
         if self.combines() {
             self.combine(reduction, 1);
+            if self.stage.across_ctas() {
+                self.combine_in_cluster(reduction, point);
+            }
             if let Some((layout, first)) = &across {
                 self.across_blocks(layout, *first, reduction, point, &starts);
                 if self.stage.arrives() {

@@ -4,12 +4,26 @@ use tilewright_kernel::algorithm::Compare;
 
 use super::{Nest, Point};
 use crate::domain::{AxisId, AxisKind};
-use crate::kernel_ir::ValueId;
+use crate::kernel_ir::{Type, ValueId};
 use crate::lower::across;
 
 impl Nest<'_, '_> {
+    /// The number of the block in the launch.
     pub(in crate::lower) fn block(&mut self) -> ValueId {
         let at = self.b.block_index();
+        self.b.index_convert(at, self.index)
+    }
+
+    /// The number of the cluster in the launch: that of the block, where there are none.
+    pub(in crate::lower) fn cluster(&mut self) -> ValueId {
+        let at = self.b.block_index();
+        let at = match self.stage.distribution.cluster {
+            1 => at,
+            blocks => {
+                let blocks = self.b.index_literal(Type::I32, blocks.into());
+                self.b.index_div(at, blocks)
+            }
+        };
         self.b.index_convert(at, self.index)
     }
 
@@ -23,9 +37,8 @@ impl Nest<'_, '_> {
             self.unpack(at, &stage.distribution.grid, &|this, n| this.along(stage.distribution.grid[n]), point);
         }
         if !stage.distribution.ctas.is_empty() {
-            let (block, cluster) = (self.block(), i64::from(stage.distribution.cluster));
-            let blocks = self.b.index_literal(self.index, cluster);
-            let rank = self.b.index_mod(block, blocks);
+            let rank = self.b.cluster_rank();
+            let rank = self.b.index_convert(rank, self.index);
             let axes: Vec<AxisId> = stage.distribution.ctas.iter().map(|cta| cta.0).collect();
             let extent = |this: &mut Self, n: usize| {
                 this.b.index_literal(this.index, stage.distribution.ctas[n].1 as i64)

@@ -1,0 +1,138 @@
+//! Clusters: axes that are given to the blocks of one, and what these combine. Every kernel runs for awkward sizes and gives what
+//! `reference()` does, under several seeds.
+
+mod support;
+
+use support::{compiled, tried};
+use tilewright_compiler::diag::Code;
+
+/// Rows divided among the blocks of a cluster, by those among threads.
+fn rows(sum: &str, cluster: u32, threads: u32, more: &str) -> String {
+    format!(
+        "kernel K(x: f32[M, N]) -> (y: f32[M]) {{
+            y[i] = {sum};
+            launch cluster({cluster}), threads({threads});
+            schedule y {{
+                bind i: grid; split j into {cluster} -> c, jc; bind c: cta;
+                split jc by {threads} -> r, t; bind t: thread; reduce t; {more}
+            }}
+        }}"
+    )
+}
+
+const SIZES: &[&[i64]] = &[&[1, 1], &[2, 7], &[3, 33], &[2, 1000], &[0, 5], &[2, 0]];
+
+#[test]
+fn blocks_of_a_cluster_divide_elements() {
+    let source = "kernel Add(x: f32[M, N], y: f32[M, N]) -> (z: f32[M, N]) {
+        z[i, j] = x[i, j] + y[i, j];
+        launch threads(64);
+        schedule z { bind i: grid; split j into 4 -> c, r; bind c: cta; split r by 64 -> q, t; bind t: thread; }
+    }";
+    let kernel = tried(source, SIZES, 3);
+    let info = kernel.info.as_ref().expect("no error");
+    assert_eq!(info.launch.cluster, 4);
+    assert!(info.ptx.text.contains(".reqnctapercluster 4, 1, 1"), "{}", info.ptx.text);
+}
+
+#[test]
+fn blocks_of_a_cluster_combine_reductions() {
+    for (sum, cluster, threads) in [
+        ("sum(|j| x[i, j])", 2, 32),
+        ("max(|j| abs(x[i, j]))", 4, 64),
+        ("sum(|j| x[i, j] * x[i, j])", 8, 96),
+        ("sum(|j in 0..N| if j % 3 == 1 { x[i, j] } else { 0.0 })", 3, 1),
+    ] {
+        tried(&rows(sum, cluster, threads, "reduce c by cluster;"), SIZES, 3);
+    }
+    // `reduce c` alone reaches as far as what runs `c`.
+    let (short, long) = (rows("sum(|j| x[i, j])", 2, 32, "reduce c;"), rows("sum(|j| x[i, j])", 2, 32, "reduce c by cluster;"));
+    assert_eq!(compiled(&short).map(|k| k.ptx.text.clone()).ok(), compiled(&long).map(|k| k.ptx.text.clone()).ok());
+}
+
+#[test]
+fn states_of_several_values_are_combined() {
+    let source = "kernel Moments(x: f32[M, N]) -> (mean: f32[M], m2: f32[M]) {
+        (mean, m2, n)[i] = fold(|j| init (0.0f32, 0.0f32, 0.0f32),
+            step (m, s, c) => (m + (x[i, j] - m) / (c + 1.0f32), s + (x[i, j] - m) * (x[i, j] - m) * (c / (c + 1.0f32)), c + 1.0f32),
+            merge ((m, s, c), (p, q, d)) => (
+                if c + d > 0.0f32 { m + (p - m) * (d / (c + d)) } else { 0.0f32 },
+                if c + d > 0.0f32 { s + q + (p - m) * (p - m) * (c * d / (c + d)) } else { 0.0f32 },
+                c + d));
+        launch cluster(2), threads(64);
+        schedule mean { bind i: grid; split j into 2 -> c, r; bind c: cta; split r by 64 -> q, t; bind t: thread; reduce t; reduce c; }
+    }";
+    tried(source, &[&[1, 1], &[2, 7], &[3, 33], &[2, 1000]], 3);
+    let argmax = "kernel Best(x: f32[M, N]) -> (y: u32[M]) where N >= 1 {
+        y[i] = argmax(|j| x[i, j]);
+        launch cluster(4), threads(32);
+        schedule y { bind i: grid; split j into 4 -> c, r; bind c: cta; split r by 32 -> q, t; bind t: thread; reduce t; reduce c; }
+    }";
+    tried(argmax, &[&[1, 1], &[2, 7], &[3, 33], &[2, 1000]], 3);
+}
+
+#[test]
+fn stages_of_a_cluster_are_read_in_every_block() {
+    let norm = |inner: &str| {
+        format!(
+            "kernel Norm(x: f32[M, N], w: f32[N]) -> (y: f32[M, N]) where N <= 2048 {{
+                s[i] = sum(|j| x[i, j] * x[i, j]);
+                y[i, j] = x[i, j] * rsqrt(s[i] / (N as f32) + 1e-5) * w[j];
+                launch cluster(4), threads(64);
+                schedule y {{ bind i: grid; split j into 4 -> c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread; unroll r; }}
+                {inner}
+            }}"
+        )
+    };
+    let sum = "schedule s in registers at y.i { like y; reduce t; reduce c; }";
+    tried(&norm(sum), SIZES, 3);
+    // What a block reads stays in its registers, or in its memory.
+    let (registers, shared) =
+        ("stage xr[i, j] = x in registers per cta at y.i { like y; }", "stage xs[i, j] = x in shared at y.i { split j by 64 -> r, t; bind t: thread; }");
+    tried(&norm(&format!("{sum} {registers}")), SIZES, 3);
+    tried(&norm(&format!("{sum} {shared}")), SIZES, 3);
+}
+
+#[test]
+fn several_rows_and_reductions_follow_each_other() {
+    let softmax = "kernel Softmax(x: f32[M, N]) -> (y: f32[M, N]) where N <= 1024 {
+        m[i] = max(|j| x[i, j]);
+        e[i, j] = exp(x[i, j] - m[i]);
+        s[i] = sum(|j| e[i, j]);
+        y[i, j] = e[i, j] / s[i];
+        launch cluster(2), threads(64);
+        schedule y { split i by 3 -> b, k; bind b: grid; split j into 2 -> c, jc; reorder k, c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread; unroll r; }
+        schedule m in registers at y.k { like y; reduce t; reduce c; }
+        schedule e in registers per cluster at y.k { like y; }
+        schedule s in registers at y.k { like y; reduce t; reduce c; }
+    }";
+    tried(softmax, &[&[1, 1], &[4, 7], &[7, 33], &[2, 1000], &[3, 0]], 3);
+}
+
+#[test]
+fn results_and_terms_are_divided_by_the_blocks_of_one_cluster() {
+    let source = "kernel Columns(x: f32[M, N]) -> (y: f32[N]) {
+        y[j] = sum(|i| x[i, j]);
+        launch cluster(4), threads(64);
+        schedule y {
+            split j by 64 -> b, t; split b into 2 -> c, g; bind g: grid; bind c: cta; bind t: thread;
+            split i into 2 -> d, r; bind d: cta; reduce d;
+        }
+    }";
+    tried(source, &[&[1, 1], &[7, 65], &[33, 300], &[0, 5]], 3);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    for (source, code) in [
+        (rows("sum(|j| x[i, j])", 2, 32, ""), Code::TW0703),
+        (rows("sum(|j| x[i, j])", 2, 32, "reduce c by grid;"), Code::TW0708),
+        (rows("sum(|j| x[i, j])", 2, 32, "reduce c by cta;"), Code::TW0703),
+        (rows("ordered sum(|j| x[i, j])", 2, 1, "reduce c;").replace("reduce t;", ""), Code::TW0708),
+        (rows("sum(|j| x[i, j])", 2, 32, "reduce c;").replace("launch cluster(2)", "launch cluster(9)"), Code::TW0202),
+        (rows("sum(|j| x[i, j])", 2, 32, "reduce c;").replace("launch cluster(2)", "launch cluster(4)"), Code::TW0610),
+    ] {
+        let (codes, report) = compiled(&source).unwrap_err();
+        assert!(codes.contains(&code), "{source}\n{report}");
+    }
+}
