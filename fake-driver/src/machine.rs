@@ -364,7 +364,7 @@ impl Machine {
             return Err(INVALID_VALUE);
         }
         let args = args.into_iter().map(Arg).collect();
-        let launch = Launch { entry, grid, block, dynamic_shared: shared, args, extents: Vec::new() };
+        let launch = Launch { entry, grid, block, dynamic_shared: shared, args, ..Launch::default() };
         Ok(Work { program: self.modules[module].program.clone(), launch })
     }
 
