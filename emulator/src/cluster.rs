@@ -173,6 +173,11 @@ impl Peers {
         self.started.resize(ctas * warps, 0);
     }
 
+    /// A warp has waited at the barrier of the cluster, for which every CTA has arrived.
+    pub fn met(&mut self, warp: u32) {
+        self.started[warp as usize] = u32::MAX;
+    }
+
     /// Records an access.
     pub fn reach(&mut self, reach: Reach) {
         self.reaches.insert((reach.owner, reach.warp), reach);

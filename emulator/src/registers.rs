@@ -101,7 +101,8 @@ impl Registers {
             return Err(Misuse::Partial(self.warps.len() - group));
         }
         let made = self.warps[warp].changes.len();
-        for (other, of) in self.warps.iter().enumerate().skip(group).take(WARPGROUP).filter(|(other, _)| *other != warp) {
+        for (other, of) in self.warps.iter().enumerate().skip(group).take(WARPGROUP).filter(|(other, _)| *other != warp)
+        {
             match of.changes.get(made) {
                 Some((theirs, _)) if *theirs != change => return Err(Misuse::Differs(other, *theirs)),
                 _ => {}

@@ -39,7 +39,10 @@ impl fmt::Display for ClusterFault {
         match self {
             Self::Empty { cluster } => write!(f, "the cluster is {cluster:?}; every extent must be at least 1"),
             Self::TooLarge { cluster: [x, 1, 1], .. } => {
-                write!(f, "a cluster of {x} blocks; the limit is {LARGEST_CLUSTER}, and {PORTABLE_CLUSTER} on every device")
+                write!(
+                    f,
+                    "a cluster of {x} blocks; the limit is {LARGEST_CLUSTER}, and {PORTABLE_CLUSTER} on every device"
+                )
             }
             Self::TooLarge { cluster, blocks } => write!(
                 f,

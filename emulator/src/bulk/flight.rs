@@ -88,8 +88,8 @@ pub struct Flight {
     pub writes: Range<u64>,
     /// Those that it reads.
     pub reads: Range<u64>,
-    /// CTA of the cluster whose shared memory it needs to the end.
-    pub owner: u32,
+    /// CTAs of the cluster whose shared memory it needs to the end: the destination's, or a store's own, and that of the source.
+    pub owners: [u32; 2],
     /// The first and one past the last of its bytes of global memory.
     pub global: Range<u64>,
     /// What it moves; the spans stay until the end.

@@ -469,5 +469,11 @@ fn location(env: &Env<'_>, space: Space, address: u64, bytes: u64) -> Location {
         let distance = if offset < 0 { -offset } else { (offset + i128::from(bytes) - i128::from(size)).max(0) };
         (distance, Near { label: variable.name.clone(), offset, bytes: size, element: variable.element })
     });
-    Location { space: name, address, bytes, cta: None, near: near.min_by_key(|(distance, _)| *distance).map(|(_, near)| near) }
+    Location {
+        space: name,
+        address,
+        bytes,
+        cta: None,
+        near: near.min_by_key(|(distance, _)| *distance).map(|(_, near)| near),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::Warp;
 use super::host::Host;
-use crate::decode::op::{Space, Comparison, FastCvt, Inst, LaneFn, Logic, Op, Part, PredRef, Slot};
+use crate::decode::op::{Comparison, FastCvt, Inst, LaneFn, Logic, Op, Part, PredRef, Slot, Space};
 use crate::lanes::int::{self, Int2, Width};
 use crate::lanes::{BITS, LANES, Mask, Row, Wide, agree, blend, choose, each, float, lanes, mask, row};
 use crate::num::approx;

@@ -160,6 +160,7 @@ impl Env<'_> {
     fn complete_cluster(&mut self) {
         for waiter in self.cluster.complete() {
             self.clocks.acquire(waiter.warp as usize, self.cluster.completed());
+            self.peers.met(waiter.warp);
             self.wake(waiter);
         }
     }
@@ -261,15 +262,18 @@ impl Warp {
             return Ok(Flow::Park(run, Wait::Warp));
         }
         let warp = env.warp as usize;
-        let Env { cluster, clocks, order, .. } = env;
+        let Env { cluster, clocks, order, peers, warp: me, .. } = env;
         let (result, flow) = if op.arrive {
             let fenced = if op.orders { None } else { order.fenced(warp) };
             let result = cluster.arrive((warp, run), op.orders.then_some(clocks), fenced);
             (result, Flow::Next)
         } else {
-            let waiter = Waiter { warp: env.warp, mask: run, pc, votes: false };
+            let waiter = Waiter { warp: *me, mask: run, pc, votes: false };
             match cluster.wait(waiter, Some(clocks)) {
-                Ok(0) => (Ok(false), Flow::Next),
+                Ok(0) => {
+                    peers.met(*me);
+                    (Ok(false), Flow::Next)
+                }
                 Ok(early) => (Ok(false), Flow::Barrier(early)),
                 Err(why) => (Err(why), Flow::Next),
             }

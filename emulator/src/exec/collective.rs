@@ -230,7 +230,10 @@ impl Warp {
             }
         };
         if let (None, Some(lane)) = (barrier.threads, lanes(self.exist & !self.live).next()) {
-            let detail = format!("lane {lane} of warp {} has exited; barrier {id} waits for the whole block", env.split(env.warp).1);
+            let detail = format!(
+                "lane {lane} of warp {} has exited; barrier {id} waits for the whole block",
+                env.split(env.warp).1
+            );
             env.report(Kind::ExitBeforeBarrier, pc, Facts { lane: lane as u32, detail, ..Facts::default() });
         }
         let (waits, trues) = match barrier.kind {

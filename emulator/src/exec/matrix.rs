@@ -1,8 +1,8 @@
 //! Tensor cores: fragments out of registers and into them, and the loads that feed them. What is computed is in `matrix::model`.
 
 use super::Warp;
-use super::cluster::cluster_places;
 use super::access::{Request, Shape, Touch, check_small};
+use super::cluster::cluster_places;
 use super::env::{Env, Halt};
 use crate::decode::op::{Access, FragmentAccess, MatrixAccess, Mma, Slot, Space, Strength};
 use crate::lanes::{LANES, Mask, lanes};

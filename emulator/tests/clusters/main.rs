@@ -11,7 +11,7 @@ use common::Bench;
 use tilewright_emulator::Kind;
 
 /// Seeds that every kernel runs with.
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 12;
 
 /// Runs a kernel under many seeds and for several numbers of host threads: it must be silent, its words as expected, and its report one.
 fn right(bench: impl Fn() -> (Bench, u64), text: &str, expected: &[u32]) {

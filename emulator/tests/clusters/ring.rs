@@ -183,7 +183,10 @@ const LAST: &str = "END:\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.
 fn a_counter_that_begins_anew_with_each_tile() {
     // The consumer's slot does, the producer's goes on.
     mutant(&Mutation {
-        edits: &[("mov.u32 %r9, 0;\nmov.u32 %r15, 0;", "mov.u32 %r9, 0;\nmov.u32 %r15, 0;\nmov.u32 %r6, 0;\nmov.u32 %r7, 0;")],
+        edits: &[(
+            "mov.u32 %r9, 0;\nmov.u32 %r15, 0;",
+            "mov.u32 %r9, 0;\nmov.u32 %r15, 0;\nmov.u32 %r6, 0;\nmov.u32 %r7, 0;",
+        )],
         kinds: &[Kind::Deadlock, Kind::Race, Kind::InFlight, Kind::BarrierMisuse],
         says: "",
     });
@@ -191,7 +194,9 @@ fn a_counter_that_begins_anew_with_each_tile() {
 
 #[test]
 fn a_slot_released_before_it_is_read() {
-    let early = format!("mad.lo.u32 %r12, %r6, 256, %r20;\nmad.lo.u32 %r12, %r14, 4, %r12;\nbar.warp.sync -1;\n@%p4 bra EARLY;\nmad.lo.u32 %r10, %r6, 8, %r22;\nmapa.shared::cluster.u32 %r18, %r10, 0;\nmapa.shared::cluster.u32 %r19, %r10, 1;\n{ARRIVE}{ARRIVE_PEER}EARLY:\n");
+    let early = format!(
+        "mad.lo.u32 %r12, %r6, 256, %r20;\nmad.lo.u32 %r12, %r14, 4, %r12;\nbar.warp.sync -1;\n@%p4 bra EARLY;\nmad.lo.u32 %r10, %r6, 8, %r22;\nmapa.shared::cluster.u32 %r18, %r10, 0;\nmapa.shared::cluster.u32 %r19, %r10, 1;\n{ARRIVE}{ARRIVE_PEER}EARLY:\n"
+    );
     mutant(&Mutation {
         edits: &[
             ("mad.lo.u32 %r12, %r6, 256, %r20;\nmad.lo.u32 %r12, %r14, 4, %r12;\n", &early),
@@ -223,12 +228,10 @@ fn a_slot_released_by_one_block_only() {
 #[test]
 fn a_receiver_that_is_not_armed() {
     let arm = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r11], 256;\n";
-    let unarmed = format!(
-        "setp.eq.u32 %p5, %r1, 0;\n@%p5 {arm}@!%p5 mbarrier.arrive.shared::cta.b64 _, [%r11];\n"
-    );
+    let unarmed = format!("setp.eq.u32 %p5, %r1, 0;\n@%p5 {arm}@!%p5 mbarrier.arrive.shared::cta.b64 _, [%r11];\n");
     mutant(&Mutation {
         edits: &[(arm, &unarmed)],
-        kinds: &[Kind::Deadlock, Kind::InFlight, Kind::Race, Kind::BarrierMisuse],
+        kinds: &[Kind::Deadlock, Kind::InFlight, Kind::Race, Kind::UninitialisedRead],
         says: "",
     });
 }
@@ -238,7 +241,7 @@ fn wrong_bytes_and_masks() {
     // Half of what comes: the phase ends early, or never.
     mutant(&Mutation {
         edits: &[("[%r11], 256;", "[%r11], 128;")],
-        kinds: &[Kind::Deadlock, Kind::InFlight, Kind::Race, Kind::BarrierMisuse],
+        kinds: &[Kind::Deadlock, Kind::InFlight, Kind::Race, Kind::UninitialisedRead],
         says: "",
     });
     mutant(&Mutation { edits: &[("[%r11], 256;", "[%r11], 512;")], kinds: &[Kind::Deadlock], says: "bytes" });
@@ -260,7 +263,7 @@ fn wrong_parities() {
     });
     mutant(&Mutation {
         edits: &[("CONSUMER:\nmov.u32 %r7, 0;", "CONSUMER:\nmov.u32 %r7, 1;")],
-        kinds: &[Kind::InFlight, Kind::Race, Kind::UninitialisedRead],
+        kinds: &[Kind::Deadlock, Kind::InFlight, Kind::Race, Kind::UninitialisedRead],
         says: "",
     });
 }
@@ -270,7 +273,10 @@ fn barriers_of_the_cluster_that_are_missing() {
     let kinds = &[Kind::PeerNotStarted, Kind::BarrierMisuse, Kind::Race];
     mutant(&Mutation { edits: &[(FIRST, "READY:\nbar.sync 0;\n")], kinds, says: "" });
     mutant(&Mutation {
-        edits: &[("READY:\nbarrier.cluster.arrive.aligned;", "READY:\nbarrier.cluster.arrive.relaxed.aligned;")],
+        edits: &[
+            ("READY:\nbarrier.cluster.arrive.aligned;", "READY:\nbarrier.cluster.arrive.relaxed.aligned;"),
+            ("fence.mbarrier_init.release.cluster;\n", ""),
+        ],
         kinds,
         says: "",
     });
@@ -287,7 +293,10 @@ fn barriers_of_the_cluster_that_are_missing() {
         says: "waits without having arrived",
     });
     mutant(&Mutation {
-        edits: &[(LAST, "END:\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n")],
+        edits: &[(
+            LAST,
+            "END:\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n",
+        )],
         kinds: &[Kind::BarrierMisuse],
         says: "arrives again without having waited",
     });
@@ -296,9 +305,8 @@ fn barriers_of_the_cluster_that_are_missing() {
 #[test]
 fn a_relaxed_arrival_behind_a_fence_is_right() {
     // What CUTLASS does: only the barriers' initialisation is to be seen.
-    let relaxed = text(3)
-        .replace("READY:\nbarrier.cluster.arrive.aligned;", "READY:\nbarrier.cluster.arrive.relaxed.aligned;")
-        .replace("READY:\n", "READY:\nfence.acq_rel.cluster;\n");
+    let relaxed =
+        text(3).replace("READY:\nbarrier.cluster.arrive.aligned;", "READY:\nbarrier.cluster.arrive.relaxed.aligned;");
     right(|| bench(USUAL), &relaxed, &expected(USUAL));
 }
 
@@ -319,12 +327,18 @@ fn addresses_that_mapa_should_not_make() {
         says: "the rank is 2, and the cluster has 2 blocks",
     });
     mutant(&Mutation {
-        edits: &[("mapa.shared::cluster.u32 %r19, %r10, 1;", "mapa.shared::cluster.u32 %r19, %r10, 1;\nadd.u32 %r19, %r19, 4;")],
+        edits: &[(
+            "mapa.shared::cluster.u32 %r19, %r10, 1;",
+            "mapa.shared::cluster.u32 %r19, %r10, 1;\nadd.u32 %r19, %r19, 4;",
+        )],
         kinds: &[Kind::Misaligned],
         says: "multiple of 8",
     });
     mutant(&Mutation {
-        edits: &[("mapa.shared::cluster.u32 %r19, %r10, 1;", "mapa.shared::cluster.u32 %r19, %r20, 1;\nadd.u32 %r19, %r19, 4096;")],
+        edits: &[(
+            "mapa.shared::cluster.u32 %r19, %r10, 1;",
+            "mapa.shared::cluster.u32 %r19, %r20, 1;\nadd.u32 %r19, %r19, 4096;",
+        )],
         kinds: &[Kind::OutOfBounds],
         says: "of block (",
     });

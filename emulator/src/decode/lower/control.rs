@@ -1,7 +1,9 @@
 //! Branches, barriers, fences and operations of a warp.
 
 use tilewright_ptx::isa::{Control, Synchronization, Warp};
-use tilewright_ptx::{AtomicOp, Flag, Inst as Source, Operand, ScalarType, Semantics, ShuffleMode, StateSpace, VoteMode};
+use tilewright_ptx::{
+    AtomicOp, Flag, Inst as Source, Operand, ScalarType, Semantics, ShuffleMode, StateSpace, VoteMode,
+};
 
 use super::{Lowered, Lowering, refuse};
 use crate::decode::op::{Barrier, BarrierKind, ClusterBarrierOp, Collective, Op, Redux, Shuffle, Slot, Vote};

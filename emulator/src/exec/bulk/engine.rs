@@ -258,8 +258,11 @@ pub(crate) fn finish(env: &mut Env<'_>) -> bool {
             return Some(Left::Open);
         }
         // What is in shared memory of a CTA must be over before its last warp exits.
-        let late = several && tracked && !env.peers.outlived(flight.owner, env.clocks.component(agent), number);
-        late.then_some(Left::Elsewhere(flight.owner))
+        if !several || !tracked {
+            return None;
+        }
+        let late = |owner: &&u32| !env.peers.outlived(**owner, env.clocks.component(agent), number);
+        flight.owners.iter().find(late).map(|owner| Left::Elsewhere(*owner))
     };
     let open: Vec<(Issuer, bool, Left)> = (env.bulk.list().iter())
         .filter_map(|flight| left(flight).map(|left| (flight.issuer, flight.is_store(), left)))

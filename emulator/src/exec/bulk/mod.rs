@@ -74,6 +74,9 @@ impl Issue {
     /// The bytes of shared memory that its image may take: spans of a swizzle are permuted whole.
     fn shared(&self) -> Range<u64> {
         let start = u64::from(self.cargo.tile);
+        if self.is_generic() {
+            return start..start + self.bytes;
+        }
         start..start + self.bytes.next_multiple_of(u64::from(self.cargo.swizzle.span()))
     }
 
@@ -139,7 +142,8 @@ impl Warp {
                     target(env, issuer, global, true)?;
                     let source = env.base_of(env.rank) + env.rank_of(global).1;
                     if to == env.rank {
-                        let detail = format!("the destination is in the block itself, rank {to}: it must be another one's");
+                        let detail =
+                            format!("the destination is in the block itself, rank {to}: it must be another one's");
                         return stop(env, issuer, Kind::CopyMisuse, detail);
                     }
                     across(env, issuer, (place, source, bytes, mbarrier))?
@@ -230,7 +234,7 @@ impl Warp {
             way: issue.way(),
             writes: written,
             reads: read,
-            owner: issue.owner,
+            owners: [issue.owner, if issue.way() == Way::Across { env.rank as u32 } else { issue.owner }],
             global: start..end,
             cargo: issue.cargo,
             mbarrier: issue.mbarrier,
@@ -431,8 +435,7 @@ fn across(
     aligned(env, issuer, Space::Shared, place, GRANULE)?;
     aligned(env, issuer, Space::Shared, source, GRANULE)?;
     fits(env, issuer, place, bytes)?;
-    let cargo =
-        Cargo { tile: place as u32, image: vec![0; bytes as usize], source: source as u32, ..Cargo::default() };
+    let cargo = Cargo { tile: place as u32, image: vec![0; bytes as usize], source: source as u32, ..Cargo::default() };
     // The source is looked at as that of a store is.
     let needed = vec![Span { offset: 0, address: 0, bytes: bytes as u32 }];
     Ok(Issue { issuer, f: BulkFn::Across, cargo, bytes, needed, mbarrier, owner: 0, first: true })
