@@ -46,7 +46,7 @@ fn bench(words: usize) -> (Bench, u64) {
 
 #[test]
 fn words_sent_to_the_other_block() {
-    let expected: Vec<u32> = (0..512).map(|i| (i / 128 ^ 1) * 1000 + i % 128 / 2 + i % 2 * 500).collect();
+    let expected: Vec<u32> = (0..512).map(|i| ((i / 128) ^ 1) * 1000 + i % 128 / 2 + i % 2 * 500).collect();
     // The wait for what comes is the last thing that a block's memory is for: no barrier is needed at the end.
     right(|| bench(512), &module(".param .u64 y", PUT), &expected);
 }
@@ -160,7 +160,7 @@ ret;";
 
 #[test]
 fn copies_from_shared_to_shared_memory() {
-    let expected: Vec<u32> = (0..256).map(|i| (i / 64 ^ 1) * 1000 + i % 64).collect();
+    let expected: Vec<u32> = (0..256).map(|i| ((i / 64) ^ 1) * 1000 + i % 64).collect();
     right(|| bench(256), &module(".param .u64 y", ACROSS), &expected);
     let mutant = |mutation: &Mutation<'_>| broken(|| bench(256).0, &module(".param .u64 y", ACROSS), mutation);
     mutant(&Mutation {
