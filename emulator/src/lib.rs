@@ -54,6 +54,7 @@
 #![deny(unsafe_code)]
 
 mod bulk;
+mod cluster;
 mod counters;
 mod decode;
 mod error;
@@ -65,6 +66,7 @@ mod mbarrier;
 mod memory;
 mod num;
 mod program;
+mod registers;
 mod report;
 mod schedule;
 mod shadow;
