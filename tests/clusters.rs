@@ -46,13 +46,14 @@ fn blocks_of_a_cluster_combine_reductions() {
         tried(&rows(sum, cluster, threads, "reduce c by cluster;"), SIZES, 3);
     }
     // `reduce c` alone reaches as far as what runs `c`.
-    let (short, long) = (rows("sum(|j| x[i, j])", 2, 32, "reduce c;"), rows("sum(|j| x[i, j])", 2, 32, "reduce c by cluster;"));
+    let (short, long) =
+        (rows("sum(|j| x[i, j])", 2, 32, "reduce c;"), rows("sum(|j| x[i, j])", 2, 32, "reduce c by cluster;"));
     assert_eq!(compiled(&short).map(|k| k.ptx.text.clone()).ok(), compiled(&long).map(|k| k.ptx.text.clone()).ok());
 }
 
 #[test]
 fn states_of_several_values_are_combined() {
-    let source = "kernel Moments(x: f32[M, N]) -> (mean: f32[M], m2: f32[M]) {
+    let source = "kernel Moments(x: f32[M, N]) -> (mean: f32[M], m2: f32[M], n: f32[M]) {
         (mean, m2, n)[i] = fold(|j| init (0.0f32, 0.0f32, 0.0f32),
             step (m, s, c) => (m + (x[i, j] - m) / (c + 1.0f32), s + (x[i, j] - m) * (x[i, j] - m) * (c / (c + 1.0f32)), c + 1.0f32),
             merge ((m, s, c), (p, q, d)) => (
@@ -87,8 +88,10 @@ fn stages_of_a_cluster_are_read_in_every_block() {
     let sum = "schedule s in registers at y.i { like y; reduce t; reduce c; }";
     tried(&norm(sum), SIZES, 3);
     // What a block reads stays in its registers, or in its memory.
-    let (registers, shared) =
-        ("stage xr[i, j] = x in registers per cta at y.i { like y; }", "stage xs[i, j] = x in shared at y.i { split j by 64 -> r, t; bind t: thread; }");
+    let (registers, shared) = (
+        "stage xr[i, j] = x in registers at y.i { like y; }",
+        "stage xs[i, j] = x in shared at y.i { split j by 64 -> r, t; bind t: thread; }",
+    );
     tried(&norm(&format!("{sum} {registers}")), SIZES, 3);
     tried(&norm(&format!("{sum} {shared}")), SIZES, 3);
 }
@@ -101,9 +104,9 @@ fn several_rows_and_reductions_follow_each_other() {
         s[i] = sum(|j| e[i, j]);
         y[i, j] = e[i, j] / s[i];
         launch cluster(2), threads(64);
-        schedule y { split i by 3 -> b, k; bind b: grid; split j into 2 -> c, jc; reorder k, c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread; unroll r; }
+        schedule y { split i by 3 -> b, k; bind b: grid; split j into 2 -> c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread; unroll r; }
         schedule m in registers at y.k { like y; reduce t; reduce c; }
-        schedule e in registers per cluster at y.k { like y; }
+        schedule e in registers at y.k { like y; }
         schedule s in registers at y.k { like y; reduce t; reduce c; }
     }";
     tried(softmax, &[&[1, 1], &[4, 7], &[7, 33], &[2, 1000], &[3, 0]], 3);

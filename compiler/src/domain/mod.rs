@@ -14,9 +14,11 @@
 //! The maps are written once, over an [`Arithmetic`]: concrete numbers replay witnesses, symbolic expressions feed the
 //! proofs, and the lowering emits instructions with the same function.
 
+mod alike;
 mod concrete;
 mod symbolic;
 
+pub use alike::alike;
 pub use concrete::Concrete;
 pub use symbolic::{Leaf, Symbolic, Xor};
 

@@ -37,9 +37,10 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
     }
     let _ = writeln!(
         out,
-        "launch: {} blocks of {} threads; {} PTX {}.{}",
+        "launch: {} blocks of {} threads{}; {} PTX {}.{}",
         info.launch.blocks.display(&names),
         info.launch.threads,
+        if info.launch.cluster > 1 { format!(", in clusters of {}", info.launch.cluster) } else { String::new() },
         info.ptx.target,
         info.ptx.version.0,
         info.ptx.version.1

@@ -41,7 +41,7 @@ pub const MAX_LANES: u32 = 128;
 /// What a fetch can move (PTX manual, `cp.async`, operand `cp-size`).
 pub const FETCHED_BYTES: [u32; 3] = [4, 8, 16];
 /// Blocks of a cluster that every device has room for (CUDA programming guide, thread block clusters).
-pub const CLUSTER_LIMIT: u32 = 8;
+pub const CLUSTER_LIMIT: u32 = tilewright_kernel::cluster::PORTABLE_CLUSTER;
 /// Threads of a warp.
 pub const WARP: u32 = 32;
 /// Threads of a warpgroup.

@@ -191,7 +191,7 @@ fn entry(
         arguments: arguments(program, workspaces.len(), maps.len()),
         maps,
         threads,
-        cluster: 1,
+        cluster: stages.first().map_or(1, |s| s.stage.distribution.cluster),
     };
     let mut builder = Builder::new(signature);
     for workspace in workspaces {

@@ -11,13 +11,13 @@ use tilewright_kernel::info::TensorParameter;
 
 use super::emit::functions;
 use super::reduction;
-use crate::domain::Symbolic;
+use crate::domain::{Domain, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Var};
 use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
 use crate::memory::vector::{Class, Vector};
 use crate::memory::{access, buffer};
 use crate::program::Program;
-use crate::schedule::register;
+use crate::schedule::{Reads, register};
 
 use super::inner::{self, Instance};
 use super::staging::Held;
@@ -83,6 +83,8 @@ pub struct Values<'a> {
     pub program: &'a Program,
     /// What is known of its dimensions.
     pub facts: &'a Facts,
+    /// The stage's axes.
+    pub domain: &'a Domain,
     /// The stage's index maps.
     pub symbolic: &'a Symbolic,
     /// Type of index integers.
@@ -419,8 +421,9 @@ impl<'a> Values<'a> {
         });
         match instance.holds(source, id) {
             Some(inner::Kept::Registers(variables)) => {
-                let present: Vec<Expr> = exprs.iter().map(|e| self.at_present(e)).collect();
-                let number = register(instance.stage, &present, self.facts, &|v| self.range(v));
+                let (domain, symbolic, facts) = (self.domain, self.symbolic, self.facts);
+                let (range, present) = (&|v| self.range(v), &|e: &Expr| self.at_present(e));
+                let number = register(instance.stage, exprs, Reads { domain, symbolic, facts, range, present });
                 let held = match number.and_then(|n| variables.get(n)) {
                     Some(variable) => b.get(*variable),
                     None => b.literal(ty, 0),

@@ -116,7 +116,8 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
 /// Why no output can run in the iterations of a leaf of another one, if that is so.
 fn no_place(parent: &Stage, leaf: AxisId) -> Option<&'static str> {
     let around = around(parent, Attach::new(0, parent, leaf, Unit::Cta).loops);
-    let is_rolled = |l: &AxisId| parent.domain.axes[*l].binding.is_of_blocks() || parent.domain.axes[*l].binding == Binding::Serial;
+    let is_rolled =
+        |l: &AxisId| parent.domain.axes[*l].binding.is_of_blocks() || parent.domain.axes[*l].binding == Binding::Serial;
     match parent.domain.axes[leaf].binding {
         Binding::Vector => Some("the lanes of a vector are one access"),
         Binding::Warpgroup | Binding::Warp | Binding::Thread => Some("threads run that axis side by side"),

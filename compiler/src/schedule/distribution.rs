@@ -9,7 +9,9 @@
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
-use crate::diag::tw06xx::{BindOrder, ClusterBlocks, IdleThreads, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside};
+use crate::diag::tw06xx::{
+    BindOrder, ClusterBlocks, IdleThreads, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside,
+};
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
 use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
 use crate::domain::{AxisId, AxisKind, Binding};
@@ -23,8 +25,8 @@ use super::{Place, Reduced, Stage, Unit, WARP, arrival, atomic_word, digits};
 
 /// Most threads of a block.
 const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
-/// Most blocks of a cluster that every device with clusters can launch (CUDA programming guide, thread block clusters).
-const CLUSTER_LIMIT: i128 = 8;
+/// Most blocks of a cluster.
+const CLUSTER_LIMIT: i128 = crate::kernel_ir::CLUSTER_LIMIT as i128;
 
 /// The leaves that units run side by side, outermost first, with the number of iterations that the block has room for.
 #[derive(Clone, Debug, Default)]
@@ -158,7 +160,9 @@ fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diag
         let (blocks, ctas) = (of(stage), &stage.distribution.ctas);
         let axes = || ctas.iter().map(|(axis, extent)| (stage.domain.axes[*axis].name.clone(), *extent)).collect();
         let span = ctas.last().map(|(axis, _)| stage.domain.axes[*axis].binding_span);
-        if cluster > CLUSTER_LIMIT || blocks != cluster && (span.is_some() || stage.place != Place::Registers && stage.has_blocks()) {
+        if cluster > CLUSTER_LIMIT
+            || blocks != cluster && (span.is_some() || stage.place != Place::Registers && stage.has_blocks())
+        {
             diags.report(ClusterBlocks {
                 stage: stage.name.clone(),
                 axes: axes(),

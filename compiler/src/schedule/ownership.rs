@@ -13,7 +13,7 @@ use super::{Distribution, Level, Place, Plan, Stage, Unit, WARP, WARPGROUP};
 use crate::diag::Diagnostics;
 use crate::diag::tw05xx::RegisterBudget;
 use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
-use crate::domain::{AxisId, AxisKind, Binding, Concrete, Symbolic};
+use crate::domain::{AxisId, AxisKind, Binding, Concrete, Domain, Symbolic, alike};
 use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
 use crate::kernel_ir::{REGISTER_LIMIT, Sharing};
 use crate::memory::access::{self, StageRead};
@@ -97,11 +97,36 @@ pub fn registers(stage: &Stage) -> i128 {
     register_loops(stage).iter().fold(1, |n: i128, l| n.saturating_mul(l.1))
 }
 
+/// Who reads, and where.
+#[derive(Clone, Copy)]
+pub struct Reads<'a> {
+    /// The domain of the stage that reads.
+    pub domain: &'a Domain,
+    /// Its axes as expressions.
+    pub symbolic: &'a Symbolic,
+    /// What is known there.
+    pub facts: &'a Facts,
+    /// The least and the largest value of a variable.
+    pub range: Ranges<'a>,
+    /// An expression with the values of those variables that are literals where the read stands.
+    pub present: &'a dyn Fn(&Expr) -> Expr,
+}
+
 /// The leaves of a stage, in order, at the element with these indices: quotients that the ranges of the indices' variables decide are
-/// decided.
-fn leaves_at(stage: &Stage, indices: &[Expr], facts: &Facts, range: Ranges<'_>) -> Vec<Expr> {
-    let roots: Vec<Expr> = stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect();
-    let values = Symbolic::leaves_of(&stage.domain, facts, &roots);
+/// decided, and leaves that the reader has alike are its own.
+fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
+    let Reads { domain, symbolic, facts, range, present } = reads;
+    let of = |indices: &[Expr]| -> Vec<Expr> {
+        stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect()
+    };
+    let own = alike(&stage.domain, &of(indices), domain, symbolic, facts);
+    let here: Vec<Expr> = indices.iter().map(present).collect();
+    let mut values = Symbolic::leaves_of(&stage.domain, facts, &of(&here));
+    for (leaf, value) in stage.domain.leaves.iter().zip(&mut values) {
+        if let Some(axis) = own[*leaf] {
+            *value = present(&symbolic.values[axis]);
+        }
+    }
     let axes = stage.domain.leaves.iter().map(|leaf| &stage.domain.axes[*leaf]);
     // Every element is in the instance: what is told apart by one iteration is in this one, whatever the index looks like.
     let is_one = |extent: &Expr| stage.facts.upper_bound(extent).is_some_and(|most| most <= 1);
@@ -113,8 +138,8 @@ fn leaves_at(stage: &Stage, indices: &[Expr], facts: &Facts, range: Ranges<'_>) 
 }
 
 /// The register that holds the element with these indices; none if that is not known at compile time.
-pub fn register(stage: &Stage, indices: &[Expr], facts: &Facts, range: Ranges<'_>) -> Option<usize> {
-    let leaves = leaves_at(stage, indices, facts, range);
+pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Option<usize> {
+    let leaves = leaves_at(stage, indices, reads);
     let mut number = 0;
     for (leaf, most) in register_loops(stage) {
         let at = stage.domain.leaves.iter().position(|l| *l == leaf)?;
@@ -134,7 +159,8 @@ fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
 /// The number in its cluster of the thread that runs the leaves of a stage, over these and the loops around: `free` is the part of it of which
 /// no leaf tells, and the next variable is the block, where none tells of that.
 fn thread_of(plan: &Plan, stage: &Stage, free: Var) -> Expr {
-    let own = digits_in_cluster(stage).into_iter().fold(first_of_owner(plan, stage), |sum, d| sum.add(&number(stage, &d)));
+    let own =
+        digits_in_cluster(stage).into_iter().fold(first_of_owner(plan, stage), |sum, d| sum.add(&number(stage, &d)));
     // Of threads that nothing tells apart the first one runs an output beside another one.
     let own = if stage.beside.is_some() { own } else { own.add(&Expr::var(free)) };
     if stage.distribution.cluster > 1 && stage.owner == Unit::Cluster && stage.distribution.ctas.is_empty() {
@@ -150,9 +176,9 @@ fn number(stage: &Stage, digit: &Digit) -> Expr {
 }
 
 /// How many threads nothing tells apart where a stage runs: neither its own leaves nor, of what each thread has for itself, those around.
-fn alike(plan: &Plan, stage: &Stage) -> i128 {
+fn untold(plan: &Plan, stage: &Stage) -> i128 {
     match &stage.attach {
-        Some(attach) if stage.owner == Unit::Thread => alike(plan, &plan.stages[attach.stage]),
+        Some(attach) if stage.owner == Unit::Thread => untold(plan, &plan.stages[attach.stage]),
         _ if stage.beside.is_some() => 1,
         _ => stage.distribution.finest().threads().unwrap_or(i128::from(plan.threads)),
     }
@@ -242,9 +268,14 @@ impl Reading<'_> {
         (self.reader.facts.dims() + self.symbolic.variables.len() + 64) as Var
     }
 
+    fn reads_at<'b>(&'b self, range: Ranges<'b>) -> Reads<'b> {
+        let Reading { reader, symbolic, .. } = self;
+        Reads { domain: &reader.domain, symbolic, facts: &reader.facts, range, present: &Expr::clone }
+    }
+
     fn range(&self, v: Var) -> Option<(i128, i128)> {
         if v == self.free() {
-            return Some((0, alike(self.plan, self.reader) - 1));
+            return Some((0, untold(self.plan, self.reader) - 1));
         }
         if v == self.free() + 1 {
             return Some((0, i128::from(self.reader.distribution.cluster) - 1));
@@ -275,7 +306,7 @@ impl Reading<'_> {
     fn check(&self, diags: &mut Diagnostics) {
         let Self { reader, held, read, .. } = *self;
         let range = |v: Var| self.range(v);
-        let leaves = leaves_at(held, &read.indices, &reader.facts, &range);
+        let leaves = leaves_at(held, &read.indices, self.reads_at(&range));
         let leaf = |axis: AxisId| held.domain.leaves.iter().position(|l| *l == axis).map(|at| &leaves[at]);
         for (axis, _) in register_loops(held) {
             let value = leaf(axis).cloned().unwrap_or_else(Expr::unknown);
@@ -331,8 +362,8 @@ impl Reading<'_> {
     fn is_zero(&self, e: &Expr) -> bool {
         let within = |at: Expr, most: Expr| [most.sub(&Expr::constant(1)).sub(&at), at];
         let places = self.held.coordinates.iter().map(|c| (c.at(&self.read.indices), c.most.clone()));
-        let alike = (Expr::var(self.free()), Expr::constant(alike(self.plan, self.reader)));
-        let premises = places.chain([alike]).flat_map(|(at, most)| within(at, most));
+        let untold = (Expr::var(self.free()), Expr::constant(untold(self.plan, self.reader)));
+        let premises = places.chain([untold]).flat_map(|(at, most)| within(at, most));
         let premises: Vec<Expr> = premises.filter(|e| !e.is_unknown()).collect();
         let proves = |e: &Expr| self.symbolic.proves_nonnegative_where(&self.reader.facts, &premises, e);
         e.as_constant() == Some(0) || (!e.is_unknown() && proves(e) && proves(&e.scale(-1)))
@@ -367,7 +398,7 @@ impl Reading<'_> {
     fn sharing(&self) -> Sharing {
         let Self { reader, held, read, .. } = *self;
         let range = |v: Var| self.range(v);
-        let leaves = leaves_at(held, &read.indices, &reader.facts, &range);
+        let leaves = leaves_at(held, &read.indices, self.reads_at(&range));
         let digits = digits(held);
         if held.owner == Unit::Thread {
             return Sharing::Thread;
@@ -452,7 +483,7 @@ impl Reading<'_> {
                 let mut all = symbolic.assign(dims, point);
                 // Of threads that nothing tells apart, the last one: where all of them are right, it is.
                 all.resize(self.free() as usize, 0);
-                all.push(alike(self.plan, reader) - 1);
+                all.push(untold(self.plan, reader) - 1);
                 all.push(i128::from(reader.distribution.cluster) - 1);
                 let at = |e: &Expr| e.eval(&all);
                 let Some(element) = read.indices.iter().map(at).collect::<Option<Vec<i128>>>() else {

@@ -162,9 +162,7 @@ impl One<'_> {
                     (AttachProblem::RingWithoutLoop, Binding::Serial) => outside || axis.kind == AxisKind::Reduction,
                     (AttachProblem::RingWithoutLoop, _) => false,
                     (AttachProblem::InsideReduction(_), Binding::Serial | Binding::Unroll(_)) => outside,
-                    (_, binding) => {
-                        binding.is_of_blocks() || matches!(binding, Binding::Serial | Binding::Unroll(_))
-                    }
+                    (_, binding) => binding.is_of_blocks() || matches!(binding, Binding::Serial | Binding::Unroll(_)),
                 }
             };
             let loops = domain.leaves.iter().enumerate().filter(fits);

@@ -168,6 +168,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let values = Values {
         program,
         facts,
+        domain: &stage.domain,
         symbolic: &analysed.symbolic,
         index,
         lane: None,

@@ -40,9 +40,8 @@ impl Nest<'_, '_> {
             let rank = self.b.cluster_rank();
             let rank = self.b.index_convert(rank, self.index);
             let axes: Vec<AxisId> = stage.distribution.ctas.iter().map(|cta| cta.0).collect();
-            let extent = |this: &mut Self, n: usize| {
-                this.b.index_literal(this.index, stage.distribution.ctas[n].1 as i64)
-            };
+            let extent =
+                |this: &mut Self, n: usize| this.b.index_literal(this.index, stage.distribution.ctas[n].1 as i64);
             self.unpack(rank, &axes, &extent, point);
         }
         // An axis of the reduction without iterations has a block that has no terms.
