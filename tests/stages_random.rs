@@ -369,6 +369,9 @@ fn random_barriers_are_missed() {
         let sizes: Vec<&[i64]> = sizes.iter().map(|size| &size[..]).collect();
         let (all, needless) = support::needless(&kernel, &sizes);
         all.into_iter().for_each(|kind| *tried.entry(kind).or_default() += 1);
+        if !needless.is_empty() && std::env::var("TILEWRIGHT_SHOW").is_ok() {
+            println!("case {n}: {needless:#?}\n{source}\n{}", kernel.entries[0].kernel);
+        }
         kept.extend(needless.into_iter().map(|what| format!("case {n}: {what}\n{source}")));
     }
     println!("{tried:?}, {} of them needless", kept.len());
