@@ -118,8 +118,7 @@ impl<'a> Dependences<'a> {
             let inner: Vec<Step> = match &statement.kind {
                 StatementKind::Loop(l) => vec![Step::Loop { body: l.body, index: l.index, count: l.count }],
                 StatementKind::If(branch) => {
-                    let step =
-                        |side, holds| Step::Branch { side, condition: branch.condition, holds };
+                    let step = |side, holds| Step::Branch { side, condition: branch.condition, holds };
                     std::iter::once(step(branch.then, true))
                         .chain(branch.otherwise.map(|side| step(side, false)))
                         .collect()
@@ -516,3 +515,7 @@ fn add(ways: &mut Ways, others: Ways) {
         *ways = both(ways, &others);
     }
 }
+
+#[cfg(test)]
+#[path = "dependence_tests.rs"]
+mod tests;

@@ -277,3 +277,7 @@ fn ways_of<M: Meaning>(terms: &mut Terms<'_, M>, fact: Fact) -> [Ways; 2] {
         }
     })
 }
+
+#[cfg(test)]
+#[path = "guards_tests.rs"]
+mod tests;

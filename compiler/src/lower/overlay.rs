@@ -22,8 +22,8 @@ pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
         let shared = places.iter_mut().filter(fits).find(|place| {
             let first = BufferId(place[0] as u32);
             let before = std::mem::replace(&mut kernel.lies_in[own], first);
-            let ordered =
-                kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment && syncs::hold(&kernel, blocks);
+            let ordered = kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment
+                && syncs::hold(&kernel, blocks);
             if !ordered {
                 kernel.lies_in[own] = before;
             }

@@ -22,9 +22,9 @@
 //! In a block of one warp a barrier of the warp will do for all of them. What is read of a workspace is not written again, so that nobody waits for
 //! readers.
 //!
-//! In the three rows before the last three a barrier of warps will do for a buffer whose elements are of one warp each, one of warpgroups if they are of one
-//! warpgroup each, and none is needed if they are of one thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that
-//! suffices, else to one of warpgroups.
+//! In the three rows before the last three a barrier is needed only if different threads access an element, and one of warps or warpgroups will do if they
+//! are of one: as far as the schedule knows of the whole buffer ([`Sharing`]), or as the two accesses say with the conditions, loops and iterations in which
+//! they happen (`dependence`, `since`). A barrier that is needed is weakened to one of warps where that suffices, else to one of warpgroups.
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
 //! Threads read the newest instance, but of buffers that they fetch to ahead: there any of them.
@@ -34,9 +34,11 @@
 //! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last six rows and that of phases are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
-//! or at the body's end; behind it comes what was before it only if it may have no iteration. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
+//! or at the body's end; behind it comes what was before it only if it may have no iteration. Threads that branch apart are on both sides at a time.
+//! **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
 //! be kept that only some paths need, never taken out where one does. Paths are told apart by conditions, and by whether loops run, where several
-//! branches and loops share them or what one of them does says something of another (`guards`), while these have one value; others are taken both ways.
+//! branches and loops share them or what one of them does says something of another (`guards`), while these have one value and in the next iteration;
+//! others are taken both ways.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,10 +56,15 @@ use crate::kernel_ir::{
 
 /// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it is: a defect of
 /// the compiler. `blocks` is how many blocks run the kernel, over its dimensions.
-pub(super) fn minimise(mut kernel: Kernel, blocks: Option<&Expr>) -> Option<Kernel> {
+pub(super) fn minimise(kernel: Kernel, blocks: Option<&Expr>) -> Option<Kernel> {
+    minimise_within(kernel, blocks, MOST_WORK).map(|(kernel, _)| kernel)
+}
+
+/// The same, with so much work before what is left stays; and how much it was.
+fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Option<(Kernel, u64)> {
     let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::Arrive { .. });
     if kernel.buffers.is_empty() && !kernel.regions.iter().flat_map(|r| &r.statements).any(arrives) {
-        return Some(kernel);
+        return Some((kernel, 0));
     }
     let mut pass = Pass::new(&kernel, blocks);
     if !pass.holds() {
@@ -66,7 +73,7 @@ pub(super) fn minimise(mut kernel: Kernel, blocks: Option<&Expr>) -> Option<Kern
     let mut candidates = Vec::new();
     collect(&kernel, Kernel::BODY, 0, &mut candidates);
     candidates.sort_by_key(|(loops, ..)| std::cmp::Reverse(*loops));
-    let spent = |pass: &Pass<'_>| pass.work.get() > MOST_WORK;
+    let spent = |pass: &Pass<'_>| pass.work.get() > most;
     for &(_, region, at) in &candidates {
         if spent(&pass) {
             break;
@@ -97,7 +104,7 @@ pub(super) fn minimise(mut kernel: Kernel, blocks: Option<&Expr>) -> Option<Kern
             pass.weak.pop();
         }
     }
-    let Pass { mut gone, weak, .. } = pass;
+    let Pass { mut gone, weak, work, .. } = pass;
     for (region, at, among) in weak {
         let weaker = if among == Sharing::Warp { StatementKind::SyncWarp } else { StatementKind::SyncWarpgroup };
         kernel.regions[region.index()].statements[at].kind = weaker;
@@ -107,7 +114,7 @@ pub(super) fn minimise(mut kernel: Kernel, blocks: Option<&Expr>) -> Option<Kern
     for (region, at) in gone {
         kernel.regions[region.index()].statements.remove(at);
     }
-    Some(kernel)
+    Some((kernel, work.get()))
 }
 
 /// Whether everything is ordered.
@@ -328,8 +335,7 @@ impl<'a> Pass<'a> {
     /// Takes in a statement, with what it accesses of a buffer; whether it is ordered.
     fn is_ordered(&self, kind: &StatementKind, first: bool, group: Option<Group>, since: &mut Since) -> bool {
         let alone = self.kernel.signature.threads == 1;
-        let is_own =
-            |buffer: BufferId| alone || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread;
+        let is_own = |buffer: BufferId| alone || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread;
         let just_now = group.map(|group| (group, Access::of(group)));
         match (kind, just_now) {
             (StatementKind::Load(load), _) => match (load.memory, just_now) {

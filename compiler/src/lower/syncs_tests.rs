@@ -447,3 +447,38 @@ fn what_is_not_ordered_is_a_defect() {
     copy(&mut b, buffer, None);
     assert_eq!(minimal(b), None);
 }
+
+/// With too little work the rest of the barriers stays, and the kernel is right all the same.
+#[test]
+fn barriers_stay_beyond_the_limit_of_work() {
+    let kernel = || {
+        let (mut b, _, zero) = builder();
+        let one = b.literal(ElementType::F32, 0);
+        let n = b.block_index();
+        b.begin_loop(n);
+        for _ in 0..40 {
+            let (name, element, sharing) = ("s".to_owned(), ElementType::F32, Sharing::Thread);
+            let own = b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots: 1, sharing });
+            b.sync();
+            b.renew(own, zero);
+            b.store(Memory::Buffer(own), zero, &[one]);
+            b.sync();
+            b.load(Memory::Buffer(own), zero, 1, None);
+        }
+        b.end_loop();
+        b.finish().unwrap()
+    };
+    let kept = |most: u64| {
+        let (kernel, work) = minimise_within(kernel(), None, most).expect("ordered");
+        assert!(hold(&kernel, None));
+        (kernel.regions.iter().flat_map(|r| &r.statements).filter(|s| s.kind == StatementKind::Sync).count(), work)
+    };
+    // Two turns of the loop, and what is looked at once more.
+    let once = kept(0).1;
+    assert_eq!(kept(0).0, 80);
+    let limits = [once * 10, once * 30, once * 1000];
+    let found = limits.map(kept);
+    assert!(found.iter().zip(limits).all(|((_, work), most)| *work <= most + once), "{found:?}");
+    assert!(found[0].0 < 80 && found[0].0 > found[1].0 && found[1].0 > found[2].0, "{found:?}");
+    assert_eq!(found[2].0, 0);
+}

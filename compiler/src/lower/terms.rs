@@ -40,6 +40,12 @@ impl<'a, M: Meaning> Terms<'a, M> {
         Self { kernel, meaning, known: BTreeMap::new(), judged: BTreeMap::new() }
     }
 
+    /// How many index integers and conditions were looked at.
+    #[cfg(test)]
+    pub fn looked_at(&self) -> (usize, usize) {
+        (self.known.len(), self.judged.len())
+    }
+
     /// An index integer.
     pub fn expression(&mut self, value: ValueId) -> Expr {
         let mut open = vec![value];
