@@ -69,10 +69,10 @@ impl Integers {
 
     /// Whether there is provably no solution.
     pub fn has_no_solution(&self, work: &mut Budget) -> bool {
-        self.clone().is_infeasible(SPLITS, work)
+        self.clone().refuted(SPLITS, work)
     }
 
-    fn is_infeasible(mut self, splits: u32, work: &mut Budget) -> bool {
+    fn refuted(mut self, splits: u32, work: &mut Budget) -> bool {
         loop {
             match self.turn(work) {
                 Turn::Never => return true,
@@ -99,7 +99,7 @@ impl Integers {
         (least..=most).all(|value| {
             let mut one = self.clone();
             one.within(var, (Some(value), Some(value)));
-            one.is_infeasible(splits - 1, work)
+            one.refuted(splits - 1, work)
         })
     }
 
