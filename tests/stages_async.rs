@@ -300,3 +300,34 @@ fn computed_stages_have_rings() {
         }
     }
 }
+
+/// Ranges that other axes decide, of axes that no op names: a buffer has one size, that of the longest range of its instances.
+#[test]
+fn ranges_that_other_axes_decide_are_copied_whole() {
+    let rows = |sum: &str, stage: &str| {
+        format!(
+            "kernel K(x: f32[M, N], w: f32[L]) -> (y: f32[M]) where M <= 64, N == 64, L == 128 {{
+                y[i] = {sum};
+                launch threads(32);
+                schedule y {{ split i by 32 -> b, t; bind b: grid; bind t: thread; }}
+                {stage}
+            }}"
+        )
+    };
+    let of_x = "stage xs[i, j] = x in shared at y.b via tma { }";
+    let of_w = "stage ws[j] = w in shared at y.b via tma { }";
+    for (sum, stage) in [
+        ("sum(|j in 0..=i| x[i, j])", of_x),
+        ("sum(|j in i..N| x[i, j])", of_x),
+        ("max(|j in i..=i + 4| w[j])", of_w),
+        ("sum(|j in 0..5, k in 0..=j| w[i + k] * 0.5)", of_w),
+        ("sum(|j in i / 4 * 4..i / 4 * 4 + 8| w[j])", of_w),
+    ] {
+        check(&rows(sum, stage), &[&[1, 64, 128], &[7, 64, 128], &[33, 64, 128], &[64, 64, 128]]);
+    }
+    let source =
+        rows("sum(|j in 0..=i| w[j])", of_w).replace(", L == 128", "").replace("M <= 64, N == 64", "M <= L, N == 64");
+    let (codes, report) = finished(&source).unwrap_err();
+    assert!(codes.contains(&Code::TW0501), "{report}");
+    assert!(report.contains("`j` has 32 * ceil(M / 32) iterations"), "{report}");
+}

@@ -7,6 +7,7 @@
 pub mod allow;
 mod assemble;
 pub mod bounds;
+pub mod collectives;
 pub mod diag;
 pub mod domain;
 pub mod explain;

@@ -33,4 +33,29 @@ tilewright::schedule! {
     }
 }
 
+// Where the other output can run, it would still not see it.
+tilewright::schedule! {
+    kernel Terms(x: f32[N, K]) -> (s: f32[N], z: f32[N, K]) {
+        h[i, k] = x[i, k] * 0.5;
+        s[i] = sum(|k| h[i, k]);
+        z[i, k] = h[i, k] + 1.0;
+        launch threads(128);
+        schedule s { bind i: grid; split k by 128 -> r, t; bind t: thread; reduce t; }
+        schedule z { bind i: grid; split k by 128 -> r, t; bind t: thread; }
+        schedule h in shared at s.r { bind k: thread; }
+    }
+}
+
+tilewright::schedule! {
+    kernel Own(x: f32[N, 4]) -> (y: f32[N, 4], z: f32[N, 4]) {
+        h[i, c] = x[i, c] * 0.5;
+        y[i, c] = h[i, 3 - c];
+        z[i, c] = h[i, c];
+        launch threads(128);
+        schedule y { split i by 128 -> b, t; bind b: grid; bind t: thread; unroll c; }
+        schedule z { split i by 128 -> b, t; bind b: grid; bind t: thread; unroll c; }
+        schedule h in registers per thread at y.b { unroll c; }
+    }
+}
+
 fn main() {}

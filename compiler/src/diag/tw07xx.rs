@@ -119,6 +119,8 @@ pub struct NotAround {
     pub reader: String,
     /// Whether that is an output, which stands in no other loop; if nobody does, whether the stage is a copy of one.
     pub is_output: bool,
+    /// Why an output that runs at the place would not see it either, if that is so.
+    pub unseen: Option<&'static str>,
     /// Where it stands: `y.i`.
     pub place: String,
     /// Its head.
@@ -129,7 +131,7 @@ pub struct NotAround {
 
 impl IntoDiagnostic for NotAround {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, reader, is_output, place, span, read } = self;
+        let Self { stage, reader, is_output, unseen, place, span, read } = self;
         if reader.is_empty() {
             let title = format!("nothing inside `{place}` reads `{stage}`");
             return Diagnostic::new(Code::TW0704, span, title).help(match is_output {
@@ -144,11 +146,14 @@ impl IntoDiagnostic for NotAround {
         )
         .label(read, "read here")
         .note("an instance of a stage lives for one iteration of the loop that it stands in")
-        .help(match is_output {
-            true => format!(
+        .help(match (is_output, unseen) {
+            (true, Some(why)) => format!(
+                "give `{reader}` an intermediate of its own, with the equation of `{stage}`: what stands at `{place}` no other output can read ({why})"
+            ),
+            (true, None) => format!(
                 "let `{reader}` run in the same iterations: `schedule {reader} at {place} {{ … }}`; or give it an intermediate of its own, with the equation of `{stage}`"
             ),
-            false => format!(
+            (false, _) => format!(
                 "attach `{stage}` to a loop that is around all its readers, or attach `{reader}` inside `{place}`"
             ),
         })

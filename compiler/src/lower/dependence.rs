@@ -15,7 +15,7 @@ use super::since::Access;
 use super::terms::{Meaning, Terms, Ways, both};
 use crate::extent::{Atom, Budget, Expr, Integers, Var, bound};
 use crate::kernel_ir::{
-    BufferId, Facts, Kernel, Memory, Op, Range, RegionId, Sharing, StatementKind, ValueId, WARP, WARPGROUP,
+    BufferId, Facts, Kernel, Load, Memory, Op, Range, RegionId, Sharing, StatementKind, Store, ValueId, WARP, WARPGROUP,
 };
 
 /// Accesses of one kind that follow each other.
@@ -36,6 +36,8 @@ enum Kind {
     Load,
     Store,
     Fetch,
+    /// By threads of another block, or in one: no number of a thread tells whose it is.
+    Peer,
 }
 
 /// A loop or branch around an access.
@@ -68,7 +70,7 @@ struct Member {
 struct Site {
     buffer: BufferId,
     steps: Vec<Step>,
-    /// None if there are too many groups to look at.
+    /// None if there are too many groups to look at, or other blocks take part.
     members: Option<Vec<Member>>,
 }
 
@@ -167,9 +169,10 @@ impl<'a> Dependences<'a> {
         }
         let group = self.sites.len() as Group;
         let is_last = own.len() == MOST_GROUPS;
+        let is_opaque = is_last || kind == Kind::Peer;
         own.push(group);
         let steps = if is_last { Vec::new() } else { steps.to_vec() };
-        self.sites.push(Site { buffer, steps, members: (!is_last).then(Vec::new) });
+        self.sites.push(Site { buffer, steps, members: (!is_opaque).then(Vec::new) });
         group
     }
 
@@ -192,6 +195,13 @@ impl<'a> Dependences<'a> {
             // It writes zeros where its predicate does not hold.
             StatementKind::Fetch(fetch) => {
                 Some((fetch.buffer, Kind::Fetch, Member { offset: fetch.to, lanes: fetch.lanes, predicate: None }))
+            }
+            StatementKind::LoadPeer {
+                load: Load { memory: Memory::Buffer(buffer), offset, lanes, predicate, .. },
+                ..
+            } => Some((*buffer, Kind::Peer, Member { offset: *offset, lanes: *lanes, predicate: *predicate })),
+            StatementKind::Spread(Store { memory: Memory::Buffer(buffer), offset, values }) => {
+                Some((*buffer, Kind::Peer, Member { offset: *offset, lanes: values.len() as u32, predicate: None }))
             }
             _ => None,
         }

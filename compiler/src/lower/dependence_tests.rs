@@ -16,7 +16,7 @@ const MOST: i64 = 9;
 fn builder(threads: u32) -> Builder {
     let dims = vec![Dimension { name: "N".to_owned(), range: Range::new(0, MOST) }];
     let (name, arguments) = ("k".to_owned(), vec![Argument::Dim(0)]);
-    Builder::new(Signature { name, parameters: Vec::new(), dims, maps: Vec::new(), arguments, threads })
+    Builder::new(Signature { name, parameters: Vec::new(), dims, maps: Vec::new(), arguments, threads, cluster: 1 })
 }
 
 fn buffer(b: &mut Builder, elements: u32) -> BufferId {

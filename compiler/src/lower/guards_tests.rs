@@ -9,7 +9,7 @@ use crate::kernel_ir::{Builder, Signature, Type};
 fn builder() -> Builder {
     let (name, threads) = ("k".to_owned(), 64);
     let (parameters, dims, maps, arguments) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Builder::new(Signature { name, parameters, dims, maps, arguments, threads })
+    Builder::new(Signature { name, parameters, dims, maps, arguments, threads, cluster: 1 })
 }
 
 /// A branch with a barrier for each of so many conditions: the number of the block is below a limit of its own.

@@ -174,6 +174,8 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
+        // The last cluster may have more blocks than there is work for.
+        let blocks = blocks.filter(|_| kernel.signature.cluster == 1);
         let mut fetched = vec![false; kernel.buffers.len()];
         for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
             if let StatementKind::Fetch(fetch) = &statement.kind {
@@ -322,6 +324,7 @@ impl<'a> Pass<'a> {
         match kind {
             StatementKind::SyncWarp => Some(Sharing::Warp),
             StatementKind::SyncWarpgroup => Some(Sharing::Warpgroup),
+            StatementKind::SyncCluster => Some(Sharing::Block),
             StatementKind::Sync | StatementKind::Agree { .. } => Some(weaker.unwrap_or(Sharing::Block)),
             _ => None,
         }
@@ -338,7 +341,7 @@ impl<'a> Pass<'a> {
         let is_own = |buffer: BufferId| alone || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread;
         let just_now = group.map(|group| (group, Access::of(group)));
         match (kind, just_now) {
-            (StatementKind::Load(load), _) => match (load.memory, just_now) {
+            (StatementKind::Load(load) | StatementKind::LoadPeer { load, .. }, _) => match (load.memory, just_now) {
                 (Memory::Buffer(buffer), Some((group, access))) => {
                     let of = buffer.index();
                     let is_behind = is_own(buffer)
@@ -365,7 +368,7 @@ impl<'a> Pass<'a> {
                 since.land(*pending == 0);
                 true
             }
-            (StatementKind::Store(store), _) => match (store.memory, just_now) {
+            (StatementKind::Store(store) | StatementKind::Spread(store), _) => match (store.memory, just_now) {
                 (Memory::Buffer(buffer), Some((group, access))) => {
                     let of = buffer.index();
                     let is_new = is_own(buffer) || self.is_behind(&since.stale[of][0], group);
@@ -418,13 +421,16 @@ impl<'a> Pass<'a> {
                 }
             }
             StatementKind::Load(_)
+            | StatementKind::LoadPeer { .. }
             | StatementKind::Store(_)
+            | StatementKind::Spread(_)
             | StatementKind::Renew { .. }
             | StatementKind::Fetch(_)
             | StatementKind::AwaitFetches { .. }
             | StatementKind::Sync
             | StatementKind::SyncWarpgroup
             | StatementKind::SyncWarp
+            | StatementKind::SyncCluster
             | StatementKind::Agree { .. }
             | StatementKind::Elect(_)
             | StatementKind::If(_)

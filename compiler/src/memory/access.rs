@@ -294,7 +294,7 @@ impl Collector<'_> {
             self.never |= upper.sub(&lower).as_constant().is_some_and(|extent| extent <= 0);
             if !is_exposed {
                 inside.insert(*axis, Expr::var(self.next));
-                self.inner.push(Inner { var: self.next, lower, upper });
+                self.inner.push(Inner { axis: *axis, var: self.next, lower, upper });
                 self.next += 1;
             }
         }

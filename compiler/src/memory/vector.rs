@@ -12,7 +12,7 @@
 //!
 //! Approximated: divisibility is proved by residues. What cannot be proved here is decided in [`super::check`].
 
-use tilewright_kernel::algorithm::ValueId;
+use tilewright_kernel::algorithm::{self, ValueId};
 
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Var};
@@ -222,6 +222,8 @@ pub struct Access {
 /// An axis of a reduction that is no loop of the stage.
 #[derive(Clone, Debug)]
 pub struct Inner {
+    /// The axis of the algorithm.
+    pub axis: algorithm::AxisId,
     /// Its variable.
     pub var: Var,
     /// Its first value.

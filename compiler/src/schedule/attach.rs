@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
-use super::{Stage, Unit, range};
+use super::{Stage, Unit, beside, range};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::NotAround;
 use crate::diag::tw90xx::Internal;
@@ -254,7 +254,8 @@ impl Needs<'_> {
 
     fn not_around(&self, reader: &str, is_output: bool, read: Span, diags: &mut Diagnostics) {
         let (stage, reader, place) = (self.name.to_owned(), reader.to_owned(), self.place());
-        diags.report(NotAround { stage, reader, is_output, place, span: self.span, read });
+        let unseen = beside::unseen(self.attach, &self.stages[self.attach.stage]);
+        diags.report(NotAround { stage, reader, is_output, unseen, place, span: self.span, read });
     }
 
     /// The region of that, of a tensor whose axes have these ranges.

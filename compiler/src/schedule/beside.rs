@@ -59,18 +59,12 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
     let Some(leaf) = parent.domain.leaf(&at.axis.text) else {
         return refuse("the stage has no loop of that name", stages, diags);
     };
-    let problem = match parent.domain.axes[leaf].binding {
-        Binding::Vector => Some("the lanes of a vector are one access"),
-        Binding::Warpgroup | Binding::Warp | Binding::Thread => Some("threads run that axis side by side"),
-        _ => None,
-    };
-    let loops = Attach::new(stage, parent, leaf, Unit::Cta).loops;
-    let (theirs, ours) = (around(parent, loops), around(own, loops));
-    let is_rolled = |l: &AxisId| matches!(parent.domain.axes[*l].binding, Binding::Grid | Binding::Serial);
-    let problem = problem.or((!theirs.iter().all(is_rolled)).then_some("the iterations around it are written out"));
+    let problem = no_place(parent, leaf);
     if let Some(problem) = problem {
         return refuse(problem, stages, diags);
     }
+    let loops = Attach::new(stage, parent, leaf, Unit::Cta).loops;
+    let (theirs, ours) = (around(parent, loops), around(own, loops));
     let of = |stage: &Stage, list: &[AxisId]| -> Vec<(String, &'static str, String)> {
         let names = |v: u32| stage.program.dim_name(v as u16).to_owned();
         let one = |leaf: &AxisId| {
@@ -113,6 +107,29 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
     lead(own, &ours);
     // What stands further out needs no others in front.
     lead(&mut stages[stage], &theirs);
+}
+
+/// Why no output can run in the iterations of a leaf of another one, if that is so.
+fn no_place(parent: &Stage, leaf: AxisId) -> Option<&'static str> {
+    let around = around(parent, Attach::new(0, parent, leaf, Unit::Cta).loops);
+    let is_rolled = |l: &AxisId| matches!(parent.domain.axes[*l].binding, Binding::Grid | Binding::Serial);
+    match parent.domain.axes[leaf].binding {
+        Binding::Vector => Some("the lanes of a vector are one access"),
+        Binding::Warpgroup | Binding::Warp | Binding::Thread => Some("threads run that axis side by side"),
+        _ if !around.iter().all(is_rolled) => Some("the iterations around it are written out"),
+        _ => None,
+    }
+}
+
+/// Why an output that is put at the place of a stage would still not see it, whatever its own loops are, if that is so.
+pub(super) fn unseen(attach: &Attach, parent: &Stage) -> Option<&'static str> {
+    let is_term = |leaf: &AxisId| parent.domain.axes[*leaf].kind == AxisKind::Reduction;
+    if !parent.has_blocks() {
+        return Some("an output runs in the loops of outputs only");
+    }
+    no_place(parent, attach.leaf)
+        .or(attach.around.iter().any(is_term).then_some("that loop goes over terms of a reduction"))
+        .or((attach.owner == Unit::Thread).then_some("each thread has its own there"))
 }
 
 /// The leaves around the first `loops` sequential loops: those given to blocks, and these loops.

@@ -30,6 +30,7 @@ pub use distribution::{Distribution, Level};
 pub use layout::{Columns, LaidOut, Layout, SLOT_ALIGNMENT, Spot};
 pub use loops::check_loops;
 pub use ownership::{Digit, digits, register, register_loops, registers};
+pub use range::extreme;
 pub(crate) use range::is_of_terms;
 pub use unit::{Unit, WARP, WARPGROUP};
 

@@ -42,7 +42,7 @@ fn root(v: Var) -> Option<usize> {
 }
 
 /// The greatest or least value over all variables with an extent, which count from 0; none if it is not known to be at their ends.
-pub(super) fn extreme<'a>(e: &Expr, greatest: bool, extent: &dyn Fn(Var) -> Option<&'a Expr>) -> Option<Expr> {
+pub fn extreme<'a>(e: &Expr, greatest: bool, extent: &dyn Fn(Var) -> Option<&'a Expr>) -> Option<Expr> {
     let mut sum = Expr::constant(0);
     // The ends that variables are taken at: where two terms want different ones, as in `i % 7`, the extreme is at neither.
     let mut ends: Vec<(Var, bool)> = Vec::new();

@@ -4,12 +4,14 @@
 //! loops around it are dimensions with numbers of their own, so that its indices are expressions over the loops of all stages of the chain
 //! from the attach point to it. What is not around an instance is inside.
 
+use tilewright_kernel::Algorithm;
+
 use super::rules::Refused;
 use crate::domain::{AxisId, Binding, Symbolic};
 use crate::extent::{Atom, Expr, Facts, Term, Var};
 use crate::memory::vector::Access;
 use crate::region::{Inner, Inside, Sum};
-use crate::schedule::{Stage, Unit};
+use crate::schedule::{Stage, Unit, extreme};
 use crate::syntax::ast;
 
 /// Where the instances of a staged copy stand in their stage.
@@ -76,25 +78,33 @@ impl Reader<'_> {
 pub(super) struct Loops {
     loops: Vec<Inner>,
     sums: Vec<Sum>,
+    /// The loops around, with their extents.
+    around: Vec<(Var, Expr)>,
 }
 
 impl Loops {
     /// Those of `reader` that one of `accesses` depends on.
     pub fn new(reader: &Reader<'_>, attach: &Attach<'_>, accesses: &[&Access]) -> Result<Self, Refused> {
         let mut loops: Vec<Inner> = Vec::new();
+        let mut around: Vec<(Var, Expr)> = Vec::new();
         for (n, (stage, symbolic)) in reader.chain.iter().enumerate() {
             let facts = &stage.facts;
             let moves = |var: Var| {
-                let mut indices = accesses.iter().flat_map(|a| &a.indices);
+                let ends = accesses.iter().flat_map(|a| &a.inner).flat_map(|i| [&i.lower, &i.upper]);
+                let mut indices = accesses.iter().flat_map(|a| &a.indices).chain(ends);
                 indices.any(|e| symbolic.depends_on(e, var))
             };
             for (position, leaf) in stage.domain.leaves.iter().enumerate() {
                 let var = (facts.dims() + position) as Var;
-                if n == 0 && attach.is_around(position) || !moves(var) {
+                if !moves(var) {
                     continue;
                 }
                 let axis = &stage.domain.axes[*leaf];
                 let extent = facts.normal(&axis.extent);
+                if n == 0 && attach.is_around(position) {
+                    around.push((var, extent));
+                    continue;
+                }
                 let Some(most) = most(&extent, facts) else {
                     return Err(Refused::Unbounded { axis: axis.name.clone(), extent });
                 };
@@ -112,29 +122,53 @@ impl Loops {
             }
         }
         let sums = reader.chain.iter().flat_map(|(stage, symbolic)| sums(&loops, stage, symbolic)).collect();
-        Ok(Self { loops, sums })
+        Ok(Self { loops, sums, around })
     }
 
-    /// An index of a read with the axes of inner reductions as further loops, that start at 0.
-    pub fn unrolled(&mut self, index: &Expr, read: &Access, facts: &Facts) -> Result<Expr, Refused> {
-        let mut index = index.clone();
-        for axis in read.inner.iter().rev() {
-            let extent = facts.normal(&axis.upper.sub(&axis.lower));
-            let Some(most) = most(&extent, facts) else {
-                return Err(Refused::Unbounded { axis: "an axis of a reduction".to_owned(), extent });
+    /// An index of a read with the axes of inner reductions as further loops, which start at 0: each over the hull of its ranges inside.
+    pub fn unrolled(
+        &mut self,
+        index: &Expr,
+        read: &Access,
+        facts: &Facts,
+        algorithm: &Algorithm,
+    ) -> Result<Expr, Refused> {
+        let mut shifted: Vec<(Var, Expr)> = Vec::new();
+        for axis in &read.inner {
+            let (lower, upper) = (substituted(&axis.lower, &shifted), substituted(&axis.upper, &shifted));
+            let inside: Vec<(Var, Expr)> = self.loops.iter().map(|i| (i.var, Expr::constant(i.extent))).collect();
+            let ends = extreme(&lower, false, &extents(&inside)).zip(extreme(&upper, true, &extents(&inside)));
+            // The longest one over all instances: a buffer has one size.
+            let longest = ends.as_ref().and_then(|(lower, upper)| {
+                let extent = facts.normal(&upper.sub(lower));
+                extreme(&extent, true, &extents(&self.around)).map(|extent| facts.normal(&extent))
+            });
+            let extent = longest.unwrap_or_else(Expr::unknown);
+            let (Some((lower, _)), Some(most)) = (ends, most(&extent, facts)) else {
+                let axis = algorithm.axes[axis.axis as usize].name.to_string();
+                return Err(Refused::Unbounded { axis, extent });
             };
-            let shifted = axis.lower.add(&Expr::var(axis.var));
-            index = index.substitute(&|v| (v == axis.var).then(|| shifted.clone()));
+            shifted.push((axis.var, lower.add(&Expr::var(axis.var))));
             if !self.loops.iter().any(|i| i.var == axis.var) {
                 self.loops.push(Inner { var: axis.var, extent: most.max(1) });
             }
         }
-        Ok(index)
+        Ok(substituted(index, &shifted))
     }
 
     pub fn inside(&self) -> Inside<'_> {
         Inside { loops: &self.loops, sums: &self.sums }
     }
+}
+
+/// With values for some variables.
+fn substituted(e: &Expr, values: &[(Var, Expr)]) -> Expr {
+    e.substitute(&|v| values.iter().find(|(var, _)| *var == v).map(|(_, value)| value.clone()))
+}
+
+/// The extents in such a list.
+fn extents<'a>(list: &'a [(Var, Expr)]) -> impl Fn(Var) -> Option<&'a Expr> {
+    move |v| list.iter().find(|(var, _)| *var == v).map(|(_, extent)| extent)
 }
 
 /// The most that an extent is.

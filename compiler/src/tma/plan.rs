@@ -87,8 +87,9 @@ pub fn plan(
     let mut axes: Vec<ViewAxis> = Vec::new();
     for (d, (size, stride)) in tensor.shape.iter().zip(access::strides(tensor, facts)).enumerate() {
         let own = Ok(Expr::var(PLACEHOLDER + d as Var));
-        let unrolled =
-            |(access, facts, loops): &mut (&Access, &Facts, Loops)| loops.unrolled(&access.indices[d], access, facts);
+        let unrolled = |(access, facts, loops): &mut (&Access, &Facts, Loops)| {
+            loops.unrolled(&access.indices[d], access, facts, &program.algorithm)
+        };
         let indices = reads.iter_mut().map(unrolled);
         let indices = std::iter::once(own).chain(indices);
         axes.push(ViewAxis {

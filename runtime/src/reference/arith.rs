@@ -1,8 +1,7 @@
 //! Operations on columns: each rounds once to its type.
 //!
 //! Rounding is monotone, so the rounded results of an operation that is monotone in each operand lie between the rounded
-//! results at the ends; no outward rounding is needed. With `widen` the result also holds the unrounded value: what a fold
-//! whose order is free needs (see `fold`).
+//! results at the ends; no outward rounding is needed. A fold whose order is free needs wider ones: see [`Widen`].
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare, Unary};
@@ -19,19 +18,30 @@ pub(super) enum Undefined {
     DivisionByZero,
 }
 
+/// What the result of an operation holds beside the rounded value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Widen {
+    /// Nothing.
+    No,
+    /// The unrounded value.
+    Rounded,
+    /// Its neighbours, also where nothing was rounded: as if other terms had stood there.
+    Loose,
+}
+
 /// Applies `op` to two columns of type `element`.
 pub(super) fn binary(
     op: Binary,
     element: ElementType,
     a: &Column,
     b: &Column,
-    widen: bool,
+    widen: Widen,
 ) -> Result<Column, Undefined> {
     let unsupported = || Undefined::Unsupported(format!("{op:?} of {element}"));
     if element.is_float() {
         let format = Format::of(element).ok_or_else(unsupported)?;
         return match (a, b) {
-            (Column::Float(a), Column::Float(b)) if !widen => {
+            (Column::Float(a), Column::Float(b)) if widen == Widen::No => {
                 float_binary(op, format, a, b).map(Column::Float).ok_or_else(unsupported)
             }
             _ => {
@@ -105,7 +115,7 @@ pub(super) fn min(x: f64, y: f64) -> f64 {
     if x.is_nan() || y.is_nan() { f64::NAN } else { less(x, y) }
 }
 
-fn interval_binary(op: Binary, format: Format, a: Interval, b: Interval, widen: bool) -> Option<Interval> {
+fn interval_binary(op: Binary, format: Format, a: Interval, b: Interval, widen: Widen) -> Option<Interval> {
     let nan = a.nan || b.nan;
     let result = match op {
         Binary::MaxNum | Binary::MinNum => {
@@ -143,20 +153,21 @@ fn interval_binary(op: Binary, format: Format, a: Interval, b: Interval, widen: 
     Some(result.or_nan(nan))
 }
 
-/// The rounded result, and with `widen` the unrounded one too (whose own error in f64 is covered by a step outwards).
-pub(super) fn rounding(format: Format, wide: f64, single: impl Fn() -> f32, widen: bool) -> Interval {
+/// The rounded result, widened: the error of the unrounded one, an f64, is covered by a step outwards.
+pub(super) fn rounding(format: Format, wide: f64, single: impl Fn() -> f32, widen: Widen) -> Interval {
     let rounded = format.operate(|| wide, single);
     if rounded.is_nan() {
         return Interval::NAN;
     }
-    if !widen || (rounded == wide && format != Format::F64) {
+    let exact = rounded == wide && format != Format::F64 && widen == Widen::Rounded;
+    if widen == Widen::No || exact {
         return Interval::between(rounded, rounded);
     }
     let (lo, hi) = (less(rounded, wide), greater(rounded, wide));
     Interval::between(lo - format.ulp(lo), hi + format.ulp(hi))
 }
 
-fn sum(format: Format, a: Interval, b: Interval, widen: bool) -> Interval {
+fn sum(format: Format, a: Interval, b: Interval, widen: Widen) -> Interval {
     let at = |x: f64, y: f64| rounding(format, x + y, || x as f32 + y as f32, widen);
     let (low, high) = (at(a.lo, b.lo), at(a.hi, b.hi));
     // An end that is ∞ − ∞: one operand is that infinity alone, and with it every other sum is infinite.
@@ -203,12 +214,12 @@ pub(super) fn chain(op: Binary, element: ElementType, init: &Column, terms: &Col
 
 /// a·b in f64, not rounded further.
 pub(super) fn product(a: Interval, b: Interval) -> Interval {
-    interval_binary(Binary::Mul, Format::F64, a, b, false).unwrap_or(Interval::ALL)
+    interval_binary(Binary::Mul, Format::F64, a, b, Widen::No).unwrap_or(Interval::ALL)
 }
 
 /// a·a, which unlike a product of two values is never negative.
-pub(super) fn square(element: ElementType, a: &Column, widen: bool) -> Result<Column, Undefined> {
-    let Some(format) = Format::of(element).filter(|_| widen || !a.is_exact()) else {
+pub(super) fn square(element: ElementType, a: &Column, widen: Widen) -> Result<Column, Undefined> {
+    let Some(format) = Format::of(element).filter(|_| widen != Widen::No || !a.is_exact()) else {
         return binary(Binary::Mul, element, a, a, widen);
     };
     let one = |x: Interval| {
@@ -224,12 +235,12 @@ pub(super) fn square(element: ElementType, a: &Column, widen: bool) -> Result<Co
 }
 
 /// a·b + c, rounded once.
-pub(super) fn fma(element: ElementType, a: &Column, b: &Column, c: &Column, widen: bool) -> Result<Column, Undefined> {
+pub(super) fn fma(element: ElementType, a: &Column, b: &Column, c: &Column, widen: Widen) -> Result<Column, Undefined> {
     let unsupported = || Undefined::Unsupported(format!("fma of {element}"));
     let format = Format::of(element).ok_or_else(unsupported)?;
     let points = joint(&[a.len(), b.len(), c.len()]);
     let exact = |x: f64, y: f64, z: f64| format.operate(|| x.mul_add(y, z), || (x as f32).mul_add(y as f32, z as f32));
-    if let (Column::Float(a), Column::Float(b), Column::Float(c), false) = (a, b, c, widen) {
+    if let (Column::Float(a), Column::Float(b), Column::Float(c), Widen::No) = (a, b, c, widen) {
         let at = super::column::pick::<f64>;
         return Ok(Column::Float((0..points).map(|i| exact(at(a, i), at(b, i), at(c, i))).collect()));
     }
@@ -317,7 +328,7 @@ fn range_binary(op: Binary, element: ElementType, a: &Range, b: &Range) -> Resul
 }
 
 /// Applies `op` to a column of type `element`.
-pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: bool) -> Result<Column, Undefined> {
+pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: Widen) -> Result<Column, Undefined> {
     let unsupported = || Undefined::Unsupported(format!("{op:?} of {element}"));
     if !element.is_float() {
         let one = |x: i128| -> Option<i128> {
@@ -348,7 +359,7 @@ pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: bool) ->
     let format = Format::of(element).ok_or_else(unsupported)?;
     // Exact operations stay exact.
     if let (Column::Float(values), true) =
-        (a, matches!(op, Unary::Neg | Unary::Abs | Unary::Floor) || op == Unary::Sqrt && !widen)
+        (a, matches!(op, Unary::Neg | Unary::Abs | Unary::Floor) || op == Unary::Sqrt && widen == Widen::No)
     {
         return Ok(Column::Float(match op {
             Unary::Neg => map(values, |x| -x),
@@ -358,7 +369,7 @@ pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: bool) ->
         }));
     }
     // The accurate functions give the same bits everywhere.
-    let exact = |x: f64| if widen { None } else { math::exact(op, format, x) };
+    let exact = |x: f64| if widen != Widen::No { None } else { math::exact(op, format, x) };
     if let Column::Float(values) = a
         && let Some(results) = values.iter().map(|x| exact(*x)).collect()
     {
@@ -456,7 +467,7 @@ fn decide<T: PartialOrd>(op: Compare, a: T, b: T, c: T, d: T) -> Option<bool> {
 }
 
 /// Converts a column between element types, as Rust's `as`.
-pub(super) fn cast(from: ElementType, to: ElementType, a: &Column, widen: bool) -> Result<Column, Undefined> {
+pub(super) fn cast(from: ElementType, to: ElementType, a: &Column, widen: Widen) -> Result<Column, Undefined> {
     let unsupported = || Undefined::Unsupported(format!("conversion from {from} to {to}"));
     if from == to {
         return Ok(a.clone());
@@ -466,7 +477,7 @@ pub(super) fn cast(from: ElementType, to: ElementType, a: &Column, widen: bool) 
         let int = |x: i128| format.round_integer(x);
         let narrow = |x: f64| format.round(x);
         return Ok(match a {
-            Column::Float(a) if !widen => Column::Float(map(a, narrow)),
+            Column::Float(a) if widen == Widen::No => Column::Float(map(a, narrow)),
             Column::Int(a) => Column::Float(map(a, int)),
             Column::Float(_) | Column::FloatSets(_) => {
                 let one = |x: Interval| {
@@ -474,7 +485,7 @@ pub(super) fn cast(from: ElementType, to: ElementType, a: &Column, widen: bool) 
                         return Interval::NAN;
                     }
                     let ends = Interval::between(narrow(x.lo), narrow(x.hi)).or_nan(x.nan);
-                    if widen { ends.hull(x) } else { ends }
+                    if widen == Widen::No { ends } else { ends.hull(x) }
                 };
                 Column::from_intervals((0..a.len()).map(|i| one(a.interval(i))).collect())
             }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use tilewright_kernel::algorithm::{Binary, Index, IndexId, Run, Source, Value, ValueId};
 use tilewright_kernel::{Algorithm, ElementType, KernelInfo};
 
-use super::arith::{self, Undefined};
+use super::arith::{self, Undefined, Widen};
 use super::column::{Column, joint, pick};
 use super::scope::{Free, Place, Scope};
 use super::tensor::{Values, scalar};
@@ -65,7 +65,7 @@ impl Evaluator<'_> {
         let mut scope = scope;
         while let Some(parent) = scope.parent
             && self.free.value(id) & scope.bound == 0
-            && scope.widen == parent.widen
+            && (scope.widen, scope.loose) == (parent.widen, parent.loose)
         {
             scope = parent;
         }
@@ -87,7 +87,11 @@ impl Evaluator<'_> {
 
     fn compute(&self, id: ValueId, scope: &Scope<'_>, active: Option<&[bool]>) -> Eval<Rc<[Column]>> {
         let element = self.element(id);
-        let widen = self.free.value(id) & scope.widen != 0;
+        let widen = match self.free.value(id) & scope.widen != 0 {
+            false => Widen::No,
+            true if scope.loose => Widen::Loose,
+            true => Widen::Rounded,
+        };
         let node = self.algorithm.values.get(id as usize).ok_or_else(|| format!("there is no expression {id}"))?;
         let defined = |result: Result<Column, Undefined>| {
             result.map_err(|undefined| match undefined {
@@ -105,7 +109,7 @@ impl Evaluator<'_> {
                     Places::Uniform(v) => Column::Int(vec![v.into()]),
                     places => Column::Int((0..scope.points).map(|p| places.at(p).into()).collect()),
                 };
-                defined(arith::cast(ElementType::I64, element, &wide, false))?
+                defined(arith::cast(ElementType::I64, element, &wide, Widen::No))?
             }
             Value::CompareIndex(op, a, b) => {
                 let (a, b) = (self.index(a, scope, active)?, self.index(b, scope, active)?);
@@ -172,7 +176,8 @@ impl Evaluator<'_> {
         let decides = |i: usize| a.range(i).single().is_some_and(|a| (a != 0) == (op == Binary::Or));
         let is_active = |i: usize| active.is_none_or(|a| a[i]);
         let both = |b: &Column| {
-            arith::binary(op, ElementType::Bool, &a, b, false).map_err(|_| format!("the host cannot evaluate: {op:?}"))
+            arith::binary(op, ElementType::Bool, &a, b, Widen::No)
+                .map_err(|_| format!("the host cannot evaluate: {op:?}"))
         };
         let points = a.len();
         let asked: Vec<bool> = (0..points).filter(|&i| points == 1 || is_active(i)).map(decides).collect();

@@ -8,8 +8,11 @@
 //! Where they round, that statement holds for real numbers only, and orders differ by rounding errors. No useful bound over all
 //! orders follows from the expressions alone: a `merge` may amplify errors without limit. What is given is an **estimate**: three
 //! orders (one chain; halves; 32 interleaved chains merged pairwise) are evaluated with sets that hold both the rounded and the
-//! unrounded value of every operation, and the hull of the three is widened by its own width on both sides. Outputs that rest on
-//! one say so ([`Evaluator::estimates`]).
+//! unrounded value of every operation, and the hull of the three is widened by its own width on both sides. By chance none of the
+//! three may round where others do (a mean of 32 equal terms is divided by powers of two only): where their hull is one value and
+//! the state is multiplied, divided or given to a function, it is taken again from sets that are wider at every operation. A state
+//! that is only added up keeps its value: if three orders do not round, its terms have room to spare. Outputs that rest on an
+//! estimate say so ([`Evaluator::estimates`]).
 
 use std::rc::Rc;
 
@@ -107,14 +110,66 @@ impl Evaluator<'_> {
         })?;
         inside.widen |= variables;
         inside.forget();
-        let chain = fold.chain(axes, &mut terms.iter(), inside)?;
-        if terms.len() <= 1 {
-            return Ok(chain.iter().map(|c| (**c).clone()).collect());
+        if terms.is_empty() {
+            return Ok(fold.initial(inside)?.iter().map(|c| (**c).clone()).collect());
         }
-        let halves = fold.halves(axes, &terms, &merges, inside)?;
-        let interleaved = fold.interleaved(axes, &terms, &merges, inside)?;
-        let all = chain.iter().zip(&halves).zip(&interleaved).zip(states);
-        Ok(all.map(|(((a, b), c), state)| estimate(&[a, b, c], Format::of(self.type_of(state.init)))).collect())
+        let orders = fold.orders(axes, &terms, &merges, inside)?;
+        let of = |orders: &[States; 3], n: usize| orders.each_ref().map(|states| Rc::clone(&states[n]));
+        let hull = |n: usize| estimate(&of(&orders, n), Format::of(self.type_of(states[n].init)));
+        let mut hulls: Vec<Column> = (0..states.len()).map(hull).collect();
+        let scaled = self.scaled(states)?;
+        let by_chance = |n: usize| match &hulls[n] {
+            Column::Float(_) => true,
+            sets => (0..sets.len()).any(|i| sets.interval(i).single().is_some()),
+        };
+        if (0..states.len()).any(|n| scaled[n] && by_chance(n)) {
+            inside.loose = true;
+            inside.forget();
+            let loose = fold.orders(axes, &terms, &merges, inside)?;
+            for (n, hull) in hulls.iter_mut().enumerate().filter(|(n, _)| scaled[*n]) {
+                *hull = unless_single(hull, &estimate(&of(&loose, n), Format::of(self.type_of(states[n].init))));
+            }
+        }
+        Ok(Rc::from(hulls))
+    }
+
+    /// Of each state that is a float, whether more than sums, comparisons and choices lead to it: then whether an order rounds depends on
+    /// how many terms meet where.
+    fn scaled(&self, states: &[FoldState]) -> Eval<Vec<bool>> {
+        let own =
+            |s: &FoldState| self.free.variable(s.variable) | self.free.variable(s.left) | self.free.variable(s.right);
+        let scales = |id: ValueId| match self.algorithm.values[id as usize] {
+            Value::Binary(Binary::Mul | Binary::Div, ..)
+            | Value::Fma(..)
+            | Value::Reduce { .. }
+            | Value::Fold { .. } => true,
+            Value::Unary(op, _) => !matches!(op, Unary::Neg | Unary::Abs | Unary::Not),
+            _ => false,
+        };
+        let all = states.iter().fold(0, |set, s| set | own(s));
+        let mut scaled = Vec::with_capacity(states.len());
+        let mut reads = Vec::with_capacity(states.len());
+        for state in states {
+            let mut scales_itself = false;
+            let mut read: Variables = 0;
+            self.visit([Some(state.step), state.merge].into_iter().flatten(), |id| {
+                let free = self.free.value(id) & all;
+                read |= free;
+                scales_itself |= free != 0 && self.type_of(id).is_float() && scales(id);
+                free != 0
+            })?;
+            scaled.push(scales_itself && self.type_of(state.init).is_float());
+            reads.push(read);
+        }
+        // What is read of a scaled state may be rounded, too.
+        while let Some(n) = (0..states.len()).find(|&n| {
+            !scaled[n]
+                && self.type_of(states[n].init).is_float()
+                && (0..states.len()).any(|m| scaled[m] && reads[n] & own(&states[m]) != 0)
+        }) {
+            scaled[n] = true;
+        }
+        Ok(scaled)
     }
 
     /// Whether the order of a fold is free and its result depends on it.
@@ -150,6 +205,19 @@ impl Evaluator<'_> {
             open.extend(self.algorithm.operands(id));
         }
         Ok(false)
+    }
+
+    /// Calls `each` once for every value that these rest on, themselves included; below one only where it says so.
+    fn visit(&self, from: impl Iterator<Item = ValueId>, mut each: impl FnMut(ValueId) -> bool) -> Eval<()> {
+        let mut seen = vec![false; self.algorithm.values.len()];
+        let mut open: Vec<ValueId> = from.collect();
+        while let Some(id) = open.pop() {
+            let seen = seen.get_mut(id as usize).ok_or("a malformed fold")?;
+            if !std::mem::replace(seen, true) && each(id) {
+                open.extend(self.algorithm.operands(id));
+            }
+        }
+        Ok(())
     }
 
     /// Whether some operation on these variables rounds.
@@ -200,8 +268,17 @@ fn at(place: Place) -> i64 {
     }
 }
 
+/// `column`, and `other` where it holds one number.
+fn unless_single(column: &Column, other: &Column) -> Column {
+    let one = |i: usize| {
+        let set = column.interval(i);
+        if set.single().is_some_and(f64::is_finite) { set.hull(other.interval(i)) } else { set }
+    };
+    Column::from_intervals((0..joint(&[column.len(), other.len()])).map(one).collect())
+}
+
 /// The hull of several results, widened by its own width on both sides.
-fn estimate(results: &[&Rc<Column>], format: Option<Format>) -> Column {
+fn estimate(results: &[Rc<Column>], format: Option<Format>) -> Column {
     let points = joint(&results.iter().map(|c| c.len()).collect::<Vec<_>>());
     let Some(format) = format else {
         let hull = |i: usize| results.iter().map(|c| c.range(i)).reduce(|a, b| a.hull(&b));
@@ -241,6 +318,21 @@ impl Fold<'_> {
         scope.forget();
         let next = |s: &FoldState| Ok(Rc::new(self.evaluator.value(s.step, scope, self.active)?[0].clone()));
         self.states.iter().map(next).collect()
+    }
+
+    /// The final states by each of three orders.
+    fn orders(
+        &self,
+        axes: &[AxisId],
+        terms: &[Vec<i64>],
+        merges: &[ValueId],
+        scope: &mut Scope<'_>,
+    ) -> Eval<[States; 3]> {
+        Ok([
+            self.chain(axes, &mut terms.iter(), scope)?,
+            self.halves(axes, terms, merges, scope)?,
+            self.interleaved(axes, terms, merges, scope)?,
+        ])
     }
 
     fn chain(

@@ -108,7 +108,7 @@ impl Accumulator {
         let points = value.len();
         // These operations exist for every type that `new` accepted.
         let next = |value: &Column, term: &Column| {
-            arith::binary(op, *element, value, term, false).unwrap_or_else(|_| value.clone())
+            arith::binary(op, *element, value, term, arith::Widen::No).unwrap_or_else(|_| value.clone())
         };
         match (along, active) {
             (Along::Points, None) => *value = next(value, terms),

@@ -33,8 +33,10 @@ pub(super) struct Scope<'s> {
     pub(super) lane: Option<AxisId>,
     pub(super) axes: Vec<Place>,
     pub(super) variables: Vec<Option<Rc<Column>>>,
-    /// Operations on these variables give the unrounded value too.
+    /// Operations on these variables are widened.
     pub(super) widen: Variables,
+    /// Whether they are where nothing is rounded, too.
+    pub(super) loose: bool,
     known: RefCell<Vec<Option<Rc<[Column]>>>>,
 }
 
@@ -49,6 +51,7 @@ impl<'s> Scope<'s> {
             axes: vec![Place::Unbound; algorithm.axes.len()],
             variables: vec![None; variables],
             widen: 0,
+            loose: false,
             known: RefCell::new(vec![None; algorithm.values.len()]),
         }
     }
@@ -63,6 +66,7 @@ impl<'s> Scope<'s> {
             axes: parent.axes.clone(),
             variables: parent.variables.clone(),
             widen: parent.widen,
+            loose: parent.loose,
             known: RefCell::new(vec![None; parent.known.borrow().len()]),
         }
     }

@@ -412,6 +412,55 @@ fn folds_with_a_merge_admit_other_orders() {
     }
 }
 
+/// Where none of the three orders rounds, another may: the mean of equal terms by thirds. And what cannot round stays exact.
+#[test]
+fn orders_that_happen_not_to_round_leave_room() {
+    let mut b = Builder::new(&["N"]);
+    let x = b.tensor("x", F32, Role::Input, vec![Size::dim(0)]);
+    let out: Vec<u16> = ["count", "mean"].iter().map(|n| b.tensor(n, F32, Role::Output, vec![])).collect();
+    let j = b.axis(0);
+    let at_j = b.at(j);
+    let term = b.read(F32, Source::Parameter(x), &[at_j], None);
+    let [n, mean, nl, ml, nr, mr] = [0, 1, 2, 3, 4, 5].map(|v| b.value(F32, Value::Variable(v)));
+    let (zero, one) = (b.float(0.0), b.float(1.0));
+    let op = |b: &mut Builder, op, x, y| b.value(F32, Value::Binary(op, x, y));
+    let more = op(&mut b, Binary::Add, n, one);
+    let both = op(&mut b, Binary::Add, nl, nr);
+    // One term: mean + (x − mean) / count. Two parts: (mₗ·nₗ + mᵣ·nᵣ) / (nₗ + nᵣ).
+    let away = op(&mut b, Binary::Sub, term, mean);
+    let part = op(&mut b, Binary::Div, away, more);
+    let step = op(&mut b, Binary::Add, mean, part);
+    let (left, right) = (op(&mut b, Binary::Mul, ml, nl), op(&mut b, Binary::Mul, mr, nr));
+    let sum = op(&mut b, Binary::Add, left, right);
+    let joined = op(&mut b, Binary::Div, sum, both);
+    b.folds = vec![
+        FoldState { init: zero, variable: 0, step: more, left: 2, right: 4, merge: Some(both) },
+        FoldState { init: zero, variable: 1, step, left: 3, right: 5, merge: Some(joined) },
+    ];
+    let axes = b.axis_run(&[j]);
+    let fold = b.value(F32, Value::Fold { axes, states: Run { start: 0, len: 2 } });
+    let parts = [0, 1].map(|component| b.value(F32, Value::Component { fold, component }));
+    b.equation(&[], &[(parts[0], Some(out[0])), (parts[1], Some(out[1]))]);
+    let kernel = b.kernel();
+    let device = device();
+    let terms = 64;
+    // A product with a power of two is exact, with 3 or 21 it is not.
+    let term = 1.0 - f32::EPSILON / 2.0;
+    let x = upload(&device, &vec![term; terms], [terms]);
+    let (mut count, mut mean) =
+        (Tensor::<f32, 0>::zeros(&device, []).unwrap(), Tensor::<f32, 0>::zeros(&device, []).unwrap());
+    let arguments = [Arg::input::<f32, 1>(&x), Arg::output::<f32, 0>(&mut count), Arg::output::<f32, 0>(&mut mean)];
+    let reference = evaluate(&kernel, &arguments);
+    assert_eq!(reference.output("count").unwrap().check_slice(&[64.0_f32]).unwrap().exact, 1);
+    let found = reference.output("mean").unwrap();
+    // Chains of 21, 21 and 22 terms.
+    let merge = |(m, n): (f32, f32), (p, q): (f32, f32)| ((m * n + p * q) / (n + q), n + q);
+    let thirds = [21.0, 21.0, 22.0].map(|n| (term, n)).into_iter().reduce(merge).unwrap();
+    assert_ne!(thirds.0, term, "this order rounds");
+    found.check_slice(&[thirds.0]).unwrap();
+    assert!(found.check_slice(&[term * 0.999]).is_err());
+}
+
 #[test]
 fn what_cannot_be_evaluated_is_an_error() {
     // argmax of nothing.

@@ -3,7 +3,7 @@
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare, Order, Reduction, Unary};
 
-use super::super::arith;
+use super::super::arith::{self, Widen};
 use super::super::column::{Column, Range};
 use super::super::interval::{Format, Interval};
 use super::super::reduce::{Accumulator, Along};
@@ -187,10 +187,10 @@ fn operations_on_sets_hold_the_results_of_their_members() {
         }
         let sets = |s: Interval| Column::FloatSets(vec![s]);
         let exact = |x: f64| Column::Float(vec![x]);
-        for widen in [false, true] {
+        for widen in [Widen::No, Widen::Rounded, Widen::Loose] {
             for op in binaries {
                 let Ok(many) = arith::binary(op, element, &sets(a), &sets(b), widen) else { panic!("{op:?}") };
-                let Ok(one) = arith::binary(op, element, &exact(x), &exact(y), false) else { panic!("{op:?}") };
+                let Ok(one) = arith::binary(op, element, &exact(x), &exact(y), Widen::No) else { panic!("{op:?}") };
                 let one = one.interval(0).single().unwrap();
                 assert!(
                     many.interval(0).contains(one),
@@ -199,19 +199,19 @@ fn operations_on_sets_hold_the_results_of_their_members() {
             }
             for op in unaries {
                 let Ok(many) = arith::unary(op, element, &sets(a), widen) else { panic!("{op:?}") };
-                let Ok(one) = arith::unary(op, element, &exact(x), false) else { panic!("{op:?}") };
+                let Ok(one) = arith::unary(op, element, &exact(x), Widen::No) else { panic!("{op:?}") };
                 let one = one.interval(0).single().unwrap();
                 assert!(many.interval(0).contains(one), "{op:?} {x:?} = {one:?}, not in {many:?} ({a})");
             }
             let Ok(many) = arith::fma(element, &sets(a), &sets(b), &sets(c), widen) else { panic!() };
-            let Ok(one) = arith::fma(element, &exact(x), &exact(y), &exact(z), false) else { panic!() };
+            let Ok(one) = arith::fma(element, &exact(x), &exact(y), &exact(z), Widen::No) else { panic!() };
             let one = one.interval(0).single().unwrap();
             assert!(
                 many.interval(0).contains(one),
                 "fma({x:?}, {y:?}, {z:?}) = {one:?}, not in {many:?} ({a} {b} {c})"
             );
             let Ok(many) = arith::square(element, &sets(a), widen) else { panic!() };
-            let Ok(one) = arith::binary(Binary::Mul, element, &exact(x), &exact(x), false) else { panic!() };
+            let Ok(one) = arith::binary(Binary::Mul, element, &exact(x), &exact(x), Widen::No) else { panic!() };
             assert!(many.interval(0).contains(one.interval(0).single().unwrap()), "{x:?}² not in {many:?} ({a})");
         }
         for op in [Compare::Eq, Compare::Ne, Compare::Lt, Compare::Le, Compare::Gt, Compare::Ge] {
@@ -220,8 +220,8 @@ fn operations_on_sets_hold_the_results_of_their_members() {
             assert!(many.contains(one), "{x:?} {op:?} {y:?} = {one}, not in {many:?} ({a} {b})");
         }
         for to in [ElementType::F16, ElementType::F32, ElementType::I32, ElementType::U8, ElementType::I64] {
-            let Ok(many) = arith::cast(element, to, &sets(a), false) else { panic!() };
-            let Ok(one) = arith::cast(element, to, &exact(x), false) else { panic!() };
+            let Ok(many) = arith::cast(element, to, &sets(a), Widen::No) else { panic!() };
+            let Ok(one) = arith::cast(element, to, &exact(x), Widen::No) else { panic!() };
             let fits = match one {
                 Column::Float(one) => many.interval(0).contains(one[0]),
                 one => many.range(0).contains(one.range(0).lo),
@@ -233,7 +233,7 @@ fn operations_on_sets_hold_the_results_of_their_members() {
 
 #[test]
 fn conversions_agree_with_rust() {
-    let one = |from, to, x: Column| arith::cast(from, to, &x, false).unwrap_or_else(|_| panic!());
+    let one = |from, to, x: Column| arith::cast(from, to, &x, Widen::No).unwrap_or_else(|_| panic!());
     let mut random = Random(9);
     for _ in 0..2000 {
         let x = random.float(Format::F64, true) * 1e4;
@@ -249,8 +249,13 @@ fn conversions_agree_with_rust() {
         assert_eq!(from(ElementType::U16), Column::Int(vec![i128::from(n as u16)]));
         assert_eq!(from(ElementType::I32), Column::Int(vec![i128::from(n as i32)]));
     }
-    let wrapped =
-        arith::binary(Binary::Mul, ElementType::I32, &Column::Int(vec![1 << 20]), &Column::Int(vec![1 << 13]), false);
+    let wrapped = arith::binary(
+        Binary::Mul,
+        ElementType::I32,
+        &Column::Int(vec![1 << 20]),
+        &Column::Int(vec![1 << 13]),
+        Widen::No,
+    );
     assert_eq!(wrapped.ok(), Some(Column::Int(vec![i128::from((1_i32 << 20).wrapping_mul(1 << 13))])));
 }
 

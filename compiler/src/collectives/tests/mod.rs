@@ -1,0 +1,74 @@
+//! Tests of the room: the published table, and verdicts against an oracle of plain sets.
+
+mod brute;
+mod conformance;
+mod launches;
+mod oracle;
+mod others;
+
+use super::{Bind, Nest, Shape, Size, Unit};
+
+/// A unit from text: `warp`, `8 thread`, `2 threads_strided(1, 16)`.
+fn unit(text: &str) -> Unit {
+    let (scale, name) = match text.split_once(' ') {
+        Some((scale, name)) if scale.parse::<u64>().is_ok() => (scale.parse().unwrap(), name),
+        _ => (1, text),
+    };
+    let (name, arguments) = name.split_once('(').unwrap_or((name, ""));
+    let arguments: Vec<u64> =
+        arguments.trim_end_matches(')').split(',').filter_map(|a| a.trim().parse().ok()).collect();
+    let number = |n| Some(Size::of(n));
+    let raw = |domain: &[Size], boxes: &[Option<Size>]| Unit::raw(name, domain, boxes).unwrap();
+    let unit = match name {
+        "standalone" => Unit::standalone_thread(),
+        "thread" => Unit::thread(),
+        "warp" => Unit::warp(),
+        "warpgroup" => Unit::warpgroup(),
+        "quadpair" => Unit::quadpair(),
+        "threads_strided" => Unit::threads_strided(arguments[0], arguments[1]).unwrap(),
+        "cta" => Unit::cta(),
+        "cluster" => Unit::cluster(),
+        "cta_strided" => Unit::cta_strided(arguments[0]).unwrap(),
+        "warp_strided" => Unit::warp_strided(arguments[0]).unwrap(),
+        "warp_in_cluster" => Unit::warp_in_cluster(),
+        "agnostic_sub_cta" => Unit::agnostic_sub_cta(),
+        "agnostic_intact_cta" => Unit::agnostic_intact_cta(),
+        "mod2" => raw(&[Size::of(2)], &[number(1)]),
+        "mod3" => raw(&[Size::of(3)], &[number(1)]),
+        "mod8" => raw(&[Size::of(8)], &[number(1)]),
+        "half64" => raw(&[Size::of(64)], &[number(32)]),
+        "oct" => raw(&[Size::BLOCK.over(8).unwrap(), Size::of(8)], &[number(1), number(8)]),
+        _ => panic!("no unit `{text}`"),
+    };
+    unit.scaled(scale).unwrap()
+}
+
+/// A nest from text: `2 x warpgroup > W 0..3 > 4 x 8 thread`, where `W` is a range of warps that run one iteration.
+fn binds(text: &str) -> Vec<Bind> {
+    let bind = |part: &str| {
+        if let Some((low, high)) = part.strip_prefix("W ").and_then(|range| range.split_once("..")) {
+            return Bind::range(low.parse().unwrap(), high.parse().unwrap(), Unit::warp());
+        }
+        let (tiles, name) = part.split_once(" x ").unwrap();
+        Bind::each(tiles.parse().unwrap(), unit(name))
+    };
+    text.split(" > ").filter(|part| !part.is_empty()).map(bind).collect()
+}
+
+fn nest(cluster: u64, block: u64, text: &str) -> Nest {
+    Nest::of(Shape::new(cluster, block).unwrap(), &binds(text)).unwrap_or_else(|f| panic!("{text}: {f:?}"))
+}
+
+/// The same cases on every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % bound as u64) as usize
+    }
+
+    fn of<T: Clone>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())].clone()
+    }
+}
