@@ -289,7 +289,7 @@ impl<'a> Env<'a> {
         use SpecialReg::*;
         let [x, y, _] = self.cx.block;
         let (rank, warp) = self.split(warp);
-        let cta = self.cta_at(self.number, rank);
+        let cta = if self.cx.ctas() == 1 { self.cta } else { self.cta_at(self.number, rank) };
         let thread = warp * 32 + lane;
         match special {
             TidX => thread % x,
