@@ -20,7 +20,7 @@ use crate::memory::fetch;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::region::Fit;
-use crate::schedule::{Along, Place, Stage, Unit, computed_at_reads};
+use crate::schedule::{self, Along, Place, Stage, Unit, computed_at_reads};
 use crate::tma::demand::Demand;
 use crate::tma::staged::Way;
 
@@ -200,6 +200,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             Binding::Warpgroup => "warpgroup".to_owned(),
             Binding::Warp => "warp".to_owned(),
             Binding::Thread => "thread".to_owned(),
+            Binding::Part(_) => schedule::unit_name(program, axis.binding),
         };
         let _ = writeln!(out, "    axis {}: {}, {binding}", axis.name, show(&axis.extent));
     }

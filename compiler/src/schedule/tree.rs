@@ -533,8 +533,11 @@ fn conditions(list: &[Expr], facts: &Facts) -> Vec<Expr> {
 /// Whether the loops of a stage are those of a unit: such units are given different iterations, or own instances.
 fn has_units(unit: Unit, stage: &Stage) -> bool {
     let axes = &stage.domain.axes;
-    let bound = stage.domain.leaves.iter().any(|leaf| Unit::of(axes[*leaf].binding) == Some(unit));
-    bound || stage.owner == unit
+    let bindings = || stage.domain.leaves.iter().map(|leaf| axes[*leaf].binding);
+    let bound = bindings().position(|binding| Unit::of(binding) == Some(unit));
+    // Inside of other groups of threads, several units have one number.
+    let is_other = |binding| matches!(binding, Binding::Part(_)) && Unit::of(binding) == Some(Unit::Thread);
+    bound.is_some_and(|at| !bindings().take(at).any(is_other)) || stage.owner == unit
 }
 
 /// That a unit is one of those that the axes of `parent` are given to: a block may have more.
