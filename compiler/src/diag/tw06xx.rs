@@ -97,10 +97,10 @@ pub struct TooManyThreads {
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { unit, size, around, axes, count, room, threads, limit, span, launch } = self;
-        let (needed, bound) = match unit.ends_with(|c: char| c.is_ascii_digit()) {
-            // A range.
-            true => (format!("{count} of `{unit}` are needed"), format!("`{unit}`")),
-            false => (format!("{count} {unit}s are needed"), format!("{unit}s")),
+        let is_word = matches!(unit.as_str(), "lane" | "thread" | "warp" | "warpgroup");
+        let (needed, bound) = match is_word {
+            true => (format!("{count} {unit}s are needed"), format!("{unit}s")),
+            false => (format!("{count} of `{unit}` are needed"), format!("`{unit}`")),
         };
         let title = match (&around, launch) {
             (Some(of), _) => format!("{needed}, and a {of} has {room}"),
@@ -114,7 +114,7 @@ impl IntoDiagnostic for TooManyThreads {
         }
         match size.and_then(|size| size.checked_mul(count)) {
             _ if room == 0 => diagnostic.help(format!("bind the axis to smaller units than {bound}")),
-            _ if around.is_some() || bound.contains('`') => {
+            _ if around.is_some() || !is_word => {
                 diagnostic.help(format!("split the axis by {room} and bind the inner part"))
             }
             Some(threads) if threads <= limit => {
@@ -142,10 +142,14 @@ pub struct ThreadsOfUnits {
 impl IntoDiagnostic for ThreadsOfUnits {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { threads, unit, size, span } = self;
+        let why = match unit {
+            Unit::Warpgroup => format!("an instance belongs to a warpgroup, and a warpgroup has {size} threads"),
+            _ => format!("an axis is bound to warps or units of warps, and a warp has {size} threads"),
+        };
         let unit = unit.name();
         let next = threads.div_euclid(size).saturating_add(1).saturating_mul(size);
         Diagnostic::new(Code::TW0603, span, format!("a block of {threads} threads is not made of whole {unit}s"))
-            .note(format!("an axis is bound to {unit}s, and a {unit} has {size} threads"))
+            .note(why)
             .change(Change::Threads(next), format!("write `launch threads({next});`"))
     }
 }

@@ -197,10 +197,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             Binding::Unroll(Some(n)) => format!("loop, {n} at a time"),
             Binding::Vector => "vector".to_owned(),
             Binding::Grid => "grid".to_owned(),
-            Binding::Warpgroup => "warpgroup".to_owned(),
-            Binding::Warp => "warp".to_owned(),
-            Binding::Thread => "thread".to_owned(),
-            Binding::Part(_) => schedule::unit_name(program, axis.binding),
+            units => schedule::unit_name(program, units),
         };
         let _ = writeln!(out, "    axis {}: {}, {binding}", axis.name, show(&axis.extent));
     }

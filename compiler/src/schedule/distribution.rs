@@ -48,6 +48,11 @@ impl Distribution {
         self.finest.or_else(|| self.levels.last().map(|level| level.size)).or_else(|| self.owner.threads())
     }
 
+    /// Whether some units have iterations and not those from the first one on.
+    fn has_range(&self) -> bool {
+        self.levels.iter().any(|level| level.low > 0)
+    }
+
     /// The position of a thread among those that nothing tells apart.
     pub fn position(&self, thread: i128) -> i128 {
         let own = self.owner.threads().map_or(thread, |size| thread % size);
@@ -64,22 +69,10 @@ impl Distribution {
         self.levels.last().map(|level| level.name.clone()).or(owner)
     }
 
-    /// Whether each level divides the threads of one iteration of the level around it into equal runs, from the first thread on.
+    /// Whether each level takes runs of the threads of one iteration of the level around it, from the first thread on.
     pub fn is_nested(&self) -> bool {
-        let divides = |two: &[Level]| two[0].size % two[1].size.max(1) == 0 && two[0].size >= two[1].size;
-        self.levels.iter().all(|level| level.low == 0 && !level.is_named()) && self.levels.windows(2).all(divides)
-    }
-
-    /// Threads of which the block must have whole groups, and what these are. Warpgroups may be fewer than the block has room for, if no
-    /// instance belongs to one.
-    fn whole(&self, rounded: bool) -> Option<(Unit, i128)> {
-        let bound = self.levels.iter().map(|level| match level.whole() {
-            WARPGROUP if rounded => Unit::Warpgroup,
-            WARPGROUP | WARP => Unit::Warp,
-            _ => Unit::Thread,
-        });
-        let unit = bound.chain([self.owner]).filter(|unit| unit.threads().is_some()).min()?;
-        Some((unit, unit.threads()?))
+        let shrinks = |two: &[Level]| two[0].size >= two[1].size;
+        self.levels.iter().all(|level| level.low == 0 && !level.is_named()) && self.levels.windows(2).all(shrinks)
     }
 
     /// Threads that the block needs.
@@ -89,6 +82,18 @@ impl Distribution {
             _ => self.owner.threads().unwrap_or(1),
         }
     }
+}
+
+/// Threads of which the block must have whole groups, and what these are: `rounded` where there is a choice. Warpgroups may be fewer than the block
+/// has room for, if no instance belongs to one.
+fn whole(levels: &[Level], owner: Unit, rounded: bool) -> Option<(Unit, i128)> {
+    let bound = levels.iter().map(|level| match level.whole() {
+        WARPGROUP if rounded => Unit::Warpgroup,
+        WARPGROUP | WARP => Unit::Warp,
+        _ => Unit::Thread,
+    });
+    let unit = bound.chain([owner]).filter(|unit| unit.threads().is_some()).min()?;
+    Some((unit, unit.threads()?))
 }
 
 /// The threads that `launch` asks for.
@@ -142,11 +147,15 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
     arrival::place(stages, diags);
     let distributions = || stages.iter().map(|s| &s.distribution);
     let needed = distributions().map(Distribution::needed).max().unwrap_or(1);
-    let whole = distributions().filter_map(|d| d.whole(true)).map(|(_, size)| size).max().unwrap_or(1);
+    let whole =
+        distributions().filter_map(|d| whole(&d.levels, d.owner, true)).map(|(_, size)| size).max().unwrap_or(1);
     // Without a `launch` the block has the threads that are needed, in whole units, as far as a block can; `check` refuses the rest.
     // An axis without elements still leaves a thread: other stages may need it.
     let needed = needed.div_euclid(whole).saturating_add((needed % whole).min(1)).saturating_mul(whole);
     let threads = launch.map_or(needed.clamp(1, BLOCK_LIMIT), |(threads, _)| threads);
+    // How large a unit of the kernel's own is depends on the block.
+    let is_own = distributions().any(|d| d.levels.iter().any(Level::is_named));
+    let needed = if is_own { threads } else { needed };
     let fits: Vec<bool> =
         stages.iter_mut().map(|stage| check(stage, threads, needed, launch.map(|l| l.1), diags)).collect();
     let root = |at: usize| {
@@ -167,7 +176,13 @@ pub(super) fn distribute(launch: Option<(i128, Span)>, stages: &mut [Stage], dia
         // Threads without work in one stage have some in another one of the same loops.
         let others = (0..stages.len()).filter(|n| *n != at && root(*n) == root(at));
         let all = others.map(used).any(|n| n >= threads);
+        // Stages may be given different ranges of units.
+        let together = || (0..stages.len()).filter(|n| root(*n) == root(at)).collect::<Vec<_>>();
+        let ranges = |list: &[usize]| list.iter().any(|n| stages[*n].distribution.has_range());
+        let has_work = |list: &[usize], thread: i128| list.iter().any(|n| stages[*n].has_work(thread));
         let busy = stage.busy(threads);
+        let share = || Some(together()).filter(|list| ranges(list));
+        let all = all || share().is_some_and(|list| (0..threads).all(|thread| has_work(&list, thread)));
         if let Some((_, span)) = launch.filter(|_| busy < threads && !all) {
             diags.report(IdleThreads { stage: stage.name.clone(), busy, threads, needed, span });
         }
@@ -389,8 +404,7 @@ fn fits(
             }
         }
     }
-    let whole = Distribution { levels: levels.to_vec(), ..d.clone() }.whole(false);
-    if let Some((unit, size)) = whole.filter(|(_, size)| threads % size != 0) {
+    if let Some((unit, size)) = whole(levels, d.owner, false).filter(|(_, size)| threads % size != 0) {
         diags.report(ThreadsOfUnits { threads, unit, size, span: launch.unwrap_or(stage.span) });
         return None;
     }
@@ -440,6 +454,11 @@ fn fits(
 }
 
 impl Stage {
+    /// Whether a thread is one of those that iterations fall to, of an instance of a block.
+    fn has_work(&self, thread: i128) -> bool {
+        self.owner <= Unit::Cta && digits(self).iter().all(|digit| (0..digit.extent).contains(&digit.of(thread)))
+    }
+
     /// How many of so many threads of a block have something to do.
     pub fn busy(&self, threads: i128) -> i128 {
         let d = &self.distribution;

@@ -262,3 +262,88 @@ pub(super) fn place(program: &Program, levels: &mut [Level], threads: i128) -> R
     }
     Ok(finest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{From, Level, Nest, Shape, place};
+    use crate::diag::Diagnostics;
+    use crate::domain::{Binding, Part, PartOf};
+    use crate::program::{Program, build};
+    use crate::schedule::Unit;
+    use crate::syntax::{TokenBuffer, parse};
+
+    /// The numbers of all levels for one thread, as they are emitted; none for an idle one.
+    fn numbers(levels: &[Level], thread: i128) -> Option<Vec<u64>> {
+        let (mut rests, mut found) = (Vec::new(), Vec::new());
+        for level in levels {
+            let number: i128 = match level.from {
+                From::Level(at) => rests[at],
+                From::Thread(pitch, modulo) => modulo.map_or(thread / pitch, |modulo| thread / pitch % modulo),
+            };
+            rests.push(number % level.size);
+            let unit = number / level.size - level.low;
+            if unit < 0 || (level.ends && unit >= level.count()) {
+                return None;
+            }
+            found.push(u64::try_from(unit).ok()?);
+        }
+        Some(found)
+    }
+
+    fn program() -> Program {
+        let units = "unit column { domain: [block / 32, 32], box: [block / 32, 1] }
+            unit every { domain: [4], box: [1] } unit half { domain: [16], box: [16] }";
+        let source = format!("kernel K(x: f32[N]) -> (y: f32[N]) {{ y[i] = x[i]; {units} }}");
+        let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+        let mut found = Diagnostics::new();
+        build(&parse(&tokens).0.kernels[0], &mut found).expect("a program")
+    }
+
+    #[test]
+    fn arithmetic_has_the_sets_of_the_model() {
+        let program = program();
+        let part = |of, scale, range| Binding::Part(Part { of, scale, range });
+        let (warps, threads) = (Binding::Warp, Binding::Thread);
+        let five = part(PartOf::Thread, 5, None);
+        let own = |at, range| part(PartOf::Named(at), 1, range);
+        let range = |low, high| part(PartOf::Warp, 1, Some((low, high)));
+        let cases: &[(i128, &[(Binding, i128)])] = &[
+            (256, &[(Binding::Warpgroup, 2), (warps, 4), (threads, 32)]),
+            (192, &[(Binding::Warpgroup, 1), (warps, 3), (threads, 20)]),
+            (256, &[(warps, 5), (five, 6), (threads, 4)]),
+            (96, &[(five, 19), (threads, 5)]),
+            (256, &[(range(2, 5), 3), (threads, 32)]),
+            (256, &[(range(2, 5), 2), (threads, 31)]),
+            (256, &[(Binding::Warpgroup, 2), (range(1, 3), 2), (threads, 7)]),
+            (256, &[(part(PartOf::Warp, 2, Some((1, 3))), 2), (warps, 2)]),
+            (32, &[(warps, 1), (threads, 32)]),
+            (256, &[(own(0, None), 32), (warps, 8)]),
+            (256, &[(own(0, Some((3, 9))), 5), (range(1, 6), 5)]),
+            (128, &[(own(1, None), 4), (part(PartOf::Thread, 4, None), 30)]),
+            (128, &[(own(1, Some((1, 4))), 3), (warps, 4), (part(PartOf::Thread, 4, None), 8)]),
+            (128, &[(own(2, None), 1), (part(PartOf::Thread, 16, None), 8), (threads, 16)]),
+        ];
+        for (block, list) in cases {
+            let level = |(at, (binding, count)): (usize, &(Binding, i128))| {
+                let mut level = Level::new(&program, *binding, Unit::Thread);
+                level.leaves.push((at, *count));
+                level
+            };
+            let mut levels: Vec<Level> = list.iter().enumerate().map(level).collect();
+            let binds: Vec<_> = levels.iter().map(|l| l.bind(&program, false).expect("a unit")).collect();
+            let finest = place(&program, &mut levels, *block).unwrap_or_else(|no| panic!("{list:?}: {no:?}"));
+            let nest = Nest::of(Shape::new(1, *block as u64).expect("a block"), &binds).expect("a nest");
+            assert_eq!(finest.threads, i128::from(nest.first().count()));
+            for thread in 0..*block {
+                let runs = nest.instances().iter().find(|i| i.threads.contains(thread as u64));
+                assert_eq!(numbers(&levels, thread), runs.map(|i| i.values.clone()), "{list:?}: thread {thread}");
+            }
+            // Iterations are as far apart as said.
+            for instance in nest.instances() {
+                let moved: i128 =
+                    levels.iter().zip(&instance.values).map(|(l, v)| (l.low + i128::from(*v)) * l.stride).sum();
+                assert_eq!(instance.threads.first(), u64::try_from(moved).ok(), "{list:?}: {:?}", instance.values);
+            }
+        }
+    }
+}
