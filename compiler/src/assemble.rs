@@ -35,6 +35,7 @@ pub(crate) fn assemble(
     };
     // Every entry point is launched with the same.
     let shared = entries.iter().filter_map(|e| e.kernel.shared_map().dynamic_bytes()).max().unwrap_or(0);
+    let cluster = entries.first().map_or(1, |e| e.kernel.signature.cluster);
     let mapped = stages.iter().flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps = mapped.map(|s| map(s, facts)).collect::<Option<Vec<_>>>()?;
     let workspace = lower::workspaces(stages, facts, threads)?;
@@ -49,7 +50,7 @@ pub(crate) fn assemble(
         arguments: lower::arguments(program, workspace.len(), maps.len()).into(),
         maps: maps.into(),
         workspace: workspace.into(),
-        launch: info::Launch { blocks, threads, cluster: 1, shared_bytes: u32::try_from(shared).ok()? },
+        launch: info::Launch { blocks, threads, cluster, shared_bytes: u32::try_from(shared).ok()? },
         ptx: info::Ptx {
             text: module.to_string().into(),
             version: (module.version.major, module.version.minor),

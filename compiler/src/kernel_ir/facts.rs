@@ -127,11 +127,13 @@ pub struct Facts {
     pub range: Range,
     /// Whether all threads of a block that evaluate it together see the same.
     pub uniform: bool,
+    /// Whether those of all blocks of a cluster do.
+    pub cluster: bool,
 }
 
 impl Facts {
     /// Nothing known.
-    pub const NONE: Self = Self { range: Range::ALL, uniform: false };
+    pub const NONE: Self = Self { range: Range::ALL, uniform: false, cluster: false };
 }
 
 #[cfg(test)]

@@ -28,7 +28,11 @@
 //! **Fetches.** A thread copies elements of tensors to a buffer while it goes on ([`StatementKind::Fetch`]). It commits them in groups, waits
 //! for its own groups in order, and what it has waited for is seen by others behind the next [`StatementKind::Sync`].
 //!
-//! **Blocks.** Blocks run in any order, and none waits for another. They share workspaces. The first thread arrives at a counter for its block
+//! **Clusters.** The blocks of a cluster run at one time. A thread may write an element of a buffer in all of them ([`StatementKind::Spread`]) and read
+//! one of another's ([`StatementKind::LoadPeer`]); what orders that is [`StatementKind::SyncCluster`], where all threads of all blocks come. A block's
+//! memory is there from its start to its end: each access by others stands between two `SyncCluster`.
+//!
+//! **Blocks.** Blocks run in any order, and none waits for another but in its cluster. They share workspaces. The first thread arrives at a counter for its block
 //! ([`StatementKind::Arrive`]): what threads wrote in front of a barrier in front of that, the first thread of the last block to arrive at the same counter
 //! sees behind it, and others behind a barrier behind that ([`StatementKind::Agree`] is one). A workspace that is zero when the kernel
 //! begins is zero when it ends, and so are counters. [`StatementKind::Update`]s of an element by several blocks exclude each other.
@@ -54,7 +58,7 @@ pub use facts::{Facts, Range};
 pub use held::{Held, REGISTER_LIMIT, held, register_limit};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
-pub use verify::{FETCHED_BYTES, Fault, MAX_LANES, Problem, WARP, WARPGROUP, verify};
+pub use verify::{CLUSTER_LIMIT, FETCHED_BYTES, Fault, MAX_LANES, Problem, WARP, WARPGROUP, verify};
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident) => {
@@ -278,6 +282,8 @@ pub enum Op {
     BlockIndex,
     /// Number of the thread in its block; `I32`.
     ThreadIndex,
+    /// Number of the block in its cluster; `I32`. Clusters are neighbours: it is that of the block modulo the blocks of a cluster.
+    ClusterRank,
     /// A dimension; as `I32` its low half, which lowering has proved to be all of it.
     Dim(u16),
     /// A scalar parameter.
@@ -333,6 +339,7 @@ impl Op {
             Self::Literal(_)
             | Self::BlockIndex
             | Self::ThreadIndex
+            | Self::ClusterRank
             | Self::Dim(_)
             | Self::Scalar(_)
             | Self::LoopIndex
@@ -404,6 +411,15 @@ pub enum StatementKind {
     Load(Load),
     /// Writes memory.
     Store(Store),
+    /// Writes the same elements of a buffer in every block of the cluster.
+    Spread(Store),
+    /// Reads a buffer of another block of the cluster, or of the own one.
+    LoadPeer {
+        /// Number of the block in the cluster, a [`Type::I32`].
+        rank: ValueId,
+        /// What is read there.
+        load: Load,
+    },
     /// Repeats.
     Loop(Loop),
     /// Chooses.
@@ -424,6 +440,8 @@ pub enum StatementKind {
     SyncWarpgroup,
     /// The same for the lanes of each warp. The block has whole warps.
     SyncWarp,
+    /// All threads of all blocks of the cluster wait for each other; what each wrote before, the others see after.
+    SyncCluster,
     /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not read again. Of a
     /// buffer whose elements are of one thread each, the threads that come here renew theirs.
     Renew {
@@ -712,6 +730,8 @@ pub struct Signature {
     pub arguments: Vec<Argument>,
     /// Threads of a block, exactly.
     pub threads: u32,
+    /// Blocks of a cluster; 1 without clusters.
+    pub cluster: u32,
 }
 
 /// One entry point.

@@ -29,7 +29,11 @@ impl Display for Kernel {
         for (n, dim) in signature.dims.iter().enumerate() {
             write!(f, "{}{}", if n == 0 { "; " } else { ", " }, dim.name)?;
         }
-        writeln!(f, ") threads {} {{", signature.threads)?;
+        write!(f, ") threads {}", signature.threads)?;
+        if signature.cluster > 1 {
+            write!(f, " clusters of {}", signature.cluster)?;
+        }
+        writeln!(f, " {{")?;
         for (n, buffer) in self.buffers.iter().enumerate() {
             let Buffer { name, element, elements, alignment, slots, sharing } = buffer;
             let slots = if *slots > 1 { format!("{slots} slots of ") } else { String::new() };
@@ -66,7 +70,9 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
     for statement in &kernel.region(region).statements {
         match &statement.kind {
             StatementKind::Let(value) => name(*value, names, next),
-            StatementKind::Load(load) => load.results().for_each(|value| name(value, names, next)),
+            StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
+                load.results().for_each(|value| name(value, names, next));
+            }
             StatementKind::Shuffle { result, .. } => name(*result, names, next),
             StatementKind::Arrive { last: result, .. } | StatementKind::Agree { result, .. } => {
                 name(*result, names, next)
@@ -85,8 +91,10 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Store(_)
+            | StatementKind::Spread(_)
             | StatementKind::Update(_)
             | StatementKind::Sync
+            | StatementKind::SyncCluster
             | StatementKind::SyncWarpgroup
             | StatementKind::SyncWarp
             | StatementKind::Renew { .. }
@@ -131,10 +139,13 @@ impl Printer<'_> {
                 writeln!(f, "var v{}: {} = {}", variable.0, self.ty(*value), self.name(*value))
             }
             StatementKind::Set(variable, value) => writeln!(f, "v{} = {}", variable.0, self.name(*value)),
-            StatementKind::Load(load) => {
+            StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
                 let results: Vec<_> = load.results().collect();
                 let element = self.ty(load.first);
                 write!(f, "{}: {element} = {}", self.list(&results), self.place(load.memory, load.offset))?;
+                if let StatementKind::LoadPeer { rank, .. } = statement.kind {
+                    write!(f, " of block {} of the cluster", self.name(rank))?;
+                }
                 if let Some(predicate) = load.predicate {
                     write!(f, " if {} else {}", self.name(predicate), self.list(&load.otherwise))?;
                 }
@@ -142,6 +153,10 @@ impl Printer<'_> {
             }
             StatementKind::Store(store) => {
                 writeln!(f, "{} = {}", self.place(store.memory, store.offset), self.list(&store.values))
+            }
+            StatementKind::Spread(store) => {
+                let (place, values) = (self.place(store.memory, store.offset), self.list(&store.values));
+                writeln!(f, "{place} of all blocks of the cluster = {values}")
             }
             StatementKind::Loop(l) => {
                 writeln!(f, "for {} in 0..{} {{", self.name(l.index), self.name(l.count))?;
@@ -160,6 +175,7 @@ impl Printer<'_> {
             StatementKind::Sync => writeln!(f, "sync"),
             StatementKind::SyncWarpgroup => writeln!(f, "sync warpgroup"),
             StatementKind::SyncWarp => writeln!(f, "sync warp"),
+            StatementKind::SyncCluster => writeln!(f, "sync cluster"),
             StatementKind::Fetch(Fetch { parameter, from, buffer, to, lanes, predicate }) => {
                 let (from, to) =
                     (self.place(Memory::Parameter(*parameter), *from), self.place(Memory::Buffer(*buffer), *to));
@@ -299,6 +315,7 @@ impl Printer<'_> {
             Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => "?".to_owned(),
             Op::BlockIndex => "block".to_owned(),
             Op::ThreadIndex => "thread".to_owned(),
+            Op::ClusterRank => "rank".to_owned(),
             Op::Dim(dim) => self.kernel.signature.dims.get(usize::from(dim)).map_or("?".to_owned(), |d| d.name.clone()),
             Op::Scalar(n) => {
                 self.kernel.signature.parameters.get(usize::from(n)).map_or("?".to_owned(), |p| p.name.clone())

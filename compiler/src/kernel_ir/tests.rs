@@ -28,6 +28,7 @@ fn signature() -> Signature {
             Argument::Map(0),
         ],
         threads: 256,
+        cluster: 1,
     }
 }
 
@@ -982,4 +983,98 @@ fn buffers_that_nothing_uses_are_dropped() {
     let kernel = b.finish().expect("balanced");
     assert_eq!(kernel.buffers.len(), 1, "{kernel}");
     assert_eq!(verify(&kernel), Ok(()));
+}
+
+/// A kernel with clusters of so many blocks.
+fn clustered(cluster: u32, build: impl FnOnce(&mut Builder, BufferId)) -> Result<Kernel, Vec<Fault>> {
+    let mut b = Builder::new(Signature { cluster, ..signature() });
+    let buffer = b.buffer(tile());
+    build(&mut b, buffer);
+    let kernel = b.finish().expect("balanced");
+    verify(&kernel).map(|()| kernel)
+}
+
+#[test]
+fn clusters_are_printed() {
+    let kernel = clustered(4, |b, buffer| {
+        let (rank, block, four) = (b.cluster_rank(), b.block_index(), b.index_literal(Type::I32, 4));
+        let cluster = b.index_div(block, four);
+        let one = b.literal(F32, 0x3F80_0000);
+        b.spread(buffer, rank, &[one]);
+        let c = b.begin_loop(cluster);
+        b.sync_cluster();
+        b.end_loop();
+        let got = b.load_peer(rank, buffer, four, 1);
+        b.sync_cluster();
+        b.store(Memory::Parameter(1), c, &got);
+    });
+    // The index is not in scope behind its loop.
+    assert!(matches!(kernel.as_ref().map_err(|f| f[0].problem), Err(Problem::NotInScope(_))), "{kernel:?}");
+    let kernel = clustered(4, |b, buffer| {
+        let (rank, block, four) = (b.cluster_rank(), b.block_index(), b.index_literal(Type::I32, 4));
+        let cluster = b.index_div(block, four);
+        let one = b.literal(F32, 0x3F80_0000);
+        b.spread(buffer, rank, &[one]);
+        b.begin_loop(cluster);
+        b.sync_cluster();
+        b.end_loop();
+        let got = b.load_peer(rank, buffer, four, 1);
+        b.sync_cluster();
+        b.store(Memory::Parameter(1), block, &got);
+    });
+    let expected = expect![[r#"
+        kernel k(x: f32[], mut z: f32[], a: f16; N) threads 256 clusters of 4 {
+            shared s: f32[64] aligned 128
+            %0: index32 = rank
+            %1: index32 = block
+            %2: index32 = %1 / 4
+            s[%0] of all blocks of the cluster = 1.0f32
+            for %3 in 0..%2 {
+                sync cluster
+            }
+            %4: f32 = s[4] of block %0 of the cluster
+            sync cluster
+            z[%1] = %4
+        }
+    "#]];
+    expected.assert_eq(&kernel.expect("verified").to_string());
+}
+
+/// Where the blocks of a cluster may part, they do not meet; threads are no different.
+#[test]
+fn clusters_meet_where_all_their_blocks_come() {
+    type Count = fn(&mut Builder) -> ValueId;
+    let counts: [(Count, Option<Problem>); 5] = [
+        (|b| b.dim(0, Type::I32), None),
+        (|b| b.block_index(), Some(Problem::NotCollective)),
+        (|b| b.cluster_rank(), Some(Problem::NotCollective)),
+        (
+            |b| {
+                let (block, two) = (b.block_index(), b.index_literal(Type::I32, 2));
+                b.index_div(block, two)
+            },
+            Some(Problem::NotCollective),
+        ),
+        (
+            |b| {
+                let (block, eight) = (b.block_index(), b.index_literal(Type::I32, 8));
+                b.index_div(block, eight)
+            },
+            None,
+        ),
+    ];
+    for (n, (count, wrong)) in counts.into_iter().enumerate() {
+        let found = clustered(4, |b, _| {
+            let count = count(b);
+            b.begin_loop(count);
+            b.sync();
+            b.sync_cluster();
+            b.end_loop();
+        });
+        assert_eq!(found.err().map(|f| f[0].problem), wrong, "count {n}");
+    }
+    let alone = clustered(1, |b, _| b.sync_cluster());
+    assert_eq!(alone.err().map(|f| f[0].problem), Some(Problem::BadCluster(1)));
+    let many = clustered(CLUSTER_LIMIT + 1, |_, _| {});
+    assert_eq!(many.err().map(|f| f[0].problem), Some(Problem::BadCluster(CLUSTER_LIMIT + 1)));
 }

@@ -24,20 +24,24 @@
 //!     in the part of the elected one. Its groups are committed and waited for by all threads.
 //! 14. Workspaces that are used are passed, and counters are `u32` and zero at first. A block arrives with all its threads. An update has the
 //!     type of its workspace, and an operation that the type has.
+//! 15. A cluster has 1 to [`CLUSTER_LIMIT`] blocks. What blocks of a cluster do together stands in kernels that have clusters: accesses of others' buffers are of
+//!     buffers in shared memory, and their barrier stands where every thread of every block of the cluster comes.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
-    BarrierId, Fetch, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart,
-    Transfer, Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
+    BarrierId, Facts, Fetch, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind,
+    TensorPart, Transfer, Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
 };
 
 /// The longest vector of a load or store.
 pub const MAX_LANES: u32 = 128;
 /// What a fetch can move (PTX manual, `cp.async`, operand `cp-size`).
 pub const FETCHED_BYTES: [u32; 3] = [4, 8, 16];
+/// Blocks of a cluster that every device has room for (CUDA programming guide, thread block clusters).
+pub const CLUSTER_LIMIT: u32 = 8;
 /// Threads of a warp.
 pub const WARP: u32 = 32;
 /// Threads of a warpgroup.
@@ -111,6 +115,8 @@ pub enum Problem {
     NotCollective,
     /// A block cannot have so many threads.
     BadThreads(u32),
+    /// A cluster cannot have so many blocks, or not for this statement.
+    BadCluster(u32),
 }
 
 /// Checks the properties of this room.
@@ -125,10 +131,13 @@ pub fn verify(kernel: &Kernel) -> Result<(), Vec<Fault>> {
         used: vec![false; kernel.regions.len()],
         faults: Vec::new(),
         line: 0,
-        threads: Threads::All,
+        threads: Threads::Cluster,
     };
     if !(1..=BLOCK_LIMIT).contains(&kernel.signature.threads) {
         checker.fault(Problem::BadThreads(kernel.signature.threads));
+    }
+    if !(1..=CLUSTER_LIMIT).contains(&kernel.signature.cluster) {
+        checker.fault(Problem::BadCluster(kernel.signature.cluster));
     }
     checker.region(Kernel::BODY);
     if checker.faults.is_empty() { Ok(()) } else { Err(checker.faults) }
@@ -145,7 +154,9 @@ enum Binding {
 /// Who comes to a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Threads {
-    /// Every thread of the block.
+    /// Every thread of every block of the cluster.
+    Cluster,
+    /// Every thread of the block, if not of its cluster.
     All,
     /// Threads that a condition chooses.
     Some,
@@ -188,7 +199,9 @@ impl Checker<'_> {
         for statement in &region.statements {
             match &statement.kind {
                 StatementKind::Let(value) => self.close(*value),
-                StatementKind::Load(load) => load.results().for_each(|value| self.close(value)),
+                StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
+                    load.results().for_each(|value| self.close(value));
+                }
                 StatementKind::Shuffle { result, .. } => self.close(*result),
                 StatementKind::Arrive { last: result, .. } | StatementKind::Agree { result, .. } => self.close(*result),
                 StatementKind::Declare(variable, _) => {
@@ -215,7 +228,11 @@ impl Checker<'_> {
                 self.variable(*variable);
                 self.assigned(*variable, *value);
             }
-            StatementKind::Load(load) => {
+            StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
+                if let StatementKind::LoadPeer { rank, .. } = statement.kind {
+                    self.operand(rank, |ty| ty == Type::I32);
+                    self.peers(load.memory);
+                }
                 let element = self.access(load.memory, load.offset, load.lanes, false);
                 if let Some(predicate) = load.predicate {
                     self.operand(predicate, |ty| ty == Type::PRED);
@@ -236,7 +253,10 @@ impl Checker<'_> {
                     self.open(value);
                 }
             }
-            StatementKind::Store(store) => {
+            StatementKind::Store(store) | StatementKind::Spread(store) => {
+                if let StatementKind::Spread(_) = statement.kind {
+                    self.peers(store.memory);
+                }
                 let lanes = u32::try_from(store.values.len()).unwrap_or(u32::MAX);
                 let element = self.access(store.memory, store.offset, lanes, true);
                 for value in &store.values {
@@ -260,6 +280,10 @@ impl Checker<'_> {
                 }
             }
             StatementKind::Sync => self.collective(Threads::All),
+            StatementKind::SyncCluster => {
+                self.collective(Threads::Cluster);
+                self.clusters();
+            }
             StatementKind::SyncWarpgroup | StatementKind::SyncWarp => {
                 self.collective(Threads::All);
                 let threads = self.kernel.signature.threads;
@@ -345,15 +369,40 @@ impl Checker<'_> {
 
     /// A region that runs as often as a value says: all threads come if they agree on it.
     fn nested_where(&mut self, decides: ValueId, inner: RegionId, outer: RegionId) {
-        let agreed = self.kernel.values.get(decides.index()).is_some_and(|v| v.facts.uniform);
-        let threads = if agreed || self.threads == Threads::Elected { self.threads } else { Threads::Some };
+        let facts = self.kernel.values.get(decides.index()).map_or(Facts::NONE, |v| v.facts);
+        let threads = match self.threads {
+            Threads::Elected => Threads::Elected,
+            Threads::Cluster if facts.uniform && !facts.cluster => Threads::All,
+            threads if facts.uniform => threads,
+            _ => Threads::Some,
+        };
         let before = std::mem::replace(&mut self.threads, threads);
         self.nested(inner, outer);
         self.threads = before;
     }
 
     fn collective(&mut self, threads: Threads) {
-        self.expect(self.threads == threads, Problem::NotCollective);
+        let more = (self.threads, threads) == (Threads::Cluster, Threads::All);
+        self.expect(self.threads == threads || more, Problem::NotCollective);
+    }
+
+    /// A statement of blocks of a cluster.
+    fn clusters(&mut self) {
+        let blocks = self.kernel.signature.cluster;
+        self.expect(blocks > 1, Problem::BadCluster(blocks));
+    }
+
+    /// An access of another block's memory: shared memory alone is in reach.
+    fn peers(&mut self, memory: Memory) {
+        self.clusters();
+        self.expect(self.threads != Threads::Elected, Problem::NotCollective);
+        if let Some(other) = match self.kernel.home(memory) {
+            Memory::Buffer(_) => None,
+            Memory::Parameter(number) => Some(Problem::NotABuffer(number.into())),
+            Memory::Workspace(number) => Some(Problem::NotABuffer(number.into())),
+        } {
+            self.fault(other);
+        }
     }
 
     fn barrier(&mut self, barrier: BarrierId, slot: ValueId) {
@@ -547,7 +596,7 @@ fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Opt
     Some(match op {
         Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => false,
         Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
-        Op::BlockIndex | Op::ThreadIndex => ty == Type::I32,
+        Op::BlockIndex | Op::ThreadIndex | Op::ClusterRank => ty == Type::I32,
         Op::Index(_, a, b) => ty.is_index() && all(&[a, b], ty),
         Op::CompareIndex(_, a, b) | Op::InRange(a, b) => {
             ty == Type::PRED && type_of(a)?.is_index() && type_of(a) == type_of(b)

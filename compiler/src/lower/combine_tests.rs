@@ -23,7 +23,7 @@ const fn kept(stride: u32, extent: u32) -> Digit {
 fn builder(threads: u32, parameters: Vec<Parameter>) -> Builder {
     let arguments = (0..parameters.len() as u16).map(Argument::Address).chain([Argument::Dim(0)]).collect();
     let dims = vec![Dimension { name: "N".to_owned(), range: Range::new(0, 1000) }];
-    Builder::new(Signature { name: "k".to_owned(), parameters, dims, maps: Vec::new(), arguments, threads })
+    Builder::new(Signature { name: "k".to_owned(), parameters, dims, maps: Vec::new(), arguments, threads, cluster: 1 })
 }
 
 /// The number of a thread's group and its place in the group; none of an idle one.

@@ -190,6 +190,7 @@ fn entry(
         arguments: arguments(program, workspaces.len(), maps.len()),
         maps,
         threads,
+        cluster: 1,
     };
     let mut builder = Builder::new(signature);
     for workspace in workspaces {

@@ -132,6 +132,7 @@ mod tests {
             maps: Vec::new(),
             arguments: Vec::new(),
             threads: 64,
+            cluster: 1,
         });
         let element = ElementType::F32;
         let buffers: Vec<BufferId> = sizes

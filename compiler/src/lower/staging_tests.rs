@@ -70,6 +70,7 @@ fn builder() -> Builder {
         maps: Vec::new(),
         arguments: Vec::new(),
         threads: 32,
+        cluster: 1,
     })
 }
 

@@ -366,6 +366,7 @@ impl<'a> Pass<'a> {
         match kind {
             StatementKind::SyncWarp => Some(Sharing::Warp),
             StatementKind::SyncWarpgroup => Some(Sharing::Warpgroup),
+            StatementKind::SyncCluster => Some(Sharing::Block),
             StatementKind::Sync | StatementKind::Agree { .. } => Some(weaker.unwrap_or(Sharing::Block)),
             _ => None,
         }
@@ -377,7 +378,7 @@ impl<'a> Pass<'a> {
         let sharing = |buffer: BufferId| self.kernel.buffers[buffer.index()].sharing;
         let is_own = |buffer: BufferId| alone || sharing(buffer) == Sharing::Thread;
         match kind {
-            StatementKind::Load(load) => match load.memory {
+            StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => match load.memory {
                 Memory::Buffer(buffer) => {
                     // What was fetched may be of any age.
                     let (used, fetched) = (&mut since.used[buffer.index()], self.fetched[buffer.index()]);
@@ -402,7 +403,7 @@ impl<'a> Pass<'a> {
                 since.seen = Sharing::Thread;
                 true
             }
-            StatementKind::Store(store) => match store.memory {
+            StatementKind::Store(store) | StatementKind::Spread(store) => match store.memory {
                 Memory::Buffer(buffer) => {
                     since.used[buffer.index()][0] = true;
                     since.written[buffer.index()] = true;
@@ -449,6 +450,7 @@ impl<'a> Pass<'a> {
             StatementKind::Sync
             | StatementKind::SyncWarpgroup
             | StatementKind::SyncWarp
+            | StatementKind::SyncCluster
             | StatementKind::Agree { .. }
             | StatementKind::Elect(_)
             | StatementKind::If(_)

@@ -18,6 +18,7 @@ fn block_of(threads: u32) -> (Builder, BufferId, ValueId) {
         maps: Vec::new(),
         arguments: Vec::new(),
         threads,
+        cluster: 1,
     });
     let buffer = buffer_of(&mut b, 1);
     let zero = b.index_literal(Type::I32, 0);

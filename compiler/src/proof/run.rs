@@ -330,6 +330,10 @@ impl<'a> Run<'a> {
                     Err((kind, what)) => return self.violation(kind, what),
                 }
             }
+            StatementKind::Spread(_) | StatementKind::LoadPeer { .. } | StatementKind::SyncCluster => {
+                let what = "blocks of clusters are not looked at together".to_owned();
+                return Err(Stop::Undecided(self.found(Kind::Data, what)));
+            }
             StatementKind::Publish => {
                 self.everybody(active)?;
                 self.order.published = self.order.now;
@@ -472,6 +476,7 @@ impl<'a> Run<'a> {
         let value = self.kernel.value(id);
         let row = match value.op {
             Op::BlockIndex => Row::Same(Some(self.block)),
+            Op::ClusterRank => Row::Same(Some(self.block % i64::from(self.kernel.signature.cluster))),
             Op::ThreadIndex => Row::Each((0..self.threads as i64).map(Some).collect()),
             Op::Dim(dim) => Row::Same(self.launch.dims.get(usize::from(dim)).copied()),
             Op::Get(variable) => self.variables[variable.index()].clone(),

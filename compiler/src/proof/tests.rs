@@ -34,6 +34,7 @@ fn builder_of(threads: u32) -> Builder {
         maps: vec![kernel_ir::Map { name: "xs".to_owned(), rank: 1 }],
         arguments: vec![Argument::Address(0), Argument::Address(1), Argument::Dim(0), Argument::Map(0)],
         threads,
+        cluster: 1,
     })
 }
 

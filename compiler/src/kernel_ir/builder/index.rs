@@ -40,6 +40,15 @@ impl Builder {
         self.pure(Op::ThreadIndex, Type::I32, Range::new(0, last), last == 0)
     }
 
+    /// Number of the block in its cluster, `I32`, from 0.
+    pub fn cluster_rank(&mut self) -> ValueId {
+        let last = i64::from(self.kernel.signature.cluster.max(1)) - 1;
+        if last == 0 {
+            return self.index_literal(Type::I32, 0);
+        }
+        self.pure(Op::ClusterRank, Type::I32, Range::new(0, last), true)
+    }
+
     /// A dimension or stride; as `I32` only where it is known to fit.
     pub fn dim(&mut self, dim: u16, ty: Type) -> ValueId {
         let around = usize::from(dim).checked_sub(self.kernel.signature.dims.len());

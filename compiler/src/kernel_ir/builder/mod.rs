@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 
 use self::numbering::{Numbering, key};
 use super::{
-    BarrierId, Buffer, BufferId, Facts, Fetch, If, Kernel, Load, Loop, Memory, Op, ParameterKind, Range, Region,
-    RegionId, Signature, Statement, StatementKind, Store, Transfer, Type, Update, UpdateOp, Value, ValueId, VariableId,
-    Workspace,
+    BarrierId, Buffer, BufferId, Facts, Fetch, If, IndexOp, Kernel, Load, Loop, Memory, Op, ParameterKind, Range,
+    Region, RegionId, Signature, Statement, StatementKind, Store, Transfer, Type, Update, UpdateOp, Value, ValueId,
+    VariableId, Workspace,
 };
 
 /// Builds a [`Kernel`].
@@ -133,7 +133,12 @@ impl Builder {
                 StatementKind::Load(load) => {
                     [load.offset].iter().chain(&load.predicate).chain(&load.otherwise).for_each(&mut mark)
                 }
-                StatementKind::Store(store) => [store.offset].iter().chain(&store.values).for_each(&mut mark),
+                StatementKind::LoadPeer { rank, load } => {
+                    [*rank, load.offset].iter().chain(&load.predicate).chain(&load.otherwise).for_each(&mut mark)
+                }
+                StatementKind::Store(store) | StatementKind::Spread(store) => {
+                    [store.offset].iter().chain(&store.values).for_each(&mut mark)
+                }
                 StatementKind::Loop(l) => mark(&l.count),
                 StatementKind::If(branch) => mark(&branch.condition),
                 StatementKind::Transfer(transfer) => {
@@ -151,6 +156,7 @@ impl Builder {
                 StatementKind::Sync
                 | StatementKind::SyncWarpgroup
                 | StatementKind::SyncWarp
+                | StatementKind::SyncCluster
                 | StatementKind::CommitFetches
                 | StatementKind::AwaitFetches { .. }
                 | StatementKind::Elect(_)
@@ -180,7 +186,9 @@ impl Builder {
         let mut used = vec![false; buffers.len()];
         let of_statement = |kind: &mut StatementKind, f: &mut dyn FnMut(&mut BufferId)| match kind {
             StatementKind::Load(Load { memory: Memory::Buffer(buffer), .. })
-            | StatementKind::Store(Store { memory: Memory::Buffer(buffer), .. }) => f(buffer),
+            | StatementKind::LoadPeer { load: Load { memory: Memory::Buffer(buffer), .. }, .. }
+            | StatementKind::Store(Store { memory: Memory::Buffer(buffer), .. })
+            | StatementKind::Spread(Store { memory: Memory::Buffer(buffer), .. }) => f(buffer),
             StatementKind::Fetch(fetch) => f(&mut fetch.buffer),
             StatementKind::Transfer(transfer) => f(&mut transfer.buffer),
             _ => {}
@@ -261,7 +269,7 @@ impl Builder {
         }
         self.open_region();
         let range = Range::new(0, facts.range.high.saturating_sub(1).max(0));
-        let index = self.new_value(Op::LoopIndex, ty, self.region(), Facts { range, uniform: facts.uniform });
+        let index = self.new_value(Op::LoopIndex, ty, self.region(), Facts { range, ..facts });
         self.frames.push(Frame::Loop { index, count, rolled, line: self.line });
         index
     }
@@ -393,7 +401,7 @@ impl Builder {
     /// whether it is the last of them.
     pub fn arrive(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
         let predicate = self.arrive_untold(counters, at, blocks);
-        let facts = Facts { range: Range::ALL, uniform: true };
+        let facts = Facts { range: Range::ALL, uniform: true, cluster: false };
         let result = self.new_value(Op::Agreed, Type::PRED, self.region(), facts);
         self.push(self.line, StatementKind::Agree { predicate, result });
         result
@@ -402,7 +410,7 @@ impl Builder {
     /// The same without telling the others: whether this is the first thread, and its block the last.
     pub fn arrive_untold(&mut self, counters: u16, at: ValueId, blocks: ValueId) -> ValueId {
         self.sync();
-        let facts = Facts { range: Range::ALL, uniform: false };
+        let facts = Facts::NONE;
         let last = self.new_value(Op::Arrived, Type::PRED, self.region(), facts);
         let (releases, acquires) = (true, true);
         self.push(self.line, StatementKind::Arrive { counters, at, blocks, last, releases, acquires });
@@ -428,6 +436,31 @@ impl Builder {
     /// The lanes of each warp wait for each other.
     pub fn sync_warp(&mut self) {
         self.push(self.line, StatementKind::SyncWarp);
+    }
+
+    /// All threads of all blocks of the cluster wait for each other.
+    pub fn sync_cluster(&mut self) {
+        self.push(self.line, StatementKind::SyncCluster);
+    }
+
+    /// Writes neighbouring elements of a buffer in every block of the cluster.
+    pub fn spread(&mut self, buffer: BufferId, offset: ValueId, values: &[ValueId]) {
+        let store = Store { memory: Memory::Buffer(buffer), offset, values: values.to_vec() };
+        self.push(self.line, StatementKind::Spread(store));
+    }
+
+    /// Reads `lanes` neighbouring elements of a buffer of the block with this number in the cluster. One value a lane.
+    pub fn load_peer(&mut self, rank: ValueId, buffer: BufferId, offset: ValueId, lanes: u32) -> Vec<ValueId> {
+        let memory = Memory::Buffer(buffer);
+        let element = self.kernel.element(memory).unwrap_or(tilewright_kernel::ElementType::F32);
+        let results: Vec<ValueId> = (0..lanes)
+            .map(|_| self.new_value(Op::Loaded, Type::Element(element), self.region(), Facts::NONE))
+            .collect();
+        if let Some(first) = results.first().copied() {
+            let load = Load { memory, offset, lanes, predicate: None, otherwise: Vec::new(), first };
+            self.push(self.line, StatementKind::LoadPeer { rank, load });
+        }
+        results
     }
 
     /// From here on threads write a new instance of a buffer to `slot`.
@@ -458,7 +491,7 @@ impl Builder {
     /// only be in range where that lane uses it.
     pub fn shuffle(&mut self, value: ValueId, mask: u32) -> ValueId {
         let Value { ty, facts, .. } = *self.kernel.value(value);
-        let facts = Facts { range: Range::ALL, uniform: facts.uniform };
+        let facts = Facts { range: Range::ALL, ..facts };
         let result = self.new_value(Op::Shuffled, ty, self.region(), facts);
         self.push(self.line, StatementKind::Shuffle { value, mask, result });
         result
@@ -591,9 +624,19 @@ impl Builder {
         if let Some(value) = self.numbering.get(&key) {
             return value;
         }
-        let value = self.new_value(Op::Literal(bits), ty, Kernel::BODY, Facts { range, uniform: true });
+        let value = self.new_value(Op::Literal(bits), ty, Kernel::BODY, Facts { range, uniform: true, cluster: true });
         self.numbering.insert(key, value);
         value
+    }
+
+    /// Whether an operation is the block's number by a multiple of the blocks of a cluster.
+    fn is_number_of_cluster(&self, op: Op) -> bool {
+        let Op::Index(IndexOp::Div, mut block, by) = op else { return false };
+        if let Op::ConvertIndex(narrow) = self.kernel.value(block).op {
+            block = narrow;
+        }
+        let whole = self.kernel.index_literal(by).is_some_and(|by| by % i64::from(self.kernel.signature.cluster) == 0);
+        whole && self.kernel.value(block).op == Op::BlockIndex
     }
 
     /// A pure operation: the value it already has, or a new one in the outermost region where its operands exist.
@@ -602,15 +645,17 @@ impl Builder {
         if let Some(value) = self.numbering.get(&key) {
             return value;
         }
-        let mut uniform = uniform;
+        let (mut uniform, mut cluster) = (uniform, uniform && !matches!(op, Op::BlockIndex | Op::ClusterRank));
         let mut depth = 0;
         for operand in op.operands() {
             let Value { region, facts, .. } = *self.kernel.value(operand);
             uniform &= facts.uniform;
+            cluster &= facts.cluster;
             depth = depth.max(self.kernel.region(region).depth as usize);
         }
         let region = self.open.get(depth).copied().unwrap_or_else(|| self.region());
-        let value = self.new_value(op, ty, region, Facts { range, uniform });
+        let facts = Facts { range, uniform, cluster: cluster || self.is_number_of_cluster(op) };
+        let value = self.new_value(op, ty, region, facts);
         let statement = Statement { line: self.line, kind: StatementKind::Let(value) };
         self.kernel.regions[region.index()].statements.push(statement);
         self.numbering.insert(key, value);

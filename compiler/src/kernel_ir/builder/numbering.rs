@@ -52,6 +52,7 @@ pub(super) fn key(op: Op, ty: Type) -> Key {
         Op::Shuffled => pack(23, 0, 0, 0, 0),
         Op::Arrived => pack(24, 0, 0, 0, 0),
         Op::Agreed => pack(25, 0, 0, 0, 0),
+        Op::ClusterRank => pack(26, 0, 0, 0, 0),
     }
 }
 

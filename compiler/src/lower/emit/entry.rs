@@ -60,6 +60,10 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
     f.directive(Directive::Reqntid(vec![kernel.signature.threads, 1, 1]));
     // Left to itself, the assembler spills to fit as many small blocks on a multiprocessor as it can; a spill costs more than a block.
     f.directive(Directive::Minnctapersm(1));
+    if kernel.signature.cluster > 1 {
+        f.directive(Directive::Reqnctapercluster(vec![kernel.signature.cluster, 1, 1]));
+        f.directive(Directive::Explicitcluster);
+    }
     let symbols =
         (0..).zip(&kernel.signature.arguments).map(|(n, argument)| add_param(&mut f, kernel, n, *argument)).collect();
     let (buffers, barriers) = super::staging::declare(&mut f, kernel, dynamic);
@@ -269,11 +273,14 @@ impl Entry<'_> {
             }
             StatementKind::Load(load) => self.load(load),
             StatementKind::Store(store) => self.store(store),
+            StatementKind::Spread(store) => self.spread(store),
+            StatementKind::LoadPeer { rank, load } => self.load_peer(*rank, load),
             StatementKind::Loop(l) => self.repeat(l),
             StatementKind::If(branch) => self.branch(branch),
             StatementKind::Sync => self.emit("bar.sync", [0.into()]),
             StatementKind::SyncWarpgroup => self.sync_warpgroup(),
             StatementKind::SyncWarp => self.emit("bar.warp.sync", [u32::MAX.into()]),
+            StatementKind::SyncCluster => self.sync_cluster(),
             StatementKind::Renew { .. } => {}
             StatementKind::Fetch(fetch) => self.fetch(fetch),
             StatementKind::CommitFetches => self.emit("cp.async.commit_group", []),
@@ -405,6 +412,7 @@ impl Entry<'_> {
             // Bound by their own statements.
             Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => self.register(id),
             Op::BlockIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::CtaidX.into()]),
+            Op::ClusterRank => self.result("mov.u32", ScalarType::B32, [SpecialReg::ClusterCtarank.into()]),
             Op::ThreadIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]),
             Op::Dim(dim) => {
                 let wide = self.param(Argument::Dim(dim), "ld.param.s64", ScalarType::B64);

@@ -24,8 +24,12 @@ impl Entry<'_> {
         let mut addresses = Vec::new();
         for statement in accesses {
             let (memory, offset) = match &statement.kind {
-                StatementKind::Load(load) => (self.kernel.home(load.memory), load.offset),
-                StatementKind::Store(store) => (self.kernel.home(store.memory), store.offset),
+                StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
+                    (self.kernel.home(load.memory), load.offset)
+                }
+                StatementKind::Store(store) | StatementKind::Spread(store) => {
+                    (self.kernel.home(store.memory), store.offset)
+                }
                 StatementKind::Fetch(fetch) => {
                     let (rest, _) = self.peel(Memory::Buffer(fetch.buffer), fetch.to);
                     addresses.push((rest, Memory::Buffer(fetch.buffer), None));
@@ -152,7 +156,6 @@ impl Entry<'_> {
     pub(super) fn load(&mut self, load: &Load) {
         // The verifier has seen that the memory exists.
         let memory = self.kernel.home(load.memory);
-        let element = self.kernel.element(memory).unwrap_or(ElementType::F32);
         let space = match memory {
             Memory::Buffer(_) => "ld.shared",
             Memory::Workspace(_) => "ld.global",
@@ -161,8 +164,14 @@ impl Entry<'_> {
                 _ => "ld.global",
             },
         };
-        let predicate = load.predicate.map(|predicate| self.register(predicate));
         let address = self.address(memory, load.offset);
+        self.load_from(space, address, load);
+    }
+
+    /// The lanes of a load from an address in a space.
+    pub(super) fn load_from(&mut self, space: &str, address: Address, load: &Load) {
+        let element = self.kernel.element(load.memory).unwrap_or(ElementType::F32);
+        let predicate = load.predicate.map(|predicate| self.register(predicate));
         let results: Vec<_> = load.results().collect();
         let per_chunk = (VECTOR_BYTES / element.bytes()).min(load.lanes) as usize;
         for (n, lanes) in results.chunks(per_chunk).enumerate() {
@@ -185,9 +194,14 @@ impl Entry<'_> {
 
     pub(super) fn store(&mut self, store: &Store) {
         let memory = self.kernel.home(store.memory);
-        let element = self.kernel.element(memory).unwrap_or(ElementType::F32);
         let space = if let Memory::Buffer(_) = memory { "st.shared" } else { "st.global" };
         let address = self.address(memory, store.offset);
+        self.store_to(space, &[address], store);
+    }
+
+    /// The lanes of a store to each of some addresses in a space.
+    pub(super) fn store_to(&mut self, space: &str, addresses: &[Address], store: &Store) {
+        let element = self.kernel.element(store.memory).unwrap_or(ElementType::F32);
         let per_chunk = (VECTOR_BYTES / element.bytes()) as usize;
         for (n, lanes) in store.values.chunks(per_chunk).enumerate() {
             let parts = parts(element, lanes.len());
@@ -197,9 +211,11 @@ impl Entry<'_> {
                 let constant = !matches!(source, Operand::Reg(_));
                 sources.push(if constant { self.moved(ty, source).into() } else { source });
             }
-            let to = address.offset(address.offset + i64::from(VECTOR_BYTES) * n as i64);
             let mnemonic = format!("{space}{}.{}", vector(parts.count), parts.memory);
-            self.effect(&mnemonic, [to.into(), group(sources.into_iter())]);
+            for address in addresses {
+                let to = address.offset(address.offset + i64::from(VECTOR_BYTES) * n as i64);
+                self.effect(&mnemonic, [to.into(), group(sources.iter().cloned())]);
+            }
         }
     }
 

@@ -20,6 +20,7 @@
 //! | `cast` | conversions |
 //! | `shuffle` | values from other lanes |
 //! | `blocks` | what blocks do together: updates and counters |
+//! | `cluster` | what blocks of a cluster do: their barrier, accesses of each other's buffers |
 //! | `staging` | shared memory, barriers of copies, copies by the accelerator |
 //! | `storage` | conversions to and from the types for storage |
 //! | `functions` | math functions, over the builder: before emission |
@@ -29,6 +30,7 @@
 
 mod blocks;
 mod cast;
+mod cluster;
 mod element;
 mod entry;
 pub mod functions;

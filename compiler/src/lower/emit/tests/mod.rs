@@ -1,5 +1,6 @@
 //! Tests of emission: texts, and results on the emulator against a scalar oracle.
 
+mod cluster;
 mod control;
 mod differential;
 mod functions;
@@ -40,6 +41,7 @@ fn build(parameters: Vec<Parameter>, body: impl FnOnce(&mut Builder)) -> Kernel 
         maps: Vec::new(),
         arguments,
         threads: THREADS,
+        cluster: 1,
     });
     body(&mut b);
     b.finish().expect("balanced")
@@ -67,7 +69,7 @@ fn assemble(text: &str) {
     use std::process::{Command, Stdio};
     let Some(ptxas) = std::env::var_os("PTXAS") else { return };
     let mut child = Command::new(ptxas)
-        .args(["-arch=sm_90", "-o", "/dev/null", "-"])
+        .args([if text.contains(".target sm_90a") { "-arch=sm_90a" } else { "-arch=sm_90" }, "-o", "/dev/null", "-"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -17,6 +17,7 @@ fn exchanging(threads: u32, element: ElementType, body: impl FnOnce(&mut Builder
         maps: Vec::new(),
         arguments: vec![Argument::Address(0), Argument::Address(1)],
         threads,
+        cluster: 1,
     });
     let thread = b.thread_index();
     let x = b.load(Parameter(0), thread, 1, None)[0];
