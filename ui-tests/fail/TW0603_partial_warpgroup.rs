@@ -1,6 +1,7 @@
 //! A block that has a part of a warpgroup, where instances belong to warpgroups.
 
 tilewright::schedule! {
+    #[allow(TW0690)]
     kernel Centred(x: f32[M, N]) -> (y: f32[M, N]) {
         s[i] = sum(|j| x[i, j]);
         y[i, j] = x[i, j] - s[i];

@@ -142,14 +142,10 @@ pub struct ThreadsOfUnits {
 impl IntoDiagnostic for ThreadsOfUnits {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { threads, unit, size, span } = self;
-        let why = match unit {
-            Unit::Warpgroup => format!("an instance belongs to a warpgroup, and a warpgroup has {size} threads"),
-            _ => format!("an axis is bound to warps or units of warps, and a warp has {size} threads"),
-        };
         let unit = unit.name();
         let next = threads.div_euclid(size).saturating_add(1).saturating_mul(size);
         Diagnostic::new(Code::TW0603, span, format!("a block of {threads} threads is not made of whole {unit}s"))
-            .note(why)
+            .note(format!("an axis is bound to {unit}s, and a {unit} has {size} threads"))
             .change(Change::Threads(next), format!("write `launch threads({next});`"))
     }
 }
