@@ -361,7 +361,8 @@ fn refusals() {
     refused(&source(launch, units), &[Code::TW0601]);
     refused(&source(launch, &format!("{units} split j by 4 -> q, w; bind w: warp;")), &[Code::TW0601]);
     let lanes = "split j by 32 -> q, t; bind t: thread;";
-    refused(&source("launch threads(192);", &format!("{units} {lanes}")), &[Code::TW0603]);
+    refused(&source("launch threads(200);", &format!("{units} {lanes}")), &[Code::TW0603]);
+    refused(&source("launch threads(192);", &format!("{units} {lanes}")), &[Code::TW0602]);
     refused(&source("launch threads(128);", &format!("{units} {lanes}")), &[Code::TW0602]);
     refused(&source(launch, &format!("{units} split j by 129 -> q, t; bind t: thread;")), &[Code::TW0602]);
     let warps = "split j by 160 -> q, p; split p by 32 -> w, t; bind w: warp; bind t: thread;";

@@ -216,7 +216,7 @@ fn structural(kernel: &Kernel, error: &Error) -> Option<bool> {
             let has = |unit: &str, size: i64| {
                 title.contains(&format!("whole {unit}s"))
                     && number().is_some_and(|n| n % size != 0)
-                    && domains.iter().any(|d| bound(d, unit))
+                    && domains.iter().any(|d| bound(d, "warp") || bound(d, "warpgroup"))
             };
             Some(has("warp", 32) || has("warpgroup", 128))
         }

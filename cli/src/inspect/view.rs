@@ -7,7 +7,7 @@ use tilewright_compiler::holes::{Predicate, Reason, Side};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::memory::vector::Class;
 use tilewright_compiler::region::Fit;
-use tilewright_compiler::schedule::{Along, Place, Unit, computed_at_reads};
+use tilewright_compiler::schedule::{Along, Place, Unit, computed_at_reads, unit_name};
 use tilewright_compiler::tma::demand::{Demand, Waiver};
 use tilewright_compiler::tma::staged::{self, Staged, Way};
 use tilewright_kernel::KernelInfo;
@@ -20,7 +20,7 @@ pub struct AxisView {
     pub extent: String,
     pub kind: &'static str,
     /// Who runs it; none for an axis that an op has consumed.
-    pub binding: Option<&'static str>,
+    pub binding: Option<String>,
     /// How many iterations a partly unrolled loop runs at a time.
     pub unroll: Option<i128>,
     /// Its value, over the leaves.
@@ -296,15 +296,13 @@ impl Viewer<'_> {
                     AxisKind::Data => "data",
                     AxisKind::Reduction => "reduction",
                 },
-                binding: is_leaf.then_some(match axis.binding {
-                    Binding::Serial => "loop",
-                    Binding::Unroll(_) => "unroll",
-                    Binding::Vector => "vector",
-                    Binding::Grid => "grid",
-                    Binding::Cta => "cta",
-                    Binding::Warpgroup => "warpgroup",
-                    Binding::Warp => "warp",
-                    Binding::Thread => "thread",
+                binding: is_leaf.then(|| match axis.binding {
+                    Binding::Serial => "loop".to_owned(),
+                    Binding::Unroll(_) => "unroll".to_owned(),
+                    Binding::Vector => "vector".to_owned(),
+                    Binding::Grid => "grid".to_owned(),
+                    Binding::Cta => "cta".to_owned(),
+                    units => unit_name(&stage.program, units),
                 }),
                 unroll: match axis.binding {
                     Binding::Unroll(n) if is_leaf => n,

@@ -146,7 +146,7 @@ impl Tiling {
                 let below = (op.offset > 0).then_some(op.offset);
                 let above = (ends < around).then_some(op.tiles);
                 all.push(Selector { step: op.step, from, offset: op.offset, size: op.size, below, above });
-                from = Origin::Rest { of: all.len() - 1, modulo: (op.tiles > 1).then_some(op.size) };
+                from = Origin::Rest { of: op.step, modulo: (op.tiles > 1).then_some(op.size) };
                 around = op.size;
             }
         }
@@ -156,9 +156,8 @@ impl Tiling {
     /// The iterators of the loops for one thread, as the guards compute them; none if they keep it out.
     pub fn select(&self, thread: u64) -> Option<Vec<u64>> {
         let selectors = self.selectors();
-        let mut rests: Vec<u64> = Vec::new();
         let steps = selectors.len() + self.trivial.len();
-        let mut values = vec![0; steps];
+        let (mut values, mut rests) = (vec![0; steps], vec![0; steps]);
         for selector in &selectors {
             let at = match selector.from {
                 Origin::Number { pitch, extent } => extent.map_or(thread / pitch, |extent| thread / pitch % extent),
@@ -172,7 +171,7 @@ impl Tiling {
             if selector.above.is_some_and(|tiles| values[selector.step] >= tiles) {
                 return None;
             }
-            rests.push(rest);
+            rests[selector.step] = rest;
         }
         Some(values)
     }
@@ -218,7 +217,7 @@ pub enum Origin {
     },
     /// The rest of another loop, `x − offset` of it, modulo the size of its iterations, if it has several.
     Rest {
-        /// Position of the selector.
+        /// Position of the loop.
         of: usize,
         /// The modulus.
         modulo: Option<u64>,

@@ -150,6 +150,7 @@ codes! {
     TW0603 "partial-warp" Error "a block that is not made of whole warps or warpgroups";
     TW0604 "bind-order" Error "a unit bound inside a smaller one";
     TW0605 "unit-inside" Error "a unit bound inside an instance that it does not share";
+    TW0606 "no-such-unit" Error "a unit that the launch or the threads around do not have";
     TW0610 "cluster-blocks" Error "a cluster that has other blocks than its axes";
     TW0690 "idle-threads" Warning "threads of the block without work";
 

@@ -1,6 +1,7 @@
 //! TW06: collectives: which threads run what.
 
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
+use crate::collectives::{LoopFault, UnitFault, UnitProblem};
 use crate::schedule::Unit;
 use crate::syntax::Span;
 
@@ -17,8 +18,8 @@ pub struct SameElement {
     pub group: i128,
     /// Threads of the block.
     pub threads: i128,
-    /// The unit whose threads they are.
-    pub unit: Unit,
+    /// The unit whose threads they are; the block if none.
+    pub unit: Option<String>,
     /// The last axis that is bound, if any is.
     pub bound: Option<String>,
     /// Whether the stage has an axis that could be bound.
@@ -38,8 +39,8 @@ impl IntoDiagnostic for SameElement {
             format!("{group} threads would each write the same element of `{stage}`"),
         )
         .note("a plain store is run by exactly one thread for each element");
-        if unit != Unit::Cta {
-            let (unit, threads) = (unit.name(), if unit == Unit::Warp { "lanes" } else { "threads" });
+        if let Some(unit) = unit {
+            let threads = if unit == "warp" { "lanes" } else { "threads" };
             let diagnostic = diagnostic
                 .note(format!("a bound {unit} has {group} {threads}, and no axis is bound to them"))
                 .help(format!("bind an axis inside the {unit}: `bind …: thread;`"));
@@ -72,9 +73,11 @@ impl IntoDiagnostic for SameElement {
 #[derive(Clone, Debug)]
 pub struct TooManyThreads {
     /// What iterations are given to.
-    pub unit: Unit,
-    /// Whose parts these are.
-    pub around: Unit,
+    pub unit: String,
+    /// Its threads, if they are as many in every block.
+    pub size: Option<i128>,
+    /// Whose parts these are; those of the block if none.
+    pub around: Option<String>,
     /// The bound axes with their extents.
     pub axes: Assignment,
     /// Product of the extents.
@@ -93,21 +96,27 @@ pub struct TooManyThreads {
 
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { unit, around, axes, count, room, threads, limit, span, launch } = self;
-        let of = around.name();
-        let (unit, size) = (if around == Unit::Warp { "lane" } else { unit.name() }, unit.threads().unwrap_or(1));
-        let title = match launch {
-            _ if around != Unit::Cta => format!("{count} {unit}s are needed, and a {of} has {room}"),
-            Some(_) => format!("{count} {unit}s are needed, and the block has {room}"),
-            None => format!("{count} {unit}s are needed, and a block has at most {room}"),
+        let Self { unit, size, around, axes, count, room, threads, limit, span, launch } = self;
+        let is_word = matches!(unit.as_str(), "lane" | "thread" | "warp" | "warpgroup");
+        let (needed, bound) = match is_word {
+            true => (format!("{count} {unit}s are needed"), format!("{unit}s")),
+            false => (format!("{count} of `{unit}` are needed"), format!("`{unit}`")),
+        };
+        let title = match (&around, launch) {
+            (Some(of), _) => format!("{needed}, and a {of} has {room}"),
+            (None, Some(_)) => format!("{needed}, and the block has {room}"),
+            (None, None) => format!("{needed}, and a block has at most {room}"),
         };
         let mut diagnostic =
-            Diagnostic::new(Code::TW0602, span, title).note(format!("bound to {unit}s: {}", product(&axes)));
+            Diagnostic::new(Code::TW0602, span, title).note(format!("bound to {bound}: {}", product(&axes)));
         if let Some(launch) = launch {
             diagnostic = diagnostic.label(launch, format!("the block has {threads} threads"));
         }
-        match size.checked_mul(count) {
-            _ if around != Unit::Cta => diagnostic.help(format!("split the axis by {room} and bind the inner part")),
+        match size.and_then(|size| size.checked_mul(count)) {
+            _ if room == 0 => diagnostic.help(format!("bind the axis to smaller units than {bound}")),
+            _ if around.is_some() || !is_word => {
+                diagnostic.help(format!("split the axis by {room} and bind the inner part"))
+            }
             Some(threads) if threads <= limit => {
                 let text = format!("write `launch threads({threads});`, or split by at most {room}");
                 diagnostic.change(Change::Threads(threads), text)
@@ -149,7 +158,7 @@ pub struct BindOrder {
     /// The axis bound to the smaller one.
     pub inner: String,
     /// The units, the larger one first.
-    pub units: (Unit, Unit),
+    pub units: (String, String),
     /// The `bind` to the smaller one.
     pub span: Span,
     /// The `bind` to the larger one.
@@ -159,7 +168,6 @@ pub struct BindOrder {
 impl IntoDiagnostic for BindOrder {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { outer, inner, units: (large, small), span, other } = self;
-        let (large, small) = (large.name(), small.name());
         let title = format!("`{inner}` is bound to {small}s outside `{outer}`, which is bound to {large}s");
         Diagnostic::new(Code::TW0604, span, title)
             .label(other, format!("a {small} has no {large}s to give out"))
@@ -290,5 +298,134 @@ impl IntoDiagnostic for UnitInside {
             .note("blocks share the reduction of an instance that belongs to a block")
             .help(instead)
             .help(format!("or leave `per {}` out, so that blocks can share `{axis}`", owner.name()))
+    }
+}
+
+/// TW0606: a unit that the kernel, the launch or the threads around do not have.
+#[derive(Clone, Debug)]
+pub struct MisplacedUnit {
+    /// The unit.
+    pub unit: String,
+    /// The axis that is bound to it, if it is about a `bind`.
+    pub axis: Option<String>,
+    /// What is wrong.
+    pub problem: UnitMisfit,
+    /// Threads of the block, where that matters.
+    pub threads: i128,
+    /// The `bind`, or the definition.
+    pub span: Span,
+}
+
+/// What is wrong with a unit.
+#[derive(Clone, Debug)]
+pub enum UnitMisfit {
+    /// A name that the machine's units have, or another one of the kernel, which stands there.
+    Taken(Option<Span>),
+    /// Lists of different lengths.
+    Lengths {
+        /// Extents.
+        domain: usize,
+        /// Boxes.
+        shape: usize,
+    },
+    /// An entry that is not made of numbers, `block` and `cluster`.
+    Entry,
+    /// It cannot be taken from the threads around.
+    Loop(LoopFault),
+    /// The threads are known, and no digits of a thread's number tell their iterations apart.
+    NoForm,
+    /// Threads that have the same iterations lie apart.
+    Alike {
+        /// How many there are.
+        group: i128,
+    },
+}
+
+impl IntoDiagnostic for MisplacedUnit {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { unit, axis, problem, threads, span } = self;
+        let new = |title: String| Diagnostic::new(Code::TW0606, span, title);
+        let bound = axis.map_or_else(String::new, |axis| format!("`{axis}` cannot be given to `{unit}`: "));
+        let fault = match problem {
+            UnitMisfit::Taken(None) => {
+                return new(format!("`{unit}` is a unit of the machine")).help("choose another name");
+            }
+            UnitMisfit::Taken(Some(first)) => {
+                let diagnostic = new(format!("`{unit}` is defined twice")).label(first, "the first one");
+                return diagnostic.help("remove one of them");
+            }
+            UnitMisfit::Lengths { domain, shape } => {
+                return new(format!("`{unit}` has {domain} extents and {shape} boxes"))
+                    .note("a box says how much of one extent a unit has")
+                    .help("give `domain` and `box` the same length");
+            }
+            UnitMisfit::Entry => {
+                return new(format!("an entry of `{unit}` is no size of a launch"))
+                    .note("sizes are products and quotients of numbers, `block` and `cluster`, like `block / 32`")
+                    .help("write the entry with these");
+            }
+            UnitMisfit::NoForm => {
+                return new(format!("{bound}no digits of a thread's number tell the iterations apart"))
+                    .note("the threads of an iteration end inside a group of threads that the unit takes apart")
+                    .help("bind an axis around it to units that are whole groups");
+            }
+            UnitMisfit::Alike { group } => {
+                return new(format!(
+                    "{group} threads of `{unit}` have the same iterations, and nothing tells them apart"
+                ))
+                .note("what threads have alike is kept by neighbours only")
+                .help("bind an axis inside it: `bind …: thread;`");
+            }
+            UnitMisfit::Loop(fault) => fault,
+        };
+        let block = format!("the block has {threads} threads");
+        match fault {
+            LoopFault::Unit(UnitFault { problem, dimension, .. }) => {
+                let at = dimension.map_or_else(String::new, |at| format!("entry {at} of "));
+                match problem {
+                    UnitProblem::Box { size, extent } => new(format!("{bound}{at}its box is {size} of {extent}"))
+                        .note(format!("a box is at least 1 and at most its extent; {block}"))
+                        .help("correct the definition, or write `launch threads(…);` with a block that has the unit"),
+                    UnitProblem::Product { product, threads } => {
+                        new(format!("{bound}extents of {product} threads do not divide {threads}"))
+                            .note("the domain of a unit repeats in the threads of a block")
+                            .help("write `launch threads(…);` with a multiple of these")
+                    }
+                    _ => new(format!("{bound}{at}its sizes are no whole numbers"))
+                        .note(block)
+                        .help("write `launch threads(…);` with a block that has the unit"),
+                }
+            }
+            LoopFault::Ambiguous { pitches } => {
+                let steps = pitches.iter().map(u64::to_string).collect::<Vec<_>>().join(" and ");
+                new(format!("{bound}it narrows the threads around in {} directions", pitches.len()))
+                    .note(format!("the directions are those of steps of {steps} threads"))
+                    .help("bind an axis around it to units that narrow one of them first")
+            }
+            LoopFault::Already { asked, threads } => {
+                new(format!("{bound}{asked} of them are needed, and one is around"))
+                    .note(format!("the first iteration around is run by {} threads: {threads}", threads.count()))
+                    .help("bind an axis around it to larger units, or this one to smaller ones")
+            }
+            LoopFault::NotABox { threads, extents, .. } => {
+                let extents = extents.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ");
+                new(format!("{bound}threads {threads} are no box of its domain"))
+                    .note(format!("together with the units around it sees the block as {extents} threads"))
+                    .help("bind an axis around it to units that are whole groups of it")
+            }
+            LoopFault::Pitches { large, small } => {
+                new(format!("{bound}groups of {large} and groups of {small} threads do not nest"))
+                    .note("of two group sizes one has to divide the other")
+                    .help("bind the axis to units of another size")
+            }
+            LoopFault::Uneven { part, pitch } => new(format!("{bound}{part} threads end inside a group of {pitch}"))
+                .note("a unit around takes groups of that size apart")
+                .help("bind the axis to whole groups"),
+            LoopFault::TooMany { asked, most } => new(format!("{bound}{asked} are needed, and there are {most}"))
+                .help(format!("split the axis by {most} and bind the inner part")),
+            LoopFault::Range { .. } => {
+                new(format!("{bound}there is no unit in the range")).help("give the range a unit")
+            }
+        }
     }
 }

@@ -56,6 +56,32 @@ pub enum Binding {
     Warp,
     /// One thread of the enclosing collective each.
     Thread,
+    /// One of other units each: several side by side, those of a range, or units of one's own.
+    Part(Part),
+}
+
+/// Units that are not simply all warpgroups, warps or threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Of what.
+    pub of: PartOf,
+    /// So many side by side are one.
+    pub scale: u64,
+    /// The first one, and the one behind the last; all from the first one on if not given.
+    pub range: Option<(u64, u64)>,
+}
+
+/// What parts consist of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartOf {
+    /// Warpgroups.
+    Warpgroup,
+    /// Warps.
+    Warp,
+    /// Threads.
+    Thread,
+    /// A unit of the kernel, by its position in [`Program::units`](crate::program::Program::units).
+    Named(u16),
 }
 
 impl Binding {

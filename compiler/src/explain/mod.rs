@@ -20,7 +20,7 @@ use crate::memory::fetch;
 use crate::memory::vector::Class;
 use crate::program::Program;
 use crate::region::Fit;
-use crate::schedule::{Along, Place, Stage, Unit, computed_at_reads};
+use crate::schedule::{self, Along, Place, Stage, Unit, computed_at_reads};
 use crate::tma::demand::Demand;
 use crate::tma::staged::Way;
 
@@ -200,9 +200,7 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             Binding::Vector => "vector".to_owned(),
             Binding::Grid => "grid".to_owned(),
             Binding::Cta => "cta".to_owned(),
-            Binding::Warpgroup => "warpgroup".to_owned(),
-            Binding::Warp => "warp".to_owned(),
-            Binding::Thread => "thread".to_owned(),
+            units => schedule::unit_name(program, units),
         };
         let _ = writeln!(out, "    axis {}: {}, {binding}", axis.name, show(&axis.extent));
     }

@@ -196,7 +196,7 @@ impl Layout {
             _ => None,
         };
         // In registers each of them has what it computed.
-        let finest = stage.distribution.finest().threads().unwrap_or_else(|| threads.into());
+        let finest = stage.distribution.finest().unwrap_or_else(|| threads.into());
         let alike = if stage.place == Place::Registers { finest } else { 1 };
         Some(Self { groups, accumulators, partials, slots, ranks, alike, states, word })
     }

@@ -100,9 +100,12 @@ impl Nest<'_, '_> {
         for digit in digits {
             let Some(value) = point.values[digit.leaf] else { continue };
             let extent = self.b.index_literal(self.index, digit.extent as i64);
-            // Units behind the last one have no value of it.
-            let exists = self.b.index_compare(Compare::Lt, value, extent);
-            has = self.b.and(has, exists);
+            // Units in front of the first one and behind the last one have no value of it.
+            for exists in
+                [self.b.index_compare(Compare::Ge, value, zero), self.b.index_compare(Compare::Lt, value, extent)]
+            {
+                has = self.b.and(has, exists);
+            }
             if digit.reduced {
                 let first = self.b.index_compare(Compare::Eq, value, zero);
                 is_first = self.b.and(is_first, first);
@@ -112,7 +115,7 @@ impl Nest<'_, '_> {
             }
         }
         // Of threads that nothing tells apart.
-        let alike = self.stage.distribution.finest().threads().unwrap_or_else(|| self.around.threads.into());
+        let alike = self.stage.distribution.finest().unwrap_or_else(|| self.around.threads.into());
         if alike > 1 {
             let thread = self.b.thread_index();
             let alike = self.b.index_literal(Type::I32, alike as i64);

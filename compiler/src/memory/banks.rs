@@ -306,7 +306,7 @@ impl<'a> Walk<'a> {
         if thread >= self.threads {
             return false;
         }
-        let alike = stage.distribution.finest().threads().map_or(thread, |n| thread % n);
+        let alike = stage.distribution.position(thread);
         if stage.beside.is_some() && alike != 0 {
             return false;
         }
@@ -319,11 +319,10 @@ impl<'a> Walk<'a> {
                 },
                 Value::Thread(digit) => {
                     let Digit { of, idles } = &self.digits[*digit];
-                    let number = of.around.threads().map_or(thread, |n| thread % n) / of.stride;
-                    let number = if of.outermost { number } else { number % of.extent };
+                    let number = of.of(thread);
                     let own = self.dims + n >= self.own;
                     let repeats = own && shape.is_write && of.reduced && number != 0;
-                    if (*idles && number >= of.extent) || repeats {
+                    if (*idles && !(0..of.extent).contains(&number)) || repeats {
                         return false;
                     }
                     number

@@ -9,20 +9,20 @@ use crate::diag::tw01xx::UnknownName;
 use crate::diag::tw01xx_schedule::{AxisBoundTwice, HiddenAxis, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
 use crate::diag::tw07xx::NoSuchRegion;
-use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis};
+use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Part, PartOf};
 use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
 use crate::holes;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
 
-use super::{Reduced, Stage, Unit};
+use super::{BLOCK_LIMIT, Reduced, Stage, Unit};
 
 /// Largest factor, and most iterations that are written out.
 const FACTOR_LIMIT: i128 = 1 << 31;
 /// Most copies of a body that `unroll` and `vectorize` make.
 const UNROLL_LIMIT: i128 = 1024;
 /// Units of the machine; a kernel may define others.
-const UNITS: [&str; 5] = ["grid", "cta", "warpgroup", "warp", "thread"];
+pub(super) const UNITS: [&str; 5] = ["grid", "cta", "warpgroup", "warp", "thread"];
 
 pub(super) struct Apply<'a> {
     pub(super) program: &'a Program,
@@ -233,11 +233,16 @@ impl Apply<'_> {
             OpKind::Swizzle { x, y, x_into, y_into, .. } => self.swizzle(op, [x, y], [x_into, y_into]),
             OpKind::Bind { axes, scale, unit, range, raster, alternate } => {
                 let mut extra: Option<(&str, Span)> = None;
-                if let Some(e) = scale {
-                    extra = Some(("a scaled unit", e.span));
+                let of_blocks = ["grid", "cta"].contains(&unit.text.as_str());
+                if let Some(e) = scale.as_ref().filter(|_| of_blocks) {
+                    extra = Some(("several blocks as one", e.span));
                 }
-                if let Some(r) = range {
-                    extra = Some(("a range of units", r.span));
+                if let Some(r) = range.as_ref().filter(|_| of_blocks) {
+                    extra = Some(("a range of blocks", r.span));
+                }
+                let named = self.program.units.iter().position(|u| u.name.text == unit.text);
+                if let Some(e) = scale.as_ref().filter(|_| named.is_some()) {
+                    extra = Some(("a scaled unit of the kernel's own", e.span));
                 }
                 if let Some((name, _)) = raster.first() {
                     extra = Some(("raster", name.span));
@@ -249,24 +254,28 @@ impl Apply<'_> {
                     self.unsupported(construct, span, None);
                     return;
                 }
-                let binding = match unit.text.as_str() {
-                    "grid" => Binding::Grid,
-                    "cta" => Binding::Cta,
-                    "warpgroup" => Binding::Warpgroup,
-                    "warp" => Binding::Warp,
-                    "thread" => Binding::Thread,
-                    other if !UNITS.contains(&other) && !self.program.units.iter().any(|u| u.name.text == other) => {
-                        let known = UNITS.iter().map(|u| (*u).to_owned()).collect();
+                let of = match unit.text.as_str() {
+                    "grid" | "cta" => None,
+                    "warpgroup" => Some(PartOf::Warpgroup),
+                    "warp" => Some(PartOf::Warp),
+                    "thread" => Some(PartOf::Thread),
+                    _ if named.is_some() => named.map(|at| PartOf::Named(at as u16)),
+                    other => {
+                        let units = self.program.units.iter().map(|u| u.name.text.as_str());
+                        let known = UNITS.into_iter().chain(units).map(str::to_owned).collect();
                         let (kind, name) = ("unit".to_owned(), other.to_owned());
                         self.diags.report(UnknownName { kind, name, known, span: unit.span });
                         return;
                     }
-                    other => {
-                        let construct = format!("bind … : {other}");
-                        let instead = Some("`grid`, `cta`, `warpgroup`, `warp` and `thread` work today".to_owned());
-                        self.diags.report(NotSupportedYet { construct, span: unit.span, instead });
-                        return;
-                    }
+                };
+                let binding = match of {
+                    None if unit.text == "cta" => Binding::Cta,
+                    None => Binding::Grid,
+                    Some(of) => match self.part(of, scale.as_ref(), range.as_ref()) {
+                        Some(binding) => binding,
+                        // Said; the axes are given to nobody.
+                        None => return self.domain.poison(&[], [NewAxis { name: String::new(), span: op.span }]),
+                    },
                 };
                 let all: Vec<&ast::Name> = axes.iter().collect();
                 for name in axes {
@@ -322,6 +331,36 @@ impl Apply<'_> {
             OpKind::L2 { .. } => self.unsupported("l2", op.keyword, None),
             OpKind::Online { .. } => self.unsupported("online", op.keyword, None),
         }
+    }
+
+    /// What units of a block are, with their scale and range; none if one of these is no number.
+    fn part(&mut self, of: PartOf, scale: Option<&ast::Expr>, range: Option<&ast::Range>) -> Option<Binding> {
+        let mut number = |e: &ast::Expr, least: i128, what: &'static str| {
+            let value = literal(self.program, self.facts, e);
+            let most = BLOCK_LIMIT;
+            let found = value.filter(|v| (least..=most).contains(v)).and_then(|v| u64::try_from(v).ok());
+            if found.is_none() {
+                self.diags.report(BadFactor { what, value, least, most, span: e.span });
+            }
+            found
+        };
+        let scale = scale.map_or(Some(1), |e| number(e, 1, "the number of units that are one"))?;
+        let range = match range {
+            None => None,
+            Some(range) => {
+                let low = number(&range.start, 0, "the first unit of a range")?;
+                // A range has a unit.
+                let least = if range.inclusive { i128::from(low) } else { i128::from(low) + 1 };
+                let high = number(&range.end, least, "the end of a range of units")?;
+                Some((low, high + u64::from(range.inclusive)))
+            }
+        };
+        Some(match (of, scale, range) {
+            (PartOf::Warpgroup, 1, None) => Binding::Warpgroup,
+            (PartOf::Warp, 1, None) => Binding::Warp,
+            (PartOf::Thread, 1, None) => Binding::Thread,
+            _ => Binding::Part(Part { of, scale, range }),
+        })
     }
 
     fn reduce(&mut self, axes: &[ast::Name], by: Option<&ast::Spanned<ast::ReduceBy>>, span: Span) {

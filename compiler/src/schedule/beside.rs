@@ -95,8 +95,9 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
         return;
     }
     // Instances of warpgroups and warps are there, too, for those that are given the same.
-    let extents = |stage: &Stage, list: &[AxisId]| -> Vec<Expr> {
-        list.iter().map(|leaf| stage.facts.normal(&stage.domain.axes[*leaf].extent)).collect()
+    let extents = |stage: &Stage, list: &[AxisId]| -> Vec<(Expr, Binding)> {
+        let axes = list.iter().map(|leaf| &stage.domain.axes[*leaf]);
+        axes.map(|axis| (stage.facts.normal(&axis.extent), axis.binding)).collect()
     };
     let (mut theirs, mut ours) = (theirs, ours);
     for unit in [Unit::Warpgroup, Unit::Warp] {
@@ -120,7 +121,9 @@ fn no_place(parent: &Stage, leaf: AxisId) -> Option<&'static str> {
         |l: &AxisId| parent.domain.axes[*l].binding.is_of_blocks() || parent.domain.axes[*l].binding == Binding::Serial;
     match parent.domain.axes[leaf].binding {
         Binding::Vector => Some("the lanes of a vector are one access"),
-        Binding::Warpgroup | Binding::Warp | Binding::Thread => Some("threads run that axis side by side"),
+        Binding::Warpgroup | Binding::Warp | Binding::Thread | Binding::Part(_) => {
+            Some("threads run that axis side by side")
+        }
         _ if !around.iter().all(is_rolled) => Some("the iterations around it are written out"),
         _ => None,
     }

@@ -4,13 +4,15 @@
 //! grid count clusters, and block β of a cluster runs the iterations β of the axes that are given to its blocks (`bind …: cta`), which are as
 //! many as it has blocks. A block is one-dimensional: thread τ is in warpgroup ⌊τ / 128⌋ and in warp ⌊τ / 32⌋ of the block. Units nest by the order of the loops: warps inside an axis that is given to warpgroups are the four of
 //! the warpgroup, threads are those of the warp or warpgroup around them. Any of the three may be left out; what nothing tells apart would
-//! write the same elements. Threads that no iteration falls to are idle.
+//! write the same elements. Threads that no iteration falls to are idle. Whether units can be taken from the threads around, and which ones
+//! these are, is the question of `collectives`, which `levels` asks.
 
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
 use crate::diag::tw06xx::{
-    BindOrder, ClusterBlocks, IdleThreads, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside,
+    BindOrder, ClusterBlocks, IdleThreads, MisplacedUnit, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside,
+    UnitMisfit,
 };
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
 use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
@@ -21,10 +23,11 @@ use crate::syntax::{Span, ast};
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
-use super::{Place, Reduced, Stage, Unit, WARP, arrival, atomic_word, digits};
+use super::levels::{self, Finest, Level, Misplaced};
+use super::{Place, Reduced, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits};
 
 /// Most threads of a block.
-const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
+pub(super) const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
 /// Most blocks of a cluster.
 const CLUSTER_LIMIT: i128 = crate::kernel_ir::CLUSTER_LIMIT as i128;
 
@@ -41,71 +44,66 @@ pub struct Distribution {
     pub block: u32,
     /// Of an output: the iterations of the axes that a stage in its loops gives to blocks, besides; each is at least 1.
     pub parts: Vec<Expr>,
-    /// Leaves bound to warpgroups, each with its extent or a bound of it.
-    pub warpgroups: Vec<(AxisId, i128)>,
-    /// Leaves bound to warps, each with its extent or a bound of it.
-    pub warps: Vec<(AxisId, i128)>,
-    /// Leaves bound to threads, each with its extent or a bound of it.
-    pub threads: Vec<(AxisId, i128)>,
+    /// What units of a block are given, outermost first.
+    pub levels: Vec<Level>,
     /// Who owns an instance: its threads are numbered from the first one of that unit.
     pub owner: Unit,
-}
-
-/// What one kind of unit is given.
-#[derive(Clone, Copy, Debug)]
-pub struct Level<'a> {
-    /// The unit.
-    pub unit: Unit,
-    /// Its threads.
-    pub size: i128,
-    /// Its leaves, outermost first, each with its extent or a bound of it.
-    pub leaves: &'a [(AxisId, i128)],
-    /// The unit whose parts they are given to: the block, or one of a fixed size.
-    pub around: Unit,
-}
-
-impl Level<'_> {
-    /// Units that have iterations.
-    pub fn count(&self) -> i128 {
-        self.leaves.iter().fold(1, |count: i128, leaf| count.saturating_mul(leaf.1))
-    }
+    /// Threads that nothing tells apart; none while that is all of the block, or all of the owner.
+    pub finest: Option<i128>,
 }
 
 impl Distribution {
-    /// The units of a block that leaves are bound to, outermost first.
-    pub fn levels(&self) -> Vec<Level<'_>> {
-        let mut around = self.owner.max(Unit::Cta);
-        let mut levels = Vec::new();
-        for (unit, leaves) in
-            [(Unit::Warpgroup, &self.warpgroups), (Unit::Warp, &self.warps), (Unit::Thread, &self.threads)]
-        {
-            if let (Some(size), [_, ..]) = (unit.threads(), &leaves[..]) {
-                levels.push(Level { unit, size, leaves, around });
-                around = unit;
-            }
+    /// Threads that run the same iterations, where nothing tells them apart; none if that is the whole block.
+    pub fn finest(&self) -> Option<i128> {
+        self.finest.or_else(|| self.levels.last().map(|level| level.size)).or_else(|| self.owner.threads())
+    }
+
+    /// Whether some units have iterations and not those from the first one on.
+    fn has_range(&self) -> bool {
+        self.levels.iter().any(|level| level.low > 0)
+    }
+
+    /// The position of a thread among those that nothing tells apart.
+    pub fn position(&self, thread: i128) -> i128 {
+        let own = self.owner.threads().map_or(thread, |size| thread % size);
+        // These are neighbours: of units of the kernel's own each thread is told apart.
+        match self.levels.iter().any(Level::is_named) {
+            true => 0,
+            false => self.levels.iter().fold(own, |rest, level| rest % level.size),
         }
-        levels
     }
 
-    /// The unit whose threads run the same iterations: nothing tells them apart.
-    pub fn finest(&self) -> Unit {
-        self.levels().last().map_or(self.owner.max(Unit::Cta), |finest| finest.unit)
+    /// What these threads are called.
+    fn finest_name(&self) -> Option<String> {
+        let owner = self.owner.threads().map(|_| self.owner.name().to_owned());
+        self.levels.last().map(|level| level.name.clone()).or(owner)
     }
 
-    /// The largest unit of a fixed size that the block must have whole.
-    fn whole(&self) -> Option<(Unit, i128)> {
-        let bound = self.levels().into_iter().map(|level| level.unit);
-        let unit = bound.chain([self.owner]).filter(|unit| unit.threads().is_some()).min()?;
-        Some((unit, unit.threads()?))
+    /// Whether each level takes runs of the threads of one iteration of the level around it, from the first thread on.
+    pub fn is_nested(&self) -> bool {
+        let shrinks = |two: &[Level]| two[0].size >= two[1].size;
+        self.levels.iter().all(|level| level.low == 0 && !level.is_named()) && self.levels.windows(2).all(shrinks)
     }
 
     /// Threads that the block needs.
     fn needed(&self) -> i128 {
-        match self.levels().first() {
-            Some(outer) if outer.around == Unit::Cta => outer.count().saturating_mul(outer.size),
+        match self.levels.first() {
+            Some(outer) if self.owner <= Unit::Cta => outer.needed(),
             _ => self.owner.threads().unwrap_or(1),
         }
     }
+}
+
+/// Threads of which the block must have whole groups, and what these are: `rounded` where there is a choice. Warpgroups may be fewer than the block
+/// has room for, if no instance belongs to one.
+fn whole(levels: &[Level], owner: Unit, rounded: bool) -> Option<(Unit, i128)> {
+    let bound = levels.iter().map(|level| match level.whole() {
+        WARPGROUP if rounded => Unit::Warpgroup,
+        WARPGROUP | WARP => Unit::Warp,
+        _ => Unit::Thread,
+    });
+    let unit = bound.chain([owner]).filter(|unit| unit.threads().is_some()).min()?;
+    Some((unit, unit.threads()?))
 }
 
 /// What `launch` asks for, each with the item that does.
@@ -203,7 +201,8 @@ pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagn
     arrival::place(stages, diags);
     let distributions = || stages.iter().map(|s| &s.distribution);
     let needed = distributions().map(Distribution::needed).max().unwrap_or(1);
-    let whole = distributions().filter_map(Distribution::whole).map(|(_, size)| size).max().unwrap_or(1);
+    let whole =
+        distributions().filter_map(|d| whole(&d.levels, d.owner, true)).map(|(_, size)| size).max().unwrap_or(1);
     // Without a `launch` the block has the threads that are needed, in whole units, as far as a block can; `check` refuses the rest.
     // An axis without elements still leaves a thread: other stages may need it.
     let needed = needed.div_euclid(whole).saturating_add((needed % whole).min(1)).saturating_mul(whole);
@@ -211,6 +210,11 @@ pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagn
     for stage in stages.iter_mut() {
         stage.distribution.block = u32::try_from(threads).unwrap_or(u32::MAX);
     }
+    // How large a unit of the kernel's own is depends on the block.
+    let is_own = stages.iter().any(|s| s.distribution.levels.iter().any(Level::is_named));
+    let needed = if is_own { threads } else { needed };
+    let fits: Vec<bool> =
+        stages.iter_mut().map(|stage| check(stage, threads, needed, launch.map(|l| l.1), diags)).collect();
     let stages = &*stages;
     let root = |at: usize| {
         std::iter::successors(Some(at), |at| stages[*at].attach.as_ref().map(|attach| attach.stage))
@@ -226,14 +230,17 @@ pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagn
             Some(_) => 0,
         }
     };
-    for (at, stage) in stages.iter().enumerate() {
-        if !check(stage, threads, needed, launch.map(|l| l.1), diags) {
-            continue;
-        }
+    for (at, stage) in stages.iter().enumerate().filter(|(at, _)| fits[*at]) {
         // Threads without work in one stage have some in another one of the same loops.
         let others = (0..stages.len()).filter(|n| *n != at && root(*n) == root(at));
         let all = others.map(used).any(|n| n >= threads);
+        // Stages may be given different ranges of units.
+        let together = || (0..stages.len()).filter(|n| root(*n) == root(at)).collect::<Vec<_>>();
+        let ranges = |list: &[usize]| list.iter().any(|n| stages[*n].distribution.has_range());
+        let has_work = |list: &[usize], thread: i128| list.iter().any(|n| stages[*n].has_work(thread));
         let busy = stage.busy(threads);
+        let share = || Some(together()).filter(|list| ranges(list));
+        let all = all || share().is_some_and(|list| (0..threads).all(|thread| has_work(&list, thread)));
         if let Some((_, span)) = launch.filter(|_| busy < threads && !all) {
             diags.report(IdleThreads { stage: stage.name.clone(), busy, threads, needed, span });
         }
@@ -298,12 +305,16 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             });
             continue;
         };
-        let list = match unit {
-            Unit::Warpgroup => &mut distribution.warpgroups,
-            Unit::Warp => &mut distribution.warps,
-            _ => &mut distribution.threads,
-        };
-        list.push((leaf, extent));
+        let levels = &mut distribution.levels;
+        let at = levels.iter().position(|level| level.binding == axis.binding).unwrap_or_else(|| {
+            levels.push(Level::new(program, axis.binding, unit));
+            levels.len() - 1
+        });
+        levels[at].leaves.push((leaf, extent));
+    }
+    // Binds of the three kinds that stand in another order are refused below.
+    if distribution.levels.iter().all(Level::is_plain) {
+        distribution.levels.sort_by_key(|level| level.unit);
     }
     stage.distribution = distribution;
     for reduced in &stage.reduced {
@@ -401,12 +412,62 @@ fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<Comb
     }
 }
 
-/// Checks one stage against the block; `needed` threads suffice for all stages. False if it does not fit.
-fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags: &mut Diagnostics) -> bool {
+/// Checks one stage against the block and gives its levels their numbers; `needed` threads suffice for all stages. False if it does not fit.
+fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, diags: &mut Diagnostics) -> bool {
+    let mut levels = std::mem::take(&mut stage.distribution.levels);
+    let placed = fits(stage, &mut levels, (threads, launch), diags);
+    stage.distribution.levels = levels;
+    let Some(finest) = placed else { return false };
+    stage.distribution.finest = Some(finest.threads);
+    let d = &stage.distribution;
+    let axes = &stage.domain.axes;
+    let last = d.levels.last().and_then(|level| level.leaves.last()).map(|leaf| leaf.0);
+    let last_span = last.map_or(launch.unwrap_or(stage.span), |leaf| axes[leaf].binding_span);
+    if let Some(reduced) = stage.reduced.first().filter(|_| !d.is_nested()) {
+        let construct = "reduce with units that do not lie side by side from the first thread on".to_owned();
+        diags.report(NotSupportedYet { construct, span: reduced.span, instead: None });
+        return false;
+    }
+    // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed, and of an output
+    // beside another one the first thread does it.
+    let group = finest.threads;
+    if group > 1 && stage.place != Place::Registers && stage.beside.is_none() {
+        diags.report(SameElement {
+            stage: stage.name.clone(),
+            group,
+            threads,
+            unit: d.finest_name(),
+            bound: last.map(|leaf| axes[leaf].name.clone()),
+            data: stage.domain.roots.iter().any(|a| axes[*a].kind == AxisKind::Data),
+            others: needed > 1,
+            span: last_span,
+        });
+        return false;
+    }
+    if group > 1 && (!finest.is_run || d.levels.iter().any(Level::is_named)) {
+        let unit = d.finest_name().unwrap_or_default();
+        diags.report(MisplacedUnit {
+            unit,
+            axis: None,
+            problem: UnitMisfit::Alike { group },
+            threads,
+            span: last_span,
+        });
+        return false;
+    }
+    true
+}
+
+/// Gives the levels of a stage their numbers, if they have a place in the block.
+fn fits(
+    stage: &Stage,
+    levels: &mut [Level],
+    (threads, launch): (i128, Option<Span>),
+    diags: &mut Diagnostics,
+) -> Option<Finest> {
     let d = &stage.distribution;
     let axes = &stage.domain.axes;
     let place = |axis: AxisId| stage.domain.leaves.iter().position(|l| *l == axis);
-    let levels = d.levels();
     for (at, outer) in levels.iter().enumerate() {
         let Some((last, _)) = outer.leaves.last() else { continue };
         for inner in &levels[at + 1..] {
@@ -414,58 +475,69 @@ fn check(stage: &Stage, threads: i128, needed: i128, launch: Option<Span>, diags
                 diags.report(BindOrder {
                     outer: axes[*last].name.clone(),
                     inner: axes[*first].name.clone(),
-                    units: (outer.unit, inner.unit),
+                    units: (outer.name.clone(), inner.name.clone()),
                     span: axes[*first].binding_span,
                     other: axes[*last].binding_span,
                 });
-                return false;
+                return None;
             }
         }
     }
-    if let Some((unit, size)) = d.whole().filter(|(_, size)| threads % size != 0) {
+    if let Some((unit, size)) = whole(levels, d.owner, false).filter(|(_, size)| threads % size != 0) {
         diags.report(ThreadsOfUnits { threads, unit, size, span: launch.unwrap_or(stage.span) });
-        return false;
+        return None;
     }
-    let last_span = |list: &[(AxisId, i128)]| list.last().map_or(stage.span, |(a, _)| axes[*a].binding_span);
-    let names = |list: &[(AxisId, i128)]| list.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect::<Vec<_>>();
-    // Too many iterations for the units.
-    for level in &levels {
-        let (count, room) = (level.count(), level.around.threads().unwrap_or(threads) / level.size);
-        if count > room {
+    let misplaced = match levels::place(&stage.program, levels, d.owner.threads().unwrap_or(threads)) {
+        Ok(finest) => return Some(finest),
+        Err(misplaced) => misplaced,
+    };
+    let around = |at: usize| match at.checked_sub(1) {
+        Some(at) => Some(levels[at].name.clone()),
+        None => d.owner.threads().map(|_| d.owner.name().to_owned()),
+    };
+    let last = |at: usize| levels[at].leaves.last().map(|leaf| &axes[leaf.0]);
+    let span = |at: usize| last(at).map_or(stage.span, |axis| axis.binding_span);
+    match misplaced {
+        Misplaced::TooMany { level, count, room } => {
+            let own = &levels[level];
+            let lanes = around(level).is_some_and(|of| of == "warp") && own.binding == Binding::Thread;
             diags.report(TooManyThreads {
-                unit: level.unit,
-                around: level.around,
-                axes: names(level.leaves),
+                unit: if lanes { "lane".to_owned() } else { own.name.clone() },
+                size: if own.is_named() { None } else { Some(own.size) },
+                around: around(level),
+                axes: own.leaves.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect(),
                 count,
                 room,
                 threads,
                 limit: BLOCK_LIMIT,
-                span: last_span(level.leaves),
+                span: span(level),
                 launch,
             });
-            return false;
         }
-    }
-    // Threads without an index of their own would repeat the work of others; in registers each keeps what it computed, and of an output
-    // beside another one the first thread does it.
-    let group = d.finest().threads().unwrap_or(threads);
-    if group > 1 && stage.place != Place::Registers && stage.beside.is_none() {
-        diags.report(SameElement {
-            stage: stage.name.clone(),
-            group,
+        Misplaced::Loop(at, fault) => diags.report(MisplacedUnit {
+            unit: levels[at].name.clone(),
+            axis: last(at).map(|axis| axis.name.clone()),
+            problem: UnitMisfit::Loop(fault),
             threads,
-            unit: d.finest(),
-            bound: levels.last().and_then(|level| level.leaves.last()).map(|leaf| axes[leaf.0].name.clone()),
-            data: stage.domain.roots.iter().any(|a| axes[*a].kind == AxisKind::Data),
-            others: needed > 1,
-            span: levels.last().map_or(launch.unwrap_or(stage.span), |level| last_span(level.leaves)),
-        });
-        return false;
+            span: span(at),
+        }),
+        Misplaced::NoForm(at) => diags.report(MisplacedUnit {
+            unit: levels[at].name.clone(),
+            axis: last(at).map(|axis| axis.name.clone()),
+            problem: UnitMisfit::NoForm,
+            threads,
+            span: span(at),
+        }),
     }
-    true
+    None
 }
 
 impl Stage {
+    /// Whether a thread is one of those that iterations fall to, of an instance of a block.
+    fn has_work(&self, thread: i128) -> bool {
+        self.owner <= Unit::Cta && digits(self).iter().all(|digit| (0..digit.extent).contains(&digit.of(thread)))
+    }
+
     /// How many of so many threads of a block have something to do.
     pub fn busy(&self, threads: i128) -> i128 {
         let d = &self.distribution;
@@ -475,7 +547,7 @@ impl Stage {
         }
         // Where no axis tells threads apart, each of them computes the registers that it keeps; the first one an output beside another.
         let all = self.place == Place::Registers || self.beside.is_some();
-        let each = if all { d.finest().threads().unwrap_or(threads) } else { 1 };
-        d.levels().iter().fold(each, |count, level| count.saturating_mul(level.count()))
+        let each = if all { d.finest().unwrap_or(threads) } else { 1 };
+        d.levels.iter().fold(each, |count, level| count.saturating_mul(level.count()))
     }
 }

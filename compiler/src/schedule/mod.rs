@@ -14,6 +14,7 @@ mod buffers;
 mod chosen;
 mod distribution;
 mod layout;
+mod levels;
 mod like;
 mod loops;
 mod ownership;
@@ -21,15 +22,18 @@ mod range;
 mod tree;
 mod unit;
 
+use apply::UNITS;
 pub(crate) use apply::literal;
 pub use atomic::atomic_word;
 pub use attach::{Attach, chain_under, facts_within};
 pub use beside::Beside;
 pub use buffers::MOST_SLOTS;
-pub use distribution::{Distribution, Level};
+use distribution::BLOCK_LIMIT;
+pub use distribution::Distribution;
 pub use layout::{Columns, LaidOut, Layout, SLOT_ALIGNMENT, Spot};
+pub use levels::{From, Level, unit_name};
 pub use loops::check_loops;
-pub use ownership::{Digit, Reads, digits, register, register_loops, registers};
+pub use ownership::{Digit, Reads, Step, digits, register, register_loops, registers};
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
 pub use unit::{Unit, WARP, WARPGROUP};
@@ -42,6 +46,7 @@ use tilewright_kernel::algorithm::{self, AxisId as AlgorithmAxis, Binary, Index,
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx_schedule::HiddenAxis;
+use crate::diag::tw06xx::{MisplacedUnit, UnitMisfit};
 use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis};
 use crate::extent::{Expr, Facts, Var};
@@ -258,8 +263,19 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
             diags.report(NotSupportedYet { construct, span: program.index_spans[at], instead });
         }
     }
-    for unit in &program.units {
-        diags.report(NotSupportedYet { construct: "unit".to_owned(), span: unit.span, instead: None });
+    for (at, unit) in program.units.iter().enumerate() {
+        let first = program.units[..at].iter().find(|other| other.name.text == unit.name.text);
+        let problem = match first {
+            _ if UNITS.contains(&unit.name.text.as_str()) => UnitMisfit::Taken(None),
+            Some(first) => UnitMisfit::Taken(Some(first.name.span)),
+            None if unit.domain.len() != unit.shape.len() => {
+                UnitMisfit::Lengths { domain: unit.domain.len(), shape: unit.shape.len() }
+            }
+            None if levels::defined(unit).is_none() => UnitMisfit::Entry,
+            None => continue,
+        };
+        let (unit, span) = (unit.name.text.clone(), unit.span);
+        diags.report(MisplacedUnit { unit, axis: None, problem, threads: 0, span });
     }
     for schedule in &program.schedules {
         let equation = &program.algorithm.equations[usize::from(schedule.equation)];

@@ -9,7 +9,8 @@
 
 use std::ops::ControlFlow;
 
-use super::{Distribution, Level, Place, Plan, Stage, Unit, WARP, WARPGROUP};
+use super::levels::{From, Level};
+use super::{Distribution, Place, Plan, Stage, Unit, WARP, WARPGROUP};
 use crate::diag::Diagnostics;
 use crate::diag::tw05xx::RegisterBudget;
 use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
@@ -27,7 +28,7 @@ const VALUES: u64 = 4096;
 pub type Ranges<'a> = &'a dyn Fn(Var) -> Option<(i128, i128)>;
 
 /// A digit of a thread's number that a leaf is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Digit {
     /// The leaf.
     pub leaf: AxisId,
@@ -39,26 +40,86 @@ pub struct Digit {
     pub reduced: bool,
     /// The unit that is given it.
     pub unit: Unit,
-    /// The unit whose parts are given it: the number of a thread in one of these has the digit.
-    pub around: Unit,
+    /// How it follows from the number of a thread.
+    pub path: Vec<Step>,
     /// Whether nothing coarser is run by units of the same kind, so that numbers past its extent are idle.
     pub outermost: bool,
-    /// Threads of the unit around, if the numbers count more than one of them.
-    pub size: Option<i128>,
+    /// Whether there may be numbers outside of its extent.
+    pub guarded: bool,
+}
+
+/// A step from the number of a thread to a digit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The quotient.
+    Div(i128),
+    /// The remainder.
+    Mod(i128),
+    /// So many less.
+    Less(i128),
+}
+
+impl Digit {
+    /// Its value for a thread; outside of its extent for one that is idle.
+    pub fn of(&self, thread: i128) -> i128 {
+        self.path.iter().fold(thread, |number, step| match step {
+            Step::Div(by) => number.div_euclid(*by),
+            Step::Mod(by) => number.rem_euclid(*by),
+            Step::Less(by) => number - by,
+        })
+    }
+}
+
+/// A list of steps with one more, without remainders that the next one takes anyway and quotients of quotients.
+fn with(mut path: Vec<Step>, step: Step) -> Vec<Step> {
+    match (path.last().copied(), step) {
+        (_, Step::Div(1) | Step::Less(0)) => return path,
+        (Some(Step::Mod(of)), Step::Mod(by)) if of % by == 0 => {
+            path.pop();
+        }
+        (Some(Step::Div(a)), Step::Div(b)) => {
+            path.pop();
+            path.push(Step::Div(a.saturating_mul(b)));
+            return path;
+        }
+        _ => {}
+    }
+    path.push(step);
+    path
 }
 
 /// The digits of a thread's number, outermost first.
 pub fn digits(stage: &Stage) -> Vec<Digit> {
     let mut digits = Vec::new();
-    for Level { unit, size, leaves, around } in stage.distribution.levels() {
-        let mut stride = size;
+    let owner = stage.distribution.owner.threads();
+    // Of each level, the number that it divides.
+    let mut numbers: Vec<Vec<Step>> = Vec::new();
+    let levels = &stage.distribution.levels;
+    for Level { unit, size, leaves, from, low, stride, ends, .. } in levels {
+        let number = match from {
+            From::Thread(pitch, modulo) => {
+                let first = owner.map_or_else(Vec::new, |size| with(Vec::new(), Step::Mod(size)));
+                let divided = with(first, Step::Div(*pitch));
+                modulo.map_or(divided.clone(), |by| with(divided, Step::Mod(by)))
+            }
+            From::Level(at) => with(numbers[*at].clone(), Step::Mod(levels[*at].size)),
+        };
+        let (mut stride, mut count) = (*stride, 1_i128);
         let mut own: Vec<Digit> = Vec::new();
         for (n, (leaf, extent)) in leaves.iter().enumerate().rev() {
-            let reduced = stage.domain.axes[*leaf].kind == AxisKind::Reduction;
-            let (outermost, size) = (n == 0, around.threads());
-            own.push(Digit { leaf: *leaf, stride, extent: *extent, reduced, unit, around, outermost, size });
-            stride = stride.saturating_mul(*extent);
+            let (leaf, extent) = (*leaf, *extent);
+            let reduced = stage.domain.axes[leaf].kind == AxisKind::Reduction;
+            let outermost = n == 0;
+            let path = with(with(number.clone(), Step::Div(*size)), Step::Less(*low));
+            let mut path = with(path, Step::Div(count));
+            if !outermost {
+                path = with(path, Step::Mod(extent.max(1)));
+            }
+            own.push(Digit { leaf, stride, extent, reduced, unit: *unit, path, outermost, guarded: *ends || *low > 0 });
+            stride = stride.saturating_mul(extent);
+            count = count.saturating_mul(extent.max(1));
         }
+        numbers.push(number);
         digits.extend(own.into_iter().rev());
     }
     digits
@@ -71,15 +132,18 @@ fn digits_in_cluster(stage: &Stage) -> Vec<Digit> {
     if *cluster == 1 {
         return all;
     }
-    for digit in all.iter_mut().filter(|d| d.around == Unit::Cta) {
-        digit.size = Some(i128::from(*block));
+    for digit in &mut all {
+        digit.path.insert(0, Step::Mod(i128::from(*block)));
     }
     let mut stride = i128::from(*block);
     for (n, (leaf, extent)) in ctas.iter().enumerate().rev() {
-        let reduced = stage.domain.axes[*leaf].kind == AxisKind::Reduction;
-        let (unit, around, outermost) = (Unit::Cta, Unit::Cluster, n == 0);
-        all.insert(0, Digit { leaf: *leaf, stride, extent: *extent, reduced, unit, around, outermost, size: None });
-        stride = stride.saturating_mul(*extent);
+        let (leaf, extent) = (*leaf, *extent);
+        let reduced = stage.domain.axes[leaf].kind == AxisKind::Reduction;
+        let (unit, outermost) = (Unit::Cta, n == 0);
+        let path = with(Vec::new(), Step::Div(stride));
+        let path = if outermost { path } else { with(path, Step::Mod(extent.max(1))) };
+        all.insert(0, Digit { leaf, stride, extent, reduced, unit, path, outermost, guarded: false });
+        stride = stride.saturating_mul(extent);
     }
     all
 }
@@ -151,9 +215,11 @@ pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Option<usi
 
 /// The value of a digit for a thread's number.
 fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
-    let number = digit.size.map_or_else(|| thread.clone(), |n| thread.modulo(&Expr::constant(n)));
-    let value = number.floor_div(&Expr::constant(digit.stride));
-    if digit.outermost { value } else { value.modulo(&Expr::constant(digit.extent)) }
+    digit.path.iter().fold(thread.clone(), |number, step| match step {
+        Step::Div(by) => number.floor_div(&Expr::constant(*by)),
+        Step::Mod(by) => number.modulo(&Expr::constant(*by)),
+        Step::Less(by) => number.sub(&Expr::constant(*by)),
+    })
 }
 
 /// The number in its cluster of the thread that runs the leaves of a stage, over these and the loops around: `free` is the part of it of which
@@ -161,6 +227,7 @@ fn digit_of(thread: &Expr, digit: &Digit) -> Expr {
 fn thread_of(plan: &Plan, stage: &Stage, free: Var) -> Expr {
     let own =
         digits_in_cluster(stage).into_iter().fold(first_of_owner(plan, stage), |sum, d| sum.add(&number(stage, &d)));
+    let own = own.add(&in_front(stage, Unit::Thread));
     // Of threads that nothing tells apart the first one runs an output beside another one.
     let own = if stage.beside.is_some() { own } else { own.add(&Expr::var(free)) };
     if stage.distribution.cluster > 1 && stage.owner == Unit::Cluster && stage.distribution.ctas.is_empty() {
@@ -175,12 +242,18 @@ fn number(stage: &Stage, digit: &Digit) -> Expr {
     Expr::var((stage.facts.dims() + at) as Var).scale(digit.stride)
 }
 
+/// Threads in front of the units that have iterations, of units up to a kind.
+fn in_front(stage: &Stage, unit: Unit) -> Expr {
+    let levels = stage.distribution.levels.iter().filter(|level| level.unit <= unit);
+    Expr::constant(levels.map(|level| level.low.saturating_mul(level.stride)).sum())
+}
+
 /// How many threads nothing tells apart where a stage runs: neither its own leaves nor, of what each thread has for itself, those around.
 fn untold(plan: &Plan, stage: &Stage) -> i128 {
     match &stage.attach {
         Some(attach) if stage.owner == Unit::Thread => untold(plan, &plan.stages[attach.stage]),
         _ if stage.beside.is_some() => 1,
-        _ => stage.distribution.finest().threads().unwrap_or(i128::from(plan.threads)),
+        _ => stage.distribution.finest().unwrap_or(i128::from(plan.threads)),
     }
 }
 
@@ -191,7 +264,7 @@ fn first_of_owner(plan: &Plan, stage: &Stage) -> Expr {
     while let Some(attach) = at.attach.as_ref().filter(|_| at.owner > Unit::Cluster) {
         let parent = &plan.stages[attach.stage];
         let around = digits_in_cluster(parent).into_iter().filter(|d| d.unit <= at.owner);
-        first = around.fold(first, |sum, d| sum.add(&number(parent, &d)));
+        first = around.fold(first, |sum, d| sum.add(&number(parent, &d))).add(&in_front(parent, at.owner));
         at = parent;
     }
     first
@@ -339,11 +412,11 @@ impl Reading<'_> {
             let ends = interval(&own, &range);
             // Threads past the last digit hold nothing.
             let last = Expr::constant(digit.extent - 1);
+            let proves = |e: &Expr| self.symbolic.proves_nonnegative(&reader.facts, e);
             let exists = !digit.outermost
-                || digit.unit == Unit::Cta
-                || digit.stride * digit.extent >= digit.around.threads().unwrap_or(i128::from(self.plan.threads))
-                || ends.is_some_and(|(_, most)| most < digit.extent)
-                || self.symbolic.proves_nonnegative(&reader.facts, &last.sub(&own));
+                || !digit.guarded
+                || ends.is_some_and(|(least, most)| least >= 0 && most < digit.extent)
+                || (proves(&own) && proves(&last.sub(&own)));
             let same = digit.reduced
                 || leaf(digit.leaf).is_some_and(|value| {
                     let apart = reader.facts.normal(&value.sub(&own));
@@ -406,7 +479,7 @@ impl Reading<'_> {
         if digits.is_empty() && self.plan.threads > 1 {
             return Sharing::Block;
         }
-        let computes = digits.iter().filter(|d| !d.reduced).fold(Expr::constant(0), |sum, digit| {
+        let computes = digits.iter().filter(|d| !d.reduced).fold(in_front(held, Unit::Thread), |sum, digit| {
             let value = held.domain.leaves.iter().position(|l| *l == digit.leaf).map(|at| &leaves[at]);
             sum.add(&value.map_or_else(Expr::unknown, |value| value.scale(digit.stride)))
         });
@@ -490,7 +563,7 @@ impl Reading<'_> {
                     return ControlFlow::Continue(());
                 };
                 let Some(reads) = at(&thread) else { return ControlFlow::Continue(()) };
-                let mut holds = 0;
+                let mut holds = in_front(held, Unit::Thread).as_constant().unwrap_or(0);
                 let mut differs = false;
                 for digit in &digits {
                     let own = digit_of(&Expr::constant(reads), digit).as_constant().unwrap_or(0);

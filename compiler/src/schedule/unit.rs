@@ -1,11 +1,12 @@
 //! Units: the parts of a launch that iterations are given to and that own instances.
 
-use crate::domain::Binding;
+use crate::collectives;
+use crate::domain::{Binding, Part, PartOf};
 
 /// Threads of a warp.
-pub const WARP: i128 = 32;
+pub const WARP: i128 = collectives::WARP as i128;
 /// Threads of a warpgroup: four warps, the first of which has a number that four divides (PTX manual, `wgmma`).
-pub const WARPGROUP: i128 = 128;
+pub const WARPGROUP: i128 = collectives::WARPGROUP as i128;
 
 /// A part of a launch, the whole of it first: each consists of whole ones of those behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +27,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit that runs an iteration of an axis; none of a loop, whose iterations stay with one.
+    /// The unit that runs an iteration of an axis, or the largest one of which all that runs it is a part; none of a loop, whose iterations
+    /// stay with one.
     pub const fn of(binding: Binding) -> Option<Self> {
         match binding {
             Binding::Grid => Some(Self::Cluster),
@@ -34,6 +36,10 @@ impl Unit {
             Binding::Warpgroup => Some(Self::Warpgroup),
             Binding::Warp => Some(Self::Warp),
             Binding::Thread => Some(Self::Thread),
+            Binding::Part(Part { of: PartOf::Warpgroup, scale: 1, .. }) => Some(Self::Warpgroup),
+            Binding::Part(Part { of: PartOf::Warp, scale: 1, .. }) => Some(Self::Warp),
+            // Threads that no unit of a kind has to itself.
+            Binding::Part(_) => Some(Self::Thread),
             Binding::Serial | Binding::Unroll(_) | Binding::Vector => None,
         }
     }

@@ -6,6 +6,7 @@ use super::{Nest, Point};
 use crate::domain::{AxisId, AxisKind};
 use crate::kernel_ir::{Type, ValueId};
 use crate::lower::across;
+use crate::schedule;
 
 impl Nest<'_, '_> {
     /// The number of the block in the launch.
@@ -55,33 +56,53 @@ impl Nest<'_, '_> {
         }
         let thread = self.b.thread_index();
         let mut number = self.b.index_convert(thread, self.index);
-        let mut room = i128::from(threads);
         let distribution = &stage.distribution;
         if let Some(size) = distribution.owner.threads() {
             let threads = self.b.index_literal(self.index, size as i64);
             number = self.b.index_mod(number, threads);
-            room = size;
         }
-        for level in distribution.levels() {
-            let leaves = level.leaves;
+        let first = number;
+        // Of each level, what is left of the number that it divides.
+        let mut rests: Vec<ValueId> = Vec::new();
+        for level in &distribution.levels {
+            let leaves = &level.leaves;
             let axes: Vec<AxisId> = leaves.iter().map(|leaf| leaf.0).collect();
+            number = match level.from {
+                schedule::From::Level(at) => rests[at],
+                schedule::From::Thread(pitch, modulo) => {
+                    let pitch = self.b.index_literal(self.index, pitch as i64);
+                    let digit = self.b.index_div(first, pitch);
+                    match modulo {
+                        Some(modulo) => {
+                            let modulo = self.b.index_literal(self.index, modulo as i64);
+                            self.b.index_mod(digit, modulo)
+                        }
+                        None => digit,
+                    }
+                }
+            };
             let size = self.b.index_literal(self.index, level.size as i64);
-            let unit = self.b.index_div(number, size);
+            let mut unit = self.b.index_div(number, size);
             number = self.b.index_mod(number, size);
+            rests.push(number);
+            if level.low > 0 {
+                let low = self.b.index_literal(self.index, level.low as i64);
+                guards.push(self.b.index_compare(Compare::Le, low, unit));
+                unit = self.b.index_sub(unit, low);
+            }
             self.unpack(unit, &axes, &|this, n| this.b.index_literal(this.index, leaves[n].1 as i64), point);
-            if level.count() < room / level.size {
+            if level.ends {
                 let count = self.b.index_literal(self.index, level.count() as i64);
                 guards.push(self.b.index_compare(Compare::Lt, unit, count));
             }
-            room = level.size;
         }
         // Of threads that nothing tells apart the first one runs an output beside another one.
-        if stage.beside.is_some() && room > 1 {
+        if stage.beside.is_some() && distribution.finest().unwrap_or_else(|| threads.into()) > 1 {
             let first = self.b.index_literal(self.index, 0);
             guards.push(self.b.index_compare(Compare::Eq, number, first));
         }
         // A bound that only the facts give is larger than some extents.
-        for (axis, _) in distribution.levels().into_iter().flat_map(|level| level.leaves) {
+        for (axis, _) in distribution.levels.iter().flat_map(|level| &level.leaves) {
             let e = extent(*axis);
             if e.as_constant().is_none()
                 && let Some(value) = point.values[*axis]

@@ -1,0 +1,349 @@
+//! Levels: what one kind of unit is given, and how its number follows from that of a thread.
+//!
+//! Which threads run which iteration is decided by the sets of `collectives`; here is the closed form of those nests, as arithmetic on a
+//! thread's number.
+
+use crate::collectives::{
+    self, Bind, LoopFault, Nest, NoClosedForm, Origin, Shape, Size, Tiling, UnitFault, UnitProblem,
+};
+use crate::domain::{AxisId, Binding, Part, PartOf};
+use crate::program::Program;
+use crate::syntax::ast;
+
+use super::{Unit, WARP, WARPGROUP};
+
+/// Where the number that a level divides comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The thread's number in the block, or in the unit that owns the instance: divided, and modulo something if it is not the first digit.
+    Thread(i128, Option<i128>),
+    /// What is left of the number of the level with this position.
+    Level(usize),
+}
+
+/// What one kind of unit is given.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// What its leaves are bound to.
+    pub binding: Binding,
+    /// The unit that runs an iteration, or of which a part does.
+    pub unit: Unit,
+    /// What the units are called.
+    pub name: String,
+    /// Its leaves, outermost first, each with its extent or a bound of it.
+    pub leaves: Vec<(AxisId, i128)>,
+    /// What is divided.
+    pub from: From,
+    /// By how much: the quotient counts units.
+    pub size: i128,
+    /// The number of the unit that runs the first iteration.
+    pub low: i128,
+    /// Threads from one iteration to the next.
+    pub stride: i128,
+    /// Whether there may be units past the last iteration.
+    pub ends: bool,
+}
+
+impl Level {
+    /// A level without leaves.
+    pub fn new(program: &Program, binding: Binding, unit: Unit) -> Self {
+        let part = part(binding);
+        let size = match part.of {
+            PartOf::Warpgroup => WARPGROUP,
+            PartOf::Warp => WARP,
+            PartOf::Thread | PartOf::Named(_) => 1,
+        };
+        let size = size.saturating_mul(i128::from(part.scale));
+        let low = part.range.map_or(0, |range| i128::from(range.0));
+        let from = From::Thread(1, None);
+        Self {
+            binding,
+            unit,
+            name: unit_name(program, binding),
+            leaves: Vec::new(),
+            from,
+            size,
+            low,
+            stride: size,
+            ends: true,
+        }
+    }
+
+    /// Units that have iterations.
+    pub fn count(&self) -> i128 {
+        self.leaves.iter().fold(1, |count: i128, leaf| count.saturating_mul(leaf.1))
+    }
+
+    /// Threads of a block that it needs, if they are known without the block.
+    pub fn needed(&self) -> i128 {
+        let range = part(self.binding).range.map_or(0, |range| i128::from(range.1));
+        self.low.saturating_add(self.count()).max(range).saturating_mul(self.size)
+    }
+
+    /// The threads of which the block must have whole groups.
+    pub fn whole(&self) -> i128 {
+        match part(self.binding).of {
+            PartOf::Warpgroup => WARPGROUP,
+            PartOf::Warp => WARP,
+            PartOf::Thread | PartOf::Named(_) => 1,
+        }
+    }
+
+    /// Whether it is one of the three kinds, all of them from the first one on.
+    pub const fn is_plain(&self) -> bool {
+        !matches!(self.binding, Binding::Part(_))
+    }
+
+    /// Whether it is given units of the kernel's own.
+    pub const fn is_named(&self) -> bool {
+        matches!(self.binding, Binding::Part(Part { of: PartOf::Named(_), .. }))
+    }
+
+    /// The loop of the model, of the units that have iterations: of a range, `all` of it.
+    fn bind(&self, program: &Program, all: bool) -> Option<Bind> {
+        let unit = collective(program, self.binding)?;
+        let count = u64::try_from(self.count()).unwrap_or(u64::MAX).max(1);
+        Some(match part(self.binding).range {
+            Some((low, high)) if all => Bind::each_of(low, high, unit),
+            Some((low, _)) => Bind::each_of(low, low.saturating_add(count), unit),
+            None => Bind::each(count, unit),
+        })
+    }
+}
+
+/// The unit of a binding, as a part.
+fn part(binding: Binding) -> Part {
+    let of = match binding {
+        Binding::Part(part) => return part,
+        Binding::Warpgroup => PartOf::Warpgroup,
+        Binding::Warp => PartOf::Warp,
+        _ => PartOf::Thread,
+    };
+    Part { of, scale: 1, range: None }
+}
+
+/// What the units are called that a binding gives iterations to: `warp`, `8 thread`, `warp 2..5`.
+pub fn unit_name(program: &Program, binding: Binding) -> String {
+    let Part { of, scale, range } = part(binding);
+    let of = match of {
+        PartOf::Warpgroup => "warpgroup",
+        PartOf::Warp => "warp",
+        PartOf::Thread => "thread",
+        PartOf::Named(at) => program.units.get(usize::from(at)).map_or("", |unit| &unit.name.text),
+    };
+    let scale = if scale == 1 { String::new() } else { format!("{scale} ") };
+    let range = range.map_or_else(String::new, |(low, high)| format!(" {low}..{high}"));
+    format!("{scale}{of}{range}")
+}
+
+/// The unit of the model.
+fn collective(program: &Program, binding: Binding) -> Option<collectives::Unit> {
+    let Part { of, scale, .. } = part(binding);
+    let unit = match of {
+        PartOf::Warpgroup => collectives::Unit::warpgroup(),
+        PartOf::Warp => collectives::Unit::warp(),
+        PartOf::Thread => collectives::Unit::thread(),
+        PartOf::Named(at) => defined(program.units.get(usize::from(at))?)?,
+    };
+    unit.scaled(scale).ok()
+}
+
+/// A unit that a kernel defines; none if an entry is not made of numbers, `block` and `cluster`, or the lists differ in length.
+pub(super) fn defined(unit: &ast::Unit) -> Option<collectives::Unit> {
+    let domain: Option<Vec<Size>> = unit.domain.iter().map(entry).collect();
+    let shape: Option<Vec<Option<Size>>> = unit.shape.iter().map(|e| entry(e).map(Some)).collect();
+    collectives::Unit::raw(&unit.name.text, &domain?, &shape?).ok()
+}
+
+/// An entry of a unit: products and quotients.
+fn entry(e: &ast::Expr) -> Option<Size> {
+    match &e.kind {
+        ast::ExprKind::Int(literal) if literal.suffix.is_none() => Some(Size::of(literal.value)),
+        ast::ExprKind::Name(name) if name.text == "block" => Some(Size::BLOCK),
+        ast::ExprKind::Name(name) if name.text == "cluster" => Some(Size::CLUSTER),
+        ast::ExprKind::Binary(a, op, b) => match (op.value, &b.kind) {
+            (ast::BinaryOp::Mul, _) => entry(a)?.times(entry(b)?),
+            (ast::BinaryOp::Div, ast::ExprKind::Int(by)) if by.suffix.is_none() => entry(a)?.over(by.value),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Why levels have no place in a block.
+#[derive(Clone, Debug)]
+pub(super) enum Misplaced {
+    /// The level with this position takes more units than there are.
+    TooMany { level: usize, count: i128, room: i128 },
+    /// It cannot be taken from the threads around.
+    Loop(usize, LoopFault),
+    /// Its threads are known, and no arithmetic of ours tells them apart.
+    NoForm(usize),
+}
+
+/// Who runs the innermost iterations.
+pub(super) struct Finest {
+    /// Threads of one of them.
+    pub threads: i128,
+    /// Whether these are neighbours.
+    pub is_run: bool,
+}
+
+/// Gives levels their numbers in a block, or in the unit of so many threads that owns the instance.
+pub(super) fn place(program: &Program, levels: &mut [Level], threads: i128) -> Result<Finest, Misplaced> {
+    let shape = u64::try_from(threads).ok().and_then(|threads| Shape::new(1, threads).ok());
+    let Some(shape) = shape else { return Ok(Finest { threads, is_run: true }) };
+    let mut nest = Nest::top(shape);
+    let bind = |level: &Level, all| level.bind(program, all);
+    for (at, level) in levels.iter().enumerate() {
+        let (Some(own), Some(all)) = (bind(level, false), bind(level, true)) else {
+            return Err(Misplaced::NoForm(at));
+        };
+        let count = level.count();
+        if let Some(room) = part(level.binding).range.map(|(low, high)| i128::from(high) - i128::from(low))
+            && count > room
+        {
+            return Err(Misplaced::TooMany { level: at, count, room });
+        }
+        let found = nest.inside(&all).and_then(|_| nest.inside(&own));
+        nest = found.map_err(|fault| match fault {
+            LoopFault::TooMany { asked, most } => {
+                Misplaced::TooMany { level: at, count: asked.into(), room: most.into() }
+            }
+            // One unit is around, and inside of it there is no other one.
+            LoopFault::Already { asked, .. } if !level.is_named() => {
+                Misplaced::TooMany { level: at, count: asked.into(), room: 1 }
+            }
+            LoopFault::Unit(UnitFault { problem: UnitProblem::Box { .. }, .. }) if !level.is_named() => {
+                Misplaced::TooMany { level: at, count, room: 0 }
+            }
+            fault => Misplaced::Loop(at, fault),
+        })?;
+    }
+    let finest = nest.first();
+    let finest = Finest {
+        threads: finest.count().into(),
+        is_run: *finest == collectives::ThreadSet::run(finest.first().unwrap_or(0), finest.count()),
+    };
+    if !levels.iter().any(Level::is_named) {
+        let mut room = threads;
+        for (at, level) in levels.iter_mut().enumerate() {
+            level.from = at.checked_sub(1).map_or(From::Thread(1, None), From::Level);
+            level.ends = (level.low + level.count()) * level.size < room;
+            room = level.size;
+        }
+        return Ok(finest);
+    }
+    let tiling = Tiling::of(&nest).map_err(|no| match no {
+        NoClosedForm::Inexact(_, at) => Misplaced::NoForm(at),
+        NoClosedForm::Loop(at, fault) => Misplaced::Loop(at, fault),
+    })?;
+    for at in tiling.trivial.iter().copied() {
+        // There is one iteration.
+        let level = &mut levels[at];
+        (level.from, level.size, level.low, level.stride) = (From::Thread(1, Some(1)), 1, 0, 0);
+        level.ends = false;
+    }
+    let mut pitches = vec![0; levels.len()];
+    for selector in tiling.selectors() {
+        let pitch: i128 = match selector.from {
+            Origin::Number { pitch, .. } => pitch.into(),
+            Origin::Rest { of, .. } => pitches[of],
+        };
+        pitches[selector.step] = pitch;
+        let level = &mut levels[selector.step];
+        level.from = match selector.from {
+            Origin::Number { pitch, extent } => From::Thread(pitch.into(), extent.map(i128::from)),
+            Origin::Rest { of, .. } => From::Level(of),
+        };
+        level.size = selector.size.into();
+        level.stride = pitch * level.size;
+        level.ends = selector.above.is_some() || level.count() == 0;
+    }
+    Ok(finest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{From, Level, Nest, Shape, place};
+    use crate::diag::Diagnostics;
+    use crate::domain::{Binding, Part, PartOf};
+    use crate::program::{Program, build};
+    use crate::schedule::Unit;
+    use crate::syntax::{TokenBuffer, parse};
+
+    /// The numbers of all levels for one thread, as they are emitted; none for an idle one.
+    fn numbers(levels: &[Level], thread: i128) -> Option<Vec<u64>> {
+        let (mut rests, mut found) = (Vec::new(), Vec::new());
+        for level in levels {
+            let number: i128 = match level.from {
+                From::Level(at) => rests[at],
+                From::Thread(pitch, modulo) => modulo.map_or(thread / pitch, |modulo| thread / pitch % modulo),
+            };
+            rests.push(number % level.size);
+            let unit = number / level.size - level.low;
+            if unit < 0 || (level.ends && unit >= level.count()) {
+                return None;
+            }
+            found.push(u64::try_from(unit).ok()?);
+        }
+        Some(found)
+    }
+
+    fn program() -> Program {
+        let units = "unit column { domain: [block / 32, 32], box: [block / 32, 1] }
+            unit every { domain: [4], box: [1] } unit half { domain: [16], box: [16] }";
+        let source = format!("kernel K(x: f32[N]) -> (y: f32[N]) {{ y[i] = x[i]; {units} }}");
+        let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+        let mut found = Diagnostics::new();
+        build(&parse(&tokens).0.kernels[0], &mut found).expect("a program")
+    }
+
+    #[test]
+    fn arithmetic_has_the_sets_of_the_model() {
+        let program = program();
+        let part = |of, scale, range| Binding::Part(Part { of, scale, range });
+        let (warps, threads) = (Binding::Warp, Binding::Thread);
+        let five = part(PartOf::Thread, 5, None);
+        let own = |at, range| part(PartOf::Named(at), 1, range);
+        let range = |low, high| part(PartOf::Warp, 1, Some((low, high)));
+        let cases: &[(i128, &[(Binding, i128)])] = &[
+            (256, &[(Binding::Warpgroup, 2), (warps, 4), (threads, 32)]),
+            (192, &[(Binding::Warpgroup, 1), (warps, 3), (threads, 20)]),
+            (256, &[(warps, 5), (five, 6), (threads, 4)]),
+            (96, &[(five, 19), (threads, 5)]),
+            (256, &[(range(2, 5), 3), (threads, 32)]),
+            (256, &[(range(2, 5), 2), (threads, 31)]),
+            (256, &[(Binding::Warpgroup, 2), (range(1, 3), 2), (threads, 7)]),
+            (256, &[(part(PartOf::Warp, 2, Some((1, 3))), 2), (warps, 2)]),
+            (32, &[(warps, 1), (threads, 32)]),
+            (256, &[(own(0, None), 32), (warps, 8)]),
+            (256, &[(own(0, Some((3, 9))), 5), (range(1, 6), 5)]),
+            (128, &[(own(1, None), 4), (part(PartOf::Thread, 4, None), 30)]),
+            (128, &[(own(1, Some((1, 4))), 3), (warps, 4), (part(PartOf::Thread, 4, None), 8)]),
+            (128, &[(own(2, None), 1), (part(PartOf::Thread, 16, None), 8), (threads, 16)]),
+        ];
+        for (block, list) in cases {
+            let level = |(at, (binding, count)): (usize, &(Binding, i128))| {
+                let mut level = Level::new(&program, *binding, Unit::Thread);
+                level.leaves.push((at, *count));
+                level
+            };
+            let mut levels: Vec<Level> = list.iter().enumerate().map(level).collect();
+            let binds: Vec<_> = levels.iter().map(|l| l.bind(&program, false).expect("a unit")).collect();
+            let finest = place(&program, &mut levels, *block).unwrap_or_else(|no| panic!("{list:?}: {no:?}"));
+            let nest = Nest::of(Shape::new(1, *block as u64).expect("a block"), &binds).expect("a nest");
+            assert_eq!(finest.threads, i128::from(nest.first().count()));
+            for thread in 0..*block {
+                let runs = nest.instances().iter().find(|i| i.threads.contains(thread as u64));
+                assert_eq!(numbers(&levels, thread), runs.map(|i| i.values.clone()), "{list:?}: thread {thread}");
+            }
+            // Iterations are as far apart as said.
+            for instance in nest.instances() {
+                let moved: i128 =
+                    levels.iter().zip(&instance.values).map(|(l, v)| (l.low + i128::from(*v)) * l.stride).sum();
+                assert_eq!(instance.threads.first(), u64::try_from(moved).ok(), "{list:?}: {:?}", instance.values);
+            }
+        }
+    }
+}
