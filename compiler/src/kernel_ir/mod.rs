@@ -155,6 +155,15 @@ impl Buffer {
     }
 }
 
+/// Barriers, one for each slot of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Barrier {
+    /// How many.
+    pub slots: u32,
+    /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each [`StatementKind::Expect`].
+    pub arrivals: u32,
+}
+
 /// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Type {
@@ -755,9 +764,9 @@ pub struct Kernel {
     pub parts: Vec<Option<u16>>,
     /// Memory that blocks share.
     pub workspaces: Vec<Workspace>,
-    /// How many barriers of copies each [`BarrierId`] stands for. One thread makes them ready for their first phase before the body starts,
-    /// which others know behind the first [`StatementKind::Sync`]; each expects the one arrival that comes with [`StatementKind::Expect`].
-    pub barriers: Vec<u32>,
+    /// What each [`BarrierId`] stands for. One thread makes barriers ready for their first phase before the body starts, which others know behind the
+    /// first [`StatementKind::Sync`], and other blocks of the cluster behind the first [`StatementKind::SyncCluster`].
+    pub barriers: Vec<Barrier>,
 }
 
 impl Kernel {
@@ -783,7 +792,7 @@ impl Kernel {
         let own = |n: usize| own(n) && self.parts[n].is_none();
         let bytes = |(n, b): (usize, &Buffer)| (if own(n) { b.bytes() } else { 0 }, u64::from(b.alignment));
         let buffers = self.buffers.iter().enumerate().map(bytes);
-        let mut map = SharedMap::new(buffers, self.barriers.iter().map(|n| u64::from(*n)).sum());
+        let mut map = SharedMap::new(buffers, self.barriers.iter().map(|b| u64::from(b.slots)).sum());
         map.buffers = self.lies_in.iter().map(|b| map.buffers[b.index()]).collect();
         map
     }

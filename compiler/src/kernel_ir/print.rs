@@ -6,8 +6,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Shift, Statement,
-    StatementKind, TensorPart, Type, UnaryOp, Update, UpdateOp, Value, ValueId, Workspace,
+    Barrier, BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Shift,
+    Statement, StatementKind, TensorPart, Type, UnaryOp, Update, UpdateOp, Value, ValueId, Workspace,
 };
 
 impl Display for Kernel {
@@ -264,7 +264,7 @@ impl Printer<'_> {
 
     fn barrier(&self, barrier: BarrierId, slot: ValueId) -> String {
         match self.kernel.barriers.get(barrier.index()) {
-            Some(1) => format!("barrier{}", barrier.0),
+            Some(Barrier { slots: 1, .. }) => format!("barrier{}", barrier.0),
             _ => format!("barrier{} slot {}", barrier.0, self.name(slot)),
         }
     }

@@ -406,7 +406,7 @@ impl Checker<'_> {
     }
 
     fn barrier(&mut self, barrier: BarrierId, slot: ValueId) {
-        let slots = self.kernel.barriers.get(barrier.index()).copied();
+        let slots = self.kernel.barriers.get(barrier.index()).map(|b| b.slots);
         self.expect(slots.is_some(), Problem::NotABarrier(barrier.0));
         self.slot(slot, slots.unwrap_or(0));
     }

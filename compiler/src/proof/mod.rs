@@ -35,6 +35,8 @@
 //! [`Arrive`]: crate::kernel_ir::StatementKind::Arrive
 //! [`Agree`]: crate::kernel_ir::StatementKind::Agree
 
+mod access;
+mod agent;
 mod barriers;
 mod blocks;
 mod global;
@@ -44,6 +46,8 @@ mod run;
 mod shared;
 mod violation;
 
+#[cfg(test)]
+mod clusters_tests;
 #[cfg(test)]
 mod tests;
 

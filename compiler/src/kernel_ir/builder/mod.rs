@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 
 use self::numbering::{Numbering, key};
 use super::{
-    BarrierId, Buffer, BufferId, Facts, Fetch, If, IndexOp, Kernel, Load, Loop, Memory, Op, ParameterKind, Range,
-    Region, RegionId, Signature, Statement, StatementKind, Store, Transfer, Type, Update, UpdateOp, Value, ValueId,
-    VariableId, Workspace,
+    Barrier, BarrierId, Buffer, BufferId, Facts, Fetch, If, IndexOp, Kernel, Load, Loop, Memory, Op, ParameterKind,
+    Range, Region, RegionId, Signature, Statement, StatementKind, Store, Transfer, Type, Update, UpdateOp, Value,
+    ValueId, VariableId, Workspace,
 };
 
 /// Builds a [`Kernel`].
@@ -419,7 +419,7 @@ impl Builder {
 
     /// Barriers of copies, one for each slot.
     pub fn barrier(&mut self, slots: u32) -> BarrierId {
-        self.kernel.barriers.push(slots);
+        self.kernel.barriers.push(Barrier { slots, arrivals: 1 });
         BarrierId(self.kernel.barriers.len() as u32 - 1)
     }
 

@@ -27,7 +27,7 @@ pub(super) fn declare(
     dynamic: Option<Symbol>,
 ) -> (Vec<Option<Place>>, Option<Place>) {
     let map = kernel.shared_map();
-    let count: u64 = kernel.barriers.iter().map(|n| u64::from(*n)).sum();
+    let count: u64 = kernel.barriers.iter().map(|b| u64::from(b.slots)).sum();
     if let Some(symbol) = dynamic.filter(|_| map.dynamic_bytes().is_some()) {
         let places = map.buffers.iter().zip(&kernel.parts);
         let buffers = places.map(|(at, part)| part.is_none().then_some((symbol, *at))).collect();
@@ -54,7 +54,7 @@ impl Entry<'_> {
         let first = self.result("setp.eq.u32", ScalarType::Pred, [thread.into(), 0.into()]);
         let done = self.f.label("ready");
         self.jump(first, true, "bra", done);
-        let count: u64 = self.kernel.barriers.iter().map(|n| u64::from(*n)).sum();
+        let count: u64 = self.kernel.barriers.iter().map(|b| u64::from(b.slots)).sum();
         for barrier in 0..count {
             let address = Address::symbol(symbol).offset((at + barrier * BARRIER_BYTES) as i64);
             self.emit("mbarrier.init.shared.b64", [address.into(), 1.into()]);
@@ -68,7 +68,7 @@ impl Entry<'_> {
     fn barrier(&mut self, barrier: BarrierId, slot: ValueId) -> Address {
         // The verifier has seen that there are barriers.
         let Some((symbol, at)) = self.barriers else { return Address::reg(self.f.reg(ScalarType::B32)) };
-        let before: u64 = self.kernel.barriers.iter().take(barrier.index()).map(|n| u64::from(*n)).sum();
+        let before: u64 = self.kernel.barriers.iter().take(barrier.index()).map(|b| u64::from(b.slots)).sum();
         let first = (at + before * BARRIER_BYTES) as i64;
         if let Some(slot) = self.kernel.index_literal(slot) {
             return Address::symbol(symbol).offset(first + slot * BARRIER_BYTES as i64);
