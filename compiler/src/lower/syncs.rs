@@ -453,6 +453,8 @@ impl<'a> Pass<'a> {
             | StatementKind::SyncCluster
             | StatementKind::Agree { .. }
             | StatementKind::Elect(_)
+            | StatementKind::Roles(_)
+            | StatementKind::Release { .. }
             | StatementKind::If(_)
             | StatementKind::Loop(_)
             | StatementKind::Let(_)

@@ -21,7 +21,9 @@ const GRANULE: u64 = 16;
 /// What an agent knows of accesses of other blocks, and of other agents of its own.
 fn sees(workspaces: &Workspaces, view: View<'_>, block: i64, actor: Actor, other: &Access) -> bool {
     match other.block == block {
-        true => view.clock.covers((other.by, other.time)) || matches!(actor, Actor::Thread(_)) && actor == other.actor,
+        true => {
+            other.time < view.clock.of(other.by).written || matches!(actor, Actor::Thread(_)) && actor == other.actor
+        }
         false => workspaces.sees(actor, other),
     }
 }
@@ -257,7 +259,7 @@ impl Run<'_> {
             return self
                 .violation(Kind::NotReady, "a barrier is used before all threads know that it is ready".to_owned());
         }
-        self.visit(rank)?;
+        self.reach(rank)?;
         let slots = self.phases[usize::from(rank)][barrier.index()].len();
         if slot < 0 || slot >= slots as i64 {
             return self.violation(Kind::Outside, format!("slot {slot} has none of {slots} barriers"));
@@ -279,7 +281,18 @@ impl Run<'_> {
         }
         self.spend(pieces.offsets.len() as u64)?;
         let own = self.me.id.rank;
-        let ranks = own..=own;
+        let ranks = match transfer.multicast {
+            None => vec![own],
+            Some(mask) => {
+                let mask = self.agreed(mask, active)?;
+                let cluster = self.kernel.signature.cluster;
+                if mask <= 0 || mask >> cluster != 0 {
+                    let what = format!("a copy goes to blocks {mask:#b} of a cluster of {cluster}");
+                    return self.violation(Kind::Outside, what);
+                }
+                (0..cluster as u8).filter(|rank| mask >> rank & 1 == 1).collect()
+            }
+        };
         let within = (slot * elements + offset).unsigned_abs() * bytes;
         if !(self.shared.place(own, *buffer) + within).is_multiple_of(pieces.alignment) {
             let what = format!("a copy of `{}` is not at a multiple of {} bytes", of.name, pieces.alignment);
@@ -289,8 +302,9 @@ impl Run<'_> {
         let size = pieces.offsets.len() as u64 * bytes;
         match barrier {
             Some(barrier) => {
-                for rank in ranks.clone() {
-                    self.phase(rank, *barrier, transfer.slot, active)?.issue(copy, size);
+                let clock = self.me.released(self.threads == 1);
+                for &rank in &ranks {
+                    self.phase(rank, *barrier, transfer.slot, active)?.issue(copy, size, &clock);
                 }
             }
             None => self.me.groups.issue(copy),
@@ -300,7 +314,7 @@ impl Run<'_> {
             let (view, synced) = (self.me.view(), self.me.order.synced);
             let shared = &mut self.shared;
             let mut result = Ok(());
-            for rank in ranks.clone() {
+            for &rank in &ranks {
                 let address = (pieces.place)(shared.place(rank, *buffer) + within + n as u64 * bytes);
                 result = result.and(match (barrier, offset) {
                     (Some(_), _) => shared.fill(*buffer, address, bytes, copy, view),

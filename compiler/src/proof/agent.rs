@@ -109,7 +109,8 @@ impl Agent<'_> {
     pub fn released(&self, all: bool) -> Clock {
         let mut clock = self.clock.clone();
         let seen = if all { self.order.now } else { self.order.synced };
-        clock.learn(self.id, Known { seen, visible: if all { self.order.published } else { self.order.visible } });
+        let visible = if all { self.order.published } else { self.order.visible };
+        clock.learn(self.id, Known { passed: seen, seen, written: seen, visible });
         clock
     }
 }

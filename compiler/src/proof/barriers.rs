@@ -67,11 +67,11 @@ impl Phase {
         }
         self.arrived += count;
         self.open.clock.join(clock);
-        if self.done > 0 && !self.waits[0].iter().any(|wait| clock.covers(*wait)) {
+        if self.done > 0 && !self.waits[0].iter().any(|wait| clock.is_past(*wait)) {
             let what = "a phase is begun while threads may wait for the last one still";
             return Err((Kind::PhaseOpen, what.to_owned()));
         }
-        let early = |wait: &&(AgentId, Time)| !self.open.clock.covers(**wait);
+        let early = |wait: &&(AgentId, Time)| !self.open.clock.is_past(**wait);
         if self.arrived == self.arrivals && self.waits[0].iter().any(|wait| early(&wait)) {
             let what = "a phase is begun while threads may wait for the last one still";
             return Err((Kind::PhaseOpen, what.to_owned()));
@@ -85,14 +85,15 @@ impl Phase {
     }
 
     /// A copy that counts here.
-    pub fn issue(&mut self, copy: CopyId, bytes: u64) {
+    pub fn issue(&mut self, copy: CopyId, bytes: u64, clock: &Clock) {
         self.issued += bytes;
+        self.open.clock.join(&clock.progress());
         self.open.copies.push(copy);
     }
 
     /// A wait by all threads of an agent, and what they learn if it ends.
     pub fn wait(&mut self, parity: i64, (by, now): (AgentId, Time), clock: &Clock) -> Result<Option<&Ended>, Fault> {
-        let knows = |waits: &[(AgentId, Time)]| waits.iter().any(|wait| wait.0 == by || clock.covers(*wait));
+        let knows = |waits: &[(AgentId, Time)]| waits.iter().any(|wait| wait.0 == by || clock.is_past(*wait));
         let late = (Kind::PhaseOpen, format!("phase {} may be over, or the one before not yet", self.done));
         if parity != (self.done % 2) as i64 {
             if self.done > 1 && !knows(&self.waits[1]) {

@@ -1,6 +1,7 @@
 //! The run: agents in turn, and every statement for all threads that come to it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::Stop;
 use super::agent::{Active, Agent, Frame, Turn, Waiting};
@@ -12,7 +13,8 @@ use super::row::{self, Row};
 use super::shared::{AgentId, Clock, Fault, Order, Shared, Time};
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
-    BufferId, If, Kernel, Loop, Memory, Op, RegionId, Sharing, Statement, StatementKind, ValueId, VariableId, WARP,
+    BufferId, If, Kernel, Loop, Memory, Op, Receivers, RegionId, Role, Sharing, Statement, StatementKind, ValueId,
+    VariableId, WARP,
 };
 
 pub(super) type Outcome<T = ()> = Result<T, Stop>;
@@ -27,6 +29,8 @@ pub(super) struct Run<'a> {
     pub me: Agent<'a>,
     others: BTreeMap<AgentId, Agent<'a>>,
     now: Time,
+    /// Whether roles were begun.
+    spawned: bool,
     pub shared: Shared,
     /// Barriers of each block of the cluster.
     pub phases: Vec<Vec<Vec<Phase>>>,
@@ -77,6 +81,7 @@ impl<'a> Run<'a> {
             },
             others: BTreeMap::new(),
             now: 0,
+            spawned: false,
             shared,
             phases: Vec::new(),
             visits: BTreeMap::new(),
@@ -169,7 +174,7 @@ impl<'a> Run<'a> {
                 }
                 self.others.insert(id, std::mem::replace(&mut self.me, before));
             }
-            moved |= self.meet_in_cluster();
+            moved |= self.meet_in_cluster() | std::mem::take(&mut self.spawned);
             if self.others.values().all(Agent::has_ended) {
                 return Ok(());
             }
@@ -204,6 +209,46 @@ impl<'a> Run<'a> {
             self.me.frames[depth].at += 1;
         }
         Ok(passed)
+    }
+
+    /// Roles run; whether all of them are over.
+    fn roles(&mut self, roles: &'a [Role]) -> Outcome<bool> {
+        let AgentId { rank, .. } = self.me.id;
+        let ids = (1..=roles.len() as u8).map(|role| AgentId { rank, role });
+        if self.me.waiting != Waiting::Roles(roles.len() as u8) {
+            for (id, role) in ids.zip(roles) {
+                let Range { start, end } = role.threads();
+                let threads = start as usize..end as usize;
+                let active = Active::of((0..self.threads).map(|thread| threads.contains(&thread)), false, false);
+                let mut clock = self.me.clock.clone();
+                clock.join(&self.me.released(false));
+                let agent = Agent {
+                    id,
+                    name: format!("role {} of block {}", role.name, self.me.block),
+                    fetches: vec![Groups::default(); self.threads],
+                    threads,
+                    clock,
+                    groups: Groups::default(),
+                    frames: vec![Frame { region: role.body, at: 0, active, turn: None }],
+                    waiting: Waiting::Nothing,
+                    ..self.me.clone()
+                };
+                self.others.insert(id, agent);
+            }
+            self.me.waiting = Waiting::Roles(roles.len() as u8);
+            self.spawned = true;
+            return Ok(false);
+        }
+        if ids.clone().any(|id| self.others.get(&id).is_some_and(|role| !role.has_ended())) {
+            return Ok(false);
+        }
+        for id in ids {
+            let Some(mut role) = self.others.remove(&id) else { continue };
+            role.order.now = self.me.order.now;
+            self.me.clock.join(&role.released(true));
+        }
+        self.meet();
+        Ok(true)
     }
 
     /// If all blocks of the cluster are at its barrier, they come behind it.
@@ -286,8 +331,17 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// An agent reaches for a block of the cluster.
+    /// An agent accesses memory of a block of the cluster.
     pub(super) fn visit(&mut self, rank: u8) -> Outcome {
+        self.reach(rank)?;
+        if rank != self.me.id.rank {
+            self.visits.insert((rank, self.me.id), self.me.order.now);
+        }
+        Ok(())
+    }
+
+    /// Whether a block of the cluster is there.
+    pub(super) fn reach(&mut self, rank: u8) -> Outcome {
         if rank == self.me.id.rank {
             return Ok(());
         }
@@ -300,7 +354,6 @@ impl<'a> Run<'a> {
             let what = format!("block {rank} of the cluster is accessed, and may have ended");
             return self.violation(Kind::Exited, what);
         }
-        self.visits.insert((rank, self.me.id), self.me.order.now);
         Ok(())
     }
 
@@ -499,6 +552,35 @@ impl<'a> Run<'a> {
                 let fault = phase.arrive(1, &clock).err();
                 fault.map_or(Ok(()), |fault| self.wrong(active, fault))?;
             }
+            StatementKind::Release { barrier, slot, to } => {
+                self.everybody(active)?;
+                let ranks = match to {
+                    Receivers::Own => self.me.id.rank..=self.me.id.rank,
+                    Receivers::All => 0..=self.kernel.signature.cluster as u8 - 1,
+                    Receivers::One(rank) => match self.agreed(*rank, active)? {
+                        rank if (0..i64::from(self.kernel.signature.cluster)).contains(&rank) => {
+                            rank as u8..=rank as u8
+                        }
+                        rank => {
+                            let what = format!("block {rank} of the cluster is told, which has none");
+                            return self.violation(Kind::Outside, what);
+                        }
+                    },
+                };
+                let own = self.me.released(true);
+                let (warps, abroad) = (self.me.count().div_ceil(WARP as usize) as u32, own.reads());
+                for rank in ranks {
+                    self.visit(rank)?;
+                    let clock = if rank == self.me.id.rank { &own } else { &abroad };
+                    if let Err((kind, what)) = self.phase(rank, *barrier, *slot, active)?.arrive(warps, clock) {
+                        return self.violation(kind, what);
+                    }
+                }
+            }
+            StatementKind::Roles(roles) => {
+                self.everybody(active)?;
+                return self.roles(roles);
+            }
             StatementKind::Transfer(transfer) => {
                 self.elected(active)?;
                 self.transfer(transfer, active)?;
@@ -696,6 +778,7 @@ fn assigned(kernel: &Kernel, region: RegionId, found: &mut Vec<VariableId>) {
                 branch.otherwise.iter().for_each(|other| assigned(kernel, *other, found));
             }
             StatementKind::Elect(part) => assigned(kernel, *part, found),
+            StatementKind::Roles(roles) => roles.iter().for_each(|role| assigned(kernel, role.body, found)),
             _ => {}
         }
     }

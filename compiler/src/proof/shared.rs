@@ -35,8 +35,12 @@ pub(super) struct AgentId {
 /// What an agent knows of others: one entry of a vector clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
-    /// What the other one did before is ordered before what comes now.
+    /// The other one has come so far when what comes now begins.
+    pub passed: Time,
+    /// What it accessed before is over.
     pub seen: Time,
+    /// What it wrote before is seen now.
+    pub written: Time,
     /// What its threads wrote before is seen by copies that are issued now.
     pub visible: Time,
 }
@@ -53,12 +57,30 @@ impl Clock {
     /// Learns of one agent.
     pub fn learn(&mut self, agent: AgentId, known: Known) {
         let own = self.0.entry(agent).or_default();
-        *own = Known { seen: own.seen.max(known.seen), visible: own.visible.max(known.visible) };
+        own.passed = own.passed.max(known.passed);
+        own.seen = own.seen.max(known.seen);
+        own.written = own.written.max(known.written);
+        own.visible = own.visible.max(known.visible);
     }
 
     /// Learns what another clock knows.
     pub fn join(&mut self, other: &Self) {
         other.0.iter().for_each(|(agent, known)| self.learn(*agent, *known));
+    }
+
+    /// What the end of a copy says of who issued it: that it had come so far.
+    pub fn progress(&self) -> Self {
+        Self(self.0.iter().map(|(agent, known)| (*agent, Known { passed: known.passed, ..Known::default() })).collect())
+    }
+
+    /// The same of what is over, and nothing of what was written.
+    pub fn reads(&self) -> Self {
+        Self(self.0.iter().map(|(agent, known)| (*agent, Known { written: 0, visible: 0, ..*known })).collect())
+    }
+
+    /// Whether an agent has come behind a time.
+    pub fn is_past(&self, (agent, time): (AgentId, Time)) -> bool {
+        time < self.of(agent).passed
     }
 
     /// Whether what an agent did at a time is known.
@@ -258,7 +280,7 @@ impl Shared {
     /// The thread whose fetch wrote a cell, if `agent` does not know that it is done.
     fn unknown_to(&self, cell: &Cell, agent: u32, view: View<'_>) -> Option<u32> {
         let Copy { over, owner } = self.writing(cell)?;
-        owner.filter(|owner| over.first().is_some_and(|(by, over)| !view.is_behind(*by, *owner, *over, agent)))
+        owner.filter(|owner| over.first().is_some_and(|(by, over)| !view.sees(*by, *owner, *over, agent)))
     }
 
     /// What a write by an agent must come behind; `elected` is told of the end of copies from shared memory at once.
@@ -267,7 +289,7 @@ impl Shared {
         if self.coming(cell, view) {
             return Err((Kind::UnderWay, format!("{} writes it while a copy may write it still", name(agent))));
         }
-        if cell.writer < COPIES && !view.is_behind(cell.writer_by, cell.writer, cell.written, agent) {
+        if cell.writer < COPIES && !view.sees(cell.writer_by, cell.writer, cell.written, agent) {
             let what = format!("{} and {} write it with no barrier in between", name(cell.writer), name(agent));
             return Err((Kind::Race, what));
         }
@@ -348,7 +370,7 @@ impl Shared {
             if cell.holds != buffer.0 {
                 return Err((Kind::Uninitialised, format!("thread {thread} reads it, and nobody wrote it")));
             }
-            if cell.writer < COPIES && !view.is_behind(cell.writer_by, cell.writer, cell.written, thread) {
+            if cell.writer < COPIES && !view.sees(cell.writer_by, cell.writer, cell.written, thread) {
                 let writer = name(cell.writer);
                 let what = format!("{writer} writes it and thread {thread} reads it with no barrier in between");
                 return Err((Kind::Race, what));
@@ -440,7 +462,7 @@ impl Shared {
                     "a copy takes it to a tensor, as another did since it was written".to_owned(),
                 ));
             }
-            if cell.writer < COPIES && !view.is_behind(cell.writer_by, cell.writer, cell.written, COPIES + copy) {
+            if cell.writer < COPIES && !view.sees(cell.writer_by, cell.writer, cell.written, COPIES + copy) {
                 let what = format!("{} writes it and a copy reads it with no barrier in between", name(cell.writer));
                 return Err((Kind::Race, what));
             }
@@ -479,6 +501,14 @@ impl Order {
 }
 
 impl View<'_> {
+    /// Whether what a thread of an agent wrote at a time is seen by what one of this agent does now.
+    fn sees(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
+        match by == self.by {
+            true => self.is_behind(by, first, time, second),
+            false => by.rank == self.by.rank && first == second && first < LANES || time < self.clock.of(by).written,
+        }
+    }
+
     /// Whether what a thread of an agent did at a time comes before what one of this agent does now.
     fn is_behind(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
         if by != self.by {

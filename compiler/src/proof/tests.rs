@@ -318,7 +318,15 @@ fn pipeline(b: &mut Builder, mistake: &str) {
     if !is("no copy") {
         let part = TensorPart::Tile { map: 0, start: vec![start] };
         let offset = if is("a copy past the end") { one } else { zero };
-        b.transfer(Transfer { part, buffer: from, slot: zero, offset, barrier: Some(barrier), evict: None });
+        b.transfer(Transfer {
+            part,
+            buffer: from,
+            slot: zero,
+            offset,
+            barrier: Some(barrier),
+            evict: None,
+            multicast: None,
+        });
     }
     b.end_elect();
     let phase = b.get(parity);
@@ -348,7 +356,15 @@ fn pipeline(b: &mut Builder, mistake: &str) {
     for _ in 0..if is("two copies of one element") { 2 } else { 1 } {
         let offset = if is("another place in the tensor") { b.index_add(start, one) } else { start };
         let part = TensorPart::Run { parameter: 1, offset, bytes: if is("a shorter run") { 240 } else { 256 } };
-        b.transfer(Transfer { part, buffer: to, slot: zero, offset: zero, barrier: None, evict: None });
+        b.transfer(Transfer {
+            part,
+            buffer: to,
+            slot: zero,
+            offset: zero,
+            barrier: None,
+            evict: None,
+            multicast: None,
+        });
     }
     if !is("no commit") {
         b.commit();
@@ -416,7 +432,15 @@ fn ring(b: &mut Builder, mistake: &str) {
         b.begin_elect();
         b.expect(barrier, slot, 256);
         let part = TensorPart::Tile { map: 0, start: vec![zero] };
-        b.transfer(Transfer { part, buffer: ring, slot, offset: zero, barrier: Some(barrier), evict: None });
+        b.transfer(Transfer {
+            part,
+            buffer: ring,
+            slot,
+            offset: zero,
+            barrier: Some(barrier),
+            evict: None,
+            multicast: None,
+        });
         b.end_elect();
     };
     if is("a counter that starts again") {
