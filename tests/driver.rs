@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, sys};
-use tilewright::__private::{Arg, launch};
+use tilewright::__private::{Arg, launch, prepare};
 use tilewright::error::Reason;
 use tilewright::kernel::KernelInfo;
 use tilewright::{Device, Error, Graph, Stream, Tensor, TensorMut, TensorRef, schedule};
@@ -430,6 +430,36 @@ tests! {
         drop((x, y, device));
     }
 
+    fn clusters_are_launched(EVERY) {
+        for device in [gpu(), Device::emulator(tilewright::EmulatorOptions::default())] {
+            for (cluster, dependent) in [(1, false), (1, true), (2, false), (8, true), (16, false)] {
+                let info = ranks(cluster, dependent);
+                let x = Tensor::from_slice(&device, &[0.0_f32; 32], [32]).unwrap();
+                let [mut y, mut z] = [(); 2].map(|()| Tensor::<f32, 1>::zeros(&device, [32]).unwrap());
+                let arguments = |y: &mut _| [Arg::scalar(&1.0_f32), Arg::scalar(&0.0_f32), Arg::input(&x), Arg::output(y)];
+                launch(&info, &arguments(&mut y), device.as_ref()).unwrap();
+                let expected: Vec<f32> = (0..32).map(|block| (block % cluster * 100 + cluster) as f32).collect();
+                assert_eq!(y.to_vec().unwrap(), expected);
+                let mut graph = Graph::new(&device, [prepare(&info, &arguments(&mut z), device.as_ref()).unwrap()]).unwrap();
+                graph.run(&device).unwrap();
+                assert_eq!(z.to_vec().unwrap(), expected);
+            }
+        }
+    }
+
+    fn clusters_need_a_device_that_has_them(LATE, "FAKE_CUDA_CAPABILITY" = "80") {
+        let device = gpu();
+        let x = Tensor::from_slice(&device, &[0.0_f32; 32], [32]).unwrap();
+        let mut y = Tensor::<f32, 1>::zeros(&device, [32]).unwrap();
+        let mut run = |cluster| {
+            let mut info = ranks(cluster, false);
+            info.ptx.capability = (9, 0);
+            let arguments = [Arg::scalar(&1.0_f32), Arg::scalar(&0.0_f32), Arg::input(&x), Arg::output(&mut y)];
+            launch(&info, &arguments, device.as_ref()).unwrap_err().to_string()
+        };
+        assert!(run(2).contains("needs compute capability 9.0"), "{}", run(2));
+    }
+
     fn old_devices_are_refused(LATE, "FAKE_CUDA_CAPABILITY" = "75") {
         let refused = refused_launch();
         assert!(matches!(refused, Reason::Capability { needed: (8, 0), found: (7, 5), .. }), "{refused}");
@@ -467,6 +497,37 @@ tests! {
         assert!(matches!(&missing, Error::Load { code, .. } if code.contains("elsewhere")), "{missing}");
         run(&|_| {}).unwrap();
     }
+}
+
+/// 32 blocks in clusters; each writes its rank, and how many there are.
+fn ranks(cluster: u32, dependent: bool) -> KernelInfo {
+    const TEXT: &str = "\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry ranks(.param .u64 y) {
+.reg .b32 %r<4>; .reg .f32 %f; .reg .b64 %a;
+griddepcontrol.wait;
+ld.param.u64 %a, [y];
+mov.u32 %r0, %ctaid.x;
+mad.wide.u32 %a, %r0, 4, %a;
+mov.u32 %r1, %cluster_ctarank;
+mov.u32 %r2, %cluster_nctarank;
+mad.lo.u32 %r1, %r1, 100, %r2;
+cvt.rn.f32.u32 %f, %r1;
+st.global.f32 [%a], %f;
+ret;
+}
+";
+    let mut info = Affine::KERNEL.clone();
+    info.ptx.text = TEXT.into();
+    let entries = info.entries.to_mut();
+    entries.truncate(1);
+    (entries[0].name, entries[0].conditions) = ("ranks".into(), vec![].into());
+    info.arguments = vec![tilewright::kernel::info::Argument::Address(3)].into();
+    info.launch.blocks = tilewright::kernel::Size::constant(32);
+    (info.launch.threads, info.launch.cluster, info.launch.dependent) = (1, cluster, dependent);
+    info
 }
 
 fn refused_launch() -> Reason {

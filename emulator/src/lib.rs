@@ -48,12 +48,13 @@
 //!
 //! `decode` turns text into decoded instructions; `lanes` and `num` are what instructions compute; `exec` runs warps; `memory` is device memory;
 //! `shadow` detects races; `sync` has barriers, `mbarrier` those in shared memory; `bulk` has tiles and the copies that are under way; `matrix` is
-//! what tensor cores compute; `schedule` decides what runs when; `report` and `counters` are what is told. `wgmma` and clusters are refused with a
-//! typed error for now.
+//! what tensor cores compute; `cluster` is what CTAs of a cluster share, `registers` what their warpgroups hand to each other; `schedule` decides what runs
+//! when; `report` and `counters` are what is told. `wgmma` is refused with a typed error for now.
 
 #![deny(unsafe_code)]
 
 mod bulk;
+mod cluster;
 mod counters;
 mod decode;
 mod error;
@@ -65,6 +66,7 @@ mod mbarrier;
 mod memory;
 mod num;
 mod program;
+mod registers;
 mod report;
 mod schedule;
 mod shadow;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bulk::flight::Issuer;
 use crate::shadow::clock::Clocks;
 
 /// Greatest expected and pending count.
@@ -26,6 +27,8 @@ pub struct Mbarrier {
     pub bytes: i64,
     /// Bytes expected and bytes arrived in this phase so far.
     moved: (i64, i64),
+    /// Who changed the transaction count last.
+    pub moved_by: Option<Issuer>,
     /// The agent that counts the phases that copies complete, once one has named the object: see `shadow::clock`.
     pub agent: Option<usize>,
     clock: Vec<u32>,

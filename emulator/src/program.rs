@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use tilewright_kernel::cluster::check_cluster;
+
 use crate::decode::{Decoded, Kernel, decode};
 use crate::error::Error;
 use crate::exec::env::Cx;
@@ -164,6 +166,7 @@ impl Program {
     pub fn launch(&self, launch: &Launch, memory: &Memory, options: &Options) -> Result<Report, Error> {
         let kernel = self.kernel(&launch.entry)?;
         check_shape(kernel, launch)?;
+        let cluster = cluster(kernel, launch)?;
         let shared_bytes = shared_bytes(kernel, launch)?;
         let params = params(kernel, launch)?;
         let mut allocations = memory.allocations();
@@ -191,7 +194,8 @@ impl Program {
         }
         let regions = if launch.extents.is_empty() { Regions::of_allocations(list) } else { Regions::new(list) };
         let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
-        let races = options.sanitizers.races && blocks > 1;
+        let ctas: u32 = cluster.iter().product();
+        let races = options.sanitizers.races && blocks > u64::from(ctas);
         let orders = kernel.communicates && kernel.fences;
         let cross = || (races && !orders).then(Cross::default);
         let grid_order = || (races && orders).then(Mutex::default);
@@ -209,6 +213,9 @@ impl Program {
             block: launch.block,
             shared_bytes,
             dynamic_shared: launch.dynamic_shared,
+            cluster,
+            ctas: ctas as usize,
+            explicit_cluster: launch.cluster.is_some() || kernel.required_cluster.is_some(),
             undo: None,
             cross: cross(),
             grid_order: grid_order(),
@@ -269,6 +276,32 @@ fn check_shape(kernel: &Kernel, launch: &Launch) -> Result<(), Error> {
             bad(format!("the block is {:?}; kernel `{}` requires {required:?}", launch.block, kernel.name))
         }
         _ => Ok(()),
+    }
+}
+
+/// The shape of a cluster.
+fn cluster(kernel: &Kernel, launch: &Launch) -> Result<[u32; 3], Error> {
+    let bad = |message: String| Err(Error::BadShape { message });
+    let name = &kernel.name;
+    let shape = match (launch.cluster, kernel.required_cluster) {
+        (Some(given), Some(required)) if given != required => {
+            return bad(format!("the cluster is {given:?}; kernel `{name}` requires {required:?}"));
+        }
+        (Some(shape), _) | (None, Some(shape)) => shape,
+        (None, None) if kernel.explicit_cluster => {
+            return bad(format!("kernel `{name}` requires a launch that names a cluster (`.explicitcluster`)"));
+        }
+        (None, None) => return Ok([1, 1, 1]),
+    };
+    if let Err(fault) = check_cluster(launch.grid, shape) {
+        return bad(fault.to_string());
+    }
+    let blocks: u32 = shape.iter().product();
+    match kernel.most_cluster {
+        Some(most) if blocks > most => {
+            bad(format!("the cluster has {blocks} blocks; kernel `{name}` allows {most} (`.maxclusterrank`)"))
+        }
+        _ => Ok(shape),
     }
 }
 

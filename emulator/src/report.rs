@@ -52,6 +52,8 @@ pub struct Location {
     pub address: u64,
     /// Bytes accessed.
     pub bytes: u64,
+    /// The block whose shared memory it is, in launches with clusters.
+    pub cta: Option<[u32; 3]>,
     /// The allocation, extent or variable it is in or nearest to, with the byte offset from its start.
     pub near: Option<Near>,
 }
@@ -72,6 +74,9 @@ pub struct Near {
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes of {} memory at {:#x}", self.bytes, self.space, self.address)?;
+        if let Some([x, y, z]) = self.cta {
+            write!(f, " of block ({x}, {y}, {z})")?;
+        }
         let Some(near) = &self.near else { return Ok(()) };
         let end = near.offset + i128::from(self.bytes);
         let size = i128::from(near.bytes);
@@ -146,6 +151,14 @@ pub enum Kind {
     CopyMisuse,
     /// A bulk copy whose end no thread has waited for when its block ended.
     UnfinishedCopy,
+    /// An operation of a cluster against its rules: a rank beyond the cluster.
+    ClusterMisuse,
+    /// An access to the shared memory of a block of the cluster that may not have started.
+    PeerNotStarted,
+    /// An access to the shared memory of a block of the cluster that may have exited.
+    PeerExited,
+    /// A change of a warpgroup's number of registers against its rules.
+    RegisterMisuse,
 }
 
 impl Kind {
@@ -177,6 +190,10 @@ impl Kind {
             Kind::LateProxyFence => "proxy fence by the thread that copies, not by those that wrote",
             Kind::CopyMisuse => "bulk copy misused",
             Kind::UnfinishedCopy => "bulk copy that nobody waited for",
+            Kind::ClusterMisuse => "cluster operation misused",
+            Kind::PeerNotStarted => "access to a block of the cluster that may not have started",
+            Kind::PeerExited => "access to a block of the cluster that may have exited",
+            Kind::RegisterMisuse => "register reallocation misused",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The order in which warps and CTAs run, and what follows from it: deadlock, livelock, reruns.
 //!
-//! Inside a CTA a warp runs until it waits, exits or has used a slice; the next one is drawn from a stream that depends on the seed and
-//! the CTA's number only. CTAs of a kernel that does not communicate through global memory run in parallel; a communicating kernel runs on
+//! CTAs of a cluster run together: without clusters every CTA is one of its own, and "CTA" below means a cluster. Inside it a warp runs until it
+//! waits, exits or has used a slice; the next one is drawn from a stream that depends on the seed and the cluster's number only. CTAs of a kernel that does not communicate through global memory run in parallel; a communicating kernel runs on
 //! one thread, as many CTAs at a time as a large GPU would hold. If anything is found in parallel, memory is restored and the launch runs again on
 //! one thread, so that results, findings and counters never depend on the number of host threads.
 
@@ -14,6 +14,7 @@ use crate::decode::op::{Fence, Op};
 use crate::error::Error;
 use crate::exec::env::{Count, Cx, Env, Facts, MOST_PRINTED};
 use crate::exec::{Stop, Wait, Warp};
+use crate::lanes::Mask;
 use crate::report::{Finding, Kind, Report, Thread};
 
 /// Instructions a warp executes before another one gets a turn.
@@ -109,14 +110,21 @@ const NTH_ONE: [[u8; 8]; 256] = {
     table
 };
 
-/// A CTA that runs.
+/// Warps of a CTA, one bit each: there are at most 32.
+#[derive(Clone, Copy, Default)]
+struct Turnout {
+    /// Those that have ended.
+    done: u32,
+    /// Those that may be able to run.
+    ready: u32,
+}
+
+/// A cluster that runs.
 struct Cta<'a> {
     env: Env<'a>,
+    /// Of all its CTAs, one after the other.
     warps: Vec<Warp>,
-    /// Warps that have ended, one bit each; a CTA has at most 32.
-    done: u32,
-    /// Warps that may be able to run.
-    ready: u32,
+    turnout: Vec<Turnout>,
     random: Random,
     /// Instructions of a turn.
     slice: u32,
@@ -137,9 +145,8 @@ impl<'a> Cta<'a> {
         let warps = cx.warps();
         Cta {
             env: Env::new(cx),
-            warps: (0..warps).map(|_| Warp::default()).collect(),
-            done: 0,
-            ready: 0,
+            warps: (0..warps * cx.ctas()).map(|_| Warp::default()).collect(),
+            turnout: vec![Turnout::default(); cx.ctas()],
             random: Random(0),
             slice: if cx.kernel.communicates { SHORT_SLICE } else { SLICE },
             charged: 0,
@@ -153,22 +160,47 @@ impl<'a> Cta<'a> {
         for (index, warp) in self.warps.iter_mut().enumerate() {
             warp.start(self.env.cx.kernel, &self.env, index as u32);
         }
-        self.done = 0;
-        self.ready = u32::MAX >> (32 - self.warps.len());
-        self.env.counters.ctas += 1;
+        let ready = u32::MAX >> (32 - self.env.cx.warps());
+        self.turnout.fill(Turnout { done: 0, ready });
+        self.env.counters.ctas += self.turnout.len() as u64;
         self.env.counters.warps += self.warps.len() as u64;
     }
 
-    /// The warps that can run: those that could when they were last looked at, and those woken since. When there are none, all are looked at.
+    /// How many warps can run: those that could when they were last looked at, and those woken since. When there are none, all are looked at.
     fn runnable(&mut self) -> u32 {
-        self.ready |= std::mem::take(&mut self.env.barriers.woken);
-        if self.ready == 0 {
-            for (index, warp) in self.warps.iter().enumerate() {
-                self.ready |= u32::from(warp.is_runnable()) << index;
+        let mut sum = 0;
+        for (cta, barriers) in self.turnout.iter_mut().zip(&mut self.env.barriers) {
+            cta.ready = (cta.ready | std::mem::take(&mut barriers.woken)) & !cta.done;
+            sum += ones(cta.ready);
+        }
+        if sum == 0 {
+            for (cta, warps) in self.turnout.iter_mut().zip(self.warps.chunks(self.env.cx.warps())) {
+                let runnable = |(index, warp): (usize, &Warp)| u32::from(warp.is_runnable()) << index;
+                cta.ready = warps.iter().enumerate().map(runnable).sum::<u32>() & !cta.done;
+                sum += ones(cta.ready);
             }
         }
-        self.ready &= !self.done;
-        self.ready
+        sum
+    }
+
+    /// The `n`-th of the warps that can run: its CTA, and its number there.
+    fn nth(&self, mut n: u32) -> (usize, usize) {
+        let mut rank = 0;
+        loop {
+            let ready = self.turnout[rank].ready;
+            if self.turnout.len() == 1 {
+                return (0, nth_one(ready, n));
+            }
+            match n.checked_sub(ones(ready)) {
+                None => return (rank, nth_one(ready, n)),
+                Some(rest) => (n, rank) = (rest, rank + 1),
+            }
+        }
+    }
+
+    /// Warps that have ended.
+    fn done(&self) -> u32 {
+        self.turnout.iter().map(|cta| cta.done.count_ones()).sum()
     }
 
     /// Runs until the CTA ends, or for `turns` turns of a warp.
@@ -176,7 +208,7 @@ impl<'a> Cta<'a> {
         loop {
             let runnable = self.runnable();
             if runnable == 0 {
-                if self.done.count_ones() as usize == self.warps.len() {
+                if self.done() as usize == self.warps.len() {
                     return self.finish();
                 }
                 if self.resolve() {
@@ -188,23 +220,24 @@ impl<'a> Cta<'a> {
                 return CtaStop::Slice;
             }
             turns -= 1;
-            let candidates = ones(runnable);
-            let chosen = if candidates > 1 { self.random.below(candidates) } else { 0 };
-            let index = nth_one(runnable, chosen);
+            let chosen = if runnable > 1 { self.random.below(runnable) } else { 0 };
+            let (rank, local) = self.nth(chosen);
+            let index = rank * self.env.cx.warps() + local;
             let warp = &mut self.warps[index];
-            self.env.warp = index as u32;
+            self.env.select(index as u32);
             if self.env.bulk.under_way > 0 && !crate::exec::bulk::advance(&mut self.env) {
                 return CtaStop::Halted;
             }
-            if self.env.barriers.take_whole(index) {
+            let barriers = &mut self.env.barriers[rank];
+            if barriers.take_whole(local) {
                 warp.wake_whole();
             } else {
-                self.env.barriers.take_wakes(index, |wake| warp.wake(self.env.cx.kernel, wake));
+                barriers.take_wakes(local, |wake| warp.wake(self.env.cx.kernel, wake));
             }
             match warp.run(&mut self.env, self.slice) {
                 stop @ (Stop::Slice | Stop::Blocked) => {
                     if stop == Stop::Blocked {
-                        self.ready &= !(1 << index);
+                        self.turnout[rank].ready &= !(1 << local);
                     }
                     // Warps that wait for each other in a loop never use up a slice.
                     let due = self.env.time - self.charged >= u64::from(self.slice);
@@ -212,7 +245,7 @@ impl<'a> Cta<'a> {
                         return CtaStop::Halted;
                     }
                 }
-                Stop::Done => self.done |= 1 << index,
+                Stop::Done => self.turnout[rank].done |= 1 << local,
                 Stop::Halted => return CtaStop::Halted,
             }
             if self.env.cx.stop.load(Ordering::Relaxed) {
@@ -240,8 +273,9 @@ impl<'a> Cta<'a> {
         if !self.charge(0) || !crate::exec::bulk::finish(&mut self.env) {
             return CtaStop::Halted;
         }
+        self.env.finish_cluster();
         if let Some(cross) = &self.env.cx.cross {
-            let conflicts = cross.merge(self.env.cta_number, self.env.lines.uses());
+            let conflicts = cross.merge(self.env.number, self.env.lines.uses());
             for conflict in conflicts {
                 crate::exec::report_cross(&mut self.env, conflict);
             }
@@ -252,22 +286,46 @@ impl<'a> Cta<'a> {
     /// Nothing can run. Barriers that wait for threads that have exited are completed, with a finding; otherwise the CTA is stuck. Returns
     /// whether it can go on.
     fn resolve(&mut self) -> bool {
-        let gone = self.done.count_ones() * 32;
-        for id in 0..crate::sync::BARRIERS {
-            let state = &self.env.barriers.states()[id];
-            let Some(waiter) = state.waiting.first().copied() else { continue };
-            if !state.everyone || gone == 0 || state.arrived + gone < state.expected {
-                continue;
+        for rank in 0..self.turnout.len() {
+            let done = self.turnout[rank].done;
+            let gone = done.count_ones() * 32;
+            for id in 0..crate::sync::BARRIERS {
+                let state = &self.env.barriers[rank].states()[id];
+                let Some(waiter) = state.waiting.first().copied() else { continue };
+                if !state.everyone || gone == 0 || state.arrived + gone < state.expected {
+                    continue;
+                }
+                let exited = done.trailing_zeros();
+                let detail = format!("warp {exited} has exited; barrier {id} waits for the whole block");
+                let thread = self.env.thread_of(waiter.warp, waiter.mask.trailing_zeros());
+                self.env.report_thread(
+                    Kind::ExitBeforeBarrier,
+                    waiter.pc,
+                    thread,
+                    Facts { detail, ..Facts::default() },
+                );
+                self.env.barriers[rank].complete(&mut self.env.clocks, id);
+                return true;
             }
-            let exited = self.done.trailing_zeros();
-            let detail = format!("warp {exited} has exited; barrier {id} waits for the whole block");
-            let thread = Thread { cta: self.env.cta, warp: waiter.warp, lane: waiter.mask.trailing_zeros() };
-            self.env.report_thread(Kind::ExitBeforeBarrier, waiter.pc, thread, Facts { detail, ..Facts::default() });
-            self.env.barriers.complete(&mut self.env.clocks, id);
-            return true;
         }
         self.report_stuck();
         false
+    }
+
+    /// What a fragment waits for behind its instruction.
+    fn waits_for(&self, warp: usize, lanes: Mask) -> String {
+        let (rank, local) = self.env.split(warp as u32);
+        let barrier = self.env.barriers[rank].states().iter().enumerate().find(|(_, state)| {
+            state.waiting.iter().any(|waiter| waiter.warp as usize == warp && waiter.mask & lanes != 0)
+        });
+        if let Some((id, state)) = barrier {
+            let (arrived, expected) = (state.arrived, state.expected);
+            return format!("waits at barrier {id}, where {arrived} of {expected} threads have arrived");
+        }
+        if let Some(text) = self.env.registers.get(rank).and_then(|registers| registers.describe(local as usize)) {
+            return text;
+        }
+        format!("waits at {}", self.env.cluster.describe())
     }
 
     /// Reports why nothing can run: a barrier in divergent code if there is one, else a deadlock with everybody who waits.
@@ -280,22 +338,11 @@ impl<'a> Cta<'a> {
             for fragment in &warp.fragments {
                 let pc = if fragment.wait == Wait::Barrier { fragment.pc - 1 } else { fragment.pc };
                 let place = kernel.place(pc);
-                let thread = Thread { cta: self.env.cta, warp: index as u32, lane: fragment.mask.trailing_zeros() };
+                let thread = self.env.thread_of(index as u32, fragment.mask.trailing_zeros());
                 first = first.or(Some((pc, thread)));
                 let why = match fragment.wait {
                     Wait::None => "can run".to_owned(),
-                    Wait::Barrier => {
-                        let barrier = (0..crate::sync::BARRIERS).find(|id| {
-                            let waiting = &self.env.barriers.states()[*id].waiting;
-                            waiting.iter().any(|w| w.warp == index as u32 && w.mask & fragment.mask != 0)
-                        });
-                        let id = barrier.unwrap_or(0);
-                        let state = &self.env.barriers.states()[id];
-                        format!(
-                            "waits at barrier {id}, where {} of {} threads have arrived",
-                            state.arrived, state.expected
-                        )
-                    }
+                    Wait::Barrier => self.waits_for(index, fragment.mask),
                     Wait::Warp => {
                         divergent = earlier(divergent, (pc, thread));
                         format!("waits for lanes {:#010x} of its warp", warp.live & !fragment.mask)
@@ -305,7 +352,11 @@ impl<'a> Cta<'a> {
                         format!("waits for lanes {:#010x} of its warp", need & warp.live & !fragment.mask)
                     }
                 };
-                lines.push(format!("warp {index}, lanes {:#010x}, {place}: {why}", fragment.mask));
+                let who = match self.env.split(index as u32) {
+                    (rank, warp) if self.turnout.len() > 1 => format!("rank {rank}, warp {warp}"),
+                    (_, warp) => format!("warp {warp}"),
+                };
+                lines.push(format!("{who}, lanes {:#010x}, {place}: {why}", fragment.mask));
             }
         }
         let total = lines.len();
@@ -396,16 +447,17 @@ impl Outcome {
     }
 }
 
-/// CTAs of the launch.
-fn ctas(cx: &Cx<'_>) -> u64 {
-    cx.grid.iter().map(|n| u64::from(*n)).product()
+/// Clusters of the launch.
+fn clusters(cx: &Cx<'_>) -> u64 {
+    cx.clusters().iter().map(|n| u64::from(*n)).product()
 }
 
 /// Runs all CTAs one after the other, or, if they communicate, some of them at a time.
 fn serial(cx: &Cx<'_>) -> Outcome {
-    let total = ctas(cx);
+    let total = clusters(cx);
     let resident = if cx.kernel.communicates {
-        (RESIDENT_THREADS / u64::from(cx.threads())).clamp(1, RESIDENT_CTAS).min(total)
+        let ctas = (RESIDENT_THREADS / u64::from(cx.threads())).clamp(1, RESIDENT_CTAS);
+        (ctas / cx.ctas() as u64).clamp(1, total)
     } else {
         1
     };
@@ -426,7 +478,7 @@ fn serial(cx: &Cx<'_>) -> Outcome {
     let mut next = 0;
     let mut random = Random::new(cx.options.seed, u64::MAX);
     // Every warp gets a few turns before the next CTA does.
-    let most = 4 * cx.warps() as u64;
+    let most = 4 * (cx.warps() * cx.ctas()) as u64;
     let fine = cx.options.seed % FINE == FINE - 1;
     let turn = |random: &mut Random, cta: &mut Cta<'_>| {
         if !fine {
@@ -467,7 +519,7 @@ fn serial(cx: &Cx<'_>) -> Outcome {
 }
 
 fn parallel(cx: &Cx<'_>) -> Outcome {
-    let total = ctas(cx);
+    let total = clusters(cx);
     // Chunks are small enough to share the work and large enough to reuse a worker's memory.
     let chunk = (total / 256).clamp(1, 64);
     let chunks = total.div_ceil(chunk);
@@ -505,7 +557,7 @@ pub(crate) fn run<'a>(
     reset: impl FnOnce(&mut Cx<'a>),
 ) -> Result<Report, Error> {
     let threads = cx.options.threads.unwrap_or_else(rayon::current_num_threads);
-    if threads > 1 && ctas(cx) > 1 && !cx.kernel.communicates {
+    if threads > 1 && clusters(cx) > 1 && !cx.kernel.communicates {
         prepare_parallel(cx);
         let outcome = match cx.options.threads {
             None => parallel(cx),

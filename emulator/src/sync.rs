@@ -1,5 +1,5 @@
-//! CTA barriers: 16 of them, each with arrivals, waiting warps, a clock and the predicate of `bar.red` (PTX manual 9.7.13.1). Mbarriers
-//! and cluster barriers will stand beside them.
+//! CTA barriers: 16 of them, each with arrivals, waiting warps, a clock and the predicate of `bar.red` (PTX manual 9.7.13.1). The inbox of a
+//! CTA's warps is here too: other things that wake warps (`cluster`, `registers`) put their wakes into it.
 
 use crate::lanes::{Mask, count};
 use crate::shadow::clock::Clocks;
@@ -8,9 +8,9 @@ use crate::shadow::clock::Clocks;
 pub const BARRIERS: usize = 16;
 
 /// A fragment of a warp that waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiter {
-    /// Warp.
+    /// Warp of the cluster.
     pub warp: u32,
     /// Its lanes.
     pub mask: Mask,
@@ -93,6 +93,8 @@ pub struct Arrival {
 #[derive(Debug, Default)]
 pub struct Barriers {
     states: [BarrierState; BARRIERS],
+    /// Number in the cluster of the CTA's first warp.
+    first: u32,
     /// Wakes not yet seen by each warp.
     inbox: Vec<Vec<Wake>>,
     /// Warps that have been woken since somebody looked, one bit each.
@@ -103,7 +105,8 @@ pub struct Barriers {
 
 impl Barriers {
     /// The state at the start of a CTA.
-    pub fn reset(&mut self, warps: usize) {
+    pub fn reset(&mut self, warps: usize, first: usize) {
+        self.first = first as u32;
         self.states.iter_mut().for_each(BarrierState::reset);
         self.inbox.resize(warps, Vec::new());
         self.inbox.iter_mut().for_each(Vec::clear);
@@ -165,18 +168,26 @@ impl Barriers {
         let state = &mut self.states[id];
         for waiter in &state.waiting {
             clocks.acquire(waiter.warp as usize, &state.clock);
+            let warp = waiter.warp - self.first;
             if waiter.mask == Mask::MAX && !waiter.votes {
-                self.whole |= 1 << waiter.warp;
+                self.whole |= 1 << warp;
             } else {
-                self.inbox[waiter.warp as usize].push(Wake {
+                self.inbox[warp as usize].push(Wake {
                     mask: waiter.mask,
                     pc: waiter.pc,
                     count: state.trues,
                     all: state.trues == state.voters,
                 });
             }
-            self.woken |= 1 << waiter.warp;
+            self.woken |= 1 << warp;
         }
         state.reset();
+    }
+
+    /// Wakes a fragment that waited for something else.
+    pub fn wake(&mut self, waiter: Waiter) {
+        let warp = waiter.warp - self.first;
+        self.inbox[warp as usize].push(Wake { mask: waiter.mask, pc: waiter.pc, count: 0, all: false });
+        self.woken |= 1 << warp;
     }
 }

@@ -108,7 +108,7 @@ fn run(case: &Value, program: &Program, data: &[u8], options: &Options) -> Resul
         block: triple(&case["block"]),
         dynamic_shared: case["shared"].as_u64().unwrap() as u32,
         args,
-        extents: Vec::new(),
+        ..Launch::default()
     };
     let report = program.launch(&launch, &memory, options).map_err(|error| error.to_string())?;
     if let Some(expected) = case.get("finding") {

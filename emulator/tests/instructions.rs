@@ -343,7 +343,6 @@ fn refusals_name_line_and_section() {
             "cp.reduce.async.bulk",
             "reductions",
         ),
-        ("barrier.cluster.arrive;", "barrier.cluster.arrive", "clusters"),
         ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned", "warpgroup"),
     ] {
         let error = bench.try_run(&module("", body)).unwrap_err().to_string();

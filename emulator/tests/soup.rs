@@ -215,7 +215,7 @@ proptest! {
         let program = Program::parse(&module(".param .u64 x", "trap;")).unwrap();
         let bench = bench(1);
         let args = args.into_iter().map(tilewright_emulator::Arg).collect();
-        let launch = Launch { entry: "k".into(), grid, block, dynamic_shared: shared, args, extents: Vec::new() };
+        let launch = Launch { entry: "k".into(), grid, block, dynamic_shared: shared, args, ..Launch::default() };
         let _an_error_or_a_report = program.launch(&launch, &bench.memory, &bench.options);
     }
 }

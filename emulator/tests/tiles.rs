@@ -49,7 +49,7 @@ fn run(text: &str, x: Shape, y: Shape, grid: [u32; 3], tiles: Option<u32>, seed:
         block: [128, 1, 1],
         dynamic_shared: 16384,
         args,
-        extents: Vec::new(),
+        ..Launch::default()
     };
     let options = Options { seed, budget: 1 << 24, ..Options::default() };
     let report = Program::parse(text).unwrap().launch(&launch, &memory, &options).unwrap();

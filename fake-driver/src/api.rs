@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUlaunchConfig};
+use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig};
 
 use crate::machine::{
     INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE, Machine, NO_DEVICE, NOT_FOUND, SHARED_MOST, SUCCESS, Status, abort,
@@ -22,6 +22,9 @@ const MAJOR: c_uint = 75;
 const MINOR: c_uint = 76;
 const SHARED_OPTIN: c_uint = 97;
 const MEMORY_POOLS: c_uint = 115;
+
+/// Attribute of functions.
+const NON_PORTABLE_CLUSTER: c_uint = 14;
 
 thread_local! {
     /// The context that is current on this thread, 0 if none is. Contexts are numbered from 1, by device.
@@ -334,6 +337,7 @@ driver! {
         // 8 is the largest dynamic shared memory.
         with(|machine, _| match attribute {
             8 => machine.allow_shared(number(function), value as u32),
+            NON_PORTABLE_CLUSTER => machine.allow_any_cluster(number(function), value != 0),
             _ => INVALID_VALUE,
         })
     }
@@ -375,23 +379,50 @@ driver! {
     ) -> Status {
         // SAFETY: the caller passed a configuration.
         let c = unsafe { &*config };
-        if c.numAttrs != 0 {
-            // The emulator has no clusters.
+        // SAFETY: the caller passed as many attributes.
+        let attributes = (0..c.numAttrs as usize).map(|at| unsafe { c.attrs.add(at).read() });
+        let mut cluster = None;
+        for attribute in attributes {
+            match attribute.id {
+                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => cluster = Some(dimension(&attribute.value)),
+                // Launches here begin when what is in front of them has ended, which is always allowed.
+                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {}
+                _ => return INVALID_VALUE,
+            }
+        }
+        let (grid, block) = ([c.gridDimX, c.gridDimY, c.gridDimZ], [c.blockDimX, c.blockDimY, c.blockDimZ]);
+        if !extra.is_null() {
             return INVALID_VALUE;
         }
-        cuLaunchKernel(
-            function,
-            c.gridDimX,
-            c.gridDimY,
-            c.gridDimZ,
-            c.blockDimX,
-            c.blockDimY,
-            c.blockDimZ,
-            c.sharedMemBytes,
-            c.hStream.cast(),
-            parameters,
-            extra,
-        )
+        with(|machine, context| {
+            let function = number(function);
+            let args = arguments(machine, function, parameters);
+            let work = machine.work(function, grid, block, c.sharedMemBytes, args);
+            let work = work.and_then(|work| match cluster {
+                Some(cluster) => machine.in_clusters(work, cluster),
+                None => Ok(work),
+            });
+            match work {
+                Ok(work) => {
+                    machine.launch(work, number(c.hStream.cast()), context);
+                    SUCCESS
+                }
+                Err(status) => status,
+            }
+        })
+    }
+
+    fn cuGraphKernelNodeSetAttribute(
+        node: Handle,
+        attribute: CUlaunchAttributeID,
+        value: *const CUlaunchAttributeValue,
+    ) -> Status {
+        if attribute != CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION {
+            return INVALID_VALUE;
+        }
+        // SAFETY: the caller passed a value.
+        let cluster = dimension(unsafe { &*value });
+        with(|machine, _| machine.node_cluster(number(node), cluster))
     }
 
     fn cuGraphCreate(graph: *mut Handle, flags: c_uint) -> Status {
@@ -448,6 +479,13 @@ driver! {
     }
 }
 
+/// The shape of a cluster.
+fn dimension(value: &CUlaunchAttributeValue) -> [u32; 3] {
+    // SAFETY: the attribute says that this is the member.
+    let shape = unsafe { value.clusterDim };
+    [shape.x, shape.y, shape.z]
+}
+
 /// Copies the parameters of an entry point, which has their sizes.
 fn arguments(machine: &mut Machine, function: u64, parameters: *const Handle) -> Vec<Vec<u8>> {
     let sizes = machine.parameters(function);
@@ -471,6 +509,7 @@ fn name(status: Status) -> &'static CStr {
         500 => c"named symbol not found",
         700 => c"an illegal memory access was encountered",
         719 => c"unspecified launch failure",
+        912 => c"misconfiguration in the cluster size",
         _ => c"some error",
     }
 }

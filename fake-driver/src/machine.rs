@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tilewright_emulator::{Arg, Kind, Launch, Memory, Options, Program};
+use tilewright_kernel::cluster::{PORTABLE_CLUSTER, check_cluster};
 
 use crate::api::{copy_from_host, copy_to_host};
 
@@ -23,6 +24,7 @@ pub(crate) const NOT_FOUND: Status = 500;
 pub(crate) const NOT_READY: Status = 600;
 pub(crate) const ILLEGAL_ADDRESS: Status = 700;
 pub(crate) const LAUNCH_FAILED: Status = 719;
+pub(crate) const INVALID_CLUSTER_SIZE: Status = 912;
 
 /// Dynamic shared memory that needs no opting in.
 const SHARED_DEFAULT: u32 = 48 << 10;
@@ -40,6 +42,7 @@ enum Order {
 /// A kernel launch with its parameters copied, as the driver copies them.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
+    function: u64,
     program: Program,
     launch: Launch,
 }
@@ -82,6 +85,8 @@ struct Function {
     module: usize,
     name: String,
     shared: u32,
+    /// Whether clusters of more than 8 blocks are allowed.
+    any_cluster: bool,
 }
 
 /// One for the process.
@@ -104,6 +109,8 @@ pub(crate) struct Machine {
     functions: Vec<Function>,
     graphs: BTreeMap<u64, Vec<(Work, Vec<usize>)>>,
     executables: BTreeMap<u64, Vec<(Work, Vec<usize>)>>,
+    /// The graph that a node was added to last: nodes are numbered in their graphs.
+    newest: u64,
     next: u64,
     /// The error that a fault left behind: every later call returns it.
     failed: Status,
@@ -148,6 +155,7 @@ impl Machine {
             functions: Vec::new(),
             graphs: BTreeMap::new(),
             executables: BTreeMap::new(),
+            newest: 0,
             next: 0,
             failed: SUCCESS,
         }
@@ -328,7 +336,7 @@ impl Machine {
         let module = (module as usize).wrapping_sub(1);
         let known = self.modules.get(module).unwrap_or_else(|| abort("no such module"));
         known.entries.get(name)?;
-        self.functions.push(Function { module, name: name.to_owned(), shared: SHARED_DEFAULT });
+        self.functions.push(Function { module, name: name.to_owned(), shared: SHARED_DEFAULT, any_cluster: false });
         Some(self.functions.len() as u64)
     }
 
@@ -339,6 +347,23 @@ impl Machine {
     pub(crate) fn allow_shared(&mut self, function: u64, bytes: u32) -> Status {
         self.function_of(function).shared = bytes;
         if bytes > SHARED_MOST { INVALID_VALUE } else { SUCCESS }
+    }
+
+    pub(crate) fn allow_any_cluster(&mut self, function: u64, allow: bool) -> Status {
+        self.function_of(function).any_cluster = allow;
+        SUCCESS
+    }
+
+    /// A launch in clusters of this shape.
+    pub(crate) fn in_clusters(&mut self, work: Work, cluster: [u32; 3]) -> Result<Work, Status> {
+        let any = self.function_of(work.function).any_cluster;
+        let blocks: u32 = cluster.iter().product();
+        match check_cluster(work.launch.grid, cluster) {
+            Ok(()) if self.capability >= 90 && (any || blocks <= PORTABLE_CLUSTER) => {
+                Ok(Work { launch: Launch { cluster: Some(cluster), ..work.launch }, ..work })
+            }
+            _ => Err(INVALID_CLUSTER_SIZE),
+        }
     }
 
     /// Bytes of each parameter.
@@ -357,15 +382,15 @@ impl Machine {
         shared: u32,
         args: Vec<Vec<u8>>,
     ) -> Result<Work, Status> {
-        let Function { module, name, shared: most } = self.function_of(function);
+        let Function { module, name, shared: most, .. } = self.function_of(function);
         let (module, entry, most) = (*module, name.clone(), *most);
         let threads = block.iter().product::<u32>();
         if grid.contains(&0) || threads == 0 || threads > 1024 || shared > most || grid[0] > i32::MAX as u32 {
             return Err(INVALID_VALUE);
         }
         let args = args.into_iter().map(Arg).collect();
-        let launch = Launch { entry, grid, block, dynamic_shared: shared, args, extents: Vec::new() };
-        Ok(Work { program: self.modules[module].program.clone(), launch })
+        let launch = Launch { entry, grid, block, dynamic_shared: shared, args, ..Launch::default() };
+        Ok(Work { function, program: self.modules[module].program.clone(), launch })
     }
 
     pub(crate) fn launch(&mut self, work: Work, stream: u64, context: u64) {
@@ -384,12 +409,27 @@ impl Machine {
 
     /// A node is its position, counted from 1.
     pub(crate) fn graph_add(&mut self, graph: u64, work: Work, after: Vec<usize>) -> u64 {
+        self.newest = graph;
         let nodes = self.graph(graph);
         if after.iter().any(|&n| n == 0 || n > nodes.len()) {
             abort("a node comes after one that is not in its graph");
         }
         nodes.push((work, after.iter().map(|n| n - 1).collect()));
         nodes.len() as u64
+    }
+
+    /// Gives a node of the graph that was added to last a cluster.
+    pub(crate) fn node_cluster(&mut self, node: u64, cluster: [u32; 3]) -> Status {
+        let graph = self.newest;
+        let at = (node as usize).wrapping_sub(1);
+        let Some(work) = self.graph(graph).get(at).map(|(work, _)| work.clone()) else { return INVALID_VALUE };
+        match self.in_clusters(work, cluster) {
+            Ok(work) => {
+                self.graph(graph)[at].0 = work;
+                SUCCESS
+            }
+            Err(status) => status,
+        }
     }
 
     pub(crate) fn graph_instantiate(&mut self, graph: u64) -> u64 {

@@ -254,6 +254,9 @@ pub struct Launch {
     pub cluster: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
+    /// Whether the launch may begin before the one in front of it in its stream has ended: every thread of the kernel waits for that
+    /// (`griddepcontrol.wait`) before it touches memory.
+    pub dependent: bool,
 }
 
 /// The device code and what it needs.

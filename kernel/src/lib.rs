@@ -22,6 +22,7 @@
 
 pub mod algorithm;
 pub mod banks;
+pub mod cluster;
 pub mod element;
 pub mod format;
 pub mod info;

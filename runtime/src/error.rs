@@ -275,6 +275,11 @@ pub enum Reason {
         /// Blocks of a cluster.
         cluster: u32,
     },
+    /// More blocks than a cluster can have.
+    ClusterSize {
+        /// The rule that is broken.
+        fault: tilewright_kernel::cluster::ClusterFault,
+    },
     /// More threads or shared memory than the device allows.
     Resources {
         /// Which resource.
@@ -492,6 +497,7 @@ impl fmt::Display for Reason {
             Self::Cluster { blocks, cluster } => {
                 write!(f, "{blocks} blocks are not a multiple of the cluster of {cluster}")
             }
+            Self::ClusterSize { fault } => fault.fmt(f),
             Self::Resources { what, needed, limit } => write!(f, "it needs {needed} {what}, the device has {limit}"),
             Self::TensorMap { stage, parameter, why } => {
                 write!(f, "`{parameter}` cannot be copied by `{stage}`: {why}")

@@ -154,6 +154,7 @@ fn launch(request: &Request) -> Result<Done, String> {
         entry: entry.clone(),
         grid: request.grid,
         block: request.block,
+        cluster: None,
         dynamic_shared: request.shared,
         args,
         extents,

@@ -6,6 +6,7 @@ use std::ops::Range;
 use tilewright_kernel::tensor_map::Swizzle;
 
 use super::tile::Span;
+use crate::decode::op::AtomicFn;
 use crate::shadow::clock::Clocks;
 
 /// Who issued a copy, and where.
@@ -53,12 +54,27 @@ pub struct Cargo {
     pub image: Vec<u8>,
     /// What goes to or comes from global memory.
     pub spans: Vec<Span>,
+    /// Start of the source in shared memory, of a copy across.
+    pub source: u32,
 }
 
 impl Default for Cargo {
     fn default() -> Self {
-        Cargo { tile: 0, swizzle: Swizzle::None, image: Vec::new(), spans: Vec::new() }
+        Cargo { tile: 0, swizzle: Swizzle::None, image: Vec::new(), spans: Vec::new(), source: 0 }
     }
+}
+
+/// Which way a copy goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// To shared memory, from global memory or with data of its own.
+    In,
+    /// From shared memory to global memory.
+    Out,
+    /// From shared memory to that of another CTA.
+    Across,
+    /// Into an element of shared memory of this many bytes, by an operation.
+    Reduce(AtomicFn, u8),
 }
 
 /// A copy.
@@ -66,17 +82,21 @@ impl Default for Cargo {
 pub struct Flight {
     /// Who issued it.
     pub issuer: Issuer,
-    /// Whether it goes to global memory.
-    pub store: bool,
-    /// Its bytes of shared memory.
-    pub shared: Range<u64>,
+    /// Which way it goes.
+    pub way: Way,
+    /// The bytes of shared memory that it writes.
+    pub writes: Range<u64>,
+    /// Those that it reads.
+    pub reads: Range<u64>,
+    /// CTAs of the cluster whose shared memory it needs to the end: the destination's, or a store's own, and that of the source.
+    pub owners: [u32; 2],
     /// The first and one past the last of its bytes of global memory.
     pub global: Range<u64>,
     /// What it moves; the spans stay until the end.
     pub cargo: Cargo,
-    /// The mbarrier of a load.
+    /// The mbarrier of all but those out.
     pub mbarrier: u64,
-    /// The group of a store, counted from 1.
+    /// The group of a copy out, counted from 1.
     pub group: u32,
     /// Who knows that shared memory is its issuer's again.
     pub released: Token,
@@ -87,6 +107,19 @@ pub struct Flight {
 }
 
 impl Flight {
+    /// Whether it goes to global memory.
+    pub fn is_store(&self) -> bool {
+        self.way == Way::Out
+    }
+
+    /// Whether an access to these bytes of shared memory, reading or writing, is in its way: with what it does there, and who is ordered after that.
+    pub fn meets(&self, bytes: &Range<u64>, writes: bool) -> Option<(bool, Token)> {
+        if overlap(&self.writes, bytes) {
+            return Some((true, self.finished));
+        }
+        (writes && overlap(&self.reads, bytes)).then_some((false, self.released))
+    }
+
     /// Whether it touches bytes of global memory.
     pub fn touches(&self, bytes: &Range<u64>) -> bool {
         overlap(&self.global, bytes) && self.cargo.spans.iter().any(|span| overlap(&span.global(), bytes))
@@ -134,7 +167,7 @@ pub struct Flights {
 const MISSES: u32 = 32;
 
 /// A range that contains nothing.
-const NOTHING: Range<u64> = Range { start: u64::MAX, end: 0 };
+pub const NOTHING: Range<u64> = Range { start: u64::MAX, end: 0 };
 
 impl Flights {
     /// The state at the start of a CTA.
@@ -170,7 +203,7 @@ impl Flights {
 
     /// Adds a copy.
     pub fn push(&mut self, flight: Flight) -> usize {
-        self.shared = join(&self.shared, &flight.shared);
+        self.shared = join(&join(&self.shared, &flight.writes), &flight.reads);
         self.global = join(&self.global, &flight.global);
         self.under_way += 1;
         self.list.push(flight);
@@ -196,7 +229,8 @@ impl Flights {
         let before = self.list.len();
         self.list.retain(|flight| flight.progress != Progress::Done || !chosen(flight));
         if self.list.len() < before {
-            self.shared = self.list.iter().fold(NOTHING, |all, flight| join(&all, &flight.shared));
+            let shared = |all, flight: &Flight| join(&join(&all, &flight.writes), &flight.reads);
+            self.shared = self.list.iter().fold(NOTHING, shared);
             self.global = self.list.iter().fold(NOTHING, |all, flight| join(&all, &flight.global));
         }
     }

@@ -84,6 +84,20 @@ pub(crate) struct Kernel {
     pub constant_variables: Vec<Named>,
     /// Exact block shape, if the kernel demands one.
     pub required_block: Option<[u32; 3]>,
+    /// Exact shape of a cluster (`.reqnctapercluster`), if the kernel demands one.
+    pub required_cluster: Option<[u32; 3]>,
+    /// Whether the launch must name a cluster (`.explicitcluster`).
+    pub explicit_cluster: bool,
+    /// Most CTAs of a cluster (`.maxclusterrank`).
+    pub most_cluster: Option<u32>,
+    /// Whether it has instructions that all CTAs of a cluster are asked for.
+    pub clusters: bool,
+    /// Whether its warpgroups change their numbers of registers.
+    pub reallocates: bool,
+    /// `.maxnreg`.
+    pub maxnreg: Option<u32>,
+    /// `.minnctapersm`.
+    pub minnctapersm: Option<u32>,
     /// Most threads of a block, if the kernel limits them.
     pub most_threads: Option<u64>,
     /// Whether threads take room on their stacks when they run.

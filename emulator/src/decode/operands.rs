@@ -320,6 +320,10 @@ impl Visitor<'_> {
                 }
                 // The words pass through their slots at a later time as well: nothing else may have these.
             }
+            Op::Mapa(mapa) => {
+                mapa.rank.iter_mut().for_each(|rank| self.narrow(rank, Read));
+                self.slots(&mut mapa.d, &mut [&mut mapa.a]);
+            }
             Op::Mbarrier(mbarrier) => {
                 self.address(&mut mbarrier.address);
                 self.mbarrier(&mut mbarrier.f);
@@ -343,7 +347,9 @@ impl Visitor<'_> {
             Op::MatrixTranspose { d, a } => self.narrows(d, &mut [a]),
             Op::BranchTable { index, .. } => self.narrow(index, Read),
             Op::Bulk { data, count, .. } => self.list(*data, usize::from(*count), Read),
-            Op::CommitCopies
+            Op::ClusterBarrier(_)
+            | Op::SetRegisters { .. }
+            | Op::CommitCopies
             | Op::CommitBulk
             | Op::WaitBulk { .. }
             | Op::ProxyFence { .. }

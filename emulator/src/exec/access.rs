@@ -7,7 +7,7 @@ use super::env::{Env, Facts, Halt};
 use crate::counters::Traffic;
 use crate::decode::op::{Access, Address, Slot, Space, Strength};
 use crate::lanes::{BITS, LANES, Mask, Wide, lanes, row};
-use crate::memory::region::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
+use crate::memory::region::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, RANK_BITS, SHARED_WINDOW, WINDOW};
 use crate::report::{Kind, Location, Near};
 use crate::shadow::cell::AccessKind;
 
@@ -15,7 +15,7 @@ use crate::shadow::cell::AccessKind;
 pub(super) fn window(space: Space) -> u64 {
     match space {
         Space::Global | Space::Generic => 0,
-        Space::Shared => SHARED_WINDOW,
+        Space::Shared | Space::Cluster => SHARED_WINDOW,
         Space::Local => LOCAL_WINDOW,
         Space::Const => CONST_WINDOW,
         Space::Param => PARAM_WINDOW,
@@ -25,6 +25,9 @@ pub(super) fn window(space: Space) -> u64 {
 /// The state space of a generic address.
 pub(super) fn space_of(address: u64) -> Space {
     let inside = |window: u64| address >= window && address - window < WINDOW;
+    if inside(SHARED_WINDOW) && (address - SHARED_WINDOW) >> RANK_BITS != 0 {
+        return Space::Cluster;
+    }
     [Space::Shared, Space::Local, Space::Const, Space::Param]
         .into_iter()
         .find(|s| inside(window(*s)))
@@ -379,6 +382,7 @@ impl Warp {
             match space {
                 Space::Global | Space::Generic => warp.access_global(env, &request),
                 Space::Shared => warp.access_shared(env, &request),
+                Space::Cluster => warp.access_cluster(env, &request, false),
                 Space::Local => warp.access_local(env, &request),
                 Space::Const | Space::Param => warp.load_constant(env, &request, access, space),
             }
@@ -429,11 +433,27 @@ pub(super) fn not_shared(env: &mut Env<'_>, pc: u32, lane: u32, space: Space, ad
     Err(Halt)
 }
 
-/// A location in a state space other than global.
+/// A location in the shared memory of a CTA of the cluster.
+pub(super) fn shared_location(env: &Env<'_>, rank: usize, offset: u64, bytes: u64) -> Location {
+    let cta = (env.cx.ctas() > 1).then(|| env.cta_at(env.number, rank));
+    Location { cta, ..location(env, Space::Shared, offset, bytes) }
+}
+
+/// A location in a state space other than global; of shared memory a place in that of the cluster.
 pub(super) fn small_location(env: &Env<'_>, space: Space, address: u64, bytes: u64) -> Location {
+    match space {
+        Space::Shared => {
+            let (rank, offset) = env.owner(address);
+            shared_location(env, rank, offset, bytes)
+        }
+        _ => location(env, space, address, bytes),
+    }
+}
+
+fn location(env: &Env<'_>, space: Space, address: u64, bytes: u64) -> Location {
     let kernel = env.cx.kernel;
     let (name, variables) = match space {
-        Space::Shared => ("shared", &kernel.shared_variables),
+        Space::Shared | Space::Cluster => ("shared", &kernel.shared_variables),
         Space::Local => ("local", &kernel.local_variables),
         Space::Param => ("param", &kernel.param_variables),
         _ => ("const", &kernel.constant_variables),
@@ -449,5 +469,11 @@ pub(super) fn small_location(env: &Env<'_>, space: Space, address: u64, bytes: u
         let distance = if offset < 0 { -offset } else { (offset + i128::from(bytes) - i128::from(size)).max(0) };
         (distance, Near { label: variable.name.clone(), offset, bytes: size, element: variable.element })
     });
-    Location { space: name, address, bytes, near: near.min_by_key(|(distance, _)| *distance).map(|(_, near)| near) }
+    Location {
+        space: name,
+        address,
+        bytes,
+        cta: None,
+        near: near.min_by_key(|(distance, _)| *distance).map(|(_, near)| near),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::Warp;
 use super::host::Host;
-use crate::decode::op::{Comparison, FastCvt, Inst, LaneFn, Logic, Op, Part, PredRef, Slot};
+use crate::decode::op::{Comparison, FastCvt, Inst, LaneFn, Logic, Op, Part, PredRef, Slot, Space};
 use crate::lanes::int::{self, Int2, Width};
 use crate::lanes::{BITS, LANES, Mask, Row, Wide, agree, blend, choose, each, float, lanes, mask, row};
 use crate::num::approx;
@@ -123,7 +123,9 @@ impl Warp {
                 }
             }
             Op::Isspacep { space, d, a } => {
-                let result = mask!(lane => super::access::space_of(self.w(a)[lane]) == space);
+                // The window of the cluster's shared memory contains that of the CTA's own.
+                let inside = |found| found == space || space == Space::Cluster && found == Space::Shared;
+                let result = mask!(lane => inside(super::access::space_of(self.w(a)[lane])));
                 self.set_pred(d, result, mask);
             }
             _ => unreachable!("an operation of another part"),

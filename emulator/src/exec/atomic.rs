@@ -2,6 +2,7 @@
 
 use super::Warp;
 use super::access::{Request, Shape, Touch, small_location};
+use super::cluster::cluster_places;
 use super::elements::{get, put};
 use super::env::{Env, Facts, Halt};
 use crate::decode::op::{Atomic, AtomicFn, Space, Strength};
@@ -27,7 +28,15 @@ impl Warp {
             Space::Global | Space::Generic => {
                 warp.atomic_global(env, &Request::new(shape, None, addresses, run), atomic)
             }
-            Space::Shared => {
+            Space::Shared | Space::Cluster => {
+                let request = Request::new(shape, None, addresses, run);
+                let places;
+                let addresses = if env.cx.ctas() == 1 && space == Space::Shared {
+                    addresses
+                } else {
+                    places = cluster_places(env, &request, space == Space::Shared)?;
+                    &places
+                };
                 warp.check_shared(env, &Request::new(shape, None, addresses, run))?;
                 for lane in lanes(run) {
                     for n in 0..usize::from(shape.count) {
@@ -81,6 +90,11 @@ impl Warp {
 }
 
 impl AtomicFn {
+    /// The new value of an element of some bytes.
+    pub(super) fn apply(self, bytes: u8, old: u64, b: u64) -> u64 {
+        apply(self, bytes, old, b, || 0)
+    }
+
     /// As it is in global memory, where sums of f32 flush subnormal operands and results; in shared memory they do not (PTX manual 9.7.13.5).
     pub(super) fn in_global_memory(self) -> AtomicFn {
         match self {

@@ -230,7 +230,10 @@ impl Warp {
             }
         };
         if let (None, Some(lane)) = (barrier.threads, lanes(self.exist & !self.live).next()) {
-            let detail = format!("lane {lane} of warp {} has exited; barrier {id} waits for the whole block", env.warp);
+            let detail = format!(
+                "lane {lane} of warp {} has exited; barrier {id} waits for the whole block",
+                env.split(env.warp).1
+            );
             env.report(Kind::ExitBeforeBarrier, pc, Facts { lane: lane as u32, detail, ..Facts::default() });
         }
         let (waits, trues) = match barrier.kind {
@@ -248,7 +251,7 @@ impl Warp {
         if waits {
             env.counters.barriers += 1;
         }
-        match env.barriers.arrive(&mut env.clocks, arrival) {
+        match env.barriers[env.rank].arrive(&mut env.clocks, arrival) {
             Ok(()) => {}
             Err(Misuse::Counts(before, now)) => {
                 return misuse(env, format!("barrier {id} is in use for {before} threads and named with {now}"));

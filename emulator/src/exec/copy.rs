@@ -16,6 +16,8 @@ pub(crate) struct PendingCopy {
     pc: u32,
     mask: Mask,
     to: Wide,
+    /// The same in the memory of the cluster.
+    places: Wide,
     from: Wide,
     /// Bytes read, lane by lane.
     size: Row,
@@ -53,7 +55,7 @@ impl Copies {
     /// The copy whose destination contains a byte of shared memory: its instruction, warp and lane.
     pub fn covering(&self, at: u64) -> Option<(u32, u32, u32)> {
         self.pending.iter().find_map(|copy| {
-            let hit = |lane: &usize| at.wrapping_sub(copy.to[*lane]) < u64::from(copy.copy.bytes);
+            let hit = |lane: &usize| at.wrapping_sub(copy.places[*lane]) < u64::from(copy.copy.bytes);
             lanes(copy.mask).find(hit).map(|lane| (copy.pc, copy.warp, lane as u32))
         })
     }
@@ -97,6 +99,10 @@ impl Warp {
             warp: env.warp,
             pc,
             mask: run,
+            places: {
+                let base = env.base_of(env.rank);
+                self.addresses(&copy.to).map(|to| base.wrapping_add(to))
+            },
             to: self.addresses(&copy.to),
             from: self.addresses(&copy.from),
             size,
@@ -172,7 +178,7 @@ impl Warp {
         let shape = Shape { pc: copy.pc, bytes: 4, count: 1, touch: Touch::Store, strength: Strength::Weak };
         for lane in lanes(copy.mask) {
             for word in 0..usize::from(copy.copy.bytes / 4) {
-                let at = copy.to[lane] as usize + 4 * word;
+                let at = copy.places[lane] as usize + 4 * word;
                 self.check_shared_lane(env, shape, lane, at as u64);
             }
         }
@@ -183,7 +189,7 @@ impl Warp {
 fn hide(env: &mut Env<'_>, copy: &PendingCopy) {
     for lane in lanes(copy.mask) {
         for word in 0..usize::from(copy.copy.bytes / 4) {
-            let at = copy.to[lane] as usize + 4 * word;
+            let at = copy.places[lane] as usize + 4 * word;
             if let Some(bytes) = env.shared_initialised.get_mut(at / 4) {
                 *bytes = 0;
             }

@@ -1,4 +1,6 @@
-//! What a CTA's warps share while they run, and what all CTAs of a launch share: program, memory, shadow, barriers, counters, findings.
+//! What the warps of a cluster share while they run, and what all CTAs of a launch share: program, memory, shadow, barriers, counters, findings.
+//! Without clusters every CTA is one of its own. Warps are numbered through the cluster, CTA by CTA, and so are the words of shared memory: see
+//! `exec::cluster`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +11,7 @@ use super::access::{Shape, Touch, space_of, window};
 use super::copy::Copies;
 use super::host::Host;
 use crate::bulk::flight::Flights;
+use crate::cluster::{ClusterBarrier, Peers};
 use crate::counters::Counters;
 use crate::decode::Kernel;
 use crate::decode::op::{Fence, Space, Strength};
@@ -19,6 +22,7 @@ use crate::memory::device::{Allocation, Memory};
 use crate::memory::heap::Heap;
 use crate::memory::region::Regions;
 use crate::memory::undo::Undo;
+use crate::registers::Registers;
 use crate::report::{Finding, Kind, Location, Other, Place, Thread};
 use crate::shadow::cell::{AccessKind, Cells, Conflict, Who};
 use crate::shadow::clock::Clocks;
@@ -52,6 +56,12 @@ pub(crate) struct Cx<'a> {
     pub block: [u32; 3],
     pub shared_bytes: u32,
     pub dynamic_shared: u32,
+    /// CTAs of a cluster in x, y, z.
+    pub cluster: [u32; 3],
+    /// Their product.
+    pub ctas: usize,
+    /// Whether the launch or the kernel names it.
+    pub explicit_cluster: bool,
     /// Whether CTAs run on several host threads now.
     pub undo: Option<Undo>,
     /// Between-CTA races, if tracked and if nothing orders CTAs.
@@ -72,6 +82,23 @@ impl Cx<'_> {
     }
     pub fn warps(&self) -> usize {
         self.threads().div_ceil(32) as usize
+    }
+    /// CTAs of a cluster.
+    #[inline(always)]
+    pub fn ctas(&self) -> usize {
+        self.ctas
+    }
+    /// Clusters of the grid in x, y, z.
+    pub fn clusters(&self) -> [u32; 3] {
+        [0, 1, 2].map(|axis| self.grid[axis] / self.cluster[axis])
+    }
+    /// Bytes from the shared memory of a CTA to that of the next one of its cluster: patterns of swizzles begin anew.
+    pub fn stride(&self) -> u64 {
+        u64::from(self.shared_bytes).next_multiple_of(1024)
+    }
+    /// Bytes of the shared memory of a cluster.
+    pub fn all_shared(&self) -> u64 {
+        if self.ctas() == 1 { u64::from(self.shared_bytes) } else { self.stride() * self.ctas() as u64 }
     }
 }
 
@@ -106,19 +133,27 @@ impl Count {
     }
 }
 
-/// The CTA.
+/// The cluster.
 pub(crate) struct Env<'a> {
     pub cx: &'a Cx<'a>,
+    /// Number of the cluster.
+    pub number: u64,
+    /// The CTA that runs: its index in the grid, and its rank in the cluster.
     pub cta: [u32; 3],
-    pub cta_number: u64,
+    pub rank: usize,
+    /// The shared memory of all CTAs, one after the other.
     pub shared: Vec<u32>,
     /// Four bits a word: initialised bytes.
     pub shared_initialised: Vec<u8>,
     pub cells: Cells,
     pub clocks: Clocks,
     pub lines: Lines,
-    order: Order,
-    pub barriers: Barriers,
+    pub order: Order,
+    /// Of each CTA.
+    pub barriers: Vec<Barriers>,
+    pub registers: Vec<Registers>,
+    pub cluster: ClusterBarrier,
+    pub peers: Peers,
     pub mbarriers: Mbarriers,
     /// Copies on their way.
     pub copies: Copies,
@@ -126,9 +161,9 @@ pub(crate) struct Env<'a> {
     pub bulk: Flights,
     /// Draws made, for the next one.
     draws: u64,
-    /// Warp instructions executed by the CTA, which is also its clock.
+    /// Warp instructions executed by the cluster, which is also its clock.
     pub time: u64,
-    /// What the CTA has released to others and learnt from them.
+    /// What the cluster has released to others and learnt from them.
     pub view: View,
     /// The warp that runs.
     pub warp: u32,
@@ -159,15 +194,19 @@ impl<'a> Env<'a> {
         let length = cx.kernel.code.len();
         Env {
             cx,
+            number: 0,
             cta: [0; 3],
-            cta_number: 0,
+            rank: 0,
             shared: Vec::new(),
             shared_initialised: Vec::new(),
             cells: Cells::default(),
             clocks: Clocks::default(),
             lines: Lines::default(),
             order: Order::default(),
-            barriers: Barriers::default(),
+            barriers: Vec::new(),
+            registers: Vec::new(),
+            cluster: ClusterBarrier::default(),
+            peers: Peers::default(),
             mbarriers: Mbarriers::default(),
             copies: Copies::default(),
             bulk: Flights::default(),
@@ -185,11 +224,13 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Prepares for a CTA.
+    /// Prepares for a cluster.
     pub fn start(&mut self, number: u64) {
-        self.cta_number = number;
-        self.cta = self.cta_of(number);
-        let words = self.cx.shared_bytes.div_ceil(4) as usize;
+        let (ctas, warps) = (self.cx.ctas(), self.cx.warps());
+        let all = ctas * warps;
+        self.number = number;
+        (self.rank, self.cta) = (0, self.cta_at(number, 0));
+        let words = self.cx.all_shared().div_ceil(4) as usize;
         self.shared.clear();
         self.shared.resize(words, crate::memory::device::POISON);
         self.shared_initialised.clear();
@@ -197,22 +238,26 @@ impl<'a> Env<'a> {
         let reserved = self.cx.kernel.reserved_shared as usize / 4;
         // To fill nothing at the dangling address of an empty vector takes processors long: a masked store to memory that is not there.
         if reserved > 0 {
-            self.shared[..reserved].fill(0);
-            self.shared_initialised[..reserved].fill(0xf);
+            for start in (0..ctas).map(|rank| rank * self.cx.stride() as usize / 4) {
+                self.shared[start..][..reserved].fill(0);
+                self.shared_initialised[start..][..reserved].fill(0xf);
+            }
         }
         self.cells.reset(if self.cx.options.sanitizers.races { words } else { 0 });
-        self.clocks.reset(self.cx.warps(), self.cx.options.sanitizers.races, !self.cx.kernel.bulks.is_empty());
+        self.clocks.reset(all, self.cx.options.sanitizers.races, !self.cx.kernel.bulks.is_empty());
         self.lines.reset();
-        self.order.reset(self.cx.warps());
-        self.barriers.reset(self.cx.warps());
-        self.mbarriers.reset(self.cx.warps());
-        self.copies.reset(self.cx.warps());
+        self.order.reset(all);
+        self.barriers.resize_with(ctas, Barriers::default);
+        self.barriers.iter_mut().enumerate().for_each(|(rank, barriers)| barriers.reset(warps, rank * warps));
+        self.mbarriers.reset(all);
+        self.copies.reset(all);
         self.bulk.reset();
         self.draws = 0;
         self.time = 0;
         if self.cx.grid_order.is_some() {
-            self.view.reset(number, self.cx.warps());
+            self.view.reset(number, all);
         }
+        self.start_cluster();
     }
 
     /// A fragment of this many lanes has executed the instructions from `start` up to, but not including, `end`.
@@ -243,6 +288,8 @@ impl<'a> Env<'a> {
     pub fn special(&self, special: SpecialReg, warp: u32, lane: u32) -> u32 {
         use SpecialReg::*;
         let [x, y, _] = self.cx.block;
+        let (rank, warp) = self.split(warp);
+        let cta = if self.cx.ctas() == 1 { self.cta } else { self.cta_at(self.number, rank) };
         let thread = warp * 32 + lane;
         match special {
             TidX => thread % x,
@@ -251,19 +298,31 @@ impl<'a> Env<'a> {
             NtidX => self.cx.block[0],
             NtidY => self.cx.block[1],
             NtidZ => self.cx.block[2],
-            // Every block is a cluster of its own.
-            CtaidX | ClusteridX => self.cta[0],
-            CtaidY | ClusteridY => self.cta[1],
-            CtaidZ | ClusteridZ => self.cta[2],
-            NctaidX | NclusteridX => self.cx.grid[0],
-            NctaidY | NclusteridY => self.cx.grid[1],
-            NctaidZ | NclusteridZ => self.cx.grid[2],
-            ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ | ClusterCtarank => 0,
-            ClusterNctaidX | ClusterNctaidY | ClusterNctaidZ | ClusterNctarank => 1,
+            CtaidX => cta[0],
+            CtaidY => cta[1],
+            CtaidZ => cta[2],
+            NctaidX => self.cx.grid[0],
+            NctaidY => self.cx.grid[1],
+            NctaidZ => self.cx.grid[2],
+            ClusteridX => cta[0] / self.cx.cluster[0],
+            ClusteridY => cta[1] / self.cx.cluster[1],
+            ClusteridZ => cta[2] / self.cx.cluster[2],
+            NclusteridX => self.cx.clusters()[0],
+            NclusteridY => self.cx.clusters()[1],
+            NclusteridZ => self.cx.clusters()[2],
+            ClusterCtaidX => cta[0] % self.cx.cluster[0],
+            ClusterCtaidY => cta[1] % self.cx.cluster[1],
+            ClusterCtaidZ => cta[2] % self.cx.cluster[2],
+            ClusterCtarank => rank as u32,
+            ClusterNctaidX => self.cx.cluster[0],
+            ClusterNctaidY => self.cx.cluster[1],
+            ClusterNctaidZ => self.cx.cluster[2],
+            ClusterNctarank => self.cx.ctas() as u32,
+            IsExplicitCluster => u32::from(self.cx.explicit_cluster),
             Laneid => lane,
             Warpid => warp,
             Nwarpid => self.cx.warps() as u32,
-            Smid => (self.cta_number % 132) as u32,
+            Smid => ((self.number * self.cx.ctas() as u64 + rank as u64) % 132) as u32,
             Nsmid => 132,
             LanemaskEq => 1 << lane,
             LanemaskLe => u32::MAX >> (31 - lane),
@@ -302,7 +361,7 @@ impl<'a> Env<'a> {
         let outside = self.cx.grid_order.as_ref().filter(|_| shape.strength == Strength::Strong { wide: true });
         let mut outside = outside.map(|grid| grid.lock().unwrap_or_else(PoisonError::into_inner));
         for lane in lanes(run) {
-            let address = addresses[lane].wrapping_add(window(space));
+            let address = self.named(addresses[lane].wrapping_add(window(space)));
             match shape.touch {
                 Touch::Load => self.order.read(warp, address),
                 Touch::Store => self.order.write(warp, address),
@@ -315,7 +374,7 @@ impl<'a> Env<'a> {
                 grid.read(&mut self.view, bytes, point);
             }
             if shape.touch != Touch::Load {
-                grid.write(&self.view, self.cta_number, bytes, point, shape.touch != Touch::Store);
+                grid.write(&self.view, self.number, bytes, point, shape.touch != Touch::Store);
             }
         }
     }
@@ -338,7 +397,7 @@ impl<'a> Env<'a> {
         }
         let kind = if writes { AccessKind::Write } else { AccessKind::Read };
         let mut grid = grid.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = grid.copy(&self.view, &self.clocks, self.cta_number, (address, bytes), kind, who);
+        let found = grid.copy(&self.view, &self.clocks, self.number, (address, bytes), kind, who);
         drop(grid);
         if let Some(conflict) = found {
             super::global::report_outside(self, who.pc, kind, conflict);
@@ -349,7 +408,7 @@ impl<'a> Env<'a> {
     fn order_outside(&mut self, run: Run, kind: AccessKind, who: Who) {
         let Some(grid) = &self.cx.grid_order else { return };
         let mut grid = grid.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = grid.access(&self.view, &self.clocks, self.cta_number, run, kind, who);
+        let found = grid.access(&self.view, &self.clocks, self.number, run, kind, who);
         drop(grid);
         if let Some(conflict) = found {
             super::global::report_outside(self, who.pc, kind, conflict);
@@ -360,7 +419,7 @@ impl<'a> Env<'a> {
     pub fn draw(&mut self) -> u64 {
         self.draws += 1;
         let mut z = self.cx.options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            ^ self.cta_number.wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            ^ self.number.wrapping_mul(0xbf58_476d_1ce4_e5b9)
             ^ self.draws.wrapping_mul(0x94d0_49bb_1331_11eb);
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -392,17 +451,52 @@ impl<'a> Env<'a> {
         Some((word >> (8 * (address % 4))) as u8)
     }
 
-    /// The index of a CTA with this number.
-    pub fn cta_of(&self, number: u64) -> [u32; 3] {
-        let [x, y, _] = self.cx.grid.map(u64::from);
-        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+    /// The index of a CTA of a cluster.
+    pub fn cta_at(&self, number: u64, rank: usize) -> [u32; 3] {
+        let [x, y, _] = self.cx.clusters().map(u64::from);
+        let at = [number % x, number / x % y, number / x / y];
+        let [width, height, _] = self.cx.cluster;
+        let rank = rank as u32;
+        let inside = [rank % width, rank / width % height, rank / width / height];
+        [0, 1, 2].map(|axis| at[axis] as u32 * self.cx.cluster[axis] + inside[axis])
+    }
+
+    /// Rank of the CTA of a warp of the cluster, and its number in that CTA.
+    #[inline(always)]
+    pub fn split(&self, warp: u32) -> (usize, u32) {
+        if self.cx.ctas() == 1 {
+            return (0, warp);
+        }
+        let warps = self.cx.warps() as u32;
+        ((warp / warps) as usize, warp % warps)
+    }
+
+    /// A warp is the one that runs from now on.
+    #[inline(always)]
+    pub fn select(&mut self, warp: u32) {
+        self.warp = warp;
+        if self.cx.ctas() > 1 {
+            self.rank = self.split(warp).0;
+            self.cta = self.cta_at(self.number, self.rank);
+        }
+    }
+
+    /// A lane of a warp of this cluster.
+    pub fn thread_of(&self, warp: u32, lane: u32) -> Thread {
+        self.thread_in(self.number, warp, lane)
+    }
+
+    /// A lane of a warp of some cluster.
+    pub fn thread_in(&self, number: u64, warp: u32, lane: u32) -> Thread {
+        let (rank, warp) = self.split(warp);
+        Thread { cta: self.cta_at(number, rank), warp, lane }
     }
 
     pub fn thread(&self, lane: u32) -> Thread {
-        Thread { cta: self.cta, warp: self.warp, lane }
+        self.thread_of(self.warp, lane)
     }
 
-    pub fn place(&self, pc: u32) -> Place {
+    pub fn place_of(&self, pc: u32) -> Place {
         self.cx.kernel.place(pc)
     }
 
@@ -426,8 +520,8 @@ impl<'a> Env<'a> {
             self.dropped += 1;
             return;
         }
-        let other = facts.other.map(|(access, thread, pc)| Other { access, thread, place: self.place(pc) });
-        let (place, kernel) = (self.place(pc), self.cx.kernel.name.clone());
+        let other = facts.other.map(|(access, thread, pc)| Other { access, thread, place: self.place_of(pc) });
+        let (place, kernel) = (self.place_of(pc), self.cx.kernel.name.clone());
         self.keys.push(key);
         self.findings.push(Finding {
             kind,
@@ -446,7 +540,7 @@ impl<'a> Env<'a> {
     #[cold]
     pub fn report_race(&mut self, pc: u32, lane: u32, location: Location, same_value: bool, other: Conflict) {
         let kind = if same_value { Kind::SameValueRace } else { Kind::Race };
-        let thread = Thread { cta: self.cta, warp: other.warp, lane: other.lane };
+        let thread = self.thread_of(other.warp, other.lane);
         let facts = Facts {
             lane,
             location: Some(location),

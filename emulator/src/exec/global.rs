@@ -8,7 +8,7 @@ use crate::decode::op::{Access, Atomic, Strength};
 use crate::lanes::{LANES, lanes};
 use crate::memory::device::Allocation;
 use crate::memory::region::{Denied, Region};
-use crate::report::{Kind, Location, Near, Thread};
+use crate::report::{Kind, Location, Near};
 use crate::shadow::cell::{AccessKind, Who};
 use crate::shadow::grid::{GridConflict, Missing, Point};
 use crate::shadow::line::{Found, LineConflict, Run};
@@ -341,7 +341,7 @@ fn near(region: &Region, address: u64) -> Near {
 pub(super) fn global_location(env: &Env<'_>, address: u64, bytes: u64) -> Location {
     let inside = env.cx.regions.find(address, bytes, false, usize::MAX).ok().map(|index| env.cx.regions.get(index));
     let region = inside.or_else(|| env.cx.regions.nearest(address, bytes).map(|(region, _)| region));
-    Location { space: "global", address, bytes, near: region.map(|region| near(region, address)) }
+    Location { space: "global", address, bytes, cta: None, near: region.map(|region| near(region, address)) }
 }
 
 /// Counts a request, its bytes, the sectors of 32 bytes that it touches, and the least number that could hold its bytes.
@@ -386,11 +386,11 @@ fn scattered_sectors(env: &mut Env<'_>, request: &Request<'_>) {
 /// The finding of a race between two CTAs that nothing orders.
 pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::CrossConflict) {
     let location = global_location(env, conflict.address, 1);
-    let thread = Thread { cta: env.cta, warp: conflict.site.warp(), lane: conflict.site.lane() };
+    let thread = env.thread_of(conflict.site.warp(), conflict.site.lane());
     let (other, detail) = match conflict.other_cta {
         Some(number) => {
             let site = conflict.other_site;
-            let thread = Thread { cta: env.cta_of(number), warp: site.warp(), lane: site.lane() };
+            let thread = env.thread_in(number, site.warp(), site.lane());
             (Some((conflict.other.name(), thread, site.pc())), String::new())
         }
         None => (None, format!("several other blocks access the byte: {}", conflict.other.name())),
@@ -408,9 +408,12 @@ pub(crate) fn report_cross(env: &mut Env<'_>, conflict: crate::shadow::cross::Cr
 #[cold]
 pub(super) fn report_outside(env: &mut Env<'_>, pc: u32, kind: AccessKind, conflict: GridConflict) {
     let location = global_location(env, conflict.address, 1);
-    let thread = |point: Point| Thread { cta: env.cta_of(conflict.cta), warp: point.warp, lane: point.lane };
-    let own = |point: Point| format!("warp {}, lane {}", point.warp, point.lane);
-    let [x, y, z] = env.cta_of(conflict.cta);
+    let thread = |point: Point| env.thread_in(conflict.cta, point.warp, point.lane);
+    let own = |point: Point| match (env.cx.ctas(), env.split(point.warp)) {
+        (1, _) => format!("warp {}, lane {}", point.warp, point.lane),
+        (_, (rank, warp)) => format!("rank {rank}, warp {warp}, lane {}", point.lane),
+    };
+    let [x, y, z] = thread(conflict.point).cta;
     let (first, then) = (conflict.kind.name(), kind.name());
     let missing = match conflict.missing {
         Missing::Release => format!(
@@ -418,27 +421,27 @@ pub(super) fn report_outside(env: &mut Env<'_>, pc: u32, kind: AccessKind, confl
         ),
         Missing::LaterFence { fence, write } => format!(
             "the fence at {} is in front of the {first}: one behind it is missing before the strong write at {}",
-            env.place(fence),
-            env.place(write)
+            env.place_of(fence),
+            env.place_of(write)
         ),
         Missing::BarrierBefore(fence) => format!(
             "the fence at {} is of {}: a barrier (`bar.sync`) between the {first} and that fence is missing",
-            env.place(fence.pc),
+            env.place_of(fence.pc),
             own(fence)
         ),
         Missing::Sight(write) => format!(
             "block ({x}, {y}, {z}) has released it at {}: this block has not read what that wrote, by a strong read with a fence behind it",
-            env.place(write)
+            env.place_of(write)
         ),
         Missing::Fence(read) => format!(
             "{} has seen at {} what releases it: behind that, a fence (`fence.acq_rel.gpu`, or `.acquire`) is missing",
             own(read),
-            env.place(read.pc)
+            env.place_of(read.pc)
         ),
         Missing::BarrierBehind(read) => format!(
             "{} has acquired it at {}: a barrier (`bar.sync`) between that and the {then} is missing",
             own(read),
-            env.place(read.pc)
+            env.place_of(read.pc)
         ),
     };
     let detail = format!("nothing orders the two blocks' accesses: {missing}");

@@ -106,7 +106,8 @@ impl Warp {
         let at = address.wrapping_sub(window(space)) as usize;
         let word = match space {
             Space::Local => self.local.get(at / 4)?[lane],
-            Space::Shared => *env.shared.get(at / 4)?,
+            Space::Shared => *env.shared.get((env.base_of(env.rank) as usize + at) / 4)?,
+            Space::Cluster => return None,
             Space::Param => *env.cx.params.get(at / 4)?,
             _ => return env.byte(address),
         };

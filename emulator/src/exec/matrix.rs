@@ -2,6 +2,7 @@
 
 use super::Warp;
 use super::access::{Request, Shape, Touch, check_small};
+use super::cluster::cluster_places;
 use super::env::{Env, Halt};
 use crate::decode::op::{Access, FragmentAccess, MatrixAccess, Mma, Slot, Space, Strength};
 use crate::lanes::{LANES, Mask, lanes};
@@ -160,7 +161,11 @@ impl Warp {
         self.by_space(env, space, rows, used, |_, env, space, addresses, run| match space {
             Space::Shared => {
                 let size = u64::from(env.cx.shared_bytes);
-                check_small(env, &Request::new(shape, None, addresses, run), Space::Shared, size)
+                let request = Request::new(shape, None, addresses, run);
+                match env.cx.ctas() {
+                    1 => check_small(env, &request, Space::Shared, size),
+                    _ => cluster_places(env, &request, true).map(|_| ()),
+                }
             }
             _ => super::access::not_shared(env, pc, run.trailing_zeros(), space, addresses),
         })?;

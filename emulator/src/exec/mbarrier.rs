@@ -2,8 +2,10 @@
 
 use super::Warp;
 use super::access::{Request, Shape, Touch, check_small, not_shared, space_of, window};
+use super::cluster::cluster_places;
 use super::env::{Env, Facts, Halt};
 use super::fragments::Flow;
+use crate::bulk::flight::Issuer;
 use crate::decode::op::{MbarrierFn, MbarrierOp, Slot, Space, Strength};
 use crate::lanes::{Mask, lanes};
 use crate::mbarrier::{Arrival, Misuse};
@@ -20,7 +22,7 @@ impl Warp {
         if op.generic {
             for lane in lanes(run) {
                 let space = space_of(addresses[lane]);
-                if space != Space::Shared {
+                if !matches!(space, Space::Shared | Space::Cluster) {
                     addresses[lane] = addresses[lane].wrapping_sub(window(space));
                     return not_shared(env, pc, lane as u32, space, &addresses).map(|()| Flow::Next);
                 }
@@ -36,8 +38,12 @@ impl Warp {
             touch: if init { Touch::Store } else { Touch::Exchange },
             strength: if init { Strength::Weak } else { Strength::Strong { wide: false } },
         };
-        let size = u64::from(env.cx.shared_bytes);
-        check_small(env, &Request::new(shape, None, &addresses, run), Space::Shared, size)?;
+        let request = Request::new(shape, None, &addresses, run);
+        if env.cx.ctas() == 1 && !op.cluster {
+            check_small(env, &request, Space::Shared, u64::from(env.cx.shared_bytes))?;
+        } else {
+            addresses = cluster_places(env, &request, !op.cluster)?;
+        }
         if let MbarrierFn::ArriveAfterCopies { .. } = op.f {
             self.wait_copies(env, run, None)?;
         }
@@ -52,7 +58,7 @@ impl Warp {
             }
             self.check_shared_lane(env, shape, lane, at);
             hide(env, at);
-            let result = self.mbarrier_lane(env, op, lane, at, &mut released);
+            let result = self.mbarrier_lane(env, (op, pc), lane, at, &mut released);
             match result {
                 Ok(failed) => waited |= failed,
                 Err(why) => {
@@ -76,10 +82,10 @@ impl Warp {
             let objects: Vec<String> = env
                 .mbarriers
                 .iter()
-                .map(|(at, barrier)| format!("mbarrier at {at:#x}: {}", barrier.describe()))
+                .map(|(at, barrier)| format!("mbarrier at {}: {}", env.called(*at), barrier.describe()))
                 .collect();
             let at = addresses[lane as usize];
-            let mut detail = format!("waits for the mbarrier at {at:#x}, and nothing changes any more");
+            let mut detail = format!("waits for the mbarrier at {}, and nothing changes any more", env.called(at));
             for line in objects.iter().take(16) {
                 detail.push_str("\n  ");
                 detail.push_str(line);
@@ -94,7 +100,7 @@ impl Warp {
     fn mbarrier_lane(
         &mut self,
         env: &mut Env<'_>,
-        op: &MbarrierOp,
+        (op, pc): (&MbarrierOp, u32),
         lane: usize,
         at: u64,
         released: &mut bool,
@@ -105,7 +111,10 @@ impl Warp {
             MbarrierFn::Inval => env.mbarriers.invalidate(at)?,
             MbarrierFn::Transact { bytes, complete } => {
                 let bytes = i64::from(narrow(self, bytes));
-                env.mbarriers.at(at)?.transact(if complete { -bytes } else { bytes })?;
+                let issuer = Issuer { pc, warp: env.warp, lane: lane as u32 };
+                let barrier = env.mbarriers.at(at)?;
+                barrier.transact(if complete { -bytes } else { bytes })?;
+                barrier.moved_by = Some(issuer);
                 env.mbarriers.progress += 1;
             }
             MbarrierFn::Arrive { d, count, expect, drop, no_complete, release } => {
@@ -116,6 +125,9 @@ impl Warp {
                     no_complete,
                 };
                 let warp = env.warp as usize;
+                if expect.is_some() {
+                    env.mbarriers.at(at)?.moved_by = Some(Issuer { pc, warp: env.warp, lane: lane as u32 });
+                }
                 let state = env.mbarriers.at(at)?.arrive(arrival, release.then_some((&mut env.clocks, warp)))?;
                 *released |= release;
                 env.mbarriers.progress += 1;

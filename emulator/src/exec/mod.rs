@@ -7,6 +7,7 @@ mod alu;
 mod atomic;
 pub(crate) mod bulk;
 mod call;
+mod cluster;
 mod collective;
 mod copy;
 mod elements;
@@ -93,7 +94,7 @@ impl Warp {
     /// Prepares for a warp of a CTA.
     pub fn start(&mut self, kernel: &Kernel, env: &Env<'_>, warp: u32) {
         let threads = env.cx.threads();
-        let first = warp * 32;
+        let first = env.split(warp).1 * 32;
         let count = (threads - first).min(32);
         self.exist = if count == 32 { Mask::MAX } else { (1 << count) - 1 };
         self.live = self.exist;
@@ -259,6 +260,9 @@ impl Warp {
                             env.ran(start, pc + 1, count(mask));
                             self.fragments[index] = Fragment { pc, mask, wait: Wait::None };
                             let yields = matches!(other, Flow::Yield);
+                            if let (Flow::Exit(gone), true) = (&other, env.has_peers()) {
+                                env.exit(*gone, *gone == self.live);
+                            }
                             self.leave(index, run, other);
                             if yields {
                                 self.yielded = Some(pc + 1);
@@ -359,6 +363,9 @@ impl Warp {
             Op::WaitBulk { keep, read } => bulk::wait(env, run, keep, read)?,
             Op::ProxyFence { shared, global } => bulk::proxy_fence(env, shared, global, run),
             Op::Mbarrier(ref op) => return self.mbarrier(env, pc, op, run),
+            Op::Mapa(ref op) => self.mapa(env, pc, op, run)?,
+            Op::ClusterBarrier(op) => return self.cluster_barrier(env, pc, op, run),
+            Op::SetRegisters { count, inc } => return self.set_registers(env, pc, (count, inc), run),
             Op::Mma(_) | Op::MatrixAccess(_) | Op::MatrixTranspose { .. } | Op::FragmentAccess(_) => {
                 // All lanes of the warp, at one instruction.
                 if run != self.live {

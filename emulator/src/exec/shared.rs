@@ -13,15 +13,18 @@ use crate::shadow::cell::{AccessKind, Conflict, Who, Words};
 impl Warp {
     #[inline(always)]
     pub(super) fn access_shared(&mut self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
+        if env.cx.ctas() > 1 {
+            return self.access_cluster(env, request, true);
+        }
         self.check_shared(env, request)?;
         self.move_data(env.cx.kernel, request, &mut env.shared[..], 0);
         Ok(())
     }
 
-    /// All checks and counts of a request to shared memory, before its data moves.
+    /// All checks and counts of a request to shared memory, before its data moves: its addresses are places in that of the cluster.
     #[inline(always)]
     pub(super) fn check_shared(&self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
-        check_small(env, request, Space::Shared, u64::from(env.cx.shared_bytes))?;
+        check_small(env, request, Space::Shared, env.cx.all_shared())?;
         request.count(&mut env.counters.shared);
         count_wavefronts(env, request);
         self.look_at_shared(env, request);
@@ -124,7 +127,7 @@ impl Warp {
 fn uninitialised(env: &mut Env<'_>, shape: Shape, lane: usize, at: usize) {
     let location = small_location(env, Space::Shared, at as u64, shape.total());
     if let Some((pc, warp, other)) = env.copies.covering(at as u64) {
-        let thread = crate::report::Thread { cta: env.cta, warp, lane: other };
+        let thread = env.thread_of(warp, other);
         let facts = Facts {
             lane: lane as u32,
             location: Some(location),

@@ -167,7 +167,7 @@ impl Warp {
         if let Some((load, lane, location)) = origin.checked_sub(1).and_then(|at| self.undefined.loads.get(at as usize))
         {
             if env.cx.options.sanitizers.initialisation {
-                let place = env.place(pc);
+                let place = env.place_of(pc);
                 let detail = format!("the value is used at line {} (`{}`)", place.line, place.instruction);
                 let facts = Facts { lane: *lane, location: Some(location.clone()), detail, ..Facts::default() };
                 env.report(Kind::UninitialisedRead, *load, facts);

@@ -23,6 +23,8 @@ pub const GRID_WORKSPACE: u64 = MODULE_END;
 pub const HEAP: u64 = 0x7200_0000_0000;
 /// Where they end.
 pub const MODULE_END: u64 = 0x7100_0000_0000;
+/// Log2 of the part of the window of shared memory that one CTA of a cluster has: see `exec::cluster`.
+pub const RANK_BITS: u32 = 24;
 /// Size of each window.
 pub const WINDOW: u64 = 0x10_0000_0000;
 

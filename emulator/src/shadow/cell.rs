@@ -46,7 +46,7 @@ impl AccessKind {
 /// Who accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Who {
-    /// Warp in the CTA.
+    /// Warp in the cluster.
     pub warp: u32,
     /// Lane in the warp.
     pub lane: u32,
@@ -75,13 +75,17 @@ type Entry = u64;
 
 const EPOCH: u32 = 38;
 const HALVES: Entry = 1 << 37;
-const PC: u32 = 15;
+const PC: u32 = 19;
+/// Log2 of the most instructions of a kernel.
+pub const PC_BITS: u32 = 18;
 const WARP: u32 = 10;
 const LANE: u32 = 5;
 /// What two accesses share that one thread does in one epoch.
-const IDENTITY: Entry = !(((1 << 22) - 1) << PC);
+const IDENTITY: Entry = !(((1 << PC_BITS) - 1) << PC);
 /// What two accesses share that one warp does in one epoch.
-const SAME_WARP: Entry = !((1 << EPOCH) - 1) | 31 << WARP;
+const SAME_WARP: Entry = !((1 << EPOCH) - 1) | MOST_WARP << WARP;
+/// The greatest number of a warp: 16 CTAs of a cluster have 32 each.
+const MOST_WARP: Entry = 511;
 /// Most entries that a warp has of one kind beside the two of the word.
 const MOST_OWN: usize = 8;
 /// The last epoch that fits; see [`Clocks::next_epoch`].
@@ -102,7 +106,7 @@ fn epoch(e: Entry) -> u32 {
 }
 #[inline(always)]
 fn warp(e: Entry) -> u32 {
-    (e >> WARP & 31) as u32
+    (e >> WARP & MOST_WARP) as u32
 }
 #[inline(always)]
 fn lane(e: Entry) -> u32 {
@@ -113,7 +117,7 @@ fn other(e: Entry) -> u32 {
     (e & 31) as u32
 }
 fn pc(e: Entry) -> u32 {
-    (e >> PC) as u32 & ((1 << 22) - 1)
+    (e >> PC) as u32 & ((1 << PC_BITS) - 1)
 }
 
 /// Entries below this are ordered before what the warp does now, whoever they are of.

@@ -1,4 +1,4 @@
-//! Vector clocks of a CTA's warps. What bulk copies add to them is in `agent`.
+//! Vector clocks of the warps of a CTA, or of all CTAs of a cluster. What bulk copies add to them is in `agent`.
 
 mod agent;
 
@@ -45,6 +45,11 @@ impl Clocks {
         self.apart.clear();
         self.apart.resize(warps, false);
         self.split.resize(warps, Vec::new());
+    }
+
+    /// Whether anybody asks.
+    pub fn is_tracked(&self) -> bool {
+        self.tracked
     }
 
     /// The warp's current epoch.

@@ -35,7 +35,7 @@ struct Summary {
     epoch: u32,
     pc: u32,
     kind: AccessKind,
-    warp: u8,
+    warp: u16,
     shift: u8,
     /// Lane of the line's first byte, which may be before lane 0.
     lane: i16,
@@ -62,12 +62,12 @@ pub struct Site(u32);
 impl Site {
     const NONE: Site = Site(0);
 
-    fn new(warp: u8, lane: u32, pc: u32) -> Site {
-        Site(pc << 10 | u32::from(warp) << 5 | lane)
+    fn new(warp: u16, lane: u32, pc: u32) -> Site {
+        Site(pc << 14 | u32::from(warp) << 5 | lane)
     }
     /// Warp.
     pub fn warp(self) -> u32 {
-        self.0 >> 5 & 31
+        self.0 >> 5 & 511
     }
     /// Lane.
     pub fn lane(self) -> u32 {
@@ -75,7 +75,7 @@ impl Site {
     }
     /// Instruction.
     pub fn pc(self) -> u32 {
-        self.0 >> 10
+        self.0 >> 14
     }
 }
 
@@ -254,7 +254,7 @@ impl Lines {
                 epoch: who.epoch,
                 pc: who.pc,
                 kind,
-                warp: who.warp as u8,
+                warp: who.warp as u16,
                 shift: run.shift as u8,
                 lane: lane as i16,
             };

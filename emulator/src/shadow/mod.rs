@@ -8,7 +8,11 @@
 //! only where needed). Accesses of different CTAs are in `cross` if the kernel has no fence beyond the CTA, so that nothing ever orders them, and
 //! in `grid` if it has.
 //!
-//! Approximations, all towards silence: what one lane of a warp releases to other warps of its CTA or acquires from them, the whole warp does;
+//! CTAs of a cluster have one clock and one shadow: barriers of the cluster and mbarriers order their accesses, and nothing asks whose shared memory it
+//! is. Warps are numbered through the cluster.
+//!
+//! Approximations, all towards silence: inside a cluster the scope of an operation counts as wide enough (arrivals at mbarriers of other CTAs are mostly
+//! written without a scope, which is the CTA's); `fence.mbarrier_init` releases all that came before it, not only the initialisation; what one lane of a warp releases to other warps of its CTA or acquires from them, the whole warp does;
 //! further ones are named in `grid`.
 
 pub mod cell;

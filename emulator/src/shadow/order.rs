@@ -50,6 +50,11 @@ impl Order {
         self.fenced[warp] = Some(Arc::new(clock));
     }
 
+    /// What the warp's last fence lets its strong writes release, and its relaxed arrivals.
+    pub fn fenced(&self, warp: usize) -> Option<&[u32]> {
+        self.fenced[warp].as_ref().map(|clock| clock.as_slice())
+    }
+
     /// A strong read of the word.
     pub fn read(&mut self, warp: usize, address: u64) {
         if let Some(clock) = self.words.get(&(address / 4)) {

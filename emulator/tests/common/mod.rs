@@ -20,12 +20,13 @@ pub struct Bench {
     pub grid: u32,
     pub block: u32,
     pub dynamic_shared: u32,
+    pub cluster: Option<[u32; 3]>,
 }
 
 impl Bench {
     pub fn new(grid: u32, block: u32) -> Self {
         let options = Options { threads: Some(1), budget: 1 << 22, ..Options::default() };
-        Bench { memory: Memory::new(1 << 28), options, args: Vec::new(), grid, block, dynamic_shared: 0 }
+        Bench { memory: Memory::new(1 << 28), options, args: Vec::new(), grid, block, dynamic_shared: 0, cluster: None }
     }
 
     /// Adds a buffer argument with these words.
@@ -50,6 +51,7 @@ impl Bench {
             grid: [self.grid, 1, 1],
             block: [self.block, 1, 1],
             dynamic_shared: self.dynamic_shared,
+            cluster: self.cluster,
             args: self.args.clone(),
             extents: Vec::new(),
         }

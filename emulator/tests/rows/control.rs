@@ -79,6 +79,12 @@ pub fn demos() -> Vec<Demo> {
     }
     let stop = format!("{LOAD}setp.eq.u32 %p1, %r0, 7;\n@!%p1 bra A;\ntrap;\nA:\n{STORE}");
     all.push(Demo::new(stop, |thread, x| vec![x0(thread, x)]).ends("lane 7"));
+    // One warpgroup gives registers back, the other takes them, and gives some back that it did not have before.
+    let body = format!(
+        "{LOAD}setp.ge.u32 %p1, %r0, 128;\n@%p1 bra A;\nsetmaxnreg.dec.sync.aligned.u32 24;\nbar.sync 0;\nbra B;\nA:\n\
+         setmaxnreg.inc.sync.aligned.u32 232;\nbar.sync 0;\nsetmaxnreg.dec.sync.aligned.u32 200;\nB:\n{STORE}"
+    );
+    all.push(Demo::new(body, |thread, x| vec![x0(thread, x)]).of(256).directed(".maxnreg 128"));
     // A word in fresh room; what is given back is given out again.
     for (ty, prefix, word) in [("u64", "%rd", "cvt.u32.u64 %r22, %rd13"), ("u32", "%r", "mov.b32 %r22, %r13")] {
         let body = format!(

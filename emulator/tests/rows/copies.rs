@@ -3,21 +3,18 @@
 use tilewright_emulator::Arg;
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle, TensorMap};
 use tilewright_ptx::isa::{AsyncCopy, Form, Op};
-use tilewright_ptx::{Flag, Modifier};
 
 use super::demo::{Demo, ROW, head, spread};
 
-fn is_refused(modifier: &Modifier) -> bool {
-    *modifier == Modifier::Flag(Flag::MulticastCluster)
-}
-
 fn spread_of(copy: AsyncCopy) -> impl Iterator<Item = (&'static Form, String)> {
     let forms = Op::AsyncCopy(copy).forms().iter();
-    forms.flat_map(|form| spread(form, is_refused).into_iter().map(move |modifiers| (form, head(form, &modifiers))))
+    forms.flat_map(|form| spread(form, |_| false).into_iter().map(move |modifiers| (form, head(form, &modifiers))))
 }
 
-/// The policy that a copy with a hint names last.
+/// The mask of a copy to several blocks, of which there is one; and the policy that a copy with a hint names last.
 fn hinted(head: &str, operands: &str) -> String {
+    let mask = if head.contains("multicast") { ", 1" } else { "" };
+    let operands = format!("{operands}{mask}");
     match head.contains("L2::cache_hint") {
         true => format!("createpolicy.fractional.L2::evict_first.b64 %rd19;\n{head} {operands}, %rd19;\n"),
         false => format!("{head} {operands};\n"),
@@ -74,7 +71,7 @@ fn by_threads() -> Vec<Demo> {
     all
 }
 
-const INIT: &str = "setp.eq.u32 %p1, %r0, 0;\n@%p1 mbarrier.init.shared.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\n";
+const INIT: &str = "mov.u32 %r35, %tid.x;\nsetp.eq.u32 %p1, %r35, 0;\n@%p1 mbarrier.init.shared.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\n";
 const WAIT: &str = "mov.u32 %r6, 0;\nW:\nmbarrier.try_wait.parity.shared.b64 %p2, [bar], %r6;\n@!%p2 bra W;\n";
 
 /// Thread 0 has `bytes` brought to `tile`; thread t shows word t.
@@ -150,6 +147,14 @@ fn in_bulk() -> Vec<Demo> {
     let mut all = Vec::new();
     for (form, head) in spread_of(AsyncCopy::CpAsyncBulk) {
         if form.syntax.contains("shared::cluster.shared::cta") {
+            let copy = format!("@%p1 {head} [%r6], [%r2], 2048, [%r7];\n");
+            let body = format!(
+                "{INIT}@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 2048;\nld.global.b32 %r20, [%rd2];\nst.shared.b32 [%r1], %r20;\n{FENCE}{MEET}{PEER}{copy}\
+                 {WAIT}ld.shared.b32 %r21, [%r1+4096];\nst.global.b32 [%rd3], %r21;\n{MEET}"
+            );
+            // Only the written words of the tile are looked at, but all are copied.
+            let body = body.replace("st.shared.b32 [%r1], %r20;\n", &format!("{FILL}st.shared.b32 [%r1], %r20;\n"));
+            all.push(Demo::new(body, |thread, x| vec![x[(thread ^ 32) * ROW]]).of(64).across(2));
             continue;
         }
         all.push(match head.contains("bulk_group") {
@@ -228,6 +233,91 @@ fn in_bulk() -> Vec<Demo> {
     all
 }
 
+const MEET: &str = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+/// The addresses 4096 bytes into the tile, and of the mbarrier, of the other block.
+const PEER: &str = "xor.b32 %r34, %r33, 1;\nadd.u32 %r5, %r2, 4096;\nmapa.shared::cluster.u32 %r6, %r5, %r34;\nmov.u32 %r5, bar;\nmapa.shared::cluster.u32 %r7, %r5, %r34;\n";
+const FILL: &str = "st.shared.v4.b32 [%r1], {0, 0, 0, 0};\nst.shared.v4.b32 [%r1+16], {0, 0, 0, 0};\nst.shared.v4.b32 [%r1+32], {0, 0, 0, 0};\nst.shared.v4.b32 [%r1+48], {0, 0, 0, 0};\n";
+
+/// Stores and reductions in the other block, which complete there: 16 bytes for each thread.
+fn to_peers() -> Vec<Demo> {
+    let mut all = Vec::new();
+    for (form, head) in spread_of(AsyncCopy::StAsync).chain(spread_of(AsyncCopy::RedAsync)) {
+        let has = |word: &str| head.split('.').any(|part| part == word);
+        let reduces = form.mnemonic.starts_with("red");
+        let bits = if ["b64", "u64", "s64", "f64"].into_iter().any(has) { 64 } else { 32 };
+        let count = if has("v4") {
+            4
+        } else if has("v2") {
+            2
+        } else {
+            1
+        };
+        let registers = match (bits, has("f32"), has("f64")) {
+            (_, true, _) => ["%f10", "%f11", "%f12", "%f13"],
+            (_, _, true) => ["%fd10", "%fd11", "%fd12", "%fd13"],
+            (64, ..) => ["%rd10", "%rd11", "%rd12", "%rd13"],
+            _ => ["%r20", "%r21", "%r22", "%r23"],
+        };
+        let words = count * bits / 32;
+        let load = (0..count).map(|n| format!("ld.global.b{bits} {}, [%rd2+{}];\n", registers[n], n * bits / 8));
+        let data = match count {
+            1 => registers[0].to_owned(),
+            _ => format!("{{{}}}", registers[..count].join(", ")),
+        };
+        let load: String = load.collect();
+        let show: String = (0..words)
+            .map(|n| format!("ld.shared.b32 %r24, [%r5+{}];\nst.global.b32 [%rd3+{}], %r24;\n", 4 * n, 4 * n))
+            .collect();
+        // Each thread has 16 bytes, which begin with what is to be reduced with.
+        let fill = if reduces { "st.shared.v2.b32 [%r5], {3, 0};\n" } else { "" };
+        let total = 32 * words * 4;
+        let body = format!(
+            "{INIT}@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bar], {total};\nmov.u32 %r8, %tid.x;\nmad.lo.u32 %r5, %r8, 16, %r2;\n{fill}{MEET}\
+             xor.b32 %r34, %r33, 1;\nmov.u32 %r9, bar;\nmapa.shared::cluster.u32 %r6, %r5, %r34;\nmapa.shared::cluster.u32 %r7, %r9, %r34;\n{load}\
+             {head} [%r6], {data}, [%r7];\n{WAIT}{show}{MEET}"
+        );
+        let head = head.clone();
+        all.push(
+            Demo::new(body, move |thread, x| {
+                let row = &x[(thread ^ 32) * ROW..][..words];
+                if !reduces {
+                    return row.to_vec();
+                }
+                let (old, b) = (3_u64, row.iter().rev().fold(0_u64, |sum, word| sum << 32 | u64::from(*word)));
+                let has = |word: &str| head.split('.').any(|part| part == word);
+                let new = match () {
+                    () if has("inc") => {
+                        if old >= b {
+                            0
+                        } else {
+                            old + 1
+                        }
+                    }
+                    () if has("dec") => {
+                        if old == 0 || old > b {
+                            b
+                        } else {
+                            old - 1
+                        }
+                    }
+                    () if has("min") && has("s32") => (b as i32).min(3) as u32 as u64,
+                    () if has("max") && has("s32") => (b as i32).max(3) as u32 as u64,
+                    () if has("min") => old.min(b),
+                    () if has("max") => old.max(b),
+                    () if has("and") => old & b,
+                    () if has("or") => old | b,
+                    () if has("xor") => old ^ b,
+                    () => old.wrapping_add(b),
+                };
+                (0..words).map(|n| (new >> (32 * n)) as u32).collect()
+            })
+            .of(64)
+            .across(2),
+        );
+    }
+    all
+}
+
 fn hint(lines: &str) -> Demo {
     Demo::new(format!("ld.global.b32 %r20, [%rd2];\n{lines}st.global.b32 [%rd3], %r20;\n"), |thread, x| {
         vec![x[thread * ROW]]
@@ -236,5 +326,5 @@ fn hint(lines: &str) -> Demo {
 }
 
 pub fn demos() -> Vec<Demo> {
-    [by_threads(), in_bulk()].concat()
+    [by_threads(), in_bulk(), to_peers()].concat()
 }

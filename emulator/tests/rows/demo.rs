@@ -25,6 +25,16 @@ mov.u32 %r2, tile;
 mad.lo.u32 %r1, %r0, 64, %r2;
 ";
 
+/// What a block of a cluster has instead.
+const OF_CLUSTER: &str = "\
+mov.u32 %r33, %cluster_ctarank;
+mov.u32 %r34, %ntid.x;
+mad.lo.u32 %r0, %r33, %r34, %r0;
+mul.wide.u32 %rd4, %r0, 64;
+add.u64 %rd2, %rd0, %rd4;
+add.u64 %rd3, %rd1, %rd4;
+";
+
 /// A form of the table, or one of its modifiers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
@@ -106,7 +116,12 @@ pub struct Demo {
     pub params: String,
     pub args: std::rc::Rc<dyn Fn(u64, u64) -> Vec<Arg>>,
     pub body: String,
+    /// Threads of all blocks.
     pub block: usize,
+    /// Blocks, of one cluster.
+    pub blocks: usize,
+    /// Directives of the kernel.
+    pub directives: &'static str,
     /// Whether removing one of these instructions changes nothing: hints.
     pub silent: bool,
     /// What the launch ends with, if with a finding.
@@ -122,6 +137,8 @@ impl Demo {
             args: std::rc::Rc::new(|_, _| Vec::new()),
             body: body.into(),
             block: 32,
+            blocks: 1,
+            directives: "",
             silent: false,
             ends: None,
             want: std::rc::Rc::new(want),
@@ -130,6 +147,16 @@ impl Demo {
 
     pub fn of(self, block: usize) -> Demo {
         Demo { block, ..self }
+    }
+
+    /// The same threads in this many blocks of one cluster; `%r0` is the number in all of them, `%r33` the rank.
+    pub fn across(self, blocks: usize) -> Demo {
+        let body = format!("{OF_CLUSTER}{}", self.body);
+        Demo { blocks, body, ..self }
+    }
+
+    pub fn directed(self, directives: &'static str) -> Demo {
+        Demo { directives, ..self }
     }
 
     pub fn silent(self) -> Demo {
@@ -155,8 +182,8 @@ impl Demo {
             let _ = writeln!(body, "{}", if Some(number) == without { "" } else { line });
         }
         format!(
-            ".version 8.8\n.target sm_90a\n.address_size 64\n{}\n.visible .entry k(.param .u64 x, .param .u64 y{}) {{\n{PROLOGUE}{body}ret;\n}}\n",
-            self.before, self.params
+            ".version 8.8\n.target sm_90a\n.address_size 64\n{}\n.visible .entry k(.param .u64 x, .param .u64 y{}) {} {{\n{PROLOGUE}{body}ret;\n}}\n",
+            self.before, self.params, self.directives
         )
     }
 
@@ -170,8 +197,9 @@ impl Demo {
         memory.write(from, &x).map_err(told)?;
         memory.fill(to, size, 0xee).map_err(told)?;
         let args = [vec![from.into(), to.into()], (self.args)(from, to)].concat();
-        let block = [self.block as u32, 1, 1];
-        let launch = Launch { entry: "k".to_owned(), grid: [1, 1, 1], block, args, ..Launch::default() };
+        let (block, grid) = ([(self.block / self.blocks) as u32, 1, 1], [self.blocks as u32, 1, 1]);
+        let cluster = (self.blocks > 1).then_some(grid);
+        let launch = Launch { entry: "k".to_owned(), grid, block, cluster, args, ..Launch::default() };
         let options = Options { seed, threads: Some(1), budget: 1 << 17, ..Options::default() };
         let report = program.launch(&launch, &memory, &options).map_err(told)?;
         if !report.is_clean() {

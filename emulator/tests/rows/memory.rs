@@ -5,10 +5,6 @@ use tilewright_ptx::{Modifier, ScalarType, StateSpace};
 
 use super::demo::{Demo, ROW, head, spread};
 
-fn is_cluster(modifier: &Modifier) -> bool {
-    *modifier == Modifier::Space(StateSpace::SharedCluster)
-}
-
 /// Type, elements, space of an access.
 fn parts(modifiers: &[Modifier]) -> (ScalarType, usize, Option<StateSpace>) {
     let mut parts = (ScalarType::B32, 1, None);
@@ -215,7 +211,7 @@ pub fn demos() -> Vec<Demo> {
     let mut all = Vec::new();
     for memory in [Memory::Ld, Memory::LdNc, Memory::Ldu, Memory::St] {
         for form in Op::Memory(memory).forms() {
-            for (number, modifiers) in spread(form, is_cluster).into_iter().enumerate() {
+            for (number, modifiers) in spread(form, |_| false).into_iter().enumerate() {
                 let modifiers = &hinted(form, modifiers);
                 all.push(if memory == Memory::St {
                     store(form, modifiers, number)
@@ -229,7 +225,7 @@ pub fn demos() -> Vec<Demo> {
         [Memory::Prefetch, Memory::Applypriority, Memory::Discard, Memory::Createpolicy, Memory::PrefetchTensormap]
     {
         for form in Op::Memory(memory).forms() {
-            for modifiers in spread(form, is_cluster) {
+            for modifiers in spread(form, |_| false) {
                 let head = head(form, &modifiers);
                 let (_, _, space) = parts(&modifiers);
                 let operand = match (memory, space) {
@@ -267,7 +263,7 @@ fn policy(head: &str) -> Demo {
 /// A word by its address in a space, by the generic address, and back; which space the generic address is in.
 fn addresses() -> Vec<Demo> {
     let mut all = Vec::new();
-    for space in ["const", "global", "local", "shared", "shared::cta", "param"] {
+    for space in ["const", "global", "local", "shared", "shared::cta", "shared::cluster", "param"] {
         let (variable, other) = match space {
             "const" => ("table", "%rd2"),
             "global" => ("word", "%rd7"),

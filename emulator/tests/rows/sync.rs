@@ -1,7 +1,7 @@
 //! Barriers, fences and mbarriers: two warps that hand something over. What orders nothing once it is gone leaves a race behind.
 
 use tilewright_ptx::isa::{Op, Synchronization};
-use tilewright_ptx::{Flag, Modifier, StateSpace};
+use tilewright_ptx::{Flag, Modifier};
 
 use super::demo::{Demo, ROW, head, spread};
 
@@ -16,10 +16,6 @@ const READ: &str = "xor.b32 %r3, %r1, 2048;\nld.shared.b32 %r21, [%r3];\nst.glob
 /// Both warps write, come together, and read what the other has written.
 fn meeting(lines: &str) -> Demo {
     Demo::new(format!("{WRITE}{lines}{READ}"), |thread, x| vec![other(thread, x)]).of(64)
-}
-
-fn is_cluster(modifier: &Modifier) -> bool {
-    *modifier == Modifier::Space(StateSpace::SharedCluster)
 }
 
 fn barriers() -> Vec<Demo> {
@@ -116,7 +112,8 @@ fn fences() -> Vec<Demo> {
     all
 }
 
-const INIT: &str = "setp.eq.u32 %p1, %r0, 0;\n@%p1 mbarrier.init.shared.b64 [bar], 64;\nbar.sync 0;\n";
+const INIT: &str =
+    "mov.u32 %r35, %tid.x;\nsetp.eq.u32 %p1, %r35, 0;\n@%p1 mbarrier.init.shared.b64 [bar], 64;\nbar.sync 0;\n";
 const WAIT: &str = "W:\nmbarrier.test_wait.shared.b64 %p2, [bar], %rd5;\n@!%p2 bra W;\n";
 const GENERIC: &str = "mov.u64 %rd6, bar;\ncvta.shared.u64 %rd6, %rd6;\n";
 
@@ -129,9 +126,7 @@ fn mbarriers() -> Vec<Demo> {
     let mut all = Vec::new();
     let each = |op: Synchronization| {
         let forms = Op::Synchronization(op).forms().iter();
-        forms
-            .filter(|form| !form.syntax.contains(".shared::cluster.b64 _,"))
-            .flat_map(|form| spread(form, is_cluster).into_iter().map(|modifiers| head(form, &modifiers)))
+        forms.flat_map(|form| spread(form, |_| false).into_iter().map(|modifiers| head(form, &modifiers)))
     };
     for head in each(Synchronization::MbarrierInit) {
         let init =
@@ -146,6 +141,10 @@ fn mbarriers() -> Vec<Demo> {
     for head in each(Synchronization::MbarrierArrive).chain(each(Synchronization::MbarrierArriveDrop)) {
         let at = place(&head);
         let relaxed = head.contains("relaxed");
+        if head.contains("shared::cluster") {
+            all.push(remote(&head));
+            continue;
+        }
         let wait = |body: String| {
             // Relaxed arrivals hand nothing over: a barrier does.
             let order = if relaxed { "bar.sync 0;\n" } else { "" };
@@ -198,6 +197,61 @@ fn mbarriers() -> Vec<Demo> {
     all
 }
 
+/// Arrivals by both blocks of a cluster at the mbarrier of the first, for which that one waits.
+fn remote(head: &str) -> Demo {
+    let expects = head.contains("expect_tx");
+    let (operands, done) = match expects {
+        true => (", 16", "setp.eq.u32 %p5, %r0, 0;\n@%p5 mbarrier.complete_tx.shared.b64 [bar], 1024;\n"),
+        false => ("", ""),
+    };
+    // Relaxed arrivals hand nothing over: a barrier does.
+    let order = if head.contains("relaxed") { MEET } else { "" };
+    let body = format!(
+        "{INIT}{MEET}{WRITE}mov.u32 %r5, bar;\nmapa.shared::cluster.u32 %r6, %r5, 0;\nmapa.shared::cluster.u32 %r7, %r1, 1;\n{head} _, [%r6]{operands};\n{done}{order}\
+         setp.ge.u32 %p3, %r0, 32;\n@%p3 bra E;\nW:\nmbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra W;\n\
+         ld.shared::cluster.b32 %r21, [%r7];\nst.global.b32 [%rd3], %r21;\nE:\n{MEET}"
+    );
+    Demo::new(body, |thread, x| if thread < 32 { vec![other(thread, x)] } else { vec![] }).of(64).across(2)
+}
+
+const MEET: &str = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+
+/// The barrier of a cluster, and addresses in another block's memory.
+fn clusters() -> Vec<Demo> {
+    let mut all = Vec::new();
+    let form = |at: usize| &Op::Synchronization(Synchronization::BarrierCluster).forms()[at];
+    for (at, fenced) in [(0, "fence.acq_rel.cluster;\n"), (1, "")] {
+        for modifiers in spread(form(at), |_| false) {
+            let head = head(form(at), &modifiers);
+            // Relaxed arrivals hand on what a fence releases.
+            let fenced = if head.contains("relaxed") { fenced } else { "" };
+            let lines = match at {
+                0 => format!("{fenced}{head};\nbarrier.cluster.wait;\n"),
+                _ => format!("barrier.cluster.arrive;\n{head};\n"),
+            };
+            all.push(meeting(&lines));
+        }
+    }
+    for (ty, prefix, space) in
+        [("u32", "%r", ".shared::cluster"), ("u64", "%rd", ".shared::cluster"), ("u64", "%rd", "")]
+    {
+        let generic = space.is_empty();
+        let widen = match (ty, generic) {
+            ("u64", true) => "cvt.u64.u32 %rd16, %r1;\ncvta.shared.u64 %rd16, %rd16;\n",
+            ("u64", false) => "cvt.u64.u32 %rd16, %r1;\n",
+            _ => "mov.b32 %r16, %r1;\n",
+        };
+        let from = if generic { "" } else { "shared::cluster." };
+        let body = format!(
+            "{WRITE}{MEET}xor.b32 %r34, %r33, 1;\n{widen}mapa{space}.{ty} {prefix}17, {prefix}16, %r34;\ngetctarank{space}.{ty} %r22, {prefix}17;\n\
+             ld.{from}b32 %r21, [{prefix}17];\nst.global.v2.b32 [%rd3], {{%r21, %r22}};\n{MEET}"
+        );
+        let want = |thread: usize, x: &[u32]| vec![other(thread, x), 1 - thread as u32 / 32];
+        all.push(Demo::new(body, want).of(64).across(2));
+    }
+    all
+}
+
 pub fn demos() -> Vec<Demo> {
-    [barriers(), fences(), mbarriers()].concat()
+    [barriers(), fences(), mbarriers(), clusters()].concat()
 }

@@ -115,6 +115,10 @@ impl Context {
         self.driver.extended_launch
     }
 
+    pub(super) fn has_cluster_nodes(&self) -> bool {
+        self.has_extended_launch() && self.driver.cluster_nodes
+    }
+
     pub(super) fn has_kernel_nodes(&self) -> bool {
         self.driver.kernel_nodes
     }

@@ -38,11 +38,8 @@ impl Graph {
         if !context.has_kernel_nodes() {
             return Err(Error::NoCuda { reason: "graphs need a driver for CUDA 12.0 or newer".to_owned() });
         }
-        if nodes.iter().any(|n| n.call.cluster > 1) {
-            return Err(Error::Layout {
-                operation: "Graph::new",
-                reason: "kernels with clusters are not supported yet".to_owned(),
-            });
+        if nodes.iter().any(|n| n.call.cluster > 1) && !context.has_cluster_nodes() {
+            return Err(Error::NoCuda { reason: "clusters need a driver for CUDA 11.8 or newer".to_owned() });
         }
         context.bind()?;
         let mut graph = std::ptr::null_mut();
@@ -81,6 +78,12 @@ impl Graph {
                     &raw const parameters
                 ))
             }?;
+            if node.call.cluster > 1 {
+                let (id, value) =
+                    (sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, node.call.cluster_dimension());
+                // SAFETY: the node is of this graph and a kernel; the driver reads one value.
+                unsafe { call!(cuGraphKernelNodeSetAttribute(handle, id, &raw const value)) }?;
+            }
             handles.push(handle);
         }
         // SAFETY: writes one handle; the graph is complete.

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use cudarc::driver::sys;
 use tilewright_kernel::Text;
+use tilewright_kernel::cluster::PORTABLE_CLUSTER;
 
 use super::call;
 use super::context::{Context, Stream};
@@ -86,13 +87,13 @@ impl Context {
         Ok(module)
     }
 
-    /// An entry point of some PTX, ready for blocks with `shared_bytes` of dynamic shared memory.
+    /// An entry point of some PTX, ready for blocks with `shared_bytes` of dynamic shared memory, in clusters of `cluster` of them.
     pub(crate) fn function(
         self: &Arc<Self>,
         kernel: &str,
         ptx: &Text,
         entry: &str,
-        shared_bytes: u32,
+        (shared_bytes, cluster): (u32, u32),
     ) -> Result<Function> {
         let module = self.module(kernel, ptx)?;
         self.bind()?;
@@ -116,6 +117,12 @@ impl Context {
             let value = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
             // SAFETY: the function handle is valid.
             unsafe { call!(cuFuncSetAttribute(raw, attribute, value)) }?;
+        }
+        // So must one whose clusters not every device can have.
+        if cluster > PORTABLE_CLUSTER {
+            let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+            // SAFETY: as above.
+            unsafe { call!(cuFuncSetAttribute(raw, attribute, 1)) }?;
         }
         Ok(Function { raw, context: Arc::clone(self) })
     }
@@ -149,6 +156,8 @@ pub(crate) struct Call {
     /// Blocks of a cluster, 1 without clusters.
     pub(crate) cluster: u32,
     pub(crate) shared_bytes: u32,
+    /// Whether it may begin before what is in front of it in its stream has ended.
+    pub(crate) dependent: bool,
     /// The parameters, encoded.
     pub(crate) parameters: Vec<Parameter>,
 }
@@ -184,7 +193,9 @@ impl Call {
         self.function.context.bind()?;
         let mut values = self.parameters.clone();
         let mut pointers = pointers(&mut values);
-        if self.cluster <= 1 {
+        // A driver without the extended call runs dependent launches one after the other.
+        let dependent = self.dependent && self.function.context.has_extended_launch();
+        if self.cluster <= 1 && !dependent {
             // SAFETY: the caller's promise; `pointers` holds one pointer a parameter, to at least as many bytes as it has.
             return unsafe {
                 call!(cuLaunchKernel(
@@ -205,15 +216,17 @@ impl Call {
         if !self.function.context.has_extended_launch() {
             return Err(Error::NoCuda { reason: "clusters need a driver for CUDA 11.8 or newer".to_owned() });
         }
-        let cluster = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: self.cluster, y: 1, z: 1 };
-        // All bytes of the union are defined before the member is set.
-        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-        value.clusterDim = cluster;
-        let mut attribute = sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-            pad: [0; 4],
-            value,
-        };
+        let mut attributes = Vec::with_capacity(2);
+        if self.cluster > 1 {
+            let id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+            attributes.push(sys::CUlaunchAttribute { id, pad: [0; 4], value: self.cluster_dimension() });
+        }
+        if dependent {
+            let id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+            value.programmaticStreamSerializationAllowed = 1;
+            attributes.push(sys::CUlaunchAttribute { id, pad: [0; 4], value });
+        }
         let config = sys::CUlaunchConfig {
             gridDimX: self.blocks,
             gridDimY: 1,
@@ -223,13 +236,21 @@ impl Call {
             blockDimZ: 1,
             sharedMemBytes: self.shared_bytes,
             hStream: stream,
-            attrs: &raw mut attribute,
-            numAttrs: 1,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
         };
-        // SAFETY: as above; the configuration and its attribute outlive the call.
+        // SAFETY: as above; the configuration and its attributes outlive the call.
         unsafe {
             call!(cuLaunchKernelEx(&raw const config, self.function.raw, pointers.as_mut_ptr(), std::ptr::null_mut()))
         }
+    }
+
+    /// The shape of a cluster as the driver takes it.
+    pub(super) fn cluster_dimension(&self) -> sys::CUlaunchAttributeValue {
+        // All bytes of the union are defined before the member is set.
+        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+        value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: self.cluster, y: 1, z: 1 };
+        value
     }
 
     pub(super) fn raw_function(&self) -> sys::CUfunction {

@@ -15,6 +15,8 @@ pub(super) struct Driver {
     pub extended_launch: bool,
     /// Whether it can build graphs from kernel nodes as this crate does (CUDA 12.0).
     pub kernel_nodes: bool,
+    /// Whether nodes of graphs have attributes, which clusters need.
+    pub cluster_nodes: bool,
     /// Whether it encodes tensor maps (CUDA 12.0).
     pub tensor_maps: bool,
 }
@@ -72,6 +74,9 @@ const GRAPHS: [&str; 6] = [
     "cuGraphExecDestroy",
 ];
 
+/// Symbols that clusters in graphs need.
+const CLUSTER_NODES: [&str; 1] = ["cuGraphKernelNodeSetAttribute"];
+
 /// Symbols that tensor maps need.
 const TENSOR_MAPS: [&str; 1] = ["cuTensorMapEncodeTiled"];
 
@@ -110,6 +115,7 @@ fn find() -> Result<Driver> {
         version: split_version(version),
         extended_launch: EXTENDED.into_iter().all(has),
         kernel_nodes: GRAPHS.into_iter().all(has),
+        cluster_nodes: CLUSTER_NODES.into_iter().all(has),
         tensor_maps: TENSOR_MAPS.into_iter().all(has),
     })
 }

@@ -43,9 +43,6 @@ impl Emulator {
 
     /// Runs a launch; returns when it is done.
     pub(crate) fn run(&self, work: &Work) -> Result<()> {
-        if work.cluster > 1 {
-            return Err(refused(work, "the emulator does not run clusters yet".to_owned()));
-        }
         let program = self.program(&work.ptx).map_err(|e| refused(work, e.to_string()))?;
         let launch = launch(work)?;
         let options = emulator::Options {
@@ -140,6 +137,7 @@ fn launch(work: &Work) -> Result<Launch> {
         entry: work.entry.to_string(),
         grid: [work.blocks, 1, 1],
         block: [work.threads, 1, 1],
+        cluster: (work.cluster > 1).then_some([work.cluster, 1, 1]),
         dynamic_shared: work.shared_bytes,
         args: work.parameters.iter().map(argument).collect::<Result<_>>()?,
         extents: work.tensors.iter().filter_map(extent).chain(work.shared.iter().map(shared)).collect(),

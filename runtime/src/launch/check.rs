@@ -3,6 +3,7 @@
 //! The compiler's proof holds for arguments that pass: shapes and strides as declared, all facts and requirements true,
 //! bases aligned, outputs that overlap neither themselves nor anything else.
 
+use tilewright_kernel::cluster::{ClusterFault, check_cluster};
 use tilewright_kernel::info::{Argument, MapError, ParameterKind, Role, TensorParameter};
 use tilewright_kernel::rules::{self, View};
 use tilewright_kernel::tensor_map::TensorMap;
@@ -278,10 +279,11 @@ impl Checker<'_> {
         let Some(count) = fits else {
             return Err(Reason::Grid { blocks, limit: GRID_LIMIT, dims: self.mentioned(&launch.blocks) });
         };
-        if count % launch.cluster.max(1) != 0 {
-            return Err(Reason::Cluster { blocks, cluster: launch.cluster });
+        match check_cluster([count, 1, 1], [launch.cluster.max(1), 1, 1]) {
+            Ok(()) => Ok(count),
+            Err(ClusterFault::Indivisible { .. }) => Err(Reason::Cluster { blocks, cluster: launch.cluster }),
+            Err(fault) => Err(Reason::ClusterSize { fault }),
         }
-        Ok(count)
     }
 
     /// The first entry point whose conditions hold. A condition that has no value does not hold.

@@ -66,6 +66,8 @@ pub(crate) struct Work {
     pub(crate) threads: u32,
     pub(crate) cluster: u32,
     pub(crate) shared_bytes: u32,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the emulator runs one launch at a time"))]
+    pub(crate) dependent: bool,
     /// What each `.param` receives.
     pub(crate) parameters: Vec<Passed>,
     /// Nothing to compute.
@@ -189,6 +191,7 @@ impl Work {
             threads: kernel.launch.threads,
             cluster: kernel.launch.cluster.max(1),
             shared_bytes: kernel.launch.shared_bytes,
+            dependent: kernel.launch.dependent,
             parameters,
             empty: plan.empty,
             #[cfg(feature = "cuda")]
@@ -198,13 +201,14 @@ impl Work {
         if let DeviceInner::Cuda(context) = &**device
             && !work.empty
         {
-            let function = context.function(&work.kernel, &work.ptx, &work.entry, work.shared_bytes)?;
+            let function = context.function(&work.kernel, &work.ptx, &work.entry, (work.shared_bytes, work.cluster))?;
             work.call = Some(crate::cuda::Call {
                 function,
                 blocks: work.blocks,
                 threads: work.threads,
                 cluster: work.cluster,
                 shared_bytes: work.shared_bytes,
+                dependent: work.dependent,
                 parameters: crate::cuda::parameters(&work.parameters)?,
             });
         }

@@ -73,6 +73,7 @@ fn kernel() -> KernelInfo {
             threads: 128,
             cluster: 1,
             shared_bytes: 0,
+            dependent: false,
         },
         ptx: Ptx {
             text: "".into(),
@@ -279,6 +280,8 @@ fn grids_and_entries() {
         k.launch.cluster = 2;
     });
     assert_eq!(reason, Reason::Cluster { blocks: 7, cluster: 2 });
+    let reason = refused(|k, _| k.launch.cluster = 17);
+    assert_eq!(reason.to_string(), "a cluster of 17 blocks; the limit is 16, and 8 on every device");
     let reason = refused(|k, g| {
         k.entries.to_mut().pop();
         *g = good(500, 8);

@@ -1,7 +1,7 @@
 //! Bulk and tensor copies.
 
 use tilewright_ptx::isa::AsyncCopy;
-use tilewright_ptx::{Address, AddressBase, Flag, Inst as Source, Operand, ScalarType, StateSpace};
+use tilewright_ptx::{Address, AddressBase, Flag, Inst as Source, Operand, ScalarType, StateSpace, VectorWidth};
 
 use super::{Lowered, Lowering, refuse};
 use crate::decode::op::{Address as Place, BULK_OPERANDS, Bulk, BulkFn, Op, Slot};
@@ -9,12 +9,8 @@ use crate::memory::region::{CONST_WINDOW, PARAM_WINDOW};
 
 impl Lowering<'_> {
     pub(super) fn bulk(&mut self, copy: AsyncCopy, inst: &Source) -> Lowered<()> {
-        let clusters = || refuse("clusters are not supported yet");
         if [Flag::Im2col, Flag::Im2colNoOffs].iter().any(|flag| inst.has(*flag)) {
             return refuse("only tiled copies are supported, not `.im2col`");
-        }
-        if inst.has(Flag::MulticastCluster) {
-            return clusters();
         }
         match copy {
             AsyncCopy::CpAsyncBulkCommitGroup => {
@@ -39,16 +35,20 @@ impl Lowering<'_> {
             AsyncCopy::CpAsyncBulk => {
                 let spaces: Vec<StateSpace> = inst.spaces().map(StateSpace::base).collect();
                 let store = spaces.first() == Some(&StateSpace::Global);
-                if !store && spaces.get(1) != Some(&StateSpace::Global) {
-                    return clusters();
-                }
+                let across = !store && spaces.get(1) != Some(&StateSpace::Global);
                 let (shared, global) = if store { (1, 0) } else { (0, 1) };
                 let shared = self.address(self.operand(inst, shared)?)?;
                 let global = self.address(self.operand(inst, global)?)?;
                 let mbarrier = if store { None } else { Some(self.address(self.operand(inst, 3)?)?) };
                 let size = self.narrow(self.operand(inst, 2)?, ScalarType::U32)?;
-                let f = if store { BulkFn::Store } else { BulkFn::Load };
-                self.emit_bulk(f, [Some(shared), Some(global), mbarrier], Some(Slot::Narrow(size)), Vec::new())
+                let f = match (store, across) {
+                    (true, _) => BulkFn::Store,
+                    (_, true) => BulkFn::Across,
+                    _ => BulkFn::Load,
+                };
+                let mask = self.multicast(inst, 4)?;
+                let sizes = [Some(Slot::Narrow(size)), mask];
+                self.emit_bulk(inst, f, [Some(shared), Some(global), mbarrier], sizes, Vec::new())
             }
             AsyncCopy::CpReduceAsyncBulk | AsyncCopy::CpReduceAsyncBulkTensor => {
                 refuse("bulk reductions are not supported yet")
@@ -79,7 +79,8 @@ impl Lowering<'_> {
         for coordinate in coordinates {
             start.push(Some(Slot::Narrow(self.narrow(coordinate, ScalarType::S32)?)));
         }
-        self.emit_bulk(f, [shared, Some(map), mbarrier], None, start)
+        let mask = self.multicast(inst, 3)?;
+        self.emit_bulk(inst, f, [shared, Some(map), mbarrier], [None, mask], start)
     }
 
     /// The generic address of a tensor map; a variable that is named is in a space of its own.
@@ -97,13 +98,40 @@ impl Lowering<'_> {
         Ok(place)
     }
 
+    /// The mask of destinations, operand `at` where there is one.
+    fn multicast(&mut self, inst: &Source, at: usize) -> Lowered<Option<Slot>> {
+        if !inst.has(Flag::MulticastCluster) {
+            return Ok(None);
+        }
+        self.value(self.operand(inst, at)?, ScalarType::B16).map(Some)
+    }
+
+    /// `st.async`, `red.async`.
+    pub(super) fn put(&mut self, copy: AsyncCopy, inst: &Source) -> Lowered<()> {
+        let ty = self.ty(inst, 0)?;
+        let bytes = ty.bytes() as u8;
+        let count = inst.find::<VectorWidth>().map_or(1, VectorWidth::elements);
+        let to = self.address(self.operand(inst, 0)?)?;
+        let data = self.data(self.operand(inst, 1)?, ty, count)?;
+        let mbarrier = self.address(self.operand(inst, 2)?)?;
+        let f = match copy {
+            AsyncCopy::RedAsync => BulkFn::Reduce(super::memory::atomic_fn(inst, ty)?, bytes),
+            _ => BulkFn::Put(bytes),
+        };
+        self.emit_bulk(inst, f, [Some(to), None, Some(mbarrier)], [None, None], data)
+    }
+
+    /// A copy with its addresses, its size and mask, and its coordinates or data.
     fn emit_bulk(
         &mut self,
+        inst: &Source,
         f: BulkFn,
         addresses: [Option<Place>; 3],
-        size: Option<Slot>,
+        sizes: [Option<Slot>; 2],
         start: Vec<Option<Slot>>,
     ) -> Lowered<()> {
+        let store = matches!(f, BulkFn::Store | BulkFn::StoreTile);
+        let own = store || inst.spaces().next() == Some(StateSpace::SharedCta);
         let mut slots = Vec::with_capacity(BULK_OPERANDS + start.len());
         for address in &addresses {
             slots.push(match address {
@@ -113,13 +141,13 @@ impl Lowering<'_> {
                 Some(Place { base: None, .. }) => self.slots.constant(64, 0),
             });
         }
-        slots.push(size);
+        slots.extend(sizes);
         slots.extend(start);
         let count = slots.len() as u8;
         let data = self.push(slots);
         let site = self.kernel.bulks.len() as u32;
         let offsets = addresses.map(|address| address.map_or(0, |address| address.offset));
-        self.kernel.bulks.push(Bulk { f, offsets });
+        self.kernel.bulks.push(Bulk { f, offsets, own });
         self.emit(Op::Bulk { site, data, count });
         Ok(())
     }

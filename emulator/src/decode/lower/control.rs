@@ -1,10 +1,12 @@
 //! Branches, barriers, fences and operations of a warp.
 
 use tilewright_ptx::isa::{Control, Synchronization, Warp};
-use tilewright_ptx::{AtomicOp, Flag, Inst as Source, Operand, ScalarType, ShuffleMode, StateSpace, VoteMode};
+use tilewright_ptx::{
+    AtomicOp, Flag, Inst as Source, Operand, ScalarType, Semantics, ShuffleMode, StateSpace, VoteMode,
+};
 
 use super::{Lowered, Lowering, refuse};
-use crate::decode::op::{Barrier, BarrierKind, Collective, Op, Redux, Shuffle, Slot, Vote};
+use crate::decode::op::{Barrier, BarrierKind, ClusterBarrierOp, Collective, Op, Redux, Shuffle, Slot, Vote};
 
 impl Lowering<'_> {
     pub(super) fn control(&mut self, control: Control, inst: &Source) -> Lowered<()> {
@@ -43,7 +45,13 @@ impl Lowering<'_> {
                 self.emit(Op::Yield);
                 Ok(())
             }
-            Control::Setmaxnreg => refuse("register reallocation is not supported yet"),
+            Control::Setmaxnreg => {
+                let Operand::Imm(count) = self.operand(inst, 0)? else { return refuse("a constant is expected") };
+                let count = count.int_bits().and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+                self.kernel.reallocates = true;
+                self.emit(Op::SetRegisters { count, inc: inst.has(Flag::Inc) });
+                Ok(())
+            }
         }
     }
 
@@ -78,7 +86,13 @@ impl Lowering<'_> {
                 self.emit(Op::Nop);
                 Ok(())
             }
-            Synchronization::BarrierCluster => refuse("clusters are not supported yet"),
+            Synchronization::BarrierCluster => {
+                self.kernel.clusters = true;
+                let orders = inst.find::<Semantics>() != Some(Semantics::Relaxed);
+                let (arrive, aligned) = (inst.has(Flag::Arrive), inst.has(Flag::Aligned));
+                self.emit(Op::ClusterBarrier(ClusterBarrierOp { arrive, aligned, orders }));
+                Ok(())
+            }
             Synchronization::MbarrierInit
             | Synchronization::MbarrierInval
             | Synchronization::MbarrierExpectTx

@@ -4,7 +4,7 @@ use tilewright_ptx::isa::Convert;
 use tilewright_ptx::{Flag, Inst as Source, Operand, Rounding, ScalarType, StateSpace};
 
 use super::{Lowered, Lowering, refuse};
-use crate::decode::op::{FastCvt, LaneFn, Op, Slot, Space};
+use crate::decode::op::{FastCvt, LaneFn, Mapa, Op, Slot, Space};
 use crate::num::cvt::{Cvt, CvtType};
 use crate::num::format::{BF16, E4M3, E5M2, F16, F32, F64, Round};
 
@@ -61,13 +61,35 @@ impl Lowering<'_> {
                 self.emit(Op::Isspacep { space, d, a });
                 Ok(())
             }
-            Convert::Mapa | Convert::Getctarank => refuse("clusters are not supported yet"),
+            Convert::Mapa => {
+                let ty = self.ty(inst, 0)?;
+                let d = self.value(self.operand(inst, 0)?, ty)?;
+                let rank = Some(self.narrow(self.operand(inst, 2)?, ScalarType::U32)?);
+                self.mapa(inst, d, rank)
+            }
+            Convert::Getctarank => {
+                let d = self.value(self.operand(inst, 0)?, ScalarType::U32)?;
+                self.mapa(inst, d, None)
+            }
         }
+    }
+
+    fn mapa(&mut self, inst: &Source, d: Slot, rank: Option<u32>) -> Lowered<()> {
+        let operand = self.operand(inst, 1)?;
+        // A variable stands for its address in shared memory.
+        let generic = inst.space().is_none() && !matches!(operand, Operand::Symbol(..));
+        let a = self.value(operand, self.ty(inst, 0)?)?;
+        if inst.space().is_none() && !generic {
+            return refuse("a variable has a generic address only by `cvta`");
+        }
+        self.kernel.clusters = true;
+        self.emit(Op::Mapa(Mapa { d, a, rank, generic }));
+        Ok(())
     }
 
     fn window_space(&self, inst: &Source) -> Lowered<Space> {
         match inst.space() {
-            Some(StateSpace::SharedCluster) => refuse("clusters are not supported yet"),
+            Some(StateSpace::SharedCluster) => Ok(Space::Cluster),
             Some(space) => match space.base() {
                 StateSpace::Global => Ok(Space::Global),
                 StateSpace::Shared => Ok(Space::Shared),

@@ -1,7 +1,7 @@
 //! Asynchronous copies by threads, and mbarriers.
 
 use tilewright_ptx::isa::{AsyncCopy, Synchronization};
-use tilewright_ptx::{Flag, Inst as Source, Operand, ScalarType, Semantics};
+use tilewright_ptx::{Flag, Inst as Source, Operand, ScalarType, Semantics, StateSpace};
 
 use super::{Lowered, Lowering, refuse};
 use crate::decode::op::{MbarrierFn, MbarrierOp, Op, Slot, SourceBytes, Space, ThreadCopy};
@@ -37,7 +37,7 @@ impl Lowering<'_> {
             | AsyncCopy::CpAsyncBulkWaitGroup
             | AsyncCopy::TensormapReplace
             | AsyncCopy::TensormapCpFenceproxy => self.bulk(copy, inst),
-            AsyncCopy::StAsync | AsyncCopy::RedAsync => refuse("clusters are not supported yet"),
+            AsyncCopy::StAsync | AsyncCopy::RedAsync => self.put(copy, inst),
         }
     }
 
@@ -75,12 +75,13 @@ impl Lowering<'_> {
     fn mbarrier(&mut self, inst: &Source, at: usize, f: MbarrierFn) -> Lowered<()> {
         let operand = self.operand(inst, at)?;
         let generic = match self.space(inst, operand)? {
-            Space::Shared => false,
+            Space::Shared | Space::Cluster => false,
             Space::Generic => true,
             _ => return refuse("an mbarrier is in shared memory"),
         };
         let address = self.address(operand)?;
-        self.emit(Op::Mbarrier(MbarrierOp { address, generic, f }));
+        let cluster = inst.space() == Some(StateSpace::SharedCluster);
+        self.emit(Op::Mbarrier(MbarrierOp { address, generic, cluster, f }));
         Ok(())
     }
 

@@ -18,7 +18,9 @@ impl Lowering<'_> {
         };
         let symbol = named.and_then(|symbol| self.space_of(symbol));
         let space = match inst.space() {
-            Some(StateSpace::SharedCluster) => return refuse("clusters are not supported yet"),
+            Some(StateSpace::SharedCluster) if symbol.is_none_or(|symbol| symbol == StateSpace::Shared) => {
+                return Ok(Space::Cluster);
+            }
             Some(space) => Some(space.base()),
             // A variable's address in generic space would need its window; the assembler takes the variable's own space.
             None => symbol,
@@ -221,34 +223,7 @@ impl Lowering<'_> {
         let at = usize::from(returns);
         let space = self.space(inst, self.operand(inst, at)?)?;
         let address = self.address(self.operand(inst, at)?)?;
-        let float = |ty| FloatMode::plain(ty);
-        let signed = ty.is_signed();
-        use ScalarType::*;
-        let op = match (inst.find::<AtomicOp>(), ty) {
-            (Some(AtomicOp::Add), F16) => AtomicFn::AddFloat(float(FloatType::F16)),
-            (Some(AtomicOp::Add), Bf16) => AtomicFn::AddFloat(float(FloatType::Bf16)),
-            (Some(AtomicOp::Add), F32) => AtomicFn::AddFloat(float(FloatType::F32)),
-            (Some(AtomicOp::Add), F64) => AtomicFn::AddFloat(float(FloatType::F64)),
-            (Some(AtomicOp::Add), F16x2) => AtomicFn::AddPacked(float(FloatType::F16)),
-            (Some(AtomicOp::Add), Bf16x2) => AtomicFn::AddPacked(float(FloatType::Bf16)),
-            (Some(which @ (AtomicOp::Min | AtomicOp::Max)), F16 | F16x2) => {
-                AtomicFn::ExtremumPacked(float(FloatType::F16), which == AtomicOp::Max)
-            }
-            (Some(which @ (AtomicOp::Min | AtomicOp::Max)), Bf16 | Bf16x2) => {
-                AtomicFn::ExtremumPacked(float(FloatType::Bf16), which == AtomicOp::Max)
-            }
-            (Some(AtomicOp::Add), _) => AtomicFn::Add,
-            (Some(AtomicOp::Min), _) => AtomicFn::Min { signed },
-            (Some(AtomicOp::Max), _) => AtomicFn::Max { signed },
-            (Some(AtomicOp::And), _) => AtomicFn::And,
-            (Some(AtomicOp::Or), _) => AtomicFn::Or,
-            (Some(AtomicOp::Xor), _) => AtomicFn::Xor,
-            (Some(AtomicOp::Inc), _) => AtomicFn::Inc,
-            (Some(AtomicOp::Dec), _) => AtomicFn::Dec,
-            (Some(AtomicOp::Exch), _) => AtomicFn::Exch,
-            (Some(AtomicOp::Cas), _) => AtomicFn::Cas,
-            (None, _) => return refuse("the operation is missing"),
-        };
+        let op = atomic_fn(inst, ty)?;
         let mut slots = Vec::new();
         if returns {
             slots.extend(self.data(self.operand(inst, 0)?, ty, count)?);
@@ -276,6 +251,38 @@ impl Lowering<'_> {
         self.implied_fence(inst, Semantics::Acquire);
         Ok(())
     }
+}
+
+/// The operation of an atomic instruction on a type.
+pub(super) fn atomic_fn(inst: &Source, ty: ScalarType) -> Lowered<AtomicFn> {
+    let float = |ty| FloatMode::plain(ty);
+    let signed = ty.is_signed();
+    use ScalarType::*;
+    Ok(match (inst.find::<AtomicOp>(), ty) {
+        (Some(AtomicOp::Add), F16) => AtomicFn::AddFloat(float(FloatType::F16)),
+        (Some(AtomicOp::Add), Bf16) => AtomicFn::AddFloat(float(FloatType::Bf16)),
+        (Some(AtomicOp::Add), F32) => AtomicFn::AddFloat(float(FloatType::F32)),
+        (Some(AtomicOp::Add), F64) => AtomicFn::AddFloat(float(FloatType::F64)),
+        (Some(AtomicOp::Add), F16x2) => AtomicFn::AddPacked(float(FloatType::F16)),
+        (Some(AtomicOp::Add), Bf16x2) => AtomicFn::AddPacked(float(FloatType::Bf16)),
+        (Some(which @ (AtomicOp::Min | AtomicOp::Max)), F16 | F16x2) => {
+            AtomicFn::ExtremumPacked(float(FloatType::F16), which == AtomicOp::Max)
+        }
+        (Some(which @ (AtomicOp::Min | AtomicOp::Max)), Bf16 | Bf16x2) => {
+            AtomicFn::ExtremumPacked(float(FloatType::Bf16), which == AtomicOp::Max)
+        }
+        (Some(AtomicOp::Add), _) => AtomicFn::Add,
+        (Some(AtomicOp::Min), _) => AtomicFn::Min { signed },
+        (Some(AtomicOp::Max), _) => AtomicFn::Max { signed },
+        (Some(AtomicOp::And), _) => AtomicFn::And,
+        (Some(AtomicOp::Or), _) => AtomicFn::Or,
+        (Some(AtomicOp::Xor), _) => AtomicFn::Xor,
+        (Some(AtomicOp::Inc), _) => AtomicFn::Inc,
+        (Some(AtomicOp::Dec), _) => AtomicFn::Dec,
+        (Some(AtomicOp::Exch), _) => AtomicFn::Exch,
+        (Some(AtomicOp::Cas), _) => AtomicFn::Cas,
+        (None, _) => return refuse("the operation is missing"),
+    })
 }
 
 /// Whether the scope of an instruction is beyond the CTA, as it is where none is named.

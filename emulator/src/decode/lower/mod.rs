@@ -32,7 +32,7 @@ use crate::memory::region::GRID_WORKSPACE;
 use crate::num::format::Round;
 
 /// Most decoded instructions of a kernel: the race detector packs their numbers.
-const MOST_CODE: usize = 1 << 22;
+const MOST_CODE: usize = 1 << crate::shadow::cell::PC_BITS;
 /// Bytes of shared memory that the system keeps on sm_80 and later (CUDA programming guide, compute capabilities).
 const RESERVED_SHARED: u32 = 1024;
 /// Where the part of it for libraries begins: the manual names the offset and not its value.
@@ -160,14 +160,11 @@ impl<'a> Lowering<'a> {
                 Directive::Maxntid(list) => {
                     kernel.most_threads = Some(shape(list).iter().map(|n| u64::from(*n)).product())
                 }
-                Directive::Reqnctapercluster(list) if shape(list) != [1, 1, 1] => {
-                    return Err(unsupported(
-                        function.line,
-                        ".reqnctapercluster",
-                        "11.4.8",
-                        "clusters are not supported yet",
-                    ));
-                }
+                Directive::Reqnctapercluster(list) => kernel.required_cluster = Some(shape(list)),
+                Directive::Explicitcluster => kernel.explicit_cluster = true,
+                Directive::Maxclusterrank(most) => kernel.most_cluster = Some(*most),
+                Directive::Maxnreg(count) => kernel.maxnreg = Some(*count),
+                Directive::Minnctapersm(count) => kernel.minnctapersm = Some(*count),
                 _ => {}
             }
         }
@@ -649,7 +646,17 @@ impl<'a> Lowering<'a> {
             (None, other) if other.text().starts_with("%envreg") || other.text().starts_with("%pm") => {
                 self.slots.constant(other.ty().bits(), 0).unwrap_or(Slot::Narrow(0))
             }
-            (None, IsExplicitCluster) => self.slots.constant(1, 0).unwrap_or(Slot::Pred(0)),
+            // Kept as a number, and tested where it is asked for.
+            (None, IsExplicitCluster) => {
+                let (Slot::Narrow(a), Some(Slot::Narrow(b)), Some(Slot::Pred(d))) =
+                    (self.slots.special(special), self.slots.constant(32, 0), self.slots.temporary(1))
+                else {
+                    return refuse("no room for a predicate");
+                };
+                let test = op::Comparison::Int(crate::lanes::int::IntCompare::Ne, crate::lanes::int::Width::W32);
+                self.emit(Op::Setp { test, d: Some(d), p: None, a, b, combine: None });
+                Slot::Pred(d)
+            }
             (None, _) => self.slots.special(special),
         };
         // A 64-bit read of a 32-bit special register extends it.

@@ -82,6 +82,8 @@ pub struct MbarrierOp {
     pub address: Address,
     /// Whether the address is generic.
     pub generic: bool,
+    /// Whether the object may be another CTA's.
+    pub cluster: bool,
     /// What is done.
     pub f: MbarrierFn,
 }

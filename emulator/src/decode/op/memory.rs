@@ -10,6 +10,8 @@ pub enum Space {
     Global,
     /// The CTA's shared memory.
     Shared,
+    /// The shared memory of any CTA of the cluster.
+    Cluster,
     /// Memory of the thread.
     Local,
     /// Constants of the module.

@@ -20,7 +20,7 @@ pub use copy::{MbarrierFn, MbarrierOp, SourceBytes, ThreadCopy};
 pub use lane::{FastCvt, LaneFn};
 pub use matrix::{FragmentAccess, MatrixAccess, Mma};
 pub use memory::{Access, Address, Atomic, AtomicFn, Fence, Space, Strength};
-pub use sync::{Barrier, BarrierKind, Clock, Collective, Redux, Shuffle, Vote};
+pub use sync::{Barrier, BarrierKind, Clock, ClusterBarrierOp, Collective, Mapa, Redux, Shuffle, Vote};
 
 /// Index of a row of 32-bit values.
 pub type Narrow = u32;
@@ -444,6 +444,15 @@ pub enum Op {
     },
     /// An instruction on an mbarrier.
     Mbarrier(MbarrierOp),
+    /// `mapa`, `getctarank`.
+    Mapa(Mapa),
+    /// `barrier.cluster`.
+    ClusterBarrier(ClusterBarrierOp),
+    /// `setmaxnreg`: registers of a thread, and whether they become more.
+    SetRegisters {
+        count: u32,
+        inc: bool,
+    },
     /// `mma`, `wmma.mma`.
     Mma(Mma),
     /// `ldmatrix`, `stmatrix`.
@@ -572,6 +581,9 @@ impl Op {
             | Op::CommitCopies
             | Op::WaitCopies { .. }
             | Op::Mbarrier(_)
+            | Op::Mapa(_)
+            | Op::ClusterBarrier(_)
+            | Op::SetRegisters { .. }
             | Op::Mma(_)
             | Op::MatrixAccess(_)
             | Op::MatrixTranspose { .. }

@@ -32,6 +32,30 @@ pub struct Barrier {
     pub kind: BarrierKind,
 }
 
+/// `barrier.cluster`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClusterBarrierOp {
+    /// An arrival; otherwise a wait.
+    pub arrive: bool,
+    /// Whether all lanes of the warp must come together.
+    pub aligned: bool,
+    /// Whether an arrival orders what the thread did before; a wait always orders what comes behind.
+    pub orders: bool,
+}
+
+/// `mapa`, or `getctarank`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapa {
+    /// Result.
+    pub d: Slot,
+    /// Address.
+    pub a: Slot,
+    /// Rank of the CTA whose address is asked for; without it the address's rank is.
+    pub rank: Option<Narrow>,
+    /// Whether the addresses are generic.
+    pub generic: bool,
+}
+
 /// `shfl.sync` mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shuffle {

@@ -1,15 +1,15 @@
 //! The engine: when the bytes of copies move, who waits for them, and what other accesses meet.
 
-use tilewright_kernel::tensor_map::GRANULE;
+use tilewright_kernel::tensor_map::{GRANULE, Swizzle};
 
 use super::{race, region};
-use crate::bulk::flight::{Cargo, Flight, Issuer, NEVER, Progress, Token};
+use crate::bulk::flight::{Cargo, Flight, Issuer, NEVER, Progress, Token, Way};
 use crate::decode::op::Space;
 use crate::exec::access::{Request, Shape, small_location};
 use crate::exec::env::{Env, Facts, Halt};
 use crate::exec::global::{before_store, global_location};
 use crate::lanes::{Mask, lanes};
-use crate::report::{Kind, Thread};
+use crate::report::Kind;
 use crate::shadow::cell::AccessKind;
 use crate::shadow::clock::Proxied;
 use crate::shadow::line::Run;
@@ -56,21 +56,35 @@ fn move_bytes(env: &mut Env<'_>, index: usize, to: Progress) -> Result<(), Halt>
         return Ok(());
     }
     flight.progress = to;
-    let store = flight.store;
+    let way = flight.way;
     // The copy stays in the list while its cargo is looked at.
     let mut cargo = std::mem::take(&mut flight.cargo);
     if to == Progress::Done {
         env.bulk.under_way -= 1;
     }
-    let result = match store {
-        true => {
+    let result = match way {
+        Way::Out => {
             if before == Progress::Issued {
-                pick_up(env, &mut cargo);
+                pick_up(env, &mut cargo.image, (cargo.tile, cargo.swizzle));
             }
             if to == Progress::Done { write(env, index, &cargo) } else { Ok(()) }
         }
-        false => {
+        Way::In => {
             read(env, &mut cargo);
+            put_down(env, &cargo);
+            signal(env, index, cargo.image.len())
+        }
+        Way::Across => {
+            pick_up(env, &mut cargo.image, (cargo.source, Swizzle::None));
+            put_down(env, &cargo);
+            signal(env, index, cargo.image.len())
+        }
+        Way::Reduce(op, bytes) => {
+            let mut old = cargo.image.clone();
+            pick_up(env, &mut old, (cargo.tile, Swizzle::None));
+            let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            let new = op.apply(bytes, word(&old), word(&cargo.image));
+            cargo.image.copy_from_slice(&new.to_le_bytes()[..usize::from(bytes)]);
             put_down(env, &cargo);
             signal(env, index, cargo.image.len())
         }
@@ -82,10 +96,9 @@ fn move_bytes(env: &mut Env<'_>, index: usize, to: Progress) -> Result<(), Halt>
     result
 }
 
-/// Reads the tile of a store from shared memory.
-fn pick_up(env: &Env<'_>, cargo: &mut Cargo) {
-    let (tile, swizzle) = (cargo.tile, cargo.swizzle);
-    for (chunk, at) in cargo.image.chunks_exact_mut(GRANULE as usize).zip((tile..).step_by(GRANULE as usize)) {
+/// Reads a tile from shared memory.
+fn pick_up(env: &Env<'_>, image: &mut [u8], (tile, swizzle): (u32, Swizzle)) {
+    for (chunk, at) in image.chunks_mut(GRANULE as usize).zip((tile..).step_by(GRANULE as usize)) {
         let words = &env.shared[swizzle.apply(at) as usize / 4..];
         for (bytes, word) in chunk.chunks_exact_mut(4).zip(words) {
             bytes.copy_from_slice(&word.to_le_bytes());
@@ -95,7 +108,7 @@ fn pick_up(env: &Env<'_>, cargo: &mut Cargo) {
 
 /// Writes the tile of a load to shared memory.
 fn put_down(env: &mut Env<'_>, cargo: &Cargo) {
-    for (chunk, at) in cargo.image.chunks_exact(GRANULE as usize).zip((cargo.tile..).step_by(GRANULE as usize)) {
+    for (chunk, at) in cargo.image.chunks(GRANULE as usize).zip((cargo.tile..).step_by(GRANULE as usize)) {
         let words = &mut env.shared[cargo.swizzle.apply(at) as usize / 4..];
         for (bytes, word) in chunk.chunks_exact(4).zip(words) {
             *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -135,6 +148,7 @@ fn signal(env: &mut Env<'_>, index: usize, bytes: usize) -> Result<(), Halt> {
         // Whoever sees the end of this phase is ordered after the copy.
         let number = barrier.phase + 1;
         barrier.transact(-(bytes as i64))?;
+        barrier.moved_by = Some(issuer);
         Ok((number, barrier.agent == Some(agent)))
     });
     env.mbarriers.progress += 1;
@@ -150,7 +164,7 @@ fn signal(env: &mut Env<'_>, index: usize, bytes: usize) -> Result<(), Halt> {
             Err(_) => format!("{why} any more, while the copy is under way"),
         },
     };
-    let thread = Thread { cta: env.cta, warp: issuer.warp, lane: issuer.lane };
+    let thread = env.thread_of(issuer.warp, issuer.lane);
     let facts = Facts { lane: issuer.lane, detail, fatal: true, ..Facts::default() };
     env.report_thread(Kind::BarrierMisuse, issuer.pc, thread, facts);
     Err(Halt)
@@ -167,7 +181,7 @@ pub(crate) fn advance(env: &mut Env<'_>) -> bool {
         }
         let to = match env.draw() & 7 {
             0 | 1 => Progress::Done,
-            2 if env.bulk.at(index).store => Progress::Read,
+            2 if env.bulk.at(index).is_store() => Progress::Read,
             _ => continue,
         };
         if move_bytes(env, index, to).is_err() {
@@ -182,7 +196,7 @@ pub(in crate::exec) fn needed(env: &mut Env<'_>, fruitless: u32) -> Result<bool,
     if env.bulk.under_way == 0 || fruitless < LATE {
         return Ok(false);
     }
-    let first = env.bulk.list().iter().position(|flight| !flight.store && flight.progress != Progress::Done);
+    let first = env.bulk.list().iter().position(|flight| !flight.is_store() && flight.progress != Progress::Done);
     let Some(first) = first else { return Ok(false) };
     move_bytes(env, first, Progress::Done)?;
     Ok(true)
@@ -205,8 +219,8 @@ pub(in crate::exec) fn wait(env: &mut Env<'_>, run: Mask, keep: u32, read: bool)
         let last = groups.closed.saturating_sub(keep);
         let to = if read { Progress::Read } else { Progress::Done };
         for index in 0..env.bulk.list().len() {
-            let Flight { issuer, store, group, .. } = *env.bulk.at(index);
-            if store && (issuer.warp, issuer.lane) == (warp, lane as u32) && group <= last {
+            let Flight { issuer, way, group, .. } = *env.bulk.at(index);
+            if way == Way::Out && (issuer.warp, issuer.lane) == (warp, lane as u32) && group <= last {
                 move_bytes(env, index, to)?;
             }
         }
@@ -225,38 +239,67 @@ pub(in crate::exec) fn proxy_fence(env: &mut Env<'_>, shared: bool, global: bool
     env.clocks.proxy_fence(warp, [shared.then_some(Proxied::Shared), global.then_some(Proxied::Global)], run);
 }
 
-/// The block has ended: reports the copies that nobody has waited for, and moves what has not moved. Whether all went well.
+/// What became of a copy that nobody may have waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Left {
+    /// No warp has waited for it.
+    Open,
+    /// Some warp has, but none of this CTA, whose memory it needs.
+    Elsewhere(u32),
+}
+
+/// The cluster has ended: reports the copies that nobody has waited for, and moves what has not moved. Whether all went well.
 pub(crate) fn finish(env: &mut Env<'_>) -> bool {
-    if env.bulk.list().is_empty() {
-        return true;
-    }
-    let open: Vec<(Issuer, bool)> = env
-        .bulk
-        .list()
-        .iter()
-        .filter(|flight| {
-            let Token { agent, number } = flight.released;
-            number == NEVER || !env.clocks.known_to(false, agent, number)
-        })
-        .map(|flight| (flight.issuer, flight.store))
+    let several = env.cx.ctas() > 1;
+    let tracked = env.cx.options.sanitizers.races;
+    let left = |flight: &Flight| {
+        let Token { agent, number } = flight.released;
+        if number == NEVER || !env.clocks.known_to(false, agent, number) {
+            return Some(Left::Open);
+        }
+        // What is in shared memory of a CTA must be over before its last warp exits.
+        if !several || !tracked {
+            return None;
+        }
+        let late = |owner: &&u32| !env.peers.outlived(**owner, env.clocks.component(agent), number);
+        flight.owners.iter().find(late).map(|owner| Left::Elsewhere(*owner))
+    };
+    let open: Vec<(Issuer, bool, Left)> = (env.bulk.list().iter())
+        .filter_map(|flight| left(flight).map(|left| (flight.issuer, flight.is_store(), left)))
         .collect();
     for index in 0..env.bulk.list().len() {
         if move_bytes(env, index, Progress::Done).is_err() {
             return false;
         }
     }
-    if env.cx.options.sanitizers.races {
-        for (issuer, store) in open {
-            let detail = match store {
-                true => "the block has ended, and the thread has not waited until its shared memory was read",
-                false => {
-                    "the block has ended, and nobody has waited for the phase of the mbarrier that the copy completes"
-                }
-            };
-            let thread = Thread { cta: env.cta, warp: issuer.warp, lane: issuer.lane };
-            let facts = Facts { lane: issuer.lane, detail: detail.to_owned(), ..Facts::default() };
-            env.report_thread(Kind::UnfinishedCopy, issuer.pc, thread, facts);
-        }
+    if !tracked {
+        return true;
+    }
+    for (issuer, store, left) in open {
+        let (kind, detail) = match (left, store) {
+            (Left::Elsewhere(owner), _) => (Kind::PeerExited, env.gone(owner)),
+            (Left::Open, true) => (
+                Kind::UnfinishedCopy,
+                "the block has ended, and the thread has not waited until its shared memory was read".to_owned(),
+            ),
+            (Left::Open, false) => (
+                Kind::UnfinishedCopy,
+                "the block has ended, and nobody has waited for the phase of the mbarrier that the copy completes"
+                    .to_owned(),
+            ),
+        };
+        let thread = env.thread_of(issuer.warp, issuer.lane);
+        let facts = Facts { lane: issuer.lane, detail, ..Facts::default() };
+        env.report_thread(kind, issuer.pc, thread, facts);
+    }
+    let unarmed: Vec<(u64, String, Issuer)> = (env.mbarriers.iter())
+        .filter(|(_, barrier)| barrier.bytes != 0)
+        .filter_map(|(at, barrier)| Some((*at, barrier.describe(), barrier.moved_by?)))
+        .collect();
+    for (at, state, issuer) in unarmed {
+        let detail = format!("the block has ended with bytes pending at the mbarrier at {}: {state}", env.called(at));
+        let thread = env.thread_of(issuer.warp, issuer.lane);
+        env.report_thread(Kind::BarrierMisuse, issuer.pc, thread, Facts { detail, ..Facts::default() });
     }
     true
 }
@@ -270,20 +313,18 @@ pub(in crate::exec) fn meet_shared(env: &mut Env<'_>, request: &Request<'_>) {
     for lane in lanes(request.run) {
         let start = request.address(lane);
         let bytes = start..start + total;
-        let met = env.bulk.list().iter().find(|flight| {
-            let token = if flight.store { flight.released } else { flight.finished };
-            (writes || !flight.store)
-                && crate::bulk::flight::overlap(&flight.shared, &bytes)
-                && !env.clocks.knows(env.warp as usize, token.agent, token.number)
+        let met = env.bulk.list().iter().find_map(|flight| {
+            let (other_writes, token) = flight.meets(&bytes, writes)?;
+            let known = env.clocks.knows(env.warp as usize, token.agent, token.number);
+            (!known).then_some((flight.issuer, !other_writes))
         });
-        let Some(flight) = met else { continue };
-        let (other, store) = (flight.issuer, flight.store);
+        let Some((other, store)) = met else { continue };
         let location = small_location(env, Space::Shared, start, total);
         let me = Issuer { pc, warp: env.warp, lane: lane as u32 };
         if store || writes {
             race(env, me, Some(location), (if store { "read" } else { "write" }, other));
         } else {
-            let thread = Thread { cta: env.cta, warp: other.warp, lane: other.lane };
+            let thread = env.thread_of(other.warp, other.lane);
             let facts = Facts {
                 lane: lane as u32,
                 location: Some(location),
@@ -303,12 +344,12 @@ pub(in crate::exec) fn meet_global(env: &mut Env<'_>, shape: Shape, run: Run) {
     let writes = writes(shape);
     let bytes = run.address..run.address + (u64::from(run.lanes) << run.shift);
     let met = env.bulk.list().iter().find(|flight| {
-        (writes || flight.store)
+        (writes || flight.is_store())
             && !env.clocks.knows(env.warp as usize, flight.finished.agent, flight.finished.number)
             && flight.touches(&bytes)
     });
     let Some(flight) = met else { return env.bulk.tidy(&env.clocks) };
-    let (other, store) = (flight.issuer, flight.store);
+    let (other, store) = (flight.issuer, flight.is_store());
     let at = flight.first_byte(&bytes);
     let lane = run.lane + ((at - run.address) >> run.shift) as u32;
     let location = global_location(env, at, 1);

@@ -11,26 +11,27 @@ use std::ops::Range;
 pub(crate) use engine::{advance, finish};
 pub(super) use engine::{commit, meet_global, meet_shared, needed, proxy_fence, wait};
 
-use tilewright_kernel::tensor_map::{ENCODED_BYTES, GRANULE, Swizzle, TensorMap};
+use tilewright_kernel::tensor_map::{ENCODED_BYTES, GRANULE, TensorMap};
 
 use super::Warp;
-use super::access::{Request, Shape, Touch, check_small, small_location, space_of, window};
+use super::access::{Request, Shape, Touch, check_small, shared_location, small_location, space_of, window};
 use super::env::{Env, Facts, Halt};
 use super::global::global_location;
-use crate::bulk::flight::{Cargo, Flight, Issuer, NEVER, Progress, Token, overlap};
+use crate::bulk::flight::{Cargo, Flight, Issuer, NEVER, NOTHING, Progress, Token, Way, overlap};
 use crate::bulk::tile::{self, Span};
 use crate::decode::op::{BULK_OPERANDS, BulkFn, Slot, Space, Strength};
 use crate::lanes::{LANES, Mask, lanes};
 use crate::memory::device::POISON;
 use crate::memory::region::{Denied, Region};
-use crate::report::{Kind, Thread};
-use crate::shadow::cell::{Flaw, Who, worse};
+use crate::report::Kind;
+use crate::shadow::cell::{AccessKind, Flaw, Who, worse};
 use crate::shadow::clock::{Proxied, Sight};
 
 /// Alignment of a tile in shared memory (CUDA programming guide, alignment of multi-dimensional bulk copies).
 const TILE_ALIGNMENT: u64 = 128;
 
 /// A copy by one lane, before it is under way.
+#[derive(Clone)]
 struct Issue {
     issuer: Issuer,
     f: BulkFn,
@@ -40,6 +41,10 @@ struct Issue {
     /// What a store really needs of the tile: the rest of the last chunk of a row may be anything.
     needed: Vec<Span>,
     mbarrier: u64,
+    /// CTA whose shared memory the tile is in.
+    owner: u32,
+    /// Whether it is the first of the copies that one instruction makes.
+    first: bool,
 }
 
 impl Issue {
@@ -47,10 +52,42 @@ impl Issue {
         matches!(self.f, BulkFn::StoreTile | BulkFn::Store)
     }
 
+    fn way(&self) -> Way {
+        match self.f {
+            BulkFn::StoreTile | BulkFn::Store => Way::Out,
+            BulkFn::Across => Way::Across,
+            BulkFn::Reduce(op, bytes) => Way::Reduce(op, bytes),
+            BulkFn::LoadTile | BulkFn::PrefetchTile | BulkFn::Load | BulkFn::Put(_) => Way::In,
+        }
+    }
+
+    /// Whether it sees and is seen by ordinary accesses without a proxy fence (PTX manual 9.7.9.12, 9.7.13.7: `st.async`, `red.async`).
+    fn is_generic(&self) -> bool {
+        matches!(self.f, BulkFn::Put(_) | BulkFn::Reduce(..))
+    }
+
+    /// Whether it reads what it writes.
+    fn updates(&self) -> bool {
+        matches!(self.f, BulkFn::Reduce(..))
+    }
+
     /// The bytes of shared memory that its image may take: spans of a swizzle are permuted whole.
     fn shared(&self) -> Range<u64> {
         let start = u64::from(self.cargo.tile);
+        if self.is_generic() {
+            return start..start + self.bytes;
+        }
         start..start + self.bytes.next_multiple_of(u64::from(self.cargo.swizzle.span()))
+    }
+
+    /// The bytes of shared memory that it writes, and those that it reads.
+    fn sides(&self) -> [Range<u64>; 2] {
+        let source = u64::from(self.cargo.source);
+        match self.way() {
+            Way::Out => [NOTHING, self.shared()],
+            Way::Across => [self.shared(), source..source + self.bytes],
+            Way::In | Way::Reduce(..) => [self.shared(), NOTHING],
+        }
     }
 
     fn who(&self, env: &Env<'_>) -> Who {
@@ -84,21 +121,78 @@ impl Warp {
                 [0, 1, 2].map(|at| value(operands[at]).wrapping_add(bulk.offsets[at] as u64));
             let issuer = Issuer { pc, warp: env.warp, lane: lane as u32 };
             let start: Vec<i32> = operands[BULK_OPERANDS..].iter().map(|slot| value(*slot) as u32 as i32).collect();
+            if bulk.f == BulkFn::PrefetchTile {
+                let map = tensor_map(env, issuer, global)?;
+                tiled(env, issuer, bulk.f, &map, (0, &start, 0))?;
+                continue;
+            }
+            let to = target(env, issuer, shared, bulk.own)?;
+            let place = env.base_of(to) + env.rank_of(shared).1;
             let issue = match bulk.f {
                 BulkFn::LoadTile | BulkFn::StoreTile | BulkFn::PrefetchTile => {
                     let map = tensor_map(env, issuer, global)?;
-                    let issue = tiled(env, issuer, bulk.f, &map, (shared, &start, mbarrier))?;
-                    if bulk.f == BulkFn::PrefetchTile {
-                        continue;
-                    }
-                    issue
+                    tiled(env, issuer, bulk.f, &map, (place, &start, mbarrier))?
                 }
                 BulkFn::Load | BulkFn::Store => {
-                    let bytes = value(operands[BULK_OPERANDS - 1]);
-                    line(env, issuer, bulk.f, (shared, global, bytes, mbarrier))?
+                    let bytes = value(operands[BULK_OPERANDS - 2]);
+                    line(env, issuer, bulk.f, (place, global, bytes, mbarrier))?
+                }
+                BulkFn::Across => {
+                    let bytes = value(operands[BULK_OPERANDS - 2]);
+                    target(env, issuer, global, true)?;
+                    let source = env.base_of(env.rank) + env.rank_of(global).1;
+                    if to == env.rank {
+                        let detail =
+                            format!("the destination is in the block itself, rank {to}: it must be another one's");
+                        return stop(env, issuer, Kind::CopyMisuse, detail);
+                    }
+                    across(env, issuer, (place, source, bytes, mbarrier))?
+                }
+                BulkFn::Put(size) | BulkFn::Reduce(_, size) => {
+                    if env.cx.ctas() == 1 {
+                        let detail = "the instruction is for clusters of more than one block".to_owned();
+                        return stop(env, issuer, Kind::ClusterMisuse, detail);
+                    }
+                    let data = &operands[BULK_OPERANDS..];
+                    let bytes = |slot: &Option<Slot>| value(*slot).to_le_bytes().into_iter().take(usize::from(size));
+                    put(env, issuer, bulk.f, (place, data.iter().flat_map(bytes).collect(), mbarrier))?
                 }
             };
-            self.begin(env, issue)?;
+            let issue = Issue { owner: to as u32, ..issue };
+            match operands[BULK_OPERANDS - 1] {
+                Some(mask) => self.multicast(env, &issue, to, self.get(mask, lane) as u32 & 0xffff)?,
+                None if issue.store() => self.begin(env, issue)?,
+                None => {
+                    let at = target(env, issuer, mbarrier, bulk.own)?;
+                    if at != to {
+                        let detail = format!(
+                            "the mbarrier is of the block of rank {at}, the destination of rank {to}: it must be in the same block"
+                        );
+                        return stop(env, issuer, Kind::CopyMisuse, detail);
+                    }
+                    let mbarrier = env.base_of(at) + env.rank_of(mbarrier).1;
+                    self.begin(env, Issue { mbarrier, ..issue })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A copy to the same place in several CTAs, each with its own mbarrier.
+    fn multicast(&self, env: &mut Env<'_>, issue: &Issue, to: usize, mask: u32) -> Result<(), Halt> {
+        let (issuer, ctas) = (issue.issuer, env.cx.ctas());
+        if mask == 0 || mask >> ctas != 0 {
+            let detail = format!("the mask of destinations is {mask:#06x}, and the cluster has {ctas} blocks");
+            return stop(env, issuer, Kind::CopyMisuse, detail);
+        }
+        target(env, issuer, issue.mbarrier, false)?;
+        let mbarrier = env.rank_of(issue.mbarrier).1;
+        let offset = u64::from(issue.cargo.tile) - env.base_of(to);
+        for (number, rank) in lanes(mask).enumerate() {
+            let base = env.base_of(rank);
+            let cargo = Cargo { tile: (base + offset) as u32, ..issue.cargo.clone() };
+            let (mbarrier, owner) = (base + mbarrier, rank as u32);
+            self.begin(env, Issue { cargo, mbarrier, owner, first: number == 0, ..issue.clone() })?;
         }
         Ok(())
     }
@@ -106,7 +200,10 @@ impl Warp {
     /// Checks a copy against everything that is so far, and sends it on its way.
     fn begin(&self, env: &mut Env<'_>, issue: Issue) -> Result<(), Halt> {
         let issuer = issue.issuer;
-        let agent = if issue.store() { 0 } else { self.signalled(env, issuer, issue.mbarrier)? };
+        if issue.owner != env.rank as u32 {
+            env.needs_started((issuer.pc, issuer.lane), issue.owner);
+        }
+        let agent = if issue.store() { 0 } else { self.signalled(env, &issue)? };
         if issue.bytes == 0 {
             return Ok(());
         }
@@ -115,10 +212,10 @@ impl Warp {
         check_flights(env, &issue);
         check_accesses(env, &issue);
         count(env, &issue);
-        let (store, shared) = (issue.store(), issue.shared());
-        if !store {
+        let (store, [written, read]) = (issue.store(), issue.sides());
+        if !store && !issue.updates() {
             // Until the bytes come, nobody knows what is there.
-            let words = shared.start as usize / 4..(shared.end as usize).div_ceil(4);
+            let words = words_of(&written);
             env.shared[words.clone()].fill(POISON);
             env.shared_initialised[words].fill(0xf);
         }
@@ -134,8 +231,10 @@ impl Warp {
         };
         let index = env.bulk.push(Flight {
             issuer,
-            store,
-            shared,
+            way: issue.way(),
+            writes: written,
+            reads: read,
+            owners: [issue.owner, if issue.way() == Way::Across { env.rank as u32 } else { issue.owner }],
             global: start..end,
             cargo: issue.cargo,
             mbarrier: issue.mbarrier,
@@ -148,8 +247,17 @@ impl Warp {
     }
 
     /// Checks the mbarrier of a load as any operation on it is checked; the agent that counts its phases.
-    fn signalled(&self, env: &mut Env<'_>, issuer: Issuer, at: u64) -> Result<usize, Halt> {
+    fn signalled(&self, env: &mut Env<'_>, issue: &Issue) -> Result<usize, Halt> {
+        let (issuer, at) = (issue.issuer, issue.mbarrier);
         let lane = issuer.lane as usize;
+        let offset = at - env.base_of(issue.owner as usize);
+        let size = u64::from(env.cx.shared_bytes);
+        if env.cx.ctas() > 1 && (offset > size || size - offset < 8) {
+            let location = Some(shared_location(env, issue.owner as usize, offset, 8));
+            let facts = Facts { lane: issuer.lane, location, fatal: true, ..Facts::default() };
+            env.report(Kind::OutOfBounds, issuer.pc, facts);
+            return Err(Halt);
+        }
         let shape = Shape {
             pc: issuer.pc,
             bytes: 8,
@@ -159,7 +267,7 @@ impl Warp {
         };
         let mut addresses = [0; LANES];
         addresses[lane] = at;
-        let size = u64::from(env.cx.shared_bytes);
+        let size = env.cx.all_shared();
         check_small(env, &Request::new(shape, None, &addresses, 1 << lane), Space::Shared, size)?;
         let agent = match env.mbarriers.at(at) {
             Ok(barrier) => barrier.agent,
@@ -276,10 +384,13 @@ fn tiled(
             swizzle: map.swizzle,
             image: tile::filled(map),
             spans: tile::spans(map, start, store),
+            source: 0,
         },
         bytes: map.tile_bytes(),
         needed: if store { tile::spans(map, start, false) } else { Vec::new() },
         mbarrier,
+        owner: 0,
+        first: true,
     })
 }
 
@@ -296,16 +407,70 @@ fn line(
     aligned(env, issuer, Space::Shared, shared, GRANULE)?;
     aligned(env, issuer, Space::Global, global, GRANULE)?;
     let spans = vec![Span { offset: 0, address: global, bytes: bytes as u32 }];
-    let size = u64::from(env.cx.shared_bytes);
-    if bytes > size {
-        let location = Some(small_location(env, Space::Shared, shared, bytes));
-        let facts = Facts { lane: issuer.lane, location, fatal: true, ..Facts::default() };
-        env.report(Kind::OutOfBounds, issuer.pc, facts);
-        return Err(Halt);
+    fits(env, issuer, shared, bytes)?;
+    let cargo = Cargo { tile: shared as u32, image: vec![0; bytes as usize], spans: spans.clone(), ..Cargo::default() };
+    Ok(Issue { issuer, f, cargo, bytes, needed: spans, mbarrier, owner: 0, first: true })
+}
+
+/// Refuses more bytes than a block has shared memory.
+fn fits(env: &mut Env<'_>, issuer: Issuer, shared: u64, bytes: u64) -> Result<(), Halt> {
+    if bytes <= u64::from(env.cx.shared_bytes) {
+        return Ok(());
     }
-    let cargo =
-        Cargo { tile: shared as u32, swizzle: Swizzle::None, image: vec![0; bytes as usize], spans: spans.clone() };
-    Ok(Issue { issuer, f, cargo, bytes, needed: spans, mbarrier })
+    let location = Some(small_location(env, Space::Shared, shared, bytes));
+    let facts = Facts { lane: issuer.lane, location, fatal: true, ..Facts::default() };
+    env.report(Kind::OutOfBounds, issuer.pc, facts);
+    Err(Halt)
+}
+
+/// A copy of consecutive bytes of shared memory to that of another CTA.
+fn across(
+    env: &mut Env<'_>,
+    issuer: Issuer,
+    (place, source, bytes, mbarrier): (u64, u64, u64, u64),
+) -> Result<Issue, Halt> {
+    if !bytes.is_multiple_of(GRANULE) {
+        return stop(env, issuer, Kind::CopyMisuse, format!("the size is {bytes} bytes, not a multiple of {GRANULE}"));
+    }
+    aligned(env, issuer, Space::Shared, place, GRANULE)?;
+    aligned(env, issuer, Space::Shared, source, GRANULE)?;
+    fits(env, issuer, place, bytes)?;
+    let cargo = Cargo { tile: place as u32, image: vec![0; bytes as usize], source: source as u32, ..Cargo::default() };
+    // The source is looked at as that of a store is.
+    let needed = vec![Span { offset: 0, address: 0, bytes: bytes as u32 }];
+    Ok(Issue { issuer, f: BulkFn::Across, cargo, bytes, needed, mbarrier, owner: 0, first: true })
+}
+
+/// Data of a thread to another CTA.
+fn put(
+    env: &mut Env<'_>,
+    issuer: Issuer,
+    f: BulkFn,
+    (place, image, mbarrier): (u64, Vec<u8>, u64),
+) -> Result<Issue, Halt> {
+    let bytes = image.len() as u64;
+    aligned(env, issuer, Space::Shared, place, bytes)?;
+    let cargo = Cargo { tile: place as u32, image, ..Cargo::default() };
+    Ok(Issue { issuer, f, cargo, bytes, needed: Vec::new(), mbarrier, owner: 0, first: true })
+}
+
+/// The rank of the CTA whose shared memory an address is in.
+fn target(env: &mut Env<'_>, issuer: Issuer, address: u64, own: bool) -> Result<usize, Halt> {
+    let (rank, offset) = env.rank_of(address);
+    let ctas = env.cx.ctas() as u64;
+    let refusal = if rank >= ctas {
+        format!("the address {address:#x} is of rank {rank}, and the cluster has {ctas} blocks")
+    } else if own && rank != env.rank as u64 {
+        format!("the address {offset:#x} is of rank {rank}; it must be the block's own, of rank {}", env.rank)
+    } else {
+        return Ok(rank as usize);
+    };
+    stop(env, issuer, Kind::OutOfBounds, refusal)
+}
+
+/// The words that bytes of shared memory are in.
+fn words_of(bytes: &Range<u64>) -> Range<usize> {
+    bytes.start as usize / 4..(bytes.end as usize).div_ceil(4)
 }
 
 /// Refuses an address that is no multiple of `align`.
@@ -327,15 +492,18 @@ fn aligned(env: &mut Env<'_>, issuer: Issuer, space: Space, address: u64, align:
 fn check_extent(env: &mut Env<'_>, issue: &Issue) -> Result<(), Halt> {
     let issuer = issue.issuer;
     let lane = issuer.lane;
-    let shared = issue.shared();
-    if shared.end > u64::from(env.cx.shared_bytes) {
-        let location = Some(small_location(env, Space::Shared, shared.start, shared.end - shared.start));
-        env.report(Kind::OutOfBounds, issuer.pc, Facts { lane, location, fatal: true, ..Facts::default() });
-        return Err(Halt);
+    let [written, read] = issue.sides();
+    for (range, rank) in [(issue.shared(), issue.owner as usize), (read, env.rank)] {
+        let offset = range.start.wrapping_sub(env.base_of(rank));
+        if range.start < range.end && offset + (range.end - range.start) > u64::from(env.cx.shared_bytes) {
+            let location = Some(shared_location(env, rank, offset, range.end - range.start));
+            env.report(Kind::OutOfBounds, issuer.pc, Facts { lane, location, fatal: true, ..Facts::default() });
+            return Err(Halt);
+        }
     }
-    let barrier = env.mbarriers.iter().find(|(at, _)| overlap(&shared, &(**at..**at + 8))).map(|(at, _)| *at);
-    if let (false, Some(at)) = (issue.store(), barrier) {
-        let detail = format!("the copy writes over the mbarrier at {at:#x}");
+    let barrier = env.mbarriers.iter().find(|(at, _)| overlap(&written, &(**at..**at + 8))).map(|(at, _)| *at);
+    if let Some(at) = barrier {
+        let detail = format!("the copy writes over the mbarrier at {}", env.called(at));
         return stop(env, issuer, Kind::BarrierMisuse, detail);
     }
     for span in &issue.cargo.spans {
@@ -368,8 +536,12 @@ fn check_source(env: &mut Env<'_>, issue: &Issue) {
         return;
     }
     let issuer = issue.issuer;
-    let location = if issue.store() {
-        let Cargo { tile, swizzle, .. } = issue.cargo;
+    let location = if issue.updates() {
+        let missing = |at: &u64| env.shared_initialised[*at as usize / 4] >> (at % 4) & 1 == 0;
+        issue.shared().find(missing).map(|at| small_location(env, Space::Shared, at, 1))
+    } else if issue.store() || issue.way() == Way::Across {
+        let Cargo { tile, swizzle, source, .. } = issue.cargo;
+        let tile = if issue.store() { tile } else { source };
         let missing = chunks(&issue.needed).find_map(|(offset, part)| {
             let address = swizzle.apply(tile + offset) as usize;
             let missing = |at: &usize| env.shared_initialised[at / 4] >> (at % 4) & 1 == 0;
@@ -410,28 +582,33 @@ fn check_flights(env: &mut Env<'_>, issue: &Issue) {
         return;
     }
     env.bulk.sweep(&env.clocks);
-    let (issuer, shared) = (issue.issuer, issue.shared());
+    let (issuer, shared, [written, read]) = (issue.issuer, issue.shared(), issue.sides());
     let knows = |token: Token| env.clocks.knows(issuer.warp as usize, token.agent, token.number);
     let mut found = None;
     for flight in env.bulk.list() {
-        // In shared memory two stores only read; in global memory two loads do.
-        let token = if flight.store { flight.released } else { flight.finished };
-        if overlap(&flight.shared, &shared) && !(issue.store() && flight.store) && !knows(token) {
-            found = Some((Space::Shared, shared.start.max(flight.shared.start), flight.issuer, !flight.store));
+        // Operations on one element are atomic.
+        let updates = issue.updates() && matches!(flight.way, Way::Reduce(..));
+        let met = [(&written, true), (&read, false)].into_iter().find_map(|(bytes, writes)| {
+            let (other_writes, token) = flight.meets(bytes, writes).filter(|(_, token)| !knows(*token))?;
+            let other = if other_writes { &flight.writes } else { &flight.reads };
+            Some((Space::Shared, bytes.start.max(other.start), flight.issuer, other_writes, token)).filter(|_| !updates)
+        });
+        if let Some((space, at, other, writes, _)) = met {
+            found = Some((space, at, other, writes));
         }
-        if (issue.store() || flight.store) && !knows(flight.finished) {
+        if (issue.store() || flight.is_store()) && !knows(flight.finished) {
             let hit = |span: &&Span| flight.touches(&span.global());
             if let Some(span) = issue.cargo.spans.iter().find(hit) {
                 let at = span.address.max(flight.global.start);
-                found = found.or(Some((Space::Global, at, flight.issuer, flight.store)));
+                found = found.or(Some((Space::Global, at, flight.issuer, flight.is_store())));
             }
         }
     }
-    if !issue.store() {
+    if !issue.store() && !issue.updates() {
         let clocks = &env.clocks;
         env.bulk.forget(|old| {
-            let inside = shared.start <= old.shared.start && old.shared.end <= shared.end;
-            inside && !old.store && clocks.knows(issuer.warp as usize, old.finished.agent, old.finished.number)
+            let inside = shared.start <= old.writes.start && old.writes.end <= shared.end;
+            inside && old.way == Way::In && clocks.knows(issuer.warp as usize, old.finished.agent, old.finished.number)
         });
     }
     if let Some((space, at, other, writes)) = found {
@@ -449,7 +626,7 @@ fn race(
     location: Option<crate::report::Location>,
     (access, other): (&'static str, Issuer),
 ) {
-    let thread = Thread { cta: env.cta, warp: other.warp, lane: other.lane };
+    let thread = env.thread_of(other.warp, other.lane);
     let facts = Facts { lane: me.lane, location, other: Some((access, thread, other.pc)), ..Facts::default() };
     env.report(Kind::Race, me.pc, facts);
 }
@@ -459,15 +636,23 @@ fn check_accesses(env: &mut Env<'_>, issue: &Issue) {
     if !env.cx.options.sanitizers.races {
         return;
     }
-    let (who, store, shared) = (issue.who(env), issue.store(), issue.shared());
-    let words = shared.start as usize / 4..(shared.end as usize).div_ceil(4);
-    let to = (Proxied::Shared, !store);
-    let found = words.clone().fold(None, |found, word| {
-        let flaw = env.cells.probe(&env.clocks, (word, 0xf), to, who);
-        worse(found, flaw.map(|flaw| (word, flaw)))
-    });
-    if !store {
-        env.cells.forget(words);
+    let (who, store, [written, read]) = (issue.who(env), issue.store(), issue.sides());
+    let sides = [(&written, true), (&read, false)].into_iter().filter(|(bytes, _)| bytes.start < bytes.end);
+    let mut found = None;
+    for (bytes, writes) in sides {
+        for word in words_of(bytes) {
+            let flaw = env.cells.probe(&env.clocks, (word, 0xf), (Proxied::Shared, writes), who);
+            let flaw = flaw.filter(|flaw| match (issue.is_generic(), issue.updates()) {
+                (false, _) => true,
+                // What is ordered is seen.
+                (true, false) => flaw.sight == Sight::Unordered,
+                (true, true) => flaw.sight == Sight::Unordered && flaw.conflict.kind != AccessKind::Atomic,
+            });
+            found = worse(found, flaw.map(|flaw| (word, flaw)));
+        }
+    }
+    if !store && !issue.updates() {
+        env.cells.forget(words_of(&written));
     }
     if let Some((word, flaw)) = found {
         let location = small_location(env, Space::Shared, word as u64 * 4, 4);
@@ -478,7 +663,7 @@ fn check_accesses(env: &mut Env<'_>, issue: &Issue) {
         let met = env.lines.probe(&env.clocks, (span.address, u64::from(span.bytes)), store, who);
         found = worse(found, met);
     }
-    for span in &issue.cargo.spans {
+    for span in issue.cargo.spans.iter().filter(|_| issue.first) {
         env.copy_outside((span.address, u64::from(span.bytes)), store, who);
     }
     if let Some((address, flaw)) = found {
@@ -490,7 +675,7 @@ fn check_accesses(env: &mut Env<'_>, issue: &Issue) {
 #[cold]
 fn report_flaw(env: &mut Env<'_>, issuer: Issuer, location: crate::report::Location, flaw: Flaw) {
     let Flaw { conflict, sight } = flaw;
-    let thread = Thread { cta: env.cta, warp: conflict.warp, lane: conflict.lane };
+    let thread = env.thread_of(conflict.warp, conflict.lane);
     let (kind, detail) = match sight {
         Sight::Unfenced => {
             let detail = "the write is ordered before the copy, but no `fence.proxy.async` stands between them";
@@ -512,15 +697,22 @@ fn report_flaw(env: &mut Env<'_>, issuer: Issuer, location: crate::report::Locat
 
 /// Counts what a copy moves: bytes and sectors of global memory, and its bytes of shared memory in rows of 128.
 fn count(env: &mut Env<'_>, issue: &Issue) {
-    let moved: u64 = issue.cargo.spans.iter().map(|span| u64::from(span.bytes)).sum();
+    // A copy to several blocks is read once.
+    let spans = if issue.first { &issue.cargo.spans[..] } else { &[] };
+    let moved: u64 = spans.iter().map(|span| u64::from(span.bytes)).sum();
     let sectors = |span: &Span| (span.address + u64::from(span.bytes)).div_ceil(32) - span.address / 32;
     let (global, shared) = (&mut env.counters.global, &mut env.counters.shared);
-    global.transactions += issue.cargo.spans.iter().map(sectors).sum::<u64>();
+    global.transactions += spans.iter().map(sectors).sum::<u64>();
     global.ideal_transactions += moved.div_ceil(32);
     shared.transactions += issue.bytes.div_ceil(128);
     shared.ideal_transactions += issue.bytes.div_ceil(128);
     let (from, to) = if issue.store() { (shared, global) } else { (global, shared) };
-    from.load_requests += 1;
+    if issue.way() == Way::In && issue.cargo.spans.is_empty() {
+        to.store_requests += 1;
+        to.bytes_stored += issue.bytes;
+        return;
+    }
+    from.load_requests += u64::from(issue.first);
     from.bytes_loaded += moved;
     to.store_requests += 1;
     to.bytes_stored += if issue.store() { moved } else { issue.bytes };

@@ -116,7 +116,7 @@ impl Clocks {
     }
 
     /// The component of an agent.
-    fn component(&self, agent: usize) -> usize {
+    pub fn component(&self, agent: usize) -> usize {
         self.warps * (1 + SPACES) + agent
     }
 

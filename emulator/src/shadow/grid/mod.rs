@@ -41,7 +41,7 @@ struct Entry {
     time: u32,
     next: Link,
     kind: AccessKind,
-    warp: u8,
+    warp: u16,
     shift: u8,
     /// Lane of the line's first byte, which may be before lane 0.
     lane: i16,
@@ -256,7 +256,7 @@ impl Grid {
 
     fn entry(&self, cta: u64, mask: u128, kind: AccessKind, who: Who, shift: u32, lane: i32) -> Entry {
         let Who { epoch, pc, warp, .. } = who;
-        let (warp, shift, lane) = (warp as u8, shift as u8, lane as i16);
+        let (warp, shift, lane) = (warp as u16, shift as u8, lane as i16);
         Entry { mask, cta, epoch, pc, time: self.time, next: 0, kind, warp, shift, lane }
     }
 

@@ -26,7 +26,7 @@ impl Lines {
             found = worse(found, self.meets(clocks, &self.lines[index], mask, writes, who));
             let used = &mut self.lines[index].used;
             used.masks[column(kind)] |= mask;
-            used.sites[column(kind)] = Site::new(who.warp as u8, who.lane, who.pc);
+            used.sites[column(kind)] = Site::new(who.warp as u16, who.lane, who.pc);
             at = stop;
         }
         found
