@@ -48,8 +48,8 @@ use super::{
 pub const MAX_LANES: u32 = 128;
 /// What a fetch can move (PTX manual, `cp.async`, operand `cp-size`).
 pub const FETCHED_BYTES: [u32; 3] = [4, 8, 16];
-/// Blocks of a cluster that every device has room for (CUDA programming guide, thread block clusters).
-pub const CLUSTER_LIMIT: u32 = 8;
+/// Blocks of a cluster that every device with clusters has room for.
+pub const CLUSTER_LIMIT: u32 = tilewright_kernel::cluster::PORTABLE_CLUSTER;
 /// Roles of a block: each has a barrier of its own, beside those of the block and of its warpgroups (PTX manual, `bar`: sixteen).
 pub const ROLE_LIMIT: usize = 7;
 /// Arrivals of a phase (PTX manual, mbarrier).

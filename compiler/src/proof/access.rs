@@ -304,7 +304,8 @@ impl Run<'_> {
             Some(barrier) => {
                 let clock = self.me.released(self.threads == 1);
                 for &rank in &ranks {
-                    self.phase(rank, *barrier, transfer.slot, active)?.issue(copy, size, &clock);
+                    let issued = self.phase(rank, *barrier, transfer.slot, active)?.issue(copy, size, &clock);
+                    issued.or_else(|(kind, what)| self.violation(kind, what))?;
                 }
             }
             None => self.me.groups.issue(copy),

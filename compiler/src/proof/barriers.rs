@@ -3,7 +3,7 @@
 //! A phase ends with its arrivals and as many bytes as are expected. Copies take their time, so a phase is taken to end when somebody waits for
 //! it, and what would depend on its ending earlier or later is wrong (PTX manual, mbarrier: phases and `try_wait.parity`):
 //!
-//! - who arrives in a phase must know that the last one is over, by a wait of its own or of one that it is ordered behind;
+//! - who arrives in a phase, or issues a copy that counts there, must know that the last one is over, by a wait of its own or of one that it is ordered behind;
 //! - all who waited for a phase must have done so before the next one has all its arrivals, or they could find that one over, too: parities are the
 //!   same again;
 //! - who waits must know that the phase before the one that it gets is over: with the same parity it would be told of that one.
@@ -67,10 +67,7 @@ impl Phase {
         }
         self.arrived += count;
         self.open.clock.join(clock);
-        if self.done > 0 && !self.waits[0].iter().any(|wait| clock.is_past(*wait)) {
-            let what = "a phase is begun while threads may wait for the last one still";
-            return Err((Kind::PhaseOpen, what.to_owned()));
-        }
+        self.is_begun(clock)?;
         let early = |wait: &&(AgentId, Time)| !self.open.clock.is_past(**wait);
         if self.arrived == self.arrivals && self.waits[0].iter().any(|wait| early(&wait)) {
             let what = "a phase is begun while threads may wait for the last one still";
@@ -84,11 +81,21 @@ impl Phase {
         *self.expected.get_or_insert(0) += bytes;
     }
 
-    /// A copy that counts here.
-    pub fn issue(&mut self, copy: CopyId, bytes: u64, clock: &Clock) {
+    /// A copy that counts here, of somebody who knows so much.
+    pub fn issue(&mut self, copy: CopyId, bytes: u64, clock: &Clock) -> Result<(), Fault> {
         self.issued += bytes;
         self.open.clock.join(&clock.progress());
         self.open.copies.push(copy);
+        self.is_begun(clock)
+    }
+
+    /// Whether who knows so much knows that the phase under way has begun.
+    fn is_begun(&self, clock: &Clock) -> Result<(), Fault> {
+        if self.done > 0 && !self.waits[0].iter().any(|wait| clock.is_past(*wait)) {
+            let what = "a phase is begun while threads may wait for the last one still";
+            return Err((Kind::PhaseOpen, what.to_owned()));
+        }
+        Ok(())
     }
 
     /// A wait by all threads of an agent, and what they learn if it ends.
