@@ -4,7 +4,8 @@ use expect_test::expect;
 use tilewright_kernel::ElementType::F32;
 use tilewright_kernel::info::Argument;
 
-use super::{tensor, text};
+use super::machine::{from_bytes, launch_mapped, to_bytes};
+use super::{printed, tensor, text};
 use crate::kernel_ir::Memory::Parameter;
 use crate::kernel_ir::{Builder, Receivers, Signature, Type};
 use crate::proof::roles_tests::{Mistakes, ring};
@@ -21,6 +22,26 @@ fn rings_assemble() {
         assert_eq!(text.contains("fence.mbarrier_init"), cluster > 1);
         let barriers = text.lines().filter(|line| line.contains("barrier.cluster.wait"));
         assert_eq!(barriers.count(), if cluster > 1 { 2 } else { 0 });
+    }
+}
+
+/// What consumers see is the last tile, whatever the number of trips, tiles and slots in use.
+#[test]
+fn rings_run() {
+    for (cluster, seed) in [(1, 0), (1, 7), (2, 0), (2, 7)] {
+        for (trips, tiles) in [(0, 1), (1, 2), (2, 3), (3, 1), (5, 2), (7, 3)] {
+            let (kernel, launch) = ring(cluster, trips, tiles, Mistakes::default());
+            let text = printed(&kernel);
+            let elements = |n: usize| launch.tensors[n].as_ref().map_or(0, |t| t.shape[0] as u64);
+            let x: Vec<u64> = (0..elements(0)).map(|n| 1 + n * n % 1009).collect();
+            let buffers = [to_bytes(F32, &x), vec![0; elements(1) as usize * 4]];
+            let blocks = launch.blocks as u32;
+            let (report, found) = launch_mapped(&kernel, &text, (trips, blocks), &buffers, (true, seed), &launch.maps);
+            assert!(report.is_clean(), "{report:?}\n{kernel}\n{text}");
+            let last = |n: u64| x.get(((trips - 1) * 64) as usize..).map_or(0, |tile| tile[n as usize % 64]);
+            let expected: Vec<u64> = (0..elements(1)).map(|n| if trips == 0 { 0 } else { last(n) }).collect();
+            assert_eq!(from_bytes(F32, &found[1]), expected, "clusters of {cluster}, {trips} trips, {tiles} tiles");
+        }
     }
 }
 
