@@ -349,9 +349,9 @@ fn moved(case: Case, draw: &mut Draw) -> Case {
 
 /// Barriers of all kinds and waits for fetches, left out or weakened one at a time. The separate checker misses all but a few, of these classes:
 ///
-/// - Of an instance that is written in a loop with barriers, only what the last iteration writes (or the first one reads) is left to the barrier, and just
-///   these elements go from a thread to itself: who has an element is decided for all of them at once.
-/// - Each element goes from a thread to itself, or stays in a warp, by extents that are not proved to be equal, or to be small enough.
+/// - Each element goes from a thread to itself by products of sizes that are not proved to be equal.
+/// - A slot of a ring is used again only so many iterations later, but reads of what was fetched count for every slot.
+/// - A branch is never taken at first and taken later, by conditions of several loops.
 ///
 /// `TILEWRIGHT_BARRIERS=SEED,COUNT` runs others than CI does.
 #[test]
@@ -369,12 +369,15 @@ fn random_barriers_are_missed() {
         let sizes: Vec<&[i64]> = sizes.iter().map(|size| &size[..]).collect();
         let (all, needless) = support::needless(&kernel, &sizes);
         all.into_iter().for_each(|kind| *tried.entry(kind).or_default() += 1);
+        if !needless.is_empty() && std::env::var("TILEWRIGHT_SHOW").is_ok() {
+            println!("case {n}: {needless:#?}\n{source}\n{}", kernel.entries[0].kernel);
+        }
         kept.extend(needless.into_iter().map(|what| format!("case {n}: {what}\n{source}")));
     }
     println!("{tried:?}, {} of them needless", kept.len());
     let is_usual = std::env::var("TILEWRIGHT_BARRIERS").is_err();
-    // Cases 13 and 60 (the first class) and 117; the last two with their weaker ones.
-    let known = if is_usual { kept.len() == 7 } else { kept.len() * 20 <= tried.values().sum::<u32>() as usize };
+    // Case 117 (the first class), with its weaker ones.
+    let known = if is_usual { kept.len() == 3 } else { kept.len() * 20 <= tried.values().sum::<u32>() as usize };
     assert!(known, "{}", kept.join("\n"));
     assert!(!is_usual || ["block", "warp", "fetches"].iter().all(|kind| tried.contains_key(kind)), "{tried:?}");
 }

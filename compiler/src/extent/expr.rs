@@ -19,6 +19,9 @@ pub type Var = u32;
 /// Most terms an expression may have.
 pub const TERM_LIMIT: usize = 64;
 
+/// Most factors of a term: powers of powers grow without bound otherwise.
+const FACTOR_LIMIT: usize = 64;
+
 /// Most terms of all levels that an expression under a quotient or a maximum may have: without a bound, quotients that are put into quotients
 /// double their size each time.
 const NESTED_LIMIT: usize = 1 << 14;
@@ -177,6 +180,9 @@ impl Expr {
         for a in &self.terms {
             for b in &other.terms {
                 let Some(coefficient) = a.coefficient.checked_mul(b.coefficient) else { return Self::unknown() };
+                if a.atoms.len() + b.atoms.len() > FACTOR_LIMIT {
+                    return Self::unknown();
+                }
                 let mut atoms: Vec<Atom> = a.atoms.iter().chain(&b.atoms).cloned().collect();
                 atoms.sort();
                 terms.push(Term { atoms, coefficient });

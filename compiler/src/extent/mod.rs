@@ -6,6 +6,7 @@
 
 mod expr;
 mod facts;
+mod integers;
 mod linear;
 mod magnitude;
 mod range;
@@ -13,6 +14,7 @@ mod search;
 
 pub use expr::{Atom, Expr, TERM_LIMIT, Term, Var, gcd, lcm};
 pub use facts::{Contradiction, Facts};
+pub use integers::Integers;
 pub use linear::System;
 pub use magnitude::{absolute, grows};
 pub use range::{bound, collapse, interval};

@@ -28,6 +28,11 @@ impl Budget {
         }
     }
 
+    /// What is left.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
     /// Whether nothing is left.
     pub fn is_exhausted(&self) -> bool {
         self.left == 0

@@ -10,10 +10,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tilewright_kernel::algorithm::{Binary, Compare};
-
+use super::terms::{MOST_WAYS, Meaning, Terms, Ways, both};
 use crate::extent::{Expr, System, Var};
-use crate::kernel_ir::{IndexOp, Kernel, Memory, Op, Range, RegionId, StatementKind, UnaryOp, ValueId};
+use crate::kernel_ir::{Kernel, Memory, Op, Range, RegionId, StatementKind, ValueId};
 
 /// Something that decides which way a path takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,13 +21,26 @@ pub(super) enum Fact {
     Holds(ValueId),
     /// A loop with that count has an iteration.
     Runs(ValueId),
+    /// A condition held in the iteration before.
+    Held(ValueId),
+    /// A loop with that count had an iteration in the iteration before.
+    Ran(ValueId),
 }
 
 impl Fact {
+    /// The same in the iteration before; none if that is meant already.
+    const fn before(self) -> Option<Self> {
+        match self {
+            Self::Holds(value) => Some(Self::Held(value)),
+            Self::Runs(value) => Some(Self::Ran(value)),
+            Self::Held(_) | Self::Ran(_) => None,
+        }
+    }
+
     /// The value that decides it.
     pub(super) const fn value(self) -> ValueId {
         match self {
-            Self::Holds(value) | Self::Runs(value) => value,
+            Self::Holds(value) | Self::Runs(value) | Self::Held(value) | Self::Ran(value) => value,
         }
     }
 }
@@ -36,15 +48,10 @@ impl Fact {
 /// What is known on a path.
 pub(super) type Known = BTreeMap<Fact, bool>;
 
-/// Ways to make something true, each a list of expressions that are not negative.
-type Ways = Vec<Vec<Expr>>;
-
 /// Facts that are compared with each other, and that are followed.
 const MOST_FACTS: usize = 24;
 /// Questions that are answered about combinations of facts; what is asked beyond excludes nothing, and barriers stay.
 const MOST_QUESTIONS: usize = 2048;
-/// Ways that are looked at.
-const MOST_WAYS: usize = 32;
 
 /// The facts of a kernel.
 pub(super) struct Guards {
@@ -52,22 +59,33 @@ pub(super) struct Guards {
     followed: BTreeMap<Fact, [Ways; 2]>,
     /// Range of each variable: dimensions, then values.
     ranges: Vec<Range>,
-    /// For indices of loops, the last one.
+    /// For indices of loops and blocks, the last one.
     last: BTreeMap<Var, Expr>,
+    /// Truth values of facts of the iteration before that exclude something in this one.
+    worth: BTreeSet<(Fact, bool)>,
     /// What was asked before.
     asked: RefCell<BTreeMap<Known, bool>>,
 }
 
 impl Guards {
     /// Facts that decide about shared memory or barriers, and that appear twice or exclude others.
-    pub(super) fn new(kernel: &Kernel) -> Self {
+    pub(super) fn new(kernel: &Kernel, blocks: Option<&Expr>) -> Self {
         let mut guards = Self {
             followed: BTreeMap::new(),
             ranges: kernel.signature.dims.iter().map(|dim| dim.range).collect(),
             last: BTreeMap::new(),
+            worth: BTreeSet::new(),
             asked: RefCell::new(BTreeMap::new()),
         };
-        guards.ranges.extend(kernel.values.iter().map(|value| value.facts.range));
+        let ranges = || kernel.values.iter().map(|value| value.facts.range);
+        // Once more for the iteration before.
+        guards.ranges.extend(ranges().chain(ranges()));
+        let blocks = blocks.map(|blocks| blocks.sub(&Expr::constant(1)));
+        for block in (0..kernel.values.len()).filter(|n| kernel.values[*n].op == Op::BlockIndex) {
+            guards.last.extend(blocks.clone().map(|last| (variable(kernel, ValueId(block as u32)), last)));
+        }
+        let mut bodies: BTreeMap<RegionId, ValueId> = BTreeMap::new();
+        let mut terms = Terms::new(kernel, Plain(kernel));
         let (mut found, mut twice) = (BTreeSet::new(), BTreeSet::new());
         for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
             let (fact, decides) = match &statement.kind {
@@ -76,8 +94,9 @@ impl Guards {
                     (Fact::Holds(branch.condition), sides.into_iter().any(|side| matters(kernel, side)))
                 }
                 StatementKind::Loop(l) => {
-                    let last = expression(kernel, l.count).sub(&Expr::constant(1));
+                    let last = terms.expression(l.count).sub(&Expr::constant(1));
                     guards.last.insert(variable(kernel, l.index), last);
+                    bodies.insert(l.body, l.index);
                     (Fact::Runs(l.count), kernel.value(l.count).facts.range.low < 1 && matters(kernel, l.body))
                 }
                 _ => continue,
@@ -86,7 +105,7 @@ impl Guards {
                 twice.insert(fact);
             }
         }
-        let all: Vec<(Fact, [Ways; 2])> = found.into_iter().map(|fact| (fact, ways_of(kernel, fact))).collect();
+        let all: Vec<(Fact, [Ways; 2])> = found.into_iter().map(|fact| (fact, ways_of(&mut terms, fact))).collect();
         let mut related = twice;
         if all.len() <= MOST_FACTS {
             for (n, (a, of_a)) in all.iter().enumerate() {
@@ -98,8 +117,36 @@ impl Guards {
                 }
             }
         }
+        let mut earlier = Vec::new();
+        for (fact, now) in all.iter().take(MOST_FACTS) {
+            let index = bodies.get(&kernel.value(fact.value()).region);
+            let (Some(index), Some(before)) = (index, fact.before()) else { continue };
+            let ways = [0, 1].map(|n| earlier_ways(kernel, *index, &now[n]));
+            let excludes = |ways: &Ways| now.iter().any(|now| guards.is_impossible(&[ways, now]));
+            let worth = ways.each_ref().map(excludes);
+            if worth.contains(&true) {
+                related.insert(*fact);
+                let held = [false, true].into_iter().zip(worth).filter(|(_, worth)| *worth);
+                guards.worth.extend(held.map(|(held, _)| (before, held)));
+                earlier.push((before, ways));
+            }
+        }
         guards.followed = all.into_iter().filter(|(fact, _)| related.contains(fact)).take(MOST_FACTS).collect();
+        guards.followed.extend(earlier);
         guards
+    }
+
+    /// What a fact of an iteration is in the next one; none if that says nothing.
+    pub(super) fn before(&self, fact: Fact) -> Option<Fact> {
+        fact.before().filter(|before| self.followed.contains_key(before))
+    }
+
+    /// Whether that value of a fact can exclude something.
+    pub(super) fn is_worth(&self, fact: Fact, holds: bool) -> bool {
+        match fact {
+            Fact::Holds(_) | Fact::Runs(_) => true,
+            Fact::Held(_) | Fact::Ran(_) => self.worth.contains(&(fact, holds)),
+        }
     }
 
     /// Whether it is worth knowing.
@@ -191,80 +238,46 @@ fn variable(kernel: &Kernel, value: ValueId) -> Var {
     (kernel.signature.dims.len() + value.index()) as Var
 }
 
-/// An index integer over dimensions and what is opaque.
-fn expression(kernel: &Kernel, value: ValueId) -> Expr {
-    let of = |value: ValueId| expression(kernel, value);
-    let own = kernel.value(value);
-    match own.op {
-        Op::Literal(bits) => Expr::constant(i128::from(bits as i64)),
-        Op::Dim(d) => Expr::var(Var::from(d)),
-        Op::ConvertIndex(a) => of(a),
-        Op::Index(op, a, b) => match op {
-            IndexOp::Add => of(a).add(&of(b)),
-            IndexOp::Sub => of(a).sub(&of(b)),
-            IndexOp::Mul => of(a).mul(&of(b)),
-            IndexOp::Div => of(a).floor_div(&of(b)),
-            IndexOp::Mod => of(a).modulo(&of(b)),
-            IndexOp::Min => of(a).minimum(&of(b)),
-            IndexOp::Max => of(a).maximum(&of(b)),
-            IndexOp::And | IndexOp::Xor => Expr::var(variable(kernel, value)),
-        },
-        _ => Expr::var(variable(kernel, value)),
+/// Ways of an iteration's fact in terms of the next iteration of the loop with that index.
+fn earlier_ways(kernel: &Kernel, index: ValueId, ways: &Ways) -> Ways {
+    let (dims, body) = (kernel.signature.dims.len() as Var, kernel.value(index).region);
+    let before = Expr::var(variable(kernel, index)).sub(&Expr::constant(1));
+    let map = |v: Var| {
+        let value = kernel.values.get(v.checked_sub(dims)? as usize)?;
+        match v == variable(kernel, index) {
+            true => Some(before.clone()),
+            // Another value, of which no more is known than its range.
+            false => (value.region == body).then(|| Expr::var(v + kernel.values.len() as Var)),
+        }
+    };
+    let there_is_one = |way: &Vec<Expr>| way.iter().map(|e| e.substitute(&map)).chain([before.clone()]).collect();
+    ways.iter().map(there_is_one).collect()
+}
+
+/// Values over dimensions and what is opaque.
+struct Plain<'a>(&'a Kernel);
+
+impl Meaning for Plain<'_> {
+    fn opaque(&mut self, value: ValueId) -> Expr {
+        Expr::var(variable(self.0, value))
+    }
+
+    fn divided(&mut self, of: &Expr, by: &Expr) -> [Expr; 2] {
+        [of.floor_div(by), of.modulo(by)]
     }
 }
 
 /// The ways to make a fact false and true.
-fn ways_of(kernel: &Kernel, fact: Fact) -> [Ways; 2] {
+fn ways_of<M: Meaning>(terms: &mut Terms<'_, M>, fact: Fact) -> [Ways; 2] {
     [false, true].map(|yes| match fact {
-        Fact::Holds(condition) => ways(kernel, condition, yes),
-        Fact::Runs(count) => {
-            let count = expression(kernel, count);
+        Fact::Holds(condition) | Fact::Held(condition) => terms.ways(condition, yes),
+        Fact::Runs(count) | Fact::Ran(count) => {
+            let count = terms.expression(count);
             vec![vec![if yes { count.sub(&Expr::constant(1)) } else { count.scale(-1) }]]
         }
     })
 }
 
-/// The ways to make a condition true, or false.
-fn ways(kernel: &Kernel, condition: ValueId, yes: bool) -> Ways {
-    // a ≥ b + apart
-    let above = |a: &Expr, b: &Expr, apart: i128| a.sub(b).sub(&Expr::constant(apart));
-    match kernel.value(condition).op {
-        Op::Literal(bits) if (bits != 0) == yes => vec![Vec::new()],
-        Op::Literal(_) => Vec::new(),
-        Op::CompareIndex(compare, a, b) => {
-            let (a, b) = (expression(kernel, a), expression(kernel, b));
-            match (compare, yes) {
-                (Compare::Eq, true) | (Compare::Ne, false) => vec![vec![above(&a, &b, 0), above(&b, &a, 0)]],
-                (Compare::Eq, false) | (Compare::Ne, true) => vec![vec![above(&a, &b, 1)], vec![above(&b, &a, 1)]],
-                (Compare::Lt, true) | (Compare::Ge, false) => vec![vec![above(&b, &a, 1)]],
-                (Compare::Le, true) | (Compare::Gt, false) => vec![vec![above(&b, &a, 0)]],
-                (Compare::Gt, true) | (Compare::Le, false) => vec![vec![above(&a, &b, 1)]],
-                (Compare::Ge, true) | (Compare::Lt, false) => vec![vec![above(&a, &b, 0)]],
-            }
-        }
-        Op::InRange(a, b) => {
-            let (a, b) = (expression(kernel, a), expression(kernel, b));
-            let (least, most) = (a.clone(), above(&b, &a, 1));
-            if yes {
-                vec![vec![least, most]]
-            } else {
-                vec![vec![a.scale(-1).sub(&Expr::constant(1))], vec![above(&a, &b, 0)]]
-            }
-        }
-        Op::Unary(UnaryOp::Not, a) => ways(kernel, a, !yes),
-        Op::Binary(op @ (Binary::And | Binary::Or), a, b) => {
-            let (a, b) = (ways(kernel, a, yes), ways(kernel, b, yes));
-            if (op == Binary::And) != yes {
-                return [a, b].concat();
-            }
-            // Anything, where there are many: that excludes nothing.
-            if a.len() * b.len() > MOST_WAYS { vec![Vec::new()] } else { both(&a, &b) }
-        }
-        _ => vec![Vec::new()],
-    }
-}
-
-/// The ways to make two things true.
-fn both(a: &Ways, b: &Ways) -> Ways {
-    a.iter().flat_map(|a| b.iter().map(|b| [&a[..], &b[..]].concat())).collect()
-}
+#[cfg(test)]
+#[path = "guards_tests.rs"]
+mod tests;

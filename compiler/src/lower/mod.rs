@@ -3,6 +3,7 @@
 mod across;
 mod atomic;
 mod combine;
+mod dependence;
 pub mod emit;
 mod fetched;
 mod guards;
@@ -12,9 +13,11 @@ mod narrow;
 mod overlay;
 mod parts;
 pub mod reduction;
+mod since;
 mod stage;
 mod staging;
 mod syncs;
+mod terms;
 mod value;
 
 pub use across::blocks;
@@ -217,9 +220,11 @@ fn entry(
     }
     let kernel = builder.finish().ok()?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.
-    let tight = overlay::share(syncs::minimise(kernel.clone())?);
+    let blocks = launch_blocks(stages, facts).map(|size| Expr::from_size(&size)).filter(|e| !e.is_unknown());
+    let blocks = blocks.as_ref();
+    let tight = overlay::share(syncs::minimise(kernel.clone(), blocks)?, blocks);
     if tight.shared_map().bytes <= SHARED_BYTES {
         return Some(tight);
     }
-    syncs::minimise(overlay::share(kernel))
+    syncs::minimise(overlay::share(kernel, blocks), blocks)
 }

@@ -8,10 +8,11 @@
 //! Buffers in workspaces share with nobody. Nor do buffers that the accelerator or fetches write, and rings: what is under way has no place in the program.
 
 use super::syncs;
+use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, StatementKind};
 
 /// Lets buffers share memory, the largest ones first, as far as the barriers of the kernel allow it.
-pub(super) fn share(mut kernel: Kernel) -> Kernel {
+pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
     let found = Conflicts::of(&kernel);
     let mut order: Vec<usize> = (0..kernel.buffers.len()).filter(|b| found.may_share[*b]).collect();
     order.sort_by_key(|b| std::cmp::Reverse(kernel.buffers[*b].bytes()));
@@ -21,8 +22,8 @@ pub(super) fn share(mut kernel: Kernel) -> Kernel {
         let shared = places.iter_mut().filter(fits).find(|place| {
             let first = BufferId(place[0] as u32);
             let before = std::mem::replace(&mut kernel.lies_in[own], first);
-            let ordered =
-                kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment && syncs::hold(&kernel);
+            let ordered = kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment
+                && syncs::hold(&kernel, blocks);
             if !ordered {
                 kernel.lies_in[own] = before;
             }
@@ -174,7 +175,7 @@ mod tests {
                 _ => {}
             }
         }
-        let kernel = share(b.finish().unwrap());
+        let kernel = share(b.finish().unwrap(), None);
         kernel.lies_in.iter().map(|b| char::from(b'a' + b.0 as u8)).collect()
     }
 

@@ -22,9 +22,9 @@
 //! In a block of one warp a barrier of the warp will do for all of them. What is read of a workspace is not written again, so that nobody waits for
 //! readers.
 //!
-//! In the three rows before the last three a barrier of warps will do for a buffer whose elements are of one warp each, one of warpgroups if they are of one
-//! warpgroup each, and none is needed if they are of one thread ([`Sharing`]). A barrier that is needed is weakened to one of warps where that
-//! suffices, else to one of warpgroups.
+//! In the three rows before the last three a barrier is needed only if different threads access an element, and one of warps or warpgroups will do if they
+//! are of one: as far as the schedule knows of the whole buffer ([`Sharing`]), or as the two accesses say with the conditions, loops and iterations in which
+//! they happen (`dependence`, `since`). A barrier that is needed is weakened to one of warps where that suffices, else to one of warpgroups.
 //!
 //! Instances take the slots of a buffer in turn, each with its renewal: n renewals after an instance came, its slot is another one's.
 //! Threads read the newest instance, but of buffers that they fetch to ahead: there any of them.
@@ -34,116 +34,46 @@
 //! next instance may give an element to another thread. A thread alone in its block has nobody to wait for: the last six rows and that of phases are void.
 //!
 //! **Formula.** Forward data flow: what happened since the last barrier on some path; a loop's body starts with what was before the loop
-//! or at the body's end; behind it comes what was before it only if it may have no iteration. **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
+//! or at the body's end; behind it comes what was before it only if it may have no iteration. Threads that branch apart are on both sides at a time.
+//! **Approximation.** To copies by the accelerator a ring's slots are one buffer, and every wait for reads concerns every buffer: barriers may
 //! be kept that only some paths need, never taken out where one does. Paths are told apart by conditions, and by whether loops run, where several
-//! branches and loops share them or what one of them does says something of another (`guards`), while these have one value; others are taken both ways.
+//! branches and loops share them or what one of them does says something of another (`guards`), while these have one value and in the next iteration;
+//! others are taken both ways.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_kernel::algorithm::{Binary, Compare};
 
+use super::dependence::{Dependences, Group};
 use super::guards::{Fact, Guards, Known};
+use super::since::{Access, Accesses, Since};
+use crate::extent::Expr;
 use crate::kernel_ir::{
     BufferId, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId,
     WARP, WARPGROUP,
 };
 
-/// What happened since the last barrier, on some path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Since {
-    /// Barriers of copies were made ready.
-    ready: bool,
-    /// Instances of buffers that a thread read or wrote: of each buffer the newest first, as many as it has slots.
-    used: Vec<Vec<bool>>,
-    /// Whether one that had the slot of such an instance before was.
-    stale: Vec<Vec<bool>>,
-    /// Buffers of which a thread wrote the newest instance.
-    written: Vec<bool>,
-    /// Barriers of which threads waited for a phase: one that comes late must not find that another one has ended since.
-    waited: Vec<bool>,
-    /// Buffers that a thread read or wrote, whatever barriers of warps there were.
-    touched: Vec<bool>,
-    /// Who sees what a thread has waited for of its fetches.
-    seen: Sharing,
-    /// A thread published.
-    published: bool,
-    /// The elected thread waited for reads.
-    awaited: bool,
-    /// A thread other than the first accessed memory that blocks share.
-    abroad: bool,
-    /// The first thread arrived.
-    arrived: bool,
-}
-
-impl Since {
-    fn nothing(kernel: &Kernel) -> Self {
-        Self {
-            ready: false,
-            used: kernel.buffers.iter().map(|b| vec![false; b.slots.max(1) as usize]).collect(),
-            stale: kernel.buffers.iter().map(|b| vec![false; b.slots.max(1) as usize]).collect(),
-            written: vec![false; kernel.buffers.len()],
-            waited: vec![false; kernel.barriers.len()],
-            touched: vec![false; kernel.buffers.len()],
-            seen: Sharing::Block,
-            published: false,
-            awaited: false,
-            abroad: false,
-            arrived: false,
-        }
-    }
-
-    /// Whether a thread may have accessed another buffer in the same memory.
-    fn is_elsewhere(&self, kernel: &Kernel, buffer: BufferId) -> bool {
-        let place = kernel.lies_in[buffer.index()];
-        let mut others = (0..kernel.buffers.len()).filter(|n| *n != buffer.index() && kernel.lies_in[*n] == place);
-        kernel.signature.threads > 1 && others.any(|n| self.touched[n])
-    }
-
-    /// Behind a barrier of those who share an element of such a buffer.
-    fn sync(&mut self, kernel: &Kernel, among: Sharing) {
-        if among == Sharing::Block || among == Sharing::Warp && kernel.signature.threads <= WARP {
-            *self = Self::nothing(kernel);
-        }
-        for (n, _) in kernel.buffers.iter().enumerate().filter(|(_, b)| b.sharing <= among) {
-            self.used[n].fill(false);
-            self.stale[n].fill(false);
-            self.written[n] = false;
-        }
-        self.seen = self.seen.max(among);
-    }
-
-    fn join(&mut self, other: &Self) {
-        let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
-        self.ready |= other.ready;
-        self.used.iter_mut().zip(&other.used).for_each(|(a, b)| or(a, b));
-        self.stale.iter_mut().zip(&other.stale).for_each(|(a, b)| or(a, b));
-        or(&mut self.waited, &other.waited);
-        or(&mut self.touched, &other.touched);
-        self.seen = self.seen.min(other.seen);
-        or(&mut self.written, &other.written);
-        self.published |= other.published;
-        self.awaited |= other.awaited;
-        self.abroad |= other.abroad;
-        self.arrived |= other.arrived;
-    }
-}
-
 /// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it is: a defect of
-/// the compiler.
-pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
+/// the compiler. `blocks` is how many blocks run the kernel, over its dimensions.
+pub(super) fn minimise(kernel: Kernel, blocks: Option<&Expr>) -> Option<Kernel> {
+    minimise_within(kernel, blocks, MOST_WORK).map(|(kernel, _)| kernel)
+}
+
+/// The same, with so much work before what is left stays; and how much it was.
+fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Option<(Kernel, u64)> {
     let arrives = |statement: &Statement| matches!(statement.kind, StatementKind::Arrive { .. });
     if kernel.buffers.is_empty() && !kernel.regions.iter().flat_map(|r| &r.statements).any(arrives) {
-        return Some(kernel);
+        return Some((kernel, 0));
     }
-    let mut pass = Pass::new(&kernel);
+    let mut pass = Pass::new(&kernel, blocks);
     if !pass.holds() {
         return None;
     }
     let mut candidates = Vec::new();
     collect(&kernel, Kernel::BODY, 0, &mut candidates);
     candidates.sort_by_key(|(loops, ..)| std::cmp::Reverse(*loops));
-    let spent = |pass: &Pass<'_>| pass.work.get() > MOST_WORK;
+    let spent = |pass: &Pass<'_>| pass.work.get() > most;
     for &(_, region, at) in &candidates {
         if spent(&pass) {
             break;
@@ -174,7 +104,7 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
             pass.weak.pop();
         }
     }
-    let Pass { mut gone, weak, .. } = pass;
+    let Pass { mut gone, weak, work, .. } = pass;
     for (region, at, among) in weak {
         let weaker = if among == Sharing::Warp { StatementKind::SyncWarp } else { StatementKind::SyncWarpgroup };
         kernel.regions[region.index()].statements[at].kind = weaker;
@@ -184,12 +114,12 @@ pub(super) fn minimise(mut kernel: Kernel) -> Option<Kernel> {
     for (region, at) in gone {
         kernel.regions[region.index()].statements.remove(at);
     }
-    Some(kernel)
+    Some((kernel, work.get()))
 }
 
 /// Whether everything is ordered.
-pub(super) fn hold(kernel: &Kernel) -> bool {
-    Pass::new(kernel).holds()
+pub(super) fn hold(kernel: &Kernel, blocks: Option<&Expr>) -> bool {
+    Pass::new(kernel, blocks).holds()
 }
 
 /// Every barrier with the loops around it.
@@ -234,6 +164,8 @@ struct Pass<'a> {
     fetched: Vec<bool>,
     /// What tells paths apart.
     guards: Guards,
+    /// Who accesses what others accessed.
+    dependences: Dependences<'a>,
     /// Regions that the first thread alone comes to.
     first: BTreeSet<RegionId>,
     /// Statements that were looked at so far, once for each kind of path.
@@ -241,7 +173,9 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(kernel: &'a Kernel) -> Self {
+    fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
+        // The last cluster may have more blocks than there is work for.
+        let blocks = blocks.filter(|_| kernel.signature.cluster == 1);
         let mut fetched = vec![false; kernel.buffers.len()];
         for statement in kernel.regions.iter().flat_map(|region| &region.statements) {
             if let StatementKind::Fetch(fetch) = &statement.kind {
@@ -255,7 +189,8 @@ impl<'a> Pass<'a> {
             gone: Vec::new(),
             weak: Vec::new(),
             fetched,
-            guards: Guards::new(kernel),
+            guards: Guards::new(kernel, blocks),
+            dependences: Dependences::new(kernel, blocks),
             first,
             work: Cell::new(0),
         }
@@ -264,22 +199,25 @@ impl<'a> Pass<'a> {
     fn holds(&self) -> bool {
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
-        self.flow(Kernel::BODY, BTreeMap::from([(Known::new(), since)])).is_some()
+        self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::new(), since)])).is_some()
     }
 
-    /// What happened behind a region; none if something in it is not ordered.
-    fn flow(&self, region: RegionId, mut paths: Paths) -> Option<Paths> {
+    /// What happened behind a region inside so many loops; none if something in it is not ordered.
+    fn flow(&self, region: RegionId, depth: usize, mut paths: Paths) -> Option<Paths> {
         for (at, statement) in self.kernel.region(region).statements.iter().enumerate() {
             self.work.set(self.work.get() + 1 + paths.len() as u64);
             match &statement.kind {
-                StatementKind::Elect(part) => paths = self.flow(*part, paths)?,
+                StatementKind::Elect(part) => paths = self.flow(*part, depth, paths)?,
                 StatementKind::If(branch) => {
-                    let [then, otherwise] = self.sides(paths, Fact::Holds(branch.condition));
-                    paths = self.flow(branch.then, then)?;
-                    let otherwise = match branch.otherwise {
-                        Some(part) => self.flow(part, otherwise)?,
-                        None => otherwise,
-                    };
+                    let [then, mut otherwise] = self.sides(paths, Fact::Holds(branch.condition));
+                    paths = self.forgotten(branch.then, self.flow(branch.then, depth, then)?);
+                    if let Some(part) = branch.otherwise {
+                        if !self.kernel.value(branch.condition).facts.uniform {
+                            // Other threads are on the one side while some are on the other.
+                            paths.iter().for_each(|(known, since)| add(&mut otherwise, known.clone(), since.clone()));
+                        }
+                        otherwise = self.forgotten(part, self.flow(part, depth, otherwise)?);
+                    }
                     otherwise.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
                 }
                 StatementKind::Loop(l) => {
@@ -288,10 +226,13 @@ impl<'a> Pass<'a> {
                     // What was before the loop is behind it only where it has no iteration.
                     let always = self.kernel.value(l.count).facts.range.low >= 1;
                     let skips = if always { Paths::new() } else { skips };
-                    paths = self.flow(l.body, runs)?;
+                    let is_around = |group: Group| self.dependences.is_around(l.body, depth, group);
+                    paths = self.iterated(l.body, self.flow(l.body, depth + 1, runs)?);
                     loop {
                         let before = paths.clone();
-                        let behind = self.flow(l.body, paths.clone())?;
+                        let mut again = paths.clone();
+                        again.values_mut().for_each(|since| since.again(depth, &is_around));
+                        let behind = self.iterated(l.body, self.flow(l.body, depth + 1, again)?);
                         behind.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
                         many |= paths.len() > MOST_PATHS;
                         if many {
@@ -302,27 +243,44 @@ impl<'a> Pass<'a> {
                             break;
                         }
                     }
+                    paths.values_mut().for_each(|since| since.behind(depth));
+                    paths = self.forgotten(l.body, paths);
                     skips.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
                 }
                 StatementKind::Sync if self.gone.contains(&(region, at)) => {}
                 kind => match self.among(kind, region, at) {
                     Some(among) => paths.values_mut().for_each(|since| since.sync(self.kernel, among)),
                     None => {
-                        let first = self.first.contains(&region);
-                        if !paths.values_mut().all(|since| self.is_ordered(kind, first, since)) {
+                        let (first, group) = (self.first.contains(&region), self.dependences.group(region, at));
+                        if !paths.values_mut().all(|since| self.is_ordered(kind, first, group, since)) {
                             return None;
                         }
                     }
                 },
             }
         }
-        // What the region binds is another value the next time.
+        Some(paths)
+    }
+
+    /// The paths behind a region: what it binds is another value the next time.
+    fn forgotten(&self, region: RegionId, paths: Paths) -> Paths {
+        self.known_as(paths, |fact| (self.kernel.value(fact.value()).region != region).then_some(fact))
+    }
+
+    /// The paths behind an iteration, where what it binds was so in the iteration before.
+    fn iterated(&self, body: RegionId, paths: Paths) -> Paths {
+        let bound = |fact: Fact| self.kernel.value(fact.value()).region == body;
+        self.known_as(paths, |fact| if bound(fact) { self.guards.before(fact) } else { Some(fact) })
+    }
+
+    fn known_as(&self, paths: Paths, how: impl Fn(Fact) -> Option<Fact>) -> Paths {
         let mut behind = Paths::new();
-        for (mut known, since) in paths {
-            known.retain(|fact, _| self.kernel.value(fact.value()).region != region);
+        for (known, since) in paths {
+            let known = known.into_iter().filter_map(|(fact, holds)| Some((how(fact)?, holds)));
+            let known = known.filter(|(fact, holds)| self.guards.is_worth(*fact, *holds)).collect();
             add(&mut behind, known, since);
         }
-        Some(if behind.len() > MOST_PATHS { as_one(behind) } else { behind })
+        if behind.len() > MOST_PATHS { as_one(behind) } else { behind }
     }
 
     /// The paths on which a fact holds, and those on which it does not.
@@ -372,47 +330,62 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Takes in a statement; whether it is ordered.
-    fn is_ordered(&self, kind: &StatementKind, first: bool, since: &mut Since) -> bool {
+    /// Whether what accessed a buffer is ordered with a later access of it.
+    fn is_behind(&self, before: &Accesses, later: Group) -> bool {
+        before.iter().all(|(access, among)| self.dependences.sharing(access, later) <= among)
+    }
+
+    /// Takes in a statement, with what it accesses of a buffer; whether it is ordered.
+    fn is_ordered(&self, kind: &StatementKind, first: bool, group: Option<Group>, since: &mut Since) -> bool {
         let alone = self.kernel.signature.threads == 1;
-        let sharing = |buffer: BufferId| self.kernel.buffers[buffer.index()].sharing;
-        let is_own = |buffer: BufferId| alone || sharing(buffer) == Sharing::Thread;
-        match kind {
-            StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => match load.memory {
-                Memory::Buffer(buffer) => {
+        let is_own = |buffer: BufferId| alone || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread;
+        let just_now = group.map(|group| (group, Access::of(group)));
+        match (kind, just_now) {
+            (StatementKind::Load(load) | StatementKind::LoadPeer { load, .. }, _) => match (load.memory, just_now) {
+                (Memory::Buffer(buffer), Some((group, access))) => {
+                    let of = buffer.index();
+                    let is_behind = is_own(buffer)
+                        || self.is_behind(&since.written[of], group) && self.is_behind(&since.landed[of], group);
                     // What was fetched may be of any age.
-                    let (used, fetched) = (&mut since.used[buffer.index()], self.fetched[buffer.index()]);
-                    let count = if fetched { used.len() } else { 1 };
-                    used[..count].fill(true);
-                    since.touched[buffer.index()] = true;
-                    let unseen = since.written[buffer.index()] || fetched && since.seen < sharing(buffer);
-                    is_own(buffer) || !unseen
+                    let count = if self.fetched[of] { since.used[of].len() } else { 1 };
+                    since.used[of][..count].iter_mut().for_each(|used| used.add(access, Sharing::Thread));
+                    since.touched[of] = true;
+                    is_behind
                 }
-                memory => self.is_ordered_abroad(memory, false, first, since),
+                (memory, _) => self.is_ordered_abroad(memory, false, first, since),
             },
-            StatementKind::Renew { buffer, .. } => {
-                let (used, stale) = (&mut since.used[buffer.index()], &mut since.stale[buffer.index()]);
-                used.rotate_right(1);
-                stale.rotate_right(1);
-                since.written[buffer.index()] = false;
-                stale[0] |= std::mem::replace(&mut used[0], false);
+            (StatementKind::Renew { buffer, .. }, _) => {
+                since.renew(*buffer);
                 true
             }
-            StatementKind::Fetch(fetch) => is_own(fetch.buffer) || !since.stale[fetch.buffer.index()][0],
-            StatementKind::AwaitFetches { .. } => {
-                since.seen = Sharing::Thread;
+            (StatementKind::Fetch(fetch), Some((group, access))) => {
+                let of = fetch.buffer.index();
+                let is_new = is_own(fetch.buffer) || self.is_behind(&since.stale[of][0], group);
+                since.flying[of].add(access, Sharing::Thread);
+                is_new
+            }
+            (StatementKind::AwaitFetches { pending }, _) => {
+                since.land(*pending == 0);
                 true
             }
-            StatementKind::Store(store) | StatementKind::Spread(store) => match store.memory {
-                Memory::Buffer(buffer) => {
-                    since.used[buffer.index()][0] = true;
-                    since.written[buffer.index()] = true;
-                    since.touched[buffer.index()] = true;
-                    let is_new = is_own(buffer) || !since.stale[buffer.index()][0];
+            (StatementKind::Store(store) | StatementKind::Spread(store), _) => match (store.memory, just_now) {
+                (Memory::Buffer(buffer), Some((group, access))) => {
+                    let of = buffer.index();
+                    let is_new = is_own(buffer) || self.is_behind(&since.stale[of][0], group);
+                    since.used[of][0].add(access, Sharing::Thread);
+                    since.written[of].add(access, Sharing::Thread);
+                    since.touched[of] = true;
                     is_new && !since.awaited && !since.is_elsewhere(self.kernel, buffer)
                 }
-                memory => self.is_ordered_abroad(memory, true, first, since),
+                (memory, _) => self.is_ordered_abroad(memory, true, first, since),
             },
+            (kind, _) => self.is_ordered_otherwise(kind, first, alone, since),
+        }
+    }
+
+    /// The same, of what accesses no buffer for its thread.
+    fn is_ordered_otherwise(&self, kind: &StatementKind, first: bool, alone: bool, since: &mut Since) -> bool {
+        match kind {
             StatementKind::Update(update) => {
                 self.is_ordered_abroad(Memory::Workspace(update.workspace), true, first, since)
             }
@@ -442,12 +415,19 @@ impl<'a> Pass<'a> {
                 match transfer.barrier {
                     Some(_) => {
                         let of = transfer.buffer.index();
-                        !since.ready && !since.used[of].iter().chain(&since.stale[of]).any(|used| *used)
+                        !since.ready && since.used[of].iter().chain(&since.stale[of]).all(Accesses::is_empty)
                     }
-                    None => !since.published && !since.written[transfer.buffer.index()],
+                    None => !since.published && since.written[transfer.buffer.index()].is_empty(),
                 }
             }
-            StatementKind::Sync
+            StatementKind::Load(_)
+            | StatementKind::LoadPeer { .. }
+            | StatementKind::Store(_)
+            | StatementKind::Spread(_)
+            | StatementKind::Renew { .. }
+            | StatementKind::Fetch(_)
+            | StatementKind::AwaitFetches { .. }
+            | StatementKind::Sync
             | StatementKind::SyncWarpgroup
             | StatementKind::SyncWarp
             | StatementKind::SyncCluster

@@ -53,7 +53,7 @@ fn copy(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>) {
 
 /// The kernel's text behind the pass, one word for each statement that matters.
 fn minimal(b: Builder) -> Option<String> {
-    let kernel = minimise(b.finish().unwrap())?;
+    let kernel = minimise(b.finish().unwrap(), None)?;
     let words = ["sync", "for", "copy", "await", "publish", "renew", "= s[", "s[0] ="];
     let text = kernel.to_string();
     let found = text.lines().filter_map(|line| words.iter().find(|word| line.contains(**word)));
@@ -194,7 +194,7 @@ fn arrivals_are_between_barriers() {
         statements.retain(|statement| keeps(&statement.kind));
         let count =
             |kernel: Kernel| kernel.regions[0].statements.iter().filter(|s| s.kind == StatementKind::Sync).count();
-        minimise(kernel).map(count)
+        minimise(kernel, None).map(count)
     };
     assert_eq!(arrival([true, true], false, true), Some(1));
     assert_eq!(arrival([false, true], false, true), None);
@@ -321,7 +321,7 @@ fn fetches_need_a_barrier_behind_their_wait() {
         }
         b.load(Memory::Buffer(buffer), zero, 1, None);
         b.end_loop();
-        let ordered = b.finish().map(minimise).expect("balanced");
+        let ordered = b.finish().map(|kernel| minimise(kernel, None)).expect("balanced");
         let statements = |kernel: Kernel| kernel.regions.into_iter().flat_map(|region| region.statements);
         ordered.map(|kernel| statements(kernel).filter(|s| s.kind == StatementKind::Sync).count())
     };
@@ -346,7 +346,7 @@ fn units_wait_for_themselves() {
         buffers.iter().for_each(|buffer| b.store(Memory::Buffer(*buffer), zero, &[one]));
         b.sync();
         buffers.iter().for_each(|buffer| drop(b.load(Memory::Buffer(*buffer), zero, 1, None)));
-        let text = b.finish().map(minimise).expect("balanced").expect("ordered").to_string();
+        let text = b.finish().map(|kernel| minimise(kernel, None)).expect("balanced").expect("ordered").to_string();
         let found = text.lines().map(str::trim).filter(|line| line.starts_with("sync"));
         found.map(str::to_owned).collect::<Vec<_>>().join(", ")
     };
@@ -400,11 +400,13 @@ fn branches_whose_conditions_go_together_are_one_path() {
     assert_eq!(shared(&|b: &mut Builder, turn: ValueId| compare(b, Compare::Lt, turn, 4)), 3);
     assert_eq!(shared(&|b: &mut Builder, turn: ValueId| compare(b, Compare::Ge, turn, 3)), 4);
     // Either may come alone.
-    let other = |b: &mut Builder, _: ValueId| {
+    let other = |b: &mut Builder, _: ValueId, limit: i64| {
         let block = b.block_index();
-        compare(b, Compare::Lt, block, 4)
+        compare(b, Compare::Lt, block, limit)
     };
-    assert_eq!(shared(&other), 4);
+    assert_eq!(shared(&|b: &mut Builder, turn: ValueId| other(b, turn, 40)), 4);
+    // There are as many turns as the number of the block says: of few, the first one comes in each.
+    assert_eq!(shared(&|b: &mut Builder, turn: ValueId| other(b, turn, 4)), 3);
 }
 
 /// An instance that begins long before it is written: what is in between orders its readers before.
@@ -445,4 +447,39 @@ fn what_is_not_ordered_is_a_defect() {
     b.publish();
     copy(&mut b, buffer, None);
     assert_eq!(minimal(b), None);
+}
+
+/// With too little work the rest of the barriers stays, and the kernel is right all the same.
+#[test]
+fn barriers_stay_beyond_the_limit_of_work() {
+    let kernel = || {
+        let (mut b, _, zero) = builder();
+        let one = b.literal(ElementType::F32, 0);
+        let n = b.block_index();
+        b.begin_loop(n);
+        for _ in 0..40 {
+            let (name, element, sharing) = ("s".to_owned(), ElementType::F32, Sharing::Thread);
+            let own = b.buffer(Buffer { name, element, elements: 64, alignment: 128, slots: 1, sharing });
+            b.sync();
+            b.renew(own, zero);
+            b.store(Memory::Buffer(own), zero, &[one]);
+            b.sync();
+            b.load(Memory::Buffer(own), zero, 1, None);
+        }
+        b.end_loop();
+        b.finish().unwrap()
+    };
+    let kept = |most: u64| {
+        let (kernel, work) = minimise_within(kernel(), None, most).expect("ordered");
+        assert!(hold(&kernel, None));
+        (kernel.regions.iter().flat_map(|r| &r.statements).filter(|s| s.kind == StatementKind::Sync).count(), work)
+    };
+    // Two turns of the loop, and what is looked at once more.
+    let once = kept(0).1;
+    assert_eq!(kept(0).0, 80);
+    let limits = [once * 10, once * 30, once * 1000];
+    let found = limits.map(kept);
+    assert!(found.iter().zip(limits).all(|((_, work), most)| *work <= most + once), "{found:?}");
+    assert!(found[0].0 < 80 && found[0].0 > found[1].0 && found[1].0 > found[2].0, "{found:?}");
+    assert_eq!(found[2].0, 0);
 }

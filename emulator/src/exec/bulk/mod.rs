@@ -5,20 +5,22 @@
 //! that are not known to be over. So what is found does not depend on the seed's choice, except where it changes what a program does.
 
 mod engine;
+mod operands;
 
 use std::ops::Range;
 
 pub(crate) use engine::{advance, finish};
 pub(super) use engine::{commit, meet_global, meet_shared, needed, proxy_fence, wait};
 
-use tilewright_kernel::tensor_map::{ENCODED_BYTES, GRANULE, TensorMap};
+use operands::{across, line, put, target, tensor_map, tiled};
+use tilewright_kernel::tensor_map::GRANULE;
 
 use super::Warp;
-use super::access::{Request, Shape, Touch, check_small, shared_location, small_location, space_of, window};
+use super::access::{Request, Shape, Touch, check_small, shared_location, small_location};
 use super::env::{Env, Facts, Halt};
 use super::global::global_location;
 use crate::bulk::flight::{Cargo, Flight, Issuer, NEVER, NOTHING, Progress, Token, Way, overlap};
-use crate::bulk::tile::{self, Span};
+use crate::bulk::tile::Span;
 use crate::decode::op::{BULK_OPERANDS, BulkFn, Slot, Space, Strength};
 use crate::lanes::{LANES, Mask, lanes};
 use crate::memory::device::POISON;
@@ -26,9 +28,6 @@ use crate::memory::region::{Denied, Region};
 use crate::report::Kind;
 use crate::shadow::cell::{AccessKind, Flaw, Who, worse};
 use crate::shadow::clock::{Proxied, Sight};
-
-/// Alignment of a tile in shared memory (CUDA programming guide, alignment of multi-dimensional bulk copies).
-const TILE_ALIGNMENT: u64 = 128;
 
 /// A copy by one lane, before it is under way.
 #[derive(Clone)]
@@ -296,196 +295,9 @@ impl Warp {
     }
 }
 
-/// The tensor map at a generic address.
-fn tensor_map(env: &mut Env<'_>, issuer: Issuer, address: u64) -> Result<TensorMap, Halt> {
-    let space = space_of(address);
-    let at = address.wrapping_sub(window(space));
-    let cx = env.cx;
-    if !at.is_multiple_of(64) {
-        return stop(
-            env,
-            issuer,
-            Kind::Misaligned,
-            format!("the tensor map at {address:#x} must be at a multiple of 64"),
-        );
-    }
-    let mut bytes = [0; ENCODED_BYTES];
-    let words = match space {
-        Space::Param => Some((&cx.params, u64::from(cx.kernel.param_bytes))),
-        Space::Const => Some((&cx.constants, cx.constants.len() as u64 * 4)),
-        _ => None,
-    };
-    match (space, words) {
-        (_, Some((words, size))) if at.checked_add(ENCODED_BYTES as u64).is_some_and(|end| end <= size) => {
-            for (chunk, word) in bytes.chunks_exact_mut(4).zip(&words[at as usize / 4..]) {
-                chunk.copy_from_slice(&word.to_le_bytes());
-            }
-        }
-        (Space::Global, _) if let Ok(index) = cx.regions.find(at, ENCODED_BYTES as u64, false, usize::MAX) => {
-            let allocation = &cx.regions.get(index).allocation;
-            let offset = at - allocation.base;
-            if allocation.first_uninitialised(offset, ENCODED_BYTES as u64).is_some() {
-                let detail = "the tensor map".to_owned();
-                let location = Some(global_location(env, at, ENCODED_BYTES as u64));
-                let facts = Facts { lane: issuer.lane, location, detail, fatal: true, ..Facts::default() };
-                env.report(Kind::UninitialisedRead, issuer.pc, facts);
-                return Err(Halt);
-            }
-            allocation.copy_to(offset, &mut bytes);
-        }
-        _ => {
-            let detail = format!(
-                "there are no {ENCODED_BYTES} bytes of a tensor map at {address:#x}, in parameters, constants or global memory"
-            );
-            return stop(env, issuer, Kind::CopyMisuse, detail);
-        }
-    }
-    match TensorMap::decode(&bytes) {
-        Ok(map) => Ok(map),
-        Err(why) => stop(env, issuer, Kind::CopyMisuse, format!("the tensor map at {address:#x}: {why}")),
-    }
-}
-
-/// A copy of a box, checked against its map.
-fn tiled(
-    env: &mut Env<'_>,
-    issuer: Issuer,
-    f: BulkFn,
-    map: &TensorMap,
-    (shared, start, mbarrier): (u64, &[i32], u64),
-) -> Result<Issue, Halt> {
-    let rank = map.dimensions.len();
-    if rank != start.len() {
-        let detail = format!("{} coordinates for a tensor map of {rank} dimensions", start.len());
-        return stop(env, issuer, Kind::CopyMisuse, detail);
-    }
-    let store = f == BulkFn::StoreTile;
-    if let Some((dimension, at)) = start.iter().enumerate().find(|(_, at)| store && **at < 0) {
-        let detail = format!("a store must not start at a negative coordinate: {at} in dimension {dimension}");
-        return stop(env, issuer, Kind::CopyMisuse, detail);
-    }
-    let inner = i64::from(start[0]) * i64::from(map.format.bytes());
-    if inner.rem_euclid(GRANULE as i64) != 0 {
-        // PTX manual 5.5.3.1: the address of a box is a multiple of 16 bytes; Hopper stops with an illegal instruction.
-        let detail = format!(
-            "the box starts {inner} bytes into a row (coordinate {} of dimension 0), not at a multiple of {GRANULE}",
-            start[0]
-        );
-        env.report(Kind::Misaligned, issuer.pc, Facts { lane: issuer.lane, detail, ..Facts::default() });
-    }
-    if f != BulkFn::PrefetchTile {
-        aligned(env, issuer, Space::Shared, shared, TILE_ALIGNMENT)?;
-    }
-    Ok(Issue {
-        issuer,
-        f,
-        cargo: Cargo {
-            tile: shared as u32,
-            swizzle: map.swizzle,
-            image: tile::filled(map),
-            spans: tile::spans(map, start, store),
-            source: 0,
-        },
-        bytes: map.tile_bytes(),
-        needed: if store { tile::spans(map, start, false) } else { Vec::new() },
-        mbarrier,
-        owner: 0,
-        first: true,
-    })
-}
-
-/// A copy of consecutive bytes.
-fn line(
-    env: &mut Env<'_>,
-    issuer: Issuer,
-    f: BulkFn,
-    (shared, global, bytes, mbarrier): (u64, u64, u64, u64),
-) -> Result<Issue, Halt> {
-    if !bytes.is_multiple_of(GRANULE) {
-        return stop(env, issuer, Kind::CopyMisuse, format!("the size is {bytes} bytes, not a multiple of {GRANULE}"));
-    }
-    aligned(env, issuer, Space::Shared, shared, GRANULE)?;
-    aligned(env, issuer, Space::Global, global, GRANULE)?;
-    let spans = vec![Span { offset: 0, address: global, bytes: bytes as u32 }];
-    fits(env, issuer, shared, bytes)?;
-    let cargo = Cargo { tile: shared as u32, image: vec![0; bytes as usize], spans: spans.clone(), ..Cargo::default() };
-    Ok(Issue { issuer, f, cargo, bytes, needed: spans, mbarrier, owner: 0, first: true })
-}
-
-/// Refuses more bytes than a block has shared memory.
-fn fits(env: &mut Env<'_>, issuer: Issuer, shared: u64, bytes: u64) -> Result<(), Halt> {
-    if bytes <= u64::from(env.cx.shared_bytes) {
-        return Ok(());
-    }
-    let location = Some(small_location(env, Space::Shared, shared, bytes));
-    let facts = Facts { lane: issuer.lane, location, fatal: true, ..Facts::default() };
-    env.report(Kind::OutOfBounds, issuer.pc, facts);
-    Err(Halt)
-}
-
-/// A copy of consecutive bytes of shared memory to that of another CTA.
-fn across(
-    env: &mut Env<'_>,
-    issuer: Issuer,
-    (place, source, bytes, mbarrier): (u64, u64, u64, u64),
-) -> Result<Issue, Halt> {
-    if !bytes.is_multiple_of(GRANULE) {
-        return stop(env, issuer, Kind::CopyMisuse, format!("the size is {bytes} bytes, not a multiple of {GRANULE}"));
-    }
-    aligned(env, issuer, Space::Shared, place, GRANULE)?;
-    aligned(env, issuer, Space::Shared, source, GRANULE)?;
-    fits(env, issuer, place, bytes)?;
-    let cargo = Cargo { tile: place as u32, image: vec![0; bytes as usize], source: source as u32, ..Cargo::default() };
-    // The source is looked at as that of a store is.
-    let needed = vec![Span { offset: 0, address: 0, bytes: bytes as u32 }];
-    Ok(Issue { issuer, f: BulkFn::Across, cargo, bytes, needed, mbarrier, owner: 0, first: true })
-}
-
-/// Data of a thread to another CTA.
-fn put(
-    env: &mut Env<'_>,
-    issuer: Issuer,
-    f: BulkFn,
-    (place, image, mbarrier): (u64, Vec<u8>, u64),
-) -> Result<Issue, Halt> {
-    let bytes = image.len() as u64;
-    aligned(env, issuer, Space::Shared, place, bytes)?;
-    let cargo = Cargo { tile: place as u32, image, ..Cargo::default() };
-    Ok(Issue { issuer, f, cargo, bytes, needed: Vec::new(), mbarrier, owner: 0, first: true })
-}
-
-/// The rank of the CTA whose shared memory an address is in.
-fn target(env: &mut Env<'_>, issuer: Issuer, address: u64, own: bool) -> Result<usize, Halt> {
-    let (rank, offset) = env.rank_of(address);
-    let ctas = env.cx.ctas() as u64;
-    let refusal = if rank >= ctas {
-        format!("the address {address:#x} is of rank {rank}, and the cluster has {ctas} blocks")
-    } else if own && rank != env.rank as u64 {
-        format!("the address {offset:#x} is of rank {rank}; it must be the block's own, of rank {}", env.rank)
-    } else {
-        return Ok(rank as usize);
-    };
-    stop(env, issuer, Kind::OutOfBounds, refusal)
-}
-
 /// The words that bytes of shared memory are in.
 fn words_of(bytes: &Range<u64>) -> Range<usize> {
     bytes.start as usize / 4..(bytes.end as usize).div_ceil(4)
-}
-
-/// Refuses an address that is no multiple of `align`.
-fn aligned(env: &mut Env<'_>, issuer: Issuer, space: Space, address: u64, align: u64) -> Result<(), Halt> {
-    if address.is_multiple_of(align) {
-        return Ok(());
-    }
-    let location = match space {
-        Space::Shared => small_location(env, space, address, 1),
-        _ => global_location(env, address, 1),
-    };
-    let detail = format!("the address must be a multiple of {align}");
-    let facts = Facts { lane: issuer.lane, location: Some(location), detail, fatal: true, ..Facts::default() };
-    env.report(Kind::Misaligned, issuer.pc, facts);
-    Err(Halt)
 }
 
 /// Refuses a copy whose bytes are not all in memory, or that would overwrite a live mbarrier.

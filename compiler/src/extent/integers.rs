@@ -1,0 +1,347 @@
+//! Equations and inequalities over integers that have ranges: a sound, incomplete test that they have no solution.
+//!
+//! **Formula.** In turns, until nothing changes: ranges of variables are narrowed by each inequality and by what ranges say of its other terms; a
+//! variable with one value is that value, which makes products linear; an equation whose coefficients have a divisor that its constant does not have
+//! has no solution (U. Banerjee, Dependence analysis for supercomputing, 1988: the gcd test); an equation with a coefficient of ±1 is solved for that variable. What is left
+//! goes to [`System`]; then variables of few values are tried one value after the other. **Approximation.** Products of variables are bounded by
+//! ranges alone; what cannot be represented is left out. "No solution" is a proof, anything else says nothing. The work is counted in expressions
+//! that are looked at, so that it ends at the same point everywhere.
+
+use std::collections::BTreeMap;
+
+use super::expr::{Atom, Expr, Var, gcd};
+use super::linear::System;
+use super::range::{bound, collapse};
+use super::search::Budget;
+
+/// Times that every inequality narrows ranges before something else is tried.
+const TURNS: usize = 6;
+/// Values of a variable that are tried one by one.
+const VALUES: i128 = 4;
+/// Variables of which that is done at a time.
+const SPLITS: u32 = 1;
+/// What an elimination costs, in expressions.
+const ELIMINATION: u64 = 40;
+
+/// Least and largest value, where there are such.
+type Ends = (Option<i128>, Option<i128>);
+
+/// A conjunction over integers.
+#[derive(Clone, Debug, Default)]
+pub struct Integers {
+    ranges: BTreeMap<Var, Ends>,
+    /// What is not negative.
+    rows: Vec<Expr>,
+    /// What is zero.
+    equations: Vec<Expr>,
+}
+
+/// What a turn came to.
+enum Turn {
+    Never,
+    Changed,
+    Same,
+    Spent,
+}
+
+impl Integers {
+    /// Everything is a solution.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds that a variable is in a range.
+    pub fn within(&mut self, var: Var, (least, most): Ends) {
+        let ends = self.ranges.entry(var).or_default();
+        ends.0 = ends.0.max(least);
+        ends.1 = [ends.1, most].into_iter().flatten().min();
+    }
+
+    /// Adds `e ≥ 0`.
+    pub fn require(&mut self, e: Expr) {
+        self.rows.push(e);
+    }
+
+    /// Adds `e = 0`.
+    pub fn require_zero(&mut self, e: Expr) {
+        self.equations.push(e);
+    }
+
+    /// Whether there is provably no solution.
+    pub fn has_no_solution(&self, work: &mut Budget) -> bool {
+        self.clone().refuted(SPLITS, work)
+    }
+
+    fn refuted(mut self, splits: u32, work: &mut Budget) -> bool {
+        loop {
+            match self.turn(work) {
+                Turn::Never => return true,
+                Turn::Changed => {}
+                Turn::Same => break,
+                Turn::Spent => return false,
+            }
+        }
+        if !work.take(ELIMINATION) {
+            return false;
+        }
+        if self.system().is_infeasible() {
+            return true;
+        }
+        let few = |(var, ends): (&Var, &Ends)| match *ends {
+            (Some(least), Some(most)) => {
+                (most - least < VALUES && self.mentions(*var)).then_some((most - least, *var, least, most))
+            }
+            _ => None,
+        };
+        let Some((_, var, least, most)) = self.ranges.iter().filter_map(few).min().filter(|_| splits > 0) else {
+            return false;
+        };
+        (least..=most).all(|value| {
+            let mut one = self.clone();
+            one.within(var, (Some(value), Some(value)));
+            one.refuted(splits - 1, work)
+        })
+    }
+
+    fn mentions(&self, var: Var) -> bool {
+        self.rows.iter().chain(&self.equations).any(|e| e.vars().contains(&var))
+    }
+
+    /// What the test by elimination gets.
+    fn system(&self) -> System {
+        let mut system = System::new();
+        let mut vars: Vec<Var> = self.rows.iter().chain(&self.equations).flat_map(Expr::vars).collect();
+        vars.sort_unstable();
+        vars.dedup();
+        for var in vars {
+            let (least, most) = self.ranges.get(&var).copied().unwrap_or_default();
+            if let Some(least) = least {
+                system.at_least(var, least);
+            }
+            if let Some(most) = most {
+                system.require(&Expr::constant(most).sub(&Expr::var(var)));
+            }
+        }
+        self.rows.iter().for_each(|row| system.require(row));
+        self.equations.iter().for_each(|e| system.require_zero(e));
+        system
+    }
+
+    /// Simplifies, narrows, and solves one equation.
+    fn turn(&mut self, work: &mut Budget) -> Turn {
+        for _ in 0..TURNS {
+            if !work.take(1 + (self.rows.len() + self.equations.len()) as u64) {
+                return Turn::Spent;
+            }
+            if !self.simplify() {
+                return Turn::Never;
+            }
+            match self.narrow() {
+                None => return Turn::Never,
+                Some(false) => break,
+                Some(true) => {}
+            }
+        }
+        let solved = self.equations.iter().enumerate().find_map(|(at, e)| Some((at, unit(e)?)));
+        let Some((at, (var, value))) = solved else { return Turn::Same };
+        self.equations.swap_remove(at);
+        let (least, most) = self.ranges.remove(&var).unwrap_or_default();
+        self.rows.extend(least.map(|least| value.sub(&Expr::constant(least))));
+        self.rows.extend(most.map(|most| Expr::constant(most).sub(&value)));
+        let put = |e: &mut Expr| *e = e.substitute(&|v| (v == var).then(|| value.clone()));
+        self.rows.iter_mut().chain(&mut self.equations).for_each(put);
+        Turn::Changed
+    }
+
+    /// Decides what ranges decide, and divides by common factors; false if that leaves no solution.
+    fn simplify(&mut self) -> bool {
+        let ranges = &self.ranges;
+        let range = |v: Var| match ranges.get(&v) {
+            Some(&(Some(least), Some(most))) => Some((least, most)),
+            _ => None,
+        };
+        let mut holds = true;
+        let mut keep = |e: &mut Expr, is_zero: bool| {
+            *e = collapse(e, &range);
+            if e.is_unknown() {
+                return false;
+            }
+            if let Some(value) = e.as_constant() {
+                holds &= if is_zero { value == 0 } else { value >= 0 };
+                return false;
+            }
+            let constant = e.constant_term();
+            let varying = e.terms().iter().filter(|t| !t.atoms.is_empty());
+            let g = varying.clone().fold(0, |g, t| gcd(g, t.coefficient));
+            if g > 1 {
+                holds &= !is_zero || constant % g == 0;
+                let part = |sum: Expr, t: &super::Term| sum.add(&Expr::from_atoms(&t.atoms).scale(t.coefficient / g));
+                *e = varying.fold(Expr::constant(constant.div_euclid(g)), part);
+            }
+            true
+        };
+        self.rows.retain_mut(|e| keep(e, false));
+        self.equations.retain_mut(|e| keep(e, true));
+        self.rows.sort();
+        self.rows.dedup();
+        self.equations.sort();
+        self.equations.dedup();
+        holds
+    }
+
+    /// Narrows ranges once by every expression; whether one became narrower, none if one is empty.
+    fn narrow(&mut self) -> Option<bool> {
+        let mut changed = false;
+        let opposite: Vec<Expr> = self.equations.iter().map(|e| e.scale(-1)).collect();
+        for e in self.rows.iter().chain(&self.equations).chain(&opposite) {
+            for term in e.terms() {
+                let &[Atom::Var(var)] = &term.atoms[..] else { continue };
+                let rest = e.sub(&Expr::var(var).scale(term.coefficient));
+                let ends = &self.ranges;
+                let end = |v: Var, upper: bool| ends.get(&v).and_then(|ends| if upper { ends.1 } else { ends.0 });
+                let Some(most) = bound(&rest, true, &end) else { continue };
+                // coefficient · var ≥ −most
+                let c = term.coefficient;
+                let Some(least) = most.checked_neg() else { continue };
+                let (low, high) = self.ranges.get(&var).copied().unwrap_or_default();
+                let new = if c > 0 {
+                    (low.max(Some(least.div_euclid(c) + i128::from(least.rem_euclid(c) != 0))), high)
+                } else {
+                    let most = most.div_euclid(-c);
+                    (low, Some(high.map_or(most, |high| high.min(most))))
+                };
+                if let (Some(least), Some(most)) = new
+                    && least > most
+                {
+                    return None;
+                }
+                if new != (low, high) {
+                    changed = true;
+                    self.ranges.insert(var, new);
+                }
+            }
+        }
+        Some(changed)
+    }
+}
+
+/// A variable of an equation that stands there once, with a coefficient of ±1, and what it then is.
+fn unit(e: &Expr) -> Option<(Var, Expr)> {
+    e.terms().iter().find_map(|term| {
+        let &[Atom::Var(var)] = &term.atoms[..] else { return None };
+        let rest = e.sub(&Expr::var(var).scale(term.coefficient));
+        let alone = term.coefficient.abs() == 1 && !rest.is_unknown() && !rest.vars().contains(&var);
+        alone.then(|| (var, rest.scale(-term.coefficient)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v(i: Var) -> Expr {
+        Expr::var(i)
+    }
+
+    fn c(n: i128) -> Expr {
+        Expr::constant(n)
+    }
+
+    fn never(integers: &Integers) -> bool {
+        integers.has_no_solution(&mut Budget::new(100_000))
+    }
+
+    /// Elements t + 33·k of two threads; rows q of a tile with r < N ≤ 40 columns at a pitch of 40, of which the first row is meant.
+    #[test]
+    fn elements_of_threads_are_apart() {
+        let mut integers = Integers::new();
+        let (t, k, q, r, n) = (v(0), v(1), v(2), v(3), v(4));
+        let (other, turn) = (v(5), v(6));
+        for thread in [0, 5] {
+            integers.within(thread, (Some(0), Some(32)));
+        }
+        for var in [1, 2, 3, 6] {
+            integers.within(var, (Some(0), None));
+        }
+        integers.within(4, (Some(1), Some(40)));
+        // t + 33·k = q·n + r, r < n; r + 40·q = t' + 33·k' < n.
+        integers.require_zero(t.add(&k.scale(33)).sub(&q.mul(&n)).sub(&r));
+        integers.require(n.sub(&r).sub(&c(1)));
+        let read = other.add(&turn.scale(33));
+        integers.require_zero(r.add(&q.scale(40)).sub(&read));
+        integers.require(n.sub(&read).sub(&c(1)));
+        assert!(!never(&integers));
+        integers.require(other.sub(&t).sub(&c(1)));
+        assert!(never(&integers));
+    }
+
+    #[test]
+    fn divisors_decide() {
+        // 2·x = 4 + 5·u − w with u, w in 0..=1 and u ≠ w.
+        let mut integers = Integers::new();
+        for var in [1, 2] {
+            integers.within(var, (Some(0), Some(1)));
+        }
+        integers.require_zero(v(0).scale(2).sub(&c(4)).sub(&v(1).scale(5)).add(&v(2)));
+        assert!(!never(&integers));
+        integers.require(v(2).sub(&v(1)).sub(&c(1)));
+        assert!(never(&integers));
+    }
+
+    /// What has a solution in a small box is never called infeasible; products, quotients and maxima included.
+    #[test]
+    fn no_solution_is_never_wrong() {
+        let mut state = 11_u64;
+        let mut random = move |bound: i128| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            i128::from((state >> 33) as u32) % bound
+        };
+        let mut infeasible = 0;
+        for _ in 0..4000 {
+            let mut integers = Integers::new();
+            let ends: Vec<(i128, i128)> = (0..3).map(|_| (random(4) - 2, random(4) + 1)).collect();
+            for (var, (least, most)) in ends.iter().enumerate() {
+                integers.within(var as Var, (Some(*least), Some(*most)));
+            }
+            let made = |random: &mut dyn FnMut(i128) -> i128| {
+                let linear = |random: &mut dyn FnMut(i128) -> i128| {
+                    (0..3).fold(c(random(9) - 4), |sum, var| sum.add(&v(var).scale(random(9) - 4)))
+                };
+                let e = linear(random);
+                match random(4) {
+                    0 => e.add(&v(random(3) as Var).mul(&v(random(3) as Var))),
+                    1 => e.add(&linear(random).floor_div(&c(random(4) + 1))),
+                    2 => e.sub(&linear(random).positive()),
+                    _ => e,
+                }
+            };
+            let (rows, zero): (Vec<Expr>, Expr) = ((0..3).map(|_| made(&mut random)).collect(), made(&mut random));
+            rows.iter().for_each(|row| integers.require(row.clone()));
+            integers.require_zero(zero.clone());
+            if never(&integers) {
+                infeasible += 1;
+                for x in ends[0].0..=ends[0].1 {
+                    for y in ends[1].0..=ends[1].1 {
+                        for z in ends[2].0..=ends[2].1 {
+                            let at = |e: &Expr| e.eval(&[x, y, z]).unwrap();
+                            let solves = at(&zero) == 0 && rows.iter().all(|row| at(row) >= 0);
+                            assert!(!solves, "{rows:?} {zero:?} at {x}, {y}, {z}");
+                        }
+                    }
+                }
+            }
+        }
+        assert!(infeasible > 1000, "{infeasible}");
+    }
+
+    /// Work ends where it is told to, and then nothing is known.
+    #[test]
+    fn work_is_bounded() {
+        let mut integers = Integers::new();
+        integers.require(v(0).sub(&v(1)).sub(&c(1)));
+        integers.require(v(1).sub(&v(0)).sub(&c(1)));
+        assert!(never(&integers));
+        let mut work = Budget::new(2);
+        assert!(!integers.has_no_solution(&mut work) && work.is_exhausted());
+    }
+}

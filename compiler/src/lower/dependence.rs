@@ -1,0 +1,531 @@
+//! Which threads access an element that a thread accessed before.
+//!
+//! **Property.** Of two accesses of a buffer, the first one in an iteration of which [`Access`] says what is known, no thread outside the unit that
+//! [`Dependences::sharing`] gives accesses an element that a thread of it accessed. **Formula.** Both offsets, with the thread and what each has for
+//! itself twice, are equal; the conditions and loops around both hold; of a loop the iteration is the same, an earlier one, the last or the first one; and the threads are
+//! of different units: no integers solve that ([`Integers`]). Every quotient and remainder is a variable of its own, tied to the other one. Values on
+//! which threads agree, bound in an iteration that is the same one for both, are one variable. **Approximation.** What is read from memory may be anything,
+//! and nothing is known of dimensions but their ranges; what the schedule knew of a buffer as a whole ([`Sharing`] of the buffer) holds in any case.
+//! Work is counted, and beyond [`MOST_WORK`] only that is left.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::since::Access;
+use super::terms::{Meaning, Terms, Ways, both};
+use crate::extent::{Atom, Budget, Expr, Integers, Var, bound};
+use crate::kernel_ir::{
+    BufferId, Facts, Kernel, Load, Memory, Op, Range, RegionId, Sharing, StatementKind, Store, ValueId, WARP, WARPGROUP,
+};
+
+/// Accesses of one kind that follow each other.
+pub(super) type Group = u32;
+
+/// Expressions that are looked at for all pairs of a kernel.
+const MOST_WORK: u64 = 400_000;
+/// The same for one pair.
+const MOST_WORK_OF_PAIR: u64 = 4_000;
+/// Combinations of ways in which the conditions of a pair hold.
+const MOST_WAYS: usize = 4;
+/// Groups of one kind and buffer that are told apart.
+const MOST_GROUPS: usize = 48;
+
+/// What an access is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Load,
+    Store,
+    Fetch,
+    /// By threads of another block, or in one: no number of a thread tells whose it is.
+    Peer,
+}
+
+/// A loop or branch around an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Loop { body: RegionId, index: ValueId, count: ValueId },
+    Branch { side: RegionId, condition: ValueId, holds: bool },
+    Elect { part: RegionId },
+}
+
+impl Step {
+    const fn region(self) -> RegionId {
+        match self {
+            Self::Loop { body, .. } => body,
+            Self::Branch { side, .. } => side,
+            Self::Elect { part } => part,
+        }
+    }
+}
+
+/// One access of a group.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    offset: ValueId,
+    lanes: u32,
+    predicate: Option<ValueId>,
+}
+
+/// A group: where it is, and what it accesses.
+struct Site {
+    buffer: BufferId,
+    steps: Vec<Step>,
+    /// None if there are too many groups to look at, or other blocks take part.
+    members: Option<Vec<Member>>,
+}
+
+/// The accesses of a kernel.
+pub(super) struct Dependences<'a> {
+    kernel: &'a Kernel,
+    sites: Vec<Site>,
+    groups: BTreeMap<(RegionId, usize), Group>,
+    /// Whether all threads of a block have the same value, where they evaluate it together.
+    uniform: Vec<bool>,
+    /// How many blocks there are.
+    blocks: Option<&'a Expr>,
+    known: RefCell<BTreeMap<(Access, Group), Sharing>>,
+    work: RefCell<Budget>,
+}
+
+impl<'a> Dependences<'a> {
+    /// All accesses of buffers; of so many blocks, if that is known.
+    pub fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
+        let mut found = Self {
+            kernel,
+            sites: Vec::new(),
+            groups: BTreeMap::new(),
+            uniform: uniform(kernel),
+            blocks,
+            known: RefCell::new(BTreeMap::new()),
+            work: RefCell::new(Budget::new(MOST_WORK)),
+        };
+        found.region(Kernel::BODY, &mut Vec::new(), &mut BTreeMap::new());
+        found
+    }
+
+    /// The group of a statement; none if it accesses no buffer.
+    pub fn group(&self, region: RegionId, at: usize) -> Option<Group> {
+        self.groups.get(&(region, at)).copied()
+    }
+
+    /// Whether the loop with a body, inside so many loops, is around a group.
+    pub fn is_around(&self, body: RegionId, depth: usize, group: Group) -> bool {
+        loops(&self.sites[group as usize].steps).nth(depth).is_some_and(|(_, own, ..)| own == body)
+    }
+
+    fn region(&mut self, region: RegionId, steps: &mut Vec<Step>, count: &mut BTreeMap<(BufferId, Kind), Vec<Group>>) {
+        // For each buffer, the group that is open.
+        let mut open: BTreeMap<BufferId, (Kind, Group)> = BTreeMap::new();
+        for (at, statement) in self.kernel.region(region).statements.iter().enumerate() {
+            let inner: Vec<Step> = match &statement.kind {
+                StatementKind::Loop(l) => vec![Step::Loop { body: l.body, index: l.index, count: l.count }],
+                StatementKind::If(branch) => {
+                    let step = |side, holds| Step::Branch { side, condition: branch.condition, holds };
+                    std::iter::once(step(branch.then, true))
+                        .chain(branch.otherwise.map(|side| step(side, false)))
+                        .collect()
+                }
+                StatementKind::Elect(part) => vec![Step::Elect { part: *part }],
+                StatementKind::Let(_)
+                | StatementKind::Declare(..)
+                | StatementKind::Set(..)
+                | StatementKind::Shuffle { .. } => continue,
+                kind => {
+                    match self.access(kind) {
+                        Some((buffer, kind, member)) => {
+                            let same = open.get(&buffer).filter(|known| known.0 == kind).map(|known| known.1);
+                            let group = same.unwrap_or_else(|| self.begin(buffer, kind, steps, count));
+                            open.insert(buffer, (kind, group));
+                            if let Some(members) = &mut self.sites[group as usize].members {
+                                members.push(member);
+                            }
+                            self.groups.insert((region, at), group);
+                        }
+                        None => open.clear(),
+                    }
+                    continue;
+                }
+            };
+            open.clear();
+            for step in inner {
+                steps.push(step);
+                self.region(step.region(), steps, count);
+                steps.pop();
+            }
+        }
+    }
+
+    /// A new group; beyond the limit the last one is for all.
+    fn begin(
+        &mut self,
+        buffer: BufferId,
+        kind: Kind,
+        steps: &[Step],
+        count: &mut BTreeMap<(BufferId, Kind), Vec<Group>>,
+    ) -> Group {
+        let own = count.entry((buffer, kind)).or_default();
+        if let Some(last) = own.last().filter(|_| own.len() > MOST_GROUPS) {
+            return *last;
+        }
+        let group = self.sites.len() as Group;
+        let is_last = own.len() == MOST_GROUPS;
+        let is_opaque = is_last || kind == Kind::Peer;
+        own.push(group);
+        let steps = if is_last { Vec::new() } else { steps.to_vec() };
+        self.sites.push(Site { buffer, steps, members: (!is_opaque).then(Vec::new) });
+        group
+    }
+
+    fn access(&self, kind: &StatementKind) -> Option<(BufferId, Kind, Member)> {
+        match kind {
+            StatementKind::Load(load) => match load.memory {
+                Memory::Buffer(buffer) => {
+                    let member = Member { offset: load.offset, lanes: load.lanes, predicate: load.predicate };
+                    Some((buffer, Kind::Load, member))
+                }
+                _ => None,
+            },
+            StatementKind::Store(store) => match store.memory {
+                Memory::Buffer(buffer) => {
+                    let lanes = store.values.len() as u32;
+                    Some((buffer, Kind::Store, Member { offset: store.offset, lanes, predicate: None }))
+                }
+                _ => None,
+            },
+            // It writes zeros where its predicate does not hold.
+            StatementKind::Fetch(fetch) => {
+                Some((fetch.buffer, Kind::Fetch, Member { offset: fetch.to, lanes: fetch.lanes, predicate: None }))
+            }
+            StatementKind::LoadPeer {
+                load: Load { memory: Memory::Buffer(buffer), offset, lanes, predicate, .. },
+                ..
+            } => Some((*buffer, Kind::Peer, Member { offset: *offset, lanes: *lanes, predicate: *predicate })),
+            StatementKind::Spread(Store { memory: Memory::Buffer(buffer), offset, values }) => {
+                Some((*buffer, Kind::Peer, Member { offset: *offset, lanes: values.len() as u32, predicate: None }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Who accesses an element in `later` that a thread accessed before: itself alone, or other threads of a unit.
+    pub fn sharing(&self, before: Access, later: Group) -> Sharing {
+        let [first, second] = [before.group, later].map(|group| &self.sites[group as usize]);
+        let most = self.kernel.buffers[second.buffer.index()].sharing;
+        let (Some(members), Some(others)) = (&first.members, &second.members) else { return most };
+        if let Some(known) = self.known.borrow().get(&(before, later)) {
+            return *known;
+        }
+        let mut found = Sharing::Thread;
+        for (a, b) in members.iter().flat_map(|a| others.iter().map(move |b| (a, b))) {
+            if found >= most {
+                break;
+            }
+            found = found.max(Pair::new(self, before, [first, second], [a, b]).sharing(most));
+        }
+        self.known.borrow_mut().insert((before, later), found.min(most));
+        found.min(most)
+    }
+}
+
+/// Depth, body, index and count of the loops among steps, with the position of each.
+fn loops(steps: &[Step]) -> impl Iterator<Item = (usize, RegionId, ValueId, ValueId)> {
+    steps.iter().enumerate().filter_map(|(at, step)| match *step {
+        Step::Loop { body, index, count } => Some((at, body, index, count)),
+        _ => None,
+    })
+}
+
+/// What all threads of a block agree on: what is said to be so, what is computed from such values, and variables that are only set to such values
+/// where all threads come.
+fn uniform(kernel: &Kernel) -> Vec<bool> {
+    let mut sets: Vec<(usize, ValueId, bool)> = Vec::new();
+    assignments(kernel, Kernel::BODY, true, &mut sets);
+    let mut variables = vec![true; kernel.variables.len()];
+    loop {
+        let mut values: Vec<bool> = Vec::with_capacity(kernel.values.len());
+        for value in &kernel.values {
+            let operands = |values: &[bool]| value.op.operands().all(|v| values.get(v.index()).is_some_and(|v| *v));
+            let agreed = match value.op {
+                Op::Literal(_) | Op::Dim(_) | Op::Scalar(_) | Op::BlockIndex => true,
+                Op::Get(variable) => variables[variable.index()],
+                Op::ThreadIndex | Op::Loaded | Op::Shuffled | Op::LoopIndex | Op::Arrived | Op::Agreed => false,
+                _ => operands(&values),
+            };
+            values.push(agreed || value.facts.uniform);
+        }
+        let before = variables.clone();
+        for (variable, value, everywhere) in &sets {
+            variables[*variable] &= *everywhere && values[value.index()];
+        }
+        if variables == before {
+            return values;
+        }
+    }
+}
+
+/// Every variable that is set, to what, and whether all threads come there.
+fn assignments(kernel: &Kernel, region: RegionId, all: bool, found: &mut Vec<(usize, ValueId, bool)>) {
+    let agreed = |value: ValueId| kernel.value(value).facts.uniform;
+    for statement in &kernel.region(region).statements {
+        match &statement.kind {
+            StatementKind::Declare(variable, value) | StatementKind::Set(variable, value) => {
+                found.push((variable.index(), *value, all));
+            }
+            StatementKind::Loop(l) => assignments(kernel, l.body, all && agreed(l.count), found),
+            StatementKind::If(branch) => {
+                let sides = std::iter::once(branch.then).chain(branch.otherwise);
+                sides.for_each(|side| assignments(kernel, side, all && agreed(branch.condition), found));
+            }
+            StatementKind::Elect(part) => assignments(kernel, *part, false, found),
+            _ => {}
+        }
+    }
+}
+
+/// Whose value it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Whose {
+    Before,
+    Later,
+    Both,
+}
+
+/// What a variable stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Name {
+    Thread(Whose),
+    Block,
+    Value(Whose, ValueId),
+    Lane(Whose),
+}
+
+/// The variables of a pair, and what is known of them.
+struct Numbers {
+    next: Var,
+    names: BTreeMap<Name, Var>,
+    digits: BTreeMap<(Expr, Expr), [Var; 2]>,
+    ranges: BTreeMap<Var, (Option<i128>, Option<i128>)>,
+    integers: Integers,
+}
+
+impl Numbers {
+    fn fresh(&mut self, range: (Option<i128>, Option<i128>)) -> Var {
+        let var = self.next;
+        self.next += 1;
+        self.ranges.insert(var, range);
+        self.integers.within(var, range);
+        var
+    }
+
+    fn name(&mut self, name: Name, range: Range) -> Expr {
+        if let Some(var) = self.names.get(&name) {
+            return Expr::var(*var);
+        }
+        let var = self.fresh(ends(range));
+        self.names.insert(name, var);
+        Expr::var(var)
+    }
+
+    /// Quotient and remainder; whole multiples of the divisor are no part of either variable.
+    fn divided(&mut self, of: &Expr, by: &Expr) -> [Expr; 2] {
+        let quotient = of.floor_div(by);
+        if quotient.is_unknown() {
+            return [Expr::unknown(), Expr::unknown()];
+        }
+        let is_whole = |atoms: &[Atom]| !atoms.iter().any(|atom| matches!(atom, Atom::Quotient { .. }));
+        let whole = quotient.terms().iter().filter(|t| is_whole(&t.atoms));
+        let whole = whole.fold(Expr::constant(0), |sum, t| sum.add(&Expr::from_atoms(&t.atoms).scale(t.coefficient)));
+        let rest = of.sub(&whole.mul(by));
+        if rest.is_unknown() {
+            return [Expr::unknown(), Expr::unknown()];
+        }
+        if whole == quotient {
+            return [quotient, rest];
+        }
+        let [q, r] = match self.digits.get(&(rest.clone(), by.clone())) {
+            Some(known) => *known,
+            None => {
+                let part = rest.floor_div(by);
+                let end = |v: Var, upper: bool| self.ranges.get(&v).and_then(|e| if upper { e.1 } else { e.0 });
+                let range = (bound(&part, false, &end), bound(&part, true, &end));
+                let q = self.fresh(range);
+                let r = self.fresh((Some(0), by.as_constant().map(|by| by - 1)));
+                self.integers.require(by.sub(&Expr::constant(1)).sub(&Expr::var(r)));
+                self.integers.require_zero(Expr::var(q).mul(by).add(&Expr::var(r)).sub(&rest));
+                self.digits.insert((rest, by.clone()), [q, r]);
+                [q, r]
+            }
+        };
+        [whole.add(&Expr::var(q)), Expr::var(r)]
+    }
+}
+
+/// The ends of a range that are known.
+fn ends(range: Range) -> (Option<i128>, Option<i128>) {
+    let known = |v: i64, open: i64| (v != open).then_some(i128::from(v));
+    (known(range.low, i64::MIN), known(range.high, i64::MAX))
+}
+
+/// What the values of one side stand for.
+struct Side<'a> {
+    of: &'a Dependences<'a>,
+    whose: Whose,
+    /// Regions that both are in, in the same iteration.
+    common: &'a [RegionId],
+    numbers: &'a RefCell<Numbers>,
+}
+
+impl Meaning for Side<'_> {
+    fn opaque(&mut self, value: ValueId) -> Expr {
+        let kernel = self.of.kernel;
+        let own = kernel.value(value);
+        let Facts { range, .. } = own.facts;
+        let threads = i64::from(kernel.signature.threads);
+        let (name, range) = match own.op {
+            Op::ThreadIndex => (Name::Thread(self.whose), Range::new(0, threads - 1)),
+            Op::BlockIndex => (Name::Block, range.intersect(Range::NON_NEGATIVE)),
+            op => {
+                let is_common = own.region == Kernel::BODY || self.common.contains(&own.region);
+                // Iterations of a loop are alike whoever runs them.
+                let agreed = op == Op::LoopIndex || self.of.uniform[value.index()];
+                (Name::Value(if is_common && agreed { Whose::Both } else { self.whose }, value), range)
+            }
+        };
+        self.numbers.borrow_mut().name(name, range)
+    }
+
+    fn divided(&mut self, of: &Expr, by: &Expr) -> [Expr; 2] {
+        self.numbers.borrow_mut().divided(of, by)
+    }
+}
+
+/// Two accesses of an element.
+struct Pair<'a> {
+    of: &'a Dependences<'a>,
+    /// What holds, in one of these ways.
+    ways: Ways,
+    numbers: RefCell<Numbers>,
+    threads: [Expr; 2],
+}
+
+impl<'a> Pair<'a> {
+    fn new(of: &'a Dependences<'a>, before: Access, sites: [&Site; 2], members: [&Member; 2]) -> Self {
+        let kernel = of.kernel;
+        let mut integers = Integers::new();
+        for (d, dim) in kernel.signature.dims.iter().enumerate() {
+            integers.within(d as Var, ends(dim.range));
+        }
+        let ranges = kernel.signature.dims.iter().enumerate().map(|(d, dim)| (d as Var, ends(dim.range))).collect();
+        let next = kernel.signature.dims.len() as Var;
+        let numbers = Numbers { next, names: BTreeMap::new(), digits: BTreeMap::new(), ranges, integers };
+        let numbers = RefCell::new(numbers);
+        // Loops that both are in, in the same iteration.
+        let together = sites[0].steps.iter().zip(&sites[1].steps).take_while(|(a, b)| a == b).count();
+        let mut shared = loops(&sites[0].steps[..together]).enumerate();
+        let parted = shared.find(|(depth, _)| before.is_anywhere() || before.has_begun_another(*depth));
+        let end = parted.map_or(together, |(_, (at, ..))| at);
+        let common: Vec<RegionId> = sites[0].steps[..end].iter().map(|step| step.region()).collect();
+        let mut ways: Ways = vec![Vec::new()];
+        let mut offsets = Vec::new();
+        let mut apart = Vec::new();
+        for (side, whose) in [Whose::Before, Whose::Later].into_iter().enumerate() {
+            let (site, member) = (sites[side], members[side]);
+            let mut terms = Terms::new(kernel, Side { of, whose, common: &common, numbers: &numbers });
+            let mut depth = 0;
+            for (at, step) in site.steps.iter().enumerate() {
+                match *step {
+                    Step::Branch { condition, holds, .. } => add(&mut ways, terms.ways(condition, holds)),
+                    Step::Elect { .. } => {}
+                    Step::Loop { index, count, .. } => {
+                        let (index, count) = (terms.expression(index), terms.expression(count));
+                        let last = count.sub(&Expr::constant(1));
+                        let mut known = vec![index.clone(), last.sub(&index)];
+                        let is_parted = parted.is_some_and(|(_, (own, ..))| own == at) && !before.is_anywhere();
+                        if is_parted {
+                            apart.push(index.clone());
+                        } else if at >= end && !before.is_anywhere() {
+                            let one = Expr::constant(1);
+                            match (side, before.had_another(depth), before.has_begun_another(depth)) {
+                                (0, true, _) => known.push(last.sub(&index).sub(&one)),
+                                (0, false, _) => known.push(index.sub(&last)),
+                                (_, _, true) => known.push(index.sub(&one)),
+                                (_, _, false) => known.push(index.scale(-1)),
+                            }
+                        }
+                        add(&mut ways, vec![known]);
+                        depth += 1;
+                    }
+                }
+            }
+            if let Some(predicate) = member.predicate {
+                add(&mut ways, terms.ways(predicate, true));
+            }
+            let offset = terms.expression(member.offset);
+            let mut numbers = numbers.borrow_mut();
+            let lane = numbers.name(Name::Lane(whose), Range::new(0, i64::from(member.lanes) - 1));
+            offsets.push(offset.add(&lane));
+        }
+        if let [before, later] = &apart[..] {
+            add(&mut ways, vec![vec![later.sub(before).sub(&Expr::constant(1))]]);
+        }
+        let threads = Range::new(0, i64::from(kernel.signature.threads) - 1);
+        let threads = [Whose::Before, Whose::Later].map(|w| numbers.borrow_mut().name(Name::Thread(w), threads));
+        {
+            let mut numbers = numbers.borrow_mut();
+            numbers.integers.require_zero(offsets[0].sub(&offsets[1]));
+            if let Some(blocks) = of.blocks {
+                let block = numbers.name(Name::Block, Range::NON_NEGATIVE);
+                numbers.integers.require(blocks.sub(&Expr::constant(1)).sub(&block));
+            }
+        }
+        Self { of, ways, numbers, threads }
+    }
+
+    /// The smallest unit; `most` where it is not known to be smaller.
+    fn sharing(&self, most: Sharing) -> Sharing {
+        let threads = self.of.kernel.signature.threads;
+        let units = [
+            (Sharing::Warpgroup, WARPGROUP, threads > WARPGROUP && threads.is_multiple_of(WARPGROUP)),
+            (Sharing::Warp, WARP, threads.is_multiple_of(WARP)),
+            (Sharing::Thread, 1, true),
+        ];
+        let mut found = most;
+        for (unit, size, _) in units.into_iter().filter(|(unit, _, whole)| *whole && *unit < most) {
+            if !self.stays_in(size) {
+                break;
+            }
+            found = unit;
+        }
+        found
+    }
+
+    /// Whether both are of one unit of so many threads.
+    fn stays_in(&self, size: u32) -> bool {
+        let size = Expr::constant(i128::from(size));
+        let [a, b] = [0, 1].map(|n| self.numbers.borrow_mut().divided(&self.threads[n], &size)[0].clone());
+        let numbers = self.numbers.borrow();
+        let mut all = self.of.work.borrow_mut();
+        [[&a, &b], [&b, &a]].into_iter().all(|[low, high]| {
+            self.ways.iter().all(|way| {
+                let mut integers = numbers.integers.clone();
+                way.iter().for_each(|e| integers.require(e.clone()));
+                integers.require(high.sub(low).sub(&Expr::constant(1)));
+                let mut work = Budget::new(MOST_WORK_OF_PAIR);
+                let never = !all.is_exhausted() && integers.has_no_solution(&mut work);
+                all.take(MOST_WORK_OF_PAIR - work.left());
+                never
+            })
+        })
+    }
+}
+
+/// Takes in what holds in one of several ways, if these are few.
+fn add(ways: &mut Ways, others: Ways) {
+    if ways.len() * others.len() <= MOST_WAYS {
+        *ways = both(ways, &others);
+    }
+}
+
+#[cfg(test)]
+#[path = "dependence_tests.rs"]
+mod tests;

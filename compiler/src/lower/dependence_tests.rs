@@ -1,0 +1,200 @@
+//! Tests of who accesses an element: random kernels, whose minimal barriers the separate checker judges for every small size.
+
+use tilewright_kernel::ElementType;
+use tilewright_kernel::algorithm::Compare;
+use tilewright_kernel::info::Argument;
+
+use super::super::syncs;
+use super::*;
+use crate::kernel_ir::Type;
+use crate::kernel_ir::{Buffer, Builder, Dimension, Signature};
+use crate::proof::{Launch, Verdict, check};
+
+/// The largest N.
+const MOST: i64 = 9;
+
+fn builder(threads: u32) -> Builder {
+    let dims = vec![Dimension { name: "N".to_owned(), range: Range::new(0, MOST) }];
+    let (name, arguments) = ("k".to_owned(), vec![Argument::Dim(0)]);
+    Builder::new(Signature { name, parameters: Vec::new(), dims, maps: Vec::new(), arguments, threads, cluster: 1 })
+}
+
+fn buffer(b: &mut Builder, elements: u32) -> BufferId {
+    let (name, element, sharing) = ("s".to_owned(), ElementType::F32, Sharing::Block);
+    b.buffer(Buffer { name, element, elements, alignment: 128, slots: 1, sharing })
+}
+
+fn int(b: &mut Builder, n: i64) -> ValueId {
+    b.index_literal(Type::I32, n)
+}
+
+fn launch(n: i64) -> Launch {
+    Launch { blocks: 1, dims: vec![n], tensors: Vec::new(), maps: Vec::new(), workspaces: Vec::new() }
+}
+
+/// Every element of `threads · turns` to a thread and an iteration, in one of several ways.
+fn element(b: &mut Builder, how: usize, threads: i64, turns: i64, turn: ValueId) -> ValueId {
+    let thread = b.thread_index();
+    let [threads, turns] = [threads, turns].map(|n| int(b, n));
+    let place = match how {
+        // A run for each thread.
+        0 => {
+            let first = b.index_mul(thread, turns);
+            return b.index_add(first, turn);
+        }
+        1 => thread,
+        // Pairs of lanes turned, and all threads.
+        2 => {
+            let one = int(b, 1);
+            b.index_xor(thread, one)
+        }
+        3 => {
+            let (two, one) = (int(b, 2), int(b, 1));
+            let (pair, own) = (b.index_div(thread, two), b.index_mod(thread, two));
+            let (pair, own) = (b.index_mul(pair, two), b.index_sub(one, own));
+            b.index_add(pair, own)
+        }
+        _ => {
+            let one = int(b, 1);
+            let last = b.index_sub(threads, one);
+            b.index_sub(last, thread)
+        }
+    };
+    let first = b.index_mul(turn, threads);
+    b.index_add(first, place)
+}
+
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: u64) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % n) as usize
+    }
+}
+
+/// Instances that threads write and read in loops, each access in a way of its own, with barriers everywhere.
+fn random(draw: &mut Draw) -> Kernel {
+    let threads = [34, 64, 64, 96][draw.below(4)];
+    let turns = 1 + draw.below(3) as i64;
+    let mut b = builder(threads);
+    let s = buffer(&mut b, threads * turns as u32);
+    let (zero, one) = (int(&mut b, 0), b.literal(ElementType::F32, 0));
+    let n = b.dim(0, Type::I32);
+    let rounds = [int(&mut b, 1), int(&mut b, 2), n][draw.below(3)];
+    b.begin_loop(rounds);
+    // So many elements there are.
+    let each = int(&mut b, [1, 4, 30, 400][draw.below(4)]);
+    let count = b.index_mul(n, each);
+    let inside = draw.below(3);
+    let ways = [draw.below(5), draw.below(5)];
+    let fewer = draw.below(2) == 0;
+    b.sync();
+    b.renew(s, zero);
+    for (side, how) in ways.into_iter().enumerate() {
+        let most = int(&mut b, turns);
+        let turn = b.begin_loop(most);
+        if inside == side {
+            b.sync();
+        }
+        let at = element(&mut b, how, threads.into(), turns, turn);
+        let whole = int(&mut b, i64::from(threads) * turns);
+        let mut holds = b.index_compare(Compare::Lt, at, count);
+        let exists = b.index_compare(Compare::Lt, at, whole);
+        holds = b.and(holds, exists);
+        if side == 1 && fewer {
+            let half = int(&mut b, 20);
+            let first = b.index_compare(Compare::Lt, at, half);
+            holds = b.and(holds, first);
+        }
+        b.begin_if(holds);
+        if side == 0 {
+            b.store(Memory::Buffer(s), at, &[one]);
+        } else {
+            b.load(Memory::Buffer(s), at, 1, None);
+        }
+        b.end_if();
+        b.end_loop();
+        b.sync();
+    }
+    b.end_loop();
+    b.finish().expect("balanced")
+}
+
+fn is_right(kernel: &Kernel) -> bool {
+    (0..=MOST).all(|n| match check(kernel, &launch(n), 10_000_000) {
+        Verdict::Holds => true,
+        Verdict::Violated(_) => false,
+        other => panic!("{other:?}\n{kernel}"),
+    })
+}
+
+/// Every barrier, with the statement.
+fn barriers(kernel: &Kernel) -> Vec<(usize, usize)> {
+    let is_barrier = |kind: &StatementKind| {
+        matches!(kind, StatementKind::Sync | StatementKind::SyncWarp | StatementKind::SyncWarpgroup)
+    };
+    let of = |r: usize| (0..kernel.regions[r].statements.len()).map(move |at| (r, at));
+    let all = (0..kernel.regions.len()).flat_map(of);
+    all.filter(|(r, at)| is_barrier(&kernel.regions[*r].statements[*at].kind)).collect()
+}
+
+#[test]
+fn what_is_left_is_right_and_needed() {
+    let (mut before, mut left, mut weaker, mut needless) = (0, 0, 0, Vec::new());
+    for seed in 0..80 {
+        let mut draw = Draw(seed * 7919 + 1);
+        draw.below(2);
+        let kernel = random(&mut draw);
+        assert!(is_right(&kernel), "{kernel}");
+        before += barriers(&kernel).len();
+        let minimal = syncs::minimise(kernel, None).expect("ordered");
+        assert!(is_right(&minimal), "seed {seed}:\n{minimal}");
+        for (region, at) in barriers(&minimal) {
+            left += 1;
+            weaker += usize::from(minimal.regions[region].statements[at].kind != StatementKind::Sync);
+            let mut mutant = minimal.clone();
+            mutant.regions[region].statements.remove(at);
+            // Of exclusive ors nothing is known.
+            if is_right(&mutant) && !minimal.to_string().contains(" ^ ") {
+                needless.push(format!("{seed}: statement {at} of region {region} of\n{minimal}"));
+            }
+        }
+    }
+    println!("{before} barriers, {left} left, {weaker} of fewer threads, {} needless", needless.len());
+    assert!(left < before / 2 && weaker > 5, "{left} of {before}, {weaker}");
+    assert!(needless.len() * 100 <= left, "{} of {left}:\n{}", needless.len(), needless.concat());
+}
+
+/// Beyond the limits only what is known of the buffer is left.
+#[test]
+fn work_is_bounded() {
+    let kernel = |groups: usize| {
+        let mut b = builder(64);
+        let s = buffer(&mut b, 64);
+        let one = b.literal(ElementType::F32, 0);
+        let thread = b.thread_index();
+        for _ in 0..groups {
+            b.store(Memory::Buffer(s), thread, &[one]);
+            b.sync();
+        }
+        b.load(Memory::Buffer(s), thread, 1, None);
+        b.finish().unwrap()
+    };
+    let small = kernel(1);
+    let of = |dependences: &Dependences<'_>| {
+        let load = dependences.sites.len() as Group - 1;
+        dependences.sharing(Access::of(0), load)
+    };
+    assert_eq!(of(&Dependences::new(&small, None)), Sharing::Thread);
+    let spent = Dependences { work: RefCell::new(Budget::new(0)), ..Dependences::new(&small, None) };
+    assert_eq!(of(&spent), Sharing::Block);
+    // Groups that are told apart, one for the rest of them, and the load.
+    let many = kernel(3 * MOST_GROUPS);
+    let dependences = Dependences::new(&many, None);
+    assert_eq!(dependences.sites.len(), MOST_GROUPS + 2);
+    let load = MOST_GROUPS as Group + 1;
+    let last = MOST_GROUPS as Group;
+    assert_eq!([0, last].map(|g| dependences.sharing(Access::of(g), load)), [Sharing::Thread, Sharing::Block]);
+    assert!(syncs::minimise(many, None).is_some());
+}

@@ -1,0 +1,262 @@
+//! What happened since the last barrier, on some path: accesses of buffers, each with what is known of the iterations in which it happened.
+//!
+//! An access is remembered with two sets of loops. Those around it that had another iteration behind it, in that execution of theirs: it was not in
+//! the last one. And those around the present place that have begun another iteration since: this is not their first one since then. So of loops
+//! that are around both and have begun nothing since, it is this iteration. **Approximation.** Beyond [`MOST_ACCESSES`] of a kind nothing is known of iterations.
+
+use std::collections::BTreeMap;
+
+use super::dependence::Group;
+use crate::kernel_ir::{BufferId, Kernel, Sharing, WARP};
+
+/// Accesses of a kind whose iterations are told apart.
+const MOST_ACCESSES: usize = 64;
+/// Loops that are told apart.
+const MOST_LOOPS: usize = 31;
+
+/// An access on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Access {
+    /// What was accessed there.
+    pub group: Group,
+    /// By depth, loops around it that had another iteration behind it; all bits if nothing is known.
+    own: u32,
+    /// By depth, loops around the present place that have begun another iteration since; all bits if nothing is known.
+    now: u32,
+}
+
+impl Access {
+    /// One just now.
+    pub const fn of(group: Group) -> Self {
+        Self { group, own: 0, now: 0 }
+    }
+
+    const fn anywhere(group: Group) -> Self {
+        Self { group, own: u32::MAX, now: u32::MAX }
+    }
+
+    /// Whether nothing is known of iterations.
+    pub const fn is_anywhere(self) -> bool {
+        self.own == u32::MAX
+    }
+
+    /// Whether the loop around it at this depth had another iteration behind it, in that execution of it.
+    pub const fn had_another(self, depth: usize) -> bool {
+        depth < MOST_LOOPS && self.own >> depth & 1 == 1
+    }
+
+    /// Whether the loop around the present place at this depth has begun another iteration since.
+    pub const fn has_begun_another(self, depth: usize) -> bool {
+        depth < MOST_LOOPS && self.now >> depth & 1 == 1
+    }
+
+    /// When a loop at this depth, around the access or not, begins another iteration.
+    fn again(self, depth: usize, is_around: bool) -> Self {
+        if self.is_anywhere() || depth >= MOST_LOOPS {
+            return Self::anywhere(self.group);
+        }
+        let bit = 1 << depth;
+        // Of the execution in which the access was.
+        let is_same = self.now & (bit - 1) == 0;
+        Self { own: if is_around && is_same { self.own | bit } else { self.own }, now: self.now | bit, ..self }
+    }
+
+    /// Behind a loop at this depth.
+    const fn behind(self, depth: usize) -> Self {
+        if self.is_anywhere() || depth >= MOST_LOOPS {
+            return self;
+        }
+        Self { now: self.now & !(1 << depth), ..self }
+    }
+}
+
+/// Accesses, each with the largest unit that has waited for itself since.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Accesses(BTreeMap<Access, Sharing>);
+
+impl Accesses {
+    /// Adds one.
+    pub fn add(&mut self, access: Access, among: Sharing) {
+        let known = Access::anywhere(access.group);
+        let access = if self.0.contains_key(&known) { known } else { access };
+        if access == known {
+            // It stands for all of its group.
+            let own = |a: &Access| a.group == access.group && !a.is_anywhere();
+            let others: Vec<Access> = self.0.keys().filter(|a| own(a)).copied().collect();
+            for other in others {
+                let least = self.0.remove(&other).unwrap_or(among).min(among);
+                self.put(access, least);
+            }
+        }
+        self.put(access, among);
+        if self.0.len() > MOST_ACCESSES && self.0.keys().any(|a| !a.is_anywhere()) {
+            let all = std::mem::take(&mut self.0);
+            all.into_iter().for_each(|(access, among)| self.put(Access::anywhere(access.group), among));
+        }
+    }
+
+    fn put(&mut self, access: Access, among: Sharing) {
+        let least = self.0.entry(access).or_insert(among);
+        *least = (*least).min(among);
+    }
+
+    /// Adds others.
+    pub fn join(&mut self, other: &Self) {
+        other.0.iter().for_each(|(access, among)| self.add(*access, *among));
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (Access, Sharing)> {
+        self.0.iter().map(|(access, among)| (*access, *among))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes out all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Behind a barrier of so many threads, where an element has as many at most as `most`.
+    fn sync(&mut self, among: Sharing, most: Sharing) {
+        if among >= most {
+            return self.clear();
+        }
+        self.0.values_mut().for_each(|since| *since = among.max(*since));
+    }
+
+    fn change(&mut self, how: impl Fn(Access) -> Access) {
+        let all = std::mem::take(&mut self.0);
+        all.into_iter().for_each(|(access, among)| self.add(how(access), among));
+    }
+}
+
+/// What happened since the last barrier, on some path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Since {
+    /// Barriers of copies were made ready.
+    pub ready: bool,
+    /// Instances of buffers that a thread read or wrote: of each buffer the newest first, as many as it has slots.
+    pub used: Vec<Vec<Accesses>>,
+    /// What used one that had the slot of such an instance before.
+    pub stale: Vec<Vec<Accesses>>,
+    /// What wrote the newest instance of each buffer.
+    pub written: Vec<Accesses>,
+    /// Fetches to each buffer that nobody may have waited for.
+    pub flying: Vec<Accesses>,
+    /// Fetches that their threads have waited for.
+    pub landed: Vec<Accesses>,
+    /// Barriers of which threads waited for a phase: one that comes late must not find that another one has ended since.
+    pub waited: Vec<bool>,
+    /// Buffers that a thread read or wrote, whatever barriers of warps there were.
+    pub touched: Vec<bool>,
+    /// A thread published.
+    pub published: bool,
+    /// The elected thread waited for reads.
+    pub awaited: bool,
+    /// A thread other than the first accessed memory that blocks share.
+    pub abroad: bool,
+    /// The first thread arrived.
+    pub arrived: bool,
+}
+
+impl Since {
+    /// Where a kernel begins.
+    pub fn nothing(kernel: &Kernel) -> Self {
+        let slots = || kernel.buffers.iter().map(|b| vec![Accesses::default(); b.slots.max(1) as usize]).collect();
+        let each = || vec![Accesses::default(); kernel.buffers.len()];
+        Self {
+            ready: false,
+            used: slots(),
+            stale: slots(),
+            written: each(),
+            flying: each(),
+            landed: each(),
+            waited: vec![false; kernel.barriers.len()],
+            touched: vec![false; kernel.buffers.len()],
+            published: false,
+            awaited: false,
+            abroad: false,
+            arrived: false,
+        }
+    }
+
+    /// Whether a thread may have accessed another buffer in the same memory.
+    pub fn is_elsewhere(&self, kernel: &Kernel, buffer: BufferId) -> bool {
+        let place = kernel.lies_in[buffer.index()];
+        let mut others = (0..kernel.buffers.len()).filter(|n| *n != buffer.index() && kernel.lies_in[*n] == place);
+        kernel.signature.threads > 1 && others.any(|n| self.touched[n])
+    }
+
+    /// Behind a barrier of those who share an element of such a buffer.
+    pub fn sync(&mut self, kernel: &Kernel, among: Sharing) {
+        if among == Sharing::Block || among == Sharing::Warp && kernel.signature.threads <= WARP {
+            // What is under way does not wait.
+            let flying = std::mem::take(&mut self.flying);
+            *self = Self { flying, ..Self::nothing(kernel) };
+            return;
+        }
+        for (n, buffer) in kernel.buffers.iter().enumerate() {
+            let slots = self.used[n].iter_mut().chain(&mut self.stale[n]);
+            let all = slots.chain([&mut self.written[n], &mut self.landed[n]]);
+            all.for_each(|accesses| accesses.sync(among, buffer.sharing));
+        }
+    }
+
+    /// A new instance of a buffer begins.
+    pub fn renew(&mut self, buffer: BufferId) {
+        let (used, stale) = (&mut self.used[buffer.index()], &mut self.stale[buffer.index()]);
+        used.rotate_right(1);
+        stale.rotate_right(1);
+        stale[0].join(&std::mem::take(&mut used[0]));
+        self.written[buffer.index()].clear();
+    }
+
+    /// Each thread has waited for its fetches, for all of them or not.
+    pub fn land(&mut self, all: bool) {
+        for (n, flying) in self.flying.iter_mut().enumerate() {
+            self.landed[n].join(flying);
+            self.used[n].iter_mut().for_each(|used| used.join(flying));
+            if all {
+                flying.clear();
+            }
+        }
+    }
+
+    /// A loop at this depth begins another iteration; `is_around` says whether it is around an access.
+    pub fn again(&mut self, depth: usize, is_around: &dyn Fn(Group) -> bool) {
+        self.each(|accesses| accesses.change(|access| access.again(depth, is_around(access.group))));
+    }
+
+    /// Behind a loop at this depth.
+    pub fn behind(&mut self, depth: usize) {
+        self.each(|accesses| accesses.change(|access| access.behind(depth)));
+    }
+
+    fn each(&mut self, change: impl Fn(&mut Accesses)) {
+        let slots = self.used.iter_mut().chain(&mut self.stale).flatten();
+        let others = self.written.iter_mut().chain(&mut self.flying).chain(&mut self.landed);
+        slots.chain(others).filter(|accesses| !accesses.is_empty()).for_each(change);
+    }
+
+    /// What happened on either of two paths.
+    pub fn join(&mut self, other: &Self) {
+        let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+        let all = |a: &mut [Accesses], b: &[Accesses]| a.iter_mut().zip(b).for_each(|(a, b)| a.join(b));
+        self.ready |= other.ready;
+        self.used.iter_mut().zip(&other.used).for_each(|(a, b)| all(a, b));
+        self.stale.iter_mut().zip(&other.stale).for_each(|(a, b)| all(a, b));
+        all(&mut self.written, &other.written);
+        all(&mut self.flying, &other.flying);
+        all(&mut self.landed, &other.landed);
+        or(&mut self.waited, &other.waited);
+        or(&mut self.touched, &other.touched);
+        self.published |= other.published;
+        self.awaited |= other.awaited;
+        self.abroad |= other.abroad;
+        self.arrived |= other.arrived;
+    }
+}
