@@ -93,7 +93,7 @@ fn a_store_is_one_for_each_block() {
         .reqnctapercluster 2, 1, 1
         .explicitcluster
         {
-            .reg .b32 %r<15>;
+            .reg .b32 %r<20>;
             .reg .b64 %rd<6>;
             .reg .f32 %f<8>;
             .shared .align 16 .f32 buffer0_part[512];
@@ -115,6 +115,8 @@ fn a_store_is_one_for_each_block() {
             mov.u32 %r9, buffer0_part;
             mad.lo.s32 %r10, %r8, 4, %r9;
             ld.global.nc.v4.f32 {%f0, %f1, %f2, %f3}, [%rd4];
+            barrier.cluster.arrive.release.aligned;
+            barrier.cluster.wait.acquire.aligned;
             mapa.shared::cluster.u32 %r11, %r10, 0;
             mapa.shared::cluster.u32 %r12, %r10, 1;
             st.shared::cluster.v4.f32 [%r11], {%f0, %f1, %f2, %f3};
@@ -122,8 +124,13 @@ fn a_store_is_one_for_each_block() {
             barrier.cluster.arrive.release.aligned;
             barrier.cluster.wait.acquire.aligned;
             sub.s32 %r13, 1, %r2;
-            mapa.shared::cluster.u32 %r14, %r10, %r13;
-            ld.shared::cluster.v4.f32 {%f4, %f5, %f6, %f7}, [%r14];
+            mul.lo.s32 %r14, %r13, 64;
+            add.s32 %r15, %r1, %r14;
+            mul.lo.s32 %r16, %r15, 4;
+            mov.u32 %r17, buffer0_part;
+            mad.lo.s32 %r18, %r16, 4, %r17;
+            mapa.shared::cluster.u32 %r19, %r18, 1;
+            ld.shared::cluster.v4.f32 {%f4, %f5, %f6, %f7}, [%r19];
             barrier.cluster.arrive.release.aligned;
             barrier.cluster.wait.acquire.aligned;
             st.global.v4.f32 [%rd5], {%f4, %f5, %f6, %f7};
