@@ -159,6 +159,12 @@ impl Analysis<'_> {
                     let inside = self.backward(*part, live.clone());
                     live.join(&inside);
                 }
+                StatementKind::Roles(roles) => {
+                    for role in roles {
+                        let inside = self.backward(role.body, live.clone());
+                        live.join(&inside);
+                    }
+                }
                 StatementKind::Loop(inner) => {
                     loop {
                         let head = self.backward(inner.body, live.clone());
@@ -208,6 +214,15 @@ impl Analysis<'_> {
                     past.set.join(&other.set);
                     past.read.join(&other.read);
                 }
+                StatementKind::Roles(roles) => {
+                    let before = past.clone();
+                    for role in roles {
+                        let mut own = before.clone();
+                        self.forward(role.body, &mut own);
+                        past.set.join(&own.set);
+                        past.read.join(&own.read);
+                    }
+                }
                 StatementKind::Loop(inner) => {
                     let before = past.clone();
                     loop {
@@ -255,6 +270,7 @@ impl Analysis<'_> {
                     }
                 }
                 StatementKind::Elect(part) => self.inside(*part, used, changed),
+                StatementKind::Roles(roles) => roles.iter().for_each(|role| self.inside(role.body, used, changed)),
                 StatementKind::Loop(inner) => self.inside(inner.body, used, changed),
                 _ => {}
             }

@@ -37,7 +37,8 @@
 //! sees behind it, and others behind a barrier behind that ([`StatementKind::Agree`] is one). A workspace that is zero when the kernel
 //! begins is zero when it ends, and so are counters. [`StatementKind::Update`]s of an element by several blocks exclude each other.
 //!
-//! Room for later work: an executor beside the region of a warp role. None exists before something emits it.
+//! **Roles.** Warps of a block may part ([`StatementKind::Roles`]): each range runs a region, with its own elected thread and barriers. Roles change no variables from
+//! outside, and hand each other what they do by barriers with phases: one of them expects copies or awaits, another awaits or releases.
 
 mod builder;
 mod facts;
@@ -58,7 +59,9 @@ pub use facts::{Facts, Range};
 pub use held::{Held, REGISTER_LIMIT, held, register_limit};
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
-pub use verify::{CLUSTER_LIMIT, FETCHED_BYTES, Fault, MAX_LANES, Problem, WARP, WARPGROUP, verify};
+pub use verify::{
+    ARRIVAL_LIMIT, CLUSTER_LIMIT, FETCHED_BYTES, Fault, MAX_LANES, Problem, ROLE_LIMIT, WARP, WARPGROUP, verify,
+};
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident) => {
@@ -153,6 +156,16 @@ impl Buffer {
     pub fn bytes(&self) -> u64 {
         u64::from(self.elements) * u64::from(self.slots) * u64::from(self.element.bytes())
     }
+}
+
+/// Barriers, one for each slot of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Barrier {
+    /// How many.
+    pub slots: u32,
+    /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each [`StatementKind::Expect`], and one for each warp at a
+    /// [`StatementKind::Release`].
+    pub arrivals: u32,
 }
 
 /// Type of a value.
@@ -496,6 +509,19 @@ pub enum StatementKind {
     },
     /// Starts a copy by the accelerator.
     Transfer(Transfer),
+    /// Each warp that comes arrives once in the phase of a barrier that is under way: its lanes wait for each other, and one of them arrives. What the
+    /// warps did before is over for who waits for the phase; of what they wrote, that is said to their own block alone.
+    Release {
+        /// The barriers.
+        barrier: BarrierId,
+        /// Which of them, a [`Type::I32`].
+        slot: ValueId,
+        /// In which blocks of the cluster.
+        to: Receivers,
+    },
+    /// Ranges of whole warps run regions of their own at one time. Behind it, all threads of the block have waited for each other. In a role,
+    /// what is said of all threads of a block is said of those of the role.
+    Roles(Vec<Role>),
     /// All threads of the block wait for the end of a barrier's phase, and see what its copies wrote.
     Await {
         /// The barriers.
@@ -516,6 +542,37 @@ pub enum StatementKind {
     },
 }
 
+/// Warps of a block, and what they run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// Name, for readers.
+    pub name: String,
+    /// Numbers of its warps in the block.
+    pub warps: std::ops::Range<u32>,
+    /// How many registers a thread of it has, if not as many as others: whole warpgroups, a multiple of 8 from 24 to 240.
+    pub registers: Option<u32>,
+    /// What it runs.
+    pub body: RegionId,
+}
+
+impl Role {
+    /// Its threads.
+    pub fn threads(&self) -> std::ops::Range<u32> {
+        self.warps.start * WARP..self.warps.end * WARP
+    }
+}
+
+/// Blocks of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receivers {
+    /// The own one.
+    Own,
+    /// The one with this number, a [`Type::I32`].
+    One(ValueId),
+    /// All of them.
+    All,
+}
+
 /// A copy between a tensor and shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
@@ -531,6 +588,9 @@ pub struct Transfer {
     pub barrier: Option<BarrierId>,
     /// How long the L2 cache should keep what is copied, if not as usual.
     pub evict: Option<Evict>,
+    /// To which blocks of the cluster a tile goes, to the same place and counted by the same barrier of each: a [`Type::I32`] with a bit for each; to
+    /// the own one, if none.
+    pub multicast: Option<ValueId>,
 }
 
 /// The part of a tensor that one copy moves.
@@ -755,9 +815,9 @@ pub struct Kernel {
     pub parts: Vec<Option<u16>>,
     /// Memory that blocks share.
     pub workspaces: Vec<Workspace>,
-    /// How many barriers of copies each [`BarrierId`] stands for. One thread makes them ready for their first phase before the body starts,
-    /// which others know behind the first [`StatementKind::Sync`]; each expects the one arrival that comes with [`StatementKind::Expect`].
-    pub barriers: Vec<u32>,
+    /// What each [`BarrierId`] stands for. One thread makes barriers ready for their first phase before the body starts, which others know behind the
+    /// first [`StatementKind::Sync`], and other blocks of the cluster behind the first [`StatementKind::SyncCluster`].
+    pub barriers: Vec<Barrier>,
 }
 
 impl Kernel {
@@ -783,7 +843,7 @@ impl Kernel {
         let own = |n: usize| own(n) && self.parts[n].is_none();
         let bytes = |(n, b): (usize, &Buffer)| (if own(n) { b.bytes() } else { 0 }, u64::from(b.alignment));
         let buffers = self.buffers.iter().enumerate().map(bytes);
-        let mut map = SharedMap::new(buffers, self.barriers.iter().map(|n| u64::from(*n)).sum());
+        let mut map = SharedMap::new(buffers, self.barriers.iter().map(|b| u64::from(b.slots)).sum());
         map.buffers = self.lies_in.iter().map(|b| map.buffers[b.index()]).collect();
         map
     }

@@ -6,8 +6,8 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::{
-    BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Shift, Statement,
-    StatementKind, TensorPart, Type, UnaryOp, Update, UpdateOp, Value, ValueId, Workspace,
+    Barrier, BarrierId, Buffer, Evict, Fetch, IndexOp, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Role,
+    Sharing, Shift, Statement, StatementKind, TensorPart, Type, UnaryOp, Update, UpdateOp, Value, ValueId, Workspace,
 };
 
 impl Display for Kernel {
@@ -88,6 +88,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
                 }
             }
             StatementKind::Elect(part) => number(kernel, *part, names, next),
+            StatementKind::Roles(roles) => roles.iter().for_each(|role| number(kernel, role.body, names, next)),
             StatementKind::Declare(..)
             | StatementKind::Set(..)
             | StatementKind::Store(_)
@@ -102,6 +103,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::CommitFetches
             | StatementKind::AwaitFetches { .. }
             | StatementKind::Expect { .. }
+            | StatementKind::Release { .. }
             | StatementKind::Transfer(_)
             | StatementKind::Await { .. }
             | StatementKind::Publish
@@ -245,16 +247,36 @@ impl Printer<'_> {
                     Some(Evict::Last) => ", evict last",
                     None => "",
                 };
+                let to = transfer.multicast.map_or_else(String::new, |mask| format!(" of blocks {}", self.name(mask)));
                 match transfer.barrier {
                     Some(barrier) => {
                         let barrier = self.barrier(barrier, transfer.slot);
-                        writeln!(f, "copy {part} to {place}, {barrier}{hint}")
+                        writeln!(f, "copy {part} to {place}, {barrier}{to}{hint}")
                     }
                     None => writeln!(f, "copy {place} to {part}{hint}"),
                 }
             }
             StatementKind::Await { barrier, slot, parity } => {
                 writeln!(f, "await {} phase {}", self.barrier(*barrier, *slot), self.name(*parity))
+            }
+            StatementKind::Release { barrier, slot, to } => {
+                let barrier = self.barrier(*barrier, *slot);
+                let to = match to {
+                    Receivers::Own => String::new(),
+                    Receivers::One(rank) => format!(" of block {} of the cluster", self.name(*rank)),
+                    Receivers::All => " of all blocks of the cluster".to_owned(),
+                };
+                writeln!(f, "each warp arrives at {barrier}{to}")
+            }
+            StatementKind::Roles(roles) => {
+                for (n, Role { name, warps, registers, body }) in roles.iter().enumerate() {
+                    let before = if n == 0 { "" } else { pad.as_str() };
+                    let registers = registers.map_or_else(String::new, |n| format!(" with {n} registers"));
+                    writeln!(f, "{before}role {name}, warps {}..{}{registers} {{", warps.start, warps.end)?;
+                    self.region(f, *body, indent + 1)?;
+                    writeln!(f, "{pad}}}")?;
+                }
+                Ok(())
             }
             StatementKind::Publish => writeln!(f, "publish"),
             StatementKind::Commit => writeln!(f, "commit"),
@@ -264,7 +286,7 @@ impl Printer<'_> {
 
     fn barrier(&self, barrier: BarrierId, slot: ValueId) -> String {
         match self.kernel.barriers.get(barrier.index()) {
-            Some(1) => format!("barrier{}", barrier.0),
+            Some(Barrier { slots: 1, .. }) => format!("barrier{}", barrier.0),
             _ => format!("barrier{} slot {}", barrier.0, self.name(slot)),
         }
     }

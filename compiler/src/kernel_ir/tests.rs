@@ -49,7 +49,7 @@ fn copy_run(b: &mut Builder, parameter: u16, at: ValueId, bytes: u32) {
     let (buffer, zero) = (b.buffer(tile()), b.index_literal(Type::I32, 0));
     let part = TensorPart::Run { parameter, offset: zero, bytes };
     b.begin_elect();
-    b.transfer(Transfer { part, buffer, slot: zero, offset: at, barrier: None, evict: None });
+    b.transfer(Transfer { part, buffer, slot: zero, offset: at, barrier: None, evict: None, multicast: None });
     b.end_elect();
 }
 
@@ -69,10 +69,18 @@ fn runs_are_copied_in_loops() {
             let n = b.index_convert(n, Type::I64);
             let from = b.index_mul(n, wide);
             let part = TensorPart::Run { parameter: 0, offset: from, bytes: 64 };
-            b.transfer(Transfer { part, buffer, slot: zero, offset, barrier: Some(barrier), evict: None });
+            b.transfer(Transfer {
+                part,
+                buffer,
+                slot: zero,
+                offset,
+                barrier: Some(barrier),
+                evict: None,
+                multicast: None,
+            });
             let part = TensorPart::Run { parameter: 1, offset: block, bytes: 64 };
             let evict = Some(Evict::First);
-            b.transfer(Transfer { part, buffer, slot: zero, offset, barrier: None, evict });
+            b.transfer(Transfer { part, buffer, slot: zero, offset, barrier: None, evict, multicast: None });
             b.end_loop();
             b.end_elect();
         },
@@ -159,6 +167,7 @@ fn copies_stand_where_every_thread_comes() {
                 offset: zero,
                 barrier: Some(barrier),
                 evict: None,
+                multicast: None,
             });
             b.end_elect();
             let phase = b.get(parity);
@@ -749,6 +758,7 @@ fn the_verifier_finds_each_fault() {
                 offset: z,
                 barrier: Some(barrier),
                 evict: None,
+                multicast: None,
             });
             b.end_elect();
             Problem::NotAMap(map)
@@ -765,6 +775,7 @@ fn the_verifier_finds_each_fault() {
             offset: behind,
             barrier: Some(barrier),
             evict: None,
+            multicast: None,
         });
         b.end_elect();
         Problem::OutsideBuffer(behind)
@@ -817,6 +828,7 @@ fn the_verifier_finds_each_fault() {
             offset: z,
             barrier: Some(barrier),
             evict: None,
+            multicast: None,
         });
         b.end_elect();
         Problem::NotASlot(one)

@@ -26,14 +26,22 @@
 //!     type of its workspace, and an operation that the type has.
 //! 15. A cluster has 1 to [`CLUSTER_LIMIT`] blocks. What blocks of a cluster do together stands in kernels that have clusters: accesses of others' buffers are of
 //!     buffers in shared memory, and their barrier stands where every thread of every block of the cluster comes.
+//! 16. Roles stand where every thread of the block comes, and not in a role. They are 1 to [`ROLE_LIMIT`] ranges of the block's warps that do not overlap. In a role, what is
+//!     for all threads is for those of the role; nothing is said to other blocks through memory, and no variable from outside is set. Registers are
+//!     given to whole warpgroups, no more than a multiprocessor has, and nothing but barriers of the cluster follows behind such roles. A barrier has 1 to [`ARRIVAL_LIMIT`] arrivals; who releases
+//!     one comes in whole warps.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
-    BarrierId, Facts, Fetch, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind,
-    TensorPart, Transfer, Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
+    BarrierId, Facts, Fetch, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Role, Sharing, Statement,
+    StatementKind, TensorPart, Transfer, Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
+    register_limit,
 };
 
 /// The longest vector of a load or store.
@@ -42,6 +50,10 @@ pub const MAX_LANES: u32 = 128;
 pub const FETCHED_BYTES: [u32; 3] = [4, 8, 16];
 /// Blocks of a cluster that every device has room for (CUDA programming guide, thread block clusters).
 pub const CLUSTER_LIMIT: u32 = tilewright_kernel::cluster::PORTABLE_CLUSTER;
+/// Roles of a block: each has a barrier of its own, beside those of the block and of its warpgroups (PTX manual, `bar`: sixteen).
+pub const ROLE_LIMIT: usize = 7;
+/// Arrivals of a phase (PTX manual, mbarrier).
+pub const ARRIVAL_LIMIT: u32 = (1 << 20) - 1;
 /// Threads of a warp.
 pub const WARP: u32 = 32;
 /// Threads of a warpgroup.
@@ -115,6 +127,10 @@ pub enum Problem {
     NotCollective,
     /// A block cannot have so many threads.
     BadThreads(u32),
+    /// Roles that cannot be these: their warps, registers, or place.
+    BadRoles,
+    /// A barrier cannot have so many arrivals.
+    BadArrivals(u32),
     /// A cluster cannot have so many blocks, or not for this statement.
     BadCluster(u32),
 }
@@ -132,7 +148,13 @@ pub fn verify(kernel: &Kernel) -> Result<(), Vec<Fault>> {
         faults: Vec::new(),
         line: 0,
         threads: Threads::Cluster,
+        role: None,
     };
+    for barrier in &kernel.barriers {
+        if !(1..=ARRIVAL_LIMIT).contains(&barrier.arrivals) {
+            checker.fault(Problem::BadArrivals(barrier.arrivals));
+        }
+    }
     if !(1..=BLOCK_LIMIT).contains(&kernel.signature.threads) {
         checker.fault(Problem::BadThreads(kernel.signature.threads));
     }
@@ -172,6 +194,8 @@ struct Checker<'a> {
     faults: Vec<Fault>,
     line: u32,
     threads: Threads,
+    /// The threads of the role, and the variables from outside.
+    role: Option<(Range<u32>, BTreeSet<VariableId>)>,
 }
 
 impl Checker<'_> {
@@ -226,6 +250,8 @@ impl Checker<'_> {
             }
             StatementKind::Set(variable, value) => {
                 self.variable(*variable);
+                let outside = self.role.as_ref().is_some_and(|(_, outside)| outside.contains(variable));
+                self.expect(!outside, Problem::VariableNotInScope(*variable));
                 self.assigned(*variable, *value);
             }
             StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => {
@@ -286,9 +312,12 @@ impl Checker<'_> {
             }
             StatementKind::SyncWarpgroup | StatementKind::SyncWarp => {
                 self.collective(Threads::All);
-                let threads = self.kernel.signature.threads;
+                let role = self.role.as_ref().map(|role| role.0.clone());
+                let Range { start, end } = role.unwrap_or(0..self.kernel.signature.threads);
+                let threads = end - start;
                 let unit = if statement.kind == StatementKind::SyncWarp { WARP } else { WARPGROUP };
-                self.expect(threads.is_multiple_of(unit), Problem::PartOfUnit(threads));
+                let whole = threads.is_multiple_of(unit) && start.is_multiple_of(unit);
+                self.expect(whole, Problem::PartOfUnit(threads));
             }
             StatementKind::Renew { buffer, slot } => {
                 // What belongs to one thread is renewed by it.
@@ -312,11 +341,13 @@ impl Checker<'_> {
                 self.open(*result);
             }
             StatementKind::Update(Update { workspace, offset, op, value }) => {
+                self.expect(self.role.is_none(), Problem::NotCollective);
                 let ty = self.access(Memory::Workspace(*workspace), *offset, 1, true);
                 self.operand(*value, |value| Some(value) == ty);
                 self.expect(ty.is_some_and(|ty| updates(*op, ty)), Problem::BadUpdate(*workspace));
             }
             StatementKind::Arrive { counters, at, blocks, last, .. } => {
+                self.expect(self.role.is_none(), Problem::NotCollective);
                 self.collective(Threads::All);
                 let ty = self.access(Memory::Workspace(*counters), *at, 1, true);
                 let zeroed = self.kernel.workspaces.get(usize::from(*counters)).is_some_and(|w| w.zeroed);
@@ -328,6 +359,7 @@ impl Checker<'_> {
                 self.open(*last);
             }
             StatementKind::Agree { predicate, result } => {
+                self.expect(self.role.is_none(), Problem::NotCollective);
                 self.collective(Threads::All);
                 self.operand(*predicate, |ty| ty == Type::PRED);
                 let fits = self.kernel.values.get(result.index()).is_some_and(|v| v.op == Op::Agreed);
@@ -353,9 +385,62 @@ impl Checker<'_> {
                 self.barrier(*barrier, *slot);
                 self.operand(*parity, |ty| ty == Type::I32);
             }
+            StatementKind::Release { barrier, slot, to } => {
+                self.collective(Threads::All);
+                let threads = self.kernel.signature.threads;
+                self.expect(threads.is_multiple_of(WARP), Problem::PartOfUnit(threads));
+                self.barrier(*barrier, *slot);
+                if *to != Receivers::Own {
+                    self.clusters();
+                }
+                if let Receivers::One(rank) = to {
+                    self.operand(*rank, |ty| ty == Type::I32);
+                }
+            }
+            StatementKind::Roles(roles) => {
+                self.collective(Threads::All);
+                self.expect(self.role.is_none() && self.are_roles(roles), Problem::BadRoles);
+                if roles.iter().any(|role| role.registers.is_some()) {
+                    let mut behind = self.kernel.region(region).statements.iter().rev();
+                    let last = behind.find(|s| s.kind != StatementKind::SyncCluster).map(|s| &s.kind);
+                    self.expect(region == Kernel::BODY && last == Some(&statement.kind), Problem::BadRoles);
+                }
+                let declared = (0..).zip(&self.declared).filter(|(_, binding)| **binding == Binding::InScope);
+                let outside: BTreeSet<VariableId> = declared.map(|(n, _)| VariableId(n)).collect();
+                let outer = std::mem::replace(&mut self.threads, Threads::All);
+                for role in roles {
+                    self.role = Some((role.threads(), outside.clone()));
+                    self.nested(role.body, region);
+                }
+                (self.threads, self.role) = (outer, None);
+            }
             StatementKind::Publish => self.collective(Threads::All),
             StatementKind::Commit | StatementKind::AwaitReads { .. } => self.collective(Threads::Elected),
         }
+    }
+
+    /// Whether warps can have these roles.
+    fn are_roles(&self, roles: &[Role]) -> bool {
+        let threads = self.kernel.signature.threads;
+        let warps = threads / WARP;
+        let apart = |(n, role): (usize, &Role)| {
+            roles[..n].iter().all(|o| o.warps.end <= role.warps.start || role.warps.end <= o.warps.start)
+        };
+        let group = WARPGROUP / WARP;
+        let ranges = roles.iter().enumerate().all(apart)
+            && roles.iter().all(|r| r.warps.start < r.warps.end && r.warps.end <= warps)
+            && (1..=ROLE_LIMIT).contains(&roles.len())
+            && threads.is_multiple_of(WARP);
+        let usual = register_limit(threads);
+        let given = |role: &Role| {
+            role.registers.is_none_or(|n| {
+                let whole = role.warps.start.is_multiple_of(group) && role.warps.end.is_multiple_of(group);
+                whole && n.is_multiple_of(8) && (24..=240).contains(&n)
+            })
+        };
+        let taken: u32 = roles.iter().map(|r| r.warps.len() as u32 * r.registers.unwrap_or(usual)).sum();
+        let rest = warps.saturating_sub(roles.iter().map(|r| r.warps.len() as u32).sum());
+        ranges && roles.iter().all(given) && taken + rest * usual <= usual * warps
     }
 
     /// Depths grow by one, which also bounds the recursion by the number of regions.
@@ -406,7 +491,7 @@ impl Checker<'_> {
     }
 
     fn barrier(&mut self, barrier: BarrierId, slot: ValueId) {
-        let slots = self.kernel.barriers.get(barrier.index()).copied();
+        let slots = self.kernel.barriers.get(barrier.index()).map(|b| b.slots);
         self.expect(slots.is_some(), Problem::NotABarrier(barrier.0));
         self.slot(slot, slots.unwrap_or(0));
     }
@@ -435,7 +520,13 @@ impl Checker<'_> {
     }
 
     fn transfer(&mut self, transfer: &Transfer) {
-        let Transfer { part, buffer, slot, offset, barrier, evict: _ } = transfer;
+        let Transfer { part, buffer, slot, offset, barrier, evict: _, multicast } = transfer;
+        if let Some(mask) = multicast {
+            self.operand(*mask, |ty| ty == Type::I32);
+            self.clusters();
+            let tile = matches!(part, TensorPart::Tile { .. }) && barrier.is_some();
+            self.expect(tile, Problem::BadOperand(*mask));
+        }
         let signature = &self.kernel.signature;
         let buffer_of = self.kernel.buffers.get(buffer.index());
         self.expect(buffer_of.is_some(), Problem::NotABuffer(buffer.0));

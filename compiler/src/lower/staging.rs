@@ -232,7 +232,7 @@ impl<'a> Copy<'a> {
                 TensorPart::Run { parameter: staged.parameter, offset: self.offset(b, starts, spots), bytes }
             }
         };
-        b.transfer(Transfer { part, buffer, slot, offset, barrier, evict: staged.evict });
+        b.transfer(Transfer { part, buffer, slot, offset, barrier, evict: staged.evict, multicast: None });
     }
 
     /// Where a tile starts in the tensor, innermost dimension first; outside if nothing of it is asked for and holes must be zero.

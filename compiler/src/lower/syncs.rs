@@ -433,6 +433,8 @@ impl<'a> Pass<'a> {
             | StatementKind::SyncCluster
             | StatementKind::Agree { .. }
             | StatementKind::Elect(_)
+            | StatementKind::Roles(_)
+            | StatementKind::Release { .. }
             | StatementKind::If(_)
             | StatementKind::Loop(_)
             | StatementKind::Let(_)

@@ -47,7 +47,7 @@ fn copy(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>) {
         b.expect(barrier, zero, 16);
     }
     let part = TensorPart::Tile { map: 0, start: vec![zero] };
-    b.transfer(Transfer { part, buffer, slot: zero, offset: zero, barrier, evict: None });
+    b.transfer(Transfer { part, buffer, slot: zero, offset: zero, barrier, evict: None, multicast: None });
     b.end_elect();
 }
 

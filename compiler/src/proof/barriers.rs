@@ -1,75 +1,150 @@
-//! Barriers of copies and groups of copies: which copies are known to be over.
+//! Barriers of copies and groups of copies: which phases and copies are known to be over.
 //!
-//! A phase ends with its one arrival and as many bytes as are expected; the next one may only begin when the elected thread knows that it has
-//! ended. So a barrier is at most one phase ahead of what threads know, and a wait for the parity of the phase under way ends with it,
-//! a wait for the other parity at once (PTX manual, mbarrier: phases and `try_wait.parity`).
+//! A phase ends with its arrivals and as many bytes as are expected. Copies take their time, so a phase is taken to end when somebody waits for
+//! it, and what would depend on its ending earlier or later is wrong (PTX manual, mbarrier: phases and `try_wait.parity`):
+//!
+//! - who arrives in a phase, or issues a copy that counts there, must know that the last one is over, by a wait of its own or of one that it is ordered behind;
+//! - all who waited for a phase must have done so before the next one has all its arrivals, or they could find that one over, too: parities are the
+//!   same again;
+//! - who waits must know that the phase before the one that it gets is over: with the same parity it would be told of that one.
 
-use super::shared::{CopyId, Fault, Time};
+use super::shared::{AgentId, Clock, CopyId, Fault, Time};
 use super::violation::Kind;
 
-/// One mbarrier.
+/// What a phase that is over tells those who waited for it.
 #[derive(Clone, Debug, Default)]
+pub(super) struct Ended {
+    /// What those did that arrived.
+    pub clock: Clock,
+    /// Copies that counted.
+    pub copies: Vec<CopyId>,
+}
+
+/// One mbarrier.
+#[derive(Clone, Debug)]
 pub(super) struct Phase {
-    /// Phases that all threads know to be over.
-    known: u64,
-    /// When they waited for the last one.
-    waited: Option<Time>,
-    /// Bytes of the phase under way, if somebody has arrived.
+    /// Arrivals that end a phase, and those that the one under way has.
+    arrivals: u32,
+    arrived: u32,
+    /// Phases that are over.
+    done: u64,
+    /// Bytes of the phase under way, if somebody said so.
     expected: Option<u64>,
     /// Bytes of copies that were issued.
     issued: u64,
-    copies: Vec<CopyId>,
+    /// What is known of the phase under way, and of the last one.
+    open: Ended,
+    last: Ended,
+    /// Who waited for the last phase that is over, and for the one before.
+    waits: [Vec<(AgentId, Time)>; 2],
 }
 
 impl Phase {
-    /// The arrival of a phase; `synced` is when threads met last. One that waits for the last phase still must not find that this one is over,
-    /// too: parities would be the same again.
-    pub fn expect(&mut self, bytes: u64, synced: Time) -> Result<(), Fault> {
-        if self.waited.is_some_and(|waited| waited >= synced) {
+    /// A barrier that expects so many arrivals.
+    pub fn new(arrivals: u32) -> Self {
+        Self {
+            arrivals,
+            arrived: 0,
+            done: 0,
+            expected: None,
+            issued: 0,
+            open: Ended::default(),
+            last: Ended::default(),
+            waits: [Vec::new(), Vec::new()],
+        }
+    }
+
+    /// Arrivals by somebody who knows so much, and releases it.
+    pub fn arrive(&mut self, count: u32, clock: &Clock) -> Result<(), Fault> {
+        if self.arrived == self.arrivals {
+            return Err((Kind::PhaseOpen, "a phase is begun before the last one was waited for".to_owned()));
+        }
+        if self.arrived + count > self.arrivals {
+            let (have, more) = (self.arrived, self.arrivals);
+            let what =
+                format!("{count} arrive in phase {} behind {have} others, and it has {more} arrivals", self.done);
+            return Err((Kind::PhaseOpen, what));
+        }
+        self.arrived += count;
+        self.open.clock.join(clock);
+        self.is_begun(clock)?;
+        let early = |wait: &&(AgentId, Time)| !self.open.clock.is_past(**wait);
+        if self.arrived == self.arrivals && self.waits[0].iter().any(|wait| early(&wait)) {
             let what = "a phase is begun while threads may wait for the last one still";
             return Err((Kind::PhaseOpen, what.to_owned()));
         }
-        match self.expected {
-            Some(_) => Err((Kind::PhaseOpen, "a phase is begun before the last one was waited for".to_owned())),
-            None => {
-                self.expected = Some(bytes);
-                Ok(())
-            }
-        }
+        Ok(())
     }
 
-    /// A copy that counts here.
-    pub fn issue(&mut self, copy: CopyId, bytes: u64) {
+    /// Bytes that the phase under way expects.
+    pub fn expect(&mut self, bytes: u64) {
+        *self.expected.get_or_insert(0) += bytes;
+    }
+
+    /// A copy that counts here, of somebody who knows so much.
+    pub fn issue(&mut self, copy: CopyId, bytes: u64, clock: &Clock) -> Result<(), Fault> {
         self.issued += bytes;
-        self.copies.push(copy);
+        self.open.clock.join(&clock.progress());
+        self.open.copies.push(copy);
+        self.is_begun(clock)
     }
 
-    /// A wait by all threads; the copies that are known to be over behind it.
-    pub fn wait(&mut self, parity: i64, now: Time) -> Result<Vec<CopyId>, Fault> {
-        self.waited = Some(now);
-        if parity != (self.known % 2) as i64 {
-            return Ok(Vec::new());
+    /// Whether who knows so much knows that the phase under way has begun.
+    fn is_begun(&self, clock: &Clock) -> Result<(), Fault> {
+        if self.done > 0 && !self.waits[0].iter().any(|wait| clock.is_past(*wait)) {
+            let what = "a phase is begun while threads may wait for the last one still";
+            return Err((Kind::PhaseOpen, what.to_owned()));
         }
-        let issued = self.issued;
-        match self.expected.take() {
-            None => Err((Kind::NeverEnds, format!("phase {} is waited for, and nobody arrives in it", self.known))),
-            Some(expected) if expected != issued => {
-                Err((Kind::Bytes, format!("phase {} expects {expected} bytes, and {issued} come", self.known)))
+        Ok(())
+    }
+
+    /// A wait by all threads of an agent, and what they learn if it ends.
+    pub fn wait(&mut self, parity: i64, (by, now): (AgentId, Time), clock: &Clock) -> Result<Option<&Ended>, Fault> {
+        let knows = |waits: &[(AgentId, Time)]| waits.iter().any(|wait| wait.0 == by || clock.is_past(*wait));
+        let late = (Kind::PhaseOpen, format!("phase {} may be over, or the one before not yet", self.done));
+        if parity != (self.done % 2) as i64 {
+            if self.done > 1 && !knows(&self.waits[1]) {
+                return Err(late);
             }
-            Some(_) => {
-                self.known += 1;
-                self.issued = 0;
-                Ok(std::mem::take(&mut self.copies))
+            self.waits[0].push((by, now));
+            return Ok(Some(&self.last));
+        }
+        if self.done > 0 && !knows(&self.waits[0]) {
+            return Err(late);
+        }
+        let (all, expected) = (self.arrived == self.arrivals, self.expected.unwrap_or(0));
+        if all && self.issued > expected {
+            return Err(self.stuck());
+        }
+        if !all || self.issued < expected {
+            return Ok(None);
+        }
+        self.done += 1;
+        (self.arrived, self.expected, self.issued) = (0, None, 0);
+        self.last = std::mem::take(&mut self.open);
+        self.waits.swap(0, 1);
+        self.waits[0].clear();
+        self.waits[0].push((by, now));
+        Ok(Some(&self.last))
+    }
+
+    /// Why the phase under way does not end.
+    pub fn stuck(&self) -> Fault {
+        let Self { arrivals, arrived, done, issued, .. } = self;
+        match self.expected.unwrap_or(0) {
+            expected if arrived == arrivals => {
+                (Kind::Bytes, format!("phase {done} expects {expected} bytes, and {issued} come"))
             }
+            _ if *arrived == 0 => (Kind::NeverEnds, format!("phase {done} is waited for, and nobody arrives in it")),
+            _ => (Kind::NeverEnds, format!("phase {done} is waited for, and {arrived} of {arrivals} arrive in it")),
         }
     }
 
-    /// Whether something is under way.
+    /// Whether a copy may be under way.
     pub fn is_open(&self) -> bool {
         self.expected.is_some() || self.issued > 0
     }
 }
-
 /// Copies as the thread that commits and awaits them counts them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {

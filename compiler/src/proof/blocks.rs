@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::global::{Access, Agent};
+use super::global::{Access, Actor};
 use super::shared::{Fault, Order, Time};
 use super::violation::Kind;
 use crate::kernel_ir::WARP;
@@ -32,11 +32,11 @@ impl Until {
         *self = Self { all: self.all.max(all), warp: self.warp.max(warp), first: self.first.max(first) };
     }
 
-    fn covers(self, agent: Agent, time: Time) -> bool {
-        time < match agent {
-            Agent::Thread(0) => self.first,
-            Agent::Thread(1..WARP) => self.warp,
-            Agent::Thread(_) | Agent::Copy(_) => self.all,
+    fn covers(self, actor: Actor, time: Time) -> bool {
+        time < match actor {
+            Actor::Thread(0) => self.first,
+            Actor::Thread(1..WARP) => self.warp,
+            Actor::Thread(_) | Actor::Copy(_) => self.all,
         }
     }
 }
@@ -98,9 +98,9 @@ struct Elements {
 impl Access {
     /// Takes the place of the block's accesses so far: whoever comes behind this one comes behind those, or nobody is named.
     fn stand_for(self, all: &mut BTreeMap<i64, Access>, synced: Time) {
-        let before = all.get(&self.block).filter(|other| other.agent != self.agent && other.time >= synced);
-        let agent = if before.is_some() { Agent::SEVERAL } else { self.agent };
-        all.insert(self.block, Access { agent, ..self });
+        let before = all.get(&self.block).filter(|other| other.actor != self.actor && other.time >= synced);
+        let actor = if before.is_some() { Actor::SEVERAL } else { self.actor };
+        all.insert(self.block, Access { actor, ..self });
     }
 }
 
@@ -118,7 +118,9 @@ pub(super) enum Touch {
 pub(super) struct Workspaces {
     all: Vec<Elements>,
     counters: BTreeMap<(u16, i64), Counter>,
-    seen: Knowledge,
+    /// Of each block of the cluster, and the one that runs.
+    blocks: Vec<Knowledge>,
+    now: usize,
 }
 
 impl Workspaces {
@@ -133,9 +135,33 @@ impl Workspaces {
         Some(Self { all: all.collect::<Option<_>>()?, ..Self::default() })
     }
 
-    /// Another block runs.
-    pub fn begin(&mut self) {
-        self.seen = Knowledge::default();
+    /// Another cluster runs, of so many blocks.
+    pub fn begin(&mut self, blocks: usize) {
+        self.blocks = vec![Knowledge::default(); blocks];
+        self.now = 0;
+    }
+
+    /// Another block of the cluster runs.
+    pub fn select(&mut self, rank: usize) {
+        self.now = rank;
+    }
+
+    fn seen(&mut self) -> &mut Knowledge {
+        &mut self.blocks[self.now]
+    }
+
+    /// The blocks of the cluster wait for each other: their numbers and times.
+    pub fn tell_cluster(&mut self, blocks: &[(i64, Order)]) {
+        let mut all = Seen::new();
+        for rank in 0..self.blocks.len() {
+            self.select(rank);
+            self.tell_all();
+            join(&mut all, &self.blocks[rank].all);
+        }
+        for (block, order) in blocks {
+            all.entry(*block).or_default().join(Until::now(*order));
+        }
+        self.blocks.iter_mut().for_each(|own| own.all = all.clone());
     }
 
     /// The first thread of a block arrives; whether the block is the last one.
@@ -144,12 +170,11 @@ impl Workspaces {
         self.cell(workspace, at)?;
         let counter = self.counters.entry((workspace, at)).or_default();
         if acquires {
-            join(&mut self.seen.first, &counter.released);
+            join(&mut self.blocks[self.now].first, &counter.released);
         }
         if releases {
-            [&self.seen.all, &self.seen.warp, &self.seen.first]
-                .into_iter()
-                .for_each(|s| join(&mut counter.released, s));
+            let seen = &self.blocks[self.now];
+            [&seen.all, &seen.warp, &seen.first].into_iter().for_each(|s| join(&mut counter.released, s));
             counter.released.entry(block).or_default().join(Until::now(order));
         }
         counter.arrived += 1;
@@ -165,26 +190,27 @@ impl Workspaces {
 
     /// Lanes of each warp wait for each other.
     pub fn tell_warp(&mut self) {
-        let first = std::mem::take(&mut self.seen.first);
-        join(&mut self.seen.warp, &first);
+        let first = std::mem::take(&mut self.seen().first);
+        join(&mut self.seen().warp, &first);
     }
 
     /// All threads wait for each other.
     pub fn tell_all(&mut self) {
         self.tell_warp();
-        let warp = std::mem::take(&mut self.seen.warp);
-        join(&mut self.seen.all, &warp);
+        let warp = std::mem::take(&mut self.seen().warp);
+        join(&mut self.seen().all, &warp);
     }
 
     /// Whether an access of another block comes before what an agent of the block that runs does now.
-    pub fn sees(&self, agent: Agent, other: &Access) -> bool {
-        let by = |seen: &Seen| seen.get(&other.block).is_some_and(|until| until.covers(other.agent, other.time));
-        let (warp, first) = match agent {
-            Agent::Thread(0) => (true, true),
-            Agent::Thread(thread) => (thread < WARP, false),
-            Agent::Copy(_) => (false, false),
+    pub fn sees(&self, actor: Actor, other: &Access) -> bool {
+        let by = |seen: &Seen| seen.get(&other.block).is_some_and(|until| until.covers(other.actor, other.time));
+        let (warp, first) = match actor {
+            Actor::Thread(0) => (true, true),
+            Actor::Thread(thread) => (thread < WARP, false),
+            Actor::Copy(_) => (false, false),
         };
-        by(&self.seen.all) || warp && by(&self.seen.warp) || first && by(&self.seen.first)
+        let seen = &self.blocks[self.now];
+        by(&seen.all) || warp && by(&seen.warp) || first && by(&seen.first)
     }
 
     fn cell(&mut self, workspace: u16, at: i64) -> Result<&mut Cell, Fault> {
@@ -198,10 +224,10 @@ impl Workspaces {
         let zeroed = self.all.get(usize::from(workspace)).is_some_and(|e| e.zeroed);
         self.cell(workspace, at)?;
         let cell = &self.all[usize::from(workspace)].cells[at.unsigned_abs() as usize];
-        let ordered = |other: &Access| match (other.block == own.block, other.agent) {
-            (true, Agent::Thread(_)) => other.agent == own.agent || other.time < synced,
-            (true, Agent::Copy(_)) => false,
-            (false, _) => self.sees(own.agent, other),
+        let ordered = |other: &Access| match (other.block == own.block, other.actor) {
+            (true, Actor::Thread(_)) => other.actor == own.actor || other.time < synced,
+            (true, Actor::Copy(_)) => false,
+            (false, _) => self.sees(own.actor, other),
         };
         let updates = cell.updates.values().filter(|_| touch != Touch::Update);
         let readers = cell.readers.values().filter(|_| touch != Touch::Read);

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::launch::Tensor;
-use super::shared::{CopyId, Fault, Time};
+use super::shared::{AgentId, CopyId, Fault, Time};
 use super::violation::Kind;
 
 /// Who accesses a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Agent {
+pub(super) enum Actor {
     Thread(u32),
     Copy(CopyId),
 }
 
-impl Agent {
+impl Actor {
     /// Several threads: no one thread, and none of the first warp.
     pub const SEVERAL: Self = Self::Thread(u32::MAX);
 }
@@ -22,7 +22,9 @@ impl Agent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub block: i64,
-    pub agent: Agent,
+    /// The agent whose thread it is, or that issued it.
+    pub by: AgentId,
+    pub actor: Actor,
     pub time: Time,
 }
 
@@ -47,7 +49,7 @@ pub(super) struct Elements {
     first: i64,
     cells: Vec<Cell>,
     /// The last reads of elements of a tensor that is written by blocks before the last one, by element and block.
-    earlier: BTreeMap<(i64, i64), Access>,
+    earlier: BTreeMap<(i64, (i64, AgentId)), Access>,
     pub written: bool,
     pub alignment: u64,
 }
@@ -106,25 +108,25 @@ impl Elements {
         }
         if let Some(writer) = cell.writer {
             // When a copy to a tensor has ended is never known.
-            let ordered = match writer.agent {
-                Agent::Thread(_) => writer.agent == access.agent || writer.time < synced,
-                Agent::Copy(_) => false,
+            let ordered = match writer.actor {
+                Actor::Thread(_) => writer.actor == access.actor || writer.time < synced,
+                Actor::Copy(_) => false,
             };
-            let ordered = match writer.block == access.block {
+            let ordered = match (writer.block, writer.by) == (access.block, access.by) {
                 true => ordered,
-                false => sees(&writer) && matches!(writer.agent, Agent::Thread(_)),
+                false => sees(&writer) && matches!(writer.actor, Actor::Thread(_)),
             };
             if !ordered {
                 return Err((Kind::Race, format!("block {} writes it, and nothing orders that", writer.block)));
             }
         }
         let before = cell.reader.replace(access);
-        if let Some(reader) = before.filter(|reader| reader.block == access.block) {
-            cell.several = reader.time >= synced && (cell.several || reader.agent != access.agent);
+        if let Some(reader) = before.filter(|reader| reader.block == access.block && reader.by == access.by) {
+            cell.several = reader.time >= synced && (cell.several || reader.actor != access.actor);
         } else if let Some(reader) = before {
-            let agent = if cell.several { Agent::SEVERAL } else { reader.agent };
+            let actor = if cell.several { Actor::SEVERAL } else { reader.actor };
             cell.several = false;
-            self.earlier.insert((offset, reader.block), Access { agent, ..reader });
+            self.earlier.insert((offset, (reader.block, reader.by)), Access { actor, ..reader });
         }
         Ok(())
     }
@@ -138,20 +140,24 @@ impl Elements {
         over: impl Fn(CopyId) -> bool,
         sees: Sees<'_>,
     ) -> Result<(), Fault> {
+        let own = (access.block, access.by);
         let unseen =
-            |((_, block), reader): (&(i64, i64), &Access)| (*block != access.block && !sees(reader)).then_some(*block);
-        let abroad = self.earlier.range((offset, i64::MIN)..=(offset, i64::MAX)).find_map(unseen);
+            |((_, of), reader): (&(i64, (i64, AgentId)), &Access)| (*of != own && !sees(reader)).then_some(of.0);
+        let (least, most) = (AgentId { rank: 0, role: 0 }, AgentId { rank: u8::MAX, role: u8::MAX });
+        let all = (offset, (i64::MIN, least))..=(offset, (i64::MAX, most));
+        let abroad = self.earlier.range(all).find_map(unseen);
         let cell = self.cell(offset)?;
         if let Some(writer) = cell.writer {
             return Err((Kind::WrittenTwice, format!("block {} wrote it before", writer.block)));
         }
         if let Some(reader) = cell.reader {
-            let ordered = match reader.agent {
-                Agent::Thread(_) => reader.time < synced || !cell.several && reader.agent == access.agent,
-                Agent::Copy(copy) => over(copy) && !(cell.several && reader.time >= synced),
+            let ordered = match reader.actor {
+                Actor::Thread(_) => reader.time < synced || !cell.several && reader.actor == access.actor,
+                Actor::Copy(copy) => over(copy) && !(cell.several && reader.time >= synced),
             };
-            let several = Access { agent: if cell.several { Agent::SEVERAL } else { reader.agent }, ..reader };
-            let ordered = if reader.block == access.block { ordered } else { sees(&several) };
+            let several = Access { actor: if cell.several { Actor::SEVERAL } else { reader.actor }, ..reader };
+            let own = (reader.block, reader.by) == (access.block, access.by);
+            let ordered = if own { ordered } else { sees(&several) };
             if let Some(block) = abroad.or((!ordered).then_some(reader.block)) {
                 return Err((Kind::Race, format!("block {block} reads it, and nothing orders that")));
             }

@@ -8,7 +8,8 @@
 //! | workspaces | what is zero at first is zero at the end, and every counter |
 //! | initialisation | every element that is read from a workspace was written; every element that is read from shared memory was written or copied in the buffer's current instance, and no copy takes an element to a tensor twice |
 //! | order | two accesses of an element by different agents, one of which writes, are ordered (below) |
-//! | progress | every wait for a copy ends, with as many bytes as are expected; nothing is under way at the end |
+//! | progress | every wait for a phase ends, with as many arrivals and bytes as are expected, whichever agent is faster; nothing is under way at the end |
+//! | presence | memory of another block of a cluster is accessed behind its start, and it ends behind that |
 //! | control | all threads come to the statements that are for all threads |
 //!
 //! **Order** (theory §10). Agents are the threads, the elected one, and the copies. What a thread did before a [`Sync`] comes before what any
@@ -18,6 +19,14 @@
 //! ended for that thread behind its [`AwaitFetches`] that covers them, and for others behind a [`Sync`] behind that. Blocks have no order, but by
 //! [`Arrive`]: it releases what the first thread did, and what others did in front of a [`Sync`] in front of it, if it is said to release; the
 //! first thread of a block that arrives there later sees that, if it is said to acquire, and others behind a [`Sync`] or [`Agree`] behind that. Shared memory is looked at by addresses, so that buffers may share it.
+//!
+//! **Agents.** The blocks of a cluster run at one time, and so do the roles of a block: each is an agent with a program of its own, which runs until it waits for
+//! another one; nobody can go on is a violation. What an agent knows of others is a vector clock. [`SyncCluster`] makes everything known to all. A [`Release`] hands on what the agent knows and did; to another
+//! block, that accesses are over, and nothing of what was written (its scope is the block). Who waits for a phase learns what those knew that arrived in it, and of who issued its copies only how far they had
+//! come: the end of a copy orders no other access. At the end of [`Roles`] all threads meet. Inside an agent order is as above.
+//!
+//! **Phases.** Parities tell two phases apart, so a protocol is right only if no wait can meet a phase two further on. The checker demands that of the clocks, not of the order in which it runs
+//! agents (see `barriers`), so that one run stands for all.
 //!
 //! **Time.** Statements for all threads are points that all pass; between them, the order in which threads are simulated decides nothing,
 //! since accesses on the same side of the same barriers are compared whichever came first.
@@ -33,8 +42,13 @@
 //! [`AwaitFetches`]: crate::kernel_ir::StatementKind::AwaitFetches
 //! [`Publish`]: crate::kernel_ir::StatementKind::Publish
 //! [`Arrive`]: crate::kernel_ir::StatementKind::Arrive
+//! [`SyncCluster`]: crate::kernel_ir::StatementKind::SyncCluster
+//! [`Release`]: crate::kernel_ir::StatementKind::Release
+//! [`Roles`]: crate::kernel_ir::StatementKind::Roles
 //! [`Agree`]: crate::kernel_ir::StatementKind::Agree
 
+mod access;
+mod agent;
 mod barriers;
 mod blocks;
 mod global;
@@ -44,6 +58,10 @@ mod run;
 mod shared;
 mod violation;
 
+#[cfg(test)]
+mod clusters_tests;
+#[cfg(test)]
+pub(crate) mod roles_tests;
 #[cfg(test)]
 mod tests;
 

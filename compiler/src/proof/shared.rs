@@ -1,5 +1,7 @@
 //! Buffers of a block, in shared memory and in its parts of workspaces: who accessed each element last, and whether what comes next is ordered behind it.
 
+use std::collections::BTreeMap;
+
 use super::launch::Launch;
 use super::violation::Kind;
 use crate::kernel_ir::{BufferId, Kernel, WARP, WARPGROUP};
@@ -18,10 +20,85 @@ const COPIES: u32 = 1 << 16;
 /// A copy, by the order of their issue in the block.
 pub(super) type CopyId = u32;
 
-/// Points in time: the number of statements so far.
+/// Points in time: the number of statements so far, of all agents of a cluster together.
 pub(super) type Time = u32;
 
-/// What separates accesses.
+/// What runs as one: the threads of a block that have no roles at present, or those of a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AgentId {
+    /// Number of the block in its cluster.
+    pub rank: u8,
+    /// 0, or the number of the role from 1.
+    pub role: u8,
+}
+
+/// What an agent knows of others: one entry of a vector clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// The other one has come so far when what comes now begins.
+    pub passed: Time,
+    /// What it accessed before is over.
+    pub seen: Time,
+    /// What it wrote before is seen now.
+    pub written: Time,
+    /// What its threads wrote before is seen by copies that are issued now.
+    pub visible: Time,
+}
+
+/// A vector clock.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock(BTreeMap<AgentId, Known>);
+
+impl Clock {
+    pub fn of(&self, agent: AgentId) -> Known {
+        self.0.get(&agent).copied().unwrap_or_default()
+    }
+
+    /// Learns of one agent.
+    pub fn learn(&mut self, agent: AgentId, known: Known) {
+        let own = self.0.entry(agent).or_default();
+        own.passed = own.passed.max(known.passed);
+        own.seen = own.seen.max(known.seen);
+        own.written = own.written.max(known.written);
+        own.visible = own.visible.max(known.visible);
+    }
+
+    /// Learns what another clock knows.
+    pub fn join(&mut self, other: &Self) {
+        other.0.iter().for_each(|(agent, known)| self.learn(*agent, *known));
+    }
+
+    /// What the end of a copy says of who issued it: that it had come so far.
+    pub fn progress(&self) -> Self {
+        Self(self.0.iter().map(|(agent, known)| (*agent, Known { passed: known.passed, ..Known::default() })).collect())
+    }
+
+    /// The same of what is over, and nothing of what was written.
+    pub fn reads(&self) -> Self {
+        Self(self.0.iter().map(|(agent, known)| (*agent, Known { written: 0, visible: 0, ..*known })).collect())
+    }
+
+    /// Whether an agent has come behind a time.
+    pub fn is_past(&self, (agent, time): (AgentId, Time)) -> bool {
+        time < self.of(agent).passed
+    }
+
+    /// Whether what an agent did at a time is known.
+    pub fn covers(&self, (agent, time): (AgentId, Time)) -> bool {
+        time < self.of(agent).seen
+    }
+}
+
+/// What an agent knows when it does something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    pub by: AgentId,
+    pub order: Order,
+    /// Of other agents.
+    pub clock: &'a Clock,
+}
+
+/// What separates accesses of one agent's threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Order {
     pub now: Time,
@@ -42,6 +119,8 @@ pub(super) struct Order {
 struct Cell {
     writer: u32,
     written: Time,
+    writer_by: AgentId,
+    reader_by: AgentId,
     /// The buffer whose current instance it holds an element of.
     holds: u32,
     /// Who read it last, or several since the last barrier.
@@ -53,12 +132,29 @@ struct Cell {
     taken: bool,
 }
 
-const EMPTY: Cell = Cell { writer: NONE, written: 0, holds: NONE, reader: NONE, read: 0, leaving: NONE, taken: false };
+/// What places of the accelerator's patterns repeat after, in bytes (PTX manual, swizzling modes).
+const LARGEST_PATTERN: u64 = 1024;
+const NOBODY: AgentId = AgentId { rank: 0, role: 0 };
+const EMPTY: Cell = Cell {
+    writer: NONE,
+    written: 0,
+    writer_by: NOBODY,
+    reader_by: NOBODY,
+    holds: NONE,
+    reader: NONE,
+    read: 0,
+    leaving: NONE,
+    taken: false,
+};
 
-/// Shared memory.
+/// Shared memory of the blocks of a cluster, one after the other.
 #[derive(Debug)]
 pub(super) struct Shared {
     cells: Vec<Cell>,
+    /// Bytes of a block.
+    pitch: u64,
+    /// Reads of cells by agents before the last one, which no write has come behind yet.
+    earlier: BTreeMap<(usize, AgentId), (u32, Time)>,
     /// Bytes of a cell.
     granule: u64,
     /// First byte of each buffer: those in workspaces lie behind shared memory.
@@ -69,10 +165,10 @@ pub(super) struct Shared {
 }
 
 /// A copy, or the fetches of a thread that it waits for together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Copy {
-    /// When it was known to be over: one to shared memory by all threads, one from it by the elected one, a fetch by its thread.
-    over: Option<Time>,
+    /// Who knows since when that it is over: of one to shared memory all threads, of one from it the elected one, of a fetch its thread.
+    over: Vec<(AgentId, Time)>,
     /// The thread that knows, of a fetch.
     owner: Option<u32>,
 }
@@ -100,8 +196,10 @@ impl Shared {
         if bytes - map.bytes > most {
             return None;
         }
-        let cells = vec![EMPTY; (bytes / granule) as usize + 1];
-        Some(Self { cells, granule, places, elements, copies: Vec::new() })
+        let pitch = bytes.next_multiple_of(LARGEST_PATTERN);
+        let blocks = u64::from(kernel.signature.cluster);
+        let cells = vec![EMPTY; (pitch * blocks / granule) as usize + 1];
+        Some(Self { cells, pitch, earlier: BTreeMap::new(), granule, places, elements, copies: Vec::new() })
     }
 
     /// Elements of a buffer, all slots.
@@ -109,37 +207,41 @@ impl Shared {
         self.elements[buffer.index()]
     }
 
-    /// Forgets everything: another block.
+    /// Forgets everything: another cluster.
     pub fn reset(&mut self) {
         self.cells.fill(EMPTY);
+        self.earlier.clear();
         self.copies.clear();
     }
 
-    /// The address of a buffer.
-    pub fn place(&self, buffer: BufferId) -> u64 {
-        self.places[buffer.index()]
+    /// The address of a buffer of a block of the cluster.
+    pub fn place(&self, rank: u8, buffer: BufferId) -> u64 {
+        u64::from(rank) * self.pitch + self.places[buffer.index()]
     }
 
     /// A new copy.
     pub fn issue(&mut self) -> CopyId {
-        self.copies.push(Copy { over: None, owner: None });
+        self.copies.push(Copy { over: Vec::new(), owner: None });
         self.copies.len() as CopyId - 1
     }
 
     /// The fetches of a group of a thread.
     pub fn issue_by(&mut self, owner: u32) -> CopyId {
-        self.copies.push(Copy { over: None, owner: Some(owner) });
+        self.copies.push(Copy { over: Vec::new(), owner: Some(owner) });
         self.copies.len() as CopyId - 1
     }
 
-    /// A copy is over.
-    pub fn end(&mut self, copy: CopyId, now: Time) {
-        self.copies[copy as usize].over = Some(now);
+    /// An agent knows that a copy is over.
+    pub fn end(&mut self, copy: CopyId, by: AgentId, now: Time) {
+        let over = &mut self.copies[copy as usize].over;
+        if over.iter().all(|known| known.0 != by) {
+            over.push((by, now));
+        }
     }
 
     /// Whether a copy is known to be over.
-    pub fn is_over(&self, copy: CopyId) -> bool {
-        self.copies[copy as usize].over.is_some()
+    pub fn is_over(&self, copy: CopyId, view: View<'_>) -> bool {
+        self.copies[copy as usize].over.iter().any(|known| known.0 == view.by || view.clock.covers(*known))
     }
 
     fn cells(&self, address: u64, bytes: u64) -> std::ops::Range<usize> {
@@ -147,8 +249,14 @@ impl Shared {
     }
 
     /// A new instance of a buffer, of so many bytes behind its first `before`; of some threads, what they wrote.
-    pub fn renew(&mut self, buffer: BufferId, before: u64, bytes: u64, whose: Option<&dyn Fn(u32) -> bool>) {
-        let cells = self.cells(self.place(buffer) + before, bytes);
+    pub fn renew(
+        &mut self,
+        (rank, buffer): (u8, BufferId),
+        before: u64,
+        bytes: u64,
+        whose: Option<&dyn Fn(u32) -> bool>,
+    ) {
+        let cells = self.cells(self.place(rank, buffer) + before, bytes);
         for at in cells {
             let cell = &self.cells[at];
             let owner = self.writing(cell).map_or(Some(cell.writer), |copy| copy.owner);
@@ -159,47 +267,74 @@ impl Shared {
     }
 
     /// The copy that wrote a cell.
-    fn writing(&self, cell: &Cell) -> Option<Copy> {
+    fn writing(&self, cell: &Cell) -> Option<&Copy> {
         let copy = cell.writer.checked_sub(COPIES).filter(|_| cell.writer < SEVERAL);
-        copy.map(|copy| self.copies[copy as usize])
+        copy.map(|copy| &self.copies[copy as usize])
     }
 
     /// Whether the copy that wrote a cell may be under way.
-    fn coming(&self, cell: &Cell) -> bool {
-        self.writing(cell).is_some_and(|copy| copy.over.is_none())
+    fn coming(&self, cell: &Cell, view: View<'_>) -> bool {
+        cell.writer >= COPIES && cell.writer < SEVERAL && !self.is_over(cell.writer - COPIES, view)
     }
 
     /// The thread whose fetch wrote a cell, if `agent` does not know that it is done.
-    fn unknown_to(&self, cell: &Cell, agent: u32, order: Order) -> Option<u32> {
+    fn unknown_to(&self, cell: &Cell, agent: u32, view: View<'_>) -> Option<u32> {
         let Copy { over, owner } = self.writing(cell)?;
-        owner.filter(|owner| over.is_some_and(|over| !order.is_behind(*owner, over, agent)))
+        owner.filter(|owner| over.first().is_some_and(|(by, over)| !view.sees(*by, *owner, *over, agent)))
     }
 
     /// What a write by an agent must come behind; `elected` is told of the end of copies from shared memory at once.
-    fn before_write(&self, cell: &Cell, agent: u32, elected: bool, order: Order) -> Result<(), Fault> {
-        if self.coming(cell) {
+    fn before_write(&self, at: usize, agent: u32, elected: bool, view: View<'_>) -> Result<(), Fault> {
+        let cell = &self.cells[at];
+        if self.coming(cell, view) {
             return Err((Kind::UnderWay, format!("{} writes it while a copy may write it still", name(agent))));
         }
-        if cell.writer < COPIES && !order.is_behind(cell.writer, cell.written, agent) {
+        if cell.writer < COPIES && !view.sees(cell.writer_by, cell.writer, cell.written, agent) {
             let what = format!("{} and {} write it with no barrier in between", name(cell.writer), name(agent));
             return Err((Kind::Race, what));
         }
-        if let Some(owner) = self.unknown_to(cell, agent, order) {
+        if let Some(owner) = self.unknown_to(cell, agent, view) {
             let what = format!("thread {owner} fetched it and {} writes it with no barrier in between", name(agent));
             return Err((Kind::Race, what));
         }
-        if cell.reader != NONE && !order.is_behind(cell.reader, cell.read, agent) {
-            let what =
-                format!("{} reads it and {} writes it with no barrier in between", name(cell.reader), name(agent));
-            return Err((Kind::Race, what));
+        let last = (cell.reader != NONE).then_some((cell.reader_by, (cell.reader, cell.read)));
+        let earlier = self.earlier_readers(at);
+        for (by, (reader, read)) in last.into_iter().chain(earlier) {
+            if !view.is_behind(by, reader, read, agent) {
+                let what =
+                    format!("{} reads it and {} writes it with no barrier in between", name(reader), name(agent));
+                return Err((Kind::Race, what));
+            }
         }
         if cell.leaving != NONE {
-            let over = self.copies[cell.leaving as usize].over.is_some_and(|end| elected || end < order.synced);
-            if !over {
+            let knows = |(by, end): &(AgentId, Time)| match *by == view.by {
+                true => elected || *end < view.order.synced,
+                false => view.clock.covers((*by, *end)),
+            };
+            if !self.copies[cell.leaving as usize].over.iter().any(knows) {
                 return Err((Kind::StillRead, format!("{} writes it while a copy may read it still", name(agent))));
             }
         }
         Ok(())
+    }
+
+    /// Reads of a cell before the last one.
+    fn earlier_readers(&self, at: usize) -> impl Iterator<Item = (AgentId, (u32, Time))> {
+        let all = (at, AgentId { rank: 0, role: 0 })..=(at, AgentId { rank: u8::MAX, role: u8::MAX });
+        self.earlier.range(all).map(|((_, by), read)| (*by, *read))
+    }
+
+    /// A cell is written, by who is allowed to.
+    fn set(&mut self, at: usize, buffer: BufferId, writer: u32, view: View<'_>) {
+        if !self.earlier.is_empty() {
+            let readers: Vec<AgentId> = self.earlier_readers(at).map(|reader| reader.0).collect();
+            for by in readers {
+                self.earlier.remove(&(at, by));
+            }
+        }
+        let cell = &mut self.cells[at];
+        (cell.writer, cell.written, cell.writer_by) = (writer, view.order.now, view.by);
+        (cell.holds, cell.taken) = (buffer.0, false);
     }
 
     /// A thread writes.
@@ -209,44 +344,55 @@ impl Shared {
         address: u64,
         bytes: u64,
         thread: u32,
-        order: Order,
+        view: View<'_>,
     ) -> Result<(), Fault> {
         for at in self.cells(address, bytes) {
-            self.before_write(&self.cells[at], thread, false, order)?;
-            let cell = &mut self.cells[at];
-            (cell.writer, cell.written, cell.holds, cell.taken) = (thread, order.now, buffer.0, false);
+            self.before_write(at, thread, false, view)?;
+            self.set(at, buffer, thread, view);
         }
         Ok(())
     }
 
     /// A thread reads.
-    pub fn read(&mut self, buffer: BufferId, address: u64, bytes: u64, thread: u32, order: Order) -> Result<(), Fault> {
+    pub fn read(
+        &mut self,
+        buffer: BufferId,
+        address: u64,
+        bytes: u64,
+        thread: u32,
+        view: View<'_>,
+    ) -> Result<(), Fault> {
         for at in self.cells(address, bytes) {
             let cell = &self.cells[at];
-            if self.coming(cell) {
+            if self.coming(cell, view) {
                 return Err((Kind::UnderWay, format!("thread {thread} reads it while a copy may write it still")));
             }
             if cell.holds != buffer.0 {
                 return Err((Kind::Uninitialised, format!("thread {thread} reads it, and nobody wrote it")));
             }
-            if cell.writer < COPIES && !order.is_behind(cell.writer, cell.written, thread) {
+            if cell.writer < COPIES && !view.sees(cell.writer_by, cell.writer, cell.written, thread) {
                 let writer = name(cell.writer);
                 let what = format!("{writer} writes it and thread {thread} reads it with no barrier in between");
                 return Err((Kind::Race, what));
             }
-            if let Some(owner) = self.unknown_to(cell, thread, order) {
+            if let Some(owner) = self.unknown_to(cell, thread, view) {
                 let what = format!("thread {owner} fetched it and thread {thread} reads it with no barrier in between");
                 return Err((Kind::Race, what));
             }
+            let (reader, by, read) = (cell.reader, cell.reader_by, cell.read);
+            let alone = reader == NONE || view.is_behind(by, reader, read, thread);
+            if !alone && by != view.by {
+                let before = self.earlier.entry((at, by)).or_insert((reader, read));
+                *before = (if before.0 == reader { reader } else { SEVERAL }, before.1.max(read));
+            }
             let cell = &mut self.cells[at];
-            let alone = cell.reader == NONE || order.is_behind(cell.reader, cell.read, thread);
-            cell.reader = match (warp(cell.reader), warpgroup(cell.reader)) {
-                _ if alone => thread,
+            cell.reader = match (warp(reader), warpgroup(reader)) {
+                _ if alone || by != view.by => thread,
                 (Some(lanes), _) if lanes == thread / WARP => LANES + lanes,
                 (_, Some(group)) if group == thread / WARPGROUP => GROUPS + group,
                 _ => SEVERAL,
             };
-            cell.read = order.now;
+            (cell.read, cell.reader_by) = (view.order.now, view.by);
         }
         Ok(())
     }
@@ -258,14 +404,20 @@ impl Shared {
         address: u64,
         bytes: u64,
         (thread, copy): (u32, CopyId),
-        order: Order,
+        view: View<'_>,
     ) -> Result<(), Fault> {
         for at in self.cells(address, bytes) {
-            self.before_write(&self.cells[at], thread, false, order)?;
-            let cell = &mut self.cells[at];
-            (cell.writer, cell.written, cell.holds, cell.taken) = (COPIES + copy, order.now, buffer.0, false);
+            self.before_write(at, thread, false, view)?;
+            self.set(at, buffer, COPIES + copy, view);
         }
         Ok(())
+    }
+
+    /// Whether copies that are issued now see what a thread wrote to a cell.
+    fn is_visible(&self, cell: &Cell, view: View<'_>) -> bool {
+        cell.writer >= COPIES
+            || cell.written
+                < if cell.writer_by == view.by { view.order.visible } else { view.clock.of(cell.writer_by).visible }
     }
 
     /// A copy to shared memory is issued.
@@ -275,16 +427,14 @@ impl Shared {
         address: u64,
         bytes: u64,
         copy: CopyId,
-        order: Order,
+        view: View<'_>,
     ) -> Result<(), Fault> {
         for at in self.cells(address, bytes) {
-            let cell = &self.cells[at];
-            self.before_write(cell, COPIES + copy, true, order)?;
-            if cell.writer < COPIES && cell.written >= order.visible {
+            self.before_write(at, COPIES + copy, true, view)?;
+            if !self.is_visible(&self.cells[at], view) {
                 return Err((Kind::NotPublished, "a copy writes it behind a thread without a fence".to_owned()));
             }
-            let cell = &mut self.cells[at];
-            (cell.writer, cell.written, cell.holds, cell.taken) = (COPIES + copy, order.now, buffer.0, false);
+            self.set(at, buffer, COPIES + copy, view);
         }
         Ok(())
     }
@@ -296,11 +446,11 @@ impl Shared {
         address: u64,
         bytes: u64,
         copy: CopyId,
-        order: Order,
+        view: View<'_>,
     ) -> Result<(), Fault> {
         for at in self.cells(address, bytes) {
             let cell = &self.cells[at];
-            if self.coming(cell) {
+            if self.coming(cell, view) {
                 return Err((Kind::UnderWay, "a copy reads it while another may write it still".to_owned()));
             }
             if cell.holds != buffer.0 {
@@ -312,11 +462,11 @@ impl Shared {
                     "a copy takes it to a tensor, as another did since it was written".to_owned(),
                 ));
             }
-            if cell.writer < COPIES && cell.written >= order.synced {
+            if cell.writer < COPIES && !view.sees(cell.writer_by, cell.writer, cell.written, COPIES + copy) {
                 let what = format!("{} writes it and a copy reads it with no barrier in between", name(cell.writer));
                 return Err((Kind::Race, what));
             }
-            if cell.writer < COPIES && cell.written >= order.visible {
+            if !self.is_visible(cell, view) {
                 let what = format!("{} writes it and a copy reads it without a fence", name(cell.writer));
                 return Err((Kind::NotPublished, what));
             }
@@ -344,14 +494,35 @@ fn warpgroup(agent: u32) -> Option<u32> {
 }
 
 impl Order {
-    /// Whether what one agent did at a time comes before what another one does now.
-    fn is_behind(self, first: u32, time: Time, second: u32) -> bool {
+    /// All threads of the agent wait for each other.
+    pub fn meet(&mut self) {
+        (self.synced, self.visible) = (self.now, self.published);
+    }
+}
+
+impl View<'_> {
+    /// Whether what a thread of an agent wrote at a time is seen by what one of this agent does now.
+    fn sees(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
+        match by == self.by {
+            true => self.is_behind(by, first, time, second),
+            false => by.rank == self.by.rank && first == second && first < LANES || time < self.clock.of(by).written,
+        }
+    }
+
+    /// Whether what a thread of an agent did at a time comes before what one of this agent does now.
+    fn is_behind(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
+        if by != self.by {
+            // A thread of a role is the thread of the block that it was, and will be.
+            let same = by.rank == self.by.rank && first == second && first < LANES;
+            return same || self.clock.covers((by, time));
+        }
+        let order = self.order;
         let lanes = warp(first).is_some() && warp(first) == warp(second);
         let group = warpgroup(first).is_some() && warpgroup(first) == warpgroup(second);
         first == second
-            || time < self.synced
-            || group && time < self.synced_warpgroup
-            || lanes && time < self.synced_warp
+            || time < order.synced
+            || group && time < order.synced_warpgroup
+            || lanes && time < order.synced_warp
     }
 }
 

@@ -11,17 +11,17 @@ use crate::kernel_ir::{
     TensorPart, Transfer, Type, ValueId,
 };
 
-const THREADS: u32 = 64;
-const X: Memory = Memory::Parameter(0);
-const Z: Memory = Memory::Parameter(1);
+pub(super) const THREADS: u32 = 64;
+pub(super) const X: Memory = Memory::Parameter(0);
+pub(super) const Z: Memory = Memory::Parameter(1);
 const BUDGET: u64 = 1_000_000;
 
 /// Reads x, writes z; N is their size, or that of a loop; the map is of x, by 64.
 fn builder() -> Builder {
-    builder_of(THREADS)
+    builder_of(THREADS, 1)
 }
 
-fn builder_of(threads: u32) -> Builder {
+pub(super) fn builder_of(threads: u32, cluster: u32) -> Builder {
     let tensor = |name: &str, written| Parameter {
         name: name.to_owned(),
         element: F32,
@@ -34,12 +34,12 @@ fn builder_of(threads: u32) -> Builder {
         maps: vec![kernel_ir::Map { name: "xs".to_owned(), rank: 1 }],
         arguments: vec![Argument::Address(0), Argument::Address(1), Argument::Dim(0), Argument::Map(0)],
         threads,
-        cluster: 1,
+        cluster,
     })
 }
 
 /// A launch over tensors of so many elements.
-fn launch(n: i64, elements: i64, blocks: i64) -> Launch {
+pub(super) fn launch(n: i64, elements: i64, blocks: i64) -> Launch {
     let tensor = |written| Some(Tensor { shape: vec![elements], strides: vec![1], alignment: 16, written });
     let dimension = Dimension { size: elements as u64, stride: 4, box_size: 64, element_stride: 1 };
     let map = TensorMap {
@@ -65,7 +65,7 @@ fn verdict(launch: &Launch, build: impl FnOnce(&mut Builder)) -> Option<Kind> {
 }
 
 fn verdict_of(threads: u32, launch: &Launch, build: impl FnOnce(&mut Builder)) -> Option<Kind> {
-    let mut b = builder_of(threads);
+    let mut b = builder_of(threads, 1);
     b.line(3);
     build(&mut b);
     let kernel = b.finish().expect("balanced");
@@ -84,7 +84,7 @@ fn one_block(build: impl FnOnce(&mut Builder)) -> Option<Kind> {
     verdict(&launch(1, 64, 1), build)
 }
 
-fn int(b: &mut Builder, n: i64) -> ValueId {
+pub(super) fn int(b: &mut Builder, n: i64) -> ValueId {
     b.index_literal(Type::I32, n)
 }
 
@@ -318,7 +318,15 @@ fn pipeline(b: &mut Builder, mistake: &str) {
     if !is("no copy") {
         let part = TensorPart::Tile { map: 0, start: vec![start] };
         let offset = if is("a copy past the end") { one } else { zero };
-        b.transfer(Transfer { part, buffer: from, slot: zero, offset, barrier: Some(barrier), evict: None });
+        b.transfer(Transfer {
+            part,
+            buffer: from,
+            slot: zero,
+            offset,
+            barrier: Some(barrier),
+            evict: None,
+            multicast: None,
+        });
     }
     b.end_elect();
     let phase = b.get(parity);
@@ -348,7 +356,15 @@ fn pipeline(b: &mut Builder, mistake: &str) {
     for _ in 0..if is("two copies of one element") { 2 } else { 1 } {
         let offset = if is("another place in the tensor") { b.index_add(start, one) } else { start };
         let part = TensorPart::Run { parameter: 1, offset, bytes: if is("a shorter run") { 240 } else { 256 } };
-        b.transfer(Transfer { part, buffer: to, slot: zero, offset: zero, barrier: None, evict: None });
+        b.transfer(Transfer {
+            part,
+            buffer: to,
+            slot: zero,
+            offset: zero,
+            barrier: None,
+            evict: None,
+            multicast: None,
+        });
     }
     if !is("no commit") {
         b.commit();
@@ -416,7 +432,15 @@ fn ring(b: &mut Builder, mistake: &str) {
         b.begin_elect();
         b.expect(barrier, slot, 256);
         let part = TensorPart::Tile { map: 0, start: vec![zero] };
-        b.transfer(Transfer { part, buffer: ring, slot, offset: zero, barrier: Some(barrier), evict: None });
+        b.transfer(Transfer {
+            part,
+            buffer: ring,
+            slot,
+            offset: zero,
+            barrier: Some(barrier),
+            evict: None,
+            multicast: None,
+        });
         b.end_elect();
     };
     if is("a counter that starts again") {

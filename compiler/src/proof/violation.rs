@@ -35,6 +35,8 @@ pub enum Kind {
     NotReady,
     /// A phase is begun before the last one is known to be over.
     PhaseOpen,
+    /// Memory of another block of the cluster is accessed that may have ended.
+    Exited,
     /// Something is under way when the block ends.
     Left,
     /// Threads disagree on an operand of a statement for all of them.

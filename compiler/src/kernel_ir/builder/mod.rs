@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 
 use self::numbering::{Numbering, key};
 use super::{
-    BarrierId, Buffer, BufferId, Facts, Fetch, If, IndexOp, Kernel, Load, Loop, Memory, Op, ParameterKind, Range,
-    Region, RegionId, Signature, Statement, StatementKind, Store, Transfer, Type, Update, UpdateOp, Value, ValueId,
-    VariableId, Workspace,
+    Barrier, BarrierId, Buffer, BufferId, Facts, Fetch, If, IndexOp, Kernel, Load, Loop, Memory, Op, ParameterKind,
+    Range, Receivers, Region, RegionId, Role, Signature, Statement, StatementKind, Store, Transfer, Type, Update,
+    UpdateOp, Value, ValueId, VariableId, Workspace,
 };
 
 /// Builds a [`Kernel`].
@@ -57,6 +57,8 @@ enum Frame {
     Dropped,
     /// The part of the elected thread.
     Elect { line: u32 },
+    /// Roles: those that are complete, and the one that is open, if one is.
+    Roles { line: u32, done: Vec<Role>, open: Option<(String, std::ops::Range<u32>, Option<u32>)> },
 }
 
 /// What a load is subject to.
@@ -143,9 +145,15 @@ impl Builder {
                 StatementKind::If(branch) => mark(&branch.condition),
                 StatementKind::Transfer(transfer) => {
                     let Transfer { part, slot, offset, .. } = transfer;
-                    part.operands().iter().chain([slot, offset]).for_each(&mut mark);
+                    part.operands().iter().chain([slot, offset]).chain(&transfer.multicast).for_each(&mut mark);
                 }
                 StatementKind::Await { slot, parity, .. } => [slot, parity].into_iter().for_each(&mut mark),
+                StatementKind::Release { slot, to, .. } => {
+                    mark(slot);
+                    if let Receivers::One(rank) = to {
+                        mark(rank);
+                    }
+                }
                 StatementKind::Expect { slot, .. } | StatementKind::Renew { slot, .. } => mark(slot),
                 StatementKind::Fetch(fetch) => {
                     [fetch.from, fetch.to].iter().chain(&fetch.predicate).for_each(&mut mark);
@@ -160,6 +168,7 @@ impl Builder {
                 | StatementKind::CommitFetches
                 | StatementKind::AwaitFetches { .. }
                 | StatementKind::Elect(_)
+                | StatementKind::Roles(_)
                 | StatementKind::Publish
                 | StatementKind::Commit
                 | StatementKind::AwaitReads { .. } => {}
@@ -419,7 +428,12 @@ impl Builder {
 
     /// Barriers of copies, one for each slot.
     pub fn barrier(&mut self, slots: u32) -> BarrierId {
-        self.kernel.barriers.push(slots);
+        self.barrier_of(slots, 1)
+    }
+
+    /// Barriers whose phases end with so many arrivals, one for each slot.
+    pub fn barrier_of(&mut self, slots: u32, arrivals: u32) -> BarrierId {
+        self.kernel.barriers.push(Barrier { slots, arrivals });
         BarrierId(self.kernel.barriers.len() as u32 - 1)
     }
 
@@ -512,6 +526,44 @@ impl Builder {
             }
             _ => self.unbalanced = true,
         }
+    }
+
+    /// Starts roles: then each of them follows, and [`Builder::end_roles`].
+    pub fn begin_roles(&mut self) {
+        self.frames.push(Frame::Roles { line: self.line, done: Vec::new(), open: None });
+    }
+
+    /// Starts a role: a name, warps of the block, and registers, if they are given.
+    pub fn begin_role(&mut self, name: &str, warps: std::ops::Range<u32>, registers: Option<u32>) {
+        match self.frames.last_mut() {
+            Some(Frame::Roles { open: open @ None, .. }) => *open = Some((name.to_owned(), warps, registers)),
+            _ => self.unbalanced = true,
+        }
+        self.open_region();
+    }
+
+    /// Ends a role.
+    pub fn end_role(&mut self) {
+        let body = self.close_region();
+        match self.frames.last_mut() {
+            Some(Frame::Roles { done, open, .. }) if open.is_some() => {
+                done.extend(open.take().map(|(name, warps, registers)| Role { name, warps, registers, body }));
+            }
+            _ => self.unbalanced = true,
+        }
+    }
+
+    /// Ends the roles.
+    pub fn end_roles(&mut self) {
+        match self.frames.pop() {
+            Some(Frame::Roles { line, done, open: None }) => self.push(line, StatementKind::Roles(done)),
+            _ => self.unbalanced = true,
+        }
+    }
+
+    /// Each warp that comes arrives once at a barrier.
+    pub fn release(&mut self, barrier: BarrierId, slot: ValueId, to: Receivers) {
+        self.push(self.line, StatementKind::Release { barrier, slot, to });
     }
 
     /// Says how many bytes end the phase of a barrier; by the elected thread, once a phase.

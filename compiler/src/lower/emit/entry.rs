@@ -1,6 +1,7 @@
 //! One entry point: registers, regions, control flow, the line table.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
@@ -48,6 +49,8 @@ pub(super) struct Entry<'a> {
     error: Option<BuildError>,
     /// What effects are subject to, in a branch that is predicated.
     pub(super) guard: Option<RegId>,
+    /// The role that runs the current region: its number, and its warps.
+    pub(super) role: Option<(u32, Range<u32>)>,
     /// Whether all threads of the block run the current region together.
     pub(super) converged: bool,
     file: u32,
@@ -83,6 +86,7 @@ pub(super) fn emit_entry(kernel: &Kernel, file: u32, dynamic: Option<Symbol>) ->
         mnemonics: BTreeMap::new(),
         error: None,
         guard: None,
+        role: None,
         converged: true,
         file,
         line: 0,
@@ -277,7 +281,7 @@ impl Entry<'_> {
             StatementKind::LoadPeer { rank, load } => self.load_peer(*rank, load),
             StatementKind::Loop(l) => self.repeat(l),
             StatementKind::If(branch) => self.branch(branch),
-            StatementKind::Sync => self.emit("bar.sync", [0.into()]),
+            StatementKind::Sync => self.sync(),
             StatementKind::SyncWarpgroup => self.sync_warpgroup(),
             StatementKind::SyncWarp => self.emit("bar.warp.sync", [u32::MAX.into()]),
             StatementKind::SyncCluster => self.sync_cluster(),
@@ -292,12 +296,16 @@ impl Entry<'_> {
             }
             StatementKind::Agree { predicate, result } => self.agree(*predicate, *result),
             StatementKind::Elect(part) => self.elect(*part),
+            StatementKind::Roles(roles) => self.roles(roles),
+            StatementKind::Release { barrier, slot, to } => self.release(*barrier, *slot, *to),
             StatementKind::Expect { barrier, slot, bytes } => self.expect(*barrier, *slot, *bytes),
             StatementKind::Transfer(transfer) => self.transfer(transfer),
             StatementKind::Await { barrier, slot, parity } => self.await_phase(*barrier, *slot, *parity),
             StatementKind::Publish => self.emit("fence.proxy.async.shared::cta", []),
-            StatementKind::Commit => self.emit("cp.async.bulk.commit_group", []),
-            StatementKind::AwaitReads { pending } => self.emit("cp.async.bulk.wait_group.read", [(*pending).into()]),
+            StatementKind::Commit => self.effect("cp.async.bulk.commit_group", []),
+            StatementKind::AwaitReads { pending } => {
+                self.effect("cp.async.bulk.wait_group.read", [(*pending).into()]);
+            }
         }
     }
 

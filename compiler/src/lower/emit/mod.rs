@@ -21,6 +21,7 @@
 //! | `shuffle` | values from other lanes |
 //! | `blocks` | what blocks do together: updates and counters |
 //! | `cluster` | what blocks of a cluster do: their barrier, accesses of each other's buffers |
+//! | `roles` | warps that run regions of their own, arrivals for each other |
 //! | `staging` | shared memory, barriers of copies, copies by the accelerator |
 //! | `storage` | conversions to and from the types for storage |
 //! | `functions` | math functions, over the builder: before emission |
@@ -36,6 +37,7 @@ mod entry;
 pub mod functions;
 mod index;
 mod memory;
+mod roles;
 mod shuffle;
 mod staging;
 mod storage;

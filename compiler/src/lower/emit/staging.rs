@@ -27,7 +27,7 @@ pub(super) fn declare(
     dynamic: Option<Symbol>,
 ) -> (Vec<Option<Place>>, Option<Place>) {
     let map = kernel.shared_map();
-    let count: u64 = kernel.barriers.iter().map(|n| u64::from(*n)).sum();
+    let count: u64 = kernel.barriers.iter().map(|b| u64::from(b.slots)).sum();
     if let Some(symbol) = dynamic.filter(|_| map.dynamic_bytes().is_some()) {
         let places = map.buffers.iter().zip(&kernel.parts);
         let buffers = places.map(|(at, part)| part.is_none().then_some((symbol, *at))).collect();
@@ -54,21 +54,25 @@ impl Entry<'_> {
         let first = self.result("setp.eq.u32", ScalarType::Pred, [thread.into(), 0.into()]);
         let done = self.f.label("ready");
         self.jump(first, true, "bra", done);
-        let count: u64 = self.kernel.barriers.iter().map(|n| u64::from(*n)).sum();
-        for barrier in 0..count {
+        let arrivals = self.kernel.barriers.iter().flat_map(|b| (0..b.slots).map(|_| b.arrivals));
+        for (barrier, arrivals) in (0..).zip(arrivals) {
             let address = Address::symbol(symbol).offset((at + barrier * BARRIER_BYTES) as i64);
-            self.emit("mbarrier.init.shared.b64", [address.into(), 1.into()]);
+            self.emit("mbarrier.init.shared.b64", [address.into(), arrivals.into()]);
         }
         // The accelerator sees the barriers, too.
         self.emit("fence.proxy.async.shared::cta", []);
+        if self.kernel.signature.cluster > 1 {
+            // So do the other blocks of the cluster, behind its barrier.
+            self.emit("fence.mbarrier_init.release.cluster", []);
+        }
         self.block.label(done);
     }
 
     /// The barrier of a slot.
-    fn barrier(&mut self, barrier: BarrierId, slot: ValueId) -> Address {
+    pub(super) fn barrier(&mut self, barrier: BarrierId, slot: ValueId) -> Address {
         // The verifier has seen that there are barriers.
         let Some((symbol, at)) = self.barriers else { return Address::reg(self.f.reg(ScalarType::B32)) };
-        let before: u64 = self.kernel.barriers.iter().take(barrier.index()).map(|n| u64::from(*n)).sum();
+        let before: u64 = self.kernel.barriers.iter().take(barrier.index()).map(|b| u64::from(b.slots)).sum();
         let first = (at + before * BARRIER_BYTES) as i64;
         if let Some(slot) = self.kernel.index_literal(slot) {
             return Address::symbol(symbol).offset(first + slot * BARRIER_BYTES as i64);
@@ -102,6 +106,9 @@ impl Entry<'_> {
 
     /// The elected thread: one lane of the first warp, chosen so that the assembler knows it to be one.
     pub(super) fn elect(&mut self, part: RegionId) {
+        if self.role.is_some() {
+            return self.elect_in_role(part);
+        }
         let end = self.f.label("end");
         let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
         if self.kernel.signature.threads < 32 {
@@ -125,7 +132,7 @@ impl Entry<'_> {
 
     pub(super) fn expect(&mut self, barrier: BarrierId, slot: ValueId, bytes: u32) {
         let address = self.barrier(barrier, slot);
-        self.emit("mbarrier.arrive.expect_tx.shared.b64", [Operand::Sink, address.into(), bytes.into()]);
+        self.effect("mbarrier.arrive.expect_tx.shared.b64", [Operand::Sink, address.into(), bytes.into()]);
     }
 
     pub(super) fn transfer(&mut self, transfer: &Transfer) {
@@ -154,12 +161,18 @@ impl Entry<'_> {
                 (way, [part, place.into()].into_iter().chain(bytes.map(Operand::from)).collect())
             }
         };
+        if let Some(mask) = transfer.multicast {
+            let mask = self.register(mask);
+            let mask = self.result("cvt.u16.u32", ScalarType::B16, [mask.into()]);
+            operands.push(mask.into());
+        }
+        let to = if transfer.multicast.is_some() { ".multicast::cluster" } else { "" };
         let mut hint = "";
         if let Some(evict) = transfer.evict {
             hint = ".L2::cache_hint";
             operands.push(self.policy(evict).into());
         }
-        self.emit(&format!("cp.async.bulk{kind}.{way}{hint}"), operands);
+        self.effect(&format!("cp.async.bulk{kind}.{way}{to}{hint}"), operands);
     }
 
     /// The policy of the L2 cache for what is copied.

@@ -4,11 +4,12 @@ use expect_test::expect;
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
 
+use super::machine::{execute, from_bytes, to_bytes};
 use super::{tensor, text};
 use crate::kernel_ir::Memory::Parameter;
 use crate::kernel_ir::{Buffer, Builder, Kernel, Sharing, Signature, Type};
 
-/// Every thread writes `lanes` elements to all blocks, and block `r` stores those that block `cluster − 1 − r` has.
+/// Every thread writes `lanes` elements to all blocks, and block `r` stores those of block `cluster − 1 − r`, which it reads from block 1.
 fn exchanging(cluster: u32, element: ElementType, lanes: u32) -> Kernel {
     let threads = 64;
     let mut b = Builder::new(Signature {
@@ -33,12 +34,13 @@ fn exchanging(cluster: u32, element: ElementType, lanes: u32) -> Kernel {
     };
     let (from, own) = (at(&mut b, block), at(&mut b, rank));
     let x = b.load(Parameter(0), from, lanes, None);
+    // Nobody writes before all blocks are there, or reads before all have written.
+    b.sync_cluster();
     b.spread(buffer, own, &x);
     b.sync_cluster();
     let peer = b.index_sub(last, rank);
-    let next = b.index_add(own, one);
-    let there = if lanes == 1 { next } else { own };
-    let y = b.load_peer(peer, buffer, there, lanes);
+    let theirs = at(&mut b, peer);
+    let y = b.load_peer(one, buffer, theirs, lanes);
     b.sync_cluster();
     b.store(Parameter(1), from, &y);
     b.finish().expect("balanced")
@@ -50,6 +52,27 @@ fn every_type_goes_to_every_block() {
         for (cluster, lanes) in [(2, 1), (3, 2), (8, 16)] {
             text(&exchanging(cluster, element, lanes));
         }
+    }
+}
+
+/// Every block stores what the block opposite to it loaded.
+#[test]
+fn blocks_exchange_what_they_have() {
+    for (cluster, lanes) in [(2, 1), (3, 2), (4, 4), (8, 4)] {
+        let kernel = exchanging(cluster, ElementType::I32, lanes);
+        let (blocks, each) = (2 * cluster, u64::from(64 * lanes));
+        let all = each * u64::from(blocks);
+        let x: Vec<u64> = (0..all).map(|n| n * 7 % 10_007).collect();
+        let buffers = [to_bytes(ElementType::I32, &x), vec![0; all as usize * 4]];
+        let found = execute(&kernel, 0, blocks, &buffers, true);
+        let expected: Vec<u64> = (0..all)
+            .map(|n| {
+                let (block, rest) = (n / each, n % each);
+                let (first, rank) = (block / u64::from(cluster) * u64::from(cluster), block % u64::from(cluster));
+                x[((first + u64::from(cluster) - 1 - rank) * each + rest) as usize]
+            })
+            .collect();
+        assert_eq!(from_bytes(ElementType::I32, &found[1]), expected, "clusters of {cluster}, {lanes} lanes");
     }
 }
 
@@ -70,7 +93,7 @@ fn a_store_is_one_for_each_block() {
         .reqnctapercluster 2, 1, 1
         .explicitcluster
         {
-            .reg .b32 %r<15>;
+            .reg .b32 %r<20>;
             .reg .b64 %rd<6>;
             .reg .f32 %f<8>;
             .shared .align 16 .f32 buffer0_part[512];
@@ -92,6 +115,8 @@ fn a_store_is_one_for_each_block() {
             mov.u32 %r9, buffer0_part;
             mad.lo.s32 %r10, %r8, 4, %r9;
             ld.global.nc.v4.f32 {%f0, %f1, %f2, %f3}, [%rd4];
+            barrier.cluster.arrive.release.aligned;
+            barrier.cluster.wait.acquire.aligned;
             mapa.shared::cluster.u32 %r11, %r10, 0;
             mapa.shared::cluster.u32 %r12, %r10, 1;
             st.shared::cluster.v4.f32 [%r11], {%f0, %f1, %f2, %f3};
@@ -99,8 +124,13 @@ fn a_store_is_one_for_each_block() {
             barrier.cluster.arrive.release.aligned;
             barrier.cluster.wait.acquire.aligned;
             sub.s32 %r13, 1, %r2;
-            mapa.shared::cluster.u32 %r14, %r10, %r13;
-            ld.shared::cluster.v4.f32 {%f4, %f5, %f6, %f7}, [%r14];
+            mul.lo.s32 %r14, %r13, 64;
+            add.s32 %r15, %r1, %r14;
+            mul.lo.s32 %r16, %r15, 4;
+            mov.u32 %r17, buffer0_part;
+            mad.lo.s32 %r18, %r16, 4, %r17;
+            mapa.shared::cluster.u32 %r19, %r18, 1;
+            ld.shared::cluster.v4.f32 {%f4, %f5, %f6, %f7}, [%r19];
             barrier.cluster.arrive.release.aligned;
             barrier.cluster.wait.acquire.aligned;
             st.global.v4.f32 [%rd5], {%f4, %f5, %f6, %f7};

@@ -4,10 +4,12 @@ use tilewright_emulator::{Arg, Extent, Launch, Memory, Options, Program, Report}
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::info::Argument;
+use tilewright_kernel::tensor_map::TensorMap;
 
 use super::{THREADS, build, global_index, tensor, text};
 use crate::kernel_ir::Memory::Parameter;
 use crate::kernel_ir::{Builder, Kernel, ParameterKind, Type, ValueId};
+use crate::proof::Tiles;
 
 /// Runs a kernel over these bytes of each tensor (and of each scalar), and returns the bytes of all of them afterwards. The bytes of
 /// tensors that it writes count as uninitialised where `fresh`. The launch must have no findings.
@@ -27,6 +29,18 @@ pub(in crate::lower) fn launch(
     buffers: &[Vec<u8>],
     fresh: bool,
     seed: u64,
+) -> (Report, Vec<Vec<u8>>) {
+    launch_mapped(kernel, text, (n, blocks), buffers, (fresh, seed), &[])
+}
+
+/// The same with tensor maps, whose addresses are those of their tensors.
+pub(super) fn launch_mapped(
+    kernel: &Kernel,
+    text: &str,
+    (n, blocks): (i64, u32),
+    buffers: &[Vec<u8>],
+    (fresh, seed): (bool, u64),
+    maps: &[Tiles],
 ) -> (Report, Vec<Vec<u8>>) {
     let program = Program::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let memory = Memory::new(1 << 26);
@@ -58,7 +72,11 @@ pub(in crate::lower) fn launch(
             Argument::Scalar(p) => Arg(buffers[usize::from(*p)].clone()),
             Argument::Dim(_) => n.into(),
             Argument::Workspace(_) => panic!("these kernels share nothing"),
-            Argument::Map(_) => panic!("these kernels have no tensor maps"),
+            Argument::Map(n) => {
+                let Tiles { parameter, map } = &maps[usize::from(*n)];
+                let map = TensorMap { address: bases[usize::from(*parameter)], ..map.clone() };
+                Arg(map.encode().expect("a map that can be encoded").to_vec())
+            }
         });
     }
     let options = Options { seed, ..Options::default() };

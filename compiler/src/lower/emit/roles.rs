@@ -1,0 +1,122 @@
+//! Roles: warps of a block that run regions of their own, and what they tell each other.
+//!
+//! A role is entered by a branch on the number of the warp, which all its lanes take. Its barrier is one of the sixteen that a block has, by a
+//! constant number, so that the assembler reserves no others. In a role the whole warp goes through what the elected thread does, and
+//! only the effects are its own: operands of copies stay uniform, and the assembler makes no loop over lanes of them (as it does in a branch of one lane).
+//! Arrivals have the scope that the instruction has by default: they say that reads are over, and hand over what was written in the own block
+//! (PTX manual, mbarrier.arrive).
+
+use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
+
+use super::entry::Entry;
+use crate::kernel_ir::{BarrierId, Receivers, RegionId, Role, StatementKind, ValueId, WARP, WARPGROUP, register_limit};
+
+/// Barriers of roles are numbered from here on, behind those of the block and of up to eight warpgroups.
+const FIRST_BARRIER: u32 = 1 + 1024 / WARPGROUP;
+
+impl Entry<'_> {
+    /// All threads of the block, or of the role, wait for each other.
+    pub(super) fn sync(&mut self) {
+        match self.role.clone() {
+            None => self.emit("bar.sync", [0.into()]),
+            Some((number, warps)) => {
+                let threads = warps.len() as u32 * WARP;
+                self.emit("bar.sync", [(FIRST_BARRIER + number).into(), threads.into()]);
+            }
+        }
+    }
+
+    pub(super) fn roles(&mut self, roles: &[Role]) {
+        let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
+        let warp = self.result("shr.u32", ScalarType::B32, [thread.into(), WARP.trailing_zeros().into()]);
+        let usual = register_limit(self.kernel.signature.threads);
+        for (number, role) in (0..).zip(roles) {
+            let end = self.f.label("role");
+            let from = self.result("sub.s32", ScalarType::B32, [warp.into(), role.warps.start.into()]);
+            let comes = self.result("setp.lt.u32", ScalarType::Pred, [from.into(), (role.warps.len() as u32).into()]);
+            // Not `bra.uni`: only the threads of a warp agree.
+            self.jump(comes, true, "bra", end);
+            if let Some(registers) = role.registers {
+                let way = if registers > usual { "inc" } else { "dec" };
+                self.emit(&format!("setmaxnreg.{way}.sync.aligned.u32"), [registers.into()]);
+            }
+            self.role = Some((number, role.warps.clone()));
+            let outer = std::mem::replace(&mut self.converged, false);
+            self.region(role.body);
+            (self.role, self.converged) = (None, outer);
+            self.block.label(end);
+        }
+        self.sync();
+    }
+
+    /// The elected thread of a role: a lane of its first warp.
+    pub(super) fn elect_in_role(&mut self, part: RegionId) {
+        let Some((_, warps)) = self.role.clone() else { return };
+        let end = self.f.label("end");
+        let several = warps.len() > 1;
+        if several {
+            let thread = self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]);
+            let warp = self.result("shr.u32", ScalarType::B32, [thread.into(), WARP.trailing_zeros().into()]);
+            let first = self.result("setp.eq.u32", ScalarType::Pred, [warp.into(), warps.start.into()]);
+            self.jump(first, true, "bra", end);
+        } else {
+            // What its lanes waited for is behind them.
+            self.emit("bar.warp.sync", [u32::MAX.into()]);
+        }
+        let chosen = self.one_lane();
+        let straight = self.kernel.region(part).statements.iter().all(|statement| {
+            matches!(
+                statement.kind,
+                StatementKind::Let(_)
+                    | StatementKind::Expect { .. }
+                    | StatementKind::Transfer(_)
+                    | StatementKind::Commit
+                    | StatementKind::AwaitReads { .. }
+            )
+        });
+        if straight {
+            self.guard = Some(chosen);
+            self.region(part);
+            self.guard = None;
+        } else {
+            let other = self.f.label("end");
+            self.jump(chosen, true, "bra", other);
+            self.region(part);
+            self.block.label(other);
+        }
+        self.block.label(end);
+    }
+
+    /// A predicate that holds for one lane of the warp.
+    fn one_lane(&mut self) -> RegId {
+        let chosen = self.f.reg(ScalarType::Pred);
+        let results = Operand::pair(Operand::Sink, chosen);
+        self.emit("elect.sync", [results, u32::MAX.into()]);
+        chosen
+    }
+
+    /// Each warp arrives at a barrier, behind all its lanes.
+    pub(super) fn release(&mut self, barrier: BarrierId, slot: ValueId, to: Receivers) {
+        let own = self.barrier(barrier, slot);
+        self.emit("bar.warp.sync", [u32::MAX.into()]);
+        let ranks: Vec<Operand> = match to {
+            Receivers::Own => Vec::new(),
+            Receivers::One(rank) => vec![self.operand(rank)],
+            Receivers::All => (0..self.kernel.signature.cluster).map(Operand::from).collect(),
+        };
+        let there: Vec<Address> = match ranks.is_empty() {
+            true => vec![own],
+            false => {
+                let (base, bytes) = self.split(own);
+                let there = |rank| self.result("mapa.shared::cluster.u32", ScalarType::B32, [base.into(), rank]);
+                ranks.into_iter().map(there).map(|at| Address::reg(at).offset(bytes)).collect()
+            }
+        };
+        let space = if to == Receivers::Own { "shared" } else { "shared::cluster" };
+        self.guard = Some(self.one_lane());
+        for address in there {
+            self.effect(&format!("mbarrier.arrive.{space}.b64"), [Operand::Sink, address.into()]);
+        }
+        self.guard = None;
+    }
+}

@@ -1,0 +1,401 @@
+//! Accesses of memory by threads, and copies.
+
+use std::ops::RangeInclusive;
+
+use super::agent::Active;
+use super::barriers::Phase;
+use super::blocks::{Touch, Workspaces};
+use super::global::{Access, Actor, Sees};
+use super::launch::Tiles;
+use super::row::Row;
+use super::run::{Outcome, Run};
+use super::shared::View;
+use super::violation::Kind;
+use crate::kernel_ir::{BarrierId, Fetch, Load, Memory, Op, Store, TensorPart, Transfer, Type, ValueId};
+
+/// Alignment of tiles in shared memory, in bytes (PTX manual, tensor copies).
+const TILE_ALIGNMENT: u64 = 128;
+/// Alignment of runs on both sides, and the longest vector of one instruction.
+const GRANULE: u64 = 16;
+
+/// What an agent knows of accesses of other blocks, and of other agents of its own.
+fn sees(workspaces: &Workspaces, view: View<'_>, block: i64, actor: Actor, other: &Access) -> bool {
+    match other.block == block {
+        true => {
+            other.time < view.clock.of(other.by).written || matches!(actor, Actor::Thread(_)) && actor == other.actor
+        }
+        false => workspaces.sees(actor, other),
+    }
+}
+
+impl Run<'_> {
+    /// What the memory is called, for messages.
+    pub(super) fn name(&self, memory: Memory) -> &str {
+        match memory {
+            Memory::Parameter(p) => &self.kernel.signature.parameters[usize::from(p)].name,
+            Memory::Buffer(b) => &self.kernel.buffers[b.index()].name,
+            Memory::Workspace(w) => &self.kernel.workspaces[usize::from(w)].name,
+        }
+    }
+
+    /// The offset of a thread's access, if it is known and fits its type.
+    pub(super) fn offset(
+        &mut self,
+        memory: Memory,
+        offset: ValueId,
+        thread: usize,
+        active: &Active,
+    ) -> Outcome<Option<i64>> {
+        let known = self.me.values[offset.index()].of(thread);
+        let name = self.name(memory).to_owned();
+        match known {
+            None => self.depends(format!("where thread {thread} accesses `{name}` depends on data")),
+            Some(at) if self.kernel.value(offset).ty == Type::I32 && i32::try_from(at).is_err() => {
+                let what = format!("thread {thread} accesses `{name}[{at}]`, and the offset has 32 bits");
+                self.wrong(active, (Kind::Wide, what))?;
+                return Ok(None);
+            }
+            _ => {}
+        }
+        Ok(known)
+    }
+
+    /// One access by a thread of neighbouring elements.
+    pub(super) fn access(
+        &mut self,
+        memory: Memory,
+        at: i64,
+        lanes: u32,
+        thread: usize,
+        active: &Active,
+        touch: Touch,
+    ) -> Outcome {
+        self.access_in(self.me.id.rank, memory, at, lanes, thread, active, touch)
+    }
+
+    /// The same in a block of the cluster.
+    #[expect(clippy::too_many_arguments, reason = "what an access is")]
+    fn access_in(
+        &mut self,
+        rank: u8,
+        memory: Memory,
+        at: i64,
+        lanes: u32,
+        thread: usize,
+        active: &Active,
+        touch: Touch,
+    ) -> Outcome {
+        let write = touch != Touch::Read;
+        self.spend(u64::from(lanes))?;
+        let bytes = self.kernel.element(memory).map_or(1, |e| u64::from(e.bytes()));
+        let width = (u64::from(lanes) * bytes).min(GRANULE);
+        let (agent, order) = (thread as u32, self.me.order);
+        let mut result = Ok(());
+        match memory {
+            Memory::Parameter(p) => {
+                let Some(elements) = &mut self.tensors[usize::from(p)] else { return Ok(()) };
+                let access =
+                    Access { block: self.me.block, by: self.me.id, actor: Actor::Thread(agent), time: order.now };
+                let (shared, workspaces, view) = (&self.shared, &self.workspaces, self.me.view());
+                let sees: Sees<'_> = &|other| sees(workspaces, view, access.block, access.actor, other);
+                for lane in 0..i64::from(lanes) {
+                    let one = match write {
+                        true => {
+                            elements.write(at + lane, access, order.synced, |copy| shared.is_over(copy, view), sees)
+                        }
+                        false => elements.read(at + lane, access, order.synced, sees),
+                    };
+                    result = result.and(one.map_err(|fault| (fault, at + lane)));
+                }
+                let divides = |n: u64| n.is_multiple_of(width);
+                if result.is_ok() && !(divides(elements.alignment) && divides(at.unsigned_abs() * bytes)) {
+                    result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
+                }
+            }
+            Memory::Workspace(workspace) => {
+                let access =
+                    Access { block: self.me.block, by: self.me.id, actor: Actor::Thread(agent), time: order.now };
+                for lane in 0..i64::from(lanes) {
+                    let one = self.workspaces.access(workspace, at + lane, touch, access, order.synced);
+                    result = result.and(one.map_err(|fault| (fault, at + lane)));
+                }
+                if result.is_ok() && !(at.unsigned_abs() * bytes).is_multiple_of(width) {
+                    result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
+                }
+            }
+            Memory::Buffer(buffer) => {
+                // In a workspace, offsets count from the start of the first block's part.
+                let all = self.shared.elements(buffer);
+                let first = self.kernel.part(buffer).map_or(0, |_| self.me.block * all);
+                if at < first || at + i64::from(lanes) > first + all {
+                    result = Err(((Kind::Outside, format!("the buffer has {all} elements")), at));
+                } else {
+                    let address = self.shared.place(rank, buffer) + (at - first).unsigned_abs() * bytes;
+                    let whole = u64::from(lanes) * bytes;
+                    let one = match write {
+                        true => self.shared.write(buffer, address, whole, agent, self.me.view()),
+                        false => self.shared.read(buffer, address, whole, agent, self.me.view()),
+                    };
+                    result = one.map_err(|fault| (fault, at));
+                    let start = if first > 0 { at.unsigned_abs() * bytes } else { address };
+                    if result.is_ok() && !start.is_multiple_of(width) {
+                        result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
+                    }
+                }
+            }
+        }
+        let Err(((kind, what), at)) = result else { return Ok(()) };
+        let verb = if write { "writes" } else { "reads" };
+        let what = format!("thread {thread} {verb} `{}[{at}]`: {what}", self.name(memory));
+        self.wrong(active, (kind, what))
+    }
+
+    /// A load; from a block of the cluster, if it says so.
+    pub(super) fn load(&mut self, load: &Load, peer: Option<ValueId>, active: &Active) -> Outcome {
+        for thread in active.threads() {
+            let predicate = load.predicate.map_or(Some(1), |p| self.me.values[p.index()].of(thread));
+            if predicate == Some(0) {
+                continue;
+            }
+            let maybe = Active { maybe: true, ..active.clone() };
+            let active = if predicate.is_none() { &maybe } else { active };
+            if let Some(at) = self.offset(load.memory, load.offset, thread, active)? {
+                let rank = match peer {
+                    None => self.me.id.rank,
+                    Some(peer) => match self.me.values[peer.index()].of(thread) {
+                        Some(rank) if (0..i64::from(self.kernel.signature.cluster)).contains(&rank) => rank as u8,
+                        Some(rank) => {
+                            let what =
+                                format!("thread {thread} reads from block {rank} of the cluster, which has none");
+                            self.wrong(active, (Kind::Outside, what))?;
+                            continue;
+                        }
+                        None => {
+                            self.depends(format!("from which block thread {thread} reads depends on data"));
+                            continue;
+                        }
+                    },
+                };
+                self.visit(rank)?;
+                self.access_in(rank, load.memory, at, load.lanes, thread, active, Touch::Read)?;
+            }
+        }
+        load.results().for_each(|value| self.me.values[value.index()] = Row::UNKNOWN);
+        Ok(())
+    }
+
+    /// A store, in some blocks of the cluster.
+    pub(super) fn store(&mut self, store: &Store, ranks: RangeInclusive<u8>, active: &Active) -> Outcome {
+        if active.maybe && !matches!(store.memory, Memory::Buffer(_)) {
+            self.depends(format!("whether `{}` is written depends on data", self.name(store.memory)));
+        }
+        let is_zero = |value: &ValueId| matches!(self.kernel.value(*value).op, Op::Literal(0));
+        let touch = Touch::Write(store.values.iter().all(is_zero));
+        for thread in active.threads() {
+            if let Some(at) = self.offset(store.memory, store.offset, thread, active)? {
+                for rank in ranks.clone() {
+                    self.visit(rank)?;
+                    self.access_in(rank, store.memory, at, store.values.len() as u32, thread, active, touch)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // Copies.
+
+    /// A copy by each thread that comes. A group is one agent: it is waited for as a whole.
+    pub(super) fn fetch(&mut self, fetch: &Fetch, active: &Active) -> Outcome {
+        let (memory, bytes) =
+            (Memory::Parameter(fetch.parameter), self.kernel.buffers[fetch.buffer.index()].element.bytes());
+        let width = u64::from(bytes) * u64::from(fetch.lanes);
+        for thread in active.threads() {
+            let reads = fetch.predicate.map_or(Some(1), |p| self.me.values[p.index()].of(thread));
+            if reads.is_none() || active.maybe {
+                self.depends(format!("whether thread {thread} fetches depends on data"));
+            }
+            if reads != Some(0)
+                && let Some(at) = self.offset(memory, fetch.from, thread, active)?
+            {
+                self.access(memory, at, fetch.lanes, thread, active, Touch::Read)?;
+            }
+            let to = Memory::Buffer(fetch.buffer);
+            let Some(at) = self.offset(to, fetch.to, thread, active)? else { continue };
+            let of = &self.kernel.buffers[fetch.buffer.index()];
+            let (name, all) = (of.name.clone(), i64::from(of.elements) * i64::from(of.slots));
+            if at < 0 || at + i64::from(fetch.lanes) > all {
+                let what = format!("thread {thread} fetches to `{name}[{at}]`: the buffer has {all} elements");
+                self.wrong(active, (Kind::Outside, what))?;
+                continue;
+            }
+            let place = self.shared.place(self.me.id.rank, fetch.buffer) + at.unsigned_abs() * u64::from(bytes);
+            if !place.is_multiple_of(width) {
+                let what = format!("thread {thread} fetches to `{name}[{at}]`, which is no multiple of {width} bytes");
+                self.wrong(active, (Kind::Misaligned, what))?;
+            }
+            let owner = thread as u32;
+            let copy = match self.me.fetches[thread].last() {
+                Some(open) => open,
+                None => self.shared.issue_by(owner),
+            };
+            self.me.fetches[thread].issue(copy);
+            if let Err((kind, what)) = self.shared.fetch(fetch.buffer, place, width, (owner, copy), self.me.view()) {
+                self.wrong(active, (kind, format!("thread {thread} fetches to `{name}[{at}]`: {what}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A barrier of a block of the cluster.
+    pub(super) fn phase(
+        &mut self,
+        rank: u8,
+        barrier: BarrierId,
+        slot: ValueId,
+        active: &Active,
+    ) -> Outcome<&mut Phase> {
+        let slot = self.agreed(slot, active)?;
+        if !self.me.ready {
+            return self
+                .violation(Kind::NotReady, "a barrier is used before all threads know that it is ready".to_owned());
+        }
+        self.reach(rank)?;
+        let slots = self.phases[usize::from(rank)][barrier.index()].len();
+        if slot < 0 || slot >= slots as i64 {
+            return self.violation(Kind::Outside, format!("slot {slot} has none of {slots} barriers"));
+        }
+        Ok(&mut self.phases[usize::from(rank)][barrier.index()][slot as usize])
+    }
+
+    pub(super) fn transfer(&mut self, transfer: &Transfer, active: &Active) -> Outcome {
+        let Transfer { part, buffer, barrier, .. } = transfer;
+        let (slot, offset) = (self.agreed(transfer.slot, active)?, self.agreed(transfer.offset, active)?);
+        let of = &self.kernel.buffers[buffer.index()];
+        let bytes = u64::from(of.element.bytes());
+        let pieces = self.pieces(part, bytes, active)?;
+        let (elements, slots) = (i64::from(of.elements), i64::from(of.slots));
+        if slot < 0 || slot >= slots || offset < 0 || offset + pieces.offsets.len() as i64 > elements {
+            let what =
+                format!("{} elements at {offset} of slot {slot} are outside `{}`", pieces.offsets.len(), of.name);
+            return self.violation(Kind::Outside, what);
+        }
+        self.spend(pieces.offsets.len() as u64)?;
+        let own = self.me.id.rank;
+        let ranks = match transfer.multicast {
+            None => vec![own],
+            Some(mask) => {
+                let mask = self.agreed(mask, active)?;
+                let cluster = self.kernel.signature.cluster;
+                if mask <= 0 || mask >> cluster != 0 {
+                    let what = format!("a copy goes to blocks {mask:#b} of a cluster of {cluster}");
+                    return self.violation(Kind::Outside, what);
+                }
+                (0..cluster as u8).filter(|rank| mask >> rank & 1 == 1).collect()
+            }
+        };
+        let within = (slot * elements + offset).unsigned_abs() * bytes;
+        if !(self.shared.place(own, *buffer) + within).is_multiple_of(pieces.alignment) {
+            let what = format!("a copy of `{}` is not at a multiple of {} bytes", of.name, pieces.alignment);
+            return self.violation(Kind::Misaligned, what);
+        }
+        let copy = self.shared.issue();
+        let size = pieces.offsets.len() as u64 * bytes;
+        match barrier {
+            Some(barrier) => {
+                let clock = self.me.released(self.threads == 1);
+                for &rank in &ranks {
+                    let issued = self.phase(rank, *barrier, transfer.slot, active)?.issue(copy, size, &clock);
+                    issued.or_else(|(kind, what)| self.violation(kind, what))?;
+                }
+            }
+            None => self.me.groups.issue(copy),
+        }
+        let access = Access { block: self.me.block, by: self.me.id, actor: Actor::Copy(copy), time: self.me.order.now };
+        for (n, offset) in pieces.offsets.iter().enumerate() {
+            let (view, synced) = (self.me.view(), self.me.order.synced);
+            let shared = &mut self.shared;
+            let mut result = Ok(());
+            for &rank in &ranks {
+                let address = (pieces.place)(shared.place(rank, *buffer) + within + n as u64 * bytes);
+                result = result.and(match (barrier, offset) {
+                    (Some(_), _) => shared.fill(*buffer, address, bytes, copy, view),
+                    (None, Some(_)) => shared.take(*buffer, address, bytes, copy, view),
+                    (None, None) => Ok(()),
+                });
+            }
+            if let (Some(at), Some(elements)) = (offset, &mut self.tensors[usize::from(pieces.parameter)]) {
+                let workspaces = &self.workspaces;
+                let sees: Sees<'_> = &|other| sees(workspaces, view, access.block, access.actor, other);
+                let other = match barrier {
+                    Some(_) => elements.read(*at, access, synced, sees),
+                    None => elements.write(*at, access, synced, |copy| shared.is_over(copy, view), sees),
+                };
+                let tensor = &self.kernel.signature.parameters[usize::from(pieces.parameter)].name;
+                result =
+                    result.and(other.map_err(|(kind, what)| (kind, format!("element {at} of `{tensor}`: {what}"))));
+            }
+            if let Err((kind, what)) = result {
+                let name = &self.kernel.buffers[buffer.index()].name;
+                return self.violation(kind, format!("a copy of slot {slot} of `{name}`, element {n}: {what}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a copy moves.
+    fn pieces(&mut self, part: &TensorPart, bytes: u64, active: &Active) -> Outcome<Pieces> {
+        match part {
+            TensorPart::Run { parameter, offset, bytes: run } => {
+                let first = self.agreed(*offset, active)?;
+                let aligned = self.tensors[usize::from(*parameter)].as_ref().is_some_and(|t| t.alignment >= GRANULE);
+                if !aligned || !(first.unsigned_abs() * bytes).is_multiple_of(GRANULE) {
+                    let what =
+                        format!("a run starts at element {first}, which is not at a multiple of {GRANULE} bytes");
+                    return self.violation(Kind::Misaligned, what);
+                }
+                let offsets = (0..(u64::from(*run) / bytes) as i64).map(|n| Some(first + n)).collect();
+                Ok(Pieces { parameter: *parameter, offsets, place: Box::new(|at| at), alignment: GRANULE })
+            }
+            TensorPart::Tile { map, start } => {
+                let launch = self.launch;
+                let Some(Tiles { parameter, map }) = launch.maps.get(usize::from(*map)) else {
+                    return self.violation(Kind::Outside, "the launch has no such tensor map".to_owned());
+                };
+                let mut corner = Vec::with_capacity(start.len());
+                for value in start {
+                    let at = self.agreed(*value, active)?;
+                    // Coordinates have 32 bits, and wrap.
+                    corner.push(i64::from(at as i32));
+                }
+                let counts: Vec<u64> = map.dimensions.iter().map(|d| u64::from(d.tile())).collect();
+                self.spend(counts.iter().product())?;
+                let offset = |mut n: u64| {
+                    let mut offset = 0i64;
+                    for ((d, count), corner) in map.dimensions.iter().zip(&counts).zip(&corner) {
+                        let at = corner + (n % count) as i64 * i64::from(d.element_stride);
+                        n /= count;
+                        if at < 0 || at as u64 >= d.size {
+                            return None;
+                        }
+                        offset += at * (d.stride / bytes) as i64;
+                    }
+                    Some(offset)
+                };
+                let offsets = (0..counts.iter().product()).map(offset).collect();
+                let swizzle = map.swizzle;
+                let place = Box::new(move |at: u64| u64::from(swizzle.apply(at as u32)));
+                Ok(Pieces { parameter: *parameter, offsets, place, alignment: TILE_ALIGNMENT })
+            }
+        }
+    }
+}
+
+/// What a copy moves, in the order of shared memory.
+struct Pieces {
+    parameter: u16,
+    /// Where each element is in the tensor; none outside.
+    offsets: Vec<Option<i64>>,
+    /// Where the byte is that lies at an address without swizzle.
+    place: Box<dyn Fn(u64) -> u64>,
+    alignment: u64,
+}
