@@ -60,9 +60,10 @@ impl Nest<'_, '_> {
             let at = this.b.index_add(from, of);
             this.b.index_add(at, own.slot)
         };
-        self.b.sync_cluster();
+        // Others write to this instance as soon as they are through the barrier.
         let slot = self.b.index_literal(Type::I32, 0);
         buffers.iter().for_each(|buffer| self.b.renew(*buffer, slot));
+        self.b.sync_cluster();
         let writes = self.b.and(own.has, own.is_first);
         self.b.begin_if(writes);
         for (accumulator, states) in states.iter().enumerate() {
