@@ -121,15 +121,17 @@ fn planned_constructs_say_so() {
         "box i by 64 -> ic, ib;",
         "tile i by 3 -> it, is;",
         "mma (i, j, i) by wgmma;",
-        "reduce i by cluster;",
         "like y.i;",
-        "bind i: cta;",
+        "bind i: 2 cta;",
+        "bind i: cta 0..2;",
         "bind i: grid raster(i: 8);",
         "l2 evict_first;",
         "fill zero;",
     ] {
         refused(&kernel(ops, ""), &["TW0005"]);
     }
+    refused(&kernel("bind i: cta;", ""), &["TW0610"]);
+    refused(&kernel("", "launch cluster(2);"), &["TW0610"]);
     // An output has no buffer.
     refused(&kernel("layout [i, j] swizzle 128;", ""), &["TW0411"]);
     for items in [
@@ -137,9 +139,9 @@ fn planned_constructs_say_so() {
         "stage xs[i, j] = x in shared at y.i via tma { resize i by (-1, 1) -> p; }",
         "stage xs[i, j] = x in registers at y.i via tma { }",
         "stage ys[i, j] = y in shared at y.i via tma { fill zero; }",
-        "unit pair { domain: [2, 128], box: [1, 128] }",
-        "launch cluster(2);",
         "launch persistent;",
+        "launch dependent;",
+        "launch roles { load: warp, math: warpgroup };",
     ] {
         refused(&kernel("", items), &["TW0005"]);
     }
