@@ -139,3 +139,39 @@ fn what_does_not_fit_is_refused() {
         assert!(codes.contains(&code), "{source}\n{report}");
     }
 }
+
+/// Copies by the accelerator, outputs beside outputs and warps, each in blocks of clusters.
+#[test]
+fn what_blocks_do_they_do_in_clusters() {
+    let ring = "kernel Ring(x: f32[M, N]) -> (y: f32[M]) where N % 4 == 0 {
+        y[i] = sum(|j| x[i, j] * x[i, j]);
+        launch cluster(2), threads(64);
+        schedule y {
+            bind i: grid; split j by 128 -> k, q; split k into 2 -> c, kk; bind c: cta;
+            split q by 64 -> r, t; bind t: thread; reduce c; reduce t;
+        }
+        stage xs[i, j] = x in shared at y.kk ring(3) via tma { }
+    }";
+    tried(ring, &[&[1, 4], &[3, 36], &[2, 1000]], 3);
+    let softmax = "kernel Lse(x: f32[M, N]) -> (y: f32[M, N], l: f32[M]) where N <= 4096 {
+        m[i] = max(|j| x[i, j]);
+        s[i] = sum(|j| exp(x[i, j] - m[i]));
+        y[i, j] = exp(x[i, j] - m[i]) / s[i];
+        l[i] = m[i] + log(s[i]);
+        launch cluster(2), threads(64);
+        schedule y { bind i: grid; split j into 2 -> c, jj; bind c: cta; split jj by 64 -> r, t; bind t: thread; }
+        schedule m in registers at y.i { like y; reduce c, t; }
+        schedule s in registers at y.i { like y; reduce c, t; }
+        schedule l at y.i { split i by 1 -> g, o; split o into 2 -> c, p; bind g: grid; bind c: cta; bind p: thread; }
+    }";
+    tried(softmax, &[&[1, 1], &[3, 33], &[2, 1000]], 3);
+    let warps = "kernel Warps(x: f32[M, N]) -> (y: f32[M]) {
+        y[i] = sum(|j| x[i, j]);
+        launch cluster(4), threads(96);
+        schedule y {
+            split i by 3 -> g, w; bind g: grid; bind w: warp; split j into 4 -> c, jj; bind c: cta;
+            split jj by 32 -> r, t; bind t: thread; reduce t by warp; reduce c;
+        }
+    }";
+    tried(warps, &[&[1, 1], &[7, 33], &[5, 1000]], 3);
+}
