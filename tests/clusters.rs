@@ -3,8 +3,10 @@
 
 mod support;
 
-use support::{compiled, tried};
+use support::{compiled, finished, tried};
 use tilewright_compiler::diag::Code;
+use tilewright_compiler::kernel_ir::StatementKind;
+use tilewright_compiler::proof::{Launch, Verdict, check};
 
 /// Rows divided among the blocks of a cluster, by those among threads.
 fn rows(sum: &str, cluster: u32, threads: u32, more: &str) -> String {
@@ -174,4 +176,31 @@ fn what_blocks_do_they_do_in_clusters() {
         }
     }";
     tried(warps, &[&[1, 1], &[7, 33], &[5, 1000]], 3);
+}
+
+/// Without a barrier of the cluster, or with one of each block in its place, the separate checker finds something wrong: in front of the states
+/// that blocks write to each other, and behind them.
+#[test]
+fn each_barrier_of_a_cluster_is_missed() {
+    for cluster in [2, 4] {
+        let source = rows("sum(|j| x[i, j])", cluster, 32, "reduce c;");
+        let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
+        let launch = Launch::new(kernel.info.as_ref().expect("no error"), &[2, 100]).expect("a launch");
+        let lowered = &kernel.entries[0].kernel;
+        assert_eq!(check(lowered, &launch, 1_000_000), Verdict::Holds);
+        let mut barriers = 0;
+        for (region, of) in lowered.regions.iter().enumerate() {
+            for at in (0..of.statements.len()).filter(|at| of.statements[*at].kind == StatementKind::SyncCluster) {
+                barriers += 1;
+                let (mut without, mut weaker) = (lowered.clone(), lowered.clone());
+                without.regions[region].statements.remove(at);
+                weaker.regions[region].statements[at].kind = StatementKind::Sync;
+                for mutant in [without, weaker] {
+                    let verdict = check(&mutant, &launch, 1_000_000);
+                    assert!(matches!(verdict, Verdict::Violated(_)), "barrier {barriers}: {verdict:?}\n{mutant}");
+                }
+            }
+        }
+        assert_eq!(barriers, 2);
+    }
 }
