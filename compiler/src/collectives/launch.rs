@@ -9,7 +9,7 @@ pub const WARPGROUP: u64 = 128;
 /// Most threads of a block.
 pub const BLOCK_LIMIT: u64 = tilewright_kernel::info::BLOCK_LIMIT as u64;
 /// Most blocks of a cluster that every device with clusters takes.
-pub const CLUSTER_LIMIT: u64 = 8;
+pub const CLUSTER_LIMIT: u64 = tilewright_kernel::cluster::PORTABLE_CLUSTER as u64;
 /// Registers of a multiprocessor, of 32 bits each.
 pub const REGISTER_FILE: u64 = 65_536;
 /// Registers of a thread are given out by so many, and `setmaxnreg` counts in the same steps.

@@ -30,8 +30,7 @@ struct Own {
 impl Nest<'_, '_> {
     /// Merges the accumulators of the blocks of a cluster, which those of a block share already.
     pub(in crate::lower) fn combine_in_cluster(&mut self, reduction: AlgorithmValue, point: &Point) {
-        let blocks = u32::try_from(self.stage.distribution.ctas.iter().map(|(_, extent)| extent).product::<i128>());
-        let blocks = blocks.unwrap_or(u32::MAX);
+        let blocks = self.stage.distribution.cluster;
         let variables = self.accumulators();
         let states: Vec<Vec<ValueId>> =
             variables.iter().map(|variables| variables.iter().map(|v| self.b.get(*v)).collect()).collect();

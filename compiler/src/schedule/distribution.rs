@@ -2,8 +2,8 @@
 //!
 //! Axes bound to one unit linearise in loop order, the last one fastest. Blocks are neighbours in clusters of a fixed number: axes of the
 //! grid count clusters, and block β of a cluster runs the iterations β of the axes that are given to its blocks (`bind …: cta`), which are as
-//! many as it has blocks. A block is one-dimensional: thread τ is in warpgroup ⌊τ / 128⌋ and in warp ⌊τ / 32⌋ of the block. Units nest by the order of the loops: warps inside an axis that is given to warpgroups are the four of
-//! the warpgroup, threads are those of the warp or warpgroup around them. Any of the three may be left out; what nothing tells apart would
+//! many as it has blocks. A block is one-dimensional: thread τ is in warpgroup ⌊τ / 128⌋ and in warp ⌊τ / 32⌋ of the block. Units nest by
+//! the order of the loops: warps inside an axis that is given to warpgroups are the four of the warpgroup, threads are those of the warp or warpgroup around them. Any of the three may be left out; what nothing tells apart would
 //! write the same elements. Threads that no iteration falls to are idle. Whether units can be taken from the threads around, and which ones
 //! these are, is the question of `collectives`, which `levels` asks.
 
