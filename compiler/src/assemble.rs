@@ -38,7 +38,7 @@ pub(crate) fn assemble(
     let cluster = entries.first().map_or(1, |e| e.kernel.signature.cluster);
     let mapped = stages.iter().flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps = mapped.map(|s| map(s, facts)).collect::<Option<Vec<_>>>()?;
-    let workspace = lower::workspaces(stages, facts, threads)?;
+    let workspace = lower::workspaces(stages, facts)?;
     let info = KernelInfo {
         name: program.name.text.clone().into(),
         dims: program.dims.clone().into(),

@@ -97,8 +97,8 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     let plan = schedule::build(&program, &facts, diags)?;
     let stages = analyse(&program, &facts, plan, diags)?;
     reads?;
-    let Analyses { stages, threads } = stages;
-    let Some(entries) = lower::lower(&program, &facts, &stages, threads) else {
+    let Analyses { stages, threads, roles } = stages;
+    let Some(entries) = lower::lower(&program, &facts, &stages, (threads, &roles)) else {
         return bug(diags, &program, "lower", "what the earlier rooms accepted cannot be built".to_owned());
     };
     fits(&program, &stages, &entries, diags)?;
@@ -255,6 +255,8 @@ struct Analyses {
     stages: Vec<Analysed>,
     /// Threads of a block.
     threads: u32,
+    /// Roles of a block.
+    roles: Vec<schedule::Role>,
 }
 
 /// Holes, predicates, accesses and vectors of every stage.
@@ -302,11 +304,11 @@ fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut D
     if !found.has_errors() {
         memory::buffer::check_reads(&analysed, &mut found);
     }
-    tma::check::stage_copies(program, facts, &mut analysed, &mut found);
+    tma::check::stage_copies(program, facts, &plan.roles, &mut analysed, &mut found);
     if !found.has_errors() {
-        memory::conflicts::find(program, facts, plan.threads, &mut analysed, &mut found);
+        memory::conflicts::find(program, facts, &mut analysed, &mut found);
     }
     let clean = !found.has_errors();
     diags.append(found);
-    clean.then_some(Analyses { stages: analysed, threads: plan.threads })
+    clean.then_some(Analyses { stages: analysed, threads: plan.threads, roles: plan.roles })
 }

@@ -143,6 +143,10 @@ codes! {
     TW0502 "shared-budget" Error "more shared memory than a block has";
     TW0504 "register-budget" Error "more registers than a thread has";
     TW0505 "register-pressure" Error "more registers at one time than a thread has";
+    TW0506 "role-warps" Error "warps that the roles of a block cannot have";
+    TW0507 "role-registers" Error "registers that the roles of a block cannot have";
+    TW0508 "unsaid-role" Error "a stage without a role, or a role without a stage";
+    TW0509 "no-hand-over" Error "what one role holds where another one cannot read it";
 
     // TW06: collectives.
     TW0601 "same-element" Error "an element written by several threads";

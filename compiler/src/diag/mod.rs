@@ -23,6 +23,7 @@ pub mod tw03xx_store;
 pub mod tw04xx;
 pub mod tw04xx_buffer;
 pub mod tw05xx;
+pub mod tw05xx_roles;
 pub mod tw06xx;
 pub mod tw07xx;
 pub mod tw07xx_arrival;

@@ -198,7 +198,7 @@ fn literal(b: &mut Builder, n: u32) -> ValueId {
 
 impl Exchange {
     fn merge(self, b: &mut Builder, states: &[ValueId], merge: Merge<'_>) -> Vec<ValueId> {
-        let (thread, mask, zero) = (b.thread_index(), literal(b, self.mask), literal(b, 0));
+        let (thread, mask, zero) = (b.thread_in_role(), literal(b, self.mask), literal(b, 0));
         let bit = b.index_and(thread, mask);
         let right = b.index_compare(Compare::Ne, bit, zero);
         let others: Vec<ValueId> = states.iter().map(|state| b.shuffle(*state, self.mask)).collect();
@@ -320,7 +320,7 @@ impl Plan {
 
     /// The shares of this thread, and whether it writes.
     fn place(&self, b: &mut Builder) -> (Shares<ValueId>, ValueId) {
-        let (zero, mut writes, mut rest) = (literal(b, 0), b.bool_literal(true), b.thread_index());
+        let (zero, mut writes, mut rest) = (literal(b, 0), b.bool_literal(true), b.thread_in_role());
         let mut shares = Shares { far: zero, near: zero, partial: zero };
         for (at, place) in self.places.iter().enumerate().rev() {
             let (stride, extent) = (literal(b, place.stride), literal(b, place.extent));

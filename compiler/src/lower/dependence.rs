@@ -15,7 +15,8 @@ use super::since::Access;
 use super::terms::{Meaning, Terms, Ways, both};
 use crate::extent::{Atom, Budget, Expr, Integers, Var, bound};
 use crate::kernel_ir::{
-    BufferId, Facts, Kernel, Load, Memory, Op, Range, RegionId, Sharing, StatementKind, Store, ValueId, WARP, WARPGROUP,
+    BufferId, Facts, Kernel, Load, Memory, Op, Range, RegionId, Role, Sharing, StatementKind, Store, ValueId, WARP,
+    WARPGROUP,
 };
 
 /// Accesses of one kind that follow each other.
@@ -46,6 +47,8 @@ enum Step {
     Loop { body: RegionId, index: ValueId, count: ValueId },
     Branch { side: RegionId, condition: ValueId, holds: bool },
     Elect { part: RegionId },
+    /// A role, with its threads.
+    Role { body: RegionId, first: u32, threads: u32 },
 }
 
 impl Step {
@@ -54,6 +57,7 @@ impl Step {
             Self::Loop { body, .. } => body,
             Self::Branch { side, .. } => side,
             Self::Elect { part } => part,
+            Self::Role { body, .. } => body,
         }
     }
 }
@@ -126,6 +130,13 @@ impl<'a> Dependences<'a> {
                         .collect()
                 }
                 StatementKind::Elect(part) => vec![Step::Elect { part: *part }],
+                StatementKind::Roles(roles) => {
+                    let step = |role: &Role| {
+                        let threads = role.threads();
+                        Step::Role { body: role.body, first: threads.start, threads: threads.len() as u32 }
+                    };
+                    roles.iter().map(step).collect()
+                }
                 StatementKind::Let(_)
                 | StatementKind::Declare(..)
                 | StatementKind::Set(..)
@@ -227,6 +238,15 @@ impl<'a> Dependences<'a> {
     }
 }
 
+/// The numbers of the threads that come to an access: those of a role, or of the block.
+fn threads_of(kernel: &Kernel, steps: &[Step]) -> std::ops::Range<u32> {
+    let role = steps.iter().find_map(|step| match step {
+        Step::Role { first, threads, .. } => Some(*first..first + threads),
+        _ => None,
+    });
+    role.unwrap_or(0..kernel.signature.threads)
+}
+
 /// Depth, body, index and count of the loops among steps, with the position of each.
 fn loops(steps: &[Step]) -> impl Iterator<Item = (usize, RegionId, ValueId, ValueId)> {
     steps.iter().enumerate().filter_map(|(at, step)| match *step {
@@ -277,6 +297,7 @@ fn assignments(kernel: &Kernel, region: RegionId, all: bool, found: &mut Vec<(us
                 sides.for_each(|side| assignments(kernel, side, all && agreed(branch.condition), found));
             }
             StatementKind::Elect(part) => assignments(kernel, *part, false, found),
+            StatementKind::Roles(roles) => roles.iter().for_each(|role| assignments(kernel, role.body, all, found)),
             _ => {}
         }
     }
@@ -406,6 +427,8 @@ struct Pair<'a> {
     ways: Ways,
     numbers: RefCell<Numbers>,
     threads: [Expr; 2],
+    /// How many threads there are.
+    count: u32,
 }
 
 impl<'a> Pair<'a> {
@@ -419,6 +442,12 @@ impl<'a> Pair<'a> {
         let next = kernel.signature.dims.len() as Var;
         let numbers = Numbers { next, names: BTreeMap::new(), digits: BTreeMap::new(), ranges, integers };
         let numbers = RefCell::new(numbers);
+        let of_threads = sites.map(|site| threads_of(kernel, &site.steps));
+        let threads = [0, 1].map(|n| {
+            let range = Range::new(of_threads[n].start.into(), i64::from(of_threads[n].end) - 1);
+            numbers.borrow_mut().name(Name::Thread([Whose::Before, Whose::Later][n]), range)
+        });
+        let count = of_threads[0].len() as u32;
         // Loops that both are in, in the same iteration.
         let together = sites[0].steps.iter().zip(&sites[1].steps).take_while(|(a, b)| a == b).count();
         let mut shared = loops(&sites[0].steps[..together]).enumerate();
@@ -435,7 +464,7 @@ impl<'a> Pair<'a> {
             for (at, step) in site.steps.iter().enumerate() {
                 match *step {
                     Step::Branch { condition, holds, .. } => add(&mut ways, terms.ways(condition, holds)),
-                    Step::Elect { .. } => {}
+                    Step::Elect { .. } | Step::Role { .. } => {}
                     Step::Loop { index, count, .. } => {
                         let (index, count) = (terms.expression(index), terms.expression(count));
                         let last = count.sub(&Expr::constant(1));
@@ -468,8 +497,6 @@ impl<'a> Pair<'a> {
         if let [before, later] = &apart[..] {
             add(&mut ways, vec![vec![later.sub(before).sub(&Expr::constant(1))]]);
         }
-        let threads = Range::new(0, i64::from(kernel.signature.threads) - 1);
-        let threads = [Whose::Before, Whose::Later].map(|w| numbers.borrow_mut().name(Name::Thread(w), threads));
         {
             let mut numbers = numbers.borrow_mut();
             numbers.integers.require_zero(offsets[0].sub(&offsets[1]));
@@ -478,12 +505,12 @@ impl<'a> Pair<'a> {
                 numbers.integers.require(blocks.sub(&Expr::constant(1)).sub(&block));
             }
         }
-        Self { of, ways, numbers, threads }
+        Self { of, ways, numbers, threads, count }
     }
 
     /// The smallest unit; `most` where it is not known to be smaller.
     fn sharing(&self, most: Sharing) -> Sharing {
-        let threads = self.of.kernel.signature.threads;
+        let threads = self.count;
         let units = [
             (Sharing::Warpgroup, WARPGROUP, threads > WARPGROUP && threads.is_multiple_of(WARPGROUP)),
             (Sharing::Warp, WARP, threads.is_multiple_of(WARP)),

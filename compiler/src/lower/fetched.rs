@@ -44,6 +44,8 @@ impl<'a> Nest<'a, '_> {
         let children = self.children.iter().filter(|child| child.1 == k + 1).map(|child| child.0);
         let rings: Vec<usize> =
             children.filter(|at| self.stage_at(*at).fetches && self.stage_at(*at).ring > 1).collect();
+        let rings: Vec<usize> =
+            rings.into_iter().filter(|at| self.stage_at(*at).role == self.around.role).collect();
         let Some(longest) = rings.iter().map(|at| self.stage_at(*at).ring).max() else { return };
         // The loop may have been here before: then its last readers are done first.
         if self.repeats(k) {
@@ -117,7 +119,8 @@ impl<'a> Nest<'a, '_> {
             self.b.commit_fetches();
         }
         for at in fetched {
-            let slot = self.take_slot(*at);
+            let slot = self.next_slot(*at);
+            self.take_slot(*at, slot);
             let memory = self.in_slot(*at, slot);
             let instance = Instance { stage: self.stage_at(*at), memory, around: self.around(point, None) };
             self.values.instances.push(instance);

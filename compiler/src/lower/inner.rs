@@ -22,13 +22,14 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Source, ValueId as AlgorithmValue};
 
 use super::Analysed;
+use super::hand::{Handing, Parties};
 use super::stage::{Frame, Nest, Point};
 use super::staging::{slot_after, swizzled};
 use super::value::{Values, expression};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
-use crate::schedule::{SLOT_ALIGNMENT, Spot, Stage, Unit, registers, taken};
+use crate::schedule::{Role, SLOT_ALIGNMENT, Spot, Stage, Unit, registers, taken};
 use crate::tma::staged::PLACEHOLDER;
 
 /// An instance of a stage that can be read at this point.
@@ -61,8 +62,21 @@ pub enum Kept {
 pub(super) struct Storage {
     /// One for each of its components; none if it is in registers.
     buffers: Vec<BufferId>,
+    /// How one role hands it to others; none where it stays in one, or there are none.
+    pub handing: Option<Handing>,
     /// The slot of the next instance that is read, of a ring.
     slot: Option<VariableId>,
+    /// Number of the phase modulo 2 that the barriers of that slot are in, if it has some.
+    pub parity: Option<VariableId>,
+}
+
+impl Storage {
+    /// Declares what one role, or all threads, know of its instances: the first slot and phase come next.
+    pub fn begin(&mut self, stage: &Stage, b: &mut Builder) {
+        let zero = b.index_literal(Type::I32, 0);
+        self.slot = (!self.buffers.is_empty() && stage.ring > 1).then(|| b.variable(zero));
+        self.parity = self.handing.as_ref().map(|_| b.variable(zero));
+    }
 }
 
 impl Instance<'_> {
@@ -115,13 +129,13 @@ impl Instance<'_> {
 }
 
 /// The buffers of every stage, by stage; `part` is the first workspace in which some lie.
-pub(super) fn storage(b: &mut Builder, stages: &[Analysed], mut part: u16) -> Vec<Storage> {
-    let mut of = |analysed: &Analysed, b: &mut Builder| {
-        let stage = &analysed.stage;
+pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), mut part: u16) -> Vec<Storage> {
+    let mut of = |at: usize, b: &mut Builder| {
+        let stage = &stages[at].stage;
         if !stage.has_buffers() {
             return Storage::default();
         }
-        let instances = stage.instances(b.kernel().signature.threads);
+        let instances = stage.instances();
         let mut buffer = |(name, element): (&str, ElementType), b: &mut Builder| {
             let slot = if stage.is_in_workspace() {
                 Some(0)
@@ -143,10 +157,11 @@ pub(super) fn storage(b: &mut Builder, stages: &[Analysed], mut part: u16) -> Ve
             b.buffer_in(part - 1, buffer)
         };
         let buffers = components(stage).into_iter().map(|c| buffer(c, b)).collect();
-        let zero = b.index_literal(Type::I32, 0);
-        Storage { buffers, slot: (stage.ring > 1).then(|| b.variable(zero)) }
+        let parties = Parties::of_stage(stages, at);
+        let handing = parties.map(|parties| Handing::new(b, parties, roles, stage.ring, None));
+        Storage { buffers, handing, slot: None, parity: None }
     };
-    stages.iter().map(|s| of(s, b)).collect()
+    (0..stages.len()).map(|at| of(at, b)).collect()
 }
 
 /// Name and type of each component of a stage.
@@ -162,15 +177,19 @@ impl<'a> Nest<'a, '_> {
     pub(super) fn begin_stages(&mut self, point: &Point, k: usize) -> bool {
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
         // What is fetched depends on no other stage.
-        let (fetched, computed): (Vec<usize>, Vec<usize>) =
+        let (mut fetched, computed): (Vec<usize>, Vec<usize>) =
             here.into_iter().partition(|at| self.around.stages[*at].stage.fetches);
+        fetched.retain(|at| self.around.stages[*at].stage.role == self.around.role);
         self.begin_fetched(point, k, &fetched);
         // What blocks share comes as early as it can: the rest is for the last of them.
         let shared = computed.iter().copied().find(|at| self.around.stages[*at].stage.arrives());
         let (first, rest): (Vec<usize>, Vec<usize>) =
             computed.iter().partition(|at| shared.is_some_and(|shared| self.needs(shared, **at, &computed)));
         for at in first.into_iter().chain(rest) {
-            self.instance(point, at);
+            match self.around.role {
+                Some(role) => self.instance_of_role(point, at, role),
+                None => self.instance(point, at),
+            }
         }
         shared.is_some()
     }
@@ -196,7 +215,7 @@ impl<'a> Nest<'a, '_> {
         seen.contains(&other)
     }
 
-    fn instance(&mut self, point: &Point, at: usize) {
+    pub(super) fn instance(&mut self, point: &Point, at: usize) {
         let stage: &'a Stage = &self.around.stages[at].stage;
         let shared = stage.has_buffers();
         let memory: Vec<Kept> = match shared {
@@ -206,7 +225,8 @@ impl<'a> Nest<'a, '_> {
                 self.in_slot(at, slot)
             }
             true => {
-                let slot = self.take_slot(at);
+                let slot = self.next_slot(at);
+                self.take_slot(at, slot);
                 if stage.owner != Unit::Thread {
                     self.b.sync();
                 }
@@ -266,21 +286,20 @@ impl<'a> Nest<'a, '_> {
         slot
     }
 
-    /// The same; the one after it is the next then.
-    pub(super) fn take_slot(&mut self, at: usize) -> ValueId {
-        let slot = self.next_slot(at);
+    /// The slot after this one is the next then.
+    pub(super) fn take_slot(&mut self, at: usize, slot: ValueId) -> ValueId {
+        let next = slot_after(self.b, slot, 1, self.around.stages[at].stage.ring);
         if let Some(variable) = self.around.storage[at].slot {
-            let next = slot_after(self.b, slot, 1, self.around.stages[at].stage.ring);
             self.b.set(variable, next);
         }
-        slot
+        next
     }
 
     /// What holds the components of an instance in `slot`: of a part of the block, in the part of that one.
     pub(super) fn in_slot(&mut self, at: usize, slot: ValueId) -> Vec<Kept> {
         let stage = &self.around.stages[at].stage;
         let (index, storage) = (self.index, &self.around.storage[at]);
-        let instances = stage.instances(self.around.threads);
+        let instances = stage.instances();
         // Blocks, slots and units follow each other.
         let block = stage.is_in_workspace().then(|| self.block());
         let slot = storage.slot.map(|_| self.b.index_convert(slot, index));
@@ -304,7 +323,7 @@ impl<'a> Nest<'a, '_> {
 
     /// The number of the thread's unit, of those that have so many threads.
     fn unit(&mut self, size: i128) -> ValueId {
-        let thread = self.b.thread_index();
+        let thread = self.b.thread_in_role();
         let thread = self.b.index_convert(thread, self.index);
         let threads = self.b.index_literal(self.index, size as i64);
         self.b.index_div(thread, threads)

@@ -44,9 +44,10 @@ use crate::kernel_ir::{Builder, Type, ValueId};
 use crate::tma::staged::Way;
 
 impl<'a> Nest<'a, '_> {
-    /// The copies inside so many loops.
+    /// The copies inside so many loops that are not handed to other roles.
     fn here(&self, k: usize, way: Way) -> Vec<Copy<'a>> {
-        self.copies.iter().filter(|copy| copy.boundary == k && copy.staged.way == way).cloned().collect()
+        let is_here = |copy: &&Copy<'_>| copy.boundary == k && copy.staged.way == way && self.is_own(copy);
+        self.copies.iter().filter(is_here).cloned().collect()
     }
 
     /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops itself.
@@ -55,7 +56,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// Where the region of an instance starts, for the loops at `point`; `other` gives one of them another value.
-    fn starts(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
+    pub(super) fn starts(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
         let (leaves, dims, ty) = (&self.stage.domain.leaves, self.facts.dims(), self.index);
         let value = |b: &mut Builder, v: Var| {
             let leaf = (v as usize).checked_sub(dims).and_then(|n| leaves.get(n));
@@ -69,7 +70,7 @@ impl<'a> Nest<'a, '_> {
     }
 
     /// The same, for the copies that the elected thread starts.
-    fn corners(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
+    pub(super) fn corners(&mut self, copy: &Copy<'_>, point: &Point, other: Option<(AxisId, ValueId)>) -> Vec<ValueId> {
         let starts = self.starts(copy, point, other);
         copy.corners(self.b, starts)
     }
@@ -172,7 +173,7 @@ impl<'a> Nest<'a, '_> {
             .collect();
         let shortest = stores.iter().map(|copy| copy.staged.ring).min();
         // Groups of other loops would be counted, too.
-        let alone = self.copies.iter().all(|c| c.staged.way == Way::Load || c.boundary == k);
+        let alone = self.commits().iter().all(|c| c.boundary == k);
         if let Some(ring) = shortest {
             self.b.publish();
             if k > 0 && ring > 1 {
@@ -227,11 +228,18 @@ impl<'a> Nest<'a, '_> {
         }
     }
 
+    /// The copies to tensors that the elected thread of this role starts.
+    pub(super) fn commits(&self) -> Vec<Copy<'a>> {
+        let hands = |copy: &Copy<'_>| copy.handing.is_some() && copy.staged.role == self.around.role;
+        let is_started = |copy: &&Copy<'_>| copy.staged.way == Way::Store && (self.is_own(copy) || hands(copy));
+        self.copies.iter().filter(is_started).cloned().collect()
+    }
+
     /// At the end: shared memory stays until the accelerator has read it. A store with one buffer in a loop has been waited for.
     pub(super) fn drain(&mut self) {
-        let waits = |copy: &Copy<'_>| copy.boundary > 0 && copy.staged.ring == 1;
-        let stores: Vec<&Copy<'_>> = self.copies.iter().filter(|c| c.staged.way == Way::Store).collect();
-        let waited = |copy: &&Copy<'_>| stores.iter().any(|other| other.boundary == copy.boundary && waits(other));
+        let waits = |copy: &Copy<'_>| copy.staged.ring == 1 && (copy.boundary > 0 || copy.handing.is_some());
+        let stores = self.commits();
+        let waited = |copy: &Copy<'_>| stores.iter().any(|other| other.boundary == copy.boundary && waits(other));
         if !stores.iter().all(waited) {
             self.b.begin_elect();
             self.b.await_reads(0);

@@ -8,6 +8,8 @@ mod dependence;
 pub mod emit;
 mod fetched;
 mod guards;
+mod hand;
+mod in_roles;
 pub(crate) mod inner;
 mod instances;
 mod narrow;
@@ -34,7 +36,7 @@ use crate::memory::access::StageRead;
 use crate::memory::banks::Use;
 use crate::memory::vector::{Access, Vector};
 use crate::program::Program;
-use crate::schedule::Stage;
+use crate::schedule::{Role, Stage};
 use crate::tma::check::SHARED_BYTES;
 use crate::tma::demand::Waiver;
 use crate::tma::staged::Staged;
@@ -81,9 +83,9 @@ pub fn launch_blocks(stages: &[Analysed], facts: &Facts) -> Option<Size> {
 }
 
 /// The memory that a launch provides: what blocks share of reductions, then the buffers of blocks. None if a size cannot be written down.
-pub fn workspaces(stages: &[Analysed], facts: &Facts, threads: u32) -> Option<Vec<Workspace>> {
+pub fn workspaces(stages: &[Analysed], facts: &Facts) -> Option<Vec<Workspace>> {
     let mut all = across::workspaces(stages.iter().map(|s| &s.stage), facts)?.concat();
-    all.extend(parts::workspaces(stages, facts, threads)?);
+    all.extend(parts::workspaces(stages, facts)?);
     Some(all)
 }
 
@@ -103,15 +105,20 @@ pub fn arguments(program: &Program, workspaces: usize, maps: usize) -> Vec<Argum
 
 /// The entry points of a kernel, narrowest first; none if an earlier room let something through that cannot be
 /// built, or loops do not pair up: a defect of the compiler.
-pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32) -> Option<Vec<Entry>> {
+pub fn lower(
+    program: &Program,
+    facts: &Facts,
+    stages: &[Analysed],
+    (threads, roles): (u32, &[Role]),
+) -> Option<Vec<Entry>> {
     let name = &program.name.text;
     let mut entries = Vec::new();
-    let narrow = narrow::conditions(program, facts, stages, threads);
+    let narrow = narrow::conditions(program, facts, stages);
     let wide = narrow.as_ref().is_none_or(|c| !c.is_empty());
     let is_staged = stages.iter().any(|s| !s.staged.is_empty());
     let only_wide = narrow.is_none();
     let mut add = |name: String, index: Type, conditions: Vec<Constraint>, staged: bool| {
-        let entry = |trip_bytes| entry(program, facts, stages, threads, name.clone(), index, (staged, trip_bytes));
+        let entry = |trip_bytes| entry(program, facts, (stages, roles), threads, name.clone(), index, (staged, trip_bytes));
         let mut kernel = entry(u64::from(threads) * BYTES_OF_THREAD)?;
         if kernel.shared_map().bytes > SHARED_BYTES {
             // One accumulator at a time.
@@ -155,7 +162,7 @@ pub fn lower(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32
 fn entry(
     program: &Program,
     facts: &Facts,
-    stages: &[Analysed],
+    (stages, roles): (&[Analysed], &[Role]),
     threads: u32,
     name: String,
     index: Type,
@@ -186,7 +193,7 @@ fn entry(
     let first_of = |sum: &mut u16, count| Some(std::mem::replace(sum, *sum + count));
     let first_workspaces: Vec<u16> = counts.scan(0, first_of).collect();
     let first_part = of_stages.iter().map(|own| own.len() as u16).sum();
-    let workspaces = workspaces(stages, facts, threads)?;
+    let workspaces = workspaces(stages, facts)?;
     let signature = Signature {
         name,
         parameters: parameters.collect(),
@@ -201,23 +208,54 @@ fn entry(
         let (name, element, zeroed) = (workspace.name.to_string(), workspace.element, workspace.zeroed);
         builder.workspace(kernel_ir::Workspace { name, element, zeroed });
     }
+    let mut storage = inner::storage(&mut builder, (stages, roles), first_part);
+    let mut copies = staging::copies(&mut builder, (stages, roles), staged, index);
     // What follows sees that the barriers of copies are ready.
-    if staged && stages.iter().flat_map(|s| &s.staged).any(|copy| copy.barriers() > 0) {
+    if !builder.kernel().barriers.is_empty() {
         builder.sync();
     }
-    let storage = inner::storage(&mut builder, stages, first_part);
-    let copies = staging::copies(&mut builder, stages, staged, index);
     let outer = || stages.iter().filter(|s| s.stage.has_blocks());
-    for (at, analysed) in stages.iter().enumerate() {
-        if !analysed.stage.has_blocks() {
-            continue;
+    let more_blocks = outer().count() > 1;
+    let mut nests = |builder: &mut Builder, role: Option<usize>| {
+        let has_part = |parties: Option<&hand::Parties>, own: Option<usize>| match (role, parties) {
+            (Some(role), Some(parties)) => parties.has(role),
+            (role, _) => own == role,
+        };
+        for (storage, analysed) in storage.iter_mut().zip(stages) {
+            if has_part(storage.handing.as_ref().map(|h| &h.parties), analysed.stage.role) {
+                storage.begin(&analysed.stage, builder);
+            }
+        }
+        for copy in copies.iter_mut().flatten() {
+            if has_part(copy.handing.as_ref().map(|h| &h.parties), copy.staged.role) {
+                copy.begin(builder, role);
+            }
         }
         let workspaces = &first_workspaces;
-        let around =
-            stage::Around { threads, trip_bytes, index, stages, storage: &storage, copies: &copies, workspaces };
-        let more_blocks = outer().count() > 1;
-        let frame = stage::Frame { around, more_blocks, instances: &[], staged: &[], target: None, set: &[] };
-        stage::lower(&mut builder, at, &frame).ok()?;
+        let threads = role.map_or(threads, |role| roles[role].threads());
+        for (at, analysed) in stages.iter().enumerate().filter(|(_, s)| s.stage.has_blocks()) {
+            let comes = |role| analysed.stage.role == Some(role) || hand::comes(stages, staged, (at, 0), role);
+            if !role.is_none_or(comes) {
+                continue;
+            }
+            let (storage, copies) = (&storage, &copies);
+            let around =
+                stage::Around { threads, role, staged, trip_bytes, index, stages, storage, copies, workspaces };
+            let frame = stage::Frame { around, more_blocks, instances: &[], staged: &[], target: None, set: &[] };
+            stage::lower(builder, at, &frame).ok()?;
+        }
+        Some(())
+    };
+    if roles.is_empty() {
+        nests(&mut builder, None)?;
+    } else {
+        builder.begin_roles();
+        for (at, role) in roles.iter().enumerate() {
+            builder.begin_role(&role.name, role.range(), role.registers);
+            nests(&mut builder, Some(at))?;
+            builder.end_role();
+        }
+        builder.end_roles();
     }
     let kernel = builder.finish().ok()?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.

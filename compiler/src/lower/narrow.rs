@@ -25,13 +25,13 @@ use super::{Analysed, parts};
 pub const LIMIT: i64 = i32::MAX as i64;
 
 /// The conditions that are not already known to hold; none if they cannot all hold.
-pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed], threads: u32) -> Option<Vec<Constraint>> {
+pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
     let mut bounded: Vec<Expr> = Vec::new();
     for dim in 0..program.dims.len() {
         bounded.push(Expr::var(dim as u32));
     }
     for (at, analysed) in stages.iter().enumerate() {
-        bounded.extend(parts::bounds(stages, at, facts, threads));
+        bounded.extend(parts::bounds(stages, at, facts));
         let domain = &analysed.stage.domain;
         let padded = padded(domain);
         bounded.extend(padded.iter().cloned());

@@ -5,8 +5,9 @@
 //! of the block is between an access of one and a write to the other (`syncs`). **Formula.** Backward data flow over the structured program: a
 //! load makes its buffer live, its renewal ends that; a loop's end sees what its start does.
 //!
-//! Buffers in workspaces share with nobody. Nor do buffers that the accelerator or fetches write, and rings: what is under way has no place in the program.
+//! Roles run at one time: what lies in the same memory is of one role. Buffers in workspaces share with nobody. Nor do buffers that the accelerator or fetches write, and rings: what is under way has no place in the program.
 
+use super::in_roles::InRoles;
 use super::syncs;
 use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, StatementKind};
@@ -58,8 +59,12 @@ impl Conflicts {
         }
         let is_plain =
             |b: usize| renewed[b] && !foreign[b] && kernel.buffers[b].slots == 1 && kernel.parts[b].is_none();
-        let may_share = (0..count).map(is_plain).collect();
-        let mut found = Self { apart: vec![vec![false; count]; count], may_share };
+        let roles = InRoles::of(kernel);
+        let may_share = (0..count).map(|n| is_plain(n) && !roles.buffers[n]).collect();
+        // Roles run at one time.
+        let apart = |a: usize, b: usize| roles.of_buffers[a] != roles.of_buffers[b];
+        let apart = (0..count).map(|a| (0..count).map(|b| apart(a, b)).collect()).collect();
+        let mut found = Self { apart, may_share };
         found.region(kernel, Kernel::BODY, &mut vec![false; count]);
         found
     }
@@ -92,6 +97,14 @@ impl Conflicts {
                     live[buffer.index()] = false;
                 }
                 StatementKind::Elect(part) => self.region(kernel, *part, live),
+                StatementKind::Roles(roles) => {
+                    let behind = live.clone();
+                    for role in roles {
+                        let mut inside = behind.clone();
+                        self.region(kernel, role.body, &mut inside);
+                        live.iter_mut().zip(inside).for_each(|(a, b)| *a |= b);
+                    }
+                }
                 StatementKind::If(branch) => {
                     let mut other = live.clone();
                     self.region(kernel, branch.then, live);

@@ -14,17 +14,17 @@ use crate::extent::{Expr, Facts};
 use crate::schedule::Stage;
 
 /// Elements of the part of a block, for components of so many bytes.
-fn part(stage: &Stage, element: ElementType, threads: u32) -> Expr {
-    stage.layout.slot(element.bytes(), stage.instances(threads)).scale(i128::from(stage.ring))
+fn part(stage: &Stage, element: ElementType) -> Expr {
+    stage.layout.slot(element.bytes(), stage.instances()).scale(i128::from(stage.ring))
 }
 
 /// The workspaces of all stages in global memory, in order; none if a size cannot be written down.
-pub(super) fn workspaces(stages: &[Analysed], facts: &Facts, threads: u32) -> Option<Vec<Workspace>> {
+pub(super) fn workspaces(stages: &[Analysed], facts: &Facts) -> Option<Vec<Workspace>> {
     let blocks = super::launch_blocks(stages, facts)?;
     let mut found = Vec::new();
     for Analysed { stage, .. } in stages.iter().filter(|s| s.stage.is_in_workspace()) {
         for (name, element) in components(stage) {
-            let part = part(stage, element, threads).to_size(facts.dims())?;
+            let part = part(stage, element).to_size(facts.dims())?;
             // Where sizes are zero, a length can be less.
             let part =
                 if part.as_constant().is_some() { part } else { Size::binary(SizeOp::Max, &part, &Size::constant(0)) };
@@ -36,7 +36,7 @@ pub(super) fn workspaces(stages: &[Analysed], facts: &Facts, threads: u32) -> Op
 }
 
 /// Bounds of the offsets in these workspaces of the stage with a position, and of what they are computed from.
-pub(super) fn bounds(stages: &[Analysed], at: usize, facts: &Facts, threads: u32) -> Vec<Expr> {
+pub(super) fn bounds(stages: &[Analysed], at: usize, facts: &Facts) -> Vec<Expr> {
     let mut root = at;
     while let Some(attach) = &stages[root].stage.attach {
         root = attach.stage;
@@ -44,7 +44,7 @@ pub(super) fn bounds(stages: &[Analysed], at: usize, facts: &Facts, threads: u32
     let (stage, root) = (&stages[at].stage, &stages[root].stage);
     let blocks = most_blocks(root, facts);
     let of_component = |(_, element): (&str, ElementType)| {
-        let part = part(stage, element, threads);
+        let part = part(stage, element);
         [blocks.mul(&part), part.add(&Expr::constant(16))]
     };
     let all = components(stage).into_iter().flat_map(of_component);

@@ -191,9 +191,9 @@ impl Since {
         kernel.signature.threads > 1 && others.any(|n| self.touched[n])
     }
 
-    /// Behind a barrier of those who share an element of such a buffer.
-    pub fn sync(&mut self, kernel: &Kernel, among: Sharing) {
-        if among == Sharing::Block || among == Sharing::Warp && kernel.signature.threads <= WARP {
+    /// Behind a barrier of those who share an element of such a buffer, of so many threads in all.
+    pub fn sync(&mut self, kernel: &Kernel, among: Sharing, threads: u32) {
+        if among == Sharing::Block || among == Sharing::Warp && threads <= WARP {
             // What is under way does not wait.
             let flying = std::mem::take(&mut self.flying);
             *self = Self { flying, ..Self::nothing(kernel) };

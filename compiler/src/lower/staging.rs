@@ -4,12 +4,14 @@ use tilewright_kernel::algorithm::Compare;
 use tilewright_kernel::tensor_map::Swizzle;
 
 use super::Analysed;
+use super::hand::{Handing, Parties};
 use super::value::{expression, size};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{
     BarrierId, Buffer, BufferId, Builder, Range, Sharing, TensorPart, Transfer, Type, ValueId, VariableId,
 };
+use crate::schedule::Role;
 use crate::tma::Form;
 use crate::tma::staged::{Axis, MOST_ELEMENTS, PLACEHOLDER, Part, Staged, Step, Way};
 
@@ -24,18 +26,16 @@ pub(super) struct Copy<'a> {
     index: Type,
     /// Loops of the nest around an instance.
     pub boundary: usize,
-    /// What the accelerator fills, and waits that follow.
-    filled: Option<Filled>,
+    /// What counts the bytes of a copy to shared memory.
+    barrier: Option<BarrierId>,
+    /// How one role hands it to others; none where it stays in one, or there are none.
+    pub handing: Option<Handing>,
+    /// Number of the phase modulo 2 that the current slot's barriers are in; if it has some.
+    pub parity: Option<VariableId>,
     /// The slot of the ring that the current instance has; none if there is one.
     slot: Option<VariableId>,
-}
-
-/// Barriers of a copy to shared memory.
-#[derive(Clone, Copy, Debug)]
-struct Filled {
-    barrier: BarrierId,
-    /// Number of the phase modulo 2 that the current slot's barrier is in.
-    parity: VariableId,
+    /// Of a ring to a tensor that another role hands over: instances that were copied so far, up to one less than the ring has slots.
+    pub released: Option<VariableId>,
 }
 
 /// Up to so many copies of an instance are written out; of more, the outer ones are counted by loops of the elected thread, which stay
@@ -84,25 +84,48 @@ pub(super) fn slot_after(b: &mut Builder, slot: ValueId, ahead: u32, ring: u32) 
     slot
 }
 
-/// Declares what the copies of every stage need, by stage: none if they are not `staged`.
-pub(super) fn copies<'a>(b: &mut Builder, stages: &'a [Analysed], staged: bool, index: Type) -> Vec<Vec<Copy<'a>>> {
+/// The parity of a phase changes where the slots come around: `next` is the slot of the next instance.
+pub(super) fn turned(b: &mut Builder, parity: VariableId, next: ValueId) {
+    let (zero, one) = (b.index_literal(Type::I32, 0), b.index_literal(Type::I32, 1));
+    let now = b.get(parity);
+    let other = b.index_xor(now, one);
+    let first = b.index_compare(Compare::Eq, next, zero);
+    let turned = b.select(first, other, now);
+    b.set(parity, turned);
+}
+
+/// Declares buffers and barriers of the copies of every stage, by stage: none if they are not `staged`.
+pub(super) fn copies<'a>(
+    b: &mut Builder,
+    (stages, roles): (&'a [Analysed], &[Role]),
+    staged: bool,
+    index: Type,
+) -> Vec<Vec<Copy<'a>>> {
     let mut map = 0;
-    let mut of = |analysed: &'a Analysed| {
+    let mut of = |(at, analysed): (usize, &'a Analysed)| {
         b.line(analysed.stage.statement as u32 + 1);
         let sequence = analysed.stage.sequence();
         let copies = analysed.staged.iter().filter(|_| staged).map(|copy| {
-            let declared = Copy::new(b, copy, map, &sequence, index);
+            let parties = Parties::of_copy(stages, at, copy);
+            let declared = Copy::new(b, copy, map, &sequence, (parties, roles), index);
             map += u16::from(copy.has_map());
             declared
         });
         copies.collect()
     };
-    stages.iter().map(&mut of).collect()
+    stages.iter().enumerate().map(&mut of).collect()
 }
 
 impl<'a> Copy<'a> {
     /// Declares what a copy needs. `map` is its tensor map, if it copies tiles; `sequence` are the sequential loops of its stage.
-    fn new(b: &mut Builder, staged: &'a Staged, map: u16, sequence: &[AxisId], index: Type) -> Self {
+    fn new(
+        b: &mut Builder,
+        staged: &'a Staged,
+        map: u16,
+        sequence: &[AxisId],
+        (parties, roles): (Option<Parties>, &[Role]),
+        index: Type,
+    ) -> Self {
         let buffer = b.buffer(Buffer {
             name: staged.name.clone(),
             element: staged.element,
@@ -111,18 +134,31 @@ impl<'a> Copy<'a> {
             slots: staged.ring,
             sharing: Sharing::Block,
         });
-        let zero = b.index_literal(Type::I32, 0);
-        let filled = (staged.way == Way::Load)
-            .then(|| Filled { barrier: b.barrier(staged.barriers()), parity: b.variable(zero) });
+        let expects = (staged.way == Way::Load).then_some(1);
+        let handing = parties.map(|parties| Handing::new(b, parties, roles, staged.ring, expects));
+        let barrier = expects.map(|_| handing.as_ref().map_or_else(|| b.barrier(staged.barriers()), |h| h.full));
         Self {
             staged,
             map,
             buffer,
             index,
             boundary: staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |at| at + 1),
-            filled,
-            slot: (staged.ring > 1).then(|| b.variable(zero)),
+            barrier,
+            handing,
+            parity: None,
+            slot: None,
+            released: None,
         }
+    }
+
+    /// Declares what one role, or all threads, know of its instances: the first slot and phase come next.
+    pub fn begin(&mut self, b: &mut Builder, role: Option<usize>) {
+        let zero = b.index_literal(Type::I32, 0);
+        let is_ring = self.staged.ring > 1;
+        self.parity = (self.barrier.is_some() || self.handing.is_some()).then(|| b.variable(zero));
+        self.slot = is_ring.then(|| b.variable(zero));
+        let is_handed = self.staged.way == Way::Store && self.handing.is_some() && self.staged.role == role;
+        self.released = (is_handed && is_ring).then(|| b.variable(zero));
     }
 
     /// The slot of the current instance.
@@ -164,8 +200,8 @@ impl<'a> Copy<'a> {
 
     /// Starts every copy of an instance in `slot`; by the elected thread. `starts` are [`Self::corners`].
     pub fn start(&self, b: &mut Builder, starts: &[ValueId], slot: ValueId) {
-        if let Some(filled) = &self.filled {
-            b.expect(filled.barrier, slot, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
+        if let Some(barrier) = self.barrier {
+            b.expect(barrier, slot, u32::try_from(self.staged.bytes()).unwrap_or(u32::MAX));
         }
         let ty = starts.first().map_or(Type::I32, |start| b.ty(*start));
         let zero = b.index_literal(ty, 0);
@@ -224,7 +260,7 @@ impl<'a> Copy<'a> {
     /// Starts one copy of an instance that starts at `starts`, in `slot`.
     fn copy(&self, b: &mut Builder, (starts, slot): (&[ValueId], ValueId), spots: &[Spot], offset: ValueId) {
         let Self { staged, map, buffer, .. } = *self;
-        let barrier = self.filled.map(|f| f.barrier);
+        let barrier = self.barrier;
         let part = match staged.form {
             Form::Tiles(_) => TensorPart::Tile { map, start: self.corner(b, starts, spots) },
             Form::Runs(_) => {
@@ -277,9 +313,9 @@ impl<'a> Copy<'a> {
 
     /// Waits for the instance in `slot`, if the accelerator fills it; the parity of its phase.
     pub fn finish(&self, b: &mut Builder, slot: ValueId) -> Option<ValueId> {
-        let filled = self.filled.as_ref()?;
-        let parity = b.get(filled.parity);
-        b.await_phase(filled.barrier, slot, parity);
+        let (barrier, parity) = (self.barrier?, self.parity?);
+        let parity = b.get(parity);
+        b.await_phase(barrier, slot, parity);
         Some(parity)
     }
 
@@ -288,15 +324,15 @@ impl<'a> Copy<'a> {
     pub fn advance(&self, b: &mut Builder, slot: ValueId, parity: Option<ValueId>) {
         let zero = b.index_literal(Type::I32, 0);
         let next = self.slot_after(b, slot, 1);
-        if let Some(filled) = &self.filled {
-            let parity = parity.unwrap_or_else(|| b.get(filled.parity));
+        if let Some(variable) = self.parity {
+            let parity = parity.unwrap_or_else(|| b.get(variable));
             let one = b.index_literal(Type::I32, 1);
             let mut turned = b.index_xor(parity, one);
             if self.slot.is_some() {
                 let first = b.index_compare(Compare::Eq, next, zero);
                 turned = b.select(first, turned, parity);
             }
-            b.set(filled.parity, turned);
+            b.set(variable, turned);
         }
         if let Some(variable) = self.slot {
             b.set(variable, next);

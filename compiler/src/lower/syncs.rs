@@ -18,7 +18,9 @@
 //! | a thread reads or writes a buffer | a thread writes another one that lies in the same memory |
 //! | a thread other than the first writes a workspace, or accesses a tensor that the kernel writes | the first thread arrives at a counter |
 //! | the first thread arrives | another one accesses a workspace or such a tensor |
+//! | a thread waits for a slot that another role hands over | the next slot is filled by its own role |
 //!
+//! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`hand`), whose use the separate checker judges.
 //! In a block of one warp a barrier of the warp will do for all of them. What is read of a workspace is not written again, so that nobody waits for
 //! readers.
 //!
@@ -42,11 +44,13 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::dependence::{Dependences, Group};
 use super::guards::{Fact, Guards, Known};
+use super::in_roles::InRoles;
 use super::since::{Access, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
@@ -83,13 +87,13 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
             pass.gone.pop();
         }
     }
-    // Of blocks that consist of several whole ones.
-    let threads = kernel.signature.threads;
-    let units = [(Sharing::Warp, threads.is_multiple_of(WARP))];
-    let units =
-        units.into_iter().chain([(Sharing::Warpgroup, threads > WARPGROUP && threads.is_multiple_of(WARPGROUP))]);
-    let units: Vec<Sharing> = units.filter(|unit| unit.1).map(|unit| unit.0).collect();
     for (_, region, at) in candidates {
+        // Of blocks and roles that consist of several whole ones.
+        let Range { start, end } = pass.roles.threads(region);
+        let threads = end - start;
+        let groups = threads > WARPGROUP && threads.is_multiple_of(WARPGROUP) && start.is_multiple_of(WARPGROUP);
+        let units = [(Sharing::Warp, threads.is_multiple_of(WARP)), (Sharing::Warpgroup, groups)];
+        let units: Vec<Sharing> = units.into_iter().filter(|unit| unit.1).map(|unit| unit.0).collect();
         if pass.gone.contains(&(region, at)) {
             continue;
         }
@@ -128,6 +132,7 @@ fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, 
         match &statement.kind {
             StatementKind::Sync => found.push((loops, region, at)),
             StatementKind::Loop(l) => collect(kernel, l.body, loops + 1, found),
+            StatementKind::Roles(roles) => roles.iter().for_each(|role| collect(kernel, role.body, loops, found)),
             StatementKind::If(branch) => {
                 collect(kernel, branch.then, loops, found);
                 branch.otherwise.iter().for_each(|otherwise| collect(kernel, *otherwise, loops, found));
@@ -168,6 +173,8 @@ struct Pass<'a> {
     dependences: Dependences<'a>,
     /// Regions that the first thread alone comes to.
     first: BTreeSet<RegionId>,
+    /// Which role runs a region, and what roles hand to each other.
+    roles: InRoles,
     /// Statements that were looked at so far, once for each kind of path.
     work: Cell<u64>,
 }
@@ -192,6 +199,7 @@ impl<'a> Pass<'a> {
             guards: Guards::new(kernel, blocks),
             dependences: Dependences::new(kernel, blocks),
             first,
+            roles: InRoles::of(kernel),
             work: Cell::new(0),
         }
     }
@@ -208,6 +216,14 @@ impl<'a> Pass<'a> {
             self.work.set(self.work.get() + 1 + paths.len() as u64);
             match &statement.kind {
                 StatementKind::Elect(part) => paths = self.flow(*part, depth, paths)?,
+                StatementKind::Roles(roles) => {
+                    // Each goes its own way, and at the end all wait for each other.
+                    for role in roles {
+                        self.flow(role.body, depth, paths.clone())?;
+                    }
+                    let threads = self.kernel.signature.threads;
+                    paths.values_mut().for_each(|since| since.sync(self.kernel, Sharing::Block, threads));
+                }
                 StatementKind::If(branch) => {
                     let [then, mut otherwise] = self.sides(paths, Fact::Holds(branch.condition));
                     paths = self.forgotten(branch.then, self.flow(branch.then, depth, then)?);
@@ -249,7 +265,10 @@ impl<'a> Pass<'a> {
                 }
                 StatementKind::Sync if self.gone.contains(&(region, at)) => {}
                 kind => match self.among(kind, region, at) {
-                    Some(among) => paths.values_mut().for_each(|since| since.sync(self.kernel, among)),
+                    Some(among) => {
+                        let threads = self.roles.threads(region).len() as u32;
+                        paths.values_mut().for_each(|since| since.sync(self.kernel, among, threads));
+                    }
                     None => {
                         let (first, group) = (self.first.contains(&region), self.dependences.group(region, at));
                         if !paths.values_mut().all(|since| self.is_ordered(kind, first, group, since)) {
@@ -338,7 +357,10 @@ impl<'a> Pass<'a> {
     /// Takes in a statement, with what it accesses of a buffer; whether it is ordered.
     fn is_ordered(&self, kind: &StatementKind, first: bool, group: Option<Group>, since: &mut Since) -> bool {
         let alone = self.kernel.signature.threads == 1;
-        let is_own = |buffer: BufferId| alone || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread;
+        let is_handed = |buffer: BufferId| self.roles.buffers[buffer.index()];
+        let is_own = |buffer: BufferId| {
+            alone || is_handed(buffer) || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread
+        };
         let just_now = group.map(|group| (group, Access::of(group)));
         match (kind, just_now) {
             (StatementKind::Load(load) | StatementKind::LoadPeer { load, .. }, _) => match (load.memory, just_now) {
@@ -375,7 +397,7 @@ impl<'a> Pass<'a> {
                     since.used[of][0].add(access, Sharing::Thread);
                     since.written[of].add(access, Sharing::Thread);
                     since.touched[of] = true;
-                    is_new && !since.awaited && !since.is_elsewhere(self.kernel, buffer)
+                    is_handed(buffer) || is_new && !since.awaited && !since.is_elsewhere(self.kernel, buffer)
                 }
                 (memory, _) => self.is_ordered_abroad(memory, true, first, since),
             },
@@ -401,7 +423,12 @@ impl<'a> Pass<'a> {
                 since.awaited = true;
                 true
             }
-            StatementKind::Expect { barrier, .. } => !since.ready && (alone || !since.waited[barrier.index()]),
+            StatementKind::Expect { barrier, .. } => {
+                // Whoever starts what roles hand over has waited for an empty slot.
+                let handed = &self.roles.barriers;
+                let waits = |n: usize| n == barrier.index() || handed[n] && handed[barrier.index()];
+                !since.ready && (alone || !(0..handed.len()).any(|n| waits(n) && since.waited[n]))
+            }
             StatementKind::Await { barrier, .. } => {
                 since.waited[barrier.index()] = true;
                 !since.ready
@@ -413,6 +440,7 @@ impl<'a> Pass<'a> {
                     TensorPart::Tile { .. } => true,
                 };
                 match transfer.barrier {
+                    _ if self.roles.buffers[transfer.buffer.index()] => !since.ready,
                     Some(_) => {
                         let of = transfer.buffer.index();
                         !since.ready && since.used[of].iter().chain(&since.stale[of]).all(Accesses::is_empty)

@@ -125,8 +125,8 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Those of the stage with a position, of a kernel with so many dimensions and threads of a block.
-    pub fn new(stages: &'a [Analysed], at: usize, dims: usize, threads: u32) -> Option<Self> {
+    /// Those of the stage with a position, of a kernel with so many dimensions.
+    pub fn new(stages: &'a [Analysed], at: usize, dims: usize) -> Option<Self> {
         let mut chain = vec![at];
         while let Some(attach) = &stages[*chain.last()?].stage.attach {
             chain.push(attach.stage);
@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
         let mut walk = Self {
             analysed: &stages[at],
             dims,
-            threads: threads.into(),
+            threads: stages[at].stage.distribution.block.into(),
             values: Vec::new(),
             digits: Vec::new(),
             own: dims,

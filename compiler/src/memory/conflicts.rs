@@ -28,8 +28,8 @@ const TRIED_POINTS: usize = 32;
 const PADDING: i128 = 128;
 
 /// Counts the cycles of every access of a buffer, and warns of those that take at least twice as long as they would without conflicts.
-pub fn find(program: &Program, facts: &Facts, threads: u32, analysed: &mut [Analysed], diags: &mut Diagnostics) {
-    let kernel = Around { program, dims: facts.dims(), threads, stages: analysed };
+pub fn find(program: &Program, facts: &Facts, analysed: &mut [Analysed], diags: &mut Diagnostics) {
+    let kernel = Around { program, dims: facts.dims(), stages: analysed };
     let mut uses: Vec<(usize, Use)> = Vec::new();
     for (at, host) in kernel.stages.iter().enumerate() {
         for staged in &host.staged {
@@ -48,7 +48,6 @@ pub fn find(program: &Program, facts: &Facts, threads: u32, analysed: &mut [Anal
 struct Around<'a> {
     program: &'a Program,
     dims: usize,
-    threads: u32,
     stages: &'a [Analysed],
 }
 
@@ -105,7 +104,7 @@ impl<'a> Around<'a> {
     /// How long an access of a copy takes with a swizzle.
     fn copied(&self, staged: &Staged, by: usize, access: &Access, swizzle: Swizzle) -> Option<Degree> {
         let Analysed { stage, symbolic, vector, .. } = &self.stages[by];
-        let walk = Walk::new(self.stages, by, self.dims, self.threads)?;
+        let walk = Walk::new(self.stages, by, self.dims)?;
         let vector = vector.as_ref().filter(|_| !access.is_guarded);
         let run = vector.map_or(1, |v| staged.neighbours(&access.indices, v, symbolic, &stage.facts));
         let offsets: Vec<Expr> =
@@ -169,7 +168,7 @@ impl<'a> Around<'a> {
 
     /// How long an access of the buffer of a stage takes in a layout, and how many lanes of a vector go together.
     fn accessed(&self, held: usize, layout: &Layout, access: Accessing<'_>, points: usize) -> Counted {
-        let walk = Walk::new(self.stages, access.by, self.dims, self.threads)?;
+        let walk = Walk::new(self.stages, access.by, self.dims)?;
         let Analysed { stage, symbolic, vector, .. } = &self.stages[access.by];
         let (holds, facts, bytes) = (&self.stages[held].stage, &stage.facts, access.element.bytes());
         let run = self.run(holds, layout, access, vector.as_ref());
@@ -302,7 +301,7 @@ impl<'a> Around<'a> {
             let algorithm = &stage.program.algorithm;
             let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
             let layout = if std::ptr::eq(stage, changed) { layout } else { &stage.layout };
-            let instances = stage.instances(self.threads);
+            let instances = stage.instances();
             let slots =
                 components.iter().map(|c| layout.slot_bytes(algorithm.types[c.value as usize].bytes(), instances));
             slots.sum::<i128>().saturating_mul(i128::from(stage.ring))

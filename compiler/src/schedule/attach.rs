@@ -40,6 +40,11 @@ pub struct Attach {
 
 /// The tensors that a value of an equation reads, itself or through equations that are computed where they are read.
 pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source]) -> BTreeSet<Source> {
+    reads(algorithm, equation, served).into_iter().map(|(source, _)| source).collect()
+}
+
+/// The same, with each value that reads one.
+pub(super) fn reads(algorithm: &Algorithm, equation: usize, served: &[Source]) -> BTreeSet<(Source, ValueId)> {
     let mut found = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let components = |equation: usize| {
@@ -53,7 +58,7 @@ pub(super) fn sources(algorithm: &Algorithm, equation: usize, served: &[Source])
         }
         open.extend(algorithm.operands(value));
         let Value::Read { source, .. } = algorithm.values[value as usize] else { continue };
-        found.insert(source);
+        found.insert((source, value));
         if let Source::Equation { equation, component } = source
             && !served.contains(&source)
         {

@@ -103,7 +103,6 @@ pub(super) fn ring(
 
 /// Lays out the instances of threads: what a stage writes as a vector stays together.
 pub(super) fn columns(plan: &mut Plan) {
-    let threads = i128::from(plan.threads);
     for stage in plan.stages.iter_mut().filter(|s| s.has_buffers() && s.owner == Unit::Thread) {
         let algorithm = &stage.program.algorithm;
         let components = &algorithm.components[algorithm.equations[stage.equation].components.range()];
@@ -115,6 +114,6 @@ pub(super) fn columns(plan: &mut Plan) {
             i128::from(lanes).min(SLOT_ALIGNMENT / i128::from(bytes))
         };
         let chunk = bytes.map(together).min().unwrap_or(1).max(1);
-        stage.layout.columns = Some(Columns { threads, chunk });
+        stage.layout.columns = Some(Columns { threads: stage.distribution.block.into(), chunk });
     }
 }

@@ -24,7 +24,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
 use super::levels::{self, Finest, Level, Misplaced};
-use super::{Place, Reduced, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits};
+use super::{Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits};
 
 /// Most threads of a block.
 pub(super) const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
@@ -40,7 +40,7 @@ pub struct Distribution {
     pub ctas: Vec<(AxisId, i128)>,
     /// Blocks of a cluster; 1 without clusters.
     pub cluster: u32,
-    /// Threads of a block, once they are known.
+    /// Threads of a block, or of the stage's role, once they are known.
     pub block: u32,
     /// Of an output: the iterations of the axes that a stage in its loops gives to blocks, besides; each is at least 1.
     pub parts: Vec<Expr>,
@@ -110,7 +110,7 @@ fn whole(levels: &[Level], owner: Unit, rounded: bool) -> Option<(Unit, i128)> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Launch {
     /// Threads of a block.
-    threads: Option<(i128, Span)>,
+    pub threads: Option<(i128, Span)>,
     /// Blocks of a cluster.
     cluster: Option<(i128, Span)>,
 }
@@ -126,27 +126,32 @@ pub(super) fn launch(program: &Program, facts: &Facts, diags: &mut Diagnostics) 
             ast::LaunchItemKind::Cluster(e) => {
                 ("the number of blocks of a cluster", e, CLUSTER_LIMIT, &mut launch.cluster)
             }
-            ast::LaunchItemKind::Persistent | ast::LaunchItemKind::Dependent | ast::LaunchItemKind::Roles(_) => {
+            ast::LaunchItemKind::Roles(_) => continue, // see `roles`
+            ast::LaunchItemKind::Persistent | ast::LaunchItemKind::Dependent => {
                 let construct = item.kind.keyword().to_owned();
                 diags.report(NotSupportedYet { construct, span: item.span, instead: None });
                 continue;
             }
         };
-        let value = match &expr.kind {
-            ast::ExprKind::Int(literal) => Some(i128::from(literal.value)),
-            ast::ExprKind::Name(name) => program
-                .dims
-                .iter()
-                .position(|d| d.name == name.text)
-                .and_then(|d| facts.normal(&Expr::var(d as u32)).as_constant()),
-            _ => None,
-        };
+        let value = constant(program, facts, expr);
         match value.filter(|v| (1..=most).contains(v)) {
             Some(value) => *found = Some((value, item.span)),
             None => diags.report(BadFactor { what, value, least: 1, most, span: expr.span }),
         }
     }
     launch
+}
+
+/// A number, or a dimension that facts fix.
+pub(super) fn constant(program: &Program, facts: &Facts, e: &ast::Expr) -> Option<i128> {
+    match &e.kind {
+        ast::ExprKind::Int(literal) => Some(i128::from(literal.value)),
+        ast::ExprKind::Name(name) => {
+            let d = program.dims.iter().position(|d| d.name == name.text)?;
+            facts.normal(&Expr::var(d as u32)).as_constant()
+        }
+        _ => None,
+    }
 }
 
 /// Decides the blocks of a cluster: as many as the axes given to them have iterations, in every stage that has such axes or writes an output.
@@ -184,7 +189,12 @@ fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diag
 }
 
 /// Fills in the distribution of every stage and decides the threads of a block; none after an error.
-pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagnostics) -> Option<u32> {
+pub(super) fn distribute(
+    launch: Launch,
+    roles: &[Role],
+    stages: &mut [Stage],
+    diags: &mut Diagnostics,
+) -> Option<u32> {
     // What follows from a refused op is not reported again.
     for stage in stages.iter_mut().filter(|s| !s.domain.is_poisoned()) {
         let (program, facts) = (stage.program.clone(), stage.facts.clone());
@@ -197,9 +207,23 @@ pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagn
     if diags.has_errors() {
         return None;
     }
-    let launch = launch.threads;
     arrival::place(stages, diags);
-    let distributions = || stages.iter().map(|s| &s.distribution);
+    let threads = match roles {
+        [] => among(None, launch.threads, stages, diags),
+        roles => {
+            for (n, role) in roles.iter().enumerate() {
+                among(Some(n), Some((role.threads().into(), role.span)), stages, diags);
+            }
+            roles.iter().map(Role::threads).sum::<u32>().into()
+        }
+    };
+    (!diags.has_errors()).then(|| u32::try_from(threads).ok()).flatten()
+}
+
+/// The same for the stages of one role, or of a block without roles; how many threads it has. `launch` is how many there are, if that is said.
+fn among(role: Option<usize>, launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diagnostics) -> i128 {
+    let own: Vec<usize> = (0..stages.len()).filter(|at| stages[*at].role == role).collect();
+    let distributions = || own.iter().map(|at| &stages[*at].distribution);
     let needed = distributions().map(Distribution::needed).max().unwrap_or(1);
     let whole =
         distributions().filter_map(|d| whole(&d.levels, d.owner, true)).map(|(_, size)| size).max().unwrap_or(1);
@@ -207,14 +231,14 @@ pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagn
     // An axis without elements still leaves a thread: other stages may need it.
     let needed = needed.div_euclid(whole).saturating_add((needed % whole).min(1)).saturating_mul(whole);
     let threads = launch.map_or(needed.clamp(1, BLOCK_LIMIT), |(threads, _)| threads);
-    for stage in stages.iter_mut() {
-        stage.distribution.block = u32::try_from(threads).unwrap_or(u32::MAX);
+    for at in &own {
+        stages[*at].distribution.block = u32::try_from(threads).unwrap_or(u32::MAX);
     }
     // How large a unit of the kernel's own is depends on the block.
-    let is_own = stages.iter().any(|s| s.distribution.levels.iter().any(Level::is_named));
+    let is_own = own.iter().any(|at| stages[*at].distribution.levels.iter().any(Level::is_named));
     let needed = if is_own { threads } else { needed };
-    let fits: Vec<bool> =
-        stages.iter_mut().map(|stage| check(stage, threads, needed, launch.map(|l| l.1), diags)).collect();
+    let span = launch.map(|l| l.1);
+    let fits: Vec<bool> = own.iter().map(|at| check(&mut stages[*at], threads, needed, span, diags)).collect();
     let stages = &*stages;
     let root = |at: usize| {
         std::iter::successors(Some(at), |at| stages[*at].attach.as_ref().map(|attach| attach.stage))
@@ -230,12 +254,13 @@ pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagn
             Some(_) => 0,
         }
     };
-    for (at, stage) in stages.iter().enumerate().filter(|(at, _)| fits[*at]) {
+    for (at, _) in own.iter().zip(&fits).filter(|(_, fits)| **fits) {
+        let (at, stage) = (*at, &stages[*at]);
         // Threads without work in one stage have some in another one of the same loops.
-        let others = (0..stages.len()).filter(|n| *n != at && root(*n) == root(at));
+        let others = own.iter().copied().filter(|n| *n != at && root(*n) == root(at));
         let all = others.map(used).any(|n| n >= threads);
         // Stages may be given different ranges of units.
-        let together = || (0..stages.len()).filter(|n| root(*n) == root(at)).collect::<Vec<_>>();
+        let together = || own.iter().copied().filter(|n| root(*n) == root(at)).collect::<Vec<_>>();
         let ranges = |list: &[usize]| list.iter().any(|n| stages[*n].distribution.has_range());
         let has_work = |list: &[usize], thread: i128| list.iter().any(|n| stages[*n].has_work(thread));
         let busy = stage.busy(threads);
@@ -245,7 +270,7 @@ pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagn
             diags.report(IdleThreads { stage: stage.name.clone(), busy, threads, needed, span });
         }
     }
-    (!diags.has_errors()).then(|| u32::try_from(threads).ok()).flatten()
+    threads
 }
 
 fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diagnostics) {

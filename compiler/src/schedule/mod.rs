@@ -3,7 +3,7 @@
 //! instance, and where its elements are.
 //!
 //! A refused op leaves poisoned axes behind that satisfy every later check, so that one mistake gives one message. What the compiler does
-//! not do yet (roles, engines, clusters, …) is answered with [`NotSupportedYet`].
+//! not do yet (engines, …) is answered with [`NotSupportedYet`].
 
 mod apply;
 mod arrival;
@@ -19,6 +19,7 @@ mod like;
 mod loops;
 mod ownership;
 mod range;
+mod roles;
 mod tree;
 mod unit;
 
@@ -36,6 +37,8 @@ pub use loops::check_loops;
 pub use ownership::{Digit, Reads, Step, digits, register, register_loops, registers};
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
+pub use roles::Role;
+pub(crate) use roles::named;
 pub use unit::{Unit, WARP, WARPGROUP};
 
 use std::collections::BTreeSet;
@@ -141,6 +144,8 @@ pub struct Stage {
     pub fetches: bool,
     /// Who owns an instance.
     pub owner: Unit,
+    /// The role that runs it: a position in [`Plan::roles`]; none in a launch without roles.
+    pub role: Option<usize>,
     /// Of a stage with buffers: who accesses an element beside the thread that does.
     pub sharing: Sharing,
     /// Leaves bound to units.
@@ -158,6 +163,8 @@ pub struct Plan {
     pub stages: Vec<Stage>,
     /// Threads of a block.
     pub threads: u32,
+    /// The roles of the launch.
+    pub roles: Vec<Role>,
 }
 
 impl Plan {
@@ -242,12 +249,19 @@ pub fn build(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Optio
     if !found.has_errors() {
         tree::place(inner, &served, &mut stages, &mut found);
     }
-    let threads = distribution::distribute(launch, &mut stages, &mut found);
-    let mut plan = threads.filter(|_| !found.has_errors()).map(|threads| Plan { stages, threads });
+    let roles = roles::roles(program, facts, launch.threads, &mut found);
+    if !found.has_errors() {
+        roles::assign(program, &roles, &mut stages, &mut found);
+    }
+    let threads = distribution::distribute(launch, &roles, &mut stages, &mut found);
+    let mut plan = threads.filter(|_| !found.has_errors()).map(|threads| Plan { stages, threads, roles });
     if let Some(plan) = &mut plan {
-        ownership::check(plan, &mut found);
-        ownership::share(plan);
-        buffers::columns(plan);
+        roles::check(plan, &mut found);
+        if !found.has_errors() {
+            ownership::check(plan, &mut found);
+            ownership::share(plan);
+            buffers::columns(plan);
+        }
     }
     let clean = !found.has_errors();
     diags.append(found);
@@ -298,9 +312,6 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
         }
         if let Some(via) = clauses.via {
             refuse(&format!("via {}", via.value), via.span);
-        }
-        if let Some(by) = &clauses.by {
-            refuse("by", by.span);
         }
     }
 }
@@ -613,6 +624,7 @@ impl Roots {
             layout: Layout::new([]),
             fetches: false,
             owner: Unit::Grid,
+            role: None,
             sharing: Sharing::Block,
             distribution: Distribution::default(),
             span,
@@ -670,9 +682,9 @@ impl Stage {
         self.place == Place::Global && self.attach.is_some()
     }
 
-    /// Instances in one slot of its buffers, of a block with so many threads: one of each unit.
-    pub fn instances(&self, threads: u32) -> i128 {
-        self.owner.threads().map_or(1, |size| i128::from(threads) / size)
+    /// Instances in one slot of its buffers: one of each unit of the block, or of its role.
+    pub fn instances(&self) -> i128 {
+        self.owner.threads().map_or(1, |size| i128::from(self.distribution.block) / size)
     }
 
     /// The leaves that every thread runs as loops, or as the lanes of a vector: outermost first.

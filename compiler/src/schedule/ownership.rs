@@ -253,7 +253,7 @@ fn untold(plan: &Plan, stage: &Stage) -> i128 {
     match &stage.attach {
         Some(attach) if stage.owner == Unit::Thread => untold(plan, &plan.stages[attach.stage]),
         _ if stage.beside.is_some() => 1,
-        _ => stage.distribution.finest().unwrap_or(i128::from(plan.threads)),
+        _ => stage.distribution.finest().unwrap_or(stage.distribution.block.into()),
     }
 }
 
@@ -312,12 +312,20 @@ pub(super) fn share(plan: &mut Plan) {
         for read in reads.iter().flat_map(|found| &found.stages) {
             let Some(held) = plan.taken(at, read.source, read.value).filter(|s| shared(s)) else { continue };
             let Some(of) = plan.stages.iter().position(|s| std::ptr::eq(s, held)) else { continue };
-            let sharing = Reading { plan, reader, held, read, symbolic: &symbolic }.sharing();
+            // Another role numbers its threads anew.
+            let sharing = match reader.role == held.role {
+                true => Reading { plan, reader, held, read, symbolic: &symbolic }.sharing(),
+                false => Sharing::Block,
+            };
             found[of] = found[of].max(sharing);
         }
     }
     for (stage, sharing) in plan.stages.iter_mut().zip(found) {
-        stage.sharing = sharing;
+        // Threads from one on that starts no warpgroup are of two of them.
+        let first = stage.role.map_or(0, |role| plan.roles[role].first);
+        let is_aligned = first.is_multiple_of(WARPGROUP as u32 / crate::kernel_ir::WARP);
+        let split = sharing == Sharing::Warpgroup && !is_aligned;
+        stage.sharing = if split { Sharing::Block } else { sharing };
     }
 }
 
@@ -476,7 +484,7 @@ impl Reading<'_> {
         if held.owner == Unit::Thread {
             return Sharing::Thread;
         }
-        if digits.is_empty() && self.plan.threads > 1 {
+        if digits.is_empty() && held.distribution.block > 1 {
             return Sharing::Block;
         }
         let computes = digits.iter().filter(|d| !d.reduced).fold(in_front(held, Unit::Thread), |sum, digit| {
@@ -492,7 +500,7 @@ impl Reading<'_> {
             self.is_zero(&reader.facts.normal(&of(&computes).sub(&of(&reads))))
         };
         // Only of blocks that consist of several whole ones.
-        let threads = i128::from(self.plan.threads);
+        let threads = i128::from(held.distribution.block);
         let among = |size: i128| threads % size == 0 && (within.is_some_and(|own| own <= size) || same(size));
         if same(1) {
             Sharing::Thread

@@ -92,12 +92,6 @@ fn one<'a>(
     diags: &mut Diagnostics,
 ) -> Option<Inner<'a>> {
     let before = diags.found().len();
-    let mut refuse = |construct: String, span: Span, instead: Option<&str>| {
-        diags.report(NotSupportedYet { construct, span, instead: instead.map(str::to_owned) });
-    };
-    if let Some(by) = &clauses.by {
-        refuse("by".to_owned(), by.span, None);
-    }
     let place = match clauses.place.map(|p| p.value) {
         Some(ast::Place::Shared) => Place::Shared,
         Some(ast::Place::Registers) => Place::Registers,

@@ -10,13 +10,14 @@ use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
 use crate::diag::tw05xx::SharedBudget;
-use crate::domain::{AxisKind, Binding};
+use crate::diag::tw05xx_roles::{IdleRole, UnsaidRole};
+use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts};
 use crate::kernel_ir::SharedMap;
 use crate::lower::Analysed;
 use crate::memory::access;
 use crate::program::{Program, Stage};
-use crate::schedule::{self, Unit};
+use crate::schedule::{self, Role, Unit};
 use crate::syntax::{Span, ast};
 
 /// Bytes of shared memory that a block can have on the targets with this accelerator (CUDA programming guide, technical
@@ -36,7 +37,13 @@ fn goes_with_every_block(analysed: &[Analysed], at: usize, staged: &Staged) -> b
 }
 
 /// Plans every staged copy and hands it to the stage that it stands in.
-pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed], diags: &mut Diagnostics) {
+pub fn stage_copies(
+    program: &Program,
+    facts: &Facts,
+    roles: &[Role],
+    analysed: &mut [Analysed],
+    diags: &mut Diagnostics,
+) {
     // Those that threads make are stages of their own.
     let by_threads = |n: &usize| program.copies.iter().any(|copy| copy.stage == *n);
     let numbered = program.stages.iter().enumerate().filter(|(n, _)| !by_threads(n));
@@ -44,7 +51,12 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
         let Some((at, parameter)) = (One { program, facts, copy, diags }).host(analysed) else { continue };
         let (program, facts) = (&analysed[at].stage.program, &analysed[at].stage.facts);
         let mut one = One { program, facts, copy, diags };
-        let Some(staged) = one.plan(analysed, at, parameter) else { continue };
+        let Some(mut staged) = one.plan(analysed, at, parameter) else { continue };
+        let before = one.diags.found().len();
+        staged.role = one.role(roles, analysed, at, &staged);
+        if one.diags.found().len() > before {
+            continue;
+        }
         if staged.way == Way::Store && goes_with_every_block(analysed, at, &staged) {
             let (construct, instead) = ("a staged copy to a result of several blocks", "let the threads store it");
             one.not_yet(construct, copy.ast.head, Some(instead));
@@ -57,6 +69,12 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
     }
     if diags.has_errors() {
         return;
+    }
+    for (n, role) in roles.iter().enumerate() {
+        let runs = |a: &Analysed| a.stage.role == Some(n) || a.staged.iter().any(|copy| copy.role == Some(n));
+        if !analysed.iter().any(runs) {
+            diags.report(IdleRole { role: role.name.clone(), span: role.span });
+        }
     }
     let copies: Vec<&Staged> = analysed.iter().flat_map(|a| &a.staged).collect();
     let bytes = |s: &Staged| u64::try_from(s.buffer_bytes()).unwrap_or(u64::MAX >> 8);
@@ -72,16 +90,37 @@ pub fn stage_copies(program: &Program, facts: &Facts, analysed: &mut [Analysed],
     }
 }
 
+/// The stages that take what a copy holds, which stands in a loop of the stage with position `at`.
+pub(crate) fn consumers(analysed: &[Analysed], at: usize, staged: &Staged) -> Vec<usize> {
+    let takes = |n: &usize| {
+        let reads = analysed[*n].accesses.iter().filter(|access| !access.is_write);
+        reads.into_iter().any(|access| staged.is_for(access.parameter, access.value))
+    };
+    under(analysed, at, staged.attach).into_iter().map(|(n, _)| n).filter(takes).collect()
+}
+
 /// The stages that may read a copy that stands in a loop of the stage with position `at`: itself, and those that stand in loops inside that
 /// place; each with the stages around it, from that one on.
 pub(crate) fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(usize, Vec<usize>)> {
     let host = &analysed[at].stage;
-    let leaf = copy.ast.clauses.at.as_ref().and_then(|at| host.domain.leaf(&at.axis.text));
     // A copy without a place is refused.
-    let Some(leaf) = leaf else { return vec![(at, vec![at])] };
-    let place = schedule::Attach::new(at, host, leaf, Unit::Cta);
+    match copy.ast.clauses.at.as_ref().and_then(|at| host.domain.leaf(&at.axis.text)) {
+        Some(leaf) => under(analysed, at, Some(leaf)),
+        None => vec![(at, vec![at])],
+    }
+}
+
+/// The stages inside the loops up to a leaf of the stage with position `at`, or in its block if that is none of its loops.
+fn under(analysed: &[Analysed], at: usize, leaf: Option<AxisId>) -> Vec<(usize, Vec<usize>)> {
+    let host = &analysed[at].stage;
+    // Any axis of the grid is around the whole block.
+    let leaf = leaf.or(host.distribution.grid.first().copied());
+    let place = leaf.map(|leaf| schedule::Attach::new(at, host, leaf, Unit::Cta));
     let stage = |n: usize| analysed.get(n).map(|a| &a.stage);
-    let chain = |n: usize| Some((n, schedule::chain_under(&stage, n, &place)?));
+    let chain = |n: usize| match &place {
+        Some(place) => Some((n, schedule::chain_under(&stage, n, place)?)),
+        None => (n == at).then(|| (n, vec![n])),
+    };
     // What threads fetch, they fetch from the tensor.
     (0..analysed.len()).filter(|n| !analysed[*n].stage.fetches).filter_map(chain).collect()
 }
@@ -127,9 +166,6 @@ impl One<'_> {
         if let Some(per) = clauses.per.as_ref().filter(|per| per.text != "cta") {
             self.not_yet("per", per.span, Some("one instance for each block: `per cta`"));
         }
-        if let Some(by) = &clauses.by {
-            self.not_yet("by", by.span, None);
-        }
         let source = self.program.parameters.iter().position(|p| p.name == ast.source.text);
         let parameter = source.and_then(|p| u16::try_from(p).ok());
         let tensor = parameter.and_then(|p| access::tensor(self.program, p));
@@ -149,6 +185,36 @@ impl One<'_> {
             return None;
         };
         Some((host, parameter?))
+    }
+
+    /// The role that makes a copy: the one that is named, else that of its consumers, or of the stage that writes what is copied.
+    fn role(&mut self, roles: &[Role], analysed: &[Analysed], at: usize, staged: &Staged) -> Option<usize> {
+        let clauses = &self.copy.ast.clauses;
+        if clauses.by.is_some() {
+            return schedule::named(roles, clauses, self.diags);
+        }
+        let writer = analysed[at].stage.role;
+        let mut consumers: Vec<usize> = match staged.way {
+            Way::Store => writer.into_iter().collect(),
+            Way::Load => consumers(analysed, at, staged).into_iter().filter_map(|n| analysed[n].stage.role).collect(),
+        };
+        consumers.sort_unstable();
+        consumers.dedup();
+        match consumers[..] {
+            _ if roles.is_empty() => None,
+            [] => writer,
+            [only] => Some(only),
+            _ => {
+                let name = |role: usize| roles[role].name.clone();
+                self.diags.report(UnsaidRole {
+                    stage: staged.name.clone(),
+                    consumers: consumers.into_iter().map(name).collect(),
+                    known: (0..roles.len()).map(name).collect(),
+                    span: self.copy.ast.head,
+                });
+                None
+            }
+        }
     }
 
     pub(super) fn attach(&mut self, problem: AttachProblem, reader: Option<&Analysed>, span: Span) {

@@ -196,6 +196,7 @@ pub fn plan(
         ring,
         redirect: false,
         any: false,
+        role: None,
         parameter,
         serves,
         element,

@@ -41,6 +41,8 @@ pub struct Staged {
     pub redirect: bool,
     /// Whether its author wants holes to hold anything: then no reader relies on zeros.
     pub any: bool,
+    /// The role that makes it: a position in [`Plan::roles`](crate::schedule::Plan::roles); none in a launch without roles.
+    pub role: Option<usize>,
     /// The tensor.
     pub parameter: u16,
     /// The reads that take it, if its stage has several copies of the tensor; none if all do.

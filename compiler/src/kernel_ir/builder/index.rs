@@ -6,8 +6,8 @@
 
 use tilewright_kernel::algorithm::{Binary, Compare};
 
-use super::super::{IndexOp, Op, Range, Type, Value, ValueId};
-use super::Builder;
+use super::super::{IndexOp, Op, Range, Type, Value, ValueId, WARP};
+use super::{Builder, Frame};
 
 /// How deep into a sum a multiple of the divisor is looked for.
 const SPLIT_DEPTH: u32 = 8;
@@ -38,6 +38,27 @@ impl Builder {
     pub fn thread_index(&mut self) -> ValueId {
         let last = i64::from(self.kernel.signature.threads.max(1)) - 1;
         self.pure(Op::ThreadIndex, Type::I32, Range::new(0, last), last == 0)
+    }
+
+    /// Number of the thread in its role, counted from the first one of that; in its block outside of roles.
+    pub fn thread_in_role(&mut self) -> ValueId {
+        let thread = self.thread_index();
+        let Some(warps) = self.role() else { return thread };
+        let first = self.index_literal(Type::I32, i64::from(warps.start * WARP));
+        let own = self.index_sub(thread, first);
+        // The number of the thread in its block is one value for all roles.
+        if own != thread {
+            self.assume(own, Range::new(0, i64::from(warps.len() as u32 * WARP) - 1));
+        }
+        own
+    }
+
+    /// The warps of the role that is open.
+    fn role(&self) -> Option<std::ops::Range<u32>> {
+        self.frames.iter().rev().find_map(|frame| match frame {
+            Frame::Roles { open: Some((_, warps, _)), .. } => Some(warps.clone()),
+            _ => None,
+        })
     }
 
     /// Number of the block in its cluster, `I32`, from 0.

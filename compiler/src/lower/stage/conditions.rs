@@ -4,10 +4,11 @@ use tilewright_kernel::algorithm::Compare;
 
 use super::{Emit, Goal, Nest, Point};
 use crate::domain::AxisKind;
+use crate::extent::{Expr, Var};
 use crate::holes::{Predicate, Side};
 use crate::kernel_ir::ValueId;
 use crate::lower::staging::Copy;
-use crate::schedule::{self, Unit};
+use crate::schedule::{self, AXIS, ROOT, Unit};
 use crate::tma::staged::Way;
 
 /// What must hold for a point to do anything.
@@ -18,12 +19,19 @@ pub(in crate::lower) struct Condition {
     pub(super) waived: bool,
     /// Whether the element has a place in the instance where it does not, and nobody reads it.
     fills: bool,
+    /// Whether it is the same for all threads of all roles, whatever their numbers.
+    of_all: bool,
 }
 
 impl Condition {
     /// One that nothing waives.
     pub(super) const fn of(holds: ValueId) -> Self {
-        Self { holds, waived: false, fills: false }
+        Self { holds, waived: false, fills: false, of_all: false }
+    }
+
+    /// The same, that the number of a thread is no part of.
+    pub(super) const fn of_all(holds: ValueId) -> Self {
+        Self { of_all: true, ..Self::of(holds) }
     }
 
     pub(in crate::lower) const fn holds(self) -> ValueId {
@@ -36,7 +44,7 @@ impl Nest<'_, '_> {
     pub(super) fn decide(&mut self, point: &mut Point, loops: usize, goal: Goal) -> Vec<Condition> {
         let mut emit = Emit { b: &mut *self.b, index: self.index };
         self.stage.domain.toward_roots(&mut emit, &mut point.values);
-        let in_terms = goal == Goal::Accumulate && (loops > self.split || !self.accumulators.is_empty());
+        let in_terms = goal == Goal::Accumulate && (loops > self.split || self.is_in_terms());
         let mut conditions = Vec::new();
         for at in 0..self.holes.kept.len() {
             let predicate = self.holes.kept[at];
@@ -68,7 +76,8 @@ impl Nest<'_, '_> {
                     self.b.index_compare(Compare::Lt, value, extent)
                 }
             };
-            conditions.push(Condition { holds, waived, fills: false });
+            let of_all = !self.of_threads[predicate.axis];
+            conditions.push(Condition { waived, of_all, ..Condition::of(holds) });
         }
         for (n, limit) in self.stage.limits.iter().enumerate() {
             let at = self.holes.kept.len() + n;
@@ -79,7 +88,8 @@ impl Nest<'_, '_> {
             point.done[at] = true;
             let zero = self.b.index_literal(self.index, 0);
             let holds = self.b.index_compare(Compare::Ge, value, zero);
-            conditions.push(Condition { holds, waived: false, fills: true });
+            let of_all = self.is_of_all(limit);
+            conditions.push(Condition { fills: true, of_all, ..Condition::of(holds) });
         }
         self.decide_members(point, &mut conditions);
         conditions
@@ -103,7 +113,23 @@ impl Nest<'_, '_> {
             any = self.b.or(any, all);
         }
         point.done[at] = true;
-        conditions.push(Condition { holds: any, waived: false, fills: true });
+        let of_all = self.stage.members.iter().flatten().all(|e| self.is_of_all(e));
+        conditions.push(Condition { fills: true, of_all, ..Condition::of(any) });
+    }
+
+    /// Whether the number of a thread is no part of an expression over the roots, or over other axes.
+    fn is_of_all(&self, e: &Expr) -> bool {
+        let roots = &self.stage.domain.roots;
+        let axis = |v: Var| match v.checked_sub(AXIS) {
+            Some(axis) => Some(axis as usize),
+            None => v.checked_sub(ROOT).and_then(|n| roots.get(n as usize).copied()),
+        };
+        !e.vars().into_iter().filter_map(axis).any(|axis| self.of_threads[axis])
+    }
+
+    /// Whether the loops around here are those of the terms.
+    pub(super) fn is_in_terms(&self) -> bool {
+        self.in_terms || !self.accumulators.is_empty()
     }
 
     /// Whether something for all threads of the block stands inside `loops` loops or more.
@@ -113,7 +139,7 @@ impl Nest<'_, '_> {
             *boundary >= loops && (stage.owner != Unit::Thread || stage.fetches)
         };
         let combines =
-            self.combines() && goal == Goal::Accumulate && self.accumulators.is_empty() && loops <= self.split;
+            self.combines() && goal == Goal::Accumulate && !self.is_in_terms() && loops <= self.split;
         combines
             || self.copies.iter().any(|copy| copy.boundary >= loops)
             || self.children.iter().any(inner)
@@ -122,8 +148,8 @@ impl Nest<'_, '_> {
 
     /// Opens one branch for all predicates that the new values decide, and for `others`, inside so many loops. Returns what
     /// to close. What threads disagree on waits while copies for all of them are to come.
-    pub(super) fn advance(&mut self, point: &mut Point, others: Vec<ValueId>, loops: usize, goal: Goal) -> bool {
-        let mut conditions: Vec<Condition> = others.into_iter().map(Condition::of).collect();
+    pub(super) fn advance(&mut self, point: &mut Point, others: Vec<Condition>, loops: usize, goal: Goal) -> bool {
+        let mut conditions = others;
         conditions.extend(self.decide(point, loops, goal));
         if self.stage.fetches {
             // An instruction that reads nothing is cheaper than a branch.
@@ -145,9 +171,12 @@ impl Nest<'_, '_> {
             let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops) || self.stage.arrives();
             // Where blocks of a cluster wait for each other, they must all agree.
             let in_cluster = self.around.stages.iter().any(|s| s.stage.across_ctas());
+            // All roles must agree without a word: on what is decided from the same values.
+            let in_roles = self.around.role.is_some();
             let agreed = |c: &Condition| {
                 let facts = self.b.facts(c.holds);
-                facts.uniform && (facts.cluster || !in_cluster) && !ahead && !apart
+                let by_all = facts.uniform && (facts.cluster || !in_cluster) && (c.of_all || !in_roles);
+                by_all && !ahead && !apart
             };
             let (agreed, held_back) = conditions.into_iter().partition(agreed);
             point.pending.extend::<Vec<Condition>>(held_back);

@@ -2,6 +2,7 @@
 
 use tilewright_kernel::algorithm::Compare;
 
+use super::conditions::Condition;
 use super::{Emit, Goal, Nest, Point};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Var};
@@ -14,17 +15,22 @@ impl Nest<'_, '_> {
     pub(super) fn descend(&mut self, point: &Point, k: usize, goal: Goal) {
         let storing = goal == Goal::Store && self.stage.reduction.is_some();
         // Around a reduction this is entered twice, for its accumulators and for its terms; its stores come after both.
-        let entered = k == self.split && !self.accumulators.is_empty();
+        let entered = k == self.split && self.is_in_terms();
         let first = !(storing || entered);
         let held = self.values.instances.len();
         let mut alone = false;
         if first {
             self.begin_instances(point, k);
+            self.begin_handed(point, k);
             alone = self.begin_stages(point, k);
         }
         let reduces = self.combines() && goal == Goal::Accumulate && k == self.split && !entered;
         let later = !storing && (reduces || self.gathers(k + 1, goal));
-        if later || point.pending.is_empty() {
+        if self.is_slice() {
+            if self.comes(k + 1) {
+                self.loops(point, k, goal);
+            }
+        } else if later || point.pending.is_empty() {
             self.loops(point, k, goal);
         } else {
             let mut inner = point.clone();
@@ -42,6 +48,8 @@ impl Nest<'_, '_> {
             // All blocks that share a stage here go on with the loop around it, and with the copies that stand in it.
             self.close(alone && k > 0);
             self.end_instances(point, k);
+            self.end_stages(k);
+            self.end_handed(point, k);
             self.close(alone && k == 0);
             self.values.instances.truncate(held);
         }
@@ -49,7 +57,7 @@ impl Nest<'_, '_> {
 
     /// The loops themselves.
     pub(super) fn loops(&mut self, point: &Point, k: usize, goal: Goal) {
-        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && self.accumulators.is_empty()
+        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && !self.is_in_terms()
         {
             return self.reduce(point, k);
         }
@@ -90,7 +98,7 @@ impl Nest<'_, '_> {
         goal: Goal,
         axis: AxisId,
         value: ValueId,
-        conditions: Vec<ValueId>,
+        conditions: Vec<Condition>,
     ) {
         let mut inner = point.clone();
         inner.values[axis] = Some(value);
@@ -119,7 +127,7 @@ impl Nest<'_, '_> {
             let mut conditions = Vec::new();
             if extent.as_constant().is_none() {
                 let count = self.size(extent);
-                conditions.push(self.b.index_compare(Compare::Lt, value, count));
+                conditions.push(Condition::of_all(self.b.index_compare(Compare::Lt, value, count)));
             }
             self.values.literals.push((self.leaf_var(axis), i));
             self.enter(&inner, k, goal, axis, value, conditions);
@@ -141,7 +149,7 @@ impl Nest<'_, '_> {
             let mut conditions = Vec::new();
             if !whole {
                 let count = self.size(extent);
-                conditions.push(self.b.index_compare(Compare::Lt, value, count));
+                conditions.push(Condition::of_all(self.b.index_compare(Compare::Lt, value, count)));
             }
             self.enter(point, k, goal, axis, value, conditions);
         }

@@ -19,6 +19,7 @@ use crate::holes::Holes;
 use crate::kernel_ir::{Builder, Type, ValueId};
 use crate::lower::Analysed;
 use crate::lower::across::{self, Layout};
+use crate::lower::hand;
 use crate::lower::emit::functions::NoFunction;
 use crate::lower::inner::{Instance, Storage};
 use crate::lower::staging::{Copy, Held};
@@ -101,6 +102,12 @@ pub(super) struct Nest<'a, 'b> {
     of_terms: Vec<ValueId>,
     /// What blocks that share results share beside, from that workspace on.
     across: Option<(Layout, u16)>,
+    /// Its position among all.
+    pub(super) own: usize,
+    /// For each axis, whether the number of a thread is part of its value.
+    of_threads: Vec<bool>,
+    /// Whether the loops around the terms are those of another role.
+    in_terms: bool,
     /// Staged copies.
     pub(super) copies: Vec<Copy<'a>>,
     /// Buffers of staged outputs that elements are written to at this point.
@@ -119,8 +126,12 @@ pub(super) struct Nest<'a, 'b> {
 /// What all stages of an entry point share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around<'a> {
-    /// Threads of a block.
+    /// Threads of a block, or of the role.
     pub threads: u32,
+    /// The role; none if there are no roles.
+    pub role: Option<usize>,
+    /// Whether copies are staged.
+    pub staged: bool,
     /// Bytes of shared memory that one merge across threads may take.
     pub trip_bytes: u64,
     /// Type of index integers.
@@ -199,6 +210,9 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let mut nest = Nest {
         b,
         analysed,
+        own,
+        of_threads: hand::of_threads(stage),
+        in_terms: false,
         program,
         facts,
         stage,
@@ -226,7 +240,8 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
         filled: None,
         pending: Vec::new(),
     };
-    let (mut guards, terms) = nest.bind(&mut point, threads);
+    let (guards, terms) = nest.bind(&mut point, threads);
+    let mut guards: Vec<Condition> = guards.into_iter().map(Condition::of).collect();
     for (leaf, value) in stage.domain.leaves.iter().zip(set) {
         point.values[*leaf] = Some(*value);
     }
@@ -234,14 +249,13 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let mut exists = Vec::new();
     if more_blocks {
         let (at, count) = (nest.cluster(), nest.blocks());
-        exists.push(nest.b.index_compare(Compare::Lt, at, count));
+        exists.push(Condition::of_all(nest.b.index_compare(Compare::Lt, at, count)));
     }
     // What stands beside it has the same blocks.
     let alone = nest.besides.is_empty();
     if alone {
         guards.append(&mut exists);
     }
-    let exists = exists.into_iter().map(Condition::of).collect();
     let outer = nest.open_if(exists);
     let goal = if stage.reduction.is_some() { Goal::Accumulate } else { Goal::Store };
     // Loops that are around it already.

@@ -20,6 +20,13 @@ impl Nest<'_, '_> {
     /// The reduction: accumulators, the terms, then the stores.
     pub(super) fn reduce(&mut self, point: &Point, k: usize) {
         let Some(reduction) = self.stage.reduction else { return };
+        if self.is_slice() {
+            // Stores are those of the other role.
+            self.in_terms = true;
+            self.descend(point, k, Goal::Accumulate);
+            self.in_terms = false;
+            return;
+        }
         // The data loops inside, outermost first, with their iterations: each combination has an accumulator.
         let inside: Vec<(AxisId, i128)> = (self.sequence[k..].iter())
             .filter(|a| self.stage.domain.axes[**a].kind == AxisKind::Data)
@@ -58,6 +65,7 @@ impl Nest<'_, '_> {
         };
         let mut terms = point.clone();
         let of_terms = if self.combines() { self.of_terms.clone() } else { Vec::new() };
+        let of_terms = of_terms.into_iter().map(Condition::of).collect();
         let opened = self.combines() && self.advance(&mut terms, of_terms, k, Goal::Accumulate);
         self.descend(&terms, k, Goal::Accumulate);
         self.close(opened);

@@ -45,6 +45,10 @@ impl Nest<'_, '_> {
                 |this: &mut Self, n: usize| this.b.index_literal(this.index, stage.distribution.ctas[n].1 as i64);
             self.unpack(rank, &axes, &extent, point);
         }
+        // What stands in the loops of another role's stage is the same for all threads.
+        if self.is_slice() {
+            return (guards, terms);
+        }
         // An axis of the reduction without iterations has a block that has no terms.
         for axis in stage.across_blocks() {
             if let (e, true) = across::blocks_along(stage, axis, self.facts)
@@ -54,7 +58,7 @@ impl Nest<'_, '_> {
                 terms.push(self.b.index_compare(Compare::Lt, value, count));
             }
         }
-        let thread = self.b.thread_index();
+        let thread = self.b.thread_in_role();
         let mut number = self.b.index_convert(thread, self.index);
         let distribution = &stage.distribution;
         if let Some(size) = distribution.owner.threads() {

@@ -1,0 +1,341 @@
+//! What roles hand to each other: slots of shared memory, one after the other.
+//!
+//! Every role runs a *slice* of the kernel: its loops, in their order, with what is the role's own. A stage or copy that one role makes and others
+//! read has two barriers for each slot of its ring:
+//!
+//! ```text
+//! maker                                   readers
+//! await empty, the phase before           await full
+//! renew; write …; release full            read …
+//!                                         release empty
+//! ```
+//!
+//! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. What a copy *to* a tensor takes is made by the
+//! stage that writes it, and read by the role of the copy; that releases a slot when the accelerator has read it, up to a ring of instances later.
+//! Phases are counted along the whole kernel, however often loops are entered.
+//!
+//! **Property.** No slot is written while others read it, or read before it is written, and no role waits forever. **Argument.** All
+//! roles follow one order of statements, that of the kernel without roles. Each wait is for releases that come earlier in this order: of `full` for what was made
+//! just before, of `empty` for readers of an instance that is a ring older. So the earliest statement that has not been done can be done. Whether
+//! an instance comes about is decided alike in all roles: by what no thread's number is part of.
+
+use tilewright_kernel::algorithm::Compare;
+
+use super::Analysed;
+use super::inner::{Instance, Storage};
+use super::stage::{Around, Nest, Point};
+use super::staging::{Copy, turned};
+use crate::domain::Arithmetic;
+use crate::extent::Expr;
+use crate::kernel_ir::{BarrierId, Builder, Range, Receivers, Type, ValueId, VariableId};
+use crate::schedule::{Attach, Role, Stage, Unit, taken};
+use crate::tma::check::consumers;
+use crate::tma::staged::{Staged, Way};
+
+/// Who makes something, and who reads it: positions among the roles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parties {
+    pub from: usize,
+    pub to: Vec<usize>,
+}
+
+/// What is handed over: by whom, and its barriers.
+#[derive(Clone, Debug)]
+pub(super) struct Handing {
+    pub parties: Parties,
+    /// Ends a phase when a slot is made.
+    pub full: BarrierId,
+    /// Ends a phase when a slot has been read.
+    pub empty: BarrierId,
+}
+
+impl Parties {
+    /// Those of a stage; none if its own role alone reads it.
+    pub fn of_stage(stages: &[Analysed], at: usize) -> Option<Self> {
+        let stage = |n: usize| stages.get(n).map(|s: &Analysed| &s.stage);
+        let reads = |n: &usize| {
+            let mut reads = stages[*n].reads.iter();
+            stages[*n].stage.sees.contains(&at) && reads.any(|r| taken(&stage, *n, r.source, r.value) == Some(at))
+        };
+        let readers = (0..stages.len()).filter(reads).filter_map(|n| stages[n].stage.role);
+        Self::new(stages[at].stage.role?, readers)
+    }
+
+    /// Those of a copy that stands in the loops of the stage with a position.
+    pub fn of_copy(stages: &[Analysed], at: usize, staged: &Staged) -> Option<Self> {
+        match staged.way {
+            Way::Load => {
+                let readers = consumers(stages, at, staged).into_iter().filter_map(|n| stages[n].stage.role);
+                Self::new(staged.role?, readers)
+            }
+            Way::Store => Self::new(stages[at].stage.role?, staged.role.into_iter()),
+        }
+    }
+
+    fn new(from: usize, readers: impl Iterator<Item = usize>) -> Option<Self> {
+        let mut to: Vec<usize> = readers.collect();
+        to.sort_unstable();
+        to.dedup();
+        to.iter().any(|role| *role != from).then_some(Self { from, to })
+    }
+
+    /// Whether a role makes or reads it.
+    pub fn has(&self, role: usize) -> bool {
+        self.from == role || self.to.contains(&role)
+    }
+}
+
+impl Handing {
+    /// Declares the barriers of so many slots; `made` is how often one is released when it is made, if not once by each warp of the maker.
+    pub fn new(b: &mut Builder, parties: Parties, roles: &[Role], slots: u32, made: Option<u32>) -> Self {
+        let read = parties.to.iter().map(|role| roles[*role].warps).sum();
+        let full = b.barrier_of(slots, made.unwrap_or(roles[parties.from].warps));
+        Self { full, empty: b.barrier_of(slots, read), parties }
+    }
+}
+
+/// Whether something of a role stands in the nest of the stage with a position, inside so many of its loops; copies do if they are `staged`.
+pub(super) fn comes(stages: &[Analysed], staged: bool, (at, loops): (usize, usize), role: usize) -> bool {
+    let of_stage = |n: usize| {
+        stages[n].stage.role == Some(role)
+            || Parties::of_stage(stages, n).is_some_and(|parties| parties.has(role))
+            || comes(stages, staged, (n, 0), role)
+    };
+    let is_inside = |attach: &Attach| attach.stage == at && attach.loops >= loops;
+    let sequence = stages[at].stage.sequence();
+    let of_copy = |staged: &Staged| {
+        let boundary = staged.attach.and_then(|leaf| sequence.iter().position(|a| *a == leaf)).map_or(0, |n| n + 1);
+        let parties = Parties::of_copy(stages, at, staged);
+        boundary >= loops && (staged.role == Some(role) || parties.is_some_and(|parties| parties.has(role)))
+    };
+    (staged && stages[at].staged.iter().any(of_copy))
+        || (0..stages.len()).any(|n| {
+            let stage = &stages[n].stage;
+            stage.attach.as_ref().is_some_and(is_inside) && of_stage(n)
+                || stage.beside.as_ref().is_some_and(|b| b.stage == at && b.loops >= loops) && of_stage(n)
+        })
+}
+
+/// For each axis of a stage, whether the number of a thread is part of its value.
+pub(super) fn of_threads(stage: &Stage) -> Vec<bool> {
+    struct Mention;
+    impl Arithmetic for Mention {
+        type Value = bool;
+        fn size(&mut self, _: &Expr) -> bool {
+            false
+        }
+        fn add(&mut self, a: &bool, b: &bool) -> bool {
+            *a || *b
+        }
+        fn mul(&mut self, a: &bool, b: &bool) -> bool {
+            *a || *b
+        }
+        fn div(&mut self, a: &bool, b: &bool) -> bool {
+            *a || *b
+        }
+        fn modulo(&mut self, a: &bool, b: &bool) -> bool {
+            *a || *b
+        }
+        fn xor(&mut self, a: &bool, b: &bool, _: &Expr) -> bool {
+            *a || *b
+        }
+    }
+    let axes = &stage.domain.axes;
+    let mut values: Vec<Option<bool>> = vec![None; axes.len()];
+    for leaf in &stage.domain.leaves {
+        values[*leaf] = Some(Unit::of(axes[*leaf].binding).is_some_and(|unit| unit > Unit::Cta));
+    }
+    stage.domain.toward_roots(&mut Mention, &mut values);
+    values.into_iter().map(|value| value.unwrap_or(true)).collect()
+}
+
+/// The parity of the phase before the one with a parity.
+fn before(b: &mut Builder, parity: ValueId) -> ValueId {
+    let one = b.index_literal(Type::I32, 1);
+    b.index_xor(parity, one)
+}
+
+impl<'a> Nest<'a, '_> {
+    /// Whether the stage is one of another role: then of its nest there is what stands in the loops, for this role.
+    pub(super) fn is_slice(&self) -> bool {
+        self.around.role.is_some() && self.stage.role != self.around.role
+    }
+
+    /// Whether something of this role stands inside so many loops or more.
+    pub(super) fn comes(&self, loops: usize) -> bool {
+        let Around { stages, staged, role, .. } = self.around;
+        role.is_none_or(|role| comes(stages, staged, (self.own, loops), role))
+    }
+
+    /// Whether a copy is made and read by this role alone, or there are no roles.
+    pub(super) fn is_own(&self, copy: &Copy<'_>) -> bool {
+        copy.handing.is_none() && self.around.role.is_none_or(|role| copy.staged.role == Some(role))
+    }
+
+    /// The copies inside so many loops that this role hands over or is handed, with whether it makes them and whether it reads them.
+    fn handed(&self, k: usize) -> Vec<(Copy<'a>, Handing, bool, bool)> {
+        let Some(role) = self.around.role else { return Vec::new() };
+        let here = self.copies.iter().filter(|copy| copy.boundary == k);
+        let mine = here.filter_map(|copy| {
+            let handing = copy.handing.clone().filter(|handing| handing.parties.has(role))?;
+            let (makes, reads) = (handing.parties.from == role, handing.parties.to.contains(&role));
+            Some((copy.clone(), handing, makes, reads))
+        });
+        mine.collect()
+    }
+
+    /// Makes the copies that stand inside `k` loops, or waits for them.
+    pub(super) fn begin_handed(&mut self, point: &Point, k: usize) {
+        let handed = self.handed(k);
+        let issued: Vec<&(Copy<'a>, Handing, bool, bool)> =
+            handed.iter().filter(|(copy, _, makes, _)| *makes && copy.staged.way == Way::Load).collect();
+        if !issued.is_empty() {
+            let mut starts = Vec::with_capacity(issued.len());
+            for (copy, handing, ..) in &issued {
+                let slot = copy.slot(self.b);
+                self.await_empty(handing, slot, copy.parity);
+                starts.push((self.corners(copy, point, None), slot));
+            }
+            // Who starts copies goes on, and the phase that others of its role wait for may end.
+            self.b.sync();
+            self.b.begin_elect();
+            for ((copy, ..), (starts, slot)) in issued.iter().zip(&starts) {
+                copy.start(self.b, starts, *slot);
+            }
+            self.b.end_elect();
+        }
+        for (copy, handing, makes, reads) in &handed {
+            let slot = copy.slot(self.b);
+            match copy.staged.way {
+                Way::Store if *makes => self.await_empty(handing, slot, copy.parity),
+                Way::Load if *reads => self.await_full(handing, slot, copy.parity),
+                _ => continue,
+            }
+            let starts = self.starts(copy, point, None);
+            let held = copy.held(self.b, slot, starts, self.index);
+            let list = match copy.staged.way {
+                Way::Load => &mut self.values.staged,
+                Way::Store => &mut self.targets,
+            };
+            list.retain(|held| held.buffer != copy.buffer);
+            list.push(held);
+        }
+    }
+
+    fn await_empty(&mut self, handing: &Handing, slot: ValueId, parity: Option<VariableId>) {
+        let Some(parity) = parity else { return };
+        let parity = self.b.get(parity);
+        let parity = before(self.b, parity);
+        self.b.await_phase(handing.empty, slot, parity);
+    }
+
+    fn await_full(&mut self, handing: &Handing, slot: ValueId, parity: Option<VariableId>) {
+        let Some(parity) = parity else { return };
+        let parity = self.b.get(parity);
+        self.b.await_phase(handing.full, slot, parity);
+    }
+
+    /// Behind everything that the copies inside `k` loops are for: hands slots back, and those of copies to tensors on.
+    pub(super) fn end_handed(&mut self, point: &Point, k: usize) {
+        for (copy, handing, makes, reads) in self.handed(k) {
+            let slot = copy.slot(self.b);
+            match copy.staged.way {
+                Way::Load if reads => self.b.release(handing.empty, slot, Receivers::Own),
+                Way::Load => {}
+                Way::Store if makes => {
+                    self.b.publish();
+                    self.b.release(handing.full, slot, Receivers::Own);
+                }
+                Way::Store => self.store_handed(&copy, &handing, point, slot),
+            }
+            copy.advance(self.b, slot, None);
+        }
+    }
+
+    /// Copies what another role has written, in `slot`, to a tensor. The slot is free when the accelerator has read it: with a ring of n, and no other
+    /// copies to wait for, that is asked n − 1 instances later.
+    fn store_handed(&mut self, copy: &Copy<'_>, handing: &Handing, point: &Point, slot: ValueId) {
+        self.await_full(handing, slot, copy.parity);
+        let starts = self.corners(copy, point, None);
+        // Groups of other copies would be counted, too.
+        let released = copy.released.filter(|_| self.commits().len() == 1);
+        let behind = released.map_or(0, |_| copy.staged.ring - 1);
+        self.b.begin_elect();
+        copy.start(self.b, &starts, slot);
+        self.b.commit();
+        self.b.await_reads(behind);
+        self.b.end_elect();
+        // What the role itself writes next may lie where the accelerator has read.
+        self.b.sync();
+        let Some(released) = released else { return self.b.release(handing.empty, slot, Receivers::Own) };
+        let count = self.b.get(released);
+        self.b.assume(count, Range::new(0, i64::from(behind)));
+        let most = self.b.index_literal(Type::I32, i64::from(behind));
+        let is_full = self.b.index_compare(Compare::Ge, count, most);
+        self.b.begin_if(is_full);
+        let oldest = copy.slot_after(self.b, slot, 1);
+        self.b.release(handing.empty, oldest, Receivers::Own);
+        self.b.begin_else();
+        let one = self.b.index_literal(Type::I32, 1);
+        let more = self.b.index_add(count, one);
+        self.b.set(released, more);
+        self.b.end_if();
+    }
+
+    /// Computes an instance of the stage with a position that stands here, as far as this role has a part in it.
+    pub(super) fn instance_of_role(&mut self, point: &Point, at: usize, role: usize) {
+        let analysed = &self.around.stages[at];
+        let stage: &'a Stage = &analysed.stage;
+        let around = self.around;
+        let Storage { handing, parity, .. } = &around.storage[at];
+        let slice = |this: &mut Self| {
+            if comes(around.stages, around.staged, (at, 0), role) {
+                let instance = Instance { stage, memory: Vec::new(), around: this.around(point, None) };
+                this.compute(at, &instance);
+            }
+        };
+        let Some(handing) = handing else {
+            match stage.role == Some(role) {
+                true => self.instance(point, at),
+                false => slice(self),
+            }
+            return;
+        };
+        let slot = self.next_slot(at);
+        match handing.parties.from == role {
+            true => {
+                self.await_empty(handing, slot, *parity);
+                let memory = self.renewed(at, slot);
+                let instance = Instance { stage, memory, around: self.around(point, None) };
+                self.compute(at, &instance);
+                self.b.release(handing.full, slot, Receivers::Own);
+            }
+            false => slice(self),
+        }
+        if handing.parties.to.contains(&role) {
+            self.await_full(handing, slot, *parity);
+            let memory = self.in_slot(at, slot);
+            let instance = Instance { stage, memory, around: self.around(point, None) };
+            self.values.instances.push(instance);
+        }
+    }
+
+    /// Behind everything that the stages inside `k` loops are for: hands their slots back.
+    pub(super) fn end_stages(&mut self, k: usize) {
+        let Some(role) = self.around.role else { return };
+        let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
+        for at in here {
+            let Storage { handing, parity, .. } = &self.around.storage[at];
+            let Some(handing) = handing.as_ref().filter(|handing| handing.parties.has(role)) else { continue };
+            let slot = self.next_slot(at);
+            if handing.parties.to.contains(&role) {
+                self.b.release(handing.empty, slot, Receivers::Own);
+            }
+            let parity = *parity;
+            let next = self.take_slot(at, slot);
+            if let Some(parity) = parity {
+                turned(self.b, parity, next);
+            }
+        }
+    }
+}

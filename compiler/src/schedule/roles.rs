@@ -1,0 +1,285 @@
+//! Roles: ranges of the warps of a block that run different stages at one time.
+//!
+//! Every role runs the loops of the kernel in one order, and of what stands in them the stages that are its own. What a stage of one role
+//! holds and another role reads lies in shared memory: the two hand it over slot by slot (`lower`, `hand`). A stage without `by` runs in the only role, or
+//! in that of its consumers.
+
+use super::{Place, Plan, Stage, Unit, WARPGROUP, attach, taken};
+use crate::collectives::{self, LaunchFault, LaunchRequest, RoleRequest};
+use crate::diag::Diagnostics;
+use crate::diag::tw00xx::NotSupportedYet;
+use crate::diag::tw01xx::{DuplicateName, UnknownName};
+use crate::diag::tw02xx::BadFactor;
+use crate::diag::tw05xx_roles::{NoHandOver, RoleRegisters, RoleWarps, UnsaidRole};
+use crate::extent::Facts;
+use crate::kernel_ir::WARP;
+use crate::program::Program;
+use crate::syntax::{Span, ast};
+use tilewright_kernel::algorithm::Source;
+
+/// A role.
+#[derive(Clone, Debug)]
+pub struct Role {
+    /// Its name.
+    pub name: String,
+    /// Its first warp.
+    pub first: u32,
+    /// Its warps.
+    pub warps: u32,
+    /// Registers that each of its threads has; as many as at the launch if not given.
+    pub registers: Option<u32>,
+    /// What `launch` says of it.
+    pub span: Span,
+}
+
+impl Role {
+    /// Its threads.
+    pub const fn threads(&self) -> u32 {
+        self.warps * WARP
+    }
+
+    /// The numbers of its warps.
+    pub const fn range(&self) -> std::ops::Range<u32> {
+        self.first..self.first + self.warps
+    }
+}
+
+/// Most warps of a block.
+const MOST_WARPS: i128 = super::BLOCK_LIMIT / WARP as i128;
+
+/// The roles that `launch` asks for, in the order of their warps; `threads` is its item that says how many threads a block has.
+pub(super) fn roles(
+    program: &Program,
+    facts: &Facts,
+    threads: Option<(i128, Span)>,
+    diags: &mut Diagnostics,
+) -> Vec<Role> {
+    let items = program.launch.iter().flat_map(|l| &l.items);
+    let mut found = items.filter_map(|item| match &item.kind {
+        ast::LaunchItemKind::Roles(roles) => Some((roles, item.span)),
+        _ => None,
+    });
+    let Some((asked, span)) = found.next() else { return Vec::new() };
+    let before = diags.found().len();
+    let mut request = LaunchRequest { threads: threads.and_then(|t| u64::try_from(t.0).ok()), ..LaunchRequest::default() };
+    for (at, role) in asked.iter().enumerate() {
+        if let Some(first) = asked[..at].iter().find(|other| other.name.text == role.name.text) {
+            let (name, first, second) = (role.name.text.clone(), first.name.span, role.name.span);
+            diags.report(DuplicateName { name, first, second });
+            continue;
+        }
+        let each = match role.unit.text.as_str() {
+            "warp" => 1,
+            "warpgroup" => WARPGROUP / i128::from(WARP),
+            unit => {
+                let problem = format!("`{unit}` is neither `warp` nor `warpgroup`");
+                diags.report(RoleWarps { role: role.name.text.clone(), problem, order: None, span: role.unit.span });
+                continue;
+            }
+        };
+        let (most, what) = (MOST_WARPS / each, "the number of units of a role");
+        let count = number(program, facts, role.count.as_ref(), (what, 1, most), diags);
+        let (least, most) = collectives::ROLE_REGISTERS;
+        let registers = role.registers.as_ref().map(|e| {
+            let what = "the number of registers of a thread";
+            number(program, facts, Some(e), (what, i128::from(least), i128::from(most)), diags)
+        });
+        if let (Some(count), None | Some(Some(_))) = (count, registers) {
+            let registers = registers.flatten().and_then(|n| u64::try_from(n).ok());
+            let warps = u64::try_from(count * each).unwrap_or(u64::MAX);
+            request.roles.push(RoleRequest { name: role.name.text.clone(), warps, registers });
+        }
+    }
+    if diags.found().len() > before {
+        return Vec::new();
+    }
+    if asked.len() > crate::kernel_ir::ROLE_LIMIT {
+        let problem = format!("a block has at most {} roles, one named barrier each", crate::kernel_ir::ROLE_LIMIT);
+        diags.report(RoleWarps { role: asked[0].name.text.clone(), problem, order: None, span });
+        return Vec::new();
+    }
+    let launch = match collectives::Launch::new(&request) {
+        Ok(launch) => launch,
+        Err(fault) => {
+            refuse(fault, &request, asked, span, diags);
+            return Vec::new();
+        }
+    };
+    let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+    let roles: Vec<Role> = (launch.roles.iter().zip(asked))
+        .map(|(role, asked)| Role {
+            name: role.name.clone(),
+            first: narrow(role.first),
+            warps: narrow(role.warps),
+            registers: role.registers.map(narrow),
+            span: asked.span,
+        })
+        .collect();
+    // A warpgroup starts at a warp whose number four divides.
+    let four = WARPGROUP as u32 / WARP;
+    let is_apart = |role: &(&Role, &ast::Role)| {
+        let of_groups = role.1.unit.text == "warpgroup" || role.0.registers.is_some();
+        of_groups && !(role.0.first.is_multiple_of(four) && (role.0.warps.is_multiple_of(four)))
+    };
+    if let Some((role, asked)) = roles.iter().zip(asked).find(is_apart) {
+        let problem = match role.warps.is_multiple_of(four) {
+            true => format!("its warpgroups would start at warp {}, which 4 does not divide", role.first),
+            false => "registers are given to whole warpgroups".to_owned(),
+        };
+        let order = role.warps.is_multiple_of(four).then(|| roles.iter().map(|r| (r.name.clone(), r.warps)).collect());
+        diags.report(RoleWarps { role: role.name.clone(), problem, order, span: asked.span });
+        return Vec::new();
+    }
+    roles
+}
+
+/// A number in the text, or a dimension that facts fix, from `least` to `most`; 1 if nothing is written.
+fn number(
+    program: &Program,
+    facts: &Facts,
+    e: Option<&ast::Expr>,
+    (what, least, most): (&'static str, i128, i128),
+    diags: &mut Diagnostics,
+) -> Option<i128> {
+    let Some(e) = e else { return Some(1) };
+    let value = super::distribution::constant(program, facts, e);
+    let found = value.filter(|v| (least..=most).contains(v));
+    if found.is_none() {
+        diags.report(BadFactor { what, value, least, most, span: e.span });
+    }
+    found
+}
+
+fn refuse(fault: LaunchFault, request: &LaunchRequest, asked: &[ast::Role], span: Span, diags: &mut Diagnostics) {
+    let name = |role: usize| request.roles[role].name.clone();
+    let of = |role: usize| asked[role].span;
+    let mut warps = |role: usize, problem: String, span| {
+        diags.report(RoleWarps { role: name(role), problem, order: None, span });
+    };
+    match fault {
+        LaunchFault::Block { threads } => warps(0, format!("together they have {threads} threads, and a block 1024"), span),
+        LaunchFault::ThreadsAndRoles { threads, of_roles } => {
+            warps(0, format!("they have {of_roles} threads, and `threads({threads})` says it a second time"), span);
+        }
+        LaunchFault::EmptyRole { role } => warps(role, "it has no warps".to_owned(), of(role)),
+        LaunchFault::NoThreads => warps(0, "there are none".to_owned(), span),
+        // Roles are whole warps, their names were compared, and clusters are not asked for here.
+        LaunchFault::PartOfWarp { .. } | LaunchFault::Cluster { .. } | LaunchFault::SameName { .. } => {}
+        fault @ (LaunchFault::Registers { .. }
+        | LaunchFault::PartOfWarpgroup { .. }
+        | LaunchFault::MixedWarpgroup { .. }
+        | LaunchFault::Pool { .. }) => {
+            let threads: u64 = request.roles.iter().map(|r| r.warps * collectives::WARP).sum();
+            let held = collectives::registers_at_launch(threads, 1);
+            let roles = request.roles.iter().map(|r| (r.name.clone(), r.warps, r.registers)).collect();
+            let span = match fault {
+                LaunchFault::Registers { role, .. } | LaunchFault::MixedWarpgroup { roles: (_, role), .. } => of(role),
+                _ => span,
+            };
+            diags.report(RoleRegisters { fault, roles, held, span });
+        }
+    }
+}
+
+/// The clauses of a stage: of an equation, or of the copy that it is.
+fn clauses<'a>(program: &'a Program, stage: &Stage) -> Option<&'a ast::Clauses> {
+    match stage.copy {
+        Some(at) => program.stages.get(at).map(|copy| &copy.ast.clauses),
+        None => super::schedule_of(program, stage.equation).map(|schedule| &schedule.clauses),
+    }
+}
+
+/// The role that a clause names; none if it names none, or one that there is not.
+pub(crate) fn named(roles: &[Role], clauses: &ast::Clauses, diags: &mut Diagnostics) -> Option<usize> {
+    let by = clauses.by.as_ref()?;
+    let found = roles.iter().position(|role| role.name == by.text);
+    if found.is_none() {
+        let known = roles.iter().map(|role| role.name.clone()).collect();
+        diags.report(UnknownName { kind: "role".to_owned(), name: by.text.clone(), known, span: by.span });
+    }
+    found
+}
+
+/// Gives every stage its role, consumers first.
+pub(super) fn assign(program: &Program, roles: &[Role], stages: &mut [Stage], diags: &mut Diagnostics) {
+    for at in 0..stages.len() {
+        let before = diags.found().len();
+        let said = clauses(program, &stages[at]).and_then(|clauses| named(roles, clauses, diags));
+        if roles.is_empty() || diags.found().len() > before {
+            continue;
+        }
+        // Consumers were placed before what they read.
+        let mut consumers: Vec<usize> = readers(stages, at).into_iter().filter_map(|n| stages[n].role).collect();
+        consumers.sort_unstable();
+        consumers.dedup();
+        let beside = stages[at].beside.as_ref().and_then(|beside| stages[beside.stage].role);
+        let only = (roles.len() == 1).then_some(0);
+        let role = said.or(only).or(beside).or(if consumers.len() == 1 { consumers.first().copied() } else { None });
+        if role.is_none() {
+            let consumers = consumers.iter().map(|role| roles[*role].name.clone()).collect();
+            let known = roles.iter().map(|role| role.name.clone()).collect();
+            let (stage, span) = (stages[at].name.clone(), stages[at].span);
+            diags.report(UnsaidRole { stage, consumers, known, span });
+        }
+        stages[at].role = role;
+    }
+}
+
+/// The stages that read what the stage with a position holds.
+pub(super) fn readers(stages: &[Stage], at: usize) -> Vec<usize> {
+    let of = |n: usize| stages.get(n);
+    let held: Vec<Source> = stages.iter().filter(|s| s.copy.is_none()).flat_map(|s| s.serves.clone()).collect();
+    let reads = |reader: &usize| {
+        let Stage { program, equation, .. } = &stages[*reader];
+        let is_taken = |(source, value)| taken(&of, *reader, source, value) == Some(at);
+        attach::reads(&program.algorithm, *equation, &held).into_iter().any(is_taken)
+    };
+    (0..stages.len()).filter(|n| stages[*n].sees.contains(&at)).filter(reads).collect()
+}
+
+/// Refuses what roles cannot hand to each other.
+pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
+    if plan.roles.is_empty() {
+        return;
+    }
+    let name = |role: Option<usize>| role.map_or_else(String::new, |role| plan.roles[role].name.clone());
+    for (at, stage) in plan.stages.iter().enumerate() {
+        let mut not_yet = |construct: &str, instead: Option<&str>| {
+            let (construct, instead) = (construct.to_owned(), instead.map(str::to_owned));
+            diags.report(NotSupportedYet { construct, span: stage.span, instead });
+        };
+        if stage.across_blocks().next().is_some() || stage.arrives() || stage.is_atomic() {
+            not_yet("a reduction across blocks in a launch with roles", None);
+            continue;
+        }
+        if stage.distribution.cluster > 1 {
+            not_yet("roles in a launch of clusters", None);
+            return;
+        }
+        let host = stage.beside.as_ref().map(|beside| &plan.stages[beside.stage]);
+        if host.is_some_and(|host| host.role != stage.role) {
+            not_yet("an output beside one of another role", Some("let one role run both"));
+            continue;
+        }
+        let Some(reader) = readers(&plan.stages, at).into_iter().find(|reader| plan.stages[*reader].role != stage.role) else {
+            // In the loops of another role's stage there is nothing to hand over, but they must be loops of the whole role.
+            let parent = stage.attach.as_ref().map(|attach| &plan.stages[attach.stage]);
+            if parent.is_some_and(|parent| parent.role != stage.role && parent.owner > Unit::Cta) {
+                not_yet("a stage inside another role's stage of warps", None);
+            }
+            continue;
+        };
+        if stage.fetches {
+            not_yet("`via cp_async` for another role", Some("copy it `via tma`, or in the role that reads it"));
+        } else if stage.place != Place::Shared || stage.owner != Unit::Cta {
+            diags.report(NoHandOver {
+                stage: stage.name.clone(),
+                reader: plan.stages[reader].name.clone(),
+                roles: (name(stage.role), name(plan.stages[reader].role)),
+                place: stage.place,
+                owner: stage.owner.name(),
+                span: stage.span,
+            });
+        }
+    }
+}
