@@ -270,6 +270,8 @@ impl<'a> Nest<'a, '_> {
         let Some(released) = released else { return self.b.release(handing.empty, slot, Receivers::Own) };
         let count = self.b.get(released);
         self.b.assume(count, Range::new(0, i64::from(behind)));
+        // It counts what all threads of the role come to.
+        self.b.assume_uniform(count);
         let most = self.b.index_literal(Type::I32, i64::from(behind));
         let is_full = self.b.index_compare(Compare::Ge, count, most);
         self.b.begin_if(is_full);

@@ -258,6 +258,11 @@ impl Builder {
         facts.range = facts.range.intersect(range);
     }
 
+    /// What lowering knows beside: all threads of the block, or of the role, have the same value.
+    pub fn assume_uniform(&mut self, value: ValueId) {
+        self.kernel.values[value.index()].facts.uniform = true;
+    }
+
     // Statements.
 
     /// Starts a loop with an index from 0 below `count`, and returns the index.
