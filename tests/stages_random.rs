@@ -438,9 +438,44 @@ fn random_stages_of_several_blocks_equal_the_reference() {
     assert!(accepted * 50 > count, "{accepted} of {count}");
 }
 
+/// The same stages and copies in the hands of several roles, each with as many threads as the block had; nothing if these are no warps.
+fn in_roles(case: Case, draw: &mut Draw) -> Case {
+    let threads = case.source.split_once("launch threads(").and_then(|(_, rest)| rest.split_once(')')).map(|r| r.0);
+    let threads: usize = threads.and_then(|n| n.parse().ok()).unwrap_or(1);
+    let count = (2 + draw.below(2)).min(1024 / threads.max(1));
+    if !threads.is_multiple_of(32) || count < 2 {
+        return Case { source: String::new(), ..case };
+    }
+    let names = &["p", "q", "r"][..count];
+    let roles: Vec<String> = names.iter().map(|name| format!("{name}: {} warp", threads / 32)).collect();
+    let source = case.source.replace(&format!("launch threads({threads});"), &format!("launch roles {{ {} }};", roles.join(", ")));
+    let line = |line: &str| {
+        let is_output = ["    schedule y ", "    schedule z "].iter().any(|head| line.starts_with(head));
+        let may_be_handed = line.contains(" in shared") && !line.contains(" per ");
+        let role = if is_output { "p" } else { draw.pick(names) };
+        match line.find(" {").filter(|_| is_output || may_be_handed && draw.chance(70)) {
+            Some(at) => format!("{} by {role}{}", &line[..at], &line[at..]),
+            None => line.to_owned(),
+        }
+    };
+    let source = source.lines().map(line).collect::<Vec<_>>().join("\n");
+    Case { source, ..case }
+}
+
 /// A case in which blocks share the reduction of a stage; nothing if they do not.
 fn by_blocks(case: Case) -> Case {
     if case.source.contains("reduce jb by") { case } else { Case { source: String::new(), ..case } }
+}
+
+#[test]
+fn random_roles_equal_the_reference() {
+    let (seed, count) = campaign("TILEWRIGHT_ROLES", (5, 700));
+    let case = |draw: &mut Draw| {
+        let case = case(draw, false);
+        in_roles(case, draw)
+    };
+    let accepted = equal_the_reference(seed, count, &case, true);
+    assert!(accepted * 8 > count, "{accepted} of {count}");
 }
 
 /// Runs random cases; how many were accepted. `tells` prints why others were not.

@@ -152,12 +152,12 @@ fn fits(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags:
 
 /// Whether a thread has the registers that it must hold at one time in some entry point; none after a report that it does not.
 fn holds(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags: &mut Diagnostics) -> Option<()> {
-    let found = entries.iter().map(|e| (kernel_ir::held(&e.kernel), e.kernel.signature.threads));
-    let (held, threads) = found.max_by_key(|(held, _)| held.words)?;
-    let limit = kernel_ir::register_limit(threads);
-    if held.words <= limit {
-        return Some(());
-    }
+    let found = entries.iter().flat_map(|e| {
+        let threads = e.kernel.signature.threads;
+        kernel_ir::held(&e.kernel).into_iter().map(move |(held, limit, role)| (held, limit, role, threads))
+    });
+    let above = found.filter(|(held, limit, ..)| held.words > *limit);
+    let Some((held, limit, role, threads)) = above.max_by_key(|(held, ..)| held.words) else { return Some(()) };
     let mut parts = held.parts;
     parts.sort_by_key(|part| std::cmp::Reverse(part.1));
     let largest = stages.iter().find(|s| parts.first().is_some_and(|part| part.0 == s.stage.name));
@@ -165,6 +165,7 @@ fn holds(program: &Program, stages: &[Analysed], entries: &[lower::Entry], diags
         words: held.words,
         limit,
         threads: (limit < kernel_ir::REGISTER_LIMIT).then_some(threads),
+        role: role.map(|role| role.name.clone()),
         parts,
         span: largest.map_or(program.name.span, |s| s.stage.span),
     });

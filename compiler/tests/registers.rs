@@ -23,7 +23,7 @@ fn accepted(source: &str) -> Compiled {
 }
 
 fn of(kernel: &Compiled) -> Held {
-    held(&kernel.entries[0].kernel)
+    held(&kernel.entries[0].kernel).remove(0).0
 }
 
 /// Registers, and bytes spilled, of the first entry point, where a thread may have at most so many; none without an assembler.

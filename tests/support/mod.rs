@@ -197,6 +197,7 @@ fn inside(kernel: &Kernel, region: RegionId, found: &mut Vec<RegionId>) {
             StatementKind::Loop(l) => vec![l.body],
             StatementKind::If(branch) => [branch.then].into_iter().chain(branch.otherwise).collect(),
             StatementKind::Elect(part) => vec![*part],
+            StatementKind::Roles(roles) => roles.iter().map(|role| role.body).collect(),
             _ => continue,
         };
         for part in parts {

@@ -38,7 +38,9 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
         .collect();
     let stages = view::stages(info, &found.kernel.stages)?;
     let first = &found.kernel.entries.first()?.kernel;
-    let held = kernel_ir::held(first);
+    let all = kernel_ir::held(first).into_iter();
+    // In which role a thread comes closest to what it has.
+    let (held, limit, role) = all.min_by_key(|(held, limit, _)| i64::from(*limit) - i64::from(held.words))?;
     let parts: Vec<Value> = held.parts.iter().map(|(stage, words)| json!({ "stage": stage, "words": words })).collect();
     Some(json!({
         "name": info.name,
@@ -52,11 +54,13 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
             "blocks": size(&info.launch.blocks),
             "threads": info.launch.threads,
             "cluster": info.launch.cluster,
+            "roles": first.roles().iter().map(role_of).collect::<Vec<_>>(),
             "shared_bytes": info.launch.shared_bytes,
         },
         "registers": {
             "least": held.words,
-            "limit": kernel_ir::register_limit(first.signature.threads),
+            "limit": limit,
+            "role": role.map(|role| &role.name),
             "parts": parts,
         },
         "workspace": workspace,
@@ -159,6 +163,7 @@ fn stage(stage: &StageView) -> Value {
         "name": stage.name,
         "place": stage.place,
         "owner": stage.owner,
+        "role": stage.role,
         "at": at,
         "ring": stage.ring,
         "fetched": stage.fetched,
@@ -176,6 +181,10 @@ fn stage(stage: &StageView) -> Value {
     })
 }
 
+fn role_of(role: &kernel_ir::Role) -> Value {
+    json!({ "name": role.name, "first": role.warps.start, "warps": role.warps.len(), "registers": role.registers })
+}
+
 fn copy(copy: &CopyView) -> Value {
     let axis = |axis: &CopyAxisView| {
         json!({
@@ -187,6 +196,7 @@ fn copy(copy: &CopyView) -> Value {
         "name": copy.name,
         "tensor": copy.tensor,
         "way": copy.way,
+        "role": copy.role,
         "at": copy.at,
         "ring": copy.ring,
         "form": copy.form,

@@ -7,7 +7,7 @@ use tilewright_compiler::holes::{Predicate, Reason, Side};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::memory::vector::Class;
 use tilewright_compiler::region::Fit;
-use tilewright_compiler::schedule::{Along, Place, Unit, computed_at_reads, unit_name};
+use tilewright_compiler::schedule::{Along, Place, Unit, computed_at_reads, role_name, unit_name};
 use tilewright_compiler::tma::demand::{Demand, Waiver};
 use tilewright_compiler::tma::staged::{self, Staged, Way};
 use tilewright_kernel::KernelInfo;
@@ -92,6 +92,7 @@ pub struct CopyView {
     pub tensor: String,
     pub way: &'static str,
     /// The loop that an instance stands in; none for the block as a whole.
+    pub role: Option<String>,
     pub at: Option<String>,
     pub ring: u32,
     pub form: &'static str,
@@ -141,6 +142,7 @@ pub struct StageView {
     pub name: String,
     pub place: &'static str,
     pub owner: &'static str,
+    pub role: Option<String>,
     /// Where it stands: stage and axis.
     pub at: Option<(String, String)>,
     /// How many buffers it has.
@@ -245,6 +247,7 @@ impl Viewer<'_> {
                 Way::Store => "store",
             },
             at: staged.attach.map(|leaf| stage.domain.axes[leaf].name.clone()),
+            role: role_name(&stage.program, staged.role).map(str::to_owned),
             ring: staged.ring,
             form: if staged.has_map() { "tiles" } else { "runs" },
             reason: copies::form_reason(staged),
@@ -385,6 +388,7 @@ impl Viewer<'_> {
                 Unit::Warp => "warp",
                 Unit::Thread => "thread",
             },
+            role: role_name(&stage.program, stage.role).map(str::to_owned),
             at: self.at(),
             ring: stage.ring,
             fetched: stage.fetches,

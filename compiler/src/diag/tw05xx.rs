@@ -141,6 +141,8 @@ pub struct RegisterPressure {
     pub limit: u32,
     /// Threads of the block, if these are why it has no more.
     pub threads: Option<u32>,
+    /// Its role, if it has one.
+    pub role: Option<String>,
     /// Registers of each stage, the largest first.
     pub parts: Vec<(String, u32)>,
     /// The stage with most of them.
@@ -149,11 +151,16 @@ pub struct RegisterPressure {
 
 impl IntoDiagnostic for RegisterPressure {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { words, limit, threads, parts, span } = self;
+        let Self { words, limit, threads, role, parts, span } = self;
         let title = format!("each thread must hold {words} registers at one time, and has {limit}");
         let list = parts.iter().map(|(name, words)| format!("`{name}` {words}")).collect::<Vec<_>>().join(", ");
         let diagnostic = Diagnostic::new(Code::TW0505, span, title).note(format!("of 32 bits: {list}"));
         let first = parts.first().map_or("one of them", |part| part.0.as_str());
+        if let Some(role) = role {
+            return diagnostic
+                .note(format!("it runs in role `{role}`, each of whose threads has {limit} registers"))
+                .help(format!("keep `{first}` `in shared`, or give `{role}` more warps, or more registers: `regs(…)`"));
+        }
         match threads {
             Some(threads) => diagnostic
                 .note(format!("a block of {threads} threads shares the 65536 registers of a multiprocessor"))

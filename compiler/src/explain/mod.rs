@@ -45,6 +45,10 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
         info.ptx.version.0,
         info.ptx.version.1
     );
+    for role in kernel.map_or(&[][..], Kernel::roles) {
+        let registers = role.registers.map_or_else(String::new, |n| format!(", {n} registers for each thread"));
+        let _ = writeln!(out, "role {}: warps {}..{}{registers}", role.name, role.warps.start, role.warps.end);
+    }
     for entry in info.entries.iter() {
         let conditions: Vec<&str> = entry.conditions.iter().map(|c| &*c.text).collect();
         let when = if conditions.is_empty() { "always".to_owned() } else { conditions.join(", ") };
@@ -65,13 +69,14 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
 
 /// The least that a thread must hold at one time; nothing if that is nothing.
 fn registers(kernel: &Kernel) -> String {
-    let held = kernel_ir::held(kernel);
-    if held.words == 0 {
-        return String::new();
+    let mut out = String::new();
+    for (held, limit, role) in kernel_ir::held(kernel).into_iter().filter(|(held, ..)| held.words > 0) {
+        let parts: Vec<String> = held.parts.iter().map(|(name, words)| format!("{name} {words}")).collect();
+        let role = role.map_or_else(String::new, |role| format!(" of role {}", role.name));
+        let (words, parts) = (held.words, parts.join(", "));
+        let _ = writeln!(out, "registers: a thread{role} holds at least {words} of {limit} at one time: {parts}");
     }
-    let parts: Vec<String> = held.parts.iter().map(|(name, words)| format!("{name} {words}")).collect();
-    let limit = kernel_ir::register_limit(kernel.signature.threads);
-    format!("registers: a thread holds at least {} of {limit} at one time: {}\n", held.words, parts.join(", "))
+    out
 }
 
 /// What reads take from other stages.
@@ -185,7 +190,9 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
         Unit::Cluster => " per cluster",
         Unit::Cta | Unit::Grid => "",
     };
-    let _ = writeln!(out, "stage {} in {place}{per}{at}, run by all threads", stage.name);
+    let by = schedule::role_name(program, stage.role);
+    let by = by.map_or_else(|| "all threads".to_owned(), |role| format!("role {role}"));
+    let _ = writeln!(out, "stage {} in {place}{per}{at}, run by {by}", stage.name);
     if stage.attach.is_some() {
         out.push_str(&region(stage));
         buffers(out, analysed);
@@ -261,12 +268,16 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
                 swizzle => format!(", swizzle {}", swizzle.span()),
             },
         );
+        if let Some(role) = schedule::role_name(program, staged.role) {
+            let _ = writeln!(out, "    copy {} is made by role {role}", staged.name);
+        }
         let _ = writeln!(out, "    copy {} {}", staged.name, copies::form(staged));
         let _ = writeln!(out, "    copy {} {}", staged.name, Holes::of(staged, analysed, facts));
     }
-    let busy = stage.busy(i128::from(info.launch.threads));
-    if busy < i128::from(info.launch.threads) {
-        let _ = writeln!(out, "    threads: {busy} of {} have work, the others are idle", info.launch.threads);
+    let threads = stage.distribution.block;
+    let busy = stage.busy(threads.into());
+    if busy < i128::from(threads) {
+        let _ = writeln!(out, "    threads: {busy} of {threads} have work, the others are idle");
     }
     for at in &analysed.holes.divisible {
         if let crate::domain::Op::Split { input, factor, .. } = &domain.ops[*at].0 {

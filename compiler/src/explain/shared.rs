@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::copies::counted;
-use crate::kernel_ir::{BufferId, Kernel, Memory, Sharing, StatementKind};
+use crate::kernel_ir::{BufferId, InRoles, Kernel, Memory, Sharing, StatementKind};
 
 /// Who accesses a buffer.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,7 @@ pub fn text(kernel: &Kernel) -> String {
         }
     }
     let map = kernel.shared_map();
+    let in_roles = InRoles::of(kernel);
     let mut out = String::new();
     if map.bytes > 0 {
         let _ = writeln!(out, "shared memory: {} bytes", map.bytes);
@@ -69,10 +70,16 @@ pub fn text(kernel: &Kernel) -> String {
             let found: Vec<&str> = list.iter().filter(|l| l.0).map(|l| l.1).collect();
             if found.is_empty() { "nobody".to_owned() } else { found.join(" and ") }
         };
+        let roles = |reads: usize| {
+            let users = in_roles.users(BufferId(n as u32))[reads].iter().flatten();
+            let names: Vec<&str> = users.map(|role| kernel.roles()[*role].name.as_str()).collect();
+            if names.is_empty() { String::new() } else { format!(" of role {}", names.join(" and ")) }
+        };
         let writers =
             list(&[(found.stored, "threads"), (found.fetched, "cp.async"), (found.filled, "the accelerator")]);
         let readers = list(&[(found.loaded, "threads"), (found.taken, "the accelerator")]);
         let complete = match buffer.sharing {
+            _ if in_roles.is_handed(BufferId(n as u32)) => "complete when its mbarrier ends a phase, free when another does",
             _ if found.filled => "complete when its mbarrier ends a phase",
             Sharing::Thread if found.fetched => "complete when a thread has waited for its copies",
             Sharing::Thread => "each element stays with one thread",
@@ -82,8 +89,10 @@ pub fn text(kernel: &Kernel) -> String {
         };
         let _ = writeln!(
             out,
-            "{start}{}: {all}{slots}{place}; written by {writers}, read by {readers}; {complete}",
+            "{start}{}: {all}{slots}{place}; written by {writers}{}, read by {readers}{}; {complete}",
             buffer.name,
+            roles(0),
+            roles(1),
         );
     }
     if blocks + warpgroups + warps + waited.len() > 0 {

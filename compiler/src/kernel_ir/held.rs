@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kernel, Op, RegionId, StatementKind, Type, ValueId, VariableId};
+use super::{Kernel, Op, RegionId, Role, StatementKind, Type, ValueId, VariableId};
 
 /// Loops with at most so many iterations may be written out by the assembler.
 const WRITTEN_OUT: i64 = 4;
@@ -91,14 +91,26 @@ struct Past {
     read: Set,
 }
 
-/// What a thread must hold at one time.
-pub fn held(kernel: &Kernel) -> Held {
+/// What a thread must hold at one time, how many words it has, and in which role: in a kernel with roles for each of them.
+pub fn held(kernel: &Kernel) -> Vec<(Held, u32, Option<&Role>)> {
+    let usual = register_limit(kernel.signature.threads);
+    match kernel.roles() {
+        [] => vec![(held_in(kernel, Kernel::BODY), usual, None)],
+        roles => {
+            let limit = |role: &Role| role.registers.unwrap_or(usual);
+            roles.iter().map(|role| (held_in(kernel, role.body), limit(role), Some(role))).collect()
+        }
+    }
+}
+
+/// What a thread that runs a region must hold at one time there.
+fn held_in(kernel: &Kernel, region: RegionId) -> Held {
     let none = Set::new(kernel);
     let mut analysis =
         Analysis { kernel, bits: vec![0; kernel.variables.len()], live: BTreeMap::new(), most: (0, none.clone()) };
     analysis.sizes();
-    analysis.backward(Kernel::BODY, none.clone());
-    analysis.forward(Kernel::BODY, &mut Past { set: none.clone(), read: none });
+    analysis.backward(region, none.clone());
+    analysis.forward(region, &mut Past { set: none.clone(), read: none });
     let Analysis { bits, most: (words, members), .. } = analysis;
     let mut parts: Vec<(String, u32)> = Vec::new();
     for (name, variables) in &kernel.holders {

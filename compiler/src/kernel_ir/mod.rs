@@ -43,6 +43,7 @@
 mod builder;
 mod facts;
 mod held;
+mod in_roles;
 mod print;
 mod shared_map;
 mod verify;
@@ -57,6 +58,7 @@ use tilewright_kernel::info::Argument;
 pub use builder::{Builder, Guard, Unbalanced};
 pub use facts::{Facts, Range};
 pub use held::{Held, REGISTER_LIMIT, held, register_limit};
+pub use in_roles::InRoles;
 pub(crate) use shared_map::BARRIER_BYTES;
 pub use shared_map::SharedMap;
 pub use verify::{
@@ -823,6 +825,15 @@ pub struct Kernel {
 impl Kernel {
     /// The outermost region.
     pub const BODY: RegionId = RegionId(0);
+
+    /// The roles of its blocks; none if all warps run the same.
+    pub fn roles(&self) -> &[Role] {
+        let found = self.region(Self::BODY).statements.iter().find_map(|statement| match &statement.kind {
+            StatementKind::Roles(roles) => Some(&roles[..]),
+            _ => None,
+        });
+        found.unwrap_or(&[])
+    }
 
     /// The memory of an access: of a buffer in a workspace, that one.
     pub fn home(&self, memory: Memory) -> Memory {

@@ -9,7 +9,6 @@ pub mod emit;
 mod fetched;
 mod guards;
 mod hand;
-mod in_roles;
 pub(crate) mod inner;
 mod instances;
 mod narrow;

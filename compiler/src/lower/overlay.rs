@@ -7,10 +7,9 @@
 //!
 //! Roles run at one time: what lies in the same memory is of one role. Buffers in workspaces share with nobody. Nor do buffers that the accelerator or fetches write, and rings: what is under way has no place in the program.
 
-use super::in_roles::InRoles;
 use super::syncs;
 use crate::extent::Expr;
-use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, StatementKind};
+use crate::kernel_ir::{BufferId, InRoles, Kernel, Memory, RegionId, StatementKind};
 
 /// Lets buffers share memory, the largest ones first, as far as the barriers of the kernel allow it.
 pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
@@ -60,9 +59,10 @@ impl Conflicts {
         let is_plain =
             |b: usize| renewed[b] && !foreign[b] && kernel.buffers[b].slots == 1 && kernel.parts[b].is_none();
         let roles = InRoles::of(kernel);
-        let may_share = (0..count).map(|n| is_plain(n) && !roles.buffers[n]).collect();
+        let may_share = (0..count).map(|n| is_plain(n) && !roles.is_handed(BufferId(n as u32))).collect();
         // Roles run at one time.
-        let apart = |a: usize, b: usize| roles.of_buffers[a] != roles.of_buffers[b];
+        let users = |n: usize| roles.users(BufferId(n as u32)).iter().flatten().next();
+        let apart = |a: usize, b: usize| users(a) != users(b);
         let apart = (0..count).map(|a| (0..count).map(|b| apart(a, b)).collect()).collect();
         let mut found = Self { apart, may_share };
         found.region(kernel, Kernel::BODY, &mut vec![false; count]);

@@ -168,7 +168,7 @@ fn readers_look_where_copies_write() {
 /// The copies of an instance that starts at `start`: where each lies in the buffer, and where it starts in the tensor, outermost first.
 fn issued(staged: &Staged, start: &[i128]) -> Vec<(i128, Vec<i128>)> {
     let mut b = builder();
-    let copy = Copy::new(&mut b, staged, 0, &[], Type::I32);
+    let copy = Copy::new(&mut b, staged, 0, &[], (None, &[]), Type::I32);
     let start: Vec<ValueId> = start.iter().map(|x| b.index_literal(Type::I32, *x as i64)).collect();
     let slot = b.index_literal(Type::I32, 0);
     copy.start(&mut b, &start, slot);

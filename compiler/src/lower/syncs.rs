@@ -50,11 +50,10 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::dependence::{Dependences, Group};
 use super::guards::{Fact, Guards, Known};
-use super::in_roles::InRoles;
 use super::since::{Access, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
-    BufferId, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId,
+    BufferId, InRoles, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId,
     WARP, WARPGROUP,
 };
 
@@ -357,7 +356,7 @@ impl<'a> Pass<'a> {
     /// Takes in a statement, with what it accesses of a buffer; whether it is ordered.
     fn is_ordered(&self, kind: &StatementKind, first: bool, group: Option<Group>, since: &mut Since) -> bool {
         let alone = self.kernel.signature.threads == 1;
-        let is_handed = |buffer: BufferId| self.roles.buffers[buffer.index()];
+        let is_handed = |buffer: BufferId| self.roles.is_handed(buffer);
         let is_own = |buffer: BufferId| {
             alone || is_handed(buffer) || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread
         };
@@ -425,9 +424,9 @@ impl<'a> Pass<'a> {
             }
             StatementKind::Expect { barrier, .. } => {
                 // Whoever starts what roles hand over has waited for an empty slot.
-                let handed = &self.roles.barriers;
-                let waits = |n: usize| n == barrier.index() || handed[n] && handed[barrier.index()];
-                !since.ready && (alone || !(0..handed.len()).any(|n| waits(n) && since.waited[n]))
+                let hands = |n: usize| self.roles.hands(n);
+                let waits = |n: usize| n == barrier.index() || hands(n) && hands(barrier.index());
+                !since.ready && (alone || !(0..since.waited.len()).any(|n| since.waited[n] && waits(n)))
             }
             StatementKind::Await { barrier, .. } => {
                 since.waited[barrier.index()] = true;
@@ -440,7 +439,7 @@ impl<'a> Pass<'a> {
                     TensorPart::Tile { .. } => true,
                 };
                 match transfer.barrier {
-                    _ if self.roles.buffers[transfer.buffer.index()] => !since.ready,
+                    _ if self.roles.is_handed(transfer.buffer) => !since.ready,
                     Some(_) => {
                         let of = transfer.buffer.index();
                         !since.ready && since.used[of].iter().chain(&since.stale[of]).all(Accesses::is_empty)

@@ -38,7 +38,7 @@ pub use loops::check_loops;
 pub use ownership::{Digit, Reads, Step, digits, register, register_loops, registers};
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
-pub use roles::Role;
+pub use roles::{Role, role_name};
 pub(crate) use roles::named;
 pub use unit::{Unit, WARP, WARPGROUP};
 

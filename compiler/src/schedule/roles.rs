@@ -44,6 +44,16 @@ impl Role {
     }
 }
 
+/// The name of a role, from what `launch` says.
+pub fn role_name(program: &Program, role: Option<usize>) -> Option<&str> {
+    let items = program.launch.iter().flat_map(|l| &l.items);
+    let mut lists = items.filter_map(|item| match &item.kind {
+        ast::LaunchItemKind::Roles(roles) => Some(roles),
+        _ => None,
+    });
+    Some(&lists.next()?.get(role?)?.name.text)
+}
+
 /// Most warps of a block.
 const MOST_WARPS: i128 = super::BLOCK_LIMIT / WARP as i128;
 

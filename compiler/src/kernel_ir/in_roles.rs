@@ -1,0 +1,91 @@
+//! Which role runs what in a kernel, and what several of them use.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::{BufferId, Kernel, Memory, RegionId, Role, StatementKind};
+
+/// Who runs each region, and who uses each buffer and barrier: roles by their positions in [`Kernel::roles`], none outside of roles.
+#[derive(Clone, Debug)]
+pub struct InRoles {
+    of_regions: Vec<Option<usize>>,
+    /// The threads of a block, and of each role.
+    threads: (Range<u32>, Vec<Range<u32>>),
+    /// Who writes each buffer, and who reads it.
+    of_buffers: Vec<[BTreeSet<Option<usize>>; 2]>,
+    /// Who uses each barrier.
+    of_barriers: Vec<BTreeSet<Option<usize>>>,
+}
+
+impl InRoles {
+    /// Those of a kernel.
+    pub fn of(kernel: &Kernel) -> Self {
+        let mut found = Self {
+            of_regions: vec![None; kernel.regions.len()],
+            threads: (0..kernel.signature.threads, kernel.roles().iter().map(Role::threads).collect()),
+            of_buffers: vec![Default::default(); kernel.buffers.len()],
+            of_barriers: vec![BTreeSet::new(); kernel.barriers.len()],
+        };
+        found.region(kernel, Kernel::BODY, None);
+        found
+    }
+
+    /// The threads that run a region.
+    pub fn threads(&self, region: RegionId) -> Range<u32> {
+        let role = self.of_regions.get(region.index()).copied().flatten();
+        role.and_then(|role| self.threads.1.get(role)).unwrap_or(&self.threads.0).clone()
+    }
+
+    /// Who writes a buffer, and who reads it; copies by the accelerator are those of who starts them.
+    pub fn users(&self, buffer: BufferId) -> &[BTreeSet<Option<usize>>; 2] {
+        &self.of_buffers[buffer.index()]
+    }
+
+    /// Whether several roles use a buffer: one hands it to others.
+    pub fn is_handed(&self, buffer: BufferId) -> bool {
+        let [writers, readers] = self.users(buffer);
+        writers.union(readers).nth(1).is_some()
+    }
+
+    /// Whether several roles use a barrier.
+    pub fn hands(&self, barrier: usize) -> bool {
+        self.of_barriers.get(barrier).is_some_and(|users| users.len() > 1)
+    }
+
+    fn region(&mut self, kernel: &Kernel, region: RegionId, role: Option<usize>) {
+        self.of_regions[region.index()] = role;
+        let mut uses = |memory: Memory, reads: bool| {
+            if let Memory::Buffer(buffer) = memory {
+                self.of_buffers[buffer.index()][usize::from(reads)].insert(role);
+            }
+        };
+        let mut inner = Vec::new();
+        for statement in &kernel.region(region).statements {
+            match &statement.kind {
+                StatementKind::Loop(l) => inner.push((l.body, role)),
+                StatementKind::If(branch) => {
+                    inner.extend(std::iter::once(branch.then).chain(branch.otherwise).map(|side| (side, role)));
+                }
+                StatementKind::Elect(part) => inner.push((*part, role)),
+                StatementKind::Roles(roles) => {
+                    inner.extend(roles.iter().enumerate().map(|(n, role)| (role.body, Some(n))));
+                }
+                StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => uses(load.memory, true),
+                StatementKind::Store(store) | StatementKind::Spread(store) => uses(store.memory, false),
+                StatementKind::Fetch(fetch) => uses(Memory::Buffer(fetch.buffer), false),
+                StatementKind::Transfer(transfer) => {
+                    uses(Memory::Buffer(transfer.buffer), transfer.barrier.is_none());
+                }
+                StatementKind::Expect { barrier, .. }
+                | StatementKind::Await { barrier, .. }
+                | StatementKind::Release { barrier, .. } => {
+                    self.of_barriers[barrier.index()].insert(role);
+                }
+                _ => {}
+            }
+        }
+        for (region, role) in inner {
+            self.region(kernel, region, role);
+        }
+    }
+}
