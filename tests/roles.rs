@@ -3,7 +3,9 @@
 
 mod support;
 
-use support::{Refusal, finished, needless, prove, runs, tried};
+use support::{Refusal, each_barrier_is_missed, finished, needless, runs, tried};
+use tilewright::{Device, EmulatorOptions};
+use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::kernel_ir::StatementKind;
@@ -27,7 +29,8 @@ fn scaled(load: &str, store: &str, rings: [u32; 2]) -> String {
     )
 }
 
-const SIZES: &[&[i64]] = &[&[1, 4], &[7, 36], &[41, 64], &[83, 4], &[0, 4], &[5, 0]];
+/// No tensor map describes a tensor without elements.
+const SIZES: &[&[i64]] = &[&[1, 4], &[7, 36], &[41, 64], &[83, 4]];
 
 /// What is left out or changed of what roles say to each other; and that with which the checker finds nothing wrong for any of the sizes.
 fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> (usize, Vec<String>) {
@@ -70,7 +73,12 @@ fn copies_are_made_by_other_roles() {
         [("warp", "warp", [3, 2]), ("warp", "warp", [1, 1]), ("2 warp", "3 warp", [2, 3]), ("warp", "2 warp", [5, 4])]
     {
         let source = scaled(load, store, rings);
-        let kernel = tried(&source, SIZES, 4);
+        let kernel = accepted(&source);
+        runs(&source, &kernel, SIZES, 4);
+        // Warps of one role are one agent to the checker: it misses no barrier among them.
+        if load == "warp" && store == "warp" {
+            each_barrier_is_missed(&kernel, SIZES);
+        }
         let names: Vec<&str> = kernel.entries[0].kernel.roles().iter().map(|role| role.name.as_str()).collect();
         assert_eq!(names, ["math", "load", "store"]);
         let (tried, found) = unnoticed(&kernel, &[&[83, 68]]);
@@ -91,7 +99,7 @@ fn rings_go_around_for_every_number_of_trips() {
                 stage xs[i, t, j] = x in shared at y.t ring({ring}) via tma by load {{ }}
             }}"
         );
-        let sizes: Vec<Vec<i64>> = (0..=2 * i64::from(ring) + 2).map(|trips| vec![3, trips]).collect();
+        let sizes: Vec<Vec<i64>> = (1..=2 * i64::from(ring) + 2).map(|trips| vec![3, trips]).collect();
         let sizes: Vec<&[i64]> = sizes.iter().map(Vec::as_slice).collect();
         let kernel = tried(&source, &sizes, 4);
         let (_, found) = unnoticed(&kernel, &[&[3, 5]]);
@@ -112,7 +120,7 @@ fn a_softmax_is_split_into_roles_with_registers() {
         stage xs[i, j] = x in shared at y.ii ring(2) via tma by load { box j by 128 -> jo, jb; }
         stage ys[i, j] = y in shared at y.ii ring(2) via tma by store { box j by 128 -> jo, jb; }
     }";
-    let kernel = tried(source, &[&[1, 4], &[9, 36], &[19, 132], &[8, 1024], &[0, 4]], 3);
+    let kernel = tried(source, &[&[1, 4], &[9, 36], &[19, 132], &[8, 1024]], 3);
     let info = kernel.info.as_ref().expect("no error");
     assert_eq!((info.ptx.target.as_ref(), info.launch.threads), ("sm_90a", 384));
     assert!(info.ptx.text.contains("setmaxnreg.inc.sync.aligned.u32 200"), "{}", info.ptx.text);
@@ -153,9 +161,10 @@ fn several_roles_read_what_one_makes() {
         schedule s in shared at y.ii ring(2) by scale { split j by 32 -> j1, jt; bind jt: thread; reduce jt; }
         stage xs[i, j] = x in shared at y.ii ring(3) via tma by load { }
     }";
-    let kernel = tried(source, &[&[1], &[6], &[13], &[29], &[0]], 6);
+    let kernel = tried(source, &[&[1], &[6], &[13], &[29]], 6);
+    // Who waits for what `scale` made of a row knows that the row is there: of two such waits one would do.
     let (_, found) = unnoticed(&kernel, &[&[13]]);
-    assert!(found.is_empty(), "{found:#?}\n{}", kernel.entries[0].kernel);
+    assert!(matches!(&found[..], [one] if one.starts_with("Await")), "{found:#?}\n{}", kernel.entries[0].kernel);
 }
 
 #[test]
@@ -172,7 +181,7 @@ fn copies_stand_in_the_loops_of_a_stage_of_another_role() {
         stage xy[i, j] = x in shared at y.jo ring(2) via tma by load { }
     }";
     let kernel = accepted(source);
-    runs(source, &kernel, &[&[1, 4], &[4, 36], &[7, 132], &[2, 0], &[0, 8]], 6);
+    runs(source, &kernel, &[&[1, 4], &[4, 36], &[7, 132]], 6);
     let (_, found) = unnoticed(&kernel, &[&[4, 132]]);
     assert!(found.is_empty(), "{found:#?}\n{}", kernel.entries[0].kernel);
 }
@@ -181,10 +190,12 @@ fn copies_stand_in_the_loops_of_a_stage_of_another_role() {
 fn entries_without_copies_have_the_same_roles() {
     // Rows that no tensor map can describe are read by the threads of `math` alone.
     let kernel = accepted(&scaled("warp", "warp", [2, 2]));
+    let (info, dims) = (kernel.info.as_ref().expect("no error"), [0, 8]);
+    let device = Device::emulator(EmulatorOptions::default());
+    assert!(Trial::new(info, &dims, 1, &device).expect("a trial").run(&device).is_good());
     let plain: Vec<_> = kernel.entries.iter().filter(|e| !e.staged).collect();
     assert!(!plain.is_empty());
     assert!(plain.iter().all(|e| e.kernel.roles().len() == 3));
-    prove(&kernel, &[0, 8]);
 }
 
 fn refused(source: &str) -> Refusal {
@@ -210,7 +221,7 @@ fn what_cannot_be_is_refused() {
     let by = ["by math", "via tma by load"];
     accepted(&copy(two, by, "shared"));
     for (source, code) in [
-        (copy(two, ["by maths", "via tma by load"], "shared"), Code::TW0103),
+        (copy(two, ["by maths", "via tma by load"], "shared"), Code::TW0101),
         (copy(two, ["", "via tma by load"], "shared"), Code::TW0508),
         (copy("load: warp, math: 2 warp, rest: warp", by, "shared"), Code::TW0508),
         (copy("load: warp, math: 2 warpgroup", by, "shared"), Code::TW0506),
@@ -219,7 +230,7 @@ fn what_cannot_be_is_refused() {
         (copy("load: warp regs(40), math: 2 warp", by, "shared"), Code::TW0507),
         (copy("load: warpgroup regs(44), math: warpgroup", by, "shared"), Code::TW0507),
         (copy("load: 4 warpgroup regs(200), math: 4 warpgroup", by, "shared"), Code::TW0507),
-        (copy(two, ["by math", "by load"], "registers"), Code::TW0509),
+        (copy("load: 2 warp, math: 2 warp", ["by math", "by load"], "registers"), Code::TW0509),
         (copy("load: warp, load: 2 warp", ["by load", "via tma"], "shared"), Code::TW0102),
     ] {
         let (codes, report) = refused(&source);

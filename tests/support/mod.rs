@@ -7,7 +7,7 @@ use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, Element, EmulatorOptions, Tensor};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::{Code, Renderer};
-use tilewright_compiler::kernel_ir::{Kernel, Memory, Op, RegionId, StatementKind, ValueId, WARP, WARPGROUP};
+use tilewright_compiler::kernel_ir::{InRoles, Kernel, Memory, Op, RegionId, StatementKind, ValueId, WARP, WARPGROUP};
 use tilewright_compiler::lower::Analysed;
 use tilewright_compiler::proof::{Launch, Verdict, check};
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
@@ -142,7 +142,7 @@ pub fn each_order_is_noticed(info: &KernelInfo, dims: &[i64]) {
     assert!(is_noticed(info, dims, acquires, "atom.acq_rel.gpu.global.add"), "{}: the counter stays", info.name);
 }
 
-/// What may stand in place of a barrier or wait of a block with so many threads, each with its name: nothing, or a weaker one.
+/// What may stand in place of a barrier or wait of a block, or a role, with so many threads, each with its name: nothing, or a weaker one.
 fn weaker(kind: &StatementKind, threads: u32) -> Vec<(&'static str, Option<StatementKind>)> {
     let warps = (threads.is_multiple_of(WARP), StatementKind::SyncWarp);
     let warpgroups = (threads > WARPGROUP && threads.is_multiple_of(WARPGROUP), StatementKind::SyncWarpgroup);
@@ -170,10 +170,11 @@ pub fn needless(kernel: &Compiled, sizes: &[&[i64]]) -> (Vec<&'static str>, Vec<
     let mut regions = vec![Kernel::BODY];
     inside(kernel, Kernel::BODY, &mut regions);
     let statements = |r: RegionId| (0..kernel.region(r).statements.len()).map(move |at| (r.index(), at));
+    let roles = InRoles::of(kernel);
     let (mut tried, mut found) = (Vec::new(), Vec::new());
     for (region, at) in regions.into_iter().flat_map(statements) {
         let kind = &kernel.regions[region].statements[at].kind;
-        for (name, change) in weaker(kind, kernel.signature.threads) {
+        for (name, change) in weaker(kind, roles.threads(RegionId(region as u32)).len() as u32) {
             tried.push(name);
             let mut mutant = kernel.clone();
             let what = format!("{name}: {kind:?} → {change:?}, statement {at} of region {region}");

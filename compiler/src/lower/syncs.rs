@@ -18,7 +18,7 @@
 //! | a thread reads or writes a buffer | a thread writes another one that lies in the same memory |
 //! | a thread other than the first writes a workspace, or accesses a tensor that the kernel writes | the first thread arrives at a counter |
 //! | the first thread arrives | another one accesses a workspace or such a tensor |
-//! | a thread waits for a slot that another role hands over | the next slot is filled by its own role |
+//! | a thread of a role of several warps waits for a slot that another role hands over | the next slot is filled by its own role |
 //!
 //! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`hand`), whose use the separate checker judges.
 //! In a block of one warp a barrier of the warp will do for all of them. What is read of a workspace is not written again, so that nobody waits for
@@ -270,7 +270,8 @@ impl<'a> Pass<'a> {
                     }
                     None => {
                         let (first, group) = (self.first.contains(&region), self.dependences.group(region, at));
-                        if !paths.values_mut().all(|since| self.is_ordered(kind, first, group, since)) {
+                        let threads = self.roles.threads(region).len() as u32;
+                        if !paths.values_mut().all(|since| self.is_ordered(kind, (first, threads), group, since)) {
                             return None;
                         }
                     }
@@ -354,7 +355,13 @@ impl<'a> Pass<'a> {
     }
 
     /// Takes in a statement, with what it accesses of a buffer; whether it is ordered.
-    fn is_ordered(&self, kind: &StatementKind, first: bool, group: Option<Group>, since: &mut Since) -> bool {
+    fn is_ordered(
+        &self,
+        kind: &StatementKind,
+        (first, threads): (bool, u32),
+        group: Option<Group>,
+        since: &mut Since,
+    ) -> bool {
         let alone = self.kernel.signature.threads == 1;
         let is_handed = |buffer: BufferId| self.roles.is_handed(buffer);
         let is_own = |buffer: BufferId| {
@@ -400,12 +407,18 @@ impl<'a> Pass<'a> {
                 }
                 (memory, _) => self.is_ordered_abroad(memory, true, first, since),
             },
-            (kind, _) => self.is_ordered_otherwise(kind, first, alone, since),
+            (kind, _) => self.is_ordered_otherwise(kind, first, (alone, threads <= WARP), since),
         }
     }
 
     /// The same, of what accesses no buffer for its thread.
-    fn is_ordered_otherwise(&self, kind: &StatementKind, first: bool, alone: bool, since: &mut Since) -> bool {
+    fn is_ordered_otherwise(
+        &self,
+        kind: &StatementKind,
+        first: bool,
+        (alone, is_warp): (bool, bool),
+        since: &mut Since,
+    ) -> bool {
         match kind {
             StatementKind::Update(update) => {
                 self.is_ordered_abroad(Memory::Workspace(update.workspace), true, first, since)
@@ -423,9 +436,9 @@ impl<'a> Pass<'a> {
                 true
             }
             StatementKind::Expect { barrier, .. } => {
-                // Whoever starts what roles hand over has waited for an empty slot.
+                // Whoever starts what roles hand over has waited for an empty slot; a warp is together again then.
                 let hands = |n: usize| self.roles.hands(n);
-                let waits = |n: usize| n == barrier.index() || hands(n) && hands(barrier.index());
+                let waits = |n: usize| n == barrier.index() || !is_warp && hands(n) && hands(barrier.index());
                 !since.ready && (alone || !(0..since.waited.len()).any(|n| since.waited[n] && waits(n)))
             }
             StatementKind::Await { barrier, .. } => {
