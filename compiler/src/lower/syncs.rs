@@ -199,7 +199,7 @@ impl<'a> Pass<'a> {
     fn holds(&self) -> bool {
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
-        self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::new(), since)])).is_some()
+        self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::default(), since)])).is_some()
     }
 
     /// What happened behind a region inside so many loops; none if something in it is not ordered.
@@ -214,7 +214,7 @@ impl<'a> Pass<'a> {
                     if let Some(part) = branch.otherwise {
                         if !self.kernel.value(branch.condition).facts.uniform {
                             // Other threads are on the one side while some are on the other.
-                            paths.iter().for_each(|(known, since)| add(&mut otherwise, known.clone(), since.clone()));
+                            paths.iter().for_each(|(known, since)| add(&mut otherwise, *known, since.clone()));
                         }
                         otherwise = self.forgotten(part, self.flow(part, depth, otherwise)?);
                     }
@@ -276,9 +276,7 @@ impl<'a> Pass<'a> {
     fn known_as(&self, paths: Paths, how: impl Fn(Fact) -> Option<Fact>) -> Paths {
         let mut behind = Paths::new();
         for (known, since) in paths {
-            let known = known.into_iter().filter_map(|(fact, holds)| Some((how(fact)?, holds)));
-            let known = known.filter(|(fact, holds)| self.guards.is_worth(*fact, *holds)).collect();
-            add(&mut behind, known, since);
+            add(&mut behind, self.guards.known_as(known, &how), since);
         }
         if behind.len() > MOST_PATHS { as_one(behind) } else { behind }
     }
@@ -288,14 +286,9 @@ impl<'a> Pass<'a> {
         let mut sides = [Paths::new(), Paths::new()];
         for (known, since) in paths {
             for (side, holds) in sides.iter_mut().zip([true, false]) {
-                if self.guards.excludes(&known, fact, holds) {
-                    continue;
+                if !self.guards.excludes(known, fact, holds) {
+                    add(side, self.guards.with(known, fact, holds), since.clone());
                 }
-                let mut known = known.clone();
-                if self.guards.follows(fact) {
-                    known.insert(fact, holds);
-                }
-                add(side, known, since.clone());
             }
         }
         sides
@@ -483,7 +476,7 @@ fn is_first_thread(kernel: &Kernel, condition: ValueId) -> bool {
 /// The paths, without what tells them apart.
 fn as_one(paths: Paths) -> Paths {
     let mut all = Paths::new();
-    paths.into_values().for_each(|since| add(&mut all, Known::new(), since));
+    paths.into_values().for_each(|since| add(&mut all, Known::default(), since));
     all
 }
 
