@@ -117,11 +117,6 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
     Some((kernel, work.get()))
 }
 
-/// Whether everything is ordered.
-pub(super) fn hold(kernel: &Kernel, blocks: Option<&Expr>) -> bool {
-    Pass::new(kernel, blocks).holds()
-}
-
 /// Every barrier with the loops around it.
 fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, RegionId, usize)>) {
     for (at, statement) in kernel.region(region).statements.iter().enumerate() {
@@ -154,8 +149,10 @@ fn add(paths: &mut Paths, known: Known, since: Since) {
 }
 
 /// The property, without some of the barriers.
-struct Pass<'a> {
+pub(super) struct Pass<'a> {
     kernel: &'a Kernel,
+    /// For each buffer, the one in whose memory it lies.
+    pub lies_in: Vec<BufferId>,
     /// Barriers that are taken out.
     gone: Vec<(RegionId, usize)>,
     /// Barriers of smaller units now.
@@ -173,7 +170,8 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
+    /// That of a kernel with all of its barriers; of so many blocks, if that is known.
+    pub fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
         // The last cluster may have more blocks than there is work for.
         let blocks = blocks.filter(|_| kernel.signature.cluster == 1);
         let mut fetched = vec![false; kernel.buffers.len()];
@@ -186,6 +184,7 @@ impl<'a> Pass<'a> {
         of_first_thread(kernel, Kernel::BODY, false, &mut first);
         Self {
             kernel,
+            lies_in: kernel.lies_in.clone(),
             gone: Vec::new(),
             weak: Vec::new(),
             fetched,
@@ -196,10 +195,16 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn holds(&self) -> bool {
+    /// Whether everything is ordered.
+    pub fn holds(&self) -> bool {
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
         self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::default(), since)])).is_some()
+    }
+
+    /// Whether there was as much work as a kernel may take.
+    pub fn is_spent(&self) -> bool {
+        self.work.get() > MOST_WORK
     }
 
     /// What happened behind a region inside so many loops; none if something in it is not ordered.
@@ -368,7 +373,7 @@ impl<'a> Pass<'a> {
                     since.used[of][0].add(access, Sharing::Thread);
                     since.written[of].add(access, Sharing::Thread);
                     since.touched[of] = true;
-                    is_new && !since.awaited && !since.is_elsewhere(self.kernel, buffer)
+                    is_new && !since.awaited && !(!alone && since.is_elsewhere(&self.lies_in, buffer))
                 }
                 (memory, _) => self.is_ordered_abroad(memory, true, first, since),
             },
