@@ -373,7 +373,7 @@ impl<'a> Pass<'a> {
                     since.used[of][0].add(access, Sharing::Thread);
                     since.written[of].add(access, Sharing::Thread);
                     since.touched[of] = true;
-                    is_new && !since.awaited && !(!alone && since.is_elsewhere(&self.lies_in, buffer))
+                    is_new && !since.awaited && (alone || !since.is_elsewhere(&self.lies_in, buffer))
                 }
                 (memory, _) => self.is_ordered_abroad(memory, true, first, since),
             },
