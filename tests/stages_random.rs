@@ -447,18 +447,25 @@ fn in_roles(case: Case, draw: &mut Draw) -> Case {
         return Case { source: String::new(), ..case };
     }
     let names = &["p", "q", "r"][..count];
-    let roles: Vec<String> = names.iter().map(|name| format!("{name}: {} warp", threads / 32)).collect();
-    let source = case.source.replace(&format!("launch threads({threads});"), &format!("launch roles {{ {} }};", roles.join(", ")));
-    let line = |line: &str| {
+    let mut used = vec!["p"];
+    let mut line = |line: &str| {
         let is_output = ["    schedule y ", "    schedule z "].iter().any(|head| line.starts_with(head));
-        let may_be_handed = line.contains(" in shared") && !line.contains(" per ");
-        let role = if is_output { "p" } else { draw.pick(names) };
-        match line.find(" {").filter(|_| is_output || may_be_handed && draw.chance(70)) {
-            Some(at) => format!("{} by {role}{}", &line[..at], &line[at..]),
-            None => line.to_owned(),
-        }
+        let may_be_handed = line.contains(" in shared") && !line.contains(" per ") && !line.contains("cp_async");
+        let role = if is_output { "p" } else { *draw.pick(names) };
+        let Some(at) = line.find(" {").filter(|_| is_output || may_be_handed && draw.chance(70)) else {
+            return line.to_owned();
+        };
+        used.push(role);
+        format!("{} by {role}{}", &line[..at], &line[at..])
     };
-    let source = source.lines().map(line).collect::<Vec<_>>().join("\n");
+    let source = case.source.lines().map(&mut line).collect::<Vec<_>>().join("\n");
+    let roles = names.iter().filter(|name| used.contains(name));
+    let roles: Vec<String> = roles.map(|name| format!("{name}: {} warp", threads / 32)).collect();
+    if roles.len() < 2 {
+        return Case { source: String::new(), ..case };
+    }
+    let source =
+        source.replace(&format!("launch threads({threads});"), &format!("launch roles {{ {} }};", roles.join(", ")));
     Case { source, ..case }
 }
 
@@ -469,13 +476,13 @@ fn by_blocks(case: Case) -> Case {
 
 #[test]
 fn random_roles_equal_the_reference() {
-    let (seed, count) = campaign("TILEWRIGHT_ROLES", (5, 700));
+    let (seed, count) = support::campaign("TILEWRIGHT_ROLES", (5, 250));
     let case = |draw: &mut Draw| {
         let case = case(draw, false);
         in_roles(case, draw)
     };
     let accepted = equal_the_reference(seed, count, &case, true);
-    assert!(accepted * 8 > count, "{accepted} of {count}");
+    assert!(accepted * 20 > count, "{accepted} of {count}");
 }
 
 /// Runs random cases; how many were accepted. `tells` prints why others were not.

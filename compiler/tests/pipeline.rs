@@ -141,10 +141,10 @@ fn planned_constructs_say_so() {
         "stage ys[i, j] = y in shared at y.i via tma { fill zero; }",
         "launch persistent;",
         "launch dependent;",
-        "launch roles { load: warp, math: warpgroup };",
     ] {
         refused(&kernel("", items), &["TW0005"]);
     }
+    refused(&kernel("", "launch roles { load: warp, math: warp };"), &["TW0508"]);
 }
 
 /// The same tokens give the same kernel and the same messages.

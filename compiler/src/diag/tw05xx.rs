@@ -159,7 +159,9 @@ impl IntoDiagnostic for RegisterPressure {
         if let Some(role) = role {
             return diagnostic
                 .note(format!("it runs in role `{role}`, each of whose threads has {limit} registers"))
-                .help(format!("keep `{first}` `in shared`, or give `{role}` more warps, or more registers: `regs(…)`"));
+                .help(format!(
+                    "keep `{first}` `in shared`, or give `{role}` more warps, or more registers: `regs(…)`"
+                ));
         }
         match threads {
             Some(threads) => diagnostic

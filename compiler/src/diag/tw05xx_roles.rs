@@ -69,7 +69,9 @@ impl IntoDiagnostic for RoleRegisters {
                 let title = format!("the roles ask for {asked} registers, and the block has {pool}");
                 let threads = pool / held.max(1);
                 Diagnostic::new(Code::TW0507, span, title)
-                    .note(format!("threads · registers: {list}; at the launch each of the {threads} threads has {held}"))
+                    .note(format!(
+                        "threads · registers: {list}; at the launch each of the {threads} threads has {held}"
+                    ))
                     .note("a role that asks for more waits until others have given back enough: these never do")
                     .help("give another role fewer registers, or this one")
             }
@@ -79,8 +81,12 @@ impl IntoDiagnostic for RoleRegisters {
                     .note(format!("the four warps of warpgroup {group} change their registers together"))
                     .help("make each role whole warpgroups")
             }
-            _ => Diagnostic::new(Code::TW0507, span, "registers change for whole warpgroups, and the block has a part of one")
-                .help("make each role whole warpgroups, or leave `regs` out"),
+            _ => Diagnostic::new(
+                Code::TW0507,
+                span,
+                "registers change for whole warpgroups, and the block has a part of one",
+            )
+            .help("make each role whole warpgroups, or leave `regs` out"),
         }
     }
 }
@@ -157,7 +163,9 @@ impl IntoDiagnostic for NoHandOver {
         match place {
             Place::Registers => found.note(format!("it is in registers, and those of `{role}` nobody else sees")),
             Place::Global => found.note("roles hand over slots of shared memory, one after the other"),
-            Place::Shared => found.note(format!("an instance belongs to a {owner} of `{role}`, and `{other}` has others")),
+            Place::Shared => {
+                found.note(format!("an instance belongs to a {owner} of `{role}`, and `{other}` has others"))
+            }
         }
         .help(format!("hold it `in shared per cta`, or run both in one role: `by {other}`"))
     }

@@ -79,7 +79,9 @@ pub fn text(kernel: &Kernel) -> String {
             list(&[(found.stored, "threads"), (found.fetched, "cp.async"), (found.filled, "the accelerator")]);
         let readers = list(&[(found.loaded, "threads"), (found.taken, "the accelerator")]);
         let complete = match buffer.sharing {
-            _ if in_roles.is_handed(BufferId(n as u32)) => "complete when its mbarrier ends a phase, free when another does",
+            _ if in_roles.is_handed(BufferId(n as u32)) => {
+                "complete when its mbarrier ends a phase, free when another does"
+            }
             _ if found.filled => "complete when its mbarrier ends a phase",
             Sharing::Thread if found.fetched => "complete when a thread has waited for its copies",
             Sharing::Thread => "each element stays with one thread",

@@ -47,6 +47,12 @@ impl InRoles {
         writers.union(readers).nth(1).is_some()
     }
 
+    /// Whether who runs a region does nothing else with a buffer than to hand it to other roles, or to be handed it.
+    pub fn only_hands(&self, buffer: BufferId, region: RegionId) -> bool {
+        let role = self.of_regions[region.index()];
+        self.is_handed(buffer) && !self.users(buffer).iter().all(|users| users.contains(&role))
+    }
+
     /// Whether several roles use a barrier.
     pub fn hands(&self, barrier: usize) -> bool {
         self.of_barriers.get(barrier).is_some_and(|users| users.len() > 1)

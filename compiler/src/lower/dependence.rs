@@ -44,11 +44,25 @@ enum Kind {
 /// A loop or branch around an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    Loop { body: RegionId, index: ValueId, count: ValueId },
-    Branch { side: RegionId, condition: ValueId, holds: bool },
-    Elect { part: RegionId },
+    Loop {
+        body: RegionId,
+        index: ValueId,
+        count: ValueId,
+    },
+    Branch {
+        side: RegionId,
+        condition: ValueId,
+        holds: bool,
+    },
+    Elect {
+        part: RegionId,
+    },
     /// A role, with its threads.
-    Role { body: RegionId, first: u32, threads: u32 },
+    Role {
+        body: RegionId,
+        first: u32,
+        threads: u32,
+    },
 }
 
 impl Step {

@@ -44,8 +44,7 @@ impl<'a> Nest<'a, '_> {
         let children = self.children.iter().filter(|child| child.1 == k + 1).map(|child| child.0);
         let rings: Vec<usize> =
             children.filter(|at| self.stage_at(*at).fetches && self.stage_at(*at).ring > 1).collect();
-        let rings: Vec<usize> =
-            rings.into_iter().filter(|at| self.stage_at(*at).role == self.around.role).collect();
+        let rings: Vec<usize> = rings.into_iter().filter(|at| self.stage_at(*at).role == self.around.role).collect();
         let Some(longest) = rings.iter().map(|at| self.stage_at(*at).ring).max() else { return };
         // The loop may have been here before: then its last readers are done first.
         if self.repeats(k) {

@@ -12,6 +12,7 @@
 //!
 //! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. What a copy *to* a tensor takes is made by the
 //! stage that writes it, and read by the role of the copy; that releases a slot when the accelerator has read it, up to a ring of instances later.
+//! If a maker reads what it makes, its threads wait for each other as in a kernel without roles.
 //! Phases are counted along the whole kernel, however often loops are entered.
 //!
 //! **Property.** No slot is written while others read it, or read before it is written, and no role waits forever. **Argument.** All
@@ -36,7 +37,10 @@ use crate::tma::staged::{Staged, Way};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parties {
     pub from: usize,
+    /// Who else reads it.
     pub to: Vec<usize>,
+    /// Whether its maker does, too: its threads wait for each other.
+    pub own: bool,
 }
 
 /// What is handed over: by whom, and its barriers.
@@ -76,7 +80,9 @@ impl Parties {
         let mut to: Vec<usize> = readers.collect();
         to.sort_unstable();
         to.dedup();
-        to.iter().any(|role| *role != from).then_some(Self { from, to })
+        let own = to.contains(&from);
+        to.retain(|role| *role != from);
+        (!to.is_empty()).then_some(Self { from, to, own })
     }
 
     /// Whether a role makes or reads it.
@@ -178,7 +184,8 @@ impl<'a> Nest<'a, '_> {
         let here = self.copies.iter().filter(|copy| copy.boundary == k);
         let mine = here.filter_map(|copy| {
             let handing = copy.handing.clone().filter(|handing| handing.parties.has(role))?;
-            let (makes, reads) = (handing.parties.from == role, handing.parties.to.contains(&role));
+            let makes = handing.parties.from == role;
+            let reads = handing.parties.to.contains(&role) || makes && handing.parties.own;
             Some((copy.clone(), handing, makes, reads))
         });
         mine.collect()
@@ -196,7 +203,7 @@ impl<'a> Nest<'a, '_> {
                 self.await_empty(handing, slot, copy.parity);
                 starts.push((self.corners(copy, point, None), slot));
             }
-            // Who starts copies goes on, and the phase that others of its role wait for may end.
+            // Who starts copies goes on: others of its role may still read the last instance, and the phase that they wait for may end.
             self.b.sync();
             self.b.begin_elect();
             for ((copy, ..), (starts, slot)) in issued.iter().zip(&starts) {
@@ -240,7 +247,7 @@ impl<'a> Nest<'a, '_> {
         for (copy, handing, makes, reads) in self.handed(k) {
             let slot = copy.slot(self.b);
             match copy.staged.way {
-                Way::Load if reads => self.b.release(handing.empty, slot, Receivers::Own),
+                Way::Load if reads && !makes => self.b.release(handing.empty, slot, Receivers::Own),
                 Way::Load => {}
                 Way::Store if makes => {
                     self.b.publish();
@@ -307,10 +314,17 @@ impl<'a> Nest<'a, '_> {
         match handing.parties.from == role {
             true => {
                 self.await_empty(handing, slot, *parity);
+                if handing.parties.own {
+                    self.b.sync();
+                }
                 let memory = self.renewed(at, slot);
                 let instance = Instance { stage, memory, around: self.around(point, None) };
                 self.compute(at, &instance);
                 self.b.release(handing.full, slot, Receivers::Own);
+                if handing.parties.own {
+                    self.b.sync();
+                    self.values.instances.push(instance);
+                }
             }
             false => slice(self),
         }

@@ -117,7 +117,8 @@ pub fn lower(
     let is_staged = stages.iter().any(|s| !s.staged.is_empty());
     let only_wide = narrow.is_none();
     let mut add = |name: String, index: Type, conditions: Vec<Constraint>, staged: bool| {
-        let entry = |trip_bytes| entry(program, facts, (stages, roles), threads, name.clone(), index, (staged, trip_bytes));
+        let entry =
+            |trip_bytes| entry(program, facts, (stages, roles), threads, name.clone(), index, (staged, trip_bytes));
         let mut kernel = entry(u64::from(threads) * BYTES_OF_THREAD)?;
         if kernel.shared_map().bytes > SHARED_BYTES {
             // One accumulator at a time.

@@ -53,8 +53,8 @@ use super::guards::{Fact, Guards, Known};
 use super::since::{Access, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
-    BufferId, InRoles, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart, ValueId,
-    WARP, WARPGROUP,
+    BufferId, InRoles, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart,
+    ValueId, WARP, WARPGROUP,
 };
 
 /// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it is: a defect of
@@ -271,12 +271,16 @@ impl<'a> Pass<'a> {
                 kind => match self.among(kind, region, at) {
                     Some(among) => {
                         let threads = self.roles.threads(region).len() as u32;
-                        paths.values_mut().for_each(|since| since.sync(self.kernel, among, threads));
+                        paths.values_mut().for_each(|since| {
+                            // A role waits for its own threads, and another one made barriers ready.
+                            let ready = since.ready && threads < self.kernel.signature.threads;
+                            since.sync(self.kernel, among, threads);
+                            since.ready |= ready;
+                        });
                     }
                     None => {
                         let (first, group) = (self.first.contains(&region), self.dependences.group(region, at));
-                        let threads = self.roles.threads(region).len() as u32;
-                        if !paths.values_mut().all(|since| self.is_ordered(kind, (first, threads), group, since)) {
+                        if !paths.values_mut().all(|since| self.is_ordered(kind, (first, region), group, since)) {
                             return None;
                         }
                     }
@@ -356,12 +360,12 @@ impl<'a> Pass<'a> {
     fn is_ordered(
         &self,
         kind: &StatementKind,
-        (first, threads): (bool, u32),
+        (first, region): (bool, RegionId),
         group: Option<Group>,
         since: &mut Since,
     ) -> bool {
         let alone = self.kernel.signature.threads == 1;
-        let is_handed = |buffer: BufferId| self.roles.is_handed(buffer);
+        let is_handed = |buffer: BufferId| self.roles.only_hands(buffer, region);
         let is_own = |buffer: BufferId| {
             alone || is_handed(buffer) || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread
         };
@@ -406,7 +410,7 @@ impl<'a> Pass<'a> {
                 }
                 (memory, _) => self.is_ordered_abroad(memory, true, first, since),
             },
-            (kind, _) => self.is_ordered_otherwise(kind, first, (alone, threads <= WARP), since),
+            (kind, _) => self.is_ordered_otherwise(kind, (first, region), alone, since),
         }
     }
 
@@ -414,10 +418,11 @@ impl<'a> Pass<'a> {
     fn is_ordered_otherwise(
         &self,
         kind: &StatementKind,
-        first: bool,
-        (alone, is_warp): (bool, bool),
+        (first, region): (bool, RegionId),
+        alone: bool,
         since: &mut Since,
     ) -> bool {
+        let is_warp = self.roles.threads(region).len() as u32 <= WARP;
         match kind {
             StatementKind::Update(update) => {
                 self.is_ordered_abroad(Memory::Workspace(update.workspace), true, first, since)
@@ -451,7 +456,7 @@ impl<'a> Pass<'a> {
                     TensorPart::Tile { .. } => true,
                 };
                 match transfer.barrier {
-                    _ if self.roles.is_handed(transfer.buffer) => !since.ready,
+                    _ if self.roles.only_hands(transfer.buffer, region) => !since.ready,
                     Some(_) => {
                         let of = transfer.buffer.index();
                         !since.ready && since.used[of].iter().chain(&since.stale[of]).all(Accesses::is_empty)

@@ -189,12 +189,7 @@ fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diag
 }
 
 /// Fills in the distribution of every stage and decides the threads of a block; none after an error.
-pub(super) fn distribute(
-    launch: Launch,
-    roles: &[Role],
-    stages: &mut [Stage],
-    diags: &mut Diagnostics,
-) -> Option<u32> {
+pub(super) fn distribute(launch: Launch, roles: &[Role], stages: &mut [Stage], diags: &mut Diagnostics) -> Option<u32> {
     // What follows from a refused op is not reported again.
     for stage in stages.iter_mut().filter(|s| !s.domain.is_poisoned()) {
         let (program, facts) = (stage.program.clone(), stage.facts.clone());

@@ -38,8 +38,8 @@ pub use loops::check_loops;
 pub use ownership::{Digit, Reads, Step, digits, register, register_loops, registers};
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
-pub use roles::{Role, role_name};
 pub(crate) use roles::named;
+pub use roles::{Role, role_name};
 pub use unit::{Unit, WARP, WARPGROUP};
 
 use std::collections::BTreeSet;

@@ -71,7 +71,8 @@ pub(super) fn roles(
     });
     let Some((asked, span)) = found.next() else { return Vec::new() };
     let before = diags.found().len();
-    let mut request = LaunchRequest { threads: threads.and_then(|t| u64::try_from(t.0).ok()), ..LaunchRequest::default() };
+    let mut request =
+        LaunchRequest { threads: threads.and_then(|t| u64::try_from(t.0).ok()), ..LaunchRequest::default() };
     for (at, role) in asked.iter().enumerate() {
         if let Some(first) = asked[..at].iter().find(|other| other.name.text == role.name.text) {
             let (name, first, second) = (role.name.text.clone(), first.name.span, role.name.span);
@@ -167,7 +168,9 @@ fn refuse(fault: LaunchFault, request: &LaunchRequest, asked: &[ast::Role], span
         diags.report(RoleWarps { role: name(role), problem, order: None, span });
     };
     match fault {
-        LaunchFault::Block { threads } => warps(0, format!("together they have {threads} threads, and a block 1024"), span),
+        LaunchFault::Block { threads } => {
+            warps(0, format!("together they have {threads} threads, and a block 1024"), span)
+        }
         LaunchFault::ThreadsAndRoles { threads, of_roles } => {
             warps(0, format!("they have {of_roles} threads, and `threads({threads})` says it a second time"), span);
         }
@@ -271,7 +274,8 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             not_yet("an output beside one of another role", Some("let one role run both"));
             continue;
         }
-        let Some(reader) = readers(&plan.stages, at).into_iter().find(|reader| plan.stages[*reader].role != stage.role) else {
+        let Some(reader) = readers(&plan.stages, at).into_iter().find(|reader| plan.stages[*reader].role != stage.role)
+        else {
             // In the loops of another role's stage there is nothing to hand over, but they must be loops of the whole role.
             let parent = stage.attach.as_ref().map(|attach| &plan.stages[attach.stage]);
             if parent.is_some_and(|parent| parent.role != stage.role && parent.owner > Unit::Cta) {

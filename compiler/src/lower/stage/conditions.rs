@@ -138,8 +138,7 @@ impl Nest<'_, '_> {
             let stage = &self.around.stages[*stage].stage;
             *boundary >= loops && (stage.owner != Unit::Thread || stage.fetches)
         };
-        let combines =
-            self.combines() && goal == Goal::Accumulate && !self.is_in_terms() && loops <= self.split;
+        let combines = self.combines() && goal == Goal::Accumulate && !self.is_in_terms() && loops <= self.split;
         combines
             || self.copies.iter().any(|copy| copy.boundary >= loops)
             || self.children.iter().any(inner)

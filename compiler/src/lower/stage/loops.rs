@@ -57,8 +57,7 @@ impl Nest<'_, '_> {
 
     /// The loops themselves.
     pub(super) fn loops(&mut self, point: &Point, k: usize, goal: Goal) {
-        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && !self.is_in_terms()
-        {
+        if self.stage.reduction.is_some() && k == self.split && goal == Goal::Accumulate && !self.is_in_terms() {
             return self.reduce(point, k);
         }
         let Some(&axis) = self.sequence.get(k) else { return self.innermost(point, goal) };

@@ -23,7 +23,10 @@ impl Nest<'_, '_> {
         if self.is_slice() {
             // Stores are those of the other role.
             self.in_terms = true;
-            self.descend(point, k, Goal::Accumulate);
+            let mut terms = point.clone();
+            let opened = self.combines() && self.advance(&mut terms, Vec::new(), k, Goal::Accumulate);
+            self.descend(&terms, k, Goal::Accumulate);
+            self.close(opened);
             self.in_terms = false;
             return;
         }
