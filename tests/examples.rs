@@ -48,6 +48,12 @@ fn cluster_norm() {
 }
 
 #[test]
+fn multicast_transpose() {
+    let found = check("multicast_transpose", &[&[1, 4, 1], &[7, 8, 3], &[31, 32, 5], &[33, 68, 4], &[100, 36, 9]]);
+    assert!(found[0].contains("goes to the 4 blocks along y.bc"), "{}", found[0]);
+}
+
+#[test]
 fn layernorm() {
     check("layernorm", &[&[1, 4], &[7, 28], &[31, 32], &[2, 36], &[33, 132], &[2, 1028], &[1, 8192]]);
 }

@@ -122,6 +122,7 @@ codes! {
     TW0316 "unknown-store" Error "a staged output that is written in a way not confirmed on hardware";
     TW0317 "which-copy" Error "a read that takes none, or several, of the copies of its tensor";
     TW0318 "not-fetched" Error "a stage that `cp.async` does not copy";
+    TW0319 "not-multicast" Error "a copy that blocks of a cluster do not take together";
 
     // TW04: layout and alignment.
     TW0401 "misaligned-vector" Error "a vector access that is not known to be aligned";

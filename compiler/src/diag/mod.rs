@@ -19,6 +19,7 @@ pub mod tw01xx_schedule;
 pub mod tw02xx;
 pub mod tw03xx;
 pub mod tw03xx_fetch;
+pub mod tw03xx_multicast;
 pub mod tw03xx_store;
 pub mod tw04xx;
 pub mod tw04xx_buffer;

@@ -262,6 +262,9 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             },
         );
         let _ = writeln!(out, "    copy {} {}", staged.name, copies::form(staged));
+        if let Some(multicast) = &staged.multicast {
+            let _ = writeln!(out, "    copy {} {}", staged.name, copies::multicast(multicast, staged));
+        }
         let _ = writeln!(out, "    copy {} {}", staged.name, Holes::of(staged, analysed, facts));
     }
     let busy = stage.busy(i128::from(info.launch.threads));

@@ -588,7 +588,7 @@ pub struct Transfer {
     pub barrier: Option<BarrierId>,
     /// How long the L2 cache should keep what is copied, if not as usual.
     pub evict: Option<Evict>,
-    /// To which blocks of the cluster a tile goes, to the same place and counted by the same barrier of each: a [`Type::I32`] with a bit for each; to
+    /// To which blocks of the cluster a copy to shared memory goes, to the same place and counted by the same barrier of each: a [`Type::I32`] with a bit for each; to
     /// the own one, if none.
     pub multicast: Option<ValueId>,
 }

@@ -524,8 +524,7 @@ impl Checker<'_> {
         if let Some(mask) = multicast {
             self.operand(*mask, |ty| ty == Type::I32);
             self.clusters();
-            let tile = matches!(part, TensorPart::Tile { .. }) && barrier.is_some();
-            self.expect(tile, Problem::BadOperand(*mask));
+            self.expect(barrier.is_some(), Problem::BadOperand(*mask));
         }
         let signature = &self.kernel.signature;
         let buffer_of = self.kernel.buffers.get(buffer.index());

@@ -31,6 +31,8 @@
 //! elect { copy …; commit }
 //! ```
 //!
+//! Where blocks of a cluster take copies together, the `sync` in front of one is of the cluster (`multicast`).
+//!
 //! With one buffer the elected thread waits behind its commit, and a second `sync` tells the others. Before a block ends, its copies have
 //! read shared memory. Each `sync` stands here for one reason; those that others make needless are taken out afterwards (`syncs`).
 
@@ -74,6 +76,15 @@ impl<'a> Nest<'a, '_> {
         copy.corners(self.b, starts)
     }
 
+    /// The readers of what these copies filled are done: in all blocks that take one together.
+    fn sync_readers(&mut self, copies: &[&Copy<'_>]) {
+        if copies.iter().any(|copy| copy.staged.multicast.is_some()) {
+            self.b.sync_cluster();
+        } else {
+            self.b.sync();
+        }
+    }
+
     /// In front of the loop at position `k`, which has so many iterations: fills the rings of the copies in it.
     pub(super) fn fill_rings(&mut self, point: &Point, k: usize, count: ValueId) {
         let rings: Vec<Copy<'_>> = self.here(k + 1, Way::Load).into_iter().filter(|c| c.staged.ring > 1).collect();
@@ -82,7 +93,7 @@ impl<'a> Nest<'a, '_> {
         }
         // The loop may have been here before: then its last readers are done first.
         if self.repeats(k) {
-            self.b.sync();
+            self.sync_readers(&rings.iter().collect::<Vec<_>>());
         }
         let slots: Vec<ValueId> = rings.iter().map(|copy| self.slot_at(copy, k)).collect();
         self.b.begin_elect();
@@ -115,7 +126,7 @@ impl<'a> Nest<'a, '_> {
         if !now.is_empty() {
             // In a loop, the readers of the last instance are done first.
             if self.repeats(k) {
-                self.b.sync();
+                self.sync_readers(&now);
             }
             let starts: Vec<Vec<ValueId>> = now.iter().map(|copy| self.corners(copy, point, None)).collect();
             let slot = self.b.index_literal(Type::I32, 0);
@@ -180,14 +191,14 @@ impl<'a> Nest<'a, '_> {
                 self.b.await_reads(if alone { ring - 2 } else { 0 });
                 self.b.end_elect();
             }
-            self.b.sync();
+            self.sync_readers(&rings);
         }
         // The shortest ring is the last to have nothing left to fill.
         let any = refills.iter().min_by_key(|r| r.0.staged.ring).map(|r| r.1);
         let conditional = any.filter(|_| stores.is_empty());
         if let Some(any) = conditional {
             self.b.begin_if(any);
-            self.b.sync();
+            self.sync_readers(&rings);
         }
         if !(refills.is_empty() && outgoing.is_empty()) {
             self.b.begin_elect();

@@ -10,6 +10,7 @@ mod fetched;
 mod guards;
 pub(crate) mod inner;
 mod instances;
+mod multicast;
 mod narrow;
 mod overlay;
 mod parts;
@@ -202,7 +203,10 @@ fn entry(
         builder.workspace(kernel_ir::Workspace { name, element, zeroed });
     }
     // What follows sees that the barriers of copies are ready.
-    if staged && stages.iter().flat_map(|s| &s.staged).any(|copy| copy.barriers() > 0) {
+    let copied = || stages.iter().flat_map(|s| &s.staged).filter(|copy| staged && copy.barriers() > 0);
+    if copied().any(|copy| copy.multicast.is_some()) {
+        builder.sync_cluster();
+    } else if copied().count() > 0 {
         builder.sync();
     }
     let storage = inner::storage(&mut builder, stages, first_part);

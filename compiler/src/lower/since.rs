@@ -134,9 +134,44 @@ impl Accesses {
     }
 }
 
+/// What happened since the last barrier of the cluster, which others of its blocks may not know. They run one program: what a thread of this one did,
+/// one of another may have done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct InCluster {
+    /// The block began, and made barriers of copies ready.
+    pub begun: bool,
+    /// Buffers that a thread read or wrote.
+    pub touched: Vec<bool>,
+    /// Buffers that a thread wrote in all blocks.
+    pub spread: Vec<bool>,
+    /// Barriers of which threads waited for a phase.
+    pub waited: Vec<bool>,
+}
+
+impl InCluster {
+    fn nothing(kernel: &Kernel) -> Self {
+        let buffers = || vec![false; kernel.buffers.len()];
+        Self { begun: false, touched: buffers(), spread: buffers(), waited: vec![false; kernel.barriers.len()] }
+    }
+
+    /// Whether nobody uses the memory of a buffer in any block, and all are there.
+    pub fn is_free(&self, kernel: &Kernel, buffer: BufferId) -> bool {
+        let place = kernel.lies_in[buffer.index()];
+        let used = |n: usize| kernel.lies_in[n] == place && (self.touched[n] || self.spread[n] && n != buffer.index());
+        !self.begun && !(0..kernel.buffers.len()).any(used)
+    }
+
+    /// Whether a copy to several blocks may fill a buffer: the phases of its barrier have ended for all, too.
+    pub fn admits(&self, kernel: &Kernel, buffer: BufferId, barrier: usize) -> bool {
+        self.is_free(kernel, buffer) && !self.waited[barrier]
+    }
+}
+
 /// What happened since the last barrier, on some path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Since {
+    /// The same of barriers of the cluster.
+    pub in_cluster: InCluster,
     /// Barriers of copies were made ready.
     pub ready: bool,
     /// Instances of buffers that a thread read or wrote: of each buffer the newest first, as many as it has slots.
@@ -169,6 +204,7 @@ impl Since {
         let slots = || kernel.buffers.iter().map(|b| vec![Accesses::default(); b.slots.max(1) as usize]).collect();
         let each = || vec![Accesses::default(); kernel.buffers.len()];
         Self {
+            in_cluster: InCluster::nothing(kernel),
             ready: false,
             used: slots(),
             stale: slots(),
@@ -196,7 +232,8 @@ impl Since {
         if among == Sharing::Block || among == Sharing::Warp && kernel.signature.threads <= WARP {
             // What is under way does not wait.
             let flying = std::mem::take(&mut self.flying);
-            *self = Self { flying, ..Self::nothing(kernel) };
+            let in_cluster = std::mem::take(&mut self.in_cluster);
+            *self = Self { flying, in_cluster, ..Self::nothing(kernel) };
             return;
         }
         for (n, buffer) in kernel.buffers.iter().enumerate() {
@@ -204,6 +241,12 @@ impl Since {
             let all = slots.chain([&mut self.written[n], &mut self.landed[n]]);
             all.for_each(|accesses| accesses.sync(among, buffer.sharing));
         }
+    }
+
+    /// Behind a barrier of the cluster.
+    pub fn sync_cluster(&mut self, kernel: &Kernel) {
+        self.sync(kernel, Sharing::Block);
+        self.in_cluster = InCluster::nothing(kernel);
     }
 
     /// A new instance of a buffer begins.
@@ -247,6 +290,10 @@ impl Since {
         let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
         let all = |a: &mut [Accesses], b: &[Accesses]| a.iter_mut().zip(b).for_each(|(a, b)| a.join(b));
         self.ready |= other.ready;
+        self.in_cluster.begun |= other.in_cluster.begun;
+        or(&mut self.in_cluster.touched, &other.in_cluster.touched);
+        or(&mut self.in_cluster.spread, &other.in_cluster.spread);
+        or(&mut self.in_cluster.waited, &other.in_cluster.waited);
         self.used.iter_mut().zip(&other.used).for_each(|(a, b)| all(a, b));
         self.stale.iter_mut().zip(&other.stale).for_each(|(a, b)| all(a, b));
         all(&mut self.written, &other.written);

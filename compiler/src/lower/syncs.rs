@@ -11,6 +11,9 @@
 //! | a thread reads or writes a buffer | a copy that fills it |
 //! | a thread waits for a phase of a barrier | the next phase begins |
 //! | a thread publishes what it wrote to a buffer | a copy from that buffer |
+//! | the block begins; what stands in the first three rows | a copy that fills buffers of several blocks, behind a barrier of the cluster |
+//! | the block begins; a thread reads or writes a buffer | a thread writes it in all blocks, behind a barrier of the cluster |
+//! | a thread writes a buffer in all blocks | a thread reads it, or the block ends, behind a barrier of the cluster |
 //! | the elected thread has waited for reads of its copies | a thread writes to a buffer that is copied |
 //! | a thread writes an instance of a buffer | a thread reads it |
 //! | a thread reads or writes an instance of a buffer | another instance in its slot is written |
@@ -72,7 +75,15 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
     }
     let mut candidates = Vec::new();
     collect(&kernel, Kernel::BODY, 0, &mut candidates);
-    candidates.sort_by_key(|(loops, ..)| std::cmp::Reverse(*loops));
+    // Those of the cluster first: others are there for what orders threads of a block.
+    let is_of_block = |region: RegionId, at: usize| kernel.region(region).statements[at].kind == StatementKind::Sync;
+    candidates.sort_by_key(|(loops, region, at)| (is_of_block(*region, *at), std::cmp::Reverse(*loops)));
+    // What is read in other blocks is not followed.
+    let visits = |s: &Statement| matches!(s.kind, StatementKind::LoadPeer { .. });
+    let visits = kernel.regions.iter().flat_map(|r| &r.statements).any(visits);
+    candidates.retain(|(_, region, at)| !visits || is_of_block(*region, *at));
+    let in_block: BTreeSet<(RegionId, usize)> =
+        candidates.iter().filter(|c| is_of_block(c.1, c.2)).map(|c| (c.1, c.2)).collect();
     let spent = |pass: &Pass<'_>| pass.work.get() > most;
     for &(_, region, at) in &candidates {
         if spent(&pass) {
@@ -90,7 +101,7 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
         units.into_iter().chain([(Sharing::Warpgroup, threads > WARPGROUP && threads.is_multiple_of(WARPGROUP))]);
     let units: Vec<Sharing> = units.filter(|unit| unit.1).map(|unit| unit.0).collect();
     for (_, region, at) in candidates {
-        if pass.gone.contains(&(region, at)) {
+        if pass.gone.contains(&(region, at)) || !in_block.contains(&(region, at)) {
             continue;
         }
         for unit in &units {
@@ -126,7 +137,7 @@ pub(super) fn hold(kernel: &Kernel, blocks: Option<&Expr>) -> bool {
 fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, RegionId, usize)>) {
     for (at, statement) in kernel.region(region).statements.iter().enumerate() {
         match &statement.kind {
-            StatementKind::Sync => found.push((loops, region, at)),
+            StatementKind::Sync | StatementKind::SyncCluster => found.push((loops, region, at)),
             StatementKind::Loop(l) => collect(kernel, l.body, loops + 1, found),
             StatementKind::If(branch) => {
                 collect(kernel, branch.then, loops, found);
@@ -199,7 +210,10 @@ impl<'a> Pass<'a> {
     fn holds(&self) -> bool {
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
-        self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::new(), since)])).is_some()
+        since.in_cluster.begun = true;
+        let ends = self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::new(), since)]));
+        // What others write in a block they write before it ends.
+        ends.is_some_and(|paths| paths.values().all(|since| !since.in_cluster.spread.contains(&true)))
     }
 
     /// What happened behind a region inside so many loops; none if something in it is not ordered.
@@ -247,7 +261,8 @@ impl<'a> Pass<'a> {
                     paths = self.forgotten(l.body, paths);
                     skips.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
                 }
-                StatementKind::Sync if self.gone.contains(&(region, at)) => {}
+                StatementKind::Sync | StatementKind::SyncCluster if self.gone.contains(&(region, at)) => {}
+                StatementKind::SyncCluster => paths.values_mut().for_each(|since| since.sync_cluster(self.kernel)),
                 kind => match self.among(kind, region, at) {
                     Some(among) => paths.values_mut().for_each(|since| since.sync(self.kernel, among)),
                     None => {
@@ -324,7 +339,6 @@ impl<'a> Pass<'a> {
         match kind {
             StatementKind::SyncWarp => Some(Sharing::Warp),
             StatementKind::SyncWarpgroup => Some(Sharing::Warpgroup),
-            StatementKind::SyncCluster => Some(Sharing::Block),
             StatementKind::Sync | StatementKind::Agree { .. } => Some(weaker.unwrap_or(Sharing::Block)),
             _ => None,
         }
@@ -340,6 +354,9 @@ impl<'a> Pass<'a> {
         let alone = self.kernel.signature.threads == 1;
         let is_own = |buffer: BufferId| alone || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread;
         let just_now = group.map(|group| (group, Access::of(group)));
+        if !self.is_ordered_in_cluster(kind, since) {
+            return false;
+        }
         match (kind, just_now) {
             (StatementKind::Load(load) | StatementKind::LoadPeer { load, .. }, _) => match (load.memory, just_now) {
                 (Memory::Buffer(buffer), Some((group, access))) => {
@@ -383,6 +400,20 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// The same, of what blocks of a cluster know of each other.
+    fn is_ordered_in_cluster(&self, kind: &StatementKind, since: &mut Since) -> bool {
+        let Some(buffer) = accessed(kind) else { return true };
+        let of = &mut since.in_cluster;
+        if let StatementKind::Spread(_) = kind {
+            let is_free = of.is_free(self.kernel, buffer);
+            of.spread[buffer.index()] = true;
+            return is_free;
+        }
+        of.touched[buffer.index()] = true;
+        let place = self.kernel.lies_in[buffer.index()];
+        !(0..of.spread.len()).any(|n| of.spread[n] && self.kernel.lies_in[n] == place)
+    }
+
     /// The same, of what accesses no buffer for its thread.
     fn is_ordered_otherwise(&self, kind: &StatementKind, first: bool, alone: bool, since: &mut Since) -> bool {
         match kind {
@@ -404,6 +435,7 @@ impl<'a> Pass<'a> {
             StatementKind::Expect { barrier, .. } => !since.ready && (alone || !since.waited[barrier.index()]),
             StatementKind::Await { barrier, .. } => {
                 since.waited[barrier.index()] = true;
+                since.in_cluster.waited[barrier.index()] = true;
                 !since.ready
             }
             StatementKind::Transfer(transfer) => {
@@ -413,9 +445,12 @@ impl<'a> Pass<'a> {
                     TensorPart::Tile { .. } => true,
                 };
                 match transfer.barrier {
-                    Some(_) => {
+                    Some(barrier) => {
                         let of = transfer.buffer.index();
-                        !since.ready && since.used[of].iter().chain(&since.stale[of]).all(Accesses::is_empty)
+                        let is_own = transfer.multicast.is_none();
+                        (is_own || since.in_cluster.admits(self.kernel, transfer.buffer, barrier.index()))
+                            && !since.ready
+                            && since.used[of].iter().chain(&since.stale[of]).all(Accesses::is_empty)
                     }
                     None => !since.published && since.written[transfer.buffer.index()].is_empty(),
                 }
@@ -444,6 +479,21 @@ impl<'a> Pass<'a> {
             | StatementKind::CommitFetches
             | StatementKind::Commit => true,
         }
+    }
+}
+
+/// The buffer that a thread reads or writes in a statement, or of which an instance begins: what others write before belongs to the last one.
+fn accessed(kind: &StatementKind) -> Option<BufferId> {
+    let memory = match kind {
+        StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => load.memory,
+        StatementKind::Store(store) | StatementKind::Spread(store) => store.memory,
+        StatementKind::Fetch(fetch) => Memory::Buffer(fetch.buffer),
+        StatementKind::Renew { buffer, .. } => Memory::Buffer(*buffer),
+        _ => return None,
+    };
+    match memory {
+        Memory::Buffer(buffer) => Some(buffer),
+        Memory::Parameter(_) | Memory::Workspace(_) => None,
     }
 }
 

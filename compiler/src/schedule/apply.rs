@@ -321,7 +321,9 @@ impl Apply<'_> {
             OpKind::Tile { .. } => self.unsupported("tile", op.keyword, None),
             // See `layout`.
             OpKind::Layout { .. } => {}
-            OpKind::Multicast { .. } => self.unsupported("multicast", op.keyword, None),
+            OpKind::Multicast { .. } => {
+                self.unsupported("multicast", op.keyword, Some("copies by the accelerator have it: `via tma`"))
+            }
             OpKind::Mma { .. } => self.unsupported("mma", op.keyword, None),
             OpKind::Region { .. } => {
                 let (stage, problem) = (self.stage.to_owned(), NoSuchRegion::NOT_FIRST);

@@ -7,6 +7,7 @@
 //! write the same elements. Threads that no iteration falls to are idle. Whether units can be taken from the threads around, and which ones
 //! these are, is the question of `collectives`, which `levels` asks.
 
+use crate::collectives;
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
@@ -29,7 +30,7 @@ use super::{Place, Reduced, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, 
 /// Most threads of a block.
 pub(super) const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
 /// Most blocks of a cluster.
-const CLUSTER_LIMIT: i128 = crate::kernel_ir::CLUSTER_LIMIT as i128;
+const CLUSTER_LIMIT: i128 = collectives::CLUSTER_LIMIT as i128;
 
 /// The leaves that units run side by side, outermost first, with the number of iterations that the block has room for.
 #[derive(Clone, Debug, Default)]
@@ -149,6 +150,11 @@ pub(super) fn launch(program: &Program, facts: &Facts, diags: &mut Diagnostics) 
     launch
 }
 
+/// Whether clusters have so many blocks.
+fn is_cluster(blocks: i128) -> bool {
+    u64::try_from(blocks).is_ok_and(collectives::is_cluster)
+}
+
 /// Decides the blocks of a cluster: as many as the axes given to them have iterations, in every stage that has such axes or writes an output.
 fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diagnostics) {
     let of = |stage: &Stage| stage.distribution.ctas.iter().fold(1, |n: i128, (_, extent)| n.saturating_mul(*extent));
@@ -158,7 +164,7 @@ fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diag
         let (blocks, ctas) = (of(stage), &stage.distribution.ctas);
         let axes = || ctas.iter().map(|(axis, extent)| (stage.domain.axes[*axis].name.clone(), *extent)).collect();
         let span = ctas.last().map(|(axis, _)| stage.domain.axes[*axis].binding_span);
-        if cluster > CLUSTER_LIMIT
+        if !is_cluster(cluster)
             || blocks != cluster && (span.is_some() || stage.place != Place::Registers && stage.has_blocks())
         {
             diags.report(ClusterBlocks {
@@ -166,7 +172,7 @@ fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diag
                 axes: axes(),
                 blocks,
                 cluster,
-                limit: CLUSTER_LIMIT,
+                exists: (is_cluster(cluster), is_cluster(blocks)),
                 span: span.unwrap_or(stage.span),
                 launch: launch.map(|l| l.1),
             });

@@ -144,7 +144,9 @@ impl Nest<'_, '_> {
             // What it decides is not decided for outputs beside it, nor for what stands behind a stage that blocks share, in its branch.
             let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops) || self.stage.arrives();
             // Where blocks of a cluster wait for each other, they must all agree.
-            let in_cluster = self.around.stages.iter().any(|s| s.stage.across_ctas());
+            let shares = |copy: &Copy<'_>| copy.staged.multicast.is_some();
+            let in_cluster = self.around.stages.iter().any(|s| s.stage.across_ctas())
+                || self.around.copies.iter().flatten().any(shares);
             let agreed = |c: &Condition| {
                 let facts = self.b.facts(c.holds);
                 facts.uniform && (facts.cluster || !in_cluster) && !ahead && !apart
