@@ -4,6 +4,15 @@ use super::tw02xx::prefix;
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
+/// Sizes, and two blocks with where their instances start.
+#[derive(Clone, Debug)]
+pub struct Differing {
+    /// Sizes.
+    pub dims: Assignment,
+    /// The number of each along the axis of the cluster, and where its instance starts.
+    pub blocks: [(i128, i128); 2],
+}
+
 /// Why not.
 #[derive(Clone, Debug)]
 pub enum MulticastProblem {
@@ -31,8 +40,8 @@ pub enum MulticastProblem {
         start: String,
         /// The axis of the cluster.
         cluster: String,
-        /// Sizes, and two blocks with where their instances start.
-        witness: Option<(Assignment, [(i128, i128); 2])>,
+        /// Two blocks that differ.
+        witness: Option<Differing>,
     },
     /// Nothing of this name counts the boxes of an axis; these do.
     NoSlices {
@@ -106,7 +115,7 @@ impl IntoDiagnostic for NotMulticast {
                 };
                 let diagnostic = new(title).note(format!("along `{axis}` an instance starts at {start}"));
                 let diagnostic = match witness {
-                    Some((dims, [(a, from_a), (b, from_b)])) => diagnostic.counterexample(format!(
+                    Some(Differing { dims, blocks: [(a, from_a), (b, from_b)] }) => diagnostic.counterexample(format!(
                         "{}block {a} along `{cluster}` reads `{axis}` from {from_a} on, and block {b} from {from_b} on",
                         prefix(&dims)
                     )),

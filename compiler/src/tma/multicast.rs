@@ -5,7 +5,7 @@
 //! differ in its digit alone. Each of them issues one slice of the boxes, or the first one issues all, to the slots of all of them; the barrier of
 //! each expects all slices. What an instance holds must not depend on the digit.
 
-use crate::diag::tw03xx_multicast::{MulticastProblem, NotMulticast};
+use crate::diag::tw03xx_multicast::{Differing, MulticastProblem, NotMulticast};
 use crate::domain::AxisId;
 use crate::extent::{Budget, Expr, Search, Var};
 use crate::lower::Analysed;
@@ -246,12 +246,7 @@ impl<'a> One<'a> {
     }
 
     /// The smallest sizes, and two blocks of which instances start at different places.
-    fn different(
-        &self,
-        start: &Expr,
-        (along, blocks): (Var, u32),
-        host: &Analysed,
-    ) -> Option<(Vec<(String, i128)>, [(i128, i128); 2])> {
+    fn different(&self, start: &Expr, (along, blocks): (Var, u32), host: &Analysed) -> Option<Differing> {
         let (dims, of) = (self.facts.dims(), &host.symbolic.variables);
         let extent = |v: Var| of.iter().find(|leaf| leaf.var == v).map(|leaf| &leaf.extent);
         // The other loops that move it.
@@ -289,7 +284,8 @@ impl<'a> One<'a> {
         });
         let Search::Found((at, two)) = found else { return None };
         let named = self.assignment(&at).into_iter().enumerate();
-        Some((named.filter(|(d, _)| sizes.contains(&(*d as Var))).map(|(_, pair)| pair).collect(), two))
+        let dims = named.filter(|(d, _)| sizes.contains(&(*d as Var))).map(|(_, pair)| pair).collect();
+        Some(Differing { dims, blocks: two })
     }
 }
 
