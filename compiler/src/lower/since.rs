@@ -4,8 +4,6 @@
 //! the last one. And those around the present place that have begun another iteration since: this is not their first one since then. So of loops
 //! that are around both and have begun nothing since, it is this iteration. **Approximation.** Beyond [`MOST_ACCESSES`] of a kind nothing is known of iterations.
 
-use std::collections::BTreeMap;
-
 use super::dependence::Group;
 use crate::kernel_ir::{BufferId, Kernel, Sharing, WARP};
 
@@ -70,44 +68,53 @@ impl Access {
     }
 }
 
-/// Accesses, each with the largest unit that has waited for itself since.
+/// Accesses in order, each with the largest unit that has waited for itself since.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Accesses(BTreeMap<Access, Sharing>);
+pub(super) struct Accesses(Vec<(Access, Sharing)>);
 
 impl Accesses {
+    fn find(&self, access: Access) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&access, |known| known.0)
+    }
+
     /// Adds one.
-    pub fn add(&mut self, access: Access, among: Sharing) {
+    pub fn add(&mut self, access: Access, mut among: Sharing) {
         let known = Access::anywhere(access.group);
-        let access = if self.0.contains_key(&known) { known } else { access };
+        if self.find(known).is_ok() {
+            return self.put(known, among);
+        }
         if access == known {
             // It stands for all of its group.
-            let own = |a: &Access| a.group == access.group && !a.is_anywhere();
-            let others: Vec<Access> = self.0.keys().filter(|a| own(a)).copied().collect();
-            for other in others {
-                let least = self.0.remove(&other).unwrap_or(among).min(among);
-                self.put(access, least);
-            }
+            let own = self.0.iter().filter(|a| a.0.group == access.group);
+            among = own.fold(among, |least, a| least.min(a.1));
+            self.0.retain(|a| a.0.group != access.group);
         }
         self.put(access, among);
-        if self.0.len() > MOST_ACCESSES && self.0.keys().any(|a| !a.is_anywhere()) {
+        if self.0.len() > MOST_ACCESSES && self.0.iter().any(|(a, _)| !a.is_anywhere()) {
             let all = std::mem::take(&mut self.0);
             all.into_iter().for_each(|(access, among)| self.put(Access::anywhere(access.group), among));
         }
     }
 
     fn put(&mut self, access: Access, among: Sharing) {
-        let least = self.0.entry(access).or_insert(among);
-        *least = (*least).min(among);
+        match self.find(access) {
+            Ok(at) => self.0[at].1 = self.0[at].1.min(among),
+            Err(at) => self.0.insert(at, (access, among)),
+        }
     }
 
     /// Adds others.
     pub fn join(&mut self, other: &Self) {
-        other.0.iter().for_each(|(access, among)| self.add(*access, *among));
+        if self.0.is_empty() {
+            self.0.clone_from(&other.0);
+        } else if self != other {
+            other.0.iter().for_each(|(access, among)| self.add(*access, *among));
+        }
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (Access, Sharing)> {
-        self.0.iter().map(|(access, among)| (*access, *among))
+        self.0.iter().copied()
     }
 
     /// Whether there is none.
@@ -125,10 +132,13 @@ impl Accesses {
         if among >= most {
             return self.clear();
         }
-        self.0.values_mut().for_each(|since| *since = among.max(*since));
+        self.0.iter_mut().for_each(|(_, since)| *since = among.max(*since));
     }
 
     fn change(&mut self, how: impl Fn(Access) -> Access) {
+        if self.0.iter().all(|(access, _)| how(*access) == *access) {
+            return;
+        }
         let all = std::mem::take(&mut self.0);
         all.into_iter().for_each(|(access, among)| self.add(how(access), among));
     }
@@ -136,7 +146,7 @@ impl Accesses {
 
 /// What happened since the last barrier of the cluster, which others of its blocks may not know. They run one program: what a thread of this one did,
 /// one of another may have done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InCluster {
     /// The block began, and made barriers of copies ready.
     pub begun: bool,
@@ -154,16 +164,24 @@ impl InCluster {
         Self { begun: false, touched: buffers(), spread: buffers(), waited: vec![false; kernel.barriers.len()] }
     }
 
-    /// Whether nobody uses the memory of a buffer in any block, and all are there.
-    pub fn is_free(&self, kernel: &Kernel, buffer: BufferId) -> bool {
-        let place = kernel.lies_in[buffer.index()];
-        let used = |n: usize| kernel.lies_in[n] == place && (self.touched[n] || self.spread[n] && n != buffer.index());
-        !self.begun && !(0..kernel.buffers.len()).any(used)
+    /// Whether nobody uses the memory of a buffer in any block, and all are there. Each buffer lies in the memory of one.
+    pub fn is_free(&self, lies_in: &[BufferId], buffer: BufferId) -> bool {
+        let place = lies_in[buffer.index()];
+        let used = |n: usize| lies_in[n] == place && (self.touched[n] || self.spread[n] && n != buffer.index());
+        !self.begun && !(0..lies_in.len()).any(used)
     }
 
     /// Whether a copy to several blocks may fill a buffer: the phases of its barrier have ended for all, too.
-    pub fn admits(&self, kernel: &Kernel, buffer: BufferId, barrier: usize) -> bool {
-        self.is_free(kernel, buffer) && !self.waited[barrier]
+    pub fn admits(&self, lies_in: &[BufferId], buffer: BufferId, barrier: usize) -> bool {
+        self.is_free(lies_in, buffer) && !self.waited[barrier]
+    }
+
+    fn join(&mut self, other: &Self) {
+        let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+        self.begun |= other.begun;
+        or(&mut self.touched, &other.touched);
+        or(&mut self.spread, &other.spread);
+        or(&mut self.waited, &other.waited);
     }
 }
 
@@ -220,20 +238,21 @@ impl Since {
         }
     }
 
-    /// Whether a thread may have accessed another buffer in the same memory.
-    pub fn is_elsewhere(&self, kernel: &Kernel, buffer: BufferId) -> bool {
-        let place = kernel.lies_in[buffer.index()];
-        let mut others = (0..kernel.buffers.len()).filter(|n| *n != buffer.index() && kernel.lies_in[*n] == place);
-        kernel.signature.threads > 1 && others.any(|n| self.touched[n])
+    /// Whether a thread may have accessed another buffer in the same memory, where each lies in the memory of one.
+    pub fn is_elsewhere(&self, lies_in: &[BufferId], buffer: BufferId) -> bool {
+        let place = lies_in[buffer.index()];
+        (0..lies_in.len()).any(|n| n != buffer.index() && lies_in[n] == place && self.touched[n])
     }
 
     /// Behind a barrier of those who share an element of such a buffer.
     pub fn sync(&mut self, kernel: &Kernel, among: Sharing) {
         if among == Sharing::Block || among == Sharing::Warp && kernel.signature.threads <= WARP {
+            self.used.iter_mut().chain(&mut self.stale).flatten().for_each(Accesses::clear);
             // What is under way does not wait.
-            let flying = std::mem::take(&mut self.flying);
-            let in_cluster = std::mem::take(&mut self.in_cluster);
-            *self = Self { flying, in_cluster, ..Self::nothing(kernel) };
+            self.written.iter_mut().chain(&mut self.landed).for_each(Accesses::clear);
+            self.waited.fill(false);
+            self.touched.fill(false);
+            (self.ready, self.published, self.awaited, self.abroad, self.arrived) = (false, false, false, false, false);
             return;
         }
         for (n, buffer) in kernel.buffers.iter().enumerate() {
@@ -246,7 +265,9 @@ impl Since {
     /// Behind a barrier of the cluster.
     pub fn sync_cluster(&mut self, kernel: &Kernel) {
         self.sync(kernel, Sharing::Block);
-        self.in_cluster = InCluster::nothing(kernel);
+        let InCluster { begun, touched, spread, waited } = &mut self.in_cluster;
+        *begun = false;
+        [touched, spread, waited].into_iter().for_each(|list| list.fill(false));
     }
 
     /// A new instance of a buffer begins.
@@ -290,10 +311,7 @@ impl Since {
         let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
         let all = |a: &mut [Accesses], b: &[Accesses]| a.iter_mut().zip(b).for_each(|(a, b)| a.join(b));
         self.ready |= other.ready;
-        self.in_cluster.begun |= other.in_cluster.begun;
-        or(&mut self.in_cluster.touched, &other.in_cluster.touched);
-        or(&mut self.in_cluster.spread, &other.in_cluster.spread);
-        or(&mut self.in_cluster.waited, &other.in_cluster.waited);
+        self.in_cluster.join(&other.in_cluster);
         self.used.iter_mut().zip(&other.used).for_each(|(a, b)| all(a, b));
         self.stale.iter_mut().zip(&other.stale).for_each(|(a, b)| all(a, b));
         all(&mut self.written, &other.written);

@@ -128,11 +128,6 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
     Some((kernel, work.get()))
 }
 
-/// Whether everything is ordered.
-pub(super) fn hold(kernel: &Kernel, blocks: Option<&Expr>) -> bool {
-    Pass::new(kernel, blocks).holds()
-}
-
 /// Every barrier with the loops around it.
 fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, RegionId, usize)>) {
     for (at, statement) in kernel.region(region).statements.iter().enumerate() {
@@ -165,8 +160,10 @@ fn add(paths: &mut Paths, known: Known, since: Since) {
 }
 
 /// The property, without some of the barriers.
-struct Pass<'a> {
+pub(super) struct Pass<'a> {
     kernel: &'a Kernel,
+    /// For each buffer, the one in whose memory it lies.
+    pub lies_in: Vec<BufferId>,
     /// Barriers that are taken out.
     gone: Vec<(RegionId, usize)>,
     /// Barriers of smaller units now.
@@ -184,7 +181,8 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
+    /// That of a kernel with all of its barriers; of so many blocks, if that is known.
+    pub fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
         // The last cluster may have more blocks than there is work for.
         let blocks = blocks.filter(|_| kernel.signature.cluster == 1);
         let mut fetched = vec![false; kernel.buffers.len()];
@@ -197,6 +195,7 @@ impl<'a> Pass<'a> {
         of_first_thread(kernel, Kernel::BODY, false, &mut first);
         Self {
             kernel,
+            lies_in: kernel.lies_in.clone(),
             gone: Vec::new(),
             weak: Vec::new(),
             fetched,
@@ -207,13 +206,19 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn holds(&self) -> bool {
+    /// Whether everything is ordered.
+    pub fn holds(&self) -> bool {
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
         since.in_cluster.begun = true;
-        let ends = self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::new(), since)]));
+        let ends = self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::default(), since)]));
         // What others write in a block they write before it ends.
         ends.is_some_and(|paths| paths.values().all(|since| !since.in_cluster.spread.contains(&true)))
+    }
+
+    /// Whether there was as much work as a kernel may take.
+    pub fn is_spent(&self) -> bool {
+        self.work.get() > MOST_WORK
     }
 
     /// What happened behind a region inside so many loops; none if something in it is not ordered.
@@ -228,7 +233,7 @@ impl<'a> Pass<'a> {
                     if let Some(part) = branch.otherwise {
                         if !self.kernel.value(branch.condition).facts.uniform {
                             // Other threads are on the one side while some are on the other.
-                            paths.iter().for_each(|(known, since)| add(&mut otherwise, known.clone(), since.clone()));
+                            paths.iter().for_each(|(known, since)| add(&mut otherwise, *known, since.clone()));
                         }
                         otherwise = self.forgotten(part, self.flow(part, depth, otherwise)?);
                     }
@@ -291,9 +296,7 @@ impl<'a> Pass<'a> {
     fn known_as(&self, paths: Paths, how: impl Fn(Fact) -> Option<Fact>) -> Paths {
         let mut behind = Paths::new();
         for (known, since) in paths {
-            let known = known.into_iter().filter_map(|(fact, holds)| Some((how(fact)?, holds)));
-            let known = known.filter(|(fact, holds)| self.guards.is_worth(*fact, *holds)).collect();
-            add(&mut behind, known, since);
+            add(&mut behind, self.guards.known_as(known, &how), since);
         }
         if behind.len() > MOST_PATHS { as_one(behind) } else { behind }
     }
@@ -303,14 +306,9 @@ impl<'a> Pass<'a> {
         let mut sides = [Paths::new(), Paths::new()];
         for (known, since) in paths {
             for (side, holds) in sides.iter_mut().zip([true, false]) {
-                if self.guards.excludes(&known, fact, holds) {
-                    continue;
+                if !self.guards.excludes(known, fact, holds) {
+                    add(side, self.guards.with(known, fact, holds), since.clone());
                 }
-                let mut known = known.clone();
-                if self.guards.follows(fact) {
-                    known.insert(fact, holds);
-                }
-                add(side, known, since.clone());
             }
         }
         sides
@@ -392,7 +390,7 @@ impl<'a> Pass<'a> {
                     since.used[of][0].add(access, Sharing::Thread);
                     since.written[of].add(access, Sharing::Thread);
                     since.touched[of] = true;
-                    is_new && !since.awaited && !since.is_elsewhere(self.kernel, buffer)
+                    is_new && !since.awaited && (alone || !since.is_elsewhere(&self.lies_in, buffer))
                 }
                 (memory, _) => self.is_ordered_abroad(memory, true, first, since),
             },
@@ -405,13 +403,13 @@ impl<'a> Pass<'a> {
         let Some(buffer) = accessed(kind) else { return true };
         let of = &mut since.in_cluster;
         if let StatementKind::Spread(_) = kind {
-            let is_free = of.is_free(self.kernel, buffer);
+            let is_free = of.is_free(&self.lies_in, buffer);
             of.spread[buffer.index()] = true;
             return is_free;
         }
         of.touched[buffer.index()] = true;
-        let place = self.kernel.lies_in[buffer.index()];
-        !(0..of.spread.len()).any(|n| of.spread[n] && self.kernel.lies_in[n] == place)
+        let place = self.lies_in[buffer.index()];
+        !(0..of.spread.len()).any(|n| of.spread[n] && self.lies_in[n] == place)
     }
 
     /// The same, of what accesses no buffer for its thread.
@@ -448,7 +446,7 @@ impl<'a> Pass<'a> {
                     Some(barrier) => {
                         let of = transfer.buffer.index();
                         let is_own = transfer.multicast.is_none();
-                        (is_own || since.in_cluster.admits(self.kernel, transfer.buffer, barrier.index()))
+                        (is_own || since.in_cluster.admits(&self.lies_in, transfer.buffer, barrier.index()))
                             && !since.ready
                             && since.used[of].iter().chain(&since.stale[of]).all(Accesses::is_empty)
                     }
@@ -533,7 +531,7 @@ fn is_first_thread(kernel: &Kernel, condition: ValueId) -> bool {
 /// The paths, without what tells them apart.
 fn as_one(paths: Paths) -> Paths {
     let mut all = Paths::new();
-    paths.into_values().for_each(|since| add(&mut all, Known::new(), since));
+    paths.into_values().for_each(|since| add(&mut all, Known::default(), since));
     all
 }
 
