@@ -22,6 +22,10 @@ const MAJOR: c_uint = 75;
 const MINOR: c_uint = 76;
 const SHARED_OPTIN: c_uint = 97;
 const MEMORY_POOLS: c_uint = 115;
+const MULTIPROCESSOR_COUNT: c_uint = 16;
+/// Multiprocessors of the machine, and blocks that each runs at one time, or clusters: few, so that persistent blocks take several tiles.
+const MULTIPROCESSORS: c_int = 2;
+const RESIDENT: c_int = 1;
 
 /// Attribute of functions.
 const NON_PORTABLE_CLUSTER: c_uint = 14;
@@ -151,6 +155,7 @@ driver! {
             MINOR => machine.capability % 10,
             SHARED_OPTIN => SHARED_MOST as c_int,
             MEMORY_POOLS => c_int::from(machine.pools),
+            MULTIPROCESSOR_COUNT => MULTIPROCESSORS,
             _ => 0,
         });
         SUCCESS
@@ -340,6 +345,28 @@ driver! {
             NON_PORTABLE_CLUSTER => machine.allow_any_cluster(number(function), value != 0),
             _ => INVALID_VALUE,
         })
+    }
+
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        count: *mut c_int,
+        _function: Handle,
+        threads: c_int,
+        _shared: usize,
+    ) -> Status {
+        if !(1..=1024).contains(&threads) {
+            return INVALID_VALUE;
+        }
+        give(count, RESIDENT);
+        SUCCESS
+    }
+
+    fn cuOccupancyMaxActiveClusters(count: *mut c_int, _function: Handle, config: *const CUlaunchConfig) -> Status {
+        // SAFETY: the caller passed a configuration.
+        if unsafe { &*config }.numAttrs == 0 {
+            return INVALID_VALUE;
+        }
+        give(count, RESIDENT * MULTIPROCESSORS);
+        SUCCESS
     }
 
     fn cuLaunchKernel(

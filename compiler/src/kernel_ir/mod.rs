@@ -293,6 +293,8 @@ pub enum Op {
     Literal(u64),
     /// Number of the block; `I32`.
     BlockIndex,
+    /// Number of blocks of the launch; `I32`.
+    BlockCount,
     /// Number of the thread in its block; `I32`.
     ThreadIndex,
     /// Number of the block in its cluster; `I32`. Clusters are neighbours: it is that of the block modulo the blocks of a cluster.
@@ -351,6 +353,7 @@ impl Op {
         let (a, b, c) = match self {
             Self::Literal(_)
             | Self::BlockIndex
+            | Self::BlockCount
             | Self::ThreadIndex
             | Self::ClusterRank
             | Self::Dim(_)

@@ -336,6 +336,7 @@ impl Printer<'_> {
         match op {
             Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => "?".to_owned(),
             Op::BlockIndex => "block".to_owned(),
+            Op::BlockCount => "blocks".to_owned(),
             Op::ThreadIndex => "thread".to_owned(),
             Op::ClusterRank => "rank".to_owned(),
             Op::Dim(dim) => self.kernel.signature.dims.get(usize::from(dim)).map_or("?".to_owned(), |d| d.name.clone()),

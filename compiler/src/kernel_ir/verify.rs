@@ -687,7 +687,7 @@ fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Opt
     Some(match op {
         Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => false,
         Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
-        Op::BlockIndex | Op::ThreadIndex | Op::ClusterRank => ty == Type::I32,
+        Op::BlockIndex | Op::BlockCount | Op::ThreadIndex | Op::ClusterRank => ty == Type::I32,
         Op::Index(_, a, b) => ty.is_index() && all(&[a, b], ty),
         Op::CompareIndex(_, a, b) | Op::InRange(a, b) => {
             ty == Type::PRED && type_of(a)?.is_index() && type_of(a) == type_of(b)

@@ -10,6 +10,8 @@ use tilewright_kernel::{Size, SizeError};
 pub struct Launch {
     /// Number of blocks.
     pub blocks: i64,
+    /// Blocks for which buffers in workspaces have room.
+    pub parts: i64,
     /// The value of each dimension and stride of the signature.
     pub dims: Vec<i64>,
     /// Each parameter of the signature; none for a scalar.
@@ -74,12 +76,20 @@ impl Launch {
             .maps
             .iter()
             .map(|map| Ok(Tiles { parameter: map.parameter, map: map.at(0, dims).map_err(NoLaunch::Map)? }));
+        let blocks = value(&info.launch.blocks)?;
         Ok(Self {
-            blocks: value(&info.launch.blocks)?,
+            blocks,
+            parts: blocks,
             dims: dims.to_vec(),
             tensors: tensors.collect::<Result<_, _>>()?,
             maps: maps.collect::<Result<_, _>>()?,
             workspaces: info.workspace.iter().map(|w| value(&w.elements)).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// The same by another number of blocks, of a persistent kernel.
+    #[must_use]
+    pub fn by(self, blocks: i64) -> Self {
+        Self { blocks, ..self }
     }
 }

@@ -732,6 +732,7 @@ impl<'a> Run<'a> {
         let value = self.kernel.value(id);
         let row = match value.op {
             Op::BlockIndex => Row::Same(Some(self.me.block)),
+            Op::BlockCount => Row::Same(Some(self.launch.blocks)),
             Op::ClusterRank => Row::Same(Some(self.me.block % i64::from(self.kernel.signature.cluster))),
             Op::ThreadIndex => Row::Each((0..self.threads as i64).map(Some).collect()),
             Op::Dim(dim) => Row::Same(self.launch.dims.get(usize::from(dim)).copied()),

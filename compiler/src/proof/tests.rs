@@ -52,6 +52,7 @@ pub(super) fn launch(n: i64, elements: i64, blocks: i64) -> Launch {
     };
     Launch {
         blocks,
+        parts: blocks,
         dims: vec![n],
         tensors: vec![tensor(false), tensor(true)],
         maps: vec![Tiles { parameter: 0, map }],

@@ -19,6 +19,7 @@ mod like;
 mod loops;
 mod ownership;
 mod range;
+mod raster;
 mod tree;
 mod unit;
 
@@ -35,6 +36,7 @@ pub use levels::{From, Level, unit_name};
 pub use loops::check_loops;
 pub use ownership::{Digit, Reads, Step, digits, register, register_loops, registers};
 pub use range::extreme;
+pub use raster::{Raster, RasterProblem};
 pub(crate) use range::is_of_terms;
 pub use unit::{Unit, WARP, WARPGROUP};
 
@@ -131,6 +133,8 @@ pub struct Stage {
     pub reduction: Option<ValueId>,
     /// The axes that are combined across units.
     pub reduced: Vec<Reduced>,
+    /// In which order blocks take the iterations of the grid, if not row after row.
+    pub raster: Option<Raster>,
     /// Where the results live.
     pub place: Place,
     /// Buffers that its instances take in turn; 1 for stages without buffers.
@@ -587,7 +591,7 @@ impl Roots {
             owner,
             head: span,
         };
-        let reduced = apply::ops(given, &mut domain, ops, diags);
+        let apply::Applied { reduced, raster } = apply::ops(given, &mut domain, ops, diags);
         Some(Stage {
             equation,
             name,
@@ -608,6 +612,7 @@ impl Roots {
             needed: None,
             reduction,
             reduced,
+            raster,
             place: Place::Global,
             ring: 1,
             layout: Layout::new([]),

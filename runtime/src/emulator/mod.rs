@@ -36,6 +36,11 @@ impl Emulator {
         &self.memory
     }
 
+    /// Clusters of a persistent launch that run at one time.
+    pub(crate) fn resident(&self) -> u32 {
+        self.options.resident
+    }
+
     /// What the last launch did.
     pub(crate) fn report(&self) -> Option<EmulatorReport> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -420,6 +420,7 @@ impl Entry<'_> {
             // Bound by their own statements.
             Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => self.register(id),
             Op::BlockIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::CtaidX.into()]),
+            Op::BlockCount => self.result("mov.u32", ScalarType::B32, [SpecialReg::NctaidX.into()]),
             Op::ClusterRank => self.result("mov.u32", ScalarType::B32, [SpecialReg::ClusterCtarank.into()]),
             Op::ThreadIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]),
             Op::Dim(dim) => {
