@@ -204,3 +204,81 @@ fn each_barrier_of_a_cluster_is_missed() {
         assert_eq!(barriers, 2);
     }
 }
+
+/// RMS normalisation by clusters of 4 blocks: how `x` is distributed, and how it comes to shared memory.
+fn norm(split: &str, ops: &str, facts: &str, stage: &str) -> String {
+    format!(
+        "kernel Norm(x: f32[M, N], w: f32[N]) -> (y: f32[M, N]) where {facts} {{
+            s[i] = sum(|j| x[i, j] * x[i, j]);
+            y[i, j] = x[i, j] * rsqrt(s[i] / (N as f32) + 1e-5) * w[j];
+            launch cluster(4), threads(64);
+            schedule y {{ bind i: grid; {split}; bind c: cta; {ops} }}
+            schedule s in registers at y.i {{ like y; reduce t; reduce c; }}
+            {stage}
+        }}"
+    )
+}
+
+/// Copies of a block in its shared memory, read by stages of the cluster: each block holds the part of the row that it reads.
+#[test]
+fn blocks_hold_the_part_that_they_read() {
+    let scalar = "split jc by 64 -> r, t; bind t: thread;";
+    let vector = "split q by 64 -> r, t; bind t: thread; vectorize v;";
+    let threads = "stage xs[i, j] = x in shared at y.c { split j by 64 -> r, t; bind t: thread; }";
+    let fetched = "stage xs[i, j] = x in shared at y.c via cp_async { split j by 64 -> r, t; bind t: thread; }";
+    let tiled = "stage xs[i, j] = x in shared at y.c via tma { box j by 64 -> jc, jb; }";
+    let whole = "stage xs[i, j] = x in shared at y.i via tma { }";
+    for (split, ops, facts, stage, elements) in [
+        ("split j into 4 -> c, jc", scalar, "N <= 1024", threads, 256),
+        ("split j into 4 -> c, jc", scalar, "N <= 1000", fetched, 250),
+        // Chunks of one length: some blocks have a part of one, or nothing.
+        ("split j by 256 -> c, jc", scalar, "N <= 1024", threads, 256),
+        ("split j by 256 -> c, jc", scalar, "N <= 1024, N % 4 == 0", tiled, 256),
+        ("split j by 256 -> c, jc; split jc by 4 -> q, v", vector, "N <= 1024, N % 4 == 0", tiled, 256),
+        ("split j by 256 -> c, jc; split jc by 4 -> q, v", vector, "N <= 1024, N % 4 == 0", whole, 256),
+    ] {
+        let source = norm(split, ops, facts, stage);
+        let sizes: Vec<&[i64]> = match facts.contains('%') {
+            false => vec![&[1, 1], &[2, 7], &[3, 257], &[2, 1000], &[0, 5], &[2, 0]],
+            true => vec![&[1, 4], &[2, 8], &[3, 260], &[2, 1000], &[2, 1024]],
+        };
+        let kernel = tried(&source, &sizes, 2);
+        let buffers = &kernel.entries[0].kernel.buffers;
+        let held = buffers.iter().find(|b| b.name == "xs").map(|b| b.elements);
+        // Slots are whole vectors.
+        let whole = held.is_some_and(|held| (elements..elements + 4).contains(&held));
+        assert!(whole, "{held:?}: {source}\n{}", kernel.info.as_ref().expect("no error").explanation);
+    }
+}
+
+/// Stages that divide the blocks of a cluster in other ways than the one around: a block reads the part that its number stands for.
+#[test]
+fn stages_may_divide_the_blocks_in_other_ways() {
+    for (ops, held) in [
+        ("split j into 8 -> c, r; bind c: cta; split r by 32 -> q, t; bind t: thread; reduce c, t;", 128),
+        // In turn: a part that each block reads in a row, and one of every eighth element.
+        ("split j by 8 -> r, c; bind c: cta; split r by 32 -> q, t; bind t: thread; reduce c, t;", 2 * 128),
+        (
+            "split j into 2 -> d, j4; split j4 into 4 -> c, r; reorder d, c, r; bind d, c: cta;
+            split r by 32 -> q, t; bind t: thread; reduce d, c, t;",
+            128,
+        ),
+    ] {
+        let source = format!(
+            "kernel K(x: f32[M, N]) -> (y: f32[M, N]) where N == 1024 {{
+                s[i] = sum(|j| x[i, j]);
+                y[i, j] = x[i, j] * s[i];
+                launch cluster(8), threads(32);
+                schedule y {{
+                    split j into 2 -> e, j4; split j4 into 4 -> f, r; bind i: grid; bind e, f: cta;
+                    split r by 32 -> q, t; bind t: thread;
+                }}
+                schedule s in registers at y.i {{ {ops} }}
+                stage xs[i, j] = x in shared at y.f {{ split j by 32 -> q, t; bind t: thread; }}
+            }}"
+        );
+        let kernel = tried(&source, &[&[1, 1024], &[3, 1024]], 2);
+        let of = kernel.entries[0].kernel.buffers.iter().filter(|b| b.name == "xs").map(|b| b.elements);
+        assert_eq!(of.sum::<u32>(), held, "{source}");
+    }
+}

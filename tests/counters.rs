@@ -65,6 +65,15 @@ fn rows_are_read_once() {
     }
 }
 
+/// Rows that the blocks of a cluster share come once to one of them; so do the weights for each row.
+#[test]
+fn rows_of_clusters_are_read_once() {
+    for (m, n) in [(2, 32768), (1, 99_968), (1, 262_144)] {
+        let all = Counted { loaded: 2 * m * n * 2, stored: m * n * 2, excess: 0, conflicts: 0 };
+        assert_eq!(example("cluster_norm", &[m as i64, n as i64]), all, "{m} x {n}");
+    }
+}
+
 /// RMS normalisation whose rows are staged in shared memory, by threads and by the accelerator: each byte of a row still comes once.
 #[test]
 fn staged_rows_are_read_once() {

@@ -41,6 +41,13 @@ fn rmsnorm() {
 }
 
 #[test]
+fn cluster_norm() {
+    let sizes: &[&[i64]] = &[&[1, 64], &[7, 192], &[2, 32_832], &[3, 65_472], &[1, 262_144]];
+    let found = check("cluster_norm", sizes);
+    assert!(found[0].contains("in clusters of 8"), "{}", found[0]);
+}
+
+#[test]
 fn layernorm() {
     check("layernorm", &[&[1, 4], &[7, 28], &[31, 32], &[2, 36], &[33, 132], &[2, 1028], &[1, 8192]]);
 }

@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
-use super::{Stage, Unit, beside, range};
+use super::{Stage, Unit, beside, range, ranks};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::NotAround;
 use crate::diag::tw90xx::Internal;
-use crate::domain::{AxisId, AxisKind, Symbolic};
+use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::memory::access::{self, StageRead};
 use crate::program::Program;
@@ -161,7 +161,9 @@ pub fn facts_within(parent: &Stage, facts: &Facts, attach: &Attach) -> Option<Fa
     let symbolic = Symbolic::new(&parent.domain, facts);
     let extent = |n: usize| {
         let leaf = parent.domain.leaves.get(n)?;
-        attach.around.contains(leaf).then(|| symbolic.variables[n].extent.clone())
+        // What a cluster owns is computed in each of its blocks, one of which runs it.
+        let in_block = parent.domain.axes[*leaf].binding == Binding::Cta;
+        (in_block || attach.around.contains(leaf)).then(|| symbolic.variables[n].extent.clone())
     };
     let extents: Vec<Option<Expr>> = (0..symbolic.variables.len()).map(extent).collect();
     facts.within(&extents).ok()
@@ -293,7 +295,7 @@ impl Needs<'_> {
     /// Gives every loop of the readers that is inside the place a variable of its own.
     fn inside(&self, reader: usize, next: &mut Var, loops: &mut Loops) -> Inside {
         let (mut elements, mut terms) = (Request::default(), Request::default());
-        let mut renamed: Vec<(Var, Var)> = Vec::new();
+        let mut renamed: Vec<(Var, Expr)> = Vec::new();
         // A reader beside that stage does not stand in its loops: then these are all around it.
         let mut chain: Vec<usize> = ancestors(&|at| self.stages.get(at), reader).collect();
         if let Some(end) = chain.iter().position(|at| *at == self.attach.stage) {
@@ -304,14 +306,24 @@ impl Needs<'_> {
             let symbolic = Symbolic::new(&of.domain, &of.facts);
             // Leaves around a place beside another output are the first ones there, too.
             let beside = of.beside.as_ref().filter(|b| b.stage == self.attach.stage);
+            // An instance of a block is read by what that block runs.
+            let ranks = if self.attach.owner >= Unit::Cta && stage != self.attach.stage {
+                ranks::in_block(&self.stages[self.attach.stage], of)
+            } else {
+                Vec::new()
+            };
             for (n, leaf) in symbolic.variables.iter().enumerate() {
                 let shared = stage == self.attach.stage || beside.is_some_and(|b| n < b.around);
                 let axis = self.stages[self.attach.stage].domain.leaves.get(n).filter(|_| shared);
                 if axis.is_some_and(|axis| self.attach.around.contains(axis)) {
                     continue;
                 }
+                if let Some(digit) = ranks.iter().find(|(var, _)| *var == leaf.var) {
+                    renamed.push(digit.clone());
+                    continue;
+                }
                 let extent = rename(&leaf.extent, &renamed);
-                renamed.push((leaf.var, *next));
+                renamed.push((leaf.var, Expr::var(*next)));
                 let within = longest(&mut loops.inside, *next, extent);
                 // Its own terms an element may do without.
                 let of = if leaf.is_term && stage == reader { &mut terms } else { &mut elements };
@@ -387,8 +399,8 @@ fn longest(inside: &mut Vec<(Var, Expr)>, var: Var, extent: Expr) -> Option<Expr
 
 /// What is known of the loops of a reader that are inside the place.
 struct Inside {
-    /// What stands for a loop, and its variable.
-    renamed: Vec<(Var, Var)>,
+    /// What stands for a loop, and its value.
+    renamed: Vec<(Var, Expr)>,
     /// What holds wherever the reader reads.
     elements: Request,
     /// What also holds where it reads for a term: a reduction may have none, and what its result is used with is read all the same.
@@ -398,7 +410,7 @@ struct Inside {
 /// The indices of a read, over the new variables; the axes of reductions around it are loops inside as well.
 fn renamed(
     read: &StageRead,
-    scope: &[(Var, Var)],
+    scope: &[(Var, Expr)],
     next: &mut Var,
     loops: &mut Vec<(Var, Expr)>,
     Request { conditions, axes, .. }: &mut Request,
@@ -409,7 +421,7 @@ fn renamed(
         let var = *next;
         *next += 1;
         let (lower, upper) = (rename(&axis.lower, &own), rename(&axis.upper, &own));
-        own.push((axis.var, var));
+        own.push((axis.var, Expr::var(var)));
         let extent = upper.sub(&lower);
         match longest(loops, var, extent.clone()) {
             Some(within) => conditions.push(within),
@@ -421,6 +433,6 @@ fn renamed(
     indices.iter().map(|index| rename(index, &own)).collect()
 }
 
-fn rename(e: &Expr, pairs: &[(Var, Var)]) -> Expr {
-    e.substitute(&|v| pairs.iter().find(|(old, _)| *old == v).map(|(_, new)| Expr::var(*new)))
+fn rename(e: &Expr, pairs: &[(Var, Expr)]) -> Expr {
+    e.substitute(&|v| pairs.iter().find(|(old, _)| *old == v).map(|(_, new)| new.clone()))
 }

@@ -37,7 +37,7 @@ const CLUSTER_LIMIT: i128 = crate::kernel_ir::CLUSTER_LIMIT as i128;
 pub struct Distribution {
     /// Leaves bound to the grid.
     pub grid: Vec<AxisId>,
-    /// Leaves bound to the blocks of a cluster, each with its extent.
+    /// Leaves bound to the blocks of a cluster, each with the iterations that the cluster has room for.
     pub ctas: Vec<(AxisId, i128)>,
     /// Blocks of a cluster; 1 without clusters.
     pub cluster: u32,
@@ -298,13 +298,7 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             distribution.grid.push(leaf);
             continue;
         }
-        if axis.binding == Binding::Cta
-            && let Some(extent) = axis.extent.as_constant()
-        {
-            distribution.ctas.push((leaf, extent));
-            continue;
-        }
-        // A block has a fixed number of threads: the extent is a literal, or bounded by the facts and guarded.
+        // A block has a fixed number of threads, and a cluster of blocks: the extent is a literal, or bounded by the facts and guarded.
         let Some(extent) = axis.extent.as_constant().or_else(|| facts.upper_bound(&axis.extent)) else {
             let names = |v: u32| program.dim_name(v as u16).to_owned();
             diags.report(NotStatic {
@@ -317,6 +311,10 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             });
             continue;
         };
+        if axis.binding == Binding::Cta {
+            distribution.ctas.push((leaf, extent));
+            continue;
+        }
         let levels = &mut distribution.levels;
         let at = levels.iter().position(|level| level.binding == axis.binding).unwrap_or_else(|| {
             levels.push(Level::new(program, axis.binding, unit));

@@ -19,6 +19,7 @@ mod like;
 mod loops;
 mod ownership;
 mod range;
+pub mod ranks;
 mod raster;
 mod tree;
 mod unit;

@@ -11,12 +11,13 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw03xx::{AttachPoint, AttachProblem, FilledHole, NoZeroFill};
 use crate::diag::tw05xx::SharedBudget;
 use crate::domain::{AxisKind, Binding};
-use crate::extent::{Expr, Facts};
+use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::SharedMap;
 use crate::lower::Analysed;
 use crate::memory::access;
+use crate::memory::vector::Access;
 use crate::program::{Program, Stage};
-use crate::schedule::{self, Unit};
+use crate::schedule::{self, Unit, ranks};
 use crate::syntax::{Span, ast};
 
 /// Bytes of shared memory that a block can have on the targets with this accelerator (CUDA programming guide, technical
@@ -84,6 +85,21 @@ pub(crate) fn readers(analysed: &[Analysed], at: usize, copy: &Stage) -> Vec<(us
     let chain = |n: usize| Some((n, schedule::chain_under(&stage, n, &place)?));
     // What threads fetch, they fetch from the tensor.
     (0..analysed.len()).filter(|n| !analysed[*n].stage.fetches).filter_map(chain).collect()
+}
+
+/// The accesses of the last stage of a chain, in the block that runs an iteration of the first one: see [`ranks::in_block`].
+fn in_block(accesses: &[Access], chain: &[usize], analysed: &[Analysed]) -> Vec<Access> {
+    let stage = |at: &usize| &analysed[*at].stage;
+    let Some((host, inner)) = chain.split_first() else { return accesses.to_vec() };
+    let digits: Vec<(Var, Expr)> = inner.iter().flat_map(|at| ranks::in_block(stage(host), stage(at))).collect();
+    let digit = |v: Var| digits.iter().find(|(var, _)| *var == v).map(|(_, value)| value.clone());
+    let mut accesses = accesses.to_vec();
+    for access in &mut accesses {
+        let ends = access.inner.iter_mut().flat_map(|inner| [&mut inner.lower, &mut inner.upper]);
+        let all = access.indices.iter_mut().chain([&mut access.offset]).chain(ends);
+        all.for_each(|e| *e = e.substitute(&digit));
+    }
+    accesses
 }
 
 /// One copy.
@@ -186,8 +202,10 @@ impl One<'_> {
             readers.retain(|(reader, _)| *reader == at);
         }
         let of = |n: &usize| (&analysed[*n].stage, &analysed[*n].symbolic);
-        let readers: Vec<Reader<'_>> = (readers.iter())
-            .map(|(n, chain)| Reader { chain: chain.iter().map(of).collect(), accesses: &analysed[*n].accesses })
+        let accesses: Vec<Vec<Access>> =
+            (readers.iter()).map(|(n, chain)| in_block(&analysed[*n].accesses, chain, analysed)).collect();
+        let readers: Vec<Reader<'_>> = (readers.iter().zip(&accesses))
+            .map(|((_, chain), accesses)| Reader { chain: chain.iter().map(of).collect(), accesses })
             .collect();
         let serves = rivals::served(self.program, self.copy, &readers, parameter, self.diags).ok()?;
         let Analysed { stage, symbolic, holes, .. } = host;

@@ -99,7 +99,7 @@ impl Nest<'_, '_> {
             guards.push(self.b.index_compare(Compare::Eq, number, first));
         }
         // A bound that only the facts give is larger than some extents.
-        for (axis, _) in distribution.levels.iter().flat_map(|level| &level.leaves) {
+        for (axis, _) in distribution.ctas.iter().chain(distribution.levels.iter().flat_map(|level| &level.leaves)) {
             let e = extent(*axis);
             if e.as_constant().is_none()
                 && let Some(value) = point.values[*axis]
