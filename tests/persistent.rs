@@ -84,7 +84,10 @@ fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
             let kind = &own.kernel.regions[region].statements[at].kind;
             if !matches!(
                 kind,
-                StatementKind::Sync | StatementKind::SyncWarp | StatementKind::SyncWarpgroup | StatementKind::SyncCluster
+                StatementKind::Sync
+                    | StatementKind::SyncWarp
+                    | StatementKind::SyncWarpgroup
+                    | StatementKind::SyncCluster
             ) {
                 continue;
             }
@@ -92,7 +95,11 @@ fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
             mutant.regions[region].statements.remove(at);
             let fits = |dims: &&&[i64]| own.conditions.iter().all(|c| c.holds(dims) == Ok(true));
             let noticed = sizes.iter().filter(fits).any(|dims| violation(&mutant, info, dims).is_some());
-            assert!(noticed, "a needless {kind:?} in line {}\n{}", own.kernel.regions[region].statements[at].line, own.kernel);
+            assert!(
+                noticed,
+                "a needless {kind:?} in line {}\n{}",
+                own.kernel.regions[region].statements[at].line, own.kernel
+            );
         }
     }
 }
@@ -108,7 +115,9 @@ fn elements() {
             }}"
         );
         let kernel = tried(&source, &[&[1, 1], &[2, 70], &[3, 33], &[5, 65], &[1, 500]]);
-        assert!(kernel.entries[0].kernel.regions.iter().flat_map(|r| &r.statements).all(|s| s.kind != StatementKind::Sync));
+        assert!(
+            kernel.entries[0].kernel.regions.iter().flat_map(|r| &r.statements).all(|s| s.kind != StatementKind::Sync)
+        );
         let info = kernel.info.as_ref().expect("no error");
         assert!(info.explanation.contains("take the tiles in turn"), "{}", info.explanation);
     }

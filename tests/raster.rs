@@ -109,7 +109,8 @@ fn a_group_that_is_not_clipped_is_noticed() {
     let info = kernel.info.as_ref().expect("no error");
     let own = &kernel.entries[0].kernel;
     // The smaller one of what a group has and what is left.
-    let height = own.values.iter().rposition(|value| matches!(value.op, Op::Index(IndexOp::Min, ..))).expect("a height");
+    let height =
+        own.values.iter().rposition(|value| matches!(value.op, Op::Index(IndexOp::Min, ..))).expect("a height");
     let Op::Index(_, whole, left) = own.values[height].op else { unreachable!("found as such") };
     for other in [whole, left] {
         let mut mutant = own.clone();

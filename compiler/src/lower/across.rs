@@ -29,9 +29,9 @@ use tilewright_kernel::{ElementType, Size, SizeOp};
 
 use super::atomic::Word;
 use super::stage::{Nest, Point};
+use super::value::size;
 use crate::domain::{AxisId, AxisKind};
 use crate::extent::{Expr, Facts, Var};
-use super::value::size;
 use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId};
 use crate::schedule::{Place, Stage, digits};
 

@@ -227,7 +227,10 @@ fn entry(
     let kernel = builder.finish().ok()?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.
     // There may be any number of blocks that take tiles in turn.
-    let blocks = launch_blocks(stages, facts).filter(|_| tile.is_none()).map(|size| Expr::from_size(&size)).filter(|e| !e.is_unknown());
+    let blocks = launch_blocks(stages, facts)
+        .filter(|_| tile.is_none())
+        .map(|size| Expr::from_size(&size))
+        .filter(|e| !e.is_unknown());
     let blocks = blocks.as_ref();
     let tight = overlay::share(syncs::minimise(kernel.clone(), blocks)?, blocks);
     if tight.shared_map().bytes <= SHARED_BYTES {

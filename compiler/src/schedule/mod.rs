@@ -37,8 +37,8 @@ pub use levels::{From, Level, unit_name};
 pub use loops::check_loops;
 pub use ownership::{Digit, Reads, Step, digits, register, register_loops, registers};
 pub use range::extreme;
-pub use raster::{Raster, RasterProblem};
 pub(crate) use range::is_of_terms;
+pub use raster::{Raster, RasterProblem};
 pub use unit::{Unit, WARP, WARPGROUP};
 
 use std::collections::BTreeSet;

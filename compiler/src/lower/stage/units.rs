@@ -19,8 +19,13 @@ impl Nest<'_, '_> {
     pub(in crate::lower) fn cluster(&mut self) -> ValueId {
         let at = self.around.tile.unwrap_or_else(|| {
             let block = self.b.block_index();
-            let blocks = self.b.index_literal(Type::I32, self.stage.distribution.cluster.into());
-            self.b.index_div(block, blocks)
+            match self.stage.distribution.cluster {
+                1 => block,
+                blocks => {
+                    let blocks = self.b.index_literal(Type::I32, blocks.into());
+                    self.b.index_div(block, blocks)
+                }
+            }
         });
         self.b.index_convert(at, self.index)
     }
