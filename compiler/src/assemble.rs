@@ -56,7 +56,7 @@ pub(crate) fn assemble(
             cluster,
             shared_bytes: u32::try_from(shared).ok()?,
             persistent: program.is_persistent(),
-            dependent: false,
+            dependent: program.is_dependent(),
         },
         ptx: info::Ptx {
             text: module.to_string().into(),

@@ -138,7 +138,6 @@ fn planned_constructs_say_so() {
         "stage xs[i, j] = x in shared at y.i via tma { resize i by (-1, 1) -> p; }",
         "stage xs[i, j] = x in registers at y.i via tma { }",
         "stage ys[i, j] = y in shared at y.i via tma { fill zero; }",
-        "launch dependent;",
         "launch roles { load: warp, math: warpgroup };",
     ] {
         refused(&kernel("", items), &["TW0005"]);

@@ -408,12 +408,15 @@ driver! {
         let c = unsafe { &*config };
         // SAFETY: the caller passed as many attributes.
         let attributes = (0..c.numAttrs as usize).map(|at| unsafe { c.attrs.add(at).read() });
-        let mut cluster = None;
+        let (mut cluster, mut dependent) = (None, false);
         for attribute in attributes {
             match attribute.id {
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => cluster = Some(dimension(&attribute.value)),
                 // Launches here begin when what is in front of them has ended, which is always allowed.
-                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {}
+                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {
+                    // SAFETY: the attribute has this value.
+                    dependent = unsafe { attribute.value.programmaticStreamSerializationAllowed } != 0;
+                }
                 _ => return INVALID_VALUE,
             }
         }
@@ -430,7 +433,8 @@ driver! {
                 None => Ok(work),
             });
             match work {
-                Ok(work) => {
+                Ok(mut work) => {
+                    work.launch.dependent = dependent;
                     machine.launch(work, number(c.hStream.cast()), context);
                     SUCCESS
                 }

@@ -35,7 +35,7 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
     for line in printed.lines() {
         let _ = writeln!(out, "    {line}");
     }
-    let Launch { blocks, threads, cluster, persistent, .. } = &info.launch;
+    let Launch { blocks, threads, cluster, persistent, dependent, .. } = &info.launch;
     let blocks = blocks.display(&names);
     let _ = writeln!(
         out,
@@ -48,6 +48,9 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
     );
     if *persistent {
         out.push_str("    persistent: as many blocks as run at one time take the tiles in turn\n");
+    }
+    if *dependent {
+        out.push_str("    dependent: it may begin before the launch in front of it has ended, and waits for that before it accesses memory\n");
     }
     for entry in info.entries.iter() {
         let conditions: Vec<&str> = entry.conditions.iter().map(|c| &*c.text).collect();

@@ -536,6 +536,10 @@ pub enum StatementKind {
     },
     /// What a thread wrote to shared memory before, copies that are started behind the next [`StatementKind::Sync`] see.
     Publish,
+    /// Each thread waits until the launches that the own one depends on have ended: before that, it accesses no tensors and workspaces.
+    AwaitLaunches,
+    /// Launches that depend on the own one may begin; they wait for its end before they access memory.
+    AllowLaunches,
     /// The copies to tensors that the elected thread started since the last one belong together.
     Commit,
     /// The elected thread waits until shared memory was read by all its committed copies but those of the last so many commits.

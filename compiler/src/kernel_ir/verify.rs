@@ -329,7 +329,10 @@ impl Checker<'_> {
                 self.slot(*slot, slots.unwrap_or(0));
             }
             StatementKind::Fetch(fetch) => self.fetch(fetch),
-            StatementKind::CommitFetches | StatementKind::AwaitFetches { .. } => self.collective(Threads::All),
+            StatementKind::CommitFetches
+            | StatementKind::AwaitFetches { .. }
+            | StatementKind::AwaitLaunches
+            | StatementKind::AllowLaunches => self.collective(Threads::All),
             StatementKind::Shuffle { value, mask, result } => {
                 self.collective(Threads::All);
                 let type_of = |id: &ValueId| self.kernel.values.get(id.index()).map(|v| v.ty);

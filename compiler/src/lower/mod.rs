@@ -206,6 +206,10 @@ fn entry(
     if staged && stages.iter().flat_map(|s| &s.staged).any(|copy| copy.barriers() > 0) {
         builder.sync();
     }
+    // What comes before needs no memory of other launches.
+    if program.is_dependent() {
+        builder.await_launches();
+    }
     let storage = inner::storage(&mut builder, stages, first_part);
     let copies = staging::copies(&mut builder, stages, staged, index);
     let tile = program.is_persistent().then(|| tiles::begin(&mut builder, stages, facts, index));

@@ -442,6 +442,8 @@ impl<'a> Pass<'a> {
             | StatementKind::Set(..)
             | StatementKind::Shuffle { .. }
             | StatementKind::CommitFetches
+            | StatementKind::AwaitLaunches
+            | StatementKind::AllowLaunches
             | StatementKind::Commit => true,
         }
     }

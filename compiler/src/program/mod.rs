@@ -210,6 +210,11 @@ impl Program {
         self.launches(&ast::LaunchItemKind::Persistent)
     }
 
+    /// Whether a launch may begin before the one in front of it has ended.
+    pub fn is_dependent(&self) -> bool {
+        self.launches(&ast::LaunchItemKind::Dependent)
+    }
+
     fn launches(&self, kind: &ast::LaunchItemKind) -> bool {
         self.launch.iter().flat_map(|launch| &launch.items).any(|item| item.kind == *kind)
     }

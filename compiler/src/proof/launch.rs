@@ -18,6 +18,8 @@ pub struct Launch {
     pub tensors: Vec<Option<Tensor>>,
     /// Each tensor map of the signature.
     pub maps: Vec<Tiles>,
+    /// Whether it may begin before earlier launches have ended.
+    pub dependent: bool,
     /// Elements of each workspace.
     pub workspaces: Vec<i64>,
 }
@@ -81,6 +83,7 @@ impl Launch {
             blocks,
             parts: blocks,
             dims: dims.to_vec(),
+            dependent: info.launch.dependent,
             tensors: tensors.collect::<Result<_, _>>()?,
             maps: maps.collect::<Result<_, _>>()?,
             workspaces: info.workspace.iter().map(|w| value(&w.elements)).collect::<Result<_, _>>()?,

@@ -133,7 +133,8 @@ pub(super) fn launch(program: &Program, facts: &Facts, diags: &mut Diagnostics) 
                 launch.persistent = Some(item.span);
                 continue;
             }
-            ast::LaunchItemKind::Dependent | ast::LaunchItemKind::Roles(_) => {
+            ast::LaunchItemKind::Dependent => continue,
+            ast::LaunchItemKind::Roles(_) => {
                 let construct = item.kind.keyword().to_owned();
                 diags.report(NotSupportedYet { construct, span: item.span, instead: None });
                 continue;

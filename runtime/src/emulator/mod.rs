@@ -143,6 +143,7 @@ fn launch(work: &Work) -> Result<Launch> {
         grid: [work.blocks, 1, 1],
         block: [work.threads, 1, 1],
         cluster: (work.cluster > 1).then_some([work.cluster, 1, 1]),
+        dependent: work.dependent,
         dynamic_shared: work.shared_bytes,
         args: work.parameters.iter().map(argument).collect::<Result<_>>()?,
         extents: work.tensors.iter().filter_map(extent).chain(work.shared.iter().map(shared)).collect(),

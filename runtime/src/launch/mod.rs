@@ -66,7 +66,6 @@ pub(crate) struct Work {
     pub(crate) threads: u32,
     pub(crate) cluster: u32,
     pub(crate) shared_bytes: u32,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the emulator runs one launch at a time"))]
     pub(crate) dependent: bool,
     /// What each `.param` receives.
     pub(crate) parameters: Vec<Passed>,

@@ -287,6 +287,8 @@ impl Entry<'_> {
             StatementKind::SyncCluster => self.sync_cluster(),
             StatementKind::Renew { .. } => {}
             StatementKind::Fetch(fetch) => self.fetch(fetch),
+            StatementKind::AwaitLaunches => self.emit("griddepcontrol.wait", []),
+            StatementKind::AllowLaunches => self.emit("griddepcontrol.launch_dependents", []),
             StatementKind::CommitFetches => self.emit("cp.async.commit_group", []),
             StatementKind::AwaitFetches { pending } => self.emit("cp.async.wait_group", [(*pending).into()]),
             StatementKind::Shuffle { value, mask, result } => self.shuffle(*value, *mask, *result),
