@@ -10,7 +10,7 @@
 //! | order | two accesses of an element by different agents, one of which writes, are ordered (below) |
 //! | progress | every wait for a phase ends, with as many arrivals and bytes as are expected, whichever agent is faster; nothing is under way at the end |
 //! | launches | what other launches may access is accessed behind a wait for them, if the launch may begin before they have ended |
-| presence | memory of another block of a cluster is accessed behind its start, and it ends behind that |
+//! | presence | memory of another block of a cluster is accessed behind its start, and it ends behind that |
 //! | control | all threads come to the statements that are for all threads |
 //!
 //! **Order** (theory §10). Agents are the threads, the elected one, and the copies. What a thread did before a [`Sync`] comes before what any

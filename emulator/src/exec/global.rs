@@ -5,7 +5,7 @@ use super::access::{Request, Shape, Touch};
 use super::elements::{Pattern, get, put};
 use super::env::{Cx, Env, Facts, Halt};
 use crate::decode::op::{Access, Atomic, Strength};
-use crate::lanes::{LANES, lanes};
+use crate::lanes::{LANES, Mask, lanes};
 use crate::memory::device::Allocation;
 use crate::memory::region::{Denied, Region};
 use crate::report::{Kind, Location, Near};
