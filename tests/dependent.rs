@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{finished, tried};
+use support::{finished, runs};
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, EmulatorOptions, Error};
 use tilewright_cli::trial::Trial;
@@ -60,7 +60,8 @@ fn with_text(info: &KernelInfo, text: String) -> KernelInfo {
 #[test]
 fn every_access_comes_behind_the_wait() {
     for source in KERNELS {
-        let kernel = tried(source, SIZES, 2);
+        let kernel = finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+        runs(source, &kernel, SIZES, 2);
         let info = kernel.info.as_ref().expect("no error");
         assert!(info.launch.dependent && info.explanation.contains("dependent: "), "{}", info.explanation);
         assert!(info.ptx.capability >= (9, 0), "{}", info.ptx.target);
