@@ -65,6 +65,9 @@ fn proposed_edits_do_what_they_say() {
         for (finding, edited) in &before {
             for (text, source) in edited {
                 edits += 1;
+                if source.split_whitespace().collect::<String>().contains(";;") {
+                    failures += &format!("{place}: `{text}` leaves a semicolon without an op:\n{source}\n");
+                }
                 let Ok(stream) = source.parse() else {
                     failures += &format!("{place}: `{text}` gives no Rust tokens:\n{source}\n");
                     continue;

@@ -272,3 +272,58 @@ fn refusals() {
     assert!(refused(&column, Code::TW0411).contains("columns of a buffer"), "{column}");
     check(&permuted("f32", 64, "shared", "layout [k, i pad 1];"), &[&[65]]);
 }
+
+/// Of copies of one tensor a read takes the innermost, whichever is written first, and what is known of a copy is known from those that read it: registers that
+/// are told apart at run time are refused, and others' elements of shared memory are waited for.
+#[test]
+fn reads_take_the_innermost_copy_of_a_tensor() {
+    let beside = |inner: &str, unroll: &str, order: [usize; 2]| {
+        let stages = [
+            format!("stage x0[i, j] = x in {inner} at y.j1 {{ }}"),
+            "stage x1[i, j] = x in shared at y.i { }".to_owned(),
+        ];
+        let stages = order.map(|n| stages[n].clone()).join(" ");
+        format!(
+            "kernel Copies(x: i32[M, N]) -> (y: i32[M, N], z: i32[M, N]) where N <= 48 {{
+                y[i, j] = x[i, j];
+                z[i, j] = x[i, j] + 1;
+                schedule y {{ split j by 2 -> j1, j2; bind i: grid; {unroll} }}
+                schedule z at y.i {{ bind i: grid; }}
+                {stages}
+            }}"
+        )
+    };
+    for order in [[0, 1], [1, 0]] {
+        let explanation = check(&beside("shared", "", order), &[&[1, 1], &[3, 33]]);
+        assert!(explanation.contains("read of x0 in shared memory"), "{explanation}");
+        refused(&beside("registers per thread", "", order), Code::TW0711);
+        check(&beside("registers per thread", "unroll j2;", order), &[&[1, 1], &[3, 33]]);
+    }
+    // Threads read what others wrote to the inner copy; what they wrote to the outer one is for a stage of its own.
+    let source = "kernel Shared(x: i64[M, N]) -> (y: i64[M, N]) where M <= 40, N <= 40 {
+        s[i] = sum(|j in 0..N| x[i, j]);
+        y[i, j] = x[i, j] + s[i];
+        schedule y { split i into 1 -> b, r; split r into 7 -> t, q; bind b: grid; bind t: thread; }
+        schedule s in shared at y.b { bind i: thread; }
+        stage x0[i, j] = x in shared at y.q { merge i, j -> p; split p by 7 -> pr, t; bind t: thread; }
+        stage x1[i, j] = x in shared at y.b { bind j: thread; }
+    }";
+    check(
+        &source
+            .replace("bind i: thread;", "split i by 7 -> ir, t; bind t: thread;")
+            .replace("bind j: thread;", "split j by 7 -> jr, t; bind t: thread;"),
+        &[&[1, 1], &[3, 3], &[7, 33], &[40, 40]],
+    );
+}
+
+/// A launch may need no memory in an instance that it has.
+#[test]
+fn instances_may_have_no_elements() {
+    let source = "kernel Empty(x: i64[M, N]) -> (y: i64[N]) where M <= 9 {
+        s[i, j] = x[i, j] + 1;
+        y[j] = max(|i| s[i, j]);
+        schedule y { split i into 3 -> io, ii; }
+        schedule s in global at y.io { }
+    }";
+    check(source, &[&[0, 5], &[1, 1], &[9, 33]]);
+}

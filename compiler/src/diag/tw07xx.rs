@@ -61,7 +61,7 @@ impl IntoDiagnostic for BoundReduction {
                     .label(op, "this combines what the threads of a block have")
                     .help(format!("combine what the blocks have: `reduce {axis} by {by};`")),
                 None => diagnostic.change(
-                    Change::AppendOp(format!("reduce {axis} by {by};")),
+                    Change::AppendOp(format!("reduce {axis} by {by}")),
                     format!("combine what the blocks have: `reduce {axis} by {by};`"),
                 ),
             };
@@ -69,7 +69,7 @@ impl IntoDiagnostic for BoundReduction {
         }
         diagnostic
             .change(
-                Change::AppendOp(format!("reduce {axis};")),
+                Change::AppendOp(format!("reduce {axis}")),
                 format!("combine what the threads have: `reduce {axis};`"),
             )
             .change(

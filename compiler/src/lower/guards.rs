@@ -45,18 +45,44 @@ impl Fact {
     }
 }
 
-/// What is known on a path.
-pub(super) type Known = BTreeMap<Fact, bool>;
+/// What is known on a path: facts by their numbers, and which of them hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Known {
+    facts: u64,
+    hold: u64,
+}
 
-/// Facts that are compared with each other, and that are followed.
+impl Known {
+    /// The same with a fact of that number, of which nothing was known.
+    const fn with(self, number: usize, holds: bool) -> Self {
+        Self { facts: self.facts | 1 << number, hold: self.hold | (holds as u64) << number }
+    }
+
+    /// Whether the fact of that number holds, if that is known.
+    const fn get(self, number: usize) -> Option<bool> {
+        if self.facts >> number & 1 == 1 { Some(self.hold >> number & 1 == 1) } else { None }
+    }
+
+    /// The numbers of all facts, and whether they hold.
+    fn iter(self) -> impl Iterator<Item = (usize, bool)> {
+        let mut left = self.facts;
+        std::iter::from_fn(move || {
+            let number = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some((number, self.hold >> number & 1 == 1))
+        })
+    }
+}
+
+/// Facts that are compared with each other, and that are followed: each once for this iteration and once for the one before, at most 64 in all.
 const MOST_FACTS: usize = 24;
 /// Questions that are answered about combinations of facts; what is asked beyond excludes nothing, and barriers stay.
 const MOST_QUESTIONS: usize = 2048;
 
 /// The facts of a kernel.
 pub(super) struct Guards {
-    /// Those that are worth knowing, with the ways to make each of them false and true.
-    followed: BTreeMap<Fact, [Ways; 2]>,
+    /// Those that are worth knowing, in order, with the ways to make each of them false and true.
+    followed: Vec<(Fact, [Ways; 2])>,
     /// Range of each variable: dimensions, then values.
     ranges: Vec<Range>,
     /// For indices of loops and blocks, the last one.
@@ -71,7 +97,7 @@ impl Guards {
     /// Facts that decide about shared memory or barriers, and that appear twice or exclude others.
     pub(super) fn new(kernel: &Kernel, blocks: Option<&Expr>) -> Self {
         let mut guards = Self {
-            followed: BTreeMap::new(),
+            followed: Vec::new(),
             ranges: kernel.signature.dims.iter().map(|dim| dim.range).collect(),
             last: BTreeMap::new(),
             worth: BTreeSet::new(),
@@ -133,43 +159,55 @@ impl Guards {
         }
         guards.followed = all.into_iter().filter(|(fact, _)| related.contains(fact)).take(MOST_FACTS).collect();
         guards.followed.extend(earlier);
+        guards.followed.sort_by_key(|(fact, _)| *fact);
         guards
+    }
+
+    /// The number of a fact that is followed.
+    fn number(&self, fact: Fact) -> Option<usize> {
+        self.followed.binary_search_by_key(&fact, |(fact, _)| *fact).ok()
     }
 
     /// What a fact of an iteration is in the next one; none if that says nothing.
     pub(super) fn before(&self, fact: Fact) -> Option<Fact> {
-        fact.before().filter(|before| self.followed.contains_key(before))
+        fact.before().filter(|before| self.number(*before).is_some())
     }
 
     /// Whether that value of a fact can exclude something.
-    pub(super) fn is_worth(&self, fact: Fact, holds: bool) -> bool {
+    fn is_worth(&self, fact: Fact, holds: bool) -> bool {
         match fact {
             Fact::Holds(_) | Fact::Runs(_) => true,
             Fact::Held(_) | Fact::Ran(_) => self.worth.contains(&(fact, holds)),
         }
     }
 
-    /// Whether it is worth knowing.
-    pub(super) fn follows(&self, fact: Fact) -> bool {
-        self.followed.contains_key(&fact)
+    /// What is known, with a fact if it is worth knowing.
+    pub(super) fn with(&self, known: Known, fact: Fact, holds: bool) -> Known {
+        self.number(fact).map_or(known, |number| known.with(number, holds))
+    }
+
+    /// What is known, of each fact as another one or not at all; without what excludes nothing.
+    pub(super) fn known_as(&self, known: Known, how: impl Fn(Fact) -> Option<Fact>) -> Known {
+        known.iter().fold(Known::default(), |all, (number, holds)| match how(self.followed[number].0) {
+            Some(fact) if self.is_worth(fact, holds) => self.with(all, fact, holds),
+            _ => all,
+        })
     }
 
     /// Whether no path on which this is known has that value of a fact.
-    pub(super) fn excludes(&self, known: &Known, fact: Fact, value: bool) -> bool {
-        let Some(ways) = self.followed.get(&fact) else { return false };
-        if let Some(before) = known.get(&fact) {
-            return *before != value;
+    pub(super) fn excludes(&self, known: Known, fact: Fact, value: bool) -> bool {
+        let Some(number) = self.number(fact) else { return false };
+        if let Some(before) = known.get(number) {
+            return before != value;
         }
-        let mut all = known.clone();
-        all.insert(fact, value);
+        let all = known.with(number, value);
         if let Some(answer) = self.asked.borrow().get(&all) {
             return *answer;
         }
         if self.asked.borrow().len() >= MOST_QUESTIONS {
             return false;
         }
-        let others = known.iter().filter_map(|(fact, value)| self.followed.get(fact).map(|w| &w[usize::from(*value)]));
-        let all_ways: Vec<&Ways> = std::iter::once(&ways[usize::from(value)]).chain(others).collect();
+        let all_ways: Vec<&Ways> = all.iter().map(|(of, holds)| &self.followed[of].1[usize::from(holds)]).collect();
         let answer = self.is_impossible(&all_ways);
         self.asked.borrow_mut().insert(all, answer);
         answer

@@ -5,9 +5,9 @@
 //! of the block is between an access of one and a write to the other (`syncs`). **Formula.** Backward data flow over the structured program: a
 //! load makes its buffer live, its renewal ends that; a loop's end sees what its start does.
 //!
-//! Buffers in workspaces share with nobody. Nor do buffers that the accelerator or fetches write, and rings: what is under way has no place in the program.
+//! **Approximation.** What would take more work than there is to see is left apart. Buffers in workspaces share with nobody. Nor do buffers that the accelerator or fetches write, and rings: what is under way has no place in the program.
 
-use super::syncs;
+use super::syncs::Pass;
 use crate::extent::Expr;
 use crate::kernel_ir::{BufferId, Kernel, Memory, RegionId, StatementKind};
 
@@ -17,15 +17,16 @@ pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
     let mut order: Vec<usize> = (0..kernel.buffers.len()).filter(|b| found.may_share[*b]).collect();
     order.sort_by_key(|b| std::cmp::Reverse(kernel.buffers[*b].bytes()));
     let mut places: Vec<Vec<usize>> = Vec::new();
+    let mut pass = Pass::new(&kernel, blocks);
     for own in order {
         let fits = |place: &&mut Vec<usize>| place.iter().all(|other| !found.apart[own][*other]);
         let shared = places.iter_mut().filter(fits).find(|place| {
             let first = BufferId(place[0] as u32);
-            let before = std::mem::replace(&mut kernel.lies_in[own], first);
-            let ordered = kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment
-                && syncs::hold(&kernel, blocks);
+            let before = std::mem::replace(&mut pass.lies_in[own], first);
+            let fits = kernel.buffers[own].alignment <= kernel.buffers[first.index()].alignment;
+            let ordered = fits && !pass.is_spent() && pass.holds();
             if !ordered {
-                kernel.lies_in[own] = before;
+                pass.lies_in[own] = before;
             }
             ordered
         });
@@ -34,6 +35,7 @@ pub(super) fn share(mut kernel: Kernel, blocks: Option<&Expr>) -> Kernel {
             None => places.push(vec![own]),
         }
     }
+    kernel.lies_in = std::mem::take(&mut pass.lies_in);
     kernel
 }
 

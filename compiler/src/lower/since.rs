@@ -4,8 +4,6 @@
 //! the last one. And those around the present place that have begun another iteration since: this is not their first one since then. So of loops
 //! that are around both and have begun nothing since, it is this iteration. **Approximation.** Beyond [`MOST_ACCESSES`] of a kind nothing is known of iterations.
 
-use std::collections::BTreeMap;
-
 use super::dependence::Group;
 use crate::kernel_ir::{BufferId, Kernel, Sharing, WARP};
 
@@ -70,44 +68,53 @@ impl Access {
     }
 }
 
-/// Accesses, each with the largest unit that has waited for itself since.
+/// Accesses in order, each with the largest unit that has waited for itself since.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Accesses(BTreeMap<Access, Sharing>);
+pub(super) struct Accesses(Vec<(Access, Sharing)>);
 
 impl Accesses {
+    fn find(&self, access: Access) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&access, |known| known.0)
+    }
+
     /// Adds one.
-    pub fn add(&mut self, access: Access, among: Sharing) {
+    pub fn add(&mut self, access: Access, mut among: Sharing) {
         let known = Access::anywhere(access.group);
-        let access = if self.0.contains_key(&known) { known } else { access };
+        if self.find(known).is_ok() {
+            return self.put(known, among);
+        }
         if access == known {
             // It stands for all of its group.
-            let own = |a: &Access| a.group == access.group && !a.is_anywhere();
-            let others: Vec<Access> = self.0.keys().filter(|a| own(a)).copied().collect();
-            for other in others {
-                let least = self.0.remove(&other).unwrap_or(among).min(among);
-                self.put(access, least);
-            }
+            let own = self.0.iter().filter(|a| a.0.group == access.group);
+            among = own.fold(among, |least, a| least.min(a.1));
+            self.0.retain(|a| a.0.group != access.group);
         }
         self.put(access, among);
-        if self.0.len() > MOST_ACCESSES && self.0.keys().any(|a| !a.is_anywhere()) {
+        if self.0.len() > MOST_ACCESSES && self.0.iter().any(|(a, _)| !a.is_anywhere()) {
             let all = std::mem::take(&mut self.0);
             all.into_iter().for_each(|(access, among)| self.put(Access::anywhere(access.group), among));
         }
     }
 
     fn put(&mut self, access: Access, among: Sharing) {
-        let least = self.0.entry(access).or_insert(among);
-        *least = (*least).min(among);
+        match self.find(access) {
+            Ok(at) => self.0[at].1 = self.0[at].1.min(among),
+            Err(at) => self.0.insert(at, (access, among)),
+        }
     }
 
     /// Adds others.
     pub fn join(&mut self, other: &Self) {
-        other.0.iter().for_each(|(access, among)| self.add(*access, *among));
+        if self.0.is_empty() {
+            self.0.clone_from(&other.0);
+        } else if self != other {
+            other.0.iter().for_each(|(access, among)| self.add(*access, *among));
+        }
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (Access, Sharing)> {
-        self.0.iter().map(|(access, among)| (*access, *among))
+        self.0.iter().copied()
     }
 
     /// Whether there is none.
@@ -125,10 +132,13 @@ impl Accesses {
         if among >= most {
             return self.clear();
         }
-        self.0.values_mut().for_each(|since| *since = among.max(*since));
+        self.0.iter_mut().for_each(|(_, since)| *since = among.max(*since));
     }
 
     fn change(&mut self, how: impl Fn(Access) -> Access) {
+        if self.0.iter().all(|(access, _)| how(*access) == *access) {
+            return;
+        }
         let all = std::mem::take(&mut self.0);
         all.into_iter().for_each(|(access, among)| self.add(how(access), among));
     }
@@ -184,19 +194,21 @@ impl Since {
         }
     }
 
-    /// Whether a thread may have accessed another buffer in the same memory.
-    pub fn is_elsewhere(&self, kernel: &Kernel, buffer: BufferId) -> bool {
-        let place = kernel.lies_in[buffer.index()];
-        let mut others = (0..kernel.buffers.len()).filter(|n| *n != buffer.index() && kernel.lies_in[*n] == place);
-        kernel.signature.threads > 1 && others.any(|n| self.touched[n])
+    /// Whether a thread may have accessed another buffer in the same memory, where each lies in the memory of one.
+    pub fn is_elsewhere(&self, lies_in: &[BufferId], buffer: BufferId) -> bool {
+        let place = lies_in[buffer.index()];
+        (0..lies_in.len()).any(|n| n != buffer.index() && lies_in[n] == place && self.touched[n])
     }
 
     /// Behind a barrier of those who share an element of such a buffer.
     pub fn sync(&mut self, kernel: &Kernel, among: Sharing) {
         if among == Sharing::Block || among == Sharing::Warp && kernel.signature.threads <= WARP {
+            self.used.iter_mut().chain(&mut self.stale).flatten().for_each(Accesses::clear);
             // What is under way does not wait.
-            let flying = std::mem::take(&mut self.flying);
-            *self = Self { flying, ..Self::nothing(kernel) };
+            self.written.iter_mut().chain(&mut self.landed).for_each(Accesses::clear);
+            self.waited.fill(false);
+            self.touched.fill(false);
+            (self.ready, self.published, self.awaited, self.abroad, self.arrived) = (false, false, false, false, false);
             return;
         }
         for (n, buffer) in kernel.buffers.iter().enumerate() {

@@ -117,11 +117,6 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
     Some((kernel, work.get()))
 }
 
-/// Whether everything is ordered.
-pub(super) fn hold(kernel: &Kernel, blocks: Option<&Expr>) -> bool {
-    Pass::new(kernel, blocks).holds()
-}
-
 /// Every barrier with the loops around it.
 fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, RegionId, usize)>) {
     for (at, statement) in kernel.region(region).statements.iter().enumerate() {
@@ -154,8 +149,10 @@ fn add(paths: &mut Paths, known: Known, since: Since) {
 }
 
 /// The property, without some of the barriers.
-struct Pass<'a> {
+pub(super) struct Pass<'a> {
     kernel: &'a Kernel,
+    /// For each buffer, the one in whose memory it lies.
+    pub lies_in: Vec<BufferId>,
     /// Barriers that are taken out.
     gone: Vec<(RegionId, usize)>,
     /// Barriers of smaller units now.
@@ -173,7 +170,8 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
+    /// That of a kernel with all of its barriers; of so many blocks, if that is known.
+    pub fn new(kernel: &'a Kernel, blocks: Option<&'a Expr>) -> Self {
         // The last cluster may have more blocks than there is work for.
         let blocks = blocks.filter(|_| kernel.signature.cluster == 1);
         let mut fetched = vec![false; kernel.buffers.len()];
@@ -186,6 +184,7 @@ impl<'a> Pass<'a> {
         of_first_thread(kernel, Kernel::BODY, false, &mut first);
         Self {
             kernel,
+            lies_in: kernel.lies_in.clone(),
             gone: Vec::new(),
             weak: Vec::new(),
             fetched,
@@ -196,10 +195,16 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn holds(&self) -> bool {
+    /// Whether everything is ordered.
+    pub fn holds(&self) -> bool {
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
-        self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::new(), since)])).is_some()
+        self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::default(), since)])).is_some()
+    }
+
+    /// Whether there was as much work as a kernel may take.
+    pub fn is_spent(&self) -> bool {
+        self.work.get() > MOST_WORK
     }
 
     /// What happened behind a region inside so many loops; none if something in it is not ordered.
@@ -214,7 +219,7 @@ impl<'a> Pass<'a> {
                     if let Some(part) = branch.otherwise {
                         if !self.kernel.value(branch.condition).facts.uniform {
                             // Other threads are on the one side while some are on the other.
-                            paths.iter().for_each(|(known, since)| add(&mut otherwise, known.clone(), since.clone()));
+                            paths.iter().for_each(|(known, since)| add(&mut otherwise, *known, since.clone()));
                         }
                         otherwise = self.forgotten(part, self.flow(part, depth, otherwise)?);
                     }
@@ -276,9 +281,7 @@ impl<'a> Pass<'a> {
     fn known_as(&self, paths: Paths, how: impl Fn(Fact) -> Option<Fact>) -> Paths {
         let mut behind = Paths::new();
         for (known, since) in paths {
-            let known = known.into_iter().filter_map(|(fact, holds)| Some((how(fact)?, holds)));
-            let known = known.filter(|(fact, holds)| self.guards.is_worth(*fact, *holds)).collect();
-            add(&mut behind, known, since);
+            add(&mut behind, self.guards.known_as(known, &how), since);
         }
         if behind.len() > MOST_PATHS { as_one(behind) } else { behind }
     }
@@ -288,14 +291,9 @@ impl<'a> Pass<'a> {
         let mut sides = [Paths::new(), Paths::new()];
         for (known, since) in paths {
             for (side, holds) in sides.iter_mut().zip([true, false]) {
-                if self.guards.excludes(&known, fact, holds) {
-                    continue;
+                if !self.guards.excludes(known, fact, holds) {
+                    add(side, self.guards.with(known, fact, holds), since.clone());
                 }
-                let mut known = known.clone();
-                if self.guards.follows(fact) {
-                    known.insert(fact, holds);
-                }
-                add(side, known, since.clone());
             }
         }
         sides
@@ -375,7 +373,7 @@ impl<'a> Pass<'a> {
                     since.used[of][0].add(access, Sharing::Thread);
                     since.written[of].add(access, Sharing::Thread);
                     since.touched[of] = true;
-                    is_new && !since.awaited && !since.is_elsewhere(self.kernel, buffer)
+                    is_new && !since.awaited && (alone || !since.is_elsewhere(&self.lies_in, buffer))
                 }
                 (memory, _) => self.is_ordered_abroad(memory, true, first, since),
             },
@@ -485,7 +483,7 @@ fn is_first_thread(kernel: &Kernel, condition: ValueId) -> bool {
 /// The paths, without what tells them apart.
 fn as_one(paths: Paths) -> Paths {
     let mut all = Paths::new();
-    paths.into_values().for_each(|since| add(&mut all, Known::new(), since));
+    paths.into_values().for_each(|since| add(&mut all, Known::default(), since));
     all
 }
 

@@ -471,7 +471,7 @@ fn barriers_stay_beyond_the_limit_of_work() {
     };
     let kept = |most: u64| {
         let (kernel, work) = minimise_within(kernel(), None, most).expect("ordered");
-        assert!(hold(&kernel, None));
+        assert!(Pass::new(&kernel, None).holds());
         (kernel.regions.iter().flat_map(|r| &r.statements).filter(|s| s.kind == StatementKind::Sync).count(), work)
     };
     // Two turns of the loop, and what is looked at once more.

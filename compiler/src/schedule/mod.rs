@@ -181,8 +181,8 @@ impl Plan {
     }
 }
 
-/// The position of the stage that a read of the stage with a position takes; the innermost, if it sees several. `stage` gives them by
-/// position.
+/// The position of the stage that a read of the stage with a position takes; the innermost, if it sees several: a copy before what it copies, and of
+/// copies the one that was placed first, which has the read in its region (`attach`). `stage` gives them by position.
 pub fn taken<'a>(
     stage: &dyn Fn(usize) -> Option<&'a Stage>,
     reader: usize,
@@ -194,7 +194,7 @@ pub fn taken<'a>(
     let is_other = |s: &Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
     let seen = own.sees.iter().filter_map(|n| Some((*n, stage(*n)?)));
     let seen = seen.filter(|(_, s)| s.is_for(source, read) && is_other(s));
-    seen.max_by_key(|(_, s)| s.copy.is_some()).map(|(n, _)| n)
+    seen.min_by_key(|(n, s)| (s.copy.is_none(), *n)).map(|(n, _)| n)
 }
 
 /// An axis of a reduction whose units combine what they have.

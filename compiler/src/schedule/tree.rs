@@ -157,7 +157,10 @@ fn one<'a>(
 /// Places every stage of `inner`, readers first.
 pub(super) fn place(mut inner: Vec<Inner<'_>>, served: &[Source], stages: &mut Vec<Stage>, diags: &mut Diagnostics) {
     while !inner.is_empty() {
-        let Some(at) = (0..inner.len()).find(|at| is_ready(&inner, *at, stages, served)) else {
+        let ready: Vec<usize> = (0..inner.len()).filter(|at| is_ready(&inner, *at, stages, served)).collect();
+        // Reads take the innermost copy of a tensor: it comes first.
+        let innermost = ready.iter().find(|at| !has_inside(&inner, **at, stages));
+        let Some(at) = innermost.or(ready.first()).copied() else {
             for one in &inner {
                 let exists = inner.iter().any(|o| o.name == one.at.stage.text)
                     || stages.iter().any(|s| s.name == one.at.stage.text);
@@ -208,6 +211,25 @@ fn is_ready(inner: &[Inner<'_>], at: usize, stages: &[Stage], served: &[Source])
     stages.iter().any(|s| s.name == one.at.stage.text)
         && !inner.iter().enumerate().any(|(n, other)| n != at && reads(other))
         && needed.all(|name| !inner.iter().any(|other| other.name == *name))
+}
+
+/// Whether another copy of the tensor that a copy is of stands further inside.
+fn has_inside(inner: &[Inner<'_>], at: usize, stages: &[Stage]) -> bool {
+    let place = |one: &Inner<'_>| {
+        let stage = stages.iter().position(|s| s.name == one.at.stage.text)?;
+        Some((stage, stages[stage].domain.leaf(&one.at.axis.text)?))
+    };
+    let one = &inner[at];
+    let Some((host, leaf)) = place(one).filter(|_| one.copy.is_some()) else { return false };
+    let leaves = &stages[host].domain.leaves;
+    let depth = |leaf: AxisId| leaves.iter().position(|l| *l == leaf);
+    let around = Attach::new(host, &stages[host], leaf, Unit::Cta);
+    let is_inside = |(other, own): (usize, AxisId)| match other == host {
+        true => depth(own) > depth(leaf),
+        false => attach::chain_under(&|n| stages.get(n), other, &around).is_some(),
+    };
+    let is_copy = |other: &&Inner<'_>| other.copy.is_some() && other.serves == one.serves;
+    inner.iter().filter(is_copy).filter_map(place).any(is_inside)
 }
 
 /// Who owns an instance: if nothing is said, the collective that runs the place. That is a cluster around the axes that are given to its blocks;

@@ -131,12 +131,15 @@ fn launch(work: &Work) -> Result<Launch> {
             read_only,
         })
     };
-    let shared = |(name, base, bytes, element): &(Text, u64, u64, u32)| Extent {
-        base: *base,
-        bytes: *bytes,
-        label: name.to_string(),
-        element: *element,
-        read_only: false,
+    // What has no elements has no memory either.
+    let shared = |(name, base, bytes, element): &(Text, u64, u64, u32)| {
+        (*bytes > 0).then(|| Extent {
+            base: *base,
+            bytes: *bytes,
+            label: name.to_string(),
+            element: *element,
+            read_only: false,
+        })
     };
     Ok(Launch {
         entry: work.entry.to_string(),
@@ -146,7 +149,7 @@ fn launch(work: &Work) -> Result<Launch> {
         dependent: work.dependent,
         dynamic_shared: work.shared_bytes,
         args: work.parameters.iter().map(argument).collect::<Result<_>>()?,
-        extents: work.tensors.iter().filter_map(extent).chain(work.shared.iter().map(shared)).collect(),
+        extents: work.tensors.iter().filter_map(extent).chain(work.shared.iter().filter_map(shared)).collect(),
     })
 }
 
