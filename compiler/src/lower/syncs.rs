@@ -358,13 +358,12 @@ impl<'a> Pass<'a> {
         match (kind, just_now) {
             (StatementKind::Load(load) | StatementKind::LoadPeer { load, .. }, _) => match (load.memory, just_now) {
                 (Memory::Buffer(buffer), Some((group, access))) => {
-                    let of = buffer.index();
-                    let is_behind = is_own(buffer)
-                        || self.is_behind(&since.written[of], group) && self.is_behind(&since.landed[of], group);
+                    let uses = since.of(buffer);
+                    let is_behind =
+                        is_own(buffer) || self.is_behind(&uses.written, group) && self.is_behind(&uses.landed, group);
                     // What was fetched may be of any age.
-                    let count = if self.fetched[of] { since.used[of].len() } else { 1 };
-                    since.used[of][..count].iter_mut().for_each(|used| used.add(access, Sharing::Thread));
-                    since.touched[of] = true;
+                    let instances = if self.fetched[buffer.index()] { uses.used.len() } else { 1 };
+                    since.read(buffer, access, instances);
                     is_behind
                 }
                 (memory, _) => self.is_ordered_abroad(memory, false, first, since),
@@ -374,9 +373,9 @@ impl<'a> Pass<'a> {
                 true
             }
             (StatementKind::Fetch(fetch), Some((group, access))) => {
-                let of = fetch.buffer.index();
-                let is_new = is_own(fetch.buffer) || self.is_behind(&since.stale[of][0], group);
-                since.flying[of].add(access, Sharing::Thread);
+                let buffer = fetch.buffer;
+                let is_new = is_own(buffer) || self.is_behind(&since.of(buffer).stale[0], group);
+                since.fetch(buffer, access);
                 is_new
             }
             (StatementKind::AwaitFetches { pending }, _) => {
@@ -385,11 +384,8 @@ impl<'a> Pass<'a> {
             }
             (StatementKind::Store(store) | StatementKind::Spread(store), _) => match (store.memory, just_now) {
                 (Memory::Buffer(buffer), Some((group, access))) => {
-                    let of = buffer.index();
-                    let is_new = is_own(buffer) || self.is_behind(&since.stale[of][0], group);
-                    since.used[of][0].add(access, Sharing::Thread);
-                    since.written[of].add(access, Sharing::Thread);
-                    since.touched[of] = true;
+                    let is_new = is_own(buffer) || self.is_behind(&since.of(buffer).stale[0], group);
+                    since.write(buffer, access);
                     is_new && !since.awaited && (alone || !since.is_elsewhere(&self.lies_in, buffer))
                 }
                 (memory, _) => self.is_ordered_abroad(memory, true, first, since),
@@ -444,13 +440,13 @@ impl<'a> Pass<'a> {
                 };
                 match transfer.barrier {
                     Some(barrier) => {
-                        let of = transfer.buffer.index();
                         let is_own = transfer.multicast.is_none();
+                        let uses = since.of(transfer.buffer);
                         (is_own || since.in_cluster.admits(&self.lies_in, transfer.buffer, barrier.index()))
                             && !since.ready
-                            && since.used[of].iter().chain(&since.stale[of]).all(Accesses::is_empty)
+                            && uses.used.iter().chain(&uses.stale).all(Accesses::is_empty)
                     }
-                    None => !since.published && since.written[transfer.buffer.index()].is_empty(),
+                    None => !since.published && since.of(transfer.buffer).written.is_empty(),
                 }
             }
             StatementKind::Load(_)
@@ -475,6 +471,8 @@ impl<'a> Pass<'a> {
             | StatementKind::Set(..)
             | StatementKind::Shuffle { .. }
             | StatementKind::CommitFetches
+            | StatementKind::AwaitLaunches
+            | StatementKind::AllowLaunches
             | StatementKind::Commit => true,
         }
     }
