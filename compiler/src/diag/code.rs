@@ -152,6 +152,8 @@ codes! {
     TW0605 "unit-inside" Error "a unit bound inside an instance that it does not share";
     TW0606 "no-such-unit" Error "a unit that the launch or the threads around do not have";
     TW0610 "cluster-blocks" Error "a cluster that has other blocks than its axes";
+    TW0611 "bad-raster" Error "a raster of an axis whose blocks have no other order";
+    TW0612 "one-tile" Error "a persistent launch of one tile";
     TW0690 "idle-threads" Warning "threads of the block without work";
 
     // TW07: dependences, ownership, synchronisation.

@@ -24,6 +24,7 @@ pub mod tw04xx;
 pub mod tw04xx_buffer;
 pub mod tw05xx;
 pub mod tw06xx;
+pub mod tw06xx_grid;
 pub mod tw07xx;
 pub mod tw07xx_arrival;
 pub mod tw09xx;

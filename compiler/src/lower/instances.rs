@@ -49,9 +49,9 @@ impl<'a> Nest<'a, '_> {
         self.copies.iter().filter(|copy| copy.boundary == k && copy.staged.way == way).cloned().collect()
     }
 
-    /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops itself.
+    /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops itself, and the block take several tiles.
     pub(super) fn repeats(&self, k: usize) -> bool {
-        k > 0 || self.target.is_some()
+        k > 0 || self.target.is_some() || self.around.tile.is_some()
     }
 
     /// Where the region of an instance starts, for the loops at `point`; `other` gives one of them another value.
@@ -175,7 +175,7 @@ impl<'a> Nest<'a, '_> {
         let alone = self.copies.iter().all(|c| c.staged.way == Way::Load || c.boundary == k);
         if let Some(ring) = shortest {
             self.b.publish();
-            if k > 0 && ring > 1 {
+            if self.repeats(k) && ring > 1 {
                 self.b.begin_elect();
                 self.b.await_reads(if alone { ring - 2 } else { 0 });
                 self.b.end_elect();
@@ -207,7 +207,7 @@ impl<'a> Nest<'a, '_> {
             }
             if let Some(ring) = shortest {
                 self.b.commit();
-                if k > 0 && ring == 1 {
+                if self.repeats(k) && ring == 1 {
                     self.b.await_reads(0);
                 }
             }
@@ -216,7 +216,7 @@ impl<'a> Nest<'a, '_> {
         if conditional.is_some() {
             self.b.end_if();
         }
-        if k > 0 && shortest == Some(1) {
+        if self.repeats(k) && shortest == Some(1) {
             self.b.sync();
         }
         for (copy, _, _, slot) in &refills {

@@ -19,6 +19,7 @@ mod stage;
 mod staging;
 mod syncs;
 mod terms;
+mod tiles;
 mod value;
 
 pub use across::blocks;
@@ -205,8 +206,13 @@ fn entry(
     if staged && stages.iter().flat_map(|s| &s.staged).any(|copy| copy.barriers() > 0) {
         builder.sync();
     }
+    // What comes before needs no memory of other launches.
+    if program.is_dependent() {
+        builder.await_launches();
+    }
     let storage = inner::storage(&mut builder, stages, first_part);
     let copies = staging::copies(&mut builder, stages, staged, index);
+    let tile = program.is_persistent().then(|| tiles::begin(&mut builder, stages, facts, index));
     let outer = || stages.iter().filter(|s| s.stage.has_blocks());
     for (at, analysed) in stages.iter().enumerate() {
         if !analysed.stage.has_blocks() {
@@ -214,14 +220,21 @@ fn entry(
         }
         let workspaces = &first_workspaces;
         let around =
-            stage::Around { threads, trip_bytes, index, stages, storage: &storage, copies: &copies, workspaces };
+            stage::Around { threads, tile, trip_bytes, index, stages, storage: &storage, copies: &copies, workspaces };
         let more_blocks = outer().count() > 1;
         let frame = stage::Frame { around, more_blocks, instances: &[], staged: &[], target: None, set: &[] };
         stage::lower(&mut builder, at, &frame).ok()?;
     }
+    if tile.is_some() {
+        tiles::end(&mut builder, &copies);
+    }
     let kernel = builder.finish().ok()?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.
-    let blocks = launch_blocks(stages, facts).map(|size| Expr::from_size(&size)).filter(|e| !e.is_unknown());
+    // There may be any number of blocks that take tiles in turn.
+    let blocks = launch_blocks(stages, facts)
+        .filter(|_| tile.is_none())
+        .map(|size| Expr::from_size(&size))
+        .filter(|e| !e.is_unknown());
     let blocks = blocks.as_ref();
     let tight = overlay::share(syncs::minimise(kernel.clone(), blocks)?, blocks);
     if tight.shared_map().bytes <= SHARED_BYTES {

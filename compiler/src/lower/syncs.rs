@@ -436,6 +436,8 @@ impl<'a> Pass<'a> {
             | StatementKind::Set(..)
             | StatementKind::Shuffle { .. }
             | StatementKind::CommitFetches
+            | StatementKind::AwaitLaunches
+            | StatementKind::AllowLaunches
             | StatementKind::Commit => true,
         }
     }

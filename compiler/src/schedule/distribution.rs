@@ -14,6 +14,7 @@ use crate::diag::tw06xx::{
     BindOrder, ClusterBlocks, IdleThreads, MisplacedUnit, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside,
     UnitMisfit,
 };
+use crate::diag::tw06xx_grid::OneTile;
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
 use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
 use crate::domain::{AxisId, AxisKind, Binding};
@@ -24,7 +25,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
 use super::levels::{self, Finest, Level, Misplaced};
-use super::{Place, Reduced, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits};
+use super::{Place, Reduced, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits, raster};
 
 /// Most threads of a block.
 pub(super) const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
@@ -113,6 +114,8 @@ pub(super) struct Launch {
     threads: Option<(i128, Span)>,
     /// Blocks of a cluster.
     cluster: Option<(i128, Span)>,
+    /// Whether blocks take iterations of the grid in turn.
+    persistent: Option<Span>,
 }
 
 /// What `launch` asks for.
@@ -126,7 +129,12 @@ pub(super) fn launch(program: &Program, facts: &Facts, diags: &mut Diagnostics) 
             ast::LaunchItemKind::Cluster(e) => {
                 ("the number of blocks of a cluster", e, CLUSTER_LIMIT, &mut launch.cluster)
             }
-            ast::LaunchItemKind::Persistent | ast::LaunchItemKind::Dependent | ast::LaunchItemKind::Roles(_) => {
+            ast::LaunchItemKind::Persistent => {
+                launch.persistent = Some(item.span);
+                continue;
+            }
+            ast::LaunchItemKind::Dependent => continue,
+            ast::LaunchItemKind::Roles(_) => {
                 let construct = item.kind.keyword().to_owned();
                 diags.report(NotSupportedYet { construct, span: item.span, instead: None });
                 continue;
@@ -194,6 +202,11 @@ pub(super) fn distribute(launch: Launch, stages: &mut [Stage], diags: &mut Diagn
         return None;
     }
     clusters(launch.cluster, stages, diags);
+    raster::check(stages, diags);
+    let has_tiles = stages.iter().any(|stage| stage.has_blocks() && !stage.distribution.grid.is_empty());
+    if let Some(span) = launch.persistent.filter(|_| !has_tiles) {
+        diags.report(OneTile { span });
+    }
     if diags.has_errors() {
         return None;
     }

@@ -6,6 +6,7 @@
 
 mod conditions;
 mod loops;
+mod raster;
 mod reduce;
 mod store;
 mod units;
@@ -121,6 +122,8 @@ pub(super) struct Nest<'a, 'b> {
 pub(super) struct Around<'a> {
     /// Threads of a block.
     pub threads: u32,
+    /// Number of the tile, a [`Type::I32`], where blocks take several.
+    pub tile: Option<ValueId>,
     /// Bytes of shared memory that one merge across threads may take.
     pub trip_bytes: u64,
     /// Type of index integers.
@@ -252,7 +255,10 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     nest.descend(&point, loops, goal);
     nest.close(opened);
     nest.close(outer);
-    nest.drain();
+    // What tiles leave is behind all of them.
+    if around.tile.is_none() {
+        nest.drain();
+    }
     nest.values.defect.map_or(Ok(()), Err)
 }
 
