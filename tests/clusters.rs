@@ -43,7 +43,7 @@ fn blocks_of_a_cluster_combine_reductions() {
         ("sum(|j| x[i, j])", 2, 32),
         ("max(|j| abs(x[i, j]))", 4, 64),
         ("sum(|j| x[i, j] * x[i, j])", 8, 96),
-        ("sum(|j in 0..N| if j % 3 == 1 { x[i, j] } else { 0.0 })", 3, 1),
+        ("sum(|j in 0..N| if j % 3 == 1 { x[i, j] } else { 0.0 })", 4, 1),
     ] {
         tried(&rows(sum, cluster, threads, "reduce c by cluster;"), SIZES, 3);
     }
@@ -136,6 +136,7 @@ fn what_does_not_fit_is_refused() {
         (rows("ordered sum(|j| x[i, j])", 2, 1, "reduce c;").replace("reduce t;", ""), Code::TW0708),
         (rows("sum(|j| x[i, j])", 2, 32, "reduce c;").replace("launch cluster(2)", "launch cluster(9)"), Code::TW0202),
         (rows("sum(|j| x[i, j])", 2, 32, "reduce c;").replace("launch cluster(2)", "launch cluster(4)"), Code::TW0610),
+        (rows("sum(|j| x[i, j])", 3, 32, "reduce c;"), Code::TW0610),
     ] {
         let (codes, report) = compiled(&source).unwrap_err();
         assert!(codes.contains(&code), "{source}\n{report}");

@@ -74,6 +74,15 @@ fn rows_of_clusters_are_read_once() {
     }
 }
 
+/// A tile comes once for the blocks of a cluster that read it; each element stored takes a factor.
+#[test]
+fn tiles_are_read_once_for_a_cluster() {
+    let (m, n, b) = (64, 96, 8);
+    let found = example("multicast_transpose", &[m as i64, n as i64, b as i64]);
+    let (clusters, stored) = (b / 4, m * n * b * 4);
+    assert_eq!((found.loaded, found.stored, found.conflicts), (clusters * m * n * 4 + stored, stored, 0));
+}
+
 /// RMS normalisation whose rows are staged in shared memory, by threads and by the accelerator: each byte of a row still comes once.
 #[test]
 fn staged_rows_are_read_once() {

@@ -44,6 +44,20 @@ schedule! {
         schedule s { split i by 32 -> g, t; bind g: grid; bind t: thread; }
     }
 
+    /// z = 3 · x, by blocks that take several tiles
+    kernel Tiles(x: f32[N]) -> (z: f32[N]) {
+        z[i] = x[i] * 3.0;
+        launch persistent;
+        schedule z { split i by 32 -> g, t; bind g: grid; bind t: thread; }
+    }
+
+    /// z = 3 · x, which may begin before the launch in front of it has ended
+    kernel Next(x: f32[N]) -> (z: f32[N]) {
+        z[i] = x[i] * 3.0;
+        launch dependent;
+        schedule z { split i by 32 -> g, t; bind g: grid; bind t: thread; }
+    }
+
     /// y = Σ x, by all blocks
     kernel Total(x: f32[N]) -> (y: f32[]) {
         y[] = sum(|i| x[i]);
@@ -368,6 +382,42 @@ tests! {
         unsafe { launch.enqueue(theirs.cu_stream()) }.unwrap();
         theirs.synchronize().unwrap();
         assert_eq!(y.to_vec().unwrap(), numbers(64, 5).iter().map(|v| v + 2.0).collect::<Vec<_>>());
+    }
+
+    /// The device runs two blocks at one time, which take all tiles; prepared, and in a graph.
+    fn persistent_launches_have_as_many_blocks_as_run_at_one_time(LATE) {
+        let device = gpu();
+        for n in [1, 32, 33, 500] {
+            let host = numbers(n, 3);
+            let expected: Vec<f32> = host.iter().map(|v| v * 3.0).collect();
+            let x = Tensor::from_slice(&device, &host, [n]).unwrap();
+            let mut z = Tensor::zeros(&device, [n]).unwrap();
+            let launch = Tiles { x: &x, z: &mut z }.prepare(&device).unwrap();
+            let blocks = if n <= 32 { "1 blocks" } else { "2 blocks" };
+            assert!(format!("{launch:?}").contains(blocks), "{launch:?}");
+            launch.run().unwrap();
+            assert_eq!(z.to_vec().unwrap(), expected);
+            let mut z = Tensor::zeros(&device, [n]).unwrap();
+            let launch = Tiles { x: &x, z: &mut z }.prepare(&device).unwrap();
+            Graph::new(&device, [launch]).unwrap().run(device.as_ref()).unwrap();
+            assert_eq!(z.to_vec().unwrap(), expected);
+        }
+    }
+
+    /// Each waits for the one in front of it, directly and in a graph.
+    fn dependent_launches_follow_each_other(EVERY) {
+        let device = gpu();
+        let host = numbers(100, 3);
+        let x = Tensor::from_slice(&device, &host, [100]).unwrap();
+        let [mut y, mut z] = [(); 2].map(|()| Tensor::zeros(&device, [100]).unwrap());
+        Next { x: &x, z: &mut y }.launch(&device).unwrap();
+        Next { x: &y, z: &mut z }.launch(&device).unwrap();
+        let nine: Vec<f32> = host.iter().map(|v| v * 9.0).collect();
+        assert_eq!(z.to_vec().unwrap(), nine);
+        let mut w = Tensor::zeros(&device, [100]).unwrap();
+        let launches = vec![Next { x: &x, z: &mut y }.prepare(&device).unwrap(), Next { x: &y, z: &mut w }.prepare(&device).unwrap()];
+        Graph::new(&device, launches).unwrap().run(device.as_ref()).unwrap();
+        assert_eq!(w.to_vec().unwrap(), nine);
     }
 
     /// Blocks of a launch share memory that no other one has; it is kept as long as a run may need it, and used again by the same stream.

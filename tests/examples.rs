@@ -41,10 +41,22 @@ fn rmsnorm() {
 }
 
 #[test]
+fn persistent_softmax() {
+    let found = check("persistent_softmax", &[&[1, 4], &[7, 32], &[31, 36], &[4, 2048], &[5, 16384]]);
+    assert!(found[0].contains("take the tiles in turn"), "{}", found[0]);
+}
+
+#[test]
 fn cluster_norm() {
     let sizes: &[&[i64]] = &[&[1, 64], &[7, 192], &[2, 32_832], &[3, 65_472], &[1, 262_144]];
     let found = check("cluster_norm", sizes);
     assert!(found[0].contains("in clusters of 8"), "{}", found[0]);
+}
+
+#[test]
+fn multicast_transpose() {
+    let found = check("multicast_transpose", &[&[1, 4, 1], &[7, 8, 3], &[31, 32, 5], &[33, 68, 4], &[100, 36, 9]]);
+    assert!(found[0].contains("goes to the 4 blocks along y.bc"), "{}", found[0]);
 }
 
 #[test]

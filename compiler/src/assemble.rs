@@ -50,7 +50,14 @@ pub(crate) fn assemble(
         arguments: lower::arguments(program, workspace.len(), maps.len()).into(),
         maps: maps.into(),
         workspace: workspace.into(),
-        launch: info::Launch { blocks, threads, cluster, shared_bytes: u32::try_from(shared).ok()?, dependent: false },
+        launch: info::Launch {
+            blocks,
+            threads,
+            cluster,
+            shared_bytes: u32::try_from(shared).ok()?,
+            persistent: program.is_persistent(),
+            dependent: program.is_dependent(),
+        },
         ptx: info::Ptx {
             text: module.to_string().into(),
             version: (module.version.major, module.version.minor),

@@ -26,12 +26,20 @@ pub fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Ent
     for dims in sizes(info, facts, stages) {
         let Ok(launch) = Launch::new(info, &dims) else { continue };
         for entry in entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
-            if let Verdict::Violated(violation) = check(&entry.kernel, &launch, WORK) {
-                return Some((dims, violation));
+            for blocks in blocks(info, launch.blocks) {
+                if let Verdict::Violated(violation) = check(&entry.kernel, &launch.clone().by(blocks), WORK) {
+                    return Some((dims, violation));
+                }
             }
         }
     }
     None
+}
+
+/// Numbers of blocks to try: of a persistent launch one cluster that takes all tiles, two that share them, and more than there are tiles.
+fn blocks(info: &KernelInfo, tiles: i64) -> Vec<i64> {
+    let cluster = i64::from(info.launch.cluster);
+    if info.launch.persistent { vec![cluster, 2 * cluster, tiles + cluster] } else { vec![tiles] }
 }
 
 /// Admissible sizes: the smallest ones, and some that are larger in every dimension that may be. None of tensors with strides of their own, for which

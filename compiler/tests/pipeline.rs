@@ -124,7 +124,6 @@ fn planned_constructs_say_so() {
         "like y.i;",
         "bind i: 2 cta;",
         "bind i: cta 0..2;",
-        "bind i: grid raster(i: 8);",
         "l2 evict_first;",
         "fill zero;",
     ] {
@@ -139,8 +138,6 @@ fn planned_constructs_say_so() {
         "stage xs[i, j] = x in shared at y.i via tma { resize i by (-1, 1) -> p; }",
         "stage xs[i, j] = x in registers at y.i via tma { }",
         "stage ys[i, j] = y in shared at y.i via tma { fill zero; }",
-        "launch persistent;",
-        "launch dependent;",
     ] {
         refused(&kernel("", items), &["TW0005"]);
     }

@@ -53,6 +53,9 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// One argument for each parameter.
     pub args: Vec<Arg>,
+    /// Whether it may begin while earlier launches run still (programmatic dependent launch). They have ended here, and yet each thread that accesses global
+    /// memory must have waited for them (`griddepcontrol.wait`).
+    pub dependent: bool,
     /// The memory that the kernel may access. Empty: every allocation, for reading and writing.
     pub extents: Vec<Extent>,
 }

@@ -216,6 +216,7 @@ impl Program {
             cluster,
             ctas: ctas as usize,
             explicit_cluster: launch.cluster.is_some() || kernel.required_cluster.is_some(),
+            dependent: launch.dependent,
             undo: None,
             cross: cross(),
             grid_order: grid_order(),

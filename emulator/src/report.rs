@@ -159,6 +159,8 @@ pub enum Kind {
     PeerExited,
     /// A change of a warpgroup's number of registers against its rules.
     RegisterMisuse,
+    /// An access to global memory by a thread of a dependent launch that has not waited for earlier ones.
+    BeforeWait,
 }
 
 impl Kind {
@@ -194,6 +196,7 @@ impl Kind {
             Kind::PeerNotStarted => "access to a block of the cluster that may not have started",
             Kind::PeerExited => "access to a block of the cluster that may have exited",
             Kind::RegisterMisuse => "register reallocation misused",
+            Kind::BeforeWait => "access to global memory before earlier launches were waited for",
         }
     }
 }

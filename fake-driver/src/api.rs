@@ -22,6 +22,10 @@ const MAJOR: c_uint = 75;
 const MINOR: c_uint = 76;
 const SHARED_OPTIN: c_uint = 97;
 const MEMORY_POOLS: c_uint = 115;
+const MULTIPROCESSOR_COUNT: c_uint = 16;
+/// Multiprocessors of the machine, and blocks that each runs at one time, or clusters: few, so that persistent blocks take several tiles.
+const MULTIPROCESSORS: c_int = 2;
+const RESIDENT: c_int = 1;
 
 /// Attribute of functions.
 const NON_PORTABLE_CLUSTER: c_uint = 14;
@@ -151,6 +155,7 @@ driver! {
             MINOR => machine.capability % 10,
             SHARED_OPTIN => SHARED_MOST as c_int,
             MEMORY_POOLS => c_int::from(machine.pools),
+            MULTIPROCESSOR_COUNT => MULTIPROCESSORS,
             _ => 0,
         });
         SUCCESS
@@ -342,6 +347,28 @@ driver! {
         })
     }
 
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        count: *mut c_int,
+        _function: Handle,
+        threads: c_int,
+        _shared: usize,
+    ) -> Status {
+        if !(1..=1024).contains(&threads) {
+            return INVALID_VALUE;
+        }
+        give(count, RESIDENT);
+        SUCCESS
+    }
+
+    fn cuOccupancyMaxActiveClusters(count: *mut c_int, _function: Handle, config: *const CUlaunchConfig) -> Status {
+        // SAFETY: the caller passed a configuration.
+        if unsafe { &*config }.numAttrs == 0 {
+            return INVALID_VALUE;
+        }
+        give(count, RESIDENT * MULTIPROCESSORS);
+        SUCCESS
+    }
+
     fn cuLaunchKernel(
         function: Handle,
         grid_x: c_uint,
@@ -381,12 +408,15 @@ driver! {
         let c = unsafe { &*config };
         // SAFETY: the caller passed as many attributes.
         let attributes = (0..c.numAttrs as usize).map(|at| unsafe { c.attrs.add(at).read() });
-        let mut cluster = None;
+        let (mut cluster, mut dependent) = (None, false);
         for attribute in attributes {
             match attribute.id {
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => cluster = Some(dimension(&attribute.value)),
                 // Launches here begin when what is in front of them has ended, which is always allowed.
-                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {}
+                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {
+                    // SAFETY: the attribute has this value.
+                    dependent = unsafe { attribute.value.programmaticStreamSerializationAllowed } != 0;
+                }
                 _ => return INVALID_VALUE,
             }
         }
@@ -403,7 +433,8 @@ driver! {
                 None => Ok(work),
             });
             match work {
-                Ok(work) => {
+                Ok(mut work) => {
+                    work.launch.dependent = dependent;
                     machine.launch(work, number(c.hStream.cast()), context);
                     SUCCESS
                 }

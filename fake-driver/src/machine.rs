@@ -44,7 +44,7 @@ enum Order {
 pub(crate) struct Work {
     function: u64,
     program: Program,
-    launch: Launch,
+    pub(crate) launch: Launch,
 }
 
 /// What a stream holds.

@@ -246,7 +246,7 @@ pub const BLOCK_LIMIT: u32 = 1024;
 /// Launch shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Number of blocks; the grid is one-dimensional.
+    /// Number of blocks; the grid is one-dimensional. Of a persistent launch it is the number of tiles, times the blocks of a cluster.
     pub blocks: Size,
     /// Threads of a block.
     pub threads: u32,
@@ -254,6 +254,9 @@ pub struct Launch {
     pub cluster: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
+    /// Whether blocks take tiles in turn: then any number of whole clusters computes everything, and the launcher chooses as many as run at one time, at
+    /// most [`Self::blocks`].
+    pub persistent: bool,
     /// Whether the launch may begin before the one in front of it in its stream has ended: every thread of the kernel waits for that
     /// (`griddepcontrol.wait`) before it touches memory.
     pub dependent: bool,

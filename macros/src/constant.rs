@@ -67,12 +67,14 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
     });
     let launch = {
         let (blocks, threads) = (size(&kernel.launch.blocks), kernel.launch.threads);
-        let (cluster, shared, dependent) = (kernel.launch.cluster, kernel.launch.shared_bytes, kernel.launch.dependent);
+        let (cluster, shared) = (kernel.launch.cluster, kernel.launch.shared_bytes);
+        let (persistent, dependent) = (kernel.launch.persistent, kernel.launch.dependent);
         quote!(i::Launch {
             blocks: #blocks,
             threads: #threads,
             cluster: #cluster,
             shared_bytes: #shared,
+            persistent: #persistent,
             dependent: #dependent,
         })
     };

@@ -126,6 +126,7 @@ const fn saxpy() -> KernelInfo {
             threads: 128,
             cluster: 1,
             shared_bytes: 0,
+            persistent: false,
             dependent: false,
         },
         ptx: Ptx {

@@ -155,6 +155,7 @@ fn launch(request: &Request) -> Result<Done, String> {
         grid: request.grid,
         block: request.block,
         cluster: None,
+        dependent: false,
         dynamic_shared: request.shared,
         args,
         extents,

@@ -56,6 +56,8 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
             "cluster": info.launch.cluster,
             "roles": first.roles().iter().map(role_of).collect::<Vec<_>>(),
             "shared_bytes": info.launch.shared_bytes,
+            "persistent": info.launch.persistent,
+            "dependent": info.launch.dependent,
         },
         "registers": {
             "least": held.words,
@@ -128,9 +130,12 @@ fn argument(info: &KernelInfo, argument: Argument) -> Value {
 }
 
 fn stage(stage: &StageView) -> Value {
-    let axis = |AxisView { name, extent, kind, binding, unroll, index }: &AxisView| {
+    let axis = |AxisView { name, extent, kind, binding, unroll, raster, index }: &AxisView| {
         let unroll = unroll.map(|n| n.to_string());
-        json!({ "name": name, "extent": extent, "kind": kind, "binding": binding, "unroll": unroll, "index": index })
+        let raster = raster.map(|n| n.to_string());
+        json!({
+            "name": name, "extent": extent, "kind": kind, "binding": binding, "unroll": unroll, "raster": raster, "index": index
+        })
     };
     let op = |OpView { op, inputs, outputs, divisible }: &OpView| json!({ "op": op, "inputs": inputs, "outputs": outputs, "divisible": divisible });
     let predicate = |PredicateView { condition, removed, waived }: &PredicateView| {

@@ -23,6 +23,8 @@ pub struct AxisView {
     pub binding: Option<String>,
     /// How many iterations a partly unrolled loop runs at a time.
     pub unroll: Option<i128>,
+    /// Of an axis that blocks take in groups, the iterations of a group.
+    pub raster: Option<i128>,
     /// Its value, over the leaves.
     pub index: String,
 }
@@ -311,6 +313,7 @@ impl Viewer<'_> {
                     Binding::Unroll(n) if is_leaf => n,
                     _ => None,
                 },
+                raster: stage.raster.filter(|raster| raster.axis == id).map(|raster| raster.group),
                 index: symbolic.values.get(id).map_or_else(|| "?".to_owned(), |e| self.show(e)),
             }
         };

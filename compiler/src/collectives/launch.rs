@@ -10,6 +10,12 @@ pub const WARPGROUP: u64 = 128;
 pub const BLOCK_LIMIT: u64 = tilewright_kernel::info::BLOCK_LIMIT as u64;
 /// Most blocks of a cluster that every device with clusters takes.
 pub const CLUSTER_LIMIT: u64 = tilewright_kernel::cluster::PORTABLE_CLUSTER as u64;
+/// Whether clusters have so many blocks: a power of two up to [`CLUSTER_LIMIT`] (`reference/collectives.md` §1.9, `conformance/collectives.md` N15), so that
+/// every unit of blocks divides them.
+pub const fn is_cluster(blocks: u64) -> bool {
+    blocks.is_power_of_two() && blocks <= CLUSTER_LIMIT
+}
+
 /// Registers of a multiprocessor, of 32 bits each.
 pub const REGISTER_FILE: u64 = 65_536;
 /// Registers of a thread are given out by so many, and `setmaxnreg` counts in the same steps.
@@ -30,12 +36,12 @@ impl Shape {
     /// A shape.
     ///
     /// # Errors
-    /// Blocks beyond 1 to 1024 threads; clusters that are no power of two up to 8. (Peers are found by exclusive or of ranks.)
+    /// Blocks beyond 1 to 1024 threads; clusters of which [`is_cluster`] does not hold.
     pub const fn new(cluster: u64, block: u64) -> Result<Self, LaunchFault> {
         if block == 0 || block > BLOCK_LIMIT {
             return Err(LaunchFault::Block { threads: block });
         }
-        if !cluster.is_power_of_two() || cluster > CLUSTER_LIMIT {
+        if !is_cluster(cluster) {
             return Err(LaunchFault::Cluster { blocks: cluster });
         }
         Ok(Self { cluster, block })

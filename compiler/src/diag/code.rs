@@ -122,6 +122,7 @@ codes! {
     TW0316 "unknown-store" Error "a staged output that is written in a way not confirmed on hardware";
     TW0317 "which-copy" Error "a read that takes none, or several, of the copies of its tensor";
     TW0318 "not-fetched" Error "a stage that `cp.async` does not copy";
+    TW0319 "not-multicast" Error "a copy that blocks of a cluster do not take together";
 
     // TW04: layout and alignment.
     TW0401 "misaligned-vector" Error "a vector access that is not known to be aligned";
@@ -156,6 +157,8 @@ codes! {
     TW0605 "unit-inside" Error "a unit bound inside an instance that it does not share";
     TW0606 "no-such-unit" Error "a unit that the launch or the threads around do not have";
     TW0610 "cluster-blocks" Error "a cluster that has other blocks than its axes";
+    TW0611 "bad-raster" Error "a raster of an axis whose blocks have no other order";
+    TW0612 "one-tile" Error "a persistent launch of one tile";
     TW0690 "idle-threads" Warning "threads of the block without work";
 
     // TW07: dependences, ownership, synchronisation.

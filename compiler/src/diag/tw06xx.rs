@@ -221,8 +221,8 @@ pub struct ClusterBlocks {
     pub blocks: i128,
     /// Blocks of a cluster.
     pub cluster: i128,
-    /// Most blocks of a cluster.
-    pub limit: i128,
+    /// Whether clusters have so many, and as many as there are iterations.
+    pub exists: (bool, bool),
     /// The last `bind`, or the stage.
     pub span: Span,
     /// The item of `launch`, if there is one.
@@ -231,10 +231,10 @@ pub struct ClusterBlocks {
 
 impl IntoDiagnostic for ClusterBlocks {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, axes, blocks, cluster, limit, span, launch } = self;
+        let Self { stage, axes, blocks, cluster, exists: (exists, fits), span, launch } = self;
         let of: Vec<String> = axes.iter().map(|(axis, extent)| format!("`{axis}` {extent}")).collect();
-        let title = match (axes.len(), cluster > limit) {
-            (_, true) => format!("a cluster has at most {limit} blocks, and {cluster} are needed"),
+        let title = match (axes.len(), exists) {
+            (_, false) => format!("a cluster has 1, 2, 4 or 8 blocks, and {cluster} are needed"),
             (0, _) => format!("the {cluster} blocks of a cluster would each write the same elements of `{stage}`"),
             _ => format!("a cluster has {cluster} blocks, and `{stage}` gives iterations to {blocks}"),
         };
@@ -248,11 +248,12 @@ impl IntoDiagnostic for ClusterBlocks {
             false => diagnostic.note(format!("iterations: {}", of.join(", "))),
         };
         match axes.is_empty() {
+            true if !exists => diagnostic.help("write `launch cluster(…);` with one of these"),
             true => diagnostic.help(format!(
                 "give them an axis of {cluster} iterations: `split … into {cluster} -> c, …; bind c: cta;`"
             )),
-            false => diagnostic.help(match (blocks <= limit, launch) {
-                (true, Some(_)) => format!("write `launch cluster({blocks});`, or split the axis into {cluster}"),
+            false => diagnostic.help(match launch {
+                Some(_) if fits => format!("write `launch cluster({blocks});`, or split the axis into {cluster}"),
                 _ => "split the axis into as many as a cluster has blocks".to_owned(),
             }),
         }

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::extent::Facts;
 use crate::lower::Analysed;
 use crate::tma::demand::{Demand, Waiver};
+use crate::tma::multicast::Multicast;
 use crate::tma::staged::{Staged, Way};
 use crate::tma::{Form, Level, NotRuns};
 
@@ -35,6 +36,18 @@ pub fn form_reason(staged: &Staged) -> String {
         Form::Tiles(NotRuns::Granule) => "runs of it are not multiples of 16 bytes".to_owned(),
         Form::Tiles(NotRuns::TooLong) => "it is too long for one barrier".to_owned(),
     }
+}
+
+/// Which blocks of a cluster take a copy together.
+pub(super) fn multicast(multicast: &Multicast, staged: &Staged) -> String {
+    let Multicast { blocks, along, by, .. } = multicast;
+    let who = match by.map(|axis| &staged.axes[axis]) {
+        Some(axis) => format!("each copies one box of {}", axis.name),
+        None => "the first of them copies all".to_owned(),
+    };
+    format!(
+        "goes to the {blocks} blocks along {along}: {who}, and a slot is filled again behind a barrier of the cluster"
+    )
 }
 
 /// Whether a predicate is waived because of the zeros of a copy.

@@ -6,7 +6,7 @@ mod shared;
 use std::fmt::Write as _;
 
 use tilewright_kernel::algorithm::Source;
-use tilewright_kernel::info::{KernelInfo, ParameterKind};
+use tilewright_kernel::info::{KernelInfo, Launch, ParameterKind};
 use tilewright_kernel::tensor_map::Swizzle;
 
 use self::copies::Holes;
@@ -35,16 +35,23 @@ pub fn text(program: &Program, stages: &[Analysed], kernel: Option<&Kernel>, inf
     for line in printed.lines() {
         let _ = writeln!(out, "    {line}");
     }
+    let Launch { blocks, threads, cluster, persistent, dependent, .. } = &info.launch;
+    let blocks = blocks.display(&names);
     let _ = writeln!(
         out,
-        "launch: {} blocks of {} threads{}; {} PTX {}.{}",
-        info.launch.blocks.display(&names),
-        info.launch.threads,
-        if info.launch.cluster > 1 { format!(", in clusters of {}", info.launch.cluster) } else { String::new() },
+        "launch: {blocks} {} of {threads} threads{}; {} PTX {}.{}",
+        if *persistent { "tiles, by blocks" } else { "blocks" },
+        if *cluster > 1 { format!(", in clusters of {cluster}") } else { String::new() },
         info.ptx.target,
         info.ptx.version.0,
         info.ptx.version.1
     );
+    if *persistent {
+        out.push_str("    persistent: as many blocks as run at one time take the tiles in turn\n");
+    }
+    if *dependent {
+        out.push_str("    dependent: it may begin before the launch in front of it has ended, and waits for that before it accesses memory\n");
+    }
     for role in kernel.map_or(&[][..], Kernel::roles) {
         let registers = role.registers.map_or_else(String::new, |n| format!(", {n} registers for each thread"));
         let _ = writeln!(out, "role {}: warps {}..{}{registers}", role.name, role.warps.start, role.warps.end);
@@ -205,7 +212,10 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             Binding::Unroll(None) => "unrolled".to_owned(),
             Binding::Unroll(Some(n)) => format!("loop, {n} at a time"),
             Binding::Vector => "vector".to_owned(),
-            Binding::Grid => "grid".to_owned(),
+            Binding::Grid => match stage.raster.filter(|raster| raster.axis == *leaf) {
+                Some(raster) => format!("grid, in groups of {}", raster.group),
+                None => "grid".to_owned(),
+            },
             Binding::Cta => "cta".to_owned(),
             units => schedule::unit_name(program, units),
         };
@@ -272,6 +282,9 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
             let _ = writeln!(out, "    copy {} is made by role {role}", staged.name);
         }
         let _ = writeln!(out, "    copy {} {}", staged.name, copies::form(staged));
+        if let Some(multicast) = &staged.multicast {
+            let _ = writeln!(out, "    copy {} {}", staged.name, copies::multicast(multicast, staged));
+        }
         let _ = writeln!(out, "    copy {} {}", staged.name, Holes::of(staged, analysed, facts));
     }
     let threads = stage.distribution.block;

@@ -21,14 +21,15 @@ struct Use {
 /// The map of the kernel's shared memory, and its barriers; nothing if it has neither.
 pub fn text(kernel: &Kernel) -> String {
     let mut uses = vec![Use::default(); kernel.buffers.len()];
-    let (mut blocks, mut warpgroups, mut warps) = (0, 0, 0);
+    let (mut clusters, mut blocks, mut warpgroups, mut warps) = (0, 0, 0, 0);
     let mut waited: BTreeSet<u32> = BTreeSet::new();
     for statement in kernel.regions.iter().flat_map(|r| &r.statements) {
         match &statement.kind {
+            StatementKind::SyncCluster => clusters += 1,
             StatementKind::Sync => blocks += 1,
             StatementKind::SyncWarpgroup => warpgroups += 1,
             StatementKind::SyncWarp => warps += 1,
-            StatementKind::Store(store) => {
+            StatementKind::Store(store) | StatementKind::Spread(store) => {
                 if let Memory::Buffer(b) = store.memory {
                     uses[b.index()].stored = true;
                 }
@@ -97,11 +98,12 @@ pub fn text(kernel: &Kernel) -> String {
             roles(1),
         );
     }
-    if blocks + warpgroups + warps + waited.len() > 0 {
+    if clusters + blocks + warpgroups + warps + waited.len() > 0 {
+        let cluster = if clusters == 0 { String::new() } else { format!("{clusters} of the cluster, ") };
         let groups = if warpgroups == 0 { String::new() } else { format!("{warpgroups} of warpgroups, ") };
         let _ = writeln!(
             out,
-            "barriers: {blocks} of the block, {groups}{warps} of warps, {}",
+            "barriers: {cluster}{blocks} of the block, {groups}{warps} of warps, {}",
             counted(waited.len() as i128, "mbarrier"),
         );
     }

@@ -295,6 +295,8 @@ pub enum Op {
     Literal(u64),
     /// Number of the block; `I32`.
     BlockIndex,
+    /// Number of blocks of the launch; `I32`.
+    BlockCount,
     /// Number of the thread in its block; `I32`.
     ThreadIndex,
     /// Number of the block in its cluster; `I32`. Clusters are neighbours: it is that of the block modulo the blocks of a cluster.
@@ -353,6 +355,7 @@ impl Op {
         let (a, b, c) = match self {
             Self::Literal(_)
             | Self::BlockIndex
+            | Self::BlockCount
             | Self::ThreadIndex
             | Self::ClusterRank
             | Self::Dim(_)
@@ -535,6 +538,10 @@ pub enum StatementKind {
     },
     /// What a thread wrote to shared memory before, copies that are started behind the next [`StatementKind::Sync`] see.
     Publish,
+    /// Each thread waits until the launches that the own one depends on have ended: before that, it accesses no tensors and workspaces.
+    AwaitLaunches,
+    /// Launches that depend on the own one may begin; they wait for its end before they access memory.
+    AllowLaunches,
     /// The copies to tensors that the elected thread started since the last one belong together.
     Commit,
     /// The elected thread waits until shared memory was read by all its committed copies but those of the last so many commits.
@@ -590,7 +597,7 @@ pub struct Transfer {
     pub barrier: Option<BarrierId>,
     /// How long the L2 cache should keep what is copied, if not as usual.
     pub evict: Option<Evict>,
-    /// To which blocks of the cluster a tile goes, to the same place and counted by the same barrier of each: a [`Type::I32`] with a bit for each; to
+    /// To which blocks of the cluster a copy to shared memory goes, to the same place and counted by the same barrier of each: a [`Type::I32`] with a bit for each; to
     /// the own one, if none.
     pub multicast: Option<ValueId>,
 }

@@ -101,6 +101,8 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::Renew { .. }
             | StatementKind::Fetch(_)
             | StatementKind::CommitFetches
+            | StatementKind::AwaitLaunches
+            | StatementKind::AllowLaunches
             | StatementKind::AwaitFetches { .. }
             | StatementKind::Expect { .. }
             | StatementKind::Release { .. }
@@ -185,6 +187,8 @@ impl Printer<'_> {
                 writeln!(f, "fetch {lanes} of {from} to {to}{when}")
             }
             StatementKind::CommitFetches => writeln!(f, "commit fetches"),
+            StatementKind::AwaitLaunches => writeln!(f, "await launches"),
+            StatementKind::AllowLaunches => writeln!(f, "allow launches"),
             StatementKind::AwaitFetches { pending } => writeln!(f, "await fetches of all but {pending} commits"),
             StatementKind::Renew { buffer, slot } => {
                 let of = self.kernel.buffers.get(buffer.index());
@@ -336,6 +340,7 @@ impl Printer<'_> {
         match op {
             Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => "?".to_owned(),
             Op::BlockIndex => "block".to_owned(),
+            Op::BlockCount => "blocks".to_owned(),
             Op::ThreadIndex => "thread".to_owned(),
             Op::ClusterRank => "rank".to_owned(),
             Op::Dim(dim) => self.kernel.signature.dims.get(usize::from(dim)).map_or("?".to_owned(), |d| d.name.clone()),

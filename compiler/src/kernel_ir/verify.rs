@@ -329,7 +329,10 @@ impl Checker<'_> {
                 self.slot(*slot, slots.unwrap_or(0));
             }
             StatementKind::Fetch(fetch) => self.fetch(fetch),
-            StatementKind::CommitFetches | StatementKind::AwaitFetches { .. } => self.collective(Threads::All),
+            StatementKind::CommitFetches
+            | StatementKind::AwaitFetches { .. }
+            | StatementKind::AwaitLaunches
+            | StatementKind::AllowLaunches => self.collective(Threads::All),
             StatementKind::Shuffle { value, mask, result } => {
                 self.collective(Threads::All);
                 let type_of = |id: &ValueId| self.kernel.values.get(id.index()).map(|v| v.ty);
@@ -524,8 +527,7 @@ impl Checker<'_> {
         if let Some(mask) = multicast {
             self.operand(*mask, |ty| ty == Type::I32);
             self.clusters();
-            let tile = matches!(part, TensorPart::Tile { .. }) && barrier.is_some();
-            self.expect(tile, Problem::BadOperand(*mask));
+            self.expect(barrier.is_some(), Problem::BadOperand(*mask));
         }
         let signature = &self.kernel.signature;
         let buffer_of = self.kernel.buffers.get(buffer.index());
@@ -687,7 +689,7 @@ fn types_fit(op: Op, ty: Type, type_of: impl Fn(ValueId) -> Option<Type>) -> Opt
     Some(match op {
         Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => false,
         Op::Get(_) | Op::Dim(_) | Op::Scalar(_) => false,
-        Op::BlockIndex | Op::ThreadIndex | Op::ClusterRank => ty == Type::I32,
+        Op::BlockIndex | Op::BlockCount | Op::ThreadIndex | Op::ClusterRank => ty == Type::I32,
         Op::Index(_, a, b) => ty.is_index() && all(&[a, b], ty),
         Op::CompareIndex(_, a, b) | Op::InRange(a, b) => {
             ty == Type::PRED && type_of(a)?.is_index() && type_of(a) == type_of(b)

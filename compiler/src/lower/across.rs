@@ -29,9 +29,10 @@ use tilewright_kernel::{ElementType, Size, SizeOp};
 
 use super::atomic::Word;
 use super::stage::{Nest, Point};
+use super::value::size;
 use crate::domain::{AxisId, AxisKind};
 use crate::extent::{Expr, Facts, Var};
-use crate::kernel_ir::{Guard, Memory, Type, ValueId};
+use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId};
 use crate::schedule::{Place, Stage, digits};
 
 /// Loads of a thread that are under way together.
@@ -60,6 +61,16 @@ impl Count {
     fn size(&self, facts: &Facts) -> Option<Size> {
         let size = self.extent.to_size(facts.dims())?;
         Some(if self.at_least_one { Size::binary(SizeOp::Max, &size, &Size::constant(1)) } else { size })
+    }
+
+    /// The number of them as a value.
+    fn value(&self, b: &mut Builder, index: Type) -> ValueId {
+        let iterations = size(b, &self.extent, index);
+        if !self.at_least_one {
+            return iterations;
+        }
+        let one = b.index_literal(index, 1);
+        b.index_max(iterations, one)
     }
 
     /// An upper bound.
@@ -99,6 +110,16 @@ pub fn blocks(stage: &Stage, facts: &Facts) -> Option<Size> {
     let (own, parts) = counts(stage, facts);
     let all = product(own.iter().chain(&parts).map(|count| count.size(facts)))?;
     Some(times(&all, &Size::constant(stage.distribution.cluster.into())))
+}
+
+/// Number of blocks of a stage, or of clusters, as a value.
+pub(super) fn clusters(b: &mut Builder, stage: &Stage, facts: &Facts, index: Type) -> ValueId {
+    let (own, parts) = counts(stage, facts);
+    let one = b.index_literal(index, 1);
+    own.iter().chain(&parts).fold(one, |product, count| {
+        let count = count.value(b, index);
+        b.index_mul(product, count)
+    })
 }
 
 /// A bound of the number of blocks of a stage.
@@ -270,12 +291,7 @@ struct Site {
 
 impl Nest<'_, '_> {
     fn count(&mut self, count: &Count) -> ValueId {
-        let iterations = self.size(&count.extent);
-        if !count.at_least_one {
-            return iterations;
-        }
-        let one = self.b.index_literal(self.index, 1);
-        self.b.index_max(iterations, one)
+        count.value(self.b, self.index)
     }
 
     /// Iterations of an axis bound to the grid.
@@ -293,9 +309,7 @@ impl Nest<'_, '_> {
 
     /// Number of blocks of the stage, or of clusters.
     pub(super) fn blocks(&mut self) -> ValueId {
-        let (own, parts) = counts(self.stage, self.facts);
-        let all: Vec<Count> = own.into_iter().chain(parts).collect();
-        self.product(&all)
+        clusters(self.b, self.stage, self.facts, self.index)
     }
 
     /// The number of the block among those that the stage's own axes tell apart: those of a group of a stage in its loops are one; of such a stage

@@ -257,7 +257,15 @@ fn is_violated(kernel: &Kernel, of: Merged<'_>) -> bool {
         Some(Tensor { shape, strides, alignment: 16, written: n >= 2 })
     };
     let tensors = (0..kernel.signature.parameters.len()).map(tensor).collect();
-    let launch = Launch { blocks: 1, dims: vec![TURNS as i64], tensors, maps: Vec::new(), workspaces: Vec::new() };
+    let launch = Launch {
+        blocks: 1,
+        parts: 1,
+        dependent: false,
+        dims: vec![TURNS as i64],
+        tensors,
+        maps: Vec::new(),
+        workspaces: Vec::new(),
+    };
     match proof::check(kernel, &launch, 10_000_000 * of.accumulators as u64) {
         Verdict::Holds => false,
         Verdict::Violated(_) => true,

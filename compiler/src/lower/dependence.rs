@@ -280,7 +280,7 @@ fn uniform(kernel: &Kernel) -> Vec<bool> {
         for value in &kernel.values {
             let operands = |values: &[bool]| value.op.operands().all(|v| values.get(v.index()).is_some_and(|v| *v));
             let agreed = match value.op {
-                Op::Literal(_) | Op::Dim(_) | Op::Scalar(_) | Op::BlockIndex => true,
+                Op::Literal(_) | Op::Dim(_) | Op::Scalar(_) | Op::BlockIndex | Op::BlockCount => true,
                 Op::Get(variable) => variables[variable.index()],
                 Op::ThreadIndex | Op::Loaded | Op::Shuffled | Op::LoopIndex | Op::Arrived | Op::Agreed => false,
                 _ => operands(&values),

@@ -29,7 +29,15 @@ fn int(b: &mut Builder, n: i64) -> ValueId {
 }
 
 fn launch(n: i64) -> Launch {
-    Launch { blocks: 1, dims: vec![n], tensors: Vec::new(), maps: Vec::new(), workspaces: Vec::new() }
+    Launch {
+        blocks: 1,
+        parts: 1,
+        dependent: false,
+        dims: vec![n],
+        tensors: Vec::new(),
+        maps: Vec::new(),
+        workspaces: Vec::new(),
+    }
 }
 
 /// Every element of `threads · turns` to a thread and an iteration, in one of several ways.

@@ -31,6 +31,8 @@
 //! elect { copy …; commit }
 //! ```
 //!
+//! Where blocks of a cluster take copies together, the `sync` in front of one is of the cluster (`multicast`).
+//!
 //! With one buffer the elected thread waits behind its commit, and a second `sync` tells the others. Before a block ends, its copies have
 //! read shared memory. Each `sync` stands here for one reason; those that others make needless are taken out afterwards (`syncs`).
 
@@ -50,9 +52,9 @@ impl<'a> Nest<'a, '_> {
         self.copies.iter().filter(is_here).cloned().collect()
     }
 
-    /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops itself.
+    /// Whether what stands inside `k` loops of the stage may come again in a block: the stage may stand in loops itself, and the block take several tiles.
     pub(super) fn repeats(&self, k: usize) -> bool {
-        k > 0 || self.target.is_some()
+        k > 0 || self.target.is_some() || self.around.tile.is_some()
     }
 
     /// Where the region of an instance starts, for the loops at `point`; `other` gives one of them another value.
@@ -75,6 +77,15 @@ impl<'a> Nest<'a, '_> {
         copy.corners(self.b, starts)
     }
 
+    /// The readers of what these copies filled are done: in all blocks that take one together.
+    fn sync_readers(&mut self, copies: &[&Copy<'_>]) {
+        if copies.iter().any(|copy| copy.staged.multicast.is_some()) {
+            self.b.sync_cluster();
+        } else {
+            self.b.sync();
+        }
+    }
+
     /// In front of the loop at position `k`, which has so many iterations: fills the rings of the copies in it.
     pub(super) fn fill_rings(&mut self, point: &Point, k: usize, count: ValueId) {
         let rings: Vec<Copy<'_>> = self.here(k + 1, Way::Load).into_iter().filter(|c| c.staged.ring > 1).collect();
@@ -83,7 +94,7 @@ impl<'a> Nest<'a, '_> {
         }
         // The loop may have been here before: then its last readers are done first.
         if self.repeats(k) {
-            self.b.sync();
+            self.sync_readers(&rings.iter().collect::<Vec<_>>());
         }
         let slots: Vec<ValueId> = rings.iter().map(|copy| self.slot_at(copy, k)).collect();
         self.b.begin_elect();
@@ -116,7 +127,7 @@ impl<'a> Nest<'a, '_> {
         if !now.is_empty() {
             // In a loop, the readers of the last instance are done first.
             if self.repeats(k) {
-                self.b.sync();
+                self.sync_readers(&now);
             }
             let starts: Vec<Vec<ValueId>> = now.iter().map(|copy| self.corners(copy, point, None)).collect();
             let slot = self.b.index_literal(Type::I32, 0);
@@ -176,19 +187,19 @@ impl<'a> Nest<'a, '_> {
         let alone = self.commits().iter().all(|c| c.boundary == k);
         if let Some(ring) = shortest {
             self.b.publish();
-            if k > 0 && ring > 1 {
+            if self.repeats(k) && ring > 1 {
                 self.b.begin_elect();
                 self.b.await_reads(if alone { ring - 2 } else { 0 });
                 self.b.end_elect();
             }
-            self.b.sync();
+            self.sync_readers(&rings);
         }
         // The shortest ring is the last to have nothing left to fill.
         let any = refills.iter().min_by_key(|r| r.0.staged.ring).map(|r| r.1);
         let conditional = any.filter(|_| stores.is_empty());
         if let Some(any) = conditional {
             self.b.begin_if(any);
-            self.b.sync();
+            self.sync_readers(&rings);
         }
         if !(refills.is_empty() && outgoing.is_empty()) {
             self.b.begin_elect();
@@ -208,7 +219,7 @@ impl<'a> Nest<'a, '_> {
             }
             if let Some(ring) = shortest {
                 self.b.commit();
-                if k > 0 && ring == 1 {
+                if self.repeats(k) && ring == 1 {
                     self.b.await_reads(0);
                 }
             }
@@ -217,7 +228,7 @@ impl<'a> Nest<'a, '_> {
         if conditional.is_some() {
             self.b.end_if();
         }
-        if k > 0 && shortest == Some(1) {
+        if self.repeats(k) && shortest == Some(1) {
             self.b.sync();
         }
         for (copy, _, _, slot) in &refills {

@@ -11,6 +11,7 @@ mod guards;
 mod hand;
 pub(crate) mod inner;
 mod instances;
+mod multicast;
 mod narrow;
 mod overlay;
 mod parts;
@@ -20,6 +21,7 @@ mod stage;
 mod staging;
 mod syncs;
 mod terms;
+mod tiles;
 mod value;
 
 pub use across::blocks;
@@ -211,8 +213,15 @@ fn entry(
     let mut storage = inner::storage(&mut builder, (stages, roles), first_part);
     let mut copies = staging::copies(&mut builder, (stages, roles), staged, index);
     // What follows sees that the barriers of copies are ready.
-    if !builder.kernel().barriers.is_empty() {
+    let copied = || stages.iter().flat_map(|s| &s.staged).filter(|copy| staged && copy.barriers() > 0);
+    if copied().any(|copy| copy.multicast.is_some()) {
+        builder.sync_cluster();
+    } else if !builder.kernel().barriers.is_empty() {
         builder.sync();
+    }
+    // What comes before needs no memory of other launches.
+    if program.is_dependent() {
+        builder.await_launches();
     }
     let outer = || stages.iter().filter(|s| s.stage.has_blocks());
     let more_blocks = outer().count() > 1;
@@ -233,6 +242,7 @@ fn entry(
         }
         let workspaces = &first_workspaces;
         let threads = role.map_or(threads, |role| roles[role].threads());
+        let tile = program.is_persistent().then(|| tiles::begin(builder, stages, facts, index));
         for (at, analysed) in stages.iter().enumerate().filter(|(_, s)| s.stage.has_blocks()) {
             let comes = |role| analysed.stage.role == Some(role) || hand::comes(stages, staged, (at, 0), role);
             if !role.is_none_or(comes) {
@@ -240,9 +250,12 @@ fn entry(
             }
             let (storage, copies) = (&storage, &copies);
             let around =
-                stage::Around { threads, role, staged, trip_bytes, index, stages, storage, copies, workspaces };
+                stage::Around { threads, role, staged, tile, trip_bytes, index, stages, storage, copies, workspaces };
             let frame = stage::Frame { around, more_blocks, instances: &[], staged: &[], target: None, set: &[] };
             stage::lower(builder, at, &frame).ok()?;
+        }
+        if tile.is_some() {
+            tiles::end(builder, &copies, role);
         }
         Some(())
     };
@@ -259,7 +272,11 @@ fn entry(
     }
     let kernel = builder.finish().ok()?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.
-    let blocks = launch_blocks(stages, facts).map(|size| Expr::from_size(&size)).filter(|e| !e.is_unknown());
+    // There may be any number of blocks that take tiles in turn.
+    let blocks = launch_blocks(stages, facts)
+        .filter(|_| !program.is_persistent())
+        .map(|size| Expr::from_size(&size))
+        .filter(|e| !e.is_unknown());
     let blocks = blocks.as_ref();
     let tight = overlay::share(syncs::minimise(kernel.clone(), blocks)?, blocks);
     if tight.shared_map().bytes <= SHARED_BYTES {

@@ -4,6 +4,8 @@
 //! the last one. And those around the present place that have begun another iteration since: this is not their first one since then. So of loops
 //! that are around both and have begun nothing since, it is this iteration. **Approximation.** Beyond [`MOST_ACCESSES`] of a kind nothing is known of iterations.
 
+use std::rc::Rc;
+
 use super::dependence::Group;
 use crate::kernel_ir::{BufferId, Kernel, Sharing, WARP};
 
@@ -103,6 +105,12 @@ impl Accesses {
         }
     }
 
+    /// Whether adding one changes nothing.
+    fn has(&self, access: Access) -> bool {
+        let known = self.find(access).or_else(|_| self.find(Access::anywhere(access.group)));
+        known.is_ok_and(|at| self.0[at].1 == Sharing::Thread)
+    }
+
     /// Adds others.
     pub fn join(&mut self, other: &Self) {
         if self.0.is_empty() {
@@ -135,30 +143,98 @@ impl Accesses {
         self.0.iter_mut().for_each(|(_, since)| *since = among.max(*since));
     }
 
-    fn change(&mut self, how: impl Fn(Access) -> Access) {
-        if self.0.iter().all(|(access, _)| how(*access) == *access) {
-            return;
-        }
+    fn change(&mut self, how: &dyn Fn(Access) -> Access) {
         let all = std::mem::take(&mut self.0);
         all.into_iter().for_each(|(access, among)| self.add(how(access), among));
+    }
+}
+
+/// What happened to one buffer since the last barrier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Uses {
+    /// Its instances that a thread read or wrote: the newest first, as many as it has slots.
+    pub used: Vec<Accesses>,
+    /// What used one that had the slot of such an instance before.
+    pub stale: Vec<Accesses>,
+    /// What wrote the newest instance.
+    pub written: Accesses,
+    /// Fetches that nobody may have waited for.
+    pub flying: Accesses,
+    /// Fetches that their threads have waited for.
+    pub landed: Accesses,
+}
+
+impl Uses {
+    fn nothing(slots: usize) -> Self {
+        let (none, each) = (Accesses::default, || vec![Accesses::default(); slots]);
+        Self { used: each(), stale: each(), written: none(), flying: none(), landed: none() }
+    }
+
+    /// All but what is under way.
+    fn over(&self) -> impl Iterator<Item = &Accesses> {
+        self.used.iter().chain(&self.stale).chain([&self.written, &self.landed])
+    }
+
+    fn over_mut(&mut self) -> impl Iterator<Item = &mut Accesses> {
+        self.used.iter_mut().chain(&mut self.stale).chain([&mut self.written, &mut self.landed])
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.over_mut().zip(other.over()).for_each(|(a, b)| a.join(b));
+        self.flying.join(&other.flying);
+    }
+}
+
+/// What happened since the last barrier of the cluster, which others of its blocks may not know. They run one program: what a thread of this one did,
+/// one of another may have done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InCluster {
+    /// The block began, and made barriers of copies ready.
+    pub begun: bool,
+    /// Buffers that a thread read or wrote.
+    pub touched: Vec<bool>,
+    /// Buffers that a thread wrote in all blocks.
+    pub spread: Vec<bool>,
+    /// Barriers of which threads waited for a phase.
+    pub waited: Vec<bool>,
+}
+
+impl InCluster {
+    fn nothing(kernel: &Kernel) -> Self {
+        let buffers = || vec![false; kernel.buffers.len()];
+        Self { begun: false, touched: buffers(), spread: buffers(), waited: vec![false; kernel.barriers.len()] }
+    }
+
+    /// Whether nobody uses the memory of a buffer in any block, and all are there. Each buffer lies in the memory of one.
+    pub fn is_free(&self, lies_in: &[BufferId], buffer: BufferId) -> bool {
+        let place = lies_in[buffer.index()];
+        let used = |n: usize| lies_in[n] == place && (self.touched[n] || self.spread[n] && n != buffer.index());
+        !self.begun && !(0..lies_in.len()).any(used)
+    }
+
+    /// Whether a copy to several blocks may fill a buffer: the phases of its barrier have ended for all, too.
+    pub fn admits(&self, lies_in: &[BufferId], buffer: BufferId, barrier: usize) -> bool {
+        self.is_free(lies_in, buffer) && !self.waited[barrier]
+    }
+
+    fn join(&mut self, other: &Self) {
+        let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+        self.begun |= other.begun;
+        or(&mut self.touched, &other.touched);
+        or(&mut self.spread, &other.spread);
+        or(&mut self.waited, &other.waited);
     }
 }
 
 /// What happened since the last barrier, on some path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Since {
+    /// The same of barriers of the cluster.
+    pub in_cluster: InCluster,
+    /// Of each buffer. Paths share what is the same on them: most of what a step does is to one buffer.
+    buffers: Vec<Rc<Uses>>,
     /// Barriers of copies were made ready.
     pub ready: bool,
-    /// Instances of buffers that a thread read or wrote: of each buffer the newest first, as many as it has slots.
-    pub used: Vec<Vec<Accesses>>,
-    /// What used one that had the slot of such an instance before.
-    pub stale: Vec<Vec<Accesses>>,
-    /// What wrote the newest instance of each buffer.
-    pub written: Vec<Accesses>,
-    /// Fetches to each buffer that nobody may have waited for.
-    pub flying: Vec<Accesses>,
-    /// Fetches that their threads have waited for.
-    pub landed: Vec<Accesses>,
     /// Barriers of which threads waited for a phase: one that comes late must not find that another one has ended since.
     pub waited: Vec<bool>,
     /// Buffers that a thread read or wrote, whatever barriers of warps there were.
@@ -176,21 +252,49 @@ pub(super) struct Since {
 impl Since {
     /// Where a kernel begins.
     pub fn nothing(kernel: &Kernel) -> Self {
-        let slots = || kernel.buffers.iter().map(|b| vec![Accesses::default(); b.slots.max(1) as usize]).collect();
-        let each = || vec![Accesses::default(); kernel.buffers.len()];
+        let uses = kernel.buffers.iter().map(|b| Rc::new(Uses::nothing(b.slots.max(1) as usize)));
         Self {
+            in_cluster: InCluster::nothing(kernel),
+            buffers: uses.collect(),
             ready: false,
-            used: slots(),
-            stale: slots(),
-            written: each(),
-            flying: each(),
-            landed: each(),
             waited: vec![false; kernel.barriers.len()],
             touched: vec![false; kernel.buffers.len()],
             published: false,
             awaited: false,
             abroad: false,
             arrived: false,
+        }
+    }
+
+    /// What happened to a buffer.
+    pub fn of(&self, buffer: BufferId) -> &Uses {
+        &self.buffers[buffer.index()]
+    }
+
+    /// A thread reads the newest instances of a buffer, so many of them.
+    pub fn read(&mut self, buffer: BufferId, access: Access, instances: usize) {
+        self.touched[buffer.index()] = true;
+        if self.of(buffer).used[..instances].iter().any(|used| !used.has(access)) {
+            let uses = Rc::make_mut(&mut self.buffers[buffer.index()]);
+            uses.used[..instances].iter_mut().for_each(|used| used.add(access, Sharing::Thread));
+        }
+    }
+
+    /// A thread writes the newest instance of a buffer.
+    pub fn write(&mut self, buffer: BufferId, access: Access) {
+        self.touched[buffer.index()] = true;
+        let uses = self.of(buffer);
+        if !uses.used[0].has(access) || !uses.written.has(access) {
+            let uses = Rc::make_mut(&mut self.buffers[buffer.index()]);
+            uses.used[0].add(access, Sharing::Thread);
+            uses.written.add(access, Sharing::Thread);
+        }
+    }
+
+    /// A thread starts to fetch to a buffer.
+    pub fn fetch(&mut self, buffer: BufferId, access: Access) {
+        if !self.of(buffer).flying.has(access) {
+            Rc::make_mut(&mut self.buffers[buffer.index()]).flying.add(access, Sharing::Thread);
         }
     }
 
@@ -203,35 +307,50 @@ impl Since {
     /// Behind a barrier of those who share an element of such a buffer, of so many threads in all.
     pub fn sync(&mut self, kernel: &Kernel, among: Sharing, threads: u32) {
         if among == Sharing::Block || among == Sharing::Warp && threads <= WARP {
-            self.used.iter_mut().chain(&mut self.stale).flatten().for_each(Accesses::clear);
             // What is under way does not wait.
-            self.written.iter_mut().chain(&mut self.landed).for_each(Accesses::clear);
+            for uses in self.buffers.iter_mut().filter(|uses| !uses.over().all(Accesses::is_empty)) {
+                let flying = uses.flying.clone();
+                *uses = Rc::new(Uses { flying, ..Uses::nothing(uses.used.len()) });
+            }
             self.waited.fill(false);
             self.touched.fill(false);
             (self.ready, self.published, self.awaited, self.abroad, self.arrived) = (false, false, false, false, false);
             return;
         }
-        for (n, buffer) in kernel.buffers.iter().enumerate() {
-            let slots = self.used[n].iter_mut().chain(&mut self.stale[n]);
-            let all = slots.chain([&mut self.written[n], &mut self.landed[n]]);
-            all.for_each(|accesses| accesses.sync(among, buffer.sharing));
+        let all = self.buffers.iter_mut().zip(&kernel.buffers);
+        for (uses, buffer) in all.filter(|(uses, _)| !uses.over().all(Accesses::is_empty)) {
+            Rc::make_mut(uses).over_mut().for_each(|accesses| accesses.sync(among, buffer.sharing));
         }
+    }
+
+    /// Behind a barrier of the cluster.
+    pub fn sync_cluster(&mut self, kernel: &Kernel) {
+        self.sync(kernel, Sharing::Block, kernel.signature.threads);
+        let InCluster { begun, touched, spread, waited } = &mut self.in_cluster;
+        *begun = false;
+        [touched, spread, waited].into_iter().for_each(|list| list.fill(false));
     }
 
     /// A new instance of a buffer begins.
     pub fn renew(&mut self, buffer: BufferId) {
-        let (used, stale) = (&mut self.used[buffer.index()], &mut self.stale[buffer.index()]);
+        let uses = &mut self.buffers[buffer.index()];
+        let is_same = uses.used.iter().chain(&uses.stale).all(Accesses::is_empty) && uses.written.is_empty();
+        if is_same {
+            return;
+        }
+        let Uses { used, stale, written, .. } = Rc::make_mut(uses);
         used.rotate_right(1);
         stale.rotate_right(1);
         stale[0].join(&std::mem::take(&mut used[0]));
-        self.written[buffer.index()].clear();
+        written.clear();
     }
 
     /// Each thread has waited for its fetches, for all of them or not.
     pub fn land(&mut self, all: bool) {
-        for (n, flying) in self.flying.iter_mut().enumerate() {
-            self.landed[n].join(flying);
-            self.used[n].iter_mut().for_each(|used| used.join(flying));
+        for uses in self.buffers.iter_mut().filter(|uses| !uses.flying.is_empty()) {
+            let Uses { used, landed, flying, .. } = Rc::make_mut(uses);
+            landed.join(flying);
+            used.iter_mut().for_each(|used| used.join(flying));
             if all {
                 flying.clear();
             }
@@ -240,30 +359,33 @@ impl Since {
 
     /// A loop at this depth begins another iteration; `is_around` says whether it is around an access.
     pub fn again(&mut self, depth: usize, is_around: &dyn Fn(Group) -> bool) {
-        self.each(|accesses| accesses.change(|access| access.again(depth, is_around(access.group))));
+        self.change(&|access| access.again(depth, is_around(access.group)));
     }
 
     /// Behind a loop at this depth.
     pub fn behind(&mut self, depth: usize) {
-        self.each(|accesses| accesses.change(|access| access.behind(depth)));
+        self.change(&|access| access.behind(depth));
     }
 
-    fn each(&mut self, change: impl Fn(&mut Accesses)) {
-        let slots = self.used.iter_mut().chain(&mut self.stale).flatten();
-        let others = self.written.iter_mut().chain(&mut self.flying).chain(&mut self.landed);
-        slots.chain(others).filter(|accesses| !accesses.is_empty()).for_each(change);
+    fn change(&mut self, how: &dyn Fn(Access) -> Access) {
+        let is_changed = |accesses: &Accesses| accesses.iter().any(|(access, _)| how(access) != access);
+        for uses in &mut self.buffers {
+            if uses.over().chain([&uses.flying]).any(is_changed) {
+                let uses = Rc::make_mut(uses);
+                uses.over_mut().for_each(|accesses| accesses.change(how));
+                uses.flying.change(how);
+            }
+        }
     }
 
     /// What happened on either of two paths.
     pub fn join(&mut self, other: &Self) {
         let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
-        let all = |a: &mut [Accesses], b: &[Accesses]| a.iter_mut().zip(b).for_each(|(a, b)| a.join(b));
+        self.in_cluster.join(&other.in_cluster);
         self.ready |= other.ready;
-        self.used.iter_mut().zip(&other.used).for_each(|(a, b)| all(a, b));
-        self.stale.iter_mut().zip(&other.stale).for_each(|(a, b)| all(a, b));
-        all(&mut self.written, &other.written);
-        all(&mut self.flying, &other.flying);
-        all(&mut self.landed, &other.landed);
+        for (own, others) in self.buffers.iter_mut().zip(&other.buffers).filter(|(own, others)| own != others) {
+            Rc::make_mut(own).join(others);
+        }
         or(&mut self.waited, &other.waited);
         or(&mut self.touched, &other.touched);
         self.published |= other.published;

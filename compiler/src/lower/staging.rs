@@ -5,6 +5,7 @@ use tilewright_kernel::tensor_map::Swizzle;
 
 use super::Analysed;
 use super::hand::{Handing, Parties};
+use super::multicast;
 use super::value::{expression, size};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
@@ -54,6 +55,17 @@ struct Spot {
     phase: ValueId,
     /// Where a run starts in its box.
     within: ValueId,
+}
+
+/// An instance whose copies are started.
+#[derive(Clone, Copy, Debug)]
+struct Issued<'a> {
+    /// Where its region starts, as [`Copy::corners`] gives it.
+    starts: &'a [ValueId],
+    /// Its slot.
+    slot: ValueId,
+    /// The blocks of the cluster that it goes to, if these are several.
+    readers: Option<ValueId>,
 }
 
 /// A staged copy whose current instance has a buffer at this point.
@@ -206,21 +218,38 @@ impl<'a> Copy<'a> {
         let ty = starts.first().map_or(Type::I32, |start| b.ty(*start));
         let zero = b.index_literal(ty, 0);
         let mut spots = vec![Spot { before: zero, phase: zero, within: zero }; starts.len()];
-        let first = b.index_literal(Type::I32, 0);
-        self.issue(b, (starts, slot), &self.staged.counted(), &mut spots, first);
+        let mut first = b.index_literal(Type::I32, 0);
+        let Some(multicast) = &self.staged.multicast else {
+            return self.issue(b, Issued { starts, slot, readers: None }, &self.staged.counted(), &mut spots, first);
+        };
+        let digit = multicast::digit(b, multicast);
+        let issued = Issued { starts, slot, readers: Some(multicast::readers(b, multicast)) };
+        let slice = self.staged.strides().into_iter().find(|step| self.staged.is_sliced(step));
+        match slice {
+            Some(step) => {
+                let literal =
+                    |b: &mut Builder, ty: Type, n: i128| b.index_literal(ty, i64::try_from(n).unwrap_or(i64::MAX));
+                let (stride, along) =
+                    (literal(b, Type::I32, step.stride), literal(b, ty, self.staged.axes[step.axis].step(step.part)));
+                first = b.index_mul(digit, stride);
+                let digit = b.index_convert(digit, ty);
+                spots[step.axis].before = b.index_mul(digit, along);
+                self.issue(b, issued, &self.staged.counted(), &mut spots, first);
+            }
+            None => {
+                let none = b.index_literal(Type::I32, 0);
+                let is_first = b.index_compare(Compare::Eq, digit, none);
+                b.begin_if(is_first);
+                self.issue(b, issued, &self.staged.counted(), &mut spots, first);
+                b.end_if();
+            }
+        }
     }
 
     /// Starts the copies that `counted` counts, from `spots` on, which lie `offset` elements behind the start of the slot.
-    fn issue(
-        &self,
-        b: &mut Builder,
-        instance: (&[ValueId], ValueId),
-        counted: &[Step],
-        spots: &mut Vec<Spot>,
-        offset: ValueId,
-    ) {
+    fn issue(&self, b: &mut Builder, issued: Issued<'_>, counted: &[Step], spots: &mut Vec<Spot>, offset: ValueId) {
         let Some((step, inner)) = counted.split_first() else {
-            return self.copy(b, instance, spots, offset);
+            return self.copy(b, issued, spots, offset);
         };
         let axis = &self.staged.axes[step.axis];
         let count = |step: &Step| self.staged.axes[step.axis].count(step.part);
@@ -240,10 +269,10 @@ impl<'a> Copy<'a> {
                 Part::Phase => spot.phase = along,
                 Part::Slot => spot.within = along,
             }
-            self.issue(b, instance, inner, spots, offset);
+            self.issue(b, issued, inner, spots, offset);
             spots[step.axis] = outer;
         };
-        let ty = instance.0.first().map_or(Type::I32, |start| b.ty(*start));
+        let ty = issued.starts.first().map_or(Type::I32, |start| b.ty(*start));
         if counted.iter().map(count).product::<i128>() > WRITTEN_OUT {
             let iterations = b.index_literal(Type::I32, i64::try_from(count(step)).unwrap_or(i64::MAX));
             let n = b.begin_rolled_loop(iterations);
@@ -257,8 +286,9 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Starts one copy of an instance that starts at `starts`, in `slot`.
-    fn copy(&self, b: &mut Builder, (starts, slot): (&[ValueId], ValueId), spots: &[Spot], offset: ValueId) {
+    /// Starts one copy of an instance.
+    fn copy(&self, b: &mut Builder, issued: Issued<'_>, spots: &[Spot], offset: ValueId) {
+        let Issued { starts, slot, readers } = issued;
         let Self { staged, map, buffer, .. } = *self;
         let barrier = self.barrier;
         let part = match staged.form {
@@ -268,7 +298,7 @@ impl<'a> Copy<'a> {
                 TensorPart::Run { parameter: staged.parameter, offset: self.offset(b, starts, spots), bytes }
             }
         };
-        b.transfer(Transfer { part, buffer, slot, offset, barrier, evict: staged.evict, multicast: None });
+        b.transfer(Transfer { part, buffer, slot, offset, barrier, evict: staged.evict, multicast: readers });
     }
 
     /// Where a tile starts in the tensor, innermost dimension first; outside if nothing of it is asked for and holes must be zero.

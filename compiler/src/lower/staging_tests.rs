@@ -161,6 +161,7 @@ fn readers_look_where_copies_write() {
             layout,
             promotion: Promotion::None,
             evict: None,
+            multicast: None,
         });
     }
 }
@@ -263,6 +264,7 @@ fn redirected_copies_have_no_live_slot() {
             layout: None,
             promotion: Promotion::None,
             evict: None,
+            multicast: None,
         };
         // The level by definition, for this one instance.
         let copies = |tile: &[Tile]| -> Vec<crate::tma::slots::Copy> {

@@ -11,6 +11,9 @@
 //! | a thread reads or writes a buffer | a copy that fills it |
 //! | a thread waits for a phase of a barrier | the next phase begins |
 //! | a thread publishes what it wrote to a buffer | a copy from that buffer |
+//! | the block begins; what stands in the first three rows | a copy that fills buffers of several blocks, behind a barrier of the cluster |
+//! | the block begins; a thread reads or writes a buffer | a thread writes it in all blocks, behind a barrier of the cluster |
+//! | a thread writes a buffer in all blocks | a thread reads it, or the block ends, behind a barrier of the cluster |
 //! | the elected thread has waited for reads of its copies | a thread writes to a buffer that is copied |
 //! | a thread writes an instance of a buffer | a thread reads it |
 //! | a thread reads or writes an instance of a buffer | another instance in its slot is written |
@@ -75,7 +78,15 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
     }
     let mut candidates = Vec::new();
     collect(&kernel, Kernel::BODY, 0, &mut candidates);
-    candidates.sort_by_key(|(loops, ..)| std::cmp::Reverse(*loops));
+    // Those of the cluster first: others are there for what orders threads of a block.
+    let is_of_block = |region: RegionId, at: usize| kernel.region(region).statements[at].kind == StatementKind::Sync;
+    candidates.sort_by_key(|(loops, region, at)| (is_of_block(*region, *at), std::cmp::Reverse(*loops)));
+    // What is read in other blocks is not followed.
+    let visits = |s: &Statement| matches!(s.kind, StatementKind::LoadPeer { .. });
+    let visits = kernel.regions.iter().flat_map(|r| &r.statements).any(visits);
+    candidates.retain(|(_, region, at)| !visits || is_of_block(*region, *at));
+    let in_block: BTreeSet<(RegionId, usize)> =
+        candidates.iter().filter(|c| is_of_block(c.1, c.2)).map(|c| (c.1, c.2)).collect();
     let spent = |pass: &Pass<'_>| pass.work.get() > most;
     for &(_, region, at) in &candidates {
         if spent(&pass) {
@@ -93,7 +104,7 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
         let groups = threads > WARPGROUP && threads.is_multiple_of(WARPGROUP) && start.is_multiple_of(WARPGROUP);
         let units = [(Sharing::Warp, threads.is_multiple_of(WARP)), (Sharing::Warpgroup, groups)];
         let units: Vec<Sharing> = units.into_iter().filter(|unit| unit.1).map(|unit| unit.0).collect();
-        if pass.gone.contains(&(region, at)) {
+        if pass.gone.contains(&(region, at)) || !in_block.contains(&(region, at)) {
             continue;
         }
         for unit in &units {
@@ -124,7 +135,7 @@ fn minimise_within(mut kernel: Kernel, blocks: Option<&Expr>, most: u64) -> Opti
 fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, RegionId, usize)>) {
     for (at, statement) in kernel.region(region).statements.iter().enumerate() {
         match &statement.kind {
-            StatementKind::Sync => found.push((loops, region, at)),
+            StatementKind::Sync | StatementKind::SyncCluster => found.push((loops, region, at)),
             StatementKind::Loop(l) => collect(kernel, l.body, loops + 1, found),
             StatementKind::Roles(roles) => roles.iter().for_each(|role| collect(kernel, role.body, loops, found)),
             StatementKind::If(branch) => {
@@ -206,7 +217,10 @@ impl<'a> Pass<'a> {
     pub fn holds(&self) -> bool {
         let mut since = Since::nothing(self.kernel);
         since.ready = !self.kernel.barriers.is_empty();
-        self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::default(), since)])).is_some()
+        since.in_cluster.begun = true;
+        let ends = self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::default(), since)]));
+        // What others write in a block they write before it ends.
+        ends.is_some_and(|paths| paths.values().all(|since| !since.in_cluster.spread.contains(&true)))
     }
 
     /// Whether there was as much work as a kernel may take.
@@ -267,7 +281,8 @@ impl<'a> Pass<'a> {
                     paths = self.forgotten(l.body, paths);
                     skips.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
                 }
-                StatementKind::Sync if self.gone.contains(&(region, at)) => {}
+                StatementKind::Sync | StatementKind::SyncCluster if self.gone.contains(&(region, at)) => {}
+                StatementKind::SyncCluster => paths.values_mut().for_each(|since| since.sync_cluster(self.kernel)),
                 kind => match self.among(kind, region, at) {
                     Some(among) => {
                         let threads = self.roles.threads(region).len() as u32;
@@ -345,7 +360,6 @@ impl<'a> Pass<'a> {
         match kind {
             StatementKind::SyncWarp => Some(Sharing::Warp),
             StatementKind::SyncWarpgroup => Some(Sharing::Warpgroup),
-            StatementKind::SyncCluster => Some(Sharing::Block),
             StatementKind::Sync | StatementKind::Agree { .. } => Some(weaker.unwrap_or(Sharing::Block)),
             _ => None,
         }
@@ -370,16 +384,18 @@ impl<'a> Pass<'a> {
             alone || is_handed(buffer) || self.kernel.buffers[buffer.index()].sharing == Sharing::Thread
         };
         let just_now = group.map(|group| (group, Access::of(group)));
+        if !self.is_ordered_in_cluster(kind, since) {
+            return false;
+        }
         match (kind, just_now) {
             (StatementKind::Load(load) | StatementKind::LoadPeer { load, .. }, _) => match (load.memory, just_now) {
                 (Memory::Buffer(buffer), Some((group, access))) => {
-                    let of = buffer.index();
-                    let is_behind = is_own(buffer)
-                        || self.is_behind(&since.written[of], group) && self.is_behind(&since.landed[of], group);
+                    let uses = since.of(buffer);
+                    let is_behind =
+                        is_own(buffer) || self.is_behind(&uses.written, group) && self.is_behind(&uses.landed, group);
                     // What was fetched may be of any age.
-                    let count = if self.fetched[of] { since.used[of].len() } else { 1 };
-                    since.used[of][..count].iter_mut().for_each(|used| used.add(access, Sharing::Thread));
-                    since.touched[of] = true;
+                    let instances = if self.fetched[buffer.index()] { uses.used.len() } else { 1 };
+                    since.read(buffer, access, instances);
                     is_behind
                 }
                 (memory, _) => self.is_ordered_abroad(memory, false, first, since),
@@ -389,9 +405,9 @@ impl<'a> Pass<'a> {
                 true
             }
             (StatementKind::Fetch(fetch), Some((group, access))) => {
-                let of = fetch.buffer.index();
-                let is_new = is_own(fetch.buffer) || self.is_behind(&since.stale[of][0], group);
-                since.flying[of].add(access, Sharing::Thread);
+                let buffer = fetch.buffer;
+                let is_new = is_own(buffer) || self.is_behind(&since.of(buffer).stale[0], group);
+                since.fetch(buffer, access);
                 is_new
             }
             (StatementKind::AwaitFetches { pending }, _) => {
@@ -400,11 +416,8 @@ impl<'a> Pass<'a> {
             }
             (StatementKind::Store(store) | StatementKind::Spread(store), _) => match (store.memory, just_now) {
                 (Memory::Buffer(buffer), Some((group, access))) => {
-                    let of = buffer.index();
-                    let is_new = is_own(buffer) || self.is_behind(&since.stale[of][0], group);
-                    since.used[of][0].add(access, Sharing::Thread);
-                    since.written[of].add(access, Sharing::Thread);
-                    since.touched[of] = true;
+                    let is_new = is_own(buffer) || self.is_behind(&since.of(buffer).stale[0], group);
+                    since.write(buffer, access);
                     let is_alone = alone || !since.is_elsewhere(&self.lies_in, buffer);
                     is_handed(buffer) || is_new && !since.awaited && is_alone
                 }
@@ -412,6 +425,20 @@ impl<'a> Pass<'a> {
             },
             (kind, _) => self.is_ordered_otherwise(kind, (first, region), alone, since),
         }
+    }
+
+    /// The same, of what blocks of a cluster know of each other.
+    fn is_ordered_in_cluster(&self, kind: &StatementKind, since: &mut Since) -> bool {
+        let Some(buffer) = accessed(kind) else { return true };
+        let of = &mut since.in_cluster;
+        if let StatementKind::Spread(_) = kind {
+            let is_free = of.is_free(&self.lies_in, buffer);
+            of.spread[buffer.index()] = true;
+            return is_free;
+        }
+        of.touched[buffer.index()] = true;
+        let place = self.lies_in[buffer.index()];
+        !(0..of.spread.len()).any(|n| of.spread[n] && self.lies_in[n] == place)
     }
 
     /// The same, of what accesses no buffer for its thread.
@@ -447,6 +474,7 @@ impl<'a> Pass<'a> {
             }
             StatementKind::Await { barrier, .. } => {
                 since.waited[barrier.index()] = true;
+                since.in_cluster.waited[barrier.index()] = true;
                 !since.ready
             }
             StatementKind::Transfer(transfer) => {
@@ -457,11 +485,14 @@ impl<'a> Pass<'a> {
                 };
                 match transfer.barrier {
                     _ if self.roles.only_hands(transfer.buffer, region) => !since.ready,
-                    Some(_) => {
-                        let of = transfer.buffer.index();
-                        !since.ready && since.used[of].iter().chain(&since.stale[of]).all(Accesses::is_empty)
+                    Some(barrier) => {
+                        let is_own = transfer.multicast.is_none();
+                        let uses = since.of(transfer.buffer);
+                        (is_own || since.in_cluster.admits(&self.lies_in, transfer.buffer, barrier.index()))
+                            && !since.ready
+                            && uses.used.iter().chain(&uses.stale).all(Accesses::is_empty)
                     }
-                    None => !since.published && since.written[transfer.buffer.index()].is_empty(),
+                    None => !since.published && since.of(transfer.buffer).written.is_empty(),
                 }
             }
             StatementKind::Load(_)
@@ -486,8 +517,25 @@ impl<'a> Pass<'a> {
             | StatementKind::Set(..)
             | StatementKind::Shuffle { .. }
             | StatementKind::CommitFetches
+            | StatementKind::AwaitLaunches
+            | StatementKind::AllowLaunches
             | StatementKind::Commit => true,
         }
+    }
+}
+
+/// The buffer that a thread reads or writes in a statement, or of which an instance begins: what others write before belongs to the last one.
+fn accessed(kind: &StatementKind) -> Option<BufferId> {
+    let memory = match kind {
+        StatementKind::Load(load) | StatementKind::LoadPeer { load, .. } => load.memory,
+        StatementKind::Store(store) | StatementKind::Spread(store) => store.memory,
+        StatementKind::Fetch(fetch) => Memory::Buffer(fetch.buffer),
+        StatementKind::Renew { buffer, .. } => Memory::Buffer(*buffer),
+        _ => return None,
+    };
+    match memory {
+        Memory::Buffer(buffer) => Some(buffer),
+        Memory::Parameter(_) | Memory::Workspace(_) => None,
     }
 }
 

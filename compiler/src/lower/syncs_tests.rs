@@ -11,6 +11,10 @@ fn builder() -> (Builder, BufferId, ValueId) {
 }
 
 fn block_of(threads: u32) -> (Builder, BufferId, ValueId) {
+    block_in(1, threads)
+}
+
+fn block_in(cluster: u32, threads: u32) -> (Builder, BufferId, ValueId) {
     let mut b = Builder::new(Signature {
         name: "k".to_owned(),
         parameters: Vec::new(),
@@ -18,7 +22,7 @@ fn block_of(threads: u32) -> (Builder, BufferId, ValueId) {
         maps: Vec::new(),
         arguments: Vec::new(),
         threads,
-        cluster: 1,
+        cluster,
     });
     let buffer = buffer_of(&mut b, 1);
     let zero = b.index_literal(Type::I32, 0);
@@ -41,20 +45,26 @@ fn instance(b: &mut Builder, buffer: BufferId) {
 }
 
 fn copy(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>) {
+    copy_to(b, buffer, barrier, None);
+}
+
+/// To the blocks of a cluster with these bits.
+fn copy_to(b: &mut Builder, buffer: BufferId, barrier: Option<BarrierId>, blocks: Option<i64>) {
+    let multicast = blocks.map(|blocks| b.index_literal(Type::I32, blocks));
     let zero = b.index_literal(Type::I32, 0);
     b.begin_elect();
     if let Some(barrier) = barrier {
         b.expect(barrier, zero, 16);
     }
     let part = TensorPart::Tile { map: 0, start: vec![zero] };
-    b.transfer(Transfer { part, buffer, slot: zero, offset: zero, barrier, evict: None, multicast: None });
+    b.transfer(Transfer { part, buffer, slot: zero, offset: zero, barrier, evict: None, multicast });
     b.end_elect();
 }
 
 /// The kernel's text behind the pass, one word for each statement that matters.
 fn minimal(b: Builder) -> Option<String> {
     let kernel = minimise(b.finish().unwrap(), None)?;
-    let words = ["sync", "for", "copy", "await", "publish", "renew", "= s[", "s[0] ="];
+    let words = ["sync cluster", "sync", "spread", "for", "copy", "await", "publish", "renew", "= s[", "s[0] ="];
     let text = kernel.to_string();
     let found = text.lines().filter_map(|line| words.iter().find(|word| line.contains(**word)));
     Some(found.copied().collect::<Vec<_>>().join(" "))
@@ -482,4 +492,61 @@ fn barriers_stay_beyond_the_limit_of_work() {
     assert!(found.iter().zip(limits).all(|((_, work), most)| *work <= most + once), "{found:?}");
     assert!(found[0].0 < 80 && found[0].0 > found[1].0 && found[1].0 > found[2].0, "{found:?}");
     assert_eq!(found[2].0, 0);
+}
+
+/// A copy to several blocks stands behind a barrier of the cluster: their barriers are ready, and their readers done.
+#[test]
+fn copies_to_several_blocks_wait_for_all() {
+    // How each of two instances in a row, and each in a loop, waits for readers; by barriers of the cluster or of the block.
+    let run = |in_loop: bool, first: bool, inside: bool| {
+        let (mut b, buffer, zero) = block_in(2, 64);
+        let barrier = b.barrier(1);
+        let sync = |b: &mut Builder, cluster: bool| if cluster { b.sync_cluster() } else { b.sync() };
+        sync(&mut b, first);
+        let n = b.block_index();
+        let clusters = b.index_literal(Type::I32, 2);
+        let n = b.index_div(n, clusters);
+        if in_loop {
+            b.begin_loop(n);
+        }
+        sync(&mut b, inside);
+        copy_to(&mut b, buffer, Some(barrier), Some(3));
+        b.await_phase(barrier, zero, zero);
+        b.load(Memory::Buffer(buffer), zero, 1, None);
+        if in_loop {
+            b.end_loop();
+        }
+        minimal(b)
+    };
+    // One instance needs one of them, wherever it is.
+    assert_eq!(run(false, true, true).as_deref(), Some("sync cluster copy await = s["));
+    assert_eq!(run(false, true, false).as_deref(), Some("sync cluster copy await = s["));
+    assert_eq!(run(false, false, true).as_deref(), Some("sync cluster copy await = s["));
+    assert_eq!(run(false, false, false), None);
+    // In a loop, the one in it is for the readers, too.
+    assert_eq!(run(true, true, true).as_deref(), Some("for sync cluster copy await = s["));
+    assert_eq!(run(true, false, true).as_deref(), Some("for sync cluster copy await = s["));
+    assert_eq!(run(true, true, false), None);
+}
+
+/// What a thread writes in all blocks it writes between two barriers of the cluster.
+#[test]
+fn what_is_written_in_all_blocks_stands_between_barriers() {
+    let run = |before: bool, behind: bool| {
+        let (mut b, buffer, zero) = block_in(2, 64);
+        let one = b.literal(ElementType::F32, 0);
+        b.renew(buffer, zero);
+        if before {
+            b.sync_cluster();
+        }
+        b.spread(buffer, zero, &[one]);
+        if behind {
+            b.sync_cluster();
+        }
+        b.load(Memory::Buffer(buffer), zero, 1, None);
+        minimal(b)
+    };
+    assert!(run(true, true).is_some_and(|text| text.matches("sync cluster").count() == 2));
+    assert_eq!(run(true, false), None);
+    assert_eq!(run(false, true), None);
 }

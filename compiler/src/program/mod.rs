@@ -205,6 +205,20 @@ impl Program {
         kernel::print::Printed { algorithm: &self.algorithm, dims: &self.dims, parameters: &self.parameters }
     }
 
+    /// Whether blocks take the iterations of the grid in turn.
+    pub fn is_persistent(&self) -> bool {
+        self.launches(&ast::LaunchItemKind::Persistent)
+    }
+
+    /// Whether a launch may begin before the one in front of it has ended.
+    pub fn is_dependent(&self) -> bool {
+        self.launches(&ast::LaunchItemKind::Dependent)
+    }
+
+    fn launches(&self, kind: &ast::LaunchItemKind) -> bool {
+        self.launch.iter().flat_map(|launch| &launch.items).any(|item| item.kind == *kind)
+    }
+
     /// The same kernel for a stage inside loops, which to it are dimensions: `loops` are their names.
     #[must_use]
     pub fn within(&self, loops: impl IntoIterator<Item = String>) -> Self {

@@ -82,6 +82,8 @@ pub(super) struct Agent<'a> {
     pub clock: Clock,
     /// Whether all threads know that barriers are ready.
     pub ready: bool,
+    /// Whether it comes behind earlier launches.
+    pub behind: bool,
     pub groups: Groups,
     /// The fetches of each thread.
     pub fetches: Vec<Groups>,

@@ -10,12 +10,16 @@ use tilewright_kernel::{Size, SizeError};
 pub struct Launch {
     /// Number of blocks.
     pub blocks: i64,
+    /// Blocks for which buffers in workspaces have room.
+    pub parts: i64,
     /// The value of each dimension and stride of the signature.
     pub dims: Vec<i64>,
     /// Each parameter of the signature; none for a scalar.
     pub tensors: Vec<Option<Tensor>>,
     /// Each tensor map of the signature.
     pub maps: Vec<Tiles>,
+    /// Whether it may begin before earlier launches have ended.
+    pub dependent: bool,
     /// Elements of each workspace.
     pub workspaces: Vec<i64>,
 }
@@ -74,12 +78,21 @@ impl Launch {
             .maps
             .iter()
             .map(|map| Ok(Tiles { parameter: map.parameter, map: map.at(0, dims).map_err(NoLaunch::Map)? }));
+        let blocks = value(&info.launch.blocks)?;
         Ok(Self {
-            blocks: value(&info.launch.blocks)?,
+            blocks,
+            parts: blocks,
             dims: dims.to_vec(),
+            dependent: info.launch.dependent,
             tensors: tensors.collect::<Result<_, _>>()?,
             maps: maps.collect::<Result<_, _>>()?,
             workspaces: info.workspace.iter().map(|w| value(&w.elements)).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// The same by another number of blocks, of a persistent kernel.
+    #[must_use]
+    pub fn by(self, blocks: i64) -> Self {
+        Self { blocks, ..self }
     }
 }

@@ -9,6 +9,7 @@
 //! | initialisation | every element that is read from a workspace was written; every element that is read from shared memory was written or copied in the buffer's current instance, and no copy takes an element to a tensor twice |
 //! | order | two accesses of an element by different agents, one of which writes, are ordered (below) |
 //! | progress | every wait for a phase ends, with as many arrivals and bytes as are expected, whichever agent is faster; nothing is under way at the end |
+//! | launches | what other launches may access is accessed behind a wait for them, if the launch may begin before they have ended |
 //! | presence | memory of another block of a cluster is accessed behind its start, and it ends behind that |
 //! | control | all threads come to the statements that are for all threads |
 //!

@@ -204,6 +204,8 @@ fn launch(cluster: u32, trips: i64, tiles: i64) -> Launch {
     };
     Launch {
         blocks,
+        parts: blocks,
+        dependent: false,
         dims: vec![trips],
         tensors: vec![tensor(inputs, false), tensor(blocks * tiles * i64::from(CONSUMERS) * i64::from(ELEMENTS), true)],
         maps: vec![Tiles { parameter: 0, map }],

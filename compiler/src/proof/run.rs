@@ -73,6 +73,7 @@ impl<'a> Run<'a> {
                 order: Order::default(),
                 clock: Clock::default(),
                 ready: false,
+                behind: false,
                 groups: Groups::default(),
                 fetches: Vec::new(),
                 frames: Vec::new(),
@@ -110,6 +111,7 @@ impl<'a> Run<'a> {
             order: Order { now: self.now, ..Order::default() },
             clock: Clock::default(),
             ready: false,
+            behind: !self.launch.dependent,
             groups: Groups::default(),
             fetches: vec![Groups::default(); self.threads],
             frames: vec![Frame { region: Kernel::BODY, at: 0, active: everybody, turn: None }],
@@ -412,6 +414,10 @@ impl<'a> Run<'a> {
 
     fn statement(&mut self, statement: &'a Statement, active: &Active) -> Outcome<bool> {
         self.spend(1)?;
+        if !self.me.behind && is_of_launches(self.kernel, &statement.kind) {
+            let what = "memory of other launches is accessed before they are waited for".to_owned();
+            return self.violation(Kind::BeforeWait, what);
+        }
         match &statement.kind {
             StatementKind::Let(value) => self.bind(*value)?,
             StatementKind::Declare(variable, value) | StatementKind::Set(variable, value) => {
@@ -470,6 +476,11 @@ impl<'a> Run<'a> {
                 self.renew(*buffer, slot, None)?;
             }
             StatementKind::Fetch(fetch) => self.fetch(fetch, active)?,
+            StatementKind::AwaitLaunches => {
+                self.everybody(active)?;
+                self.me.behind = true;
+            }
+            StatementKind::AllowLaunches => self.everybody(active)?,
             StatementKind::CommitFetches => {
                 self.everybody(active)?;
                 self.me.fetches.iter_mut().for_each(Groups::commit);
@@ -632,8 +643,9 @@ impl<'a> Run<'a> {
     /// All threads of the block wait for each other.
     fn meet(&mut self) {
         self.me.order.meet();
-        self.me.ready = true;
+        // A role does not know what a thread of another one did.
         if self.me.id.role == 0 {
+            self.me.ready = true;
             self.workspaces.tell_all();
         }
     }
@@ -732,6 +744,7 @@ impl<'a> Run<'a> {
         let value = self.kernel.value(id);
         let row = match value.op {
             Op::BlockIndex => Row::Same(Some(self.me.block)),
+            Op::BlockCount => Row::Same(Some(self.launch.blocks)),
             Op::ClusterRank => Row::Same(Some(self.me.block % i64::from(self.kernel.signature.cluster))),
             Op::ThreadIndex => Row::Each((0..self.threads as i64).map(Some).collect()),
             Op::Dim(dim) => Row::Same(self.launch.dims.get(usize::from(dim)).copied()),
@@ -764,6 +777,20 @@ impl<'a> Run<'a> {
                 }
             });
         }
+    }
+}
+
+/// Whether a statement accesses memory that other launches may access, too.
+fn is_of_launches(kernel: &Kernel, kind: &StatementKind) -> bool {
+    let is_shared = |memory: Memory| !matches!(kernel.home(memory), Memory::Buffer(_));
+    match kind {
+        StatementKind::Load(load) => is_shared(load.memory),
+        StatementKind::Store(store) => is_shared(store.memory),
+        StatementKind::Fetch(_)
+        | StatementKind::Update(_)
+        | StatementKind::Arrive { .. }
+        | StatementKind::Transfer(_) => true,
+        _ => false,
     }
 }
 

@@ -188,7 +188,7 @@ impl Shared {
                 continue;
             };
             let all = launch.workspaces.get(usize::from(workspace)).copied().unwrap_or(0);
-            let own = all / launch.blocks.max(1);
+            let own = all / launch.parts.max(1);
             places[n] = bytes.next_multiple_of(u64::from(buffer.alignment));
             bytes = own.unsigned_abs().checked_mul(u64::from(buffer.element.bytes()))?.checked_add(places[n])?;
             elements.push(own);

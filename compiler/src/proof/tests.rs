@@ -52,6 +52,8 @@ pub(super) fn launch(n: i64, elements: i64, blocks: i64) -> Launch {
     };
     Launch {
         blocks,
+        parts: blocks,
+        dependent: false,
         dims: vec![n],
         tensors: vec![tensor(false), tensor(true)],
         maps: vec![Tiles { parameter: 0, map }],

@@ -43,6 +43,8 @@ pub enum Kind {
     Disagree,
     /// Some threads do not come to a statement for all of them.
     NotEveryThread,
+    /// Memory of other launches is accessed before they are waited for.
+    BeforeWait,
     /// It depends on data.
     Data,
 }

@@ -8,6 +8,7 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::UnknownName;
 use crate::diag::tw01xx_schedule::{AxisBoundTwice, HiddenAxis, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, CutsElements, MixedMerge, NotASwizzle, NotStatic, TooLarge};
+use crate::diag::tw06xx_grid::BadRaster;
 use crate::diag::tw07xx::NoSuchRegion;
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Part, PartOf};
 use crate::extent::{Expr, Facts, Search, TERM_LIMIT};
@@ -15,6 +16,7 @@ use crate::holes;
 use crate::program::Program;
 use crate::syntax::{Span, ast};
 
+use super::raster::{Raster, RasterProblem};
 use super::{BLOCK_LIMIT, Reduced, Stage, Unit};
 
 /// Largest factor, and most iterations that are written out.
@@ -41,6 +43,7 @@ pub(super) struct Apply<'a> {
     pub(super) domain: &'a mut Domain,
     pub(super) diags: &'a mut Diagnostics,
     reduced: Vec<Reduced>,
+    raster: Option<Raster>,
 }
 
 /// What the ops of one schedule are applied to.
@@ -65,8 +68,17 @@ pub(super) struct Given<'a> {
     pub head: Span,
 }
 
-/// Applies every op of a schedule; a refused one leaves poisoned axes. What is combined across units.
-pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags: &mut Diagnostics) -> Vec<Reduced> {
+/// What ops say beside what they make of axes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Applied {
+    /// What is combined across units.
+    pub reduced: Vec<Reduced>,
+    /// In which order blocks take the iterations.
+    pub raster: Option<Raster>,
+}
+
+/// Applies every op of a schedule; a refused one leaves poisoned axes.
+pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags: &mut Diagnostics) -> Applied {
     let Given { program, facts, stage, equation, roots, others, beside, owner, hidden, head } = given;
     let mut apply = Apply {
         program,
@@ -81,18 +93,19 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
         domain,
         diags,
         reduced: Vec::new(),
+        raster: None,
     };
     for op in ops {
         apply.op(op);
     }
-    let reduced = std::mem::take(&mut apply.reduced);
+    let applied = Applied { reduced: std::mem::take(&mut apply.reduced), raster: apply.raster.take() };
     if apply.domain.is_poisoned() {
-        return reduced;
+        return applied;
     }
     for axis in &apply.domain.axes {
         if axis.extent.is_unknown() {
             apply.diags.report(TooLarge { axis: axis.name.clone(), terms: TERM_LIMIT, span: axis.span });
-            return reduced;
+            return applied;
         }
     }
     match holes::uncovered(apply.domain, facts) {
@@ -117,7 +130,7 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
             apply.diags.report(CutsElements { stage: stage.to_owned(), span, witness });
         }
     }
-    reduced
+    applied
 }
 
 /// A literal, after facts such as `K == 4096`.
@@ -244,9 +257,6 @@ impl Apply<'_> {
                 if let Some(e) = scale.as_ref().filter(|_| named.is_some()) {
                     extra = Some(("a scaled unit of the kernel's own", e.span));
                 }
-                if let Some((name, _)) = raster.first() {
-                    extra = Some(("raster", name.span));
-                }
                 if let Some(span) = alternate {
                     extra = Some(("alternate", *span));
                 }
@@ -283,6 +293,7 @@ impl Apply<'_> {
                         self.bind(axis, binding, name.span, op.span);
                     }
                 }
+                self.raster(raster, axes, binding);
             }
             OpKind::Vectorize { axis } => {
                 if let Some(leaf) = self.leaf(axis, &[])
@@ -321,7 +332,9 @@ impl Apply<'_> {
             OpKind::Tile { .. } => self.unsupported("tile", op.keyword, None),
             // See `layout`.
             OpKind::Layout { .. } => {}
-            OpKind::Multicast { .. } => self.unsupported("multicast", op.keyword, None),
+            OpKind::Multicast { .. } => {
+                self.unsupported("multicast", op.keyword, Some("copies by the accelerator have it: `via tma`"))
+            }
             OpKind::Mma { .. } => self.unsupported("mma", op.keyword, None),
             OpKind::Region { .. } => {
                 let (stage, problem) = (self.stage.to_owned(), NoSuchRegion::NOT_FIRST);
@@ -330,6 +343,30 @@ impl Apply<'_> {
             OpKind::Fill { .. } => self.unsupported("fill", op.keyword, None),
             OpKind::L2 { .. } => self.unsupported("l2", op.keyword, None),
             OpKind::Online { .. } => self.unsupported("online", op.keyword, None),
+        }
+    }
+
+    /// The groups in which blocks take the iterations of an axis that the op binds.
+    fn raster(&mut self, groups: &[(ast::Name, ast::Expr)], bound: &[ast::Name], binding: Binding) {
+        for (name, group) in groups {
+            let Some(axis) = self.leaf(name, &[name]) else { continue };
+            if self.domain.axes[axis].poisoned {
+                continue;
+            }
+            let problem = match self.raster {
+                _ if binding != Binding::Grid => Some(RasterProblem::NotOfGrid),
+                _ if bound.iter().all(|own| own.text != name.text) => Some(RasterProblem::OtherOp),
+                Some(first) => Some(RasterProblem::Second { first: first.span }),
+                None => None,
+            };
+            let (stage, span) = (self.stage.to_owned(), name.span);
+            if let Some(problem) = problem {
+                self.diags.report(BadRaster { stage, axis: name.text.clone(), problem, span });
+                continue;
+            }
+            if let Some(group) = self.factor(group, 1, "the group of a raster") {
+                self.raster = Some(Raster { axis, group, span });
+            }
         }
     }
 

@@ -7,6 +7,7 @@
 //! write the same elements. Threads that no iteration falls to are idle. Whether units can be taken from the threads around, and which ones
 //! these are, is the question of `collectives`, which `levels` asks.
 
+use crate::collectives;
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
@@ -14,6 +15,7 @@ use crate::diag::tw06xx::{
     BindOrder, ClusterBlocks, IdleThreads, MisplacedUnit, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside,
     UnitMisfit,
 };
+use crate::diag::tw06xx_grid::OneTile;
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
 use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
 use crate::domain::{AxisId, AxisKind, Binding};
@@ -24,12 +26,12 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
 use super::levels::{self, Finest, Level, Misplaced};
-use super::{Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits};
+use super::{Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits, raster};
 
 /// Most threads of a block.
 pub(super) const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
 /// Most blocks of a cluster.
-const CLUSTER_LIMIT: i128 = crate::kernel_ir::CLUSTER_LIMIT as i128;
+const CLUSTER_LIMIT: i128 = collectives::CLUSTER_LIMIT as i128;
 
 /// The leaves that units run side by side, outermost first, with the number of iterations that the block has room for.
 #[derive(Clone, Debug, Default)]
@@ -113,6 +115,8 @@ pub(super) struct Launch {
     pub threads: Option<(i128, Span)>,
     /// Blocks of a cluster.
     cluster: Option<(i128, Span)>,
+    /// Whether blocks take iterations of the grid in turn.
+    persistent: Option<Span>,
 }
 
 /// What `launch` asks for.
@@ -126,12 +130,12 @@ pub(super) fn launch(program: &Program, facts: &Facts, diags: &mut Diagnostics) 
             ast::LaunchItemKind::Cluster(e) => {
                 ("the number of blocks of a cluster", e, CLUSTER_LIMIT, &mut launch.cluster)
             }
-            ast::LaunchItemKind::Roles(_) => continue, // see `roles`
-            ast::LaunchItemKind::Persistent | ast::LaunchItemKind::Dependent => {
-                let construct = item.kind.keyword().to_owned();
-                diags.report(NotSupportedYet { construct, span: item.span, instead: None });
+            ast::LaunchItemKind::Persistent => {
+                launch.persistent = Some(item.span);
                 continue;
             }
+            // Roles: see `roles`.
+            ast::LaunchItemKind::Dependent | ast::LaunchItemKind::Roles(_) => continue,
         };
         let value = constant(program, facts, expr);
         match value.filter(|v| (1..=most).contains(v)) {
@@ -154,6 +158,11 @@ pub(super) fn constant(program: &Program, facts: &Facts, e: &ast::Expr) -> Optio
     }
 }
 
+/// Whether clusters have so many blocks.
+fn is_cluster(blocks: i128) -> bool {
+    u64::try_from(blocks).is_ok_and(collectives::is_cluster)
+}
+
 /// Decides the blocks of a cluster: as many as the axes given to them have iterations, in every stage that has such axes or writes an output.
 fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diagnostics) {
     let of = |stage: &Stage| stage.distribution.ctas.iter().fold(1, |n: i128, (_, extent)| n.saturating_mul(*extent));
@@ -163,7 +172,7 @@ fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diag
         let (blocks, ctas) = (of(stage), &stage.distribution.ctas);
         let axes = || ctas.iter().map(|(axis, extent)| (stage.domain.axes[*axis].name.clone(), *extent)).collect();
         let span = ctas.last().map(|(axis, _)| stage.domain.axes[*axis].binding_span);
-        if cluster > CLUSTER_LIMIT
+        if !is_cluster(cluster)
             || blocks != cluster && (span.is_some() || stage.place != Place::Registers && stage.has_blocks())
         {
             diags.report(ClusterBlocks {
@@ -171,7 +180,7 @@ fn clusters(launch: Option<(i128, Span)>, stages: &mut [Stage], diags: &mut Diag
                 axes: axes(),
                 blocks,
                 cluster,
-                limit: CLUSTER_LIMIT,
+                exists: (is_cluster(cluster), is_cluster(blocks)),
                 span: span.unwrap_or(stage.span),
                 launch: launch.map(|l| l.1),
             });
@@ -199,6 +208,11 @@ pub(super) fn distribute(launch: Launch, roles: &[Role], stages: &mut [Stage], d
         return None;
     }
     clusters(launch.cluster, stages, diags);
+    raster::check(stages, diags);
+    let has_tiles = stages.iter().any(|stage| stage.has_blocks() && !stage.distribution.grid.is_empty());
+    if let Some(span) = launch.persistent.filter(|_| !has_tiles) {
+        diags.report(OneTile { span });
+    }
     if diags.has_errors() {
         return None;
     }

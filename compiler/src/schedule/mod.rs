@@ -20,6 +20,7 @@ mod loops;
 mod ownership;
 mod range;
 pub mod ranks;
+mod raster;
 mod roles;
 mod tree;
 mod unit;
@@ -38,6 +39,7 @@ pub use loops::check_loops;
 pub use ownership::{Digit, Reads, Step, digits, register, register_loops, registers};
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
+pub use raster::{Raster, RasterProblem};
 pub(crate) use roles::named;
 pub use roles::{Role, role_name};
 pub use unit::{Unit, WARP, WARPGROUP};
@@ -135,6 +137,8 @@ pub struct Stage {
     pub reduction: Option<ValueId>,
     /// The axes that are combined across units.
     pub reduced: Vec<Reduced>,
+    /// In which order blocks take the iterations of the grid, if not row after row.
+    pub raster: Option<Raster>,
     /// Where the results live.
     pub place: Place,
     /// Buffers that its instances take in turn; 1 for stages without buffers.
@@ -599,7 +603,7 @@ impl Roots {
             owner,
             head: span,
         };
-        let reduced = apply::ops(given, &mut domain, ops, diags);
+        let apply::Applied { reduced, raster } = apply::ops(given, &mut domain, ops, diags);
         Some(Stage {
             equation,
             name,
@@ -620,6 +624,7 @@ impl Roots {
             needed: None,
             reduction,
             reduced,
+            raster,
             place: Place::Global,
             ring: 1,
             layout: Layout::new([]),

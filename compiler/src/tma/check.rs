@@ -274,8 +274,19 @@ impl One<'_> {
             .map(|((_, chain), accesses)| Reader { chain: chain.iter().map(of).collect(), accesses })
             .collect();
         let serves = rivals::served(self.program, self.copy, &readers, parameter, self.diags).ok()?;
+        let along = self.along(analysed, at).ok()?;
+        if let Some(along) = along.as_ref().filter(|_| tensor.role.is_written()) {
+            self.no_multicast_store(along.span);
+            return None;
+        }
         let Analysed { stage, symbolic, holes, .. } = host;
-        let found = plan(Around { stage, symbolic, holes }, &readers, (parameter, tensor), self.copy, serves);
+        let found = plan(
+            Around { stage, symbolic, holes, along: along.as_ref() },
+            &readers,
+            (parameter, tensor),
+            self.copy,
+            serves,
+        );
         let mut staged = match found {
             Ok(staged) => staged,
             Err(refused) => {

@@ -83,6 +83,9 @@ impl Staged {
         let mut run = 1;
         let mut outer = steps.iter().peekable();
         while let Some(step) = outer.next_if(|step| {
+            if self.is_sliced(step) {
+                return false;
+            }
             let memory = facts.normal(&self.in_memory(step));
             step.stride == run && memory.as_constant() == Some(run)
         }) {
@@ -126,12 +129,17 @@ impl Staged {
         axis.stride.scale(axis.step(step.part))
     }
 
+    /// Whether a step counts slices, of which each block of a cluster copies one.
+    pub(crate) fn is_sliced(&self, step: &Step) -> bool {
+        step.part == Part::Box && self.multicast.as_ref().is_some_and(|multicast| multicast.by == Some(step.axis))
+    }
+
     /// Whether it takes a tensor map.
     pub fn has_map(&self) -> bool {
         matches!(self.form, Form::Tiles(_))
     }
 
-    /// Copies of an instance: tiles, or runs.
+    /// Copies of an instance that a block issues: tiles, or runs.
     pub fn copies(&self) -> i128 {
         self.counted().iter().map(|step| self.axes[step.axis].count(step.part)).product()
     }
@@ -144,7 +152,7 @@ impl Staged {
         }
     }
 
-    /// What counts the copies of an instance, outermost first, each with more than one step: all but the slots of a tile, or all but the
+    /// What counts the copies of an instance that a block issues, outermost first, each with more than one step: all but the slots of a tile, or all but the
     /// elements of a run.
     pub(crate) fn counted(&self) -> Vec<Step> {
         let counts = |step: &Step| match self.form {
@@ -152,7 +160,8 @@ impl Staged {
             Form::Runs(elements) => step.stride >= elements,
         };
         let several = |step: &Step| self.axes[step.axis].count(step.part) > 1;
-        self.strides().into_iter().rev().filter(|step| counts(step) && several(step)).collect()
+        let steps = self.strides().into_iter().rev();
+        steps.filter(|step| counts(step) && several(step) && !self.is_sliced(step)).collect()
     }
 }
 

@@ -24,6 +24,7 @@
 //! | `plan` | one copy, from what was written to a [`Staged`](staged::Staged); `rules` are those of tensor maps |
 //! | `banks` | bank conflicts of the accesses of a buffer |
 //! | `loops` | where a copy stands, and which loops inside move what its readers ask for |
+//! | `multicast` | which blocks of a cluster take a copy together, and which slice each copies |
 //! | `rivals` | which of several copies of one tensor a read takes |
 //! | `view`, `cover` | the axes that are boxed; whether an instance computes all that it holds of them |
 //! | `staged`, `layout`, `tiles` | the result: its axes, the order of its buffer, its tiles and their level |
@@ -39,6 +40,7 @@ pub mod demand;
 mod form;
 mod layout;
 pub mod loops;
+pub mod multicast;
 pub mod plan;
 mod proposal;
 pub mod reach;

@@ -9,6 +9,7 @@ use super::cover;
 use super::form::{Form, NotRuns};
 use super::layout::Written;
 use super::loops::{Attach, Loops, Reader};
+use super::multicast::Along;
 use super::rules::Refused;
 use super::staged::{Axis, BETWEEN_NAMES, PLACEHOLDER, Part, Staged, Way};
 use super::view::{Boxed, View, ViewAxis};
@@ -32,6 +33,8 @@ pub struct Around<'a> {
     pub symbolic: &'a Symbolic,
     /// Its predicates.
     pub holes: &'a Holes,
+    /// The blocks of a cluster that are to take the copy together.
+    pub along: Option<&'a Along<'a>>,
 }
 
 /// Analyses one staged copy, of which an instance stands in a loop of the stage that `around` is about, for the stages that read it, or for
@@ -46,7 +49,7 @@ pub fn plan(
     copy: &program::Stage,
     serves: Option<Vec<ValueId>>,
 ) -> Result<Staged, Refused> {
-    let Around { stage, symbolic, .. } = around;
+    let Around { stage, symbolic, along, .. } = around;
     let (program, facts) = (&stage.program, &stage.facts);
     let copy = &copy.ast;
     let way = if tensor.role.is_written() { Way::Store } else { Way::Load };
@@ -122,8 +125,8 @@ pub fn plan(
                     sugar = Some(spans.span);
                 }
             }
-            // Filling is judged once the copy is known.
-            ast::OpKind::Fill { .. } => {}
+            // Filling is judged once the copy is known; blocks have been found.
+            ast::OpKind::Fill { .. } | ast::OpKind::Multicast { .. } => {}
             ast::OpKind::L2 { hint } => {
                 let promotes = promotion != Promotion::None;
                 match hint {
@@ -164,14 +167,13 @@ pub fn plan(
         }
         let Some(region) = region else { return Err(Refused::NotRead(copy.source.span)) };
         // Without a box, the whole region is one.
-        let boxed = axis.boxed.unwrap_or_else(|| Boxed {
-            box_size: region.extent,
-            element_stride: 1,
-            coordinates: Vec::new(),
-            tile: vec![TileAxis { name: axis.name.clone(), extent: region.extent }],
-            phase: None,
-            span: axis.span,
-            striding: None,
+        let boxed = axis.boxed.unwrap_or_else(|| {
+            let (name, extent) = (axis.name.clone(), region.extent);
+            let (box_size, coordinates, tile) = match along.is_some_and(|along| along.is_one_each(&name, extent)) {
+                true => (1, vec![name], Vec::new()),
+                false => (extent, Vec::new(), vec![TileAxis { name, extent }]),
+            };
+            Boxed { box_size, element_stride: 1, coordinates, tile, phase: None, span: axis.span, striding: None }
         });
         if way == Way::Store {
             written.push(cover::Written {
@@ -183,6 +185,9 @@ pub fn plan(
         let position = axis.indices[0].clone();
         let ViewAxis { name, size, stride, dims, aliased, .. } = axis;
         axes.push(Axis { name, size, stride, position, region, boxed, dims, aliased });
+    }
+    if let Some(along) = along {
+        along.check(&axes)?;
     }
     let names: Vec<(String, Part)> = axes.iter().flat_map(Axis::names).collect();
     let (axes, aliased) = ordered(axes, facts);
@@ -201,6 +206,7 @@ pub fn plan(
         serves,
         element,
         format: Format::of(element),
+        multicast: None,
         attach: attach.leaf,
         outer: Staged::natural(axes.len()),
         axes,
@@ -225,6 +231,9 @@ pub fn plan(
         },
         facts,
     )?;
+    if let Some(along) = along.filter(|along| along.multicast.blocks > 1) {
+        staged.multicast = Some(along.placed(&staged.axes)?);
+    }
     // Now that the order of the buffer is known.
     staged.form = staged.choose(facts, symbolic);
     // The rules of tensor maps are none of runs.

@@ -126,6 +126,7 @@ impl One<'_> {
                 let declared = self.program.parameter_spans.get(usize::from(parameter)).copied();
                 self.diags.report(WrongRank { name: tensor, expected, found, declared, span: head });
             }
+            Refused::Multicast(refusal) => self.refuse_multicast(*refusal, reader),
             Refused::NotYet(construct, span) => self.not_yet(construct, span, None),
             Refused::NotATile { axis, why, read } => {
                 let why = match why {
@@ -259,7 +260,7 @@ impl One<'_> {
     }
 
     /// An expression over dimensions and loops, in the user's names.
-    fn with_loops(&self, e: &Expr, reader: &Analysed) -> String {
+    pub(super) fn with_loops(&self, e: &Expr, reader: &Analysed) -> String {
         let stage = &reader.stage;
         e.show(&|v| match (v as usize).checked_sub(self.facts.dims()) {
             None => self.program.dim_name(v as u16).to_owned(),

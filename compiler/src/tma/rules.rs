@@ -4,6 +4,7 @@ use tilewright_kernel::tensor_map::{self, Fault, Swizzle};
 
 use super::cover::Gap;
 use super::layout::NotWritten;
+use super::multicast;
 use super::reach::Level;
 use super::staged::{MOST_ELEMENTS, Staged};
 use super::view::Refusal;
@@ -54,6 +55,8 @@ pub enum Refused {
     },
     /// The copy names another number of axes than the tensor has: its own and the tensor's.
     Axes(usize, usize),
+    /// Blocks of a cluster do not take it together.
+    Multicast(Box<multicast::Refusal>),
     /// An op that a copy does not have.
     NotYet(&'static str, Span),
     /// What is read along an axis of the view is not a tile.

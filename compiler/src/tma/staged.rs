@@ -5,6 +5,7 @@ use tilewright_kernel::algorithm::ValueId;
 use tilewright_kernel::tensor_map::{Format, Promotion, STRIDE_LIMIT, Swizzle};
 
 use super::form::Form;
+use super::multicast::Multicast;
 use super::view::Boxed;
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
@@ -51,6 +52,8 @@ pub struct Staged {
     pub element: ElementType,
     /// The same, as the accelerator knows it.
     pub format: Format,
+    /// The blocks of a cluster that take it together; none if each block has its own.
+    pub multicast: Option<Multicast>,
     /// The sequential loop of the stage that an instance stands in; none for the block as a whole.
     pub attach: Option<AxisId>,
     /// The axes of the TMA domain, outermost first.

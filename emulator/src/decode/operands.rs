@@ -361,6 +361,7 @@ impl Visitor<'_> {
             | Op::Exit
             | Op::Trap
             | Op::Nop
+            | Op::AwaitGrids
             | Op::Yield => {}
         }
     }

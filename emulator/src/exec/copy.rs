@@ -83,6 +83,7 @@ impl Copies {
 impl Warp {
     /// `cp.async` by the lanes of `run`.
     pub(super) fn copy_async(&mut self, env: &mut Env<'_>, pc: u32, copy: &ThreadCopy, run: Mask) -> Result<(), Halt> {
+        self.comes_behind(env, pc, run);
         let bytes = u32::from(copy.bytes);
         let size = std::array::from_fn(|lane| match copy.source {
             SourceBytes::All => bytes,

@@ -62,6 +62,8 @@ pub(crate) struct Cx<'a> {
     pub ctas: usize,
     /// Whether the launch or the kernel names it.
     pub explicit_cluster: bool,
+    /// See [`crate::Launch::dependent`].
+    pub dependent: bool,
     /// Whether CTAs run on several host threads now.
     pub undo: Option<Undo>,
     /// Between-CTA races, if tracked and if nothing orders CTAs.

@@ -5,7 +5,7 @@ use super::access::{Request, Shape, Touch};
 use super::elements::{Pattern, get, put};
 use super::env::{Cx, Env, Facts, Halt};
 use crate::decode::op::{Access, Atomic, Strength};
-use crate::lanes::{LANES, lanes};
+use crate::lanes::{LANES, Mask, lanes};
 use crate::memory::device::Allocation;
 use crate::memory::region::{Denied, Region};
 use crate::report::{Kind, Location, Near};
@@ -14,9 +14,20 @@ use crate::shadow::grid::{GridConflict, Missing, Point};
 use crate::shadow::line::{Found, LineConflict, Run};
 
 impl Warp {
+    /// Lanes access global memory: each has waited for earlier launches, if it had to.
+    #[inline(always)]
+    pub(super) fn comes_behind(&self, env: &mut Env<'_>, pc: u32, run: Mask) {
+        if run & !self.behind != 0 {
+            let lane = (run & !self.behind).trailing_zeros();
+            let detail = "the launch is dependent, and the thread has not executed `griddepcontrol.wait`".to_owned();
+            env.report(Kind::BeforeWait, pc, Facts { lane, detail, ..Facts::default() });
+        }
+    }
+
     #[inline(always)]
     pub(super) fn access_global(&mut self, env: &mut Env<'_>, request: &Request<'_>) -> Result<(), Halt> {
         count_sectors(env, request);
+        self.comes_behind(env, request.shape.pc, request.run);
         let Some(region) = whole(env, request) else { return self.access_lanes(env, request) };
         self.check_region(env, request, region);
         let (allocation, pattern) = (&*region.allocation, &request.pattern);
@@ -86,6 +97,7 @@ impl Warp {
         atomic: &Atomic,
     ) -> Result<(), Halt> {
         count_sectors(env, request);
+        self.comes_behind(env, request.shape.pc, request.run);
         match whole(env, request) {
             Some(region) => self.check_region(env, request, region),
             None => self.check_lanes(env, request)?,

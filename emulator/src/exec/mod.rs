@@ -62,6 +62,8 @@ pub(crate) struct Warp {
     pub exist: Mask,
     /// Lanes that have not exited.
     pub live: Mask,
+    /// Lanes that come behind earlier launches: all that need not wait for them.
+    pub behind: Mask,
     pub fragments: Vec<Fragment>,
     /// Where the lanes of [`Flow::Scatter`] go, and what those of [`Flow::ParkGroups`] wait for.
     scatter: Vec<(u32, Mask)>,
@@ -98,6 +100,7 @@ impl Warp {
         let count = (threads - first).min(32);
         self.exist = if count == 32 { Mask::MAX } else { (1 << count) - 1 };
         self.live = self.exist;
+        self.behind = if env.cx.dependent { 0 } else { Mask::MAX };
         self.fragments.clear();
         self.fragments.push(Fragment { pc: kernel.start, mask: self.exist, wait: Wait::None });
         self.turn = TURN;
@@ -353,6 +356,7 @@ impl Warp {
                 return Err(Halt);
             }
             Op::Nop => {}
+            Op::AwaitGrids => self.behind |= run,
             Op::Yield => return Ok(Flow::Yield),
             Op::Atomic(atomic) => self.atomic(env, pc, &atomic, run)?,
             Op::ThreadCopy(ref copy) => self.copy_async(env, pc, copy, run)?,

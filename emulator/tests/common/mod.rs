@@ -52,6 +52,7 @@ impl Bench {
             block: [self.block, 1, 1],
             dynamic_shared: self.dynamic_shared,
             cluster: self.cluster,
+            dependent: false,
             args: self.args.clone(),
             extents: Vec::new(),
         }

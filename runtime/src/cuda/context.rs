@@ -24,6 +24,8 @@ pub(crate) struct Context {
     pub(super) pools: bool,
     /// Dynamic shared memory that a block can have, in bytes.
     pub(crate) shared_limit: u32,
+    /// Multiprocessors of the device.
+    pub(super) multiprocessors: u32,
     pub(super) modules: Mutex<Vec<Arc<Module>>>,
     /// Stream for allocation, host copies and frees.
     pub(crate) service: Stream,
@@ -83,6 +85,7 @@ impl Context {
         );
         let pools = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? > 0;
         let shared_limit = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let multiprocessors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let mut name = [0_u8; 256];
         // SAFETY: writes at most 256 bytes, NUL included.
         unsafe { call!(cuDeviceGetName(name.as_mut_ptr().cast(), 256, device)) }?;
@@ -94,7 +97,7 @@ impl Context {
         set_current(raw)?;
         let service = Stream::create(raw)?;
         let modules = Mutex::new(Vec::new());
-        Ok(Self { raw, driver, ordinal, name, capability, pools, shared_limit, modules, service })
+        Ok(Self { raw, driver, ordinal, name, capability, pools, shared_limit, multiprocessors, modules, service })
     }
 
     /// Makes the context current on this thread; every driver call below needs it.

@@ -146,6 +146,59 @@ unsafe impl Send for Function {}
 // SAFETY: as above; a function is immutable after its creation.
 unsafe impl Sync for Function {}
 
+impl Function {
+    /// How many clusters of the function run on the device at one time; without clusters, how many blocks.
+    pub(crate) fn resident(&self, threads: u32, (shared_bytes, cluster): (u32, u32)) -> Result<u32> {
+        let context = &self.context;
+        context.bind()?;
+        let mut count = 0;
+        if cluster <= 1 {
+            let threads = i32::try_from(threads).unwrap_or(i32::MAX);
+            // SAFETY: writes one integer; the function handle is valid.
+            unsafe {
+                call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &raw mut count,
+                    self.raw,
+                    threads,
+                    shared_bytes as usize
+                ))
+            }?;
+            return Ok(u32::try_from(count).unwrap_or(0).saturating_mul(context.multiprocessors));
+        }
+        if !context.has_extended_launch() {
+            return Err(Error::NoCuda { reason: NO_CLUSTERS.to_owned() });
+        }
+        let id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        let mut attribute = sys::CUlaunchAttribute { id, pad: [0; 4], value: cluster_dimension(cluster) };
+        let config = sys::CUlaunchConfig {
+            gridDimX: cluster,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: shared_bytes,
+            hStream: std::ptr::null_mut(),
+            attrs: &raw mut attribute,
+            numAttrs: 1,
+        };
+        // SAFETY: as above; the configuration and its attribute outlive the call.
+        unsafe { call!(cuOccupancyMaxActiveClusters(&raw mut count, self.raw, &raw const config)) }?;
+        Ok(u32::try_from(count).unwrap_or(0))
+    }
+}
+
+/// Why a driver cannot launch clusters.
+const NO_CLUSTERS: &str = "clusters need a driver for CUDA 11.8 or newer";
+
+/// The shape of a cluster as the driver takes it.
+fn cluster_dimension(cluster: u32) -> sys::CUlaunchAttributeValue {
+    // All bytes of the union are defined before the member is set.
+    let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+    value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: cluster, y: 1, z: 1 };
+    value
+}
+
 /// One launch, encoded.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -214,7 +267,7 @@ impl Call {
             };
         }
         if !self.function.context.has_extended_launch() {
-            return Err(Error::NoCuda { reason: "clusters need a driver for CUDA 11.8 or newer".to_owned() });
+            return Err(Error::NoCuda { reason: NO_CLUSTERS.to_owned() });
         }
         let mut attributes = Vec::with_capacity(2);
         if self.cluster > 1 {
@@ -247,10 +300,7 @@ impl Call {
 
     /// The shape of a cluster as the driver takes it.
     pub(super) fn cluster_dimension(&self) -> sys::CUlaunchAttributeValue {
-        // All bytes of the union are defined before the member is set.
-        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-        value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: self.cluster, y: 1, z: 1 };
-        value
+        cluster_dimension(self.cluster)
     }
 
     pub(super) fn raw_function(&self) -> sys::CUfunction {

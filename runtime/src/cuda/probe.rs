@@ -22,7 +22,7 @@ pub(super) struct Driver {
 }
 
 /// Every symbol that this crate calls, but those of the optional groups.
-const REQUIRED: [&str; 36] = [
+const REQUIRED: [&str; 37] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuDeviceGet",
@@ -52,6 +52,7 @@ const REQUIRED: [&str; 36] = [
     "cuModuleGetFunction",
     "cuModuleUnload",
     "cuFuncSetAttribute",
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor",
     "cuLaunchKernel",
     "cuGetErrorName",
     "cuGetErrorString",
@@ -62,7 +63,7 @@ const REQUIRED: [&str; 36] = [
 ];
 
 /// Symbols of the extended launch call.
-const EXTENDED: [&str; 1] = ["cuLaunchKernelEx"];
+const EXTENDED: [&str; 2] = ["cuLaunchKernelEx", "cuOccupancyMaxActiveClusters"];
 
 /// Symbols that building graphs needs.
 const GRAPHS: [&str; 6] = [

@@ -36,6 +36,11 @@ impl Emulator {
         &self.memory
     }
 
+    /// Clusters of a persistent launch that run at one time.
+    pub(crate) fn resident(&self) -> u32 {
+        self.options.resident
+    }
+
     /// What the last launch did.
     pub(crate) fn report(&self) -> Option<EmulatorReport> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -141,6 +146,7 @@ fn launch(work: &Work) -> Result<Launch> {
         grid: [work.blocks, 1, 1],
         block: [work.threads, 1, 1],
         cluster: (work.cluster > 1).then_some([work.cluster, 1, 1]),
+        dependent: work.dependent,
         dynamic_shared: work.shared_bytes,
         args: work.parameters.iter().map(argument).collect::<Result<_>>()?,
         extents: work.tensors.iter().filter_map(extent).chain(work.shared.iter().filter_map(shared)).collect(),

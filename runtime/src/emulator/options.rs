@@ -26,6 +26,8 @@ pub struct EmulatorOptions {
     pub perturb: bool,
     /// Most warp instructions of a launch: beyond, it is taken to run for ever. 2⁴⁰ unless set.
     pub budget: u64,
+    /// Blocks of a persistent launch that run at one time, or clusters: each takes several tiles, if there are more. 3 unless set; at least 1.
+    pub resident: u32,
     /// Bytes of device memory. 64 GiB unless set; the host's own memory may end before.
     pub memory: u64,
 }
@@ -51,6 +53,11 @@ impl EmulatorOptions {
         Self { budget, ..self }
     }
 
+    /// With another number of blocks, or clusters, that a persistent launch has at most.
+    pub fn resident(self, resident: u32) -> Self {
+        Self { resident, ..self }
+    }
+
     /// With another size of device memory, in bytes.
     pub fn memory(self, memory: u64) -> Self {
         Self { memory, ..self }
@@ -59,7 +66,7 @@ impl EmulatorOptions {
 
 impl Default for EmulatorOptions {
     fn default() -> Self {
-        Self { seed: 0, sanitize: true, perturb: false, budget: 1 << 40, memory: 1 << 36 }
+        Self { seed: 0, sanitize: true, perturb: false, budget: 1 << 40, resident: 3, memory: 1 << 36 }
     }
 }
 

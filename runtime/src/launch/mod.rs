@@ -66,7 +66,6 @@ pub(crate) struct Work {
     pub(crate) threads: u32,
     pub(crate) cluster: u32,
     pub(crate) shared_bytes: u32,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the emulator runs one launch at a time"))]
     pub(crate) dependent: bool,
     /// What each `.param` receives.
     pub(crate) parameters: Vec<Passed>,
@@ -177,6 +176,7 @@ impl Work {
         };
         let parameters = plan.parameters.into_iter().map(resolve).collect();
         let entry = kernel.entries.get(plan.entry).map(|e| e.name.clone()).unwrap_or_default();
+        let blocks = resident(kernel, device, &entry, plan.blocks)?;
         #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "set below on a GPU"))]
         let mut work = Self {
             kernel: kernel.name.clone(),
@@ -187,7 +187,7 @@ impl Work {
             shared,
             ptx: kernel.ptx.text.clone(),
             entry,
-            blocks: plan.blocks,
+            blocks,
             threads: kernel.launch.threads,
             cluster: kernel.launch.cluster.max(1),
             shared_bytes: kernel.launch.shared_bytes,
@@ -227,6 +227,23 @@ impl Work {
             DeviceInner::Emulator(emulator) => emulator.run(self),
         }
     }
+}
+
+/// Blocks of a launch: of a persistent one as many whole clusters as the device runs at one time, and no more than there are tiles for.
+fn resident(kernel: &KernelInfo, device: &DeviceInner, entry: &str, blocks: u32) -> Result<u32> {
+    if !kernel.launch.persistent || blocks == 0 {
+        return Ok(blocks);
+    }
+    let clusters = match device {
+        #[cfg(feature = "cuda")]
+        DeviceInner::Cuda(context) => {
+            let shape = (kernel.launch.shared_bytes, kernel.launch.cluster.max(1));
+            context.function(&kernel.name, &kernel.ptx.text, entry, shape)?.resident(kernel.launch.threads, shape)?
+        }
+        #[cfg(feature = "emulator")]
+        DeviceInner::Emulator(emulator) => emulator.resident(),
+    };
+    Ok(clusters.max(1).saturating_mul(kernel.launch.cluster.max(1)).min(blocks))
 }
 
 /// The device can run the kernel, and every tensor lives there.

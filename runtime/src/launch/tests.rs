@@ -73,6 +73,7 @@ fn kernel() -> KernelInfo {
             threads: 128,
             cluster: 1,
             shared_bytes: 0,
+            persistent: false,
             dependent: false,
         },
         ptx: Ptx {

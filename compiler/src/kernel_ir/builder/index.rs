@@ -34,6 +34,11 @@ impl Builder {
         self.pure(Op::BlockIndex, Type::I32, Range::new(0, i64::from(i32::MAX) - 1), true)
     }
 
+    /// Number of blocks of the launch, `I32`.
+    pub fn block_count(&mut self) -> ValueId {
+        self.pure(Op::BlockCount, Type::I32, Range::new(1, i64::from(i32::MAX)), true)
+    }
+
     /// Number of the thread in its block, `I32`, from 0.
     pub fn thread_index(&mut self) -> ValueId {
         let last = i64::from(self.kernel.signature.threads.max(1)) - 1;

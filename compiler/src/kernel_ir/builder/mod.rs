@@ -166,6 +166,8 @@ impl Builder {
                 | StatementKind::SyncWarp
                 | StatementKind::SyncCluster
                 | StatementKind::CommitFetches
+                | StatementKind::AwaitLaunches
+                | StatementKind::AllowLaunches
                 | StatementKind::AwaitFetches { .. }
                 | StatementKind::Elect(_)
                 | StatementKind::Roles(_)
@@ -584,6 +586,12 @@ impl Builder {
     /// Waits for the end of a barrier's phase.
     pub fn await_phase(&mut self, barrier: BarrierId, slot: ValueId, parity: ValueId) {
         self.push(self.line, StatementKind::Await { barrier, slot, parity });
+    }
+
+    /// Waits for the launches that the own one depends on, and lets those begin that depend on it.
+    pub fn await_launches(&mut self) {
+        self.push(self.line, StatementKind::AwaitLaunches);
+        self.push(self.line, StatementKind::AllowLaunches);
     }
 
     /// Lets copies that are started behind the next [`Builder::sync`] see what this thread wrote to shared memory.

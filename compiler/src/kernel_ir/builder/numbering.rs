@@ -53,6 +53,7 @@ pub(super) fn key(op: Op, ty: Type) -> Key {
         Op::Arrived => pack(24, 0, 0, 0, 0),
         Op::Agreed => pack(25, 0, 0, 0, 0),
         Op::ClusterRank => pack(26, 0, 0, 0, 0),
+        Op::BlockCount => pack(27, 0, 0, 0, 0),
     }
 }
 

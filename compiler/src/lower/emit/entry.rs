@@ -287,6 +287,8 @@ impl Entry<'_> {
             StatementKind::SyncCluster => self.sync_cluster(),
             StatementKind::Renew { .. } => {}
             StatementKind::Fetch(fetch) => self.fetch(fetch),
+            StatementKind::AwaitLaunches => self.emit("griddepcontrol.wait", []),
+            StatementKind::AllowLaunches => self.emit("griddepcontrol.launch_dependents", []),
             StatementKind::CommitFetches => self.emit("cp.async.commit_group", []),
             StatementKind::AwaitFetches { pending } => self.emit("cp.async.wait_group", [(*pending).into()]),
             StatementKind::Shuffle { value, mask, result } => self.shuffle(*value, *mask, *result),
@@ -420,6 +422,7 @@ impl Entry<'_> {
             // Bound by their own statements.
             Op::Literal(_) | Op::LoopIndex | Op::Loaded | Op::Shuffled | Op::Arrived | Op::Agreed => self.register(id),
             Op::BlockIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::CtaidX.into()]),
+            Op::BlockCount => self.result("mov.u32", ScalarType::B32, [SpecialReg::NctaidX.into()]),
             Op::ClusterRank => self.result("mov.u32", ScalarType::B32, [SpecialReg::ClusterCtarank.into()]),
             Op::ThreadIndex => self.result("mov.u32", ScalarType::B32, [SpecialReg::TidX.into()]),
             Op::Dim(dim) => {

@@ -47,10 +47,14 @@ pub(super) mod tests;
 
 use tilewright_ptx::{BuildError, Module, ModuleBuilder, PtxVersion, Requirement, Target, VerifyError};
 
-use crate::kernel_ir::{Fault, Kernel, verify};
+use crate::kernel_ir::{Fault, Kernel, StatementKind, verify};
 
 /// The least that every module asks for: what NaN-propagating `max` and conversion to `bf16` need anyway.
 pub const FLOOR: Requirement = Requirement { version: PtxVersion::new(7, 0), target: Target::sm(80) };
+
+/// The same of modules that copy to several blocks of a cluster at once, which other targets do at substantially reduced performance (PTX manual,
+/// `cp.async.bulk.tensor`, "Target ISA Notes").
+const MULTICAST: Requirement = Requirement { version: PtxVersion::new(8, 0), target: Target::sm_a(90) };
 
 /// Why there is no module: a mistake of the compiler itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +92,12 @@ impl std::fmt::Display for EmitError {
 /// # Errors
 /// See [`EmitError`].
 pub fn emit(kernels: &[Kernel], source: &str) -> Result<Module, EmitError> {
-    let mut module = ModuleBuilder::new(FLOOR);
+    let multicasts = |kernel: &Kernel| {
+        let mut statements = kernel.regions.iter().flat_map(|region| &region.statements);
+        statements.any(|s| matches!(&s.kind, StatementKind::Transfer(transfer) if transfer.multicast.is_some()))
+    };
+    let floor = if kernels.iter().any(multicasts) { MULTICAST } else { FLOOR };
+    let mut module = ModuleBuilder::new(floor);
     let file = module.file(source);
     let maps = kernels.iter().map(Kernel::shared_map).filter(|map| map.dynamic_bytes().is_some());
     let alignment = maps.map(|map| map.alignment).max();

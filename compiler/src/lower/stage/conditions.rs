@@ -169,7 +169,9 @@ impl Nest<'_, '_> {
             // What it decides is not decided for outputs beside it, nor for what stands behind a stage that blocks share, in its branch.
             let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops) || self.stage.arrives();
             // Where blocks of a cluster wait for each other, they must all agree.
-            let in_cluster = self.around.stages.iter().any(|s| s.stage.across_ctas());
+            let shares = |copy: &Copy<'_>| copy.staged.multicast.is_some();
+            let in_cluster = self.around.stages.iter().any(|s| s.stage.across_ctas())
+                || self.around.copies.iter().flatten().any(shares);
             // All roles must agree without a word: on what is decided from the same values.
             let in_roles = self.around.role.is_some();
             let agreed = |c: &Condition| {

@@ -6,6 +6,7 @@
 
 mod conditions;
 mod loops;
+mod raster;
 mod reduce;
 mod store;
 mod units;
@@ -132,6 +133,8 @@ pub(super) struct Around<'a> {
     pub role: Option<usize>,
     /// Whether copies are staged.
     pub staged: bool,
+    /// Number of the tile, a [`Type::I32`], where blocks take several.
+    pub tile: Option<ValueId>,
     /// Bytes of shared memory that one merge across threads may take.
     pub trip_bytes: u64,
     /// Type of index integers.
@@ -266,7 +269,10 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     nest.descend(&point, loops, goal);
     nest.close(opened);
     nest.close(outer);
-    nest.drain();
+    // What tiles leave is behind all of them.
+    if around.tile.is_none() {
+        nest.drain();
+    }
     nest.values.defect.map_or(Ok(()), Err)
 }
 

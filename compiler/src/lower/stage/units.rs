@@ -15,16 +15,18 @@ impl Nest<'_, '_> {
         self.b.index_convert(at, self.index)
     }
 
-    /// The number of the cluster in the launch: that of the block, where there are none.
+    /// The number of the cluster in the launch: that of the block, where there are none. Of a persistent launch it is that of the tile.
     pub(in crate::lower) fn cluster(&mut self) -> ValueId {
-        let at = self.b.block_index();
-        let at = match self.stage.distribution.cluster {
-            1 => at,
-            blocks => {
-                let blocks = self.b.index_literal(Type::I32, blocks.into());
-                self.b.index_div(at, blocks)
+        let at = self.around.tile.unwrap_or_else(|| {
+            let block = self.b.block_index();
+            match self.stage.distribution.cluster {
+                1 => block,
+                blocks => {
+                    let blocks = self.b.index_literal(Type::I32, blocks.into());
+                    self.b.index_div(block, blocks)
+                }
             }
-        };
+        });
         self.b.index_convert(at, self.index)
     }
 
@@ -35,7 +37,7 @@ impl Nest<'_, '_> {
         let extent = |a: AxisId| stage.domain.axes[a].extent.clone();
         if !stage.distribution.grid.is_empty() {
             let at = self.own_block();
-            self.unpack(at, &stage.distribution.grid, &|this, n| this.along(stage.distribution.grid[n]), point);
+            self.unpack_grid(at, point);
         }
         if !stage.distribution.ctas.is_empty() {
             let rank = self.b.cluster_rank();

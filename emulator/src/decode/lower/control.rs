@@ -81,9 +81,9 @@ impl Lowering<'_> {
                 self.emit(Op::Nop);
                 Ok(())
             }
-            // A launch here starts after the one before it has ended.
+            // A launch here starts after the one before it has ended, so that others need no permission.
             Synchronization::Griddepcontrol => {
-                self.emit(Op::Nop);
+                self.emit(if inst.has(Flag::Wait) { Op::AwaitGrids } else { Op::Nop });
                 Ok(())
             }
             Synchronization::BarrierCluster => {

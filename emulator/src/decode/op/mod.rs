@@ -495,6 +495,8 @@ pub enum Op {
     Trap,
     /// Hints: `prefetch`, `pmevent`, `nanosleep`, …
     Nop,
+    /// Waits for earlier launches, which have ended.
+    AwaitGrids,
     /// Lets other warps run: `nanosleep`.
     Yield,
 }
@@ -599,6 +601,7 @@ impl Op {
             | Op::Exit
             | Op::Trap
             | Op::Nop
+            | Op::AwaitGrids
             | Op::Yield => return None,
         })
     }

@@ -125,6 +125,9 @@ impl Warp {
                 tiled(env, issuer, bulk.f, &map, (0, &start, 0))?;
                 continue;
             }
+            if bulk.f != BulkFn::Across {
+                self.comes_behind(env, pc, 1 << lane);
+            }
             let to = target(env, issuer, shared, bulk.own)?;
             let place = env.base_of(to) + env.rank_of(shared).1;
             let issue = match bulk.f {

@@ -131,7 +131,14 @@ impl Builder {
             maps: List::Owned(Vec::new()),
             workspace: List::Owned(Vec::new()),
             arguments: List::Owned(Vec::new()),
-            launch: Launch { blocks: Size::constant(1), threads: 1, cluster: 1, shared_bytes: 0, dependent: false },
+            launch: Launch {
+                blocks: Size::constant(1),
+                threads: 1,
+                cluster: 1,
+                shared_bytes: 0,
+                persistent: false,
+                dependent: false,
+            },
             ptx,
             algorithm: Algorithm {
                 indices: List::Owned(self.indices),

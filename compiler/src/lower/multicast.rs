@@ -1,0 +1,49 @@
+//! Copies that several blocks of a cluster take together, in a loop nest: which slice a block copies, and to which blocks.
+//!
+//! ```text
+//! sync cluster                    the readers of the last instance are done, in all blocks
+//! elect { expect; copy the own slice to all readers … }
+//! await
+//! ```
+//!
+//! The barrier of each block expects all slices. A slice may come before the block has said so: the phase does not end before. That the barrier is in
+//! this phase, and the slot read, is what the barrier of the cluster in front says.
+
+use std::collections::BTreeMap;
+
+use tilewright_kernel::algorithm::Compare;
+
+use crate::kernel_ir::{Builder, Type, ValueId};
+use crate::tma::multicast::Multicast;
+
+/// Which of the blocks that take a copy together this one is.
+pub(super) fn digit(b: &mut Builder, multicast: &Multicast) -> ValueId {
+    let rank = b.cluster_rank();
+    let literal = |b: &mut Builder, n: u32| b.index_literal(Type::I32, n.into());
+    let (stride, blocks) = (literal(b, multicast.stride), literal(b, multicast.blocks));
+    let digit = b.index_div(rank, stride);
+    // The outermost digit is what is left.
+    if multicast.stride * multicast.blocks == multicast.cluster { digit } else { b.index_mod(digit, blocks) }
+}
+
+/// The blocks that read what this one copies: a bit for each number in the cluster. See [`Multicast::readers`].
+pub(super) fn readers(b: &mut Builder, multicast: &Multicast) -> ValueId {
+    let literal = |b: &mut Builder, n: u32| b.index_literal(Type::I32, n.into());
+    let groups: BTreeMap<u32, u32> =
+        (0..multicast.cluster).map(|rank| (multicast.first(rank), multicast.readers(rank))).collect();
+    let mut groups = groups.into_iter();
+    let Some((_, mask)) = groups.next() else { return literal(b, 1) };
+    let mut mask = literal(b, mask);
+    if groups.len() == 0 {
+        return mask;
+    }
+    let (rank, digit, stride) = (b.cluster_rank(), digit(b, multicast), literal(b, multicast.stride));
+    let before = b.index_mul(digit, stride);
+    let first = b.index_sub(rank, before);
+    for (of, readers) in groups {
+        let (of, readers) = (literal(b, of), literal(b, readers));
+        let is_own = b.index_compare(Compare::Eq, first, of);
+        mask = b.select(is_own, readers, mask);
+    }
+    mask
+}
