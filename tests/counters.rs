@@ -74,6 +74,16 @@ fn rows_of_clusters_are_read_once() {
     }
 }
 
+/// Rows that one role fetches and another one stores: each byte once, by the accelerator, and no conflicts where the third one computes.
+#[test]
+fn rows_of_roles_are_read_once() {
+    for (m, n) in [(5, 1024), (4, 4096)] {
+        let bytes = m * n * 4;
+        let all = Counted { loaded: bytes, stored: bytes, excess: 0, conflicts: 0 };
+        assert_eq!(example("role_softmax", &[m as i64, n as i64]), all, "{m} x {n}");
+    }
+}
+
 /// A tile comes once for the blocks of a cluster that read it; each element stored takes a factor.
 #[test]
 fn tiles_are_read_once_for_a_cluster() {

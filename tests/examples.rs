@@ -47,6 +47,22 @@ fn persistent_softmax() {
 }
 
 #[test]
+fn role_softmax() {
+    let found = check("role_softmax", &[&[1, 4], &[7, 32], &[31, 36], &[9, 1000], &[5, 4096]]);
+    assert!(found[0].contains("role math: warps 4..12, 200 registers for each thread"), "{}", found[0]);
+}
+
+#[test]
+fn role_pointwise() {
+    let found = check("role_pointwise", &[&[1, 4], &[7, 36], &[129, 260], &[300, 512]]);
+    assert!(
+        found[0].contains("written by threads of role math, read by the accelerator of role store"),
+        "{}",
+        found[0]
+    );
+}
+
+#[test]
 fn cluster_norm() {
     let sizes: &[&[i64]] = &[&[1, 64], &[7, 192], &[2, 32_832], &[3, 65_472], &[1, 262_144]];
     let found = check("cluster_norm", sizes);

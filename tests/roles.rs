@@ -35,7 +35,11 @@ const SIZES: &[&[i64]] = &[&[1, 4], &[7, 36], &[41, 64], &[83, 4]];
 /// What is left out or changed of what roles say to each other; and that with which the checker finds nothing wrong for any of the sizes.
 fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> (usize, Vec<String>) {
     let (info, kernel) = (kernel.info.as_ref().expect("no error"), &kernel.entries[0].kernel);
-    let launches: Vec<Launch> = sizes.iter().filter_map(|dims| Launch::new(info, dims).ok()).collect();
+    let launch = |dims: &&[i64]| {
+        let launch = Launch::new(info, dims).ok()?;
+        Some(if info.launch.persistent { launch.by(2) } else { launch })
+    };
+    let launches: Vec<Launch> = sizes.iter().filter_map(launch).collect();
     for launch in &launches {
         assert_eq!(check(kernel, launch, 2_000_000), Verdict::Holds);
     }
@@ -184,6 +188,41 @@ fn copies_stand_in_the_loops_of_a_stage_of_another_role() {
     runs(source, &kernel, &[&[1, 4], &[4, 36], &[7, 132]], 6);
     let (_, found) = unnoticed(&kernel, &[&[4, 132]]);
     assert!(found.is_empty(), "{found:#?}\n{}", kernel.entries[0].kernel);
+}
+
+#[test]
+fn rings_run_ahead_from_tile_to_tile() {
+    let source = |by: &str| {
+        format!(
+            "kernel K(x: f32[M, N], w: f32[N]) -> (y: f32[M, N]) where N % 4 == 0, N <= 256 {{
+                s[i] = sum(|j| x[i, j] * w[j]);
+                y[i, j] = x[i, j] + s[i];
+                launch persistent, roles {{ load: warp, sums: warp, math: 2 warp, store: warp }};
+                schedule y by math {{ bind i: grid; split j by 64 -> jo, jt; bind jt: thread; }}
+                schedule s in shared at y.i ring(2) by sums {{ split j by 32 -> jo, jt; bind jt: thread; reduce jt; }}
+                stage xs[i, j] = x in shared at y.i ring(3) via tma by {by} {{ }}
+                stage ys[i, j] = y in shared at y.i ring(2) via tma by store {{ }}
+            }}"
+        )
+    };
+    let text = source("load");
+    let kernel = accepted(&text);
+    // As many blocks as the device runs, fewer than tiles and more.
+    runs(&text, &kernel, &[&[1, 4], &[2, 36], &[13, 100], &[29, 256]], 4);
+    let (tried, found) = unnoticed(&kernel, &[&[13, 100], &[29, 100]]);
+    assert!(tried > 10, "{tried}");
+    // Who waits for a sum knows that its row is there.
+    assert!(matches!(&found[..], [one] if one.starts_with("Await")), "{found:#?}\n{}", kernel.entries[0].kernel);
+    // Who copies for itself takes tile after tile.
+    let own = "kernel K(x: f32[M, 64]) -> (y: f32[M, 64]) {
+        y[i, j] = x[i, j] + 1.0;
+        launch persistent, roles { math: 2 warp };
+        schedule y { bind i: grid; bind j: thread; }
+        stage xs[i, j] = x in shared at y.i ring(2) via tma { }
+    }";
+    assert_eq!(refused(own).0, [Code::TW0310]);
+    let own = own.replace("ring(2) via tma { }", "ring(2) { bind j: thread; }");
+    assert_eq!(refused(&own).0, [Code::TW0310]);
 }
 
 #[test]

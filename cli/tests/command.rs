@@ -189,6 +189,7 @@ fn inspect_staged_copies() {
             "model": "strong",
             "name": "xs",
             "ring": 2,
+            "role": null,
             "swizzle": 128,
             "tensor": "x",
             "way": "load",
@@ -444,6 +445,14 @@ fn inspect_json_is_documented() {
     fields(&document, "", &mut found);
     fields(&staged, "", &mut found);
     fields(&shared, "", &mut found);
+    let parted = json(&["inspect", "roles.rs", "--json"]);
+    fields(&parted, "", &mut found);
+    let kernel = &parted["kernels"][0];
+    assert_eq!(kernel["launch"]["roles"][1]["name"], "math");
+    assert_eq!(
+        (&kernel["stages"][0]["role"], &kernel["stages"][0]["copies"][0]["role"]),
+        (&"math".into(), &"load".into())
+    );
     assert_eq!(sorted(found), documented("inspect --json"));
     assert_eq!(document["kernels"].as_array().map(Vec::len), Some(3));
     let saxpy = &document["kernels"][0];

@@ -81,12 +81,14 @@ impl IntoDiagnostic for RoleRegisters {
                     .note(format!("the four warps of warpgroup {group} change their registers together"))
                     .help("make each role whole warpgroups")
             }
-            _ => Diagnostic::new(
-                Code::TW0507,
-                span,
-                "registers change for whole warpgroups, and the block has a part of one",
-            )
-            .help("make each role whole warpgroups, or leave `regs` out"),
+            // The other faults of a launch are no matter of registers.
+            _ => {
+                let threads: u64 = roles.iter().map(|(_, warps, _)| warps * WARP).sum();
+                let title = format!("registers change for whole warpgroups, and the block has {threads} threads");
+                Diagnostic::new(Code::TW0507, span, title)
+                    .note("a warpgroup has 128 threads")
+                    .help("make each role whole warpgroups, or leave `regs` out")
+            }
         }
     }
 }

@@ -35,7 +35,7 @@ use crate::tma::staged::{Staged, Way};
 
 /// Who makes something, and who reads it: positions among the roles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parties {
+pub(crate) struct Parties {
     pub from: usize,
     /// Who else reads it.
     pub to: Vec<usize>,

@@ -8,7 +8,7 @@ mod dependence;
 pub mod emit;
 mod fetched;
 mod guards;
-mod hand;
+pub(crate) mod hand;
 pub(crate) mod inner;
 mod instances;
 mod multicast;
@@ -213,6 +213,7 @@ fn entry(
     let mut storage = inner::storage(&mut builder, (stages, roles), first_part);
     let mut copies = staging::copies(&mut builder, (stages, roles), staged, index);
     // What follows sees that the barriers of copies are ready.
+    builder.line(0);
     let copied = || stages.iter().flat_map(|s| &s.staged).filter(|copy| staged && copy.barriers() > 0);
     if copied().any(|copy| copy.multicast.is_some()) {
         builder.sync_cluster();

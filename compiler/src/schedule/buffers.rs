@@ -3,7 +3,7 @@
 use tilewright_kernel::algorithm::Source;
 
 use super::layout::{Columns, SLOT_ALIGNMENT};
-use super::{Place, Plan, Stage, Unit, literal};
+use super::{Place, Plan, Stage, Unit, literal, roles};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::BadFactor;
@@ -28,6 +28,13 @@ impl Stage {
         let sequence = self.sequence();
         let mut around = sequence.into_iter().take_while(|l| *l != leaf).chain([leaf]);
         self.reduction.is_some() && around.any(|l| self.domain.axes[l].kind == AxisKind::Reduction)
+    }
+
+    /// Whether instances at a leaf follow each other, so that some can run ahead: in a loop, or in the tiles of a persistent launch, where another
+    /// role makes them (`roles` looks whether one does).
+    pub fn has_next(&self, leaf: AxisId) -> bool {
+        let of_tiles = self.domain.axes[leaf].binding.is_of_blocks() && self.program.is_persistent();
+        self.is_rolled(leaf) || of_tiles && roles::role_name(&self.program, Some(0)).is_some()
     }
 
     /// Whether the iterations of a leaf follow each other in the program, too: it is a loop there.
@@ -91,14 +98,18 @@ pub(super) fn ring(
         diags.report(BadFactor { what, value: slots, least: 1, most, span });
         return None;
     };
-    if ring > 1 && !host.is_rolled(leaf) {
-        let rolled = host.sequence().into_iter().filter(|leaf| host.is_rolled(*leaf));
-        let possible = rolled.map(|leaf| format!("{}.{}", host.name, host.domain.axes[leaf].name)).collect();
-        let problem = AttachProblem::RingWithoutLoop;
-        diags.report(AttachPoint { copy: name.to_owned(), problem, possible, span });
+    if ring > 1 && !host.has_next(leaf) {
+        diags.report(nothing_ahead(name, host, span));
         return None;
     }
     Some(ring)
+}
+
+/// That a ring in the loops of `host` has nothing to run ahead of.
+pub(super) fn nothing_ahead(name: &str, host: &Stage, span: Span) -> AttachPoint {
+    let rolled = host.sequence().into_iter().filter(|leaf| host.is_rolled(*leaf));
+    let possible = rolled.map(|leaf| format!("{}.{}", host.name, host.domain.axes[leaf].name)).collect();
+    AttachPoint { copy: name.to_owned(), problem: AttachProblem::RingWithoutLoop, possible, span }
 }
 
 /// Lays out the instances of threads: what a stage writes as a vector stays together.

@@ -257,6 +257,14 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     }
     let name = |role: Option<usize>| role.map_or_else(String::new, |role| plan.roles[role].name.clone());
     for (at, stage) in plan.stages.iter().enumerate() {
+        let parent = stage.attach.as_ref().map(|attach| (&plan.stages[attach.stage], attach.leaf));
+        let is_read = |reader: &usize| plan.stages[*reader].role != stage.role;
+        let is_handed = readers(&plan.stages, at).iter().any(is_read);
+        if let Some((host, leaf)) = parent.filter(|(host, leaf)| stage.ring > 1 && !host.is_rolled(*leaf) && !is_handed)
+        {
+            diags.report(super::buffers::nothing_ahead(&stage.name, host, host.domain.axes[leaf].binding_span));
+            continue;
+        }
         let mut not_yet = |construct: &str, instead: Option<&str>| {
             let (construct, instead) = (construct.to_owned(), instead.map(str::to_owned));
             diags.report(NotSupportedYet { construct, span: stage.span, instead });

@@ -14,7 +14,7 @@ use crate::diag::tw05xx_roles::{IdleRole, UnsaidRole};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::SharedMap;
-use crate::lower::Analysed;
+use crate::lower::{Analysed, hand};
 use crate::memory::access;
 use crate::memory::vector::Access;
 use crate::program::{Program, Stage};
@@ -56,6 +56,13 @@ pub fn stage_copies(
         let before = one.diags.found().len();
         staged.role = one.role(roles, analysed, at, &staged);
         if one.diags.found().len() > before {
+            continue;
+        }
+        // Of tiles that follow each other, who makes a copy for itself takes one at a time.
+        if let (Some(ring), true) = (&copy.ast.clauses.ring, staged.ring > 1 && staged.attach.is_none())
+            && hand::Parties::of_copy(analysed, at, &staged).is_none()
+        {
+            one.attach(AttachProblem::RingWithoutLoop, Some(&analysed[at]), ring.span);
             continue;
         }
         if staged.way == Way::Store && goes_with_every_block(analysed, at, &staged) {

@@ -46,9 +46,11 @@ impl<'a> Attach<'a> {
         }
     }
 
-    /// Whether the attach point is a loop whose iterations follow each other in the program, too.
-    pub fn is_rolled(&self) -> bool {
-        self.leaf.is_some_and(|leaf| self.stage.is_rolled(leaf))
+    /// Whether instances at the attach point follow each other.
+    pub fn has_next(&self) -> bool {
+        // Without a loop of its own it stands in the tiles.
+        let leaf = self.leaf.or(self.stage.distribution.grid.first().copied());
+        leaf.is_some_and(|leaf| self.stage.has_next(leaf))
     }
 
     /// Whether the attach point is a loop over terms, or stands in one.

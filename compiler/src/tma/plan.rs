@@ -83,7 +83,7 @@ pub fn plan(
         let slots = schedule::literal(program, facts, &written.value);
         let known = slots.filter(|n| (1..=schedule::MOST_SLOTS).contains(n)).and_then(|n| u32::try_from(n).ok());
         ring = known.ok_or(Refused::Ring(slots, written.span))?;
-        if ring > 1 && !attach.is_rolled() {
+        if ring > 1 && !attach.has_next() {
             return Err(Refused::RingWithoutLoop(written.span));
         }
     }
