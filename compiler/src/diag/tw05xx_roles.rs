@@ -8,8 +8,8 @@ use crate::syntax::Span;
 /// TW0506: warps that the roles of a block cannot have.
 #[derive(Clone, Debug)]
 pub struct RoleWarps {
-    /// A role.
-    pub role: String,
+    /// The role; none if it is about all of them.
+    pub role: Option<String>,
     /// What is wrong.
     pub problem: String,
     /// All roles with their warps, if another order would do.
@@ -21,7 +21,8 @@ pub struct RoleWarps {
 impl IntoDiagnostic for RoleWarps {
     fn into_diagnostic(self) -> Diagnostic {
         let Self { role, problem, order, span } = self;
-        let found = Diagnostic::new(Code::TW0506, span, format!("role `{role}` cannot have these warps: {problem}"))
+        let whose = role.map_or_else(|| "the roles".to_owned(), |role| format!("role `{role}`"));
+        let found = Diagnostic::new(Code::TW0506, span, format!("{whose} cannot have these warps: {problem}"))
             .note("roles are ranges of the warps of one block, in the order in which they are written");
         match order {
             Some(mut list) => {

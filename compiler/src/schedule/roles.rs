@@ -71,6 +71,10 @@ pub(super) fn roles(
     });
     let Some((asked, span)) = found.next() else { return Vec::new() };
     let before = diags.found().len();
+    if asked.is_empty() {
+        diags.report(RoleWarps { role: None, problem: "there are none".to_owned(), order: None, span });
+        return Vec::new();
+    }
     let mut request =
         LaunchRequest { threads: threads.and_then(|t| u64::try_from(t.0).ok()), ..LaunchRequest::default() };
     for (at, role) in asked.iter().enumerate() {
@@ -83,8 +87,10 @@ pub(super) fn roles(
             "warp" => 1,
             "warpgroup" => WARPGROUP / i128::from(WARP),
             unit => {
+                let span = role.unit.span;
                 let problem = format!("`{unit}` is neither `warp` nor `warpgroup`");
-                diags.report(RoleWarps { role: role.name.text.clone(), problem, order: None, span: role.unit.span });
+                let role = Some(role.name.text.clone());
+                diags.report(RoleWarps { role, problem, order: None, span });
                 continue;
             }
         };
@@ -106,7 +112,7 @@ pub(super) fn roles(
     }
     if asked.len() > crate::kernel_ir::ROLE_LIMIT {
         let problem = format!("a block has at most {} roles, one named barrier each", crate::kernel_ir::ROLE_LIMIT);
-        diags.report(RoleWarps { role: asked[0].name.text.clone(), problem, order: None, span });
+        diags.report(RoleWarps { role: None, problem, order: None, span });
         return Vec::new();
     }
     let launch = match collectives::Launch::new(&request) {
@@ -138,7 +144,7 @@ pub(super) fn roles(
             false => "registers are given to whole warpgroups".to_owned(),
         };
         let order = role.warps.is_multiple_of(four).then(|| roles.iter().map(|r| (r.name.clone(), r.warps)).collect());
-        diags.report(RoleWarps { role: role.name.clone(), problem, order, span: asked.span });
+        diags.report(RoleWarps { role: Some(role.name.clone()), problem, order, span: asked.span });
         return Vec::new();
     }
     roles
@@ -164,18 +170,18 @@ fn number(
 fn refuse(fault: LaunchFault, request: &LaunchRequest, asked: &[ast::Role], span: Span, diags: &mut Diagnostics) {
     let name = |role: usize| request.roles[role].name.clone();
     let of = |role: usize| asked[role].span;
-    let mut warps = |role: usize, problem: String, span| {
-        diags.report(RoleWarps { role: name(role), problem, order: None, span });
+    let mut warps = |role: Option<usize>, problem: String, span| {
+        diags.report(RoleWarps { role: role.map(name), problem, order: None, span });
     };
     match fault {
         LaunchFault::Block { threads } => {
-            warps(0, format!("together they have {threads} threads, and a block 1024"), span)
+            warps(None, format!("together they have {threads} threads, and a block 1024"), span)
         }
         LaunchFault::ThreadsAndRoles { threads, of_roles } => {
-            warps(0, format!("they have {of_roles} threads, and `threads({threads})` says it a second time"), span);
+            warps(None, format!("they have {of_roles} threads, and `threads({threads})` says it a second time"), span);
         }
-        LaunchFault::EmptyRole { role } => warps(role, "it has no warps".to_owned(), of(role)),
-        LaunchFault::NoThreads => warps(0, "there are none".to_owned(), span),
+        LaunchFault::EmptyRole { role } => warps(Some(role), "it has no warps".to_owned(), of(role)),
+        LaunchFault::NoThreads => warps(None, "there are none".to_owned(), span),
         // Roles are whole warps, their names were compared, and clusters are not asked for here.
         LaunchFault::PartOfWarp { .. } | LaunchFault::Cluster { .. } | LaunchFault::SameName { .. } => {}
         fault @ (LaunchFault::Registers { .. }
