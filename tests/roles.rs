@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{Refusal, each_barrier_is_missed, finished, needless, runs, tried};
+use support::{Refusal, each_barrier_is_missed, finished, is_wrong, needless, runs, tried};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
@@ -235,6 +235,37 @@ fn entries_without_copies_have_the_same_roles() {
     let plain: Vec<_> = kernel.entries.iter().filter(|e| !e.staged).collect();
     assert!(!plain.is_empty());
     assert!(plain.iter().all(|e| e.kernel.roles().len() == 3));
+}
+
+/// The emulator knows nothing of roles: it finds races, lost bytes and threads that wait forever.
+#[test]
+fn mistakes_of_roles_are_noticed_by_the_emulator() {
+    let kernel = accepted(&scaled("warp", "warp", [3, 2]));
+    let (info, dims) = (kernel.info.as_ref().expect("no error"), [41, 36]);
+    assert!(!is_wrong(info, &dims, info.ptx.text.to_string()));
+    // The entry point that is taken.
+    let end = info.ptx.text.match_indices(".visible .entry").nth(1).map_or(info.ptx.text.len(), |(at, _)| at);
+    let mut tried = 0;
+    let mut at = 0;
+    for line in info.ptx.text[..end].split_inclusive('\n') {
+        let (from, to) = (at, at + line.len());
+        at = to;
+        let arrives = line.contains("mbarrier.arrive");
+        let waits = line.contains("_wait;") && line.contains("bra");
+        let begins = line.contains("mbarrier.init");
+        if !(arrives || waits || begins) {
+            continue;
+        }
+        // Left out; of what makes barriers ready, one arrival more.
+        let more = line.replace(", 1;", ", 3;").replace(", 2;", ", 4;");
+        let instead = if begins { more.as_str() } else { "" };
+        assert_ne!(line, instead);
+        let text = format!("{}{instead}{}", &info.ptx.text[..from], &info.ptx.text[to..]);
+        tried += 1;
+        assert!(is_wrong(info, &dims, text), "{line}\n{}", info.ptx.text);
+    }
+    // Ten barriers; an expectation and three releases; four waits.
+    assert_eq!(tried, 10 + 4 + 4);
 }
 
 fn refused(source: &str) -> Refusal {

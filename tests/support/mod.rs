@@ -122,9 +122,14 @@ pub fn each_part_of_an_arrival_is_missed(kernel: &Compiled, dims: &[i64]) -> usi
 
 /// What the emulator says of a launch with some text in place of other text, run twice under several seeds.
 pub fn is_noticed(info: &KernelInfo, dims: &[i64], from: &str, to: &str) -> bool {
-    let mut info = info.clone();
     assert!(info.ptx.text.contains(from), "{from}");
-    info.ptx.text = info.ptx.text.replace(from, to).into();
+    is_wrong(info, dims, info.ptx.text.replace(from, to))
+}
+
+/// Whether the emulator finds something wrong with another text of a kernel, in one of several orders of execution.
+pub fn is_wrong(info: &KernelInfo, dims: &[i64], text: String) -> bool {
+    let mut info = info.clone();
+    info.ptx.text = text.into();
     (0..16).any(|seed| {
         let device = Device::emulator(EmulatorOptions::default().seed(seed));
         (0..2).any(|_| !Trial::new(&info, dims, 1, &device).unwrap().run(&device).is_good())
