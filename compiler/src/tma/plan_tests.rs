@@ -453,8 +453,8 @@ fn strided_columns_are_staged() {
     expect_test::expect![[r#"
         kernel StridedColumns(x: f32[], mut y: f32[]; K, M) threads 32 {
             shared xs: f32[480] aligned 128
-            // statement 1
             var v0: index32 = 0
+            // statement 1
             %0: index32 = block
             %1: index32 = thread
             %2: index32 = %0 * 32
