@@ -25,7 +25,7 @@ use tilewright_kernel::algorithm::Compare;
 use super::Analysed;
 use super::inner::{Instance, Storage};
 use super::stage::{Around, Nest, Point};
-use super::staging::{Copy, turned};
+use super::staging::{Copy, turn};
 use crate::domain::Arithmetic;
 use crate::extent::Expr;
 use crate::kernel_ir::{BarrierId, Builder, Range, Receivers, Type, ValueId, VariableId};
@@ -218,14 +218,7 @@ impl<'a> Nest<'a, '_> {
                 Way::Load if *reads => self.await_full(handing, slot, copy.parity),
                 _ => continue,
             }
-            let starts = self.starts(copy, point, None);
-            let held = copy.held(self.b, slot, starts, self.index);
-            let list = match copy.staged.way {
-                Way::Load => &mut self.values.staged,
-                Way::Store => &mut self.targets,
-            };
-            list.retain(|held| held.buffer != copy.buffer);
-            list.push(held);
+            self.hold(copy, slot, point);
         }
     }
 
@@ -350,7 +343,7 @@ impl<'a> Nest<'a, '_> {
             let parity = *parity;
             let next = self.take_slot(at, slot);
             if let Some(parity) = parity {
-                turned(self.b, parity, next);
+                turn(self.b, parity, None, next);
             }
         }
     }

@@ -143,15 +143,20 @@ impl<'a> Nest<'a, '_> {
             if copy.staged.ring == 1 && copy.staged.way == Way::Load && self.repeats(k) {
                 copy.advance(self.b, slot, parity);
             }
-            let starts = self.starts(copy, point, None);
-            let held = copy.held(self.b, slot, starts, self.index);
-            let list = match copy.staged.way {
-                Way::Load => &mut self.values.staged,
-                Way::Store => &mut self.targets,
-            };
-            list.retain(|held| held.buffer != copy.buffer);
-            list.push(held);
+            self.hold(copy, slot, point);
         }
+    }
+
+    /// From here on the instance of a copy in `slot` is what readers and writers see.
+    pub(super) fn hold(&mut self, copy: &Copy<'a>, slot: ValueId, point: &Point) {
+        let starts = self.starts(copy, point, None);
+        let held = copy.held(self.b, slot, starts, self.index);
+        let list = match copy.staged.way {
+            Way::Load => &mut self.values.staged,
+            Way::Store => &mut self.targets,
+        };
+        list.retain(|held| held.buffer != copy.buffer);
+        list.push(held);
     }
 
     /// Behind everything that an instance inside `k` loops is for: hands its buffer to the instance that comes next, or to the tensor.

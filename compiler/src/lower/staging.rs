@@ -96,10 +96,11 @@ pub(super) fn slot_after(b: &mut Builder, slot: ValueId, ahead: u32, ring: u32) 
     slot
 }
 
-/// The parity of a phase changes where the slots come around: `next` is the slot of the next instance.
-pub(super) fn turned(b: &mut Builder, parity: VariableId, next: ValueId) {
-    let (zero, one) = (b.index_literal(Type::I32, 0), b.index_literal(Type::I32, 1));
-    let now = b.get(parity);
+/// The parity of a phase changes where the slots come around: `next` is the slot of the next instance, `now` the parity, where it was read since.
+pub(super) fn turn(b: &mut Builder, parity: VariableId, now: Option<ValueId>, next: ValueId) {
+    let zero = b.index_literal(Type::I32, 0);
+    let now = now.unwrap_or_else(|| b.get(parity));
+    let one = b.index_literal(Type::I32, 1);
     let other = b.index_xor(now, one);
     let first = b.index_compare(Compare::Eq, next, zero);
     let turned = b.select(first, other, now);
@@ -352,17 +353,9 @@ impl<'a> Copy<'a> {
     /// Behind the instance in `slot`: the next one has the next slot, and the next phase where the slots come around. `parity` is that of
     /// the phase, where it was read since.
     pub fn advance(&self, b: &mut Builder, slot: ValueId, parity: Option<ValueId>) {
-        let zero = b.index_literal(Type::I32, 0);
         let next = self.slot_after(b, slot, 1);
         if let Some(variable) = self.parity {
-            let parity = parity.unwrap_or_else(|| b.get(variable));
-            let one = b.index_literal(Type::I32, 1);
-            let mut turned = b.index_xor(parity, one);
-            if self.slot.is_some() {
-                let first = b.index_compare(Compare::Eq, next, zero);
-                turned = b.select(first, turned, parity);
-            }
-            b.set(variable, turned);
+            turn(b, variable, parity, next);
         }
         if let Some(variable) = self.slot {
             b.set(variable, next);

@@ -44,14 +44,17 @@ impl Role {
     }
 }
 
+/// What `launch` says of roles, with its item.
+fn listed(program: &Program) -> Option<(&[ast::Role], Span)> {
+    program.launch.iter().flat_map(|l| &l.items).find_map(|item| match &item.kind {
+        ast::LaunchItemKind::Roles(roles) => Some((&roles[..], item.span)),
+        _ => None,
+    })
+}
+
 /// The name of a role, from what `launch` says.
 pub fn role_name(program: &Program, role: Option<usize>) -> Option<&str> {
-    let items = program.launch.iter().flat_map(|l| &l.items);
-    let mut lists = items.filter_map(|item| match &item.kind {
-        ast::LaunchItemKind::Roles(roles) => Some(roles),
-        _ => None,
-    });
-    Some(&lists.next()?.get(role?)?.name.text)
+    Some(&listed(program)?.0.get(role?)?.name.text)
 }
 
 /// Most warps of a block.
@@ -64,12 +67,7 @@ pub(super) fn roles(
     threads: Option<(i128, Span)>,
     diags: &mut Diagnostics,
 ) -> Vec<Role> {
-    let items = program.launch.iter().flat_map(|l| &l.items);
-    let mut found = items.filter_map(|item| match &item.kind {
-        ast::LaunchItemKind::Roles(roles) => Some((roles, item.span)),
-        _ => None,
-    });
-    let Some((asked, span)) = found.next() else { return Vec::new() };
+    let Some((asked, span)) = listed(program) else { return Vec::new() };
     let before = diags.found().len();
     if asked.is_empty() {
         diags.report(RoleWarps { role: None, problem: "there are none".to_owned(), order: None, span });
