@@ -301,6 +301,7 @@ fn what_cannot_be_is_refused() {
         (copy("load: warpgroup regs(44), math: warpgroup", by, "shared"), Code::TW0507),
         (copy("load: 4 warpgroup regs(200), math: 4 warpgroup", by, "shared"), Code::TW0507),
         (copy("load: 2 warp, math: 2 warp", ["by math", "by load"], "registers"), Code::TW0509),
+        (copy("load: warp, math: warp", by, "shared"), Code::TW0602),
         (copy("load: warp, load: 2 warp", ["by load", "via tma"], "shared"), Code::TW0102),
     ] {
         let (codes, report) = refused(&source);

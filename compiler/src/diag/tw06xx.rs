@@ -92,11 +92,14 @@ pub struct TooManyThreads {
     pub span: Span,
     /// The `launch` item.
     pub launch: Option<Span>,
+    /// The role whose threads they are, instead of those of the block.
+    pub role: Option<String>,
 }
 
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { unit, size, around, axes, count, room, threads, limit, span, launch } = self;
+        let Self { unit, size, around, axes, count, room, threads, limit, span, launch, role } = self;
+        let whole = role.as_ref().map_or_else(|| "the block".to_owned(), |role| format!("role `{role}`"));
         let is_word = matches!(unit.as_str(), "lane" | "thread" | "warp" | "warpgroup");
         let (needed, bound) = match is_word {
             true => (format!("{count} {unit}s are needed"), format!("{unit}s")),
@@ -104,18 +107,21 @@ impl IntoDiagnostic for TooManyThreads {
         };
         let title = match (&around, launch) {
             (Some(of), _) => format!("{needed}, and a {of} has {room}"),
-            (None, Some(_)) => format!("{needed}, and the block has {room}"),
+            (None, Some(_)) => format!("{needed}, and {whole} has {room}"),
             (None, None) => format!("{needed}, and a block has at most {room}"),
         };
         let mut diagnostic =
             Diagnostic::new(Code::TW0602, span, title).note(format!("bound to {bound}: {}", product(&axes)));
         if let Some(launch) = launch {
-            diagnostic = diagnostic.label(launch, format!("the block has {threads} threads"));
+            diagnostic = diagnostic.label(launch, format!("{whole} has {threads} threads"));
         }
         match size.and_then(|size| size.checked_mul(count)) {
             _ if room == 0 => diagnostic.help(format!("bind the axis to smaller units than {bound}")),
             _ if around.is_some() || !is_word => {
                 diagnostic.help(format!("split the axis by {room} and bind the inner part"))
+            }
+            _ if role.is_some() => {
+                diagnostic.help(format!("give {whole} more warps, or split the axis by at most {room}"))
             }
             Some(threads) if threads <= limit => {
                 let text = format!("write `launch threads({threads});`, or split by at most {room}");
@@ -137,13 +143,21 @@ pub struct ThreadsOfUnits {
     pub size: i128,
     /// The `launch` item, or the schedule.
     pub span: Span,
+    /// The role whose threads they are, instead of those of the block.
+    pub role: Option<String>,
 }
 
 impl IntoDiagnostic for ThreadsOfUnits {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { threads, unit, size, span } = self;
+        let Self { threads, unit, size, span, role } = self;
         let unit = unit.name();
         let next = threads.div_euclid(size).saturating_add(1).saturating_mul(size);
+        if let Some(role) = role {
+            let title = format!("role `{role}` of {threads} threads is not made of whole {unit}s");
+            return Diagnostic::new(Code::TW0603, span, title)
+                .note(format!("an axis is bound to {unit}s, and a {unit} has {size} threads"))
+                .help(format!("give it {} warps", next / 32));
+        }
         Diagnostic::new(Code::TW0603, span, format!("a block of {threads} threads is not made of whole {unit}s"))
             .note(format!("an axis is bound to {unit}s, and a {unit} has {size} threads"))
             .change(Change::Threads(next), format!("write `launch threads({next});`"))

@@ -26,7 +26,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
 use super::levels::{self, Finest, Level, Misplaced};
-use super::{Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits, raster};
+use super::{Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits, raster, role_name};
 
 /// Most threads of a block.
 pub(super) const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
@@ -499,6 +499,7 @@ fn fits(
 ) -> Option<Finest> {
     let d = &stage.distribution;
     let axes = &stage.domain.axes;
+    let role = role_name(&stage.program, stage.role).map(str::to_owned);
     let place = |axis: AxisId| stage.domain.leaves.iter().position(|l| *l == axis);
     for (at, outer) in levels.iter().enumerate() {
         let Some((last, _)) = outer.leaves.last() else { continue };
@@ -516,7 +517,7 @@ fn fits(
         }
     }
     if let Some((unit, size)) = whole(levels, d.owner, false).filter(|(_, size)| threads % size != 0) {
-        diags.report(ThreadsOfUnits { threads, unit, size, span: launch.unwrap_or(stage.span) });
+        diags.report(ThreadsOfUnits { threads, unit, size, span: launch.unwrap_or(stage.span), role });
         return None;
     }
     let misplaced = match levels::place(&stage.program, levels, d.owner.threads().unwrap_or(threads)) {
@@ -544,6 +545,7 @@ fn fits(
                 limit: BLOCK_LIMIT,
                 span: span(level),
                 launch,
+                role,
             });
         }
         Misplaced::Loop(at, fault) => diags.report(MisplacedUnit {
