@@ -148,7 +148,7 @@ impl<'a> Copy<'a> {
             sharing: Sharing::Block,
         });
         let expects = (staged.way == Way::Load).then_some(1);
-        let handing = parties.map(|parties| Handing::new(b, parties, roles, staged.ring, expects));
+        let handing = parties.map(|parties| Handing::of_copy(b, parties, roles, staged));
         let barrier = expects.map(|_| handing.as_ref().map_or_else(|| b.barrier(staged.barriers()), |h| h.full));
         Self {
             staged,
