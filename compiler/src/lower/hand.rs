@@ -17,7 +17,9 @@
 //!
 //! Of a copy that blocks of a cluster take together, each fills a part of the slots of all: a slot is released to all of them, by the readers of each, and
 //! whoever fills it waits for that. `full` of each block counts the bytes of all parts; those that come before its maker says so belong to this phase,
-//! as the last one ended before the slot was released. A block ends when all blocks of its cluster have told it what they had to tell.
+//! as the last one ended before the slot was released. If the first block fills all, the others wait for their own readers before they expect bytes;
+//! that one waits for all readers, at barriers of their own: readers of blocks that are ahead must not count in a phase that others wait for.
+//! A block ends when all blocks of its cluster have told it what they had to tell.
 //!
 //! **Property.** No slot is written while others read it, or read before it is written, and no role waits forever. **Argument.** All
 //! roles, of all blocks of a cluster, follow one order of statements, that of the kernel without roles. Each wait is for releases that come earlier in this order: of `full` for what was made
@@ -59,6 +61,8 @@ pub(super) struct Handing {
     pub empty: BarrierId,
     /// The blocks of a cluster that fill a slot together.
     multicast: Option<Multicast>,
+    /// If the first of them fills it alone: ends a phase, in its block, when all of them have read a slot. `empty` is then of the own readers.
+    of_all: Option<BarrierId>,
 }
 
 impl Parties {
@@ -120,10 +124,16 @@ impl Handing {
         multicast: Option<Multicast>,
     ) -> Self {
         let full = b.barrier_of(slots, made.unwrap_or(roles[parties.from].warps));
-        let mut handing = Self { full, empty: full, parties, multicast };
+        let mut handing = Self { full, empty: full, parties, multicast, of_all: None };
         let releasing = (0..roles.len()).filter(|role| handing.is_released_by(*role));
         let read: u32 = releasing.map(|role| roles[role].warps).sum();
-        handing.empty = b.barrier_of(slots, read * handing.multicast.as_ref().map_or(1, |m| m.blocks));
+        let read_by_all = handing.multicast.as_ref().map_or(read, |m| read * m.blocks);
+        if handing.multicast.as_ref().is_some_and(|m| m.by.is_none()) {
+            handing.empty = b.barrier_of(slots, read);
+            handing.of_all = Some(b.barrier_of(slots, read_by_all));
+        } else {
+            handing.empty = b.barrier_of(slots, read_by_all);
+        }
         handing
     }
 
@@ -135,8 +145,29 @@ impl Handing {
 
     /// Says that a slot has been read, to all who fill it.
     fn release_empty(&self, b: &mut Builder, slot: ValueId) {
-        let to = self.multicast.as_ref().map_or(vec![Receivers::Own], |all| multicast::receivers(b, all));
-        to.into_iter().for_each(|to| b.release(self.empty, slot, to));
+        let Some(multicast) = &self.multicast else { return b.release(self.empty, slot, Receivers::Own) };
+        match self.of_all {
+            Some(of_all) => {
+                b.release(self.empty, slot, Receivers::Own);
+                let first = multicast::first(b, multicast);
+                b.release(of_all, slot, Receivers::One(first));
+            }
+            None => {
+                let all = multicast::receivers(b, multicast);
+                all.into_iter().for_each(|to| b.release(self.empty, slot, to));
+            }
+        }
+    }
+
+    /// Waits until a slot may be filled: for the readers of its last instance, which ended the phase with this parity.
+    fn await_empty(&self, b: &mut Builder, slot: ValueId, parity: ValueId) {
+        b.await_phase(self.empty, slot, parity);
+        if let (Some(of_all), Some(multicast)) = (self.of_all, &self.multicast) {
+            let is_first = multicast::is_first(b, multicast);
+            b.begin_if(is_first);
+            b.await_phase(of_all, slot, parity);
+            b.end_if();
+        }
     }
 }
 
@@ -266,7 +297,7 @@ impl<'a> Nest<'a, '_> {
         let Some(parity) = parity else { return };
         let parity = self.b.get(parity);
         let parity = before(self.b, parity);
-        self.b.await_phase(handing.empty, slot, parity);
+        handing.await_empty(self.b, slot, parity);
     }
 
     fn await_full(&mut self, handing: &Handing, slot: ValueId, parity: Option<VariableId>) {

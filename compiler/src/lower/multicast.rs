@@ -61,10 +61,21 @@ pub(super) fn receivers(b: &mut Builder, multicast: &Multicast) -> Vec<Receivers
     (0..multicast.blocks).map(&mut one).collect()
 }
 
-/// The first of the blocks that take a copy together.
-fn first(b: &mut Builder, multicast: &Multicast) -> ValueId {
+/// Whether this block is the first of those that take a copy together.
+pub(super) fn is_first(b: &mut Builder, multicast: &Multicast) -> ValueId {
+    let (digit, none) = (digit(b, multicast), b.index_literal(Type::I32, 0));
+    b.index_compare(Compare::Eq, digit, none)
+}
+
+/// The number of that one.
+pub(super) fn first(b: &mut Builder, multicast: &Multicast) -> ValueId {
+    if multicast.blocks == multicast.cluster {
+        return b.index_literal(Type::I32, 0);
+    }
     let (rank, digit) = (b.cluster_rank(), digit(b, multicast));
     let stride = b.index_literal(Type::I32, multicast.stride.into());
     let before = b.index_mul(digit, stride);
-    b.index_sub(rank, before)
+    let first = b.index_sub(rank, before);
+    b.assume(first, Range::new(0, i64::from(multicast.cluster) - 1));
+    first
 }

@@ -238,8 +238,7 @@ impl<'a> Copy<'a> {
                 self.issue(b, issued, &self.staged.counted(), &mut spots, first);
             }
             None => {
-                let none = b.index_literal(Type::I32, 0);
-                let is_first = b.index_compare(Compare::Eq, digit, none);
+                let is_first = multicast::is_first(b, multicast);
                 b.begin_if(is_first);
                 self.issue(b, issued, &self.staged.counted(), &mut spots, first);
                 b.end_if();

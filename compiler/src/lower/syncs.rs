@@ -58,8 +58,8 @@ use super::guards::{Fact, Guards, Known};
 use super::since::{Access, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
-    BufferId, InRoles, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement, StatementKind, TensorPart,
-    ValueId, WARP, WARPGROUP,
+    BufferId, InRoles, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement, StatementKind,
+    TensorPart, ValueId, WARP, WARPGROUP,
 };
 
 /// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it is: a defect of
