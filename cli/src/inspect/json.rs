@@ -211,9 +211,6 @@ fn copy(copy: &CopyView) -> Value {
         "axes": copy.axes.iter().map(axis).collect::<Vec<_>>(),
         "swizzle": copy.swizzle,
         "buffer_bytes": copy.buffer_bytes as i64,
-        "multicast": copy.multicast.as_ref().map(|multicast| json!({
-            "along": multicast.along, "blocks": multicast.blocks, "stride": multicast.stride, "by": multicast.by,
-        })),
         "level": copy.level,
         "model": copy.model,
         "holes": copy.holes,

@@ -108,8 +108,6 @@ pub struct CopyView {
     pub swizzle: Option<u32>,
     /// Of all buffers.
     pub buffer_bytes: i128,
-    /// The blocks of a cluster that take each instance together, if several do.
-    pub multicast: Option<MulticastView>,
     pub level: u8,
     /// None for a copy to a tensor.
     pub model: Option<&'static str>,
@@ -117,17 +115,6 @@ pub struct CopyView {
     pub holes: String,
     /// Conditions of predicates that are waived because its holes are zero.
     pub zeros_for: Vec<String>,
-}
-
-/// Blocks of a cluster that take a copy together.
-pub struct MulticastView {
-    /// Axis of the cluster.
-    pub along: String,
-    pub blocks: u32,
-    /// From one of them to the next, in numbers of blocks.
-    pub stride: u32,
-    /// The axis whose boxes they divide among each other; none if the first of them copies all.
-    pub by: Option<String>,
 }
 
 /// An axis of the TMA domain of a staged copy.
@@ -271,12 +258,6 @@ impl Viewer<'_> {
             axes: staged.axes.iter().map(axis).collect(),
             swizzle: (staged.swizzle != Swizzle::None).then(|| staged.swizzle.span()),
             buffer_bytes: staged.buffer_bytes(),
-            multicast: staged.multicast.as_ref().map(|multicast| MulticastView {
-                along: multicast.along.clone(),
-                blocks: multicast.blocks,
-                stride: multicast.stride,
-                by: multicast.by.map(|axis| staged.axes[axis].name.clone()),
-            }),
             level: known.level(),
             model: known.model(),
             holes: known.to_string(),
