@@ -60,6 +60,24 @@ impl IntoDiagnostic for UnknownName {
     }
 }
 
+/// TW0101: a role in a launch that has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoRoles {
+    /// The name behind `by`.
+    pub name: String,
+    /// Where it is used.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for NoRoles {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { name, span } = self;
+        Diagnostic::new(Code::TW0101, span, format!("there is no role `{name}`: the launch has none"))
+            .note("roles are ranges of the warps of a block, which run different stages at one time")
+            .help(format!("write `launch roles {{ {name}: n warp, … }};`, or leave `by {name}` out"))
+    }
+}
+
 /// TW0101: a function that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFunction {

@@ -1,12 +1,43 @@
 //! TW06: collectives: which threads run what.
 
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
-use crate::collectives::{LoopFault, UnitFault, UnitProblem};
-use crate::schedule::Unit;
+use crate::collectives::{LoopFault, ThreadSet, UnitFault, UnitProblem};
+use crate::schedule::{Unit, WARP};
 use crate::syntax::Span;
 
 fn product(axes: &[(String, i128)]) -> String {
     axes.iter().map(|(name, n)| format!("`{name}` {n}")).collect::<Vec<_>>().join(" × ")
+}
+
+/// `the block`, or the role whose threads it is about.
+fn whole(role: Option<&String>) -> String {
+    role.map_or_else(|| "the block".to_owned(), |role| format!("role `{role}`"))
+}
+
+/// Who is around a unit that has no place there.
+#[derive(Clone, Debug)]
+pub struct Around {
+    /// The threads that run what is around it, the first time.
+    pub threads: ThreadSet,
+    /// The loop that left only these: its axis, what that is bound to, and the `bind`.
+    pub narrowed_by: Option<(String, String, Span)>,
+}
+
+impl Around {
+    /// Says who would run it, and points at the loop.
+    fn say(around: Option<Self>, diagnostic: Diagnostic) -> Diagnostic {
+        let Some(Self { threads, narrowed_by }) = around else { return diagnostic };
+        let who = match threads.count() {
+            1 => format!("thread {threads} alone runs"),
+            count => format!("{count} threads run"),
+        };
+        let set = if threads.count() == 1 { String::new() } else { format!(": {threads}") };
+        let diagnostic = diagnostic.note(format!("{who} the first iteration around it{set}"));
+        match narrowed_by {
+            Some((axis, unit, span)) => diagnostic.label(span, format!("`{axis}` leaves these: one `{unit}` of all")),
+            None => diagnostic,
+        }
+    }
 }
 
 /// TW0601: several threads run the same iteration.
@@ -28,11 +59,13 @@ pub struct SameElement {
     pub others: bool,
     /// Where.
     pub span: Span,
+    /// The role whose threads they are, instead of those of the block.
+    pub role: Option<String>,
 }
 
 impl IntoDiagnostic for SameElement {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, group, threads, unit, bound, data, others, span } = self;
+        let Self { stage, group, threads, unit, bound, data, others, span, role } = self;
         let diagnostic = Diagnostic::new(
             Code::TW0601,
             span,
@@ -51,7 +84,8 @@ impl IntoDiagnostic for SameElement {
                 None => diagnostic,
             }
         } else {
-            let diagnostic = diagnostic.note(format!("the block has {threads} threads, and no axis is bound to them"));
+            let whole = whole(role.as_ref());
+            let diagnostic = diagnostic.note(format!("{whole} has {threads} threads, and no axis is bound to them"));
             let first = if data {
                 "bind an axis: `bind …: thread;`".to_owned()
             } else {
@@ -60,7 +94,10 @@ impl IntoDiagnostic for SameElement {
                 )
             };
             let diagnostic = diagnostic.help(first);
-            if others {
+            if role.is_some() {
+                // A role has a warp at least.
+                diagnostic
+            } else if others {
                 diagnostic.help("or compute it in a kernel of its own, with one thread")
             } else {
                 diagnostic.change(Change::Threads(1), "or launch one thread: `launch threads(1);`")
@@ -77,7 +114,9 @@ pub struct TooManyThreads {
     /// Its threads, if they are as many in every block.
     pub size: Option<i128>,
     /// Whose parts these are; those of the block if none.
-    pub around: Option<String>,
+    pub of: Option<String>,
+    /// Who is around, if loops are.
+    pub around: Option<Around>,
     /// The bound axes with their extents.
     pub axes: Assignment,
     /// Product of the extents.
@@ -98,26 +137,27 @@ pub struct TooManyThreads {
 
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { unit, size, around, axes, count, room, threads, limit, span, launch, role } = self;
-        let whole = role.as_ref().map_or_else(|| "the block".to_owned(), |role| format!("role `{role}`"));
+        let Self { unit, size, of, around, axes, count, room, threads, limit, span, launch, role } = self;
+        let whole = whole(role.as_ref());
         let is_word = matches!(unit.as_str(), "lane" | "thread" | "warp" | "warpgroup");
         let (needed, bound) = match is_word {
             true => (format!("{count} {unit}s are needed"), format!("{unit}s")),
             false => (format!("{count} of `{unit}` are needed"), format!("`{unit}`")),
         };
-        let title = match (&around, launch) {
+        let title = match (&of, launch) {
             (Some(of), _) => format!("{needed}, and a {of} has {room}"),
             (None, Some(_)) => format!("{needed}, and {whole} has {room}"),
             (None, None) => format!("{needed}, and a block has at most {room}"),
         };
         let mut diagnostic =
             Diagnostic::new(Code::TW0602, span, title).note(format!("bound to {bound}: {}", product(&axes)));
+        diagnostic = Around::say(around, diagnostic);
         if let Some(launch) = launch {
             diagnostic = diagnostic.label(launch, format!("{whole} has {threads} threads"));
         }
         match size.and_then(|size| size.checked_mul(count)) {
             _ if room == 0 => diagnostic.help(format!("bind the axis to smaller units than {bound}")),
-            _ if around.is_some() || !is_word => {
+            _ if of.is_some() || !is_word => {
                 diagnostic.help(format!("split the axis by {room} and bind the inner part"))
             }
             _ if role.is_some() => {
@@ -203,23 +243,35 @@ pub struct IdleThreads {
     pub needed: i128,
     /// The `launch` item.
     pub span: Span,
+    /// The role whose threads they are, instead of those of the block.
+    pub role: Option<String>,
 }
 
 impl IntoDiagnostic for IdleThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, busy, threads, needed, span } = self;
+        let Self { stage, busy, threads, needed, span, role } = self;
         let idle = threads - busy;
         let bind = "bind as many iterations as there are threads";
         let diagnostic = Diagnostic::new(
             Code::TW0690,
             span,
-            format!("{idle} of {threads} threads of each block are idle in `{stage}`"),
+            match &role {
+                Some(role) => format!("{idle} of {threads} threads of role `{role}` are idle in `{stage}`"),
+                None => format!("{idle} of {threads} threads of each block are idle in `{stage}`"),
+            },
         );
-        if needed < threads {
-            let text = format!("{bind}, or write `launch threads({needed});`");
-            diagnostic.change(Change::Threads(needed), text)
-        } else {
-            diagnostic.help(format!("{bind}, or silence this with `#[allow(TW0690)]` in front of the kernel"))
+        let silence = "or silence this with `#[allow(TW0690)]` in front of the kernel";
+        let warps = needed.div_euclid(WARP) + (needed % WARP).min(1);
+        match role {
+            Some(role) if warps * WARP < threads => {
+                let all = if warps == 1 { "warp".to_owned() } else { format!("{warps} warp") };
+                diagnostic.help(format!("{bind}, or write `{role}: {all}`"))
+            }
+            None if needed < threads => {
+                let text = format!("{bind}, or write `launch threads({needed});`");
+                diagnostic.change(Change::Threads(needed), text)
+            }
+            _ => diagnostic.help(format!("{bind}, {silence}")),
         }
     }
 }
@@ -329,6 +381,10 @@ pub struct MisplacedUnit {
     pub threads: i128,
     /// The `bind`, or the definition.
     pub span: Span,
+    /// The role whose threads they are, instead of those of the block.
+    pub role: Option<String>,
+    /// Who is around, if loops are.
+    pub around: Option<Around>,
 }
 
 /// What is wrong with a unit.
@@ -358,7 +414,7 @@ pub enum UnitMisfit {
 
 impl IntoDiagnostic for MisplacedUnit {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { unit, axis, problem, threads, span } = self;
+        let Self { unit, axis, problem, threads, span, role, around } = self;
         let new = |title: String| Diagnostic::new(Code::TW0606, span, title);
         let bound = axis.map_or_else(String::new, |axis| format!("`{axis}` cannot be given to `{unit}`: "));
         let fault = match problem {
@@ -380,9 +436,12 @@ impl IntoDiagnostic for MisplacedUnit {
                     .help("write the entry with these");
             }
             UnitMisfit::NoForm => {
-                return new(format!("{bound}no digits of a thread's number tell the iterations apart"))
-                    .note("the threads of an iteration end inside a group of threads that the unit takes apart")
-                    .help("bind an axis around it to units that are whole groups");
+                return Around::say(
+                    around,
+                    new(format!("{bound}no digits of a thread's number tell the iterations apart")),
+                )
+                .note("the threads of an iteration end inside a group of threads that the unit takes apart")
+                .help("bind an axis around it to units that are whole groups");
             }
             UnitMisfit::Alike { group } => {
                 return new(format!(
@@ -393,22 +452,26 @@ impl IntoDiagnostic for MisplacedUnit {
             }
             UnitMisfit::Loop(fault) => fault,
         };
-        let block = format!("the block has {threads} threads");
-        match fault {
+        let block = format!("{} has {threads} threads", whole(role.as_ref()));
+        let launch = match &role {
+            Some(role) => format!("give role `{role}` other warps, so that"),
+            None => "write `launch threads(…);`, so that".to_owned(),
+        };
+        let found = match fault {
             LoopFault::Unit(UnitFault { problem, dimension, .. }) => {
                 let at = dimension.map_or_else(String::new, |at| format!("entry {at} of "));
                 match problem {
                     UnitProblem::Box { size, extent } => new(format!("{bound}{at}its box is {size} of {extent}"))
                         .note(format!("a box is at least 1 and at most its extent; {block}"))
-                        .help("correct the definition, or write `launch threads(…);` with a block that has the unit"),
+                        .help(format!("correct the definition, or {launch} the unit fits")),
                     UnitProblem::Product { product, threads } => {
                         new(format!("{bound}extents of {product} threads do not divide {threads}"))
-                            .note("the domain of a unit repeats in the threads of a block")
-                            .help("write `launch threads(…);` with a multiple of these")
+                            .note(format!("the domain of a unit repeats in all threads; {block}"))
+                            .help(format!("{launch} these divide them"))
                     }
                     _ => new(format!("{bound}{at}its sizes are no whole numbers"))
                         .note(block)
-                        .help("write `launch threads(…);` with a block that has the unit"),
+                        .help(format!("{launch} the unit fits")),
                 }
             }
             LoopFault::Ambiguous { pitches } => {
@@ -417,11 +480,8 @@ impl IntoDiagnostic for MisplacedUnit {
                     .note(format!("the directions are those of steps of {steps} threads"))
                     .help("bind an axis around it to units that narrow one of them first")
             }
-            LoopFault::Already { asked, threads } => {
-                new(format!("{bound}{asked} of them are needed, and one is around"))
-                    .note(format!("the first iteration around is run by {} threads: {threads}", threads.count()))
-                    .help("bind an axis around it to larger units, or this one to smaller ones")
-            }
+            LoopFault::Already { asked, .. } => new(format!("{bound}{asked} of them are needed, and one is around"))
+                .help("bind an axis around it to larger units, or this one to smaller ones"),
             LoopFault::NotABox { threads, extents, .. } => {
                 let extents = extents.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ");
                 new(format!("{bound}threads {threads} are no box of its domain"))
@@ -441,6 +501,7 @@ impl IntoDiagnostic for MisplacedUnit {
             LoopFault::Range { .. } => {
                 new(format!("{bound}there is no unit in the range")).help("give the range a unit")
             }
-        }
+        };
+        Around::say(around, found)
     }
 }

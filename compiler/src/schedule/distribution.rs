@@ -12,8 +12,8 @@ use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
 use crate::diag::tw06xx::{
-    BindOrder, ClusterBlocks, IdleThreads, MisplacedUnit, SameElement, ThreadsOfUnits, TooManyThreads, UnitInside,
-    UnitMisfit,
+    Around, BindOrder, ClusterBlocks, IdleThreads, MisplacedUnit, SameElement, ThreadsOfUnits, TooManyThreads,
+    UnitInside, UnitMisfit,
 };
 use crate::diag::tw06xx_grid::OneTile;
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
@@ -25,7 +25,7 @@ use crate::syntax::{Span, ast};
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
-use super::levels::{self, Finest, Level, Misplaced};
+use super::levels::{self, Finest, Level, Misfit, Misplaced};
 use super::{Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits, raster, role_name};
 
 /// Most threads of a block.
@@ -276,7 +276,8 @@ fn among(role: Option<usize>, launch: Option<(i128, Span)>, stages: &mut [Stage]
         let share = || Some(together()).filter(|list| ranges(list));
         let all = all || share().is_some_and(|list| (0..threads).all(|thread| has_work(&list, thread)));
         if let Some((_, span)) = launch.filter(|_| busy < threads && !all) {
-            diags.report(IdleThreads { stage: stage.name.clone(), busy, threads, needed, span });
+            let role = role_name(&stage.program, stage.role).map(str::to_owned);
+            diags.report(IdleThreads { stage: stage.name.clone(), busy, threads, needed, span, role });
         }
     }
     threads
@@ -455,6 +456,7 @@ fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, d
     let axes = &stage.domain.axes;
     let last = d.levels.last().and_then(|level| level.leaves.last()).map(|leaf| leaf.0);
     let last_span = last.map_or(launch.unwrap_or(stage.span), |leaf| axes[leaf].binding_span);
+    let role = role_name(&stage.program, stage.role).map(str::to_owned);
     if let Some(reduced) = stage.reduced.first().filter(|_| !d.is_nested()) {
         let construct = "reduce with units that do not lie side by side from the first thread on".to_owned();
         diags.report(NotSupportedYet { construct, span: reduced.span, instead: None });
@@ -473,6 +475,7 @@ fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, d
             data: stage.domain.roots.iter().any(|a| axes[*a].kind == AxisKind::Data),
             others: needed > 1,
             span: last_span,
+            role,
         });
         return false;
     }
@@ -484,6 +487,8 @@ fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, d
             problem: UnitMisfit::Alike { group },
             threads,
             span: last_span,
+            role,
+            around: None,
         });
         return false;
     }
@@ -520,49 +525,51 @@ fn fits(
         diags.report(ThreadsOfUnits { threads, unit, size, span: launch.unwrap_or(stage.span), role });
         return None;
     }
-    let misplaced = match levels::place(&stage.program, levels, d.owner.threads().unwrap_or(threads)) {
+    let placed = levels::place(&stage.program, levels, d.owner.threads().unwrap_or(threads), d.cluster);
+    let Misplaced { level, misfit, around: set, narrowed_by } = match placed {
         Ok(finest) => return Some(finest),
-        Err(misplaced) => misplaced,
-    };
-    let around = |at: usize| match at.checked_sub(1) {
-        Some(at) => Some(levels[at].name.clone()),
-        None => d.owner.threads().map(|_| d.owner.name().to_owned()),
+        Err(misplaced) => *misplaced,
     };
     let last = |at: usize| levels[at].leaves.last().map(|leaf| &axes[leaf.0]);
-    let span = |at: usize| last(at).map_or(stage.span, |axis| axis.binding_span);
-    match misplaced {
-        Misplaced::TooMany { level, count, room } => {
-            let own = &levels[level];
-            let lanes = around(level).is_some_and(|of| of == "warp") && own.binding == Binding::Thread;
+    let own = &levels[level];
+    let span = last(level).map_or(stage.span, |axis| axis.binding_span);
+    // Of a whole block there is nothing to say beside its threads.
+    let around = (level > 0).then(|| Around {
+        threads: set,
+        narrowed_by: narrowed_by.and_then(|at| {
+            let axis = last(at)?;
+            Some((axis.name.clone(), levels[at].name.clone(), axis.binding_span))
+        }),
+    });
+    let unit = own.name.clone();
+    let axis = last(level).map(|axis| axis.name.clone());
+    let misfit = match misfit {
+        Misfit::TooMany { count, room } => {
+            let of = match level.checked_sub(1) {
+                Some(at) => Some(levels[at].name.clone()),
+                None => d.owner.threads().map(|_| d.owner.name().to_owned()),
+            };
+            let lanes = of.as_ref().is_some_and(|of| of == "warp") && own.binding == Binding::Thread;
             diags.report(TooManyThreads {
-                unit: if lanes { "lane".to_owned() } else { own.name.clone() },
+                unit: if lanes { "lane".to_owned() } else { unit },
                 size: if own.is_named() { None } else { Some(own.size) },
-                around: around(level),
+                of,
+                around,
                 axes: own.leaves.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect(),
                 count,
                 room,
                 threads,
                 limit: BLOCK_LIMIT,
-                span: span(level),
+                span,
                 launch,
                 role,
             });
+            return None;
         }
-        Misplaced::Loop(at, fault) => diags.report(MisplacedUnit {
-            unit: levels[at].name.clone(),
-            axis: last(at).map(|axis| axis.name.clone()),
-            problem: UnitMisfit::Loop(fault),
-            threads,
-            span: span(at),
-        }),
-        Misplaced::NoForm(at) => diags.report(MisplacedUnit {
-            unit: levels[at].name.clone(),
-            axis: last(at).map(|axis| axis.name.clone()),
-            problem: UnitMisfit::NoForm,
-            threads,
-            span: span(at),
-        }),
-    }
+        Misfit::Loop(fault) => UnitMisfit::Loop(fault),
+        Misfit::NoForm => UnitMisfit::NoForm,
+    };
+    diags.report(MisplacedUnit { unit, axis, problem: misfit, threads, span, role, around });
     None
 }
 

@@ -4,7 +4,7 @@
 //! thread's number.
 
 use crate::collectives::{
-    self, Bind, LoopFault, Nest, NoClosedForm, Origin, Shape, Size, Tiling, UnitFault, UnitProblem,
+    self, Bind, LoopFault, Nest, NoClosedForm, Origin, Shape, Size, ThreadSet, Tiling, UnitFault, UnitProblem,
 };
 use crate::domain::{AxisId, Binding, Part, PartOf};
 use crate::program::Program;
@@ -170,15 +170,28 @@ fn entry(e: &ast::Expr) -> Option<Size> {
     }
 }
 
-/// Why levels have no place in a block.
+/// A level that has no place in a block.
 #[derive(Clone, Debug)]
-pub(super) enum Misplaced {
-    /// The level with this position takes more units than there are.
-    TooMany { level: usize, count: i128, room: i128 },
+pub(super) struct Misplaced {
+    /// Its position.
+    pub level: usize,
+    /// Why not.
+    pub misfit: Misfit,
+    /// Who runs what is around it, the first time.
+    pub around: ThreadSet,
+    /// The innermost level around without which it would have a place.
+    pub narrowed_by: Option<usize>,
+}
+
+/// Why a level has no place in a block.
+#[derive(Clone, Debug)]
+pub(super) enum Misfit {
+    /// It takes more units than there are.
+    TooMany { count: i128, room: i128 },
     /// It cannot be taken from the threads around.
-    Loop(usize, LoopFault),
+    Loop(LoopFault),
     /// Its threads are known, and no arithmetic of ours tells them apart.
-    NoForm(usize),
+    NoForm,
 }
 
 /// Who runs the innermost iterations.
@@ -189,43 +202,67 @@ pub(super) struct Finest {
     pub is_run: bool,
 }
 
-/// Gives levels their numbers in a block, or in the unit of so many threads that owns the instance.
-pub(super) fn place(program: &Program, levels: &mut [Level], threads: i128) -> Result<Finest, Misplaced> {
-    let shape = u64::try_from(threads).ok().and_then(|threads| Shape::new(1, threads).ok());
+/// Gives levels their numbers in a block, or in the unit of so many threads that owns the instance; the launch has clusters of so many blocks.
+pub(super) fn place(
+    program: &Program,
+    levels: &mut [Level],
+    threads: i128,
+    cluster: u32,
+) -> Result<Finest, Box<Misplaced>> {
+    // Units of the kernel's own may be made of blocks: each block runs its own iterations of the loop around all levels. Of others, every
+    // block has the same.
+    let has_own = levels.iter().any(Level::is_named);
+    let blocks = if has_own { u64::from(cluster) } else { 1 };
+    let shape = u64::try_from(threads).ok().and_then(|threads| Shape::new(blocks, threads).ok());
     let Some(shape) = shape else { return Ok(Finest { threads, is_run: true }) };
-    let mut nest = Nest::top(shape);
-    let bind = |level: &Level, all| level.bind(program, all);
+    let mut binds: Vec<Bind> = Vec::new();
+    if blocks > 1 {
+        binds.push(Bind::each(blocks, collectives::Unit::cta()));
+    }
+    let outside = binds.len();
+    let mut nest = Nest::of(shape, &binds).unwrap_or_else(|_| Nest::top(shape));
     for (at, level) in levels.iter().enumerate() {
-        let (Some(own), Some(all)) = (bind(level, false), bind(level, true)) else {
-            return Err(Misplaced::NoForm(at));
+        let misplaced = |misfit, around, narrowed_by: Option<usize>| {
+            let narrowed_by = narrowed_by.and_then(|step| step.checked_sub(outside));
+            Box::new(Misplaced { level: at, misfit, around, narrowed_by })
+        };
+        let around = || nest.first().clone();
+        let (Some(own), Some(all)) = (level.bind(program, false), level.bind(program, true)) else {
+            return Err(misplaced(Misfit::NoForm, around(), None));
         };
         let count = level.count();
         if let Some(room) = part(level.binding).range.map(|(low, high)| i128::from(high) - i128::from(low))
             && count > room
         {
-            return Err(Misplaced::TooMany { level: at, count, room });
+            return Err(misplaced(Misfit::TooMany { count, room }, around(), None));
         }
-        let found = nest.inside(&all).and_then(|_| nest.inside(&own));
-        nest = found.map_err(|fault| match fault {
-            LoopFault::TooMany { asked, most } => {
-                Misplaced::TooMany { level: at, count: asked.into(), room: most.into() }
+        let with = |bind: &Bind| [&binds[..], std::slice::from_ref(bind)].concat();
+        let found = collectives::place(shape, &with(&all)).and_then(|_| collectives::place(shape, &with(&own)));
+        nest = match found {
+            Ok(nest) => nest,
+            Err(refused) => {
+                let misfit = match refused.fault {
+                    LoopFault::TooMany { asked, most } => Misfit::TooMany { count: asked.into(), room: most.into() },
+                    // One unit is around, and inside of it there is no other one.
+                    LoopFault::Already { asked, .. } if !level.is_named() => {
+                        Misfit::TooMany { count: asked.into(), room: 1 }
+                    }
+                    LoopFault::Unit(UnitFault { problem: UnitProblem::Box { .. }, .. }) if !level.is_named() => {
+                        Misfit::TooMany { count, room: 0 }
+                    }
+                    fault => Misfit::Loop(fault),
+                };
+                return Err(misplaced(misfit, refused.threads, refused.narrowed_by));
             }
-            // One unit is around, and inside of it there is no other one.
-            LoopFault::Already { asked, .. } if !level.is_named() => {
-                Misplaced::TooMany { level: at, count: asked.into(), room: 1 }
-            }
-            LoopFault::Unit(UnitFault { problem: UnitProblem::Box { .. }, .. }) if !level.is_named() => {
-                Misplaced::TooMany { level: at, count, room: 0 }
-            }
-            fault => Misplaced::Loop(at, fault),
-        })?;
+        };
+        binds.push(own);
     }
     let finest = nest.first();
     let finest = Finest {
         threads: finest.count().into(),
-        is_run: *finest == collectives::ThreadSet::run(finest.first().unwrap_or(0), finest.count()),
+        is_run: *finest == ThreadSet::run(finest.first().unwrap_or(0), finest.count()),
     };
-    if !levels.iter().any(Level::is_named) {
+    if !has_own {
         let mut room = threads;
         for (at, level) in levels.iter_mut().enumerate() {
             level.from = at.checked_sub(1).map_or(From::Thread(1, None), From::Level);
@@ -234,11 +271,15 @@ pub(super) fn place(program: &Program, levels: &mut [Level], threads: i128) -> R
         }
         return Ok(finest);
     }
-    let tiling = Tiling::of(&nest).map_err(|no| match no {
-        NoClosedForm::Inexact(_, at) => Misplaced::NoForm(at),
-        NoClosedForm::Loop(at, fault) => Misplaced::Loop(at, fault),
+    let tiling = Tiling::of(&nest).map_err(|no| {
+        let (step, misfit) = match no {
+            NoClosedForm::Inexact(_, at) => (at, Misfit::NoForm),
+            NoClosedForm::Loop(at, fault) => (at, Misfit::Loop(fault)),
+        };
+        let around = Nest::of(shape, &binds[..step]).map(|nest| nest.first().clone()).unwrap_or_default();
+        Box::new(Misplaced { level: step.saturating_sub(outside), misfit, around, narrowed_by: None })
     })?;
-    for at in tiling.trivial.iter().copied() {
+    for at in tiling.trivial.iter().filter_map(|step| step.checked_sub(outside)) {
         // There is one iteration.
         let level = &mut levels[at];
         (level.from, level.size, level.low, level.stride) = (From::Thread(1, Some(1)), 1, 0, 0);
@@ -246,16 +287,22 @@ pub(super) fn place(program: &Program, levels: &mut [Level], threads: i128) -> R
     }
     let mut pitches = vec![0; levels.len()];
     for selector in tiling.selectors() {
-        let pitch: i128 = match selector.from {
-            Origin::Number { pitch, .. } => pitch.into(),
-            Origin::Rest { of, .. } => pitches[of],
+        // Which block it is follows from no number of a thread.
+        let Some(step) = selector.step.checked_sub(outside) else { continue };
+        let (from, pitch) = match selector.from {
+            Origin::Number { pitch, extent } => {
+                // The first digit of a thread of its block needs no remainder.
+                let extent = extent.filter(|extent| pitch * extent < shape.block());
+                (From::Thread(pitch.into(), extent.map(i128::from)), i128::from(pitch))
+            }
+            Origin::Rest { of, .. } => {
+                let Some(of) = of.checked_sub(outside) else { continue };
+                (From::Level(of), pitches[of])
+            }
         };
-        pitches[selector.step] = pitch;
-        let level = &mut levels[selector.step];
-        level.from = match selector.from {
-            Origin::Number { pitch, extent } => From::Thread(pitch.into(), extent.map(i128::from)),
-            Origin::Rest { of, .. } => From::Level(of),
-        };
+        pitches[step] = pitch;
+        let level = &mut levels[step];
+        level.from = from;
         level.size = selector.size.into();
         level.stride = pitch * level.size;
         level.ends = selector.above.is_some() || level.count() == 0;
@@ -331,7 +378,7 @@ mod tests {
             };
             let mut levels: Vec<Level> = list.iter().enumerate().map(level).collect();
             let binds: Vec<_> = levels.iter().map(|l| l.bind(&program, false).expect("a unit")).collect();
-            let finest = place(&program, &mut levels, *block).unwrap_or_else(|no| panic!("{list:?}: {no:?}"));
+            let finest = place(&program, &mut levels, *block, 1).unwrap_or_else(|no| panic!("{list:?}: {no:?}"));
             let nest = Nest::of(Shape::new(1, *block as u64).expect("a block"), &binds).expect("a nest");
             assert_eq!(finest.threads, i128::from(nest.first().count()));
             for thread in 0..*block {

@@ -294,7 +294,7 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
             None => continue,
         };
         let (unit, span) = (unit.name.text.clone(), unit.span);
-        diags.report(MisplacedUnit { unit, axis: None, problem, threads: 0, span });
+        diags.report(MisplacedUnit { unit, axis: None, problem, threads: 0, span, role: None, around: None });
     }
     for schedule in &program.schedules {
         let equation = &program.algorithm.equations[usize::from(schedule.equation)];

@@ -8,7 +8,7 @@ use super::{Place, Plan, Stage, Unit, WARPGROUP, attach, taken};
 use crate::collectives::{self, LaunchFault, LaunchRequest, RoleRequest};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
-use crate::diag::tw01xx::{DuplicateName, UnknownName};
+use crate::diag::tw01xx::{DuplicateName, NoRoles, UnknownName};
 use crate::diag::tw02xx::BadFactor;
 use crate::diag::tw05xx_roles::{NoHandOver, RoleRegisters, RoleWarps, UnsaidRole};
 use crate::extent::Facts;
@@ -210,7 +210,9 @@ fn clauses<'a>(program: &'a Program, stage: &Stage) -> Option<&'a ast::Clauses> 
 pub(crate) fn named(roles: &[Role], clauses: &ast::Clauses, diags: &mut Diagnostics) -> Option<usize> {
     let by = clauses.by.as_ref()?;
     let found = roles.iter().position(|role| role.name == by.text);
-    if found.is_none() {
+    if found.is_none() && roles.is_empty() {
+        diags.report(NoRoles { name: by.text.clone(), span: by.span });
+    } else if found.is_none() {
         let known = roles.iter().map(|role| role.name.clone()).collect();
         diags.report(UnknownName { kind: "role".to_owned(), name: by.text.clone(), known, span: by.span });
     }

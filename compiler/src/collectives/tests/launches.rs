@@ -1,8 +1,8 @@
 //! Launches, roles and registers; the cases that were put to a whole compiler.
 
 use super::super::{
-    Bind, Launch, LaunchFault, LaunchRequest, Operation, Place, RoleFault, RoleRequest, Unit, barrier, check,
-    registers_at_launch,
+    Bind, Difference, Fix, Launch, LaunchFault, LaunchRequest, LoopFault, Operation, Place, Refusal, RoleFault,
+    RoleRequest, Unit, barrier, check, registers_at_launch,
 };
 use super::{nest, unit};
 
@@ -57,7 +57,7 @@ fn roles_stand_where_blocks_are_whole() {
     let group = top.inside(&each(3, "warpgroup")).unwrap();
     let threads = group.nest().first().clone();
     assert_eq!(inside(group.in_role("producer", None)), Err(RoleFault::Subdivided { threads }));
-    let beyond = RoleFault::TooMany { role: 2, asked: 9, warps: 8 };
+    let beyond = RoleFault::TooMany { role: 2, low: 0, asked: 9, warps: 8 };
     assert_eq!(inside(top.in_role("consumer", Some((0, 9)))), Err(beyond));
     assert_eq!(inside(top.warps(0, 4)), Err(RoleFault::Unnamed));
     let consumer = top.in_role("consumer", None).unwrap();
@@ -69,6 +69,62 @@ fn roles_stand_where_blocks_are_whole() {
     let launch = of_threads(1, 256).unwrap();
     let groups = Place::top(&launch).inside(&each(2, "warpgroup")).unwrap();
     assert_eq!(groups.warps(1, 2).unwrap().nest().show(&["g", "w"]), "128g+[32,64)");
+}
+
+#[test]
+fn neighbours_of_the_roles() {
+    let launch = three_roles(1);
+    let top = Place::top(&launch);
+    // One warp is no warpgroup, and three are none either.
+    for name in ["producer", "spare"] {
+        let place = top.in_role(name, None).unwrap();
+        assert!(check(place.nest(), &unit("warpgroup")).is_err(), "{name}");
+        assert!(matches!(place.inside(&each(1, "warpgroup")), Err(LoopFault::TooMany { most: 0, .. })), "{name}");
+    }
+    let Err(Refusal::Mismatch(found)) = check(top.in_role("spare", None).unwrap().nest(), &unit("3 warp")) else {
+        panic!("they start at warp 1")
+    };
+    assert_eq!((found.difference, found.threads.to_string()), (Difference::Alignment, "32-127".to_owned()));
+    let spare = top.in_role("spare", None).unwrap().inside(&each(3, "warp")).unwrap();
+    assert_eq!(spare.nest().show(&["r", "s", "w"]), "32w+[32,64)");
+    // All of a role by its numbers is the role.
+    let (all, whole) = (top.in_role("consumer", Some((0, 8))).unwrap(), top.in_role("consumer", None).unwrap());
+    assert_eq!(all.nest().instances(), whole.nest().instances());
+    let one = top.in_role("producer", Some((0, 1))).unwrap();
+    assert_eq!(one.nest().first().to_string(), "0-31");
+    for (low, high) in [(3, 3), (5, 2)] {
+        let fault = top.in_role("consumer", Some((low, high))).map(|_| ()).unwrap_err();
+        assert!(matches!(fault, RoleFault::Loop(LoopFault::Range { .. })), "{fault:?}");
+    }
+    // Ranges nest, and count from the one around; the name does not change.
+    let inner = top.in_role("consumer", Some((4, 8))).unwrap();
+    assert_eq!(inner.nest().first().to_string(), "256-383");
+    assert_eq!(check(inner.nest(), &unit("warpgroup")), Ok(()));
+    assert_eq!(inner.warps(1, 3).unwrap().nest().first().to_string(), "288-351");
+    assert!(matches!(inner.warps(0, 5), Err(RoleFault::Loop(LoopFault::TooMany { asked: 5, most: 4 }))));
+    assert!(matches!(inner.in_role("consumer", None), Err(RoleFault::Inside { around: 2, role: 2 })));
+    // In a cluster without a loop over its blocks, the role runs in all of them.
+    let launch = three_roles(2);
+    let both = Place::top(&launch).in_role("consumer", None).unwrap().inside(&each(2, "warpgroup")).unwrap();
+    let Err(Refusal::Mismatch(found)) = check(both.nest(), &unit("warpgroup")) else { panic!("it is refused") };
+    assert_eq!(
+        (found.threads.to_string(), found.fix),
+        ("128-255,512-639".to_owned(), Some(Fix::Insert { step: 3, binds: vec![each(2, "cta")] }))
+    );
+    // A loop over single blocks may stand around it, and one that takes every second block.
+    let launch = three_roles(2);
+    let cta = Place::top(&launch).inside(&each(2, "cta")).unwrap();
+    assert!(cta.in_role("producer", None).is_ok());
+    assert!(matches!(
+        cta.inside(&each(12, "warp")).unwrap().in_role("producer", None),
+        Err(RoleFault::Subdivided { .. })
+    ));
+    // With one role, or none, ranges need no name.
+    let launch = of_roles(1, &[role("all", 8, None)]).unwrap();
+    assert_eq!(Place::top(&launch).warps(2, 5).unwrap().nest().first().to_string(), "64-159");
+    let launch = of_threads(1, 256).unwrap();
+    let warp = Place::top(&launch).inside(&each(8, "warp")).unwrap();
+    assert!(matches!(warp.warps(0, 2), Err(RoleFault::Loop(LoopFault::Already { asked: 2, .. }))));
 }
 
 #[test]
@@ -140,6 +196,45 @@ fn roles_share_the_registers_of_the_launch() {
         ..LaunchRequest::default()
     };
     assert_eq!(Launch::new(&request), Err(LaunchFault::Pool { asked: 33_792, pool: 32_768, at_launch: 128 }));
+}
+
+#[test]
+fn faults_of_roles_name_the_role_and_its_warps() {
+    let launch = three_roles(1);
+    let top = Place::top(&launch);
+    let say = |fault: Result<Place<'_>, RoleFault>| fault.map(|_| ()).unwrap_err().say(&launch);
+    assert_eq!(
+        say(top.in_role("consumer", Some((0, 9)))),
+        "role `consumer` has warps 0 to 7, and warps 0 to 8 are asked for: write `0..8`"
+    );
+    assert_eq!(
+        say(top.in_role("producer", Some((1, 2)))),
+        "role `producer` has warp 0, and warp 1 is asked for: write `0..1`"
+    );
+    assert_eq!(
+        say(top.in_role("other", None)),
+        "no role is called `other`; the launch has `producer`, `spare`, `consumer`: name one of these"
+    );
+    assert_eq!(
+        say(top.warps(0, 4)),
+        "warps 0 to 11 of the block belong to 3 roles: name the one whose warps are counted"
+    );
+    let consumer = top.in_role("consumer", None).unwrap();
+    assert_eq!(
+        say(consumer.in_role("producer", None)),
+        "role `producer` is asked for inside role `consumer`, which threads 128-383 run: move it out of there"
+    );
+    let groups = top.inside(&each(3, "warpgroup")).unwrap();
+    assert_eq!(
+        say(groups.in_role("producer", None)),
+        "a role needs whole blocks, and the first iteration around it is run by 128 threads: 0-127; put the loops inside the role"
+    );
+    assert_eq!(
+        say(consumer.inside(&each(8, "warp")).unwrap().warps(0, 2)),
+        "2 warps are needed, and one is around, which threads 128-159 run: leave one of the two loops out"
+    );
+    assert_eq!(say(consumer.warps(6, 10)), "10 warps are needed, and there are 8: end the range at 8");
+    assert_eq!(say(consumer.warps(3, 3)), "there is no warp in 3..3: give the range a warp");
 }
 
 #[test]
