@@ -17,6 +17,7 @@ use crate::program::Program;
 use crate::syntax::{Span, ast};
 
 use super::raster::{Raster, RasterProblem};
+use super::turns::Turns;
 use super::{BLOCK_LIMIT, Reduced, Stage, Unit};
 
 /// Largest factor, and most iterations that are written out.
@@ -44,6 +45,7 @@ pub(super) struct Apply<'a> {
     pub(super) diags: &'a mut Diagnostics,
     reduced: Vec<Reduced>,
     raster: Option<Raster>,
+    turns: Option<Turns>,
 }
 
 /// What the ops of one schedule are applied to.
@@ -75,6 +77,8 @@ pub(super) struct Applied {
     pub reduced: Vec<Reduced>,
     /// In which order blocks take the iterations.
     pub raster: Option<Raster>,
+    /// Which units take turns.
+    pub turns: Option<Turns>,
 }
 
 /// Applies every op of a schedule; a refused one leaves poisoned axes.
@@ -94,11 +98,12 @@ pub(super) fn ops(given: Given<'_>, domain: &mut Domain, ops: &[ast::Op], diags:
         diags,
         reduced: Vec::new(),
         raster: None,
+        turns: None,
     };
     for op in ops {
         apply.op(op);
     }
-    let applied = Applied { reduced: std::mem::take(&mut apply.reduced), raster: apply.raster.take() };
+    let applied = Applied { reduced: std::mem::take(&mut apply.reduced), raster: apply.raster, turns: apply.turns };
     if apply.domain.is_poisoned() {
         return applied;
     }
@@ -257,9 +262,6 @@ impl Apply<'_> {
                 if let Some(e) = scale.as_ref().filter(|_| named.is_some()) {
                     extra = Some(("a scaled unit of the kernel's own", e.span));
                 }
-                if let Some(span) = alternate {
-                    extra = Some(("alternate", *span));
-                }
                 if let Some((construct, span)) = extra {
                     self.unsupported(construct, span, None);
                     return;
@@ -294,6 +296,7 @@ impl Apply<'_> {
                     }
                 }
                 self.raster(raster, axes, binding);
+                self.turns(*alternate, axes);
             }
             OpKind::Vectorize { axis } => {
                 if let Some(leaf) = self.leaf(axis, &[])
@@ -367,6 +370,14 @@ impl Apply<'_> {
             if let Some(group) = self.factor(group, 1, "the group of a raster") {
                 self.raster = Some(Raster { axis, group, span });
             }
+        }
+    }
+
+    /// `alternate`, behind axes that are bound together.
+    fn turns(&mut self, alternate: Option<Span>, bound: &[ast::Name]) {
+        let (Some(span), Some(name)) = (alternate, bound.last()) else { return };
+        if let Some(axis) = self.leaf(name, &[name]).filter(|axis| !self.domain.axes[*axis].poisoned) {
+            self.turns = Some(Turns { axis, span });
         }
     }
 

@@ -26,7 +26,9 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Order, Reduction, Value};
 
 use super::levels::{self, Finest, Level, Misfit, Misplaced};
-use super::{Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits, raster, role_name};
+use super::{
+    Place, Reduced, Role, Stage, Unit, WARP, WARPGROUP, arrival, atomic_word, digits, raster, role_name, turns,
+};
 
 /// Most threads of a block.
 pub(super) const BLOCK_LIMIT: i128 = tilewright_kernel::info::BLOCK_LIMIT as i128;
@@ -209,6 +211,7 @@ pub(super) fn distribute(launch: Launch, roles: &[Role], stages: &mut [Stage], d
     }
     clusters(launch.cluster, stages, diags);
     raster::check(stages, diags);
+    turns::check(stages, diags);
     let has_tiles = stages.iter().any(|stage| stage.has_blocks() && !stage.distribution.grid.is_empty());
     if let Some(span) = launch.persistent.filter(|_| !has_tiles) {
         diags.report(OneTile { span });

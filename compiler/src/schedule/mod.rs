@@ -23,6 +23,7 @@ pub mod ranks;
 mod raster;
 mod roles;
 mod tree;
+mod turns;
 mod unit;
 
 use apply::UNITS;
@@ -42,6 +43,7 @@ pub(crate) use range::is_of_terms;
 pub use raster::{Raster, RasterProblem};
 pub(crate) use roles::named;
 pub use roles::{Role, role_name};
+pub use turns::Turns;
 pub use unit::{Unit, WARP, WARPGROUP};
 
 use std::collections::BTreeSet;
@@ -139,6 +141,8 @@ pub struct Stage {
     pub reduced: Vec<Reduced>,
     /// In which order blocks take the iterations of the grid, if not row after row.
     pub raster: Option<Raster>,
+    /// Which units take turns at its main loop.
+    pub turns: Option<Turns>,
     /// Where the results live.
     pub place: Place,
     /// Buffers that its instances take in turn; 1 for stages without buffers.
@@ -603,7 +607,7 @@ impl Roots {
             owner,
             head: span,
         };
-        let apply::Applied { reduced, raster } = apply::ops(given, &mut domain, ops, diags);
+        let apply::Applied { reduced, raster, turns } = apply::ops(given, &mut domain, ops, diags);
         Some(Stage {
             equation,
             name,
@@ -625,6 +629,7 @@ impl Roots {
             reduction,
             reduced,
             raster,
+            turns,
             place: Place::Global,
             ring: 1,
             layout: Layout::new([]),
