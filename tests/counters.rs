@@ -65,6 +65,17 @@ fn rows_are_read_once() {
     }
 }
 
+/// Tiles of a product come once to a cluster.
+#[test]
+fn tiles_of_a_product_are_shared() {
+    for (m, n, k) in [(256, 64, 32), (512, 192, 96)] {
+        // Of `a` for each column of tiles, of `b` for each row of clusters.
+        let loaded = 4 * k * ((n / 64) * m + (m / 256) * n);
+        let found = example("role_product", &[m as i64, k as i64, n as i64]);
+        assert_eq!((found.loaded, found.stored), (loaded, 4 * m * n), "{m} x {n} x {k}");
+    }
+}
+
 /// Rows that the blocks of a cluster share come once to one of them; so do the weights for each row.
 #[test]
 fn rows_of_clusters_are_read_once() {

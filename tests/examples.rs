@@ -63,6 +63,12 @@ fn role_pointwise() {
 }
 
 #[test]
+fn role_product() {
+    let found = check("role_product", &[&[1, 4, 1], &[7, 36, 65], &[130, 32, 3], &[257, 100, 64], &[129, 132, 70]]);
+    assert!(found[0].contains("goes to the 2 blocks along c.mc"), "{}", found[0]);
+}
+
+#[test]
 fn cluster_norm() {
     let sizes: &[&[i64]] = &[&[1, 64], &[7, 192], &[2, 32_832], &[3, 65_472], &[1, 262_144]];
     let found = check("cluster_norm", sizes);

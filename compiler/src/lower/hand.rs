@@ -15,15 +15,22 @@
 //! If a maker reads what it makes, its threads wait for each other as in a kernel without roles.
 //! Phases are counted along the whole kernel, however often loops are entered.
 //!
+//! Of a copy that blocks of a cluster take together, each fills a part of the slots of all: a slot is released to all of them, by the readers of each, and
+//! whoever fills it waits for that. `full` of each block counts the bytes of all parts; those that come before its maker says so belong to this phase,
+//! as the last one ended before the slot was released. If the first block fills all, the others wait for their own readers before they expect bytes;
+//! that one waits for all readers, at barriers of their own: readers of blocks that are ahead must not count in a phase that others wait for.
+//! A block ends when all blocks of its cluster have told it what they had to tell.
+//!
 //! **Property.** No slot is written while others read it, or read before it is written, and no role waits forever. **Argument.** All
-//! roles follow one order of statements, that of the kernel without roles. Each wait is for releases that come earlier in this order: of `full` for what was made
+//! roles, of all blocks of a cluster, follow one order of statements, that of the kernel without roles. Each wait is for releases that come earlier in this order: of `full` for what was made
 //! just before, of `empty` for readers of an instance that is a ring older. So the earliest statement that has not been done can be done. Whether
-//! an instance comes about is decided alike in all roles: by what no thread's number is part of.
+//! an instance comes about is decided alike in all roles: by what no thread's number is part of; and no number of a block, where they take copies together.
 
 use tilewright_kernel::algorithm::Compare;
 
 use super::Analysed;
 use super::inner::{Instance, Storage};
+use super::multicast;
 use super::stage::{Around, Nest, Point};
 use super::staging::{Copy, turn};
 use crate::domain::Arithmetic;
@@ -31,6 +38,7 @@ use crate::extent::Expr;
 use crate::kernel_ir::{BarrierId, Builder, Range, Receivers, Type, ValueId, VariableId};
 use crate::schedule::{Attach, Role, Stage, Unit, taken};
 use crate::tma::check::consumers;
+use crate::tma::multicast::Multicast;
 use crate::tma::staged::{Staged, Way};
 
 /// Who makes something, and who reads it: positions among the roles.
@@ -51,6 +59,10 @@ pub(super) struct Handing {
     pub full: BarrierId,
     /// Ends a phase when a slot has been read.
     pub empty: BarrierId,
+    /// The blocks of a cluster that fill a slot together.
+    multicast: Option<Multicast>,
+    /// If the first of them fills it alone: ends a phase, in its block, when all of them have read a slot. `empty` is then of the own readers.
+    of_all: Option<BarrierId>,
 }
 
 impl Parties {
@@ -92,11 +104,70 @@ impl Parties {
 }
 
 impl Handing {
-    /// Declares the barriers of so many slots; `made` is how often one is released when it is made, if not once by each warp of the maker.
-    pub fn new(b: &mut Builder, parties: Parties, roles: &[Role], slots: u32, made: Option<u32>) -> Self {
-        let read = parties.to.iter().map(|role| roles[*role].warps).sum();
+    /// Declares the barriers of so many slots of a stage.
+    pub fn of_stage(b: &mut Builder, parties: Parties, roles: &[Role], slots: u32) -> Self {
+        Self::new(b, parties, roles, (slots, None), None)
+    }
+
+    /// Declares the barriers of a copy.
+    pub fn of_copy(b: &mut Builder, parties: Parties, roles: &[Role], staged: &Staged) -> Self {
+        let made = (staged.way == Way::Load).then_some(1);
+        Self::new(b, parties, roles, (staged.ring, made), staged.multicast.clone())
+    }
+
+    /// `made` is how often a slot is released when it is made, if not once by each warp of the maker.
+    fn new(
+        b: &mut Builder,
+        parties: Parties,
+        roles: &[Role],
+        (slots, made): (u32, Option<u32>),
+        multicast: Option<Multicast>,
+    ) -> Self {
         let full = b.barrier_of(slots, made.unwrap_or(roles[parties.from].warps));
-        Self { full, empty: b.barrier_of(slots, read), parties }
+        let mut handing = Self { full, empty: full, parties, multicast, of_all: None };
+        let releasing = (0..roles.len()).filter(|role| handing.is_released_by(*role));
+        let read: u32 = releasing.map(|role| roles[role].warps).sum();
+        let read_by_all = handing.multicast.as_ref().map_or(read, |m| read * m.blocks);
+        if handing.multicast.as_ref().is_some_and(|m| m.by.is_none()) {
+            handing.empty = b.barrier_of(slots, read);
+            handing.of_all = Some(b.barrier_of(slots, read_by_all));
+        } else {
+            handing.empty = b.barrier_of(slots, read_by_all);
+        }
+        handing
+    }
+
+    /// Whether a role says that it has read a slot. A maker need not say so to itself, but to other blocks.
+    fn is_released_by(&self, role: usize) -> bool {
+        let Parties { from, to, own } = &self.parties;
+        to.contains(&role) || *own && *from == role && self.multicast.is_some()
+    }
+
+    /// Says that a slot has been read, to all who fill it.
+    fn release_empty(&self, b: &mut Builder, slot: ValueId) {
+        let Some(multicast) = &self.multicast else { return b.release(self.empty, slot, Receivers::Own) };
+        match self.of_all {
+            Some(of_all) => {
+                b.release(self.empty, slot, Receivers::Own);
+                let first = multicast::first(b, multicast);
+                b.release(of_all, slot, Receivers::One(first));
+            }
+            None => {
+                let all = multicast::receivers(b, multicast);
+                all.into_iter().for_each(|to| b.release(self.empty, slot, to));
+            }
+        }
+    }
+
+    /// Waits until a slot may be filled: for the readers of its last instance, which ended the phase with this parity.
+    fn await_empty(&self, b: &mut Builder, slot: ValueId, parity: ValueId) {
+        b.await_phase(self.empty, slot, parity);
+        if let (Some(of_all), Some(multicast)) = (self.of_all, &self.multicast) {
+            let is_first = multicast::is_first(b, multicast);
+            b.begin_if(is_first);
+            b.await_phase(of_all, slot, parity);
+            b.end_if();
+        }
     }
 }
 
@@ -226,7 +297,7 @@ impl<'a> Nest<'a, '_> {
         let Some(parity) = parity else { return };
         let parity = self.b.get(parity);
         let parity = before(self.b, parity);
-        self.b.await_phase(handing.empty, slot, parity);
+        handing.await_empty(self.b, slot, parity);
     }
 
     fn await_full(&mut self, handing: &Handing, slot: ValueId, parity: Option<VariableId>) {
@@ -237,10 +308,11 @@ impl<'a> Nest<'a, '_> {
 
     /// Behind everything that the copies inside `k` loops are for: hands slots back, and those of copies to tensors on.
     pub(super) fn end_handed(&mut self, point: &Point, k: usize) {
-        for (copy, handing, makes, reads) in self.handed(k) {
+        let Some(role) = self.around.role else { return };
+        for (copy, handing, makes, _) in self.handed(k) {
             let slot = copy.slot(self.b);
             match copy.staged.way {
-                Way::Load if reads && !makes => self.b.release(handing.empty, slot, Receivers::Own),
+                Way::Load if handing.is_released_by(role) => handing.release_empty(self.b, slot),
                 Way::Load => {}
                 Way::Store if makes => {
                     self.b.publish();

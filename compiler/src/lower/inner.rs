@@ -158,7 +158,7 @@ pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), 
         };
         let buffers = components(stage).into_iter().map(|c| buffer(c, b)).collect();
         let parties = Parties::of_stage(stages, at);
-        let handing = parties.map(|parties| Handing::new(b, parties, roles, stage.ring, None));
+        let handing = parties.map(|parties| Handing::of_stage(b, parties, roles, stage.ring));
         Storage { buffers, handing, slot: None, parity: None }
     };
     (0..stages.len()).map(|at| of(at, b)).collect()

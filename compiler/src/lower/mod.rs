@@ -270,6 +270,10 @@ fn entry(
             builder.end_role();
         }
         builder.end_roles();
+        // Until all blocks have been told what others had to tell them, they are there.
+        if copied().any(|copy| copy.multicast.is_some()) {
+            builder.sync_cluster();
+        }
     }
     let kernel = builder.finish().ok()?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.

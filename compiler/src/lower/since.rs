@@ -197,12 +197,15 @@ pub(super) struct InCluster {
     pub spread: Vec<bool>,
     /// Barriers of which threads waited for a phase.
     pub waited: Vec<bool>,
+    /// A thread released a barrier of another block.
+    pub told: bool,
 }
 
 impl InCluster {
     fn nothing(kernel: &Kernel) -> Self {
         let buffers = || vec![false; kernel.buffers.len()];
-        Self { begun: false, touched: buffers(), spread: buffers(), waited: vec![false; kernel.barriers.len()] }
+        let waited = vec![false; kernel.barriers.len()];
+        Self { begun: false, touched: buffers(), spread: buffers(), waited, told: false }
     }
 
     /// Whether nobody uses the memory of a buffer in any block, and all are there. Each buffer lies in the memory of one.
@@ -217,9 +220,11 @@ impl InCluster {
         self.is_free(lies_in, buffer) && !self.waited[barrier]
     }
 
-    fn join(&mut self, other: &Self) {
+    /// What happened on either of two paths.
+    pub fn join(&mut self, other: &Self) {
         let or = |a: &mut Vec<bool>, b: &[bool]| a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
         self.begun |= other.begun;
+        self.told |= other.told;
         or(&mut self.touched, &other.touched);
         or(&mut self.spread, &other.spread);
         or(&mut self.waited, &other.waited);
@@ -326,8 +331,8 @@ impl Since {
     /// Behind a barrier of the cluster.
     pub fn sync_cluster(&mut self, kernel: &Kernel) {
         self.sync(kernel, Sharing::Block, kernel.signature.threads);
-        let InCluster { begun, touched, spread, waited } = &mut self.in_cluster;
-        *begun = false;
+        let InCluster { begun, touched, spread, waited, told } = &mut self.in_cluster;
+        (*begun, *told) = (false, false);
         [touched, spread, waited].into_iter().for_each(|list| list.fill(false));
     }
 

@@ -148,7 +148,7 @@ impl<'a> Copy<'a> {
             sharing: Sharing::Block,
         });
         let expects = (staged.way == Way::Load).then_some(1);
-        let handing = parties.map(|parties| Handing::new(b, parties, roles, staged.ring, expects));
+        let handing = parties.map(|parties| Handing::of_copy(b, parties, roles, staged));
         let barrier = expects.map(|_| handing.as_ref().map_or_else(|| b.barrier(staged.barriers()), |h| h.full));
         Self {
             staged,
@@ -238,8 +238,7 @@ impl<'a> Copy<'a> {
                 self.issue(b, issued, &self.staged.counted(), &mut spots, first);
             }
             None => {
-                let none = b.index_literal(Type::I32, 0);
-                let is_first = b.index_compare(Compare::Eq, digit, none);
+                let is_first = multicast::is_first(b, multicast);
                 b.begin_if(is_first);
                 self.issue(b, issued, &self.staged.counted(), &mut spots, first);
                 b.end_if();

@@ -14,6 +14,8 @@
 //! | the block begins; what stands in the first three rows | a copy that fills buffers of several blocks, behind a barrier of the cluster |
 //! | the block begins; a thread reads or writes a buffer | a thread writes it in all blocks, behind a barrier of the cluster |
 //! | a thread writes a buffer in all blocks | a thread reads it, or the block ends, behind a barrier of the cluster |
+//! | the block begins | it tells other blocks that a slot is free, behind a barrier of the cluster |
+//! | a block tells others so | it ends, behind a barrier of the cluster |
 //! | the elected thread has waited for reads of its copies | a thread writes to a buffer that is copied |
 //! | a thread writes an instance of a buffer | a thread reads it |
 //! | a thread reads or writes an instance of a buffer | another instance in its slot is written |
@@ -56,8 +58,8 @@ use super::guards::{Fact, Guards, Known};
 use super::since::{Access, Accesses, Since};
 use crate::extent::Expr;
 use crate::kernel_ir::{
-    BufferId, InRoles, Kernel, Memory, Op, ParameterKind, RegionId, Sharing, Statement, StatementKind, TensorPart,
-    ValueId, WARP, WARPGROUP,
+    BufferId, InRoles, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Sharing, Statement, StatementKind,
+    TensorPart, ValueId, WARP, WARPGROUP,
 };
 
 /// Takes out every barrier that is not needed, those in the most loops first; none if something is not ordered as it is: a defect of
@@ -219,8 +221,9 @@ impl<'a> Pass<'a> {
         since.ready = !self.kernel.barriers.is_empty();
         since.in_cluster.begun = true;
         let ends = self.flow(Kernel::BODY, 0, BTreeMap::from([(Known::default(), since)]));
-        // What others write in a block they write before it ends.
-        ends.is_some_and(|paths| paths.values().all(|since| !since.in_cluster.spread.contains(&true)))
+        // What others write in a block, or tell it, comes before it ends.
+        let is_over = |since: &Since| !since.in_cluster.spread.contains(&true) && !since.in_cluster.told;
+        ends.is_some_and(|paths| paths.values().all(is_over))
     }
 
     /// Whether there was as much work as a kernel may take.
@@ -236,11 +239,15 @@ impl<'a> Pass<'a> {
                 StatementKind::Elect(part) => paths = self.flow(*part, depth, paths)?,
                 StatementKind::Roles(roles) => {
                     // Each goes its own way, and at the end all wait for each other.
+                    let mut ends = Vec::new();
                     for role in roles {
-                        self.flow(role.body, depth, paths.clone())?;
+                        ends.extend(self.flow(role.body, depth, paths.clone())?.into_values());
                     }
                     let threads = self.kernel.signature.threads;
-                    paths.values_mut().for_each(|since| since.sync(self.kernel, Sharing::Block, threads));
+                    for since in paths.values_mut() {
+                        ends.iter().for_each(|end| since.in_cluster.join(&end.in_cluster));
+                        since.sync(self.kernel, Sharing::Block, threads);
+                    }
                 }
                 StatementKind::If(branch) => {
                     let [then, mut otherwise] = self.sides(paths, Fact::Holds(branch.condition));
@@ -484,9 +491,11 @@ impl<'a> Pass<'a> {
                     TensorPart::Tile { .. } => true,
                 };
                 match transfer.barrier {
+                    _ if transfer.multicast.is_some() && since.in_cluster.begun => false,
                     _ if self.roles.only_hands(transfer.buffer, region) => !since.ready,
                     Some(barrier) => {
-                        let is_own = transfer.multicast.is_none();
+                        // Where roles hand it over, all blocks have said that it may be filled.
+                        let is_own = transfer.multicast.is_none() || self.roles.hands(barrier.index());
                         let uses = since.of(transfer.buffer);
                         (is_own || since.in_cluster.admits(&self.lies_in, transfer.buffer, barrier.index()))
                             && !since.ready
@@ -494,6 +503,10 @@ impl<'a> Pass<'a> {
                     }
                     None => !since.published && since.of(transfer.buffer).written.is_empty(),
                 }
+            }
+            StatementKind::Release { to: Receivers::All | Receivers::One(_), .. } => {
+                since.in_cluster.told = true;
+                !since.in_cluster.begun
             }
             StatementKind::Load(_)
             | StatementKind::LoadPeer { .. }
@@ -509,7 +522,7 @@ impl<'a> Pass<'a> {
             | StatementKind::Agree { .. }
             | StatementKind::Elect(_)
             | StatementKind::Roles(_)
-            | StatementKind::Release { .. }
+            | StatementKind::Release { to: Receivers::Own, .. }
             | StatementKind::If(_)
             | StatementKind::Loop(_)
             | StatementKind::Let(_)

@@ -277,9 +277,9 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             not_yet("a reduction across blocks in a launch with roles", None);
             continue;
         }
-        if stage.distribution.cluster > 1 {
-            not_yet("roles in a launch of clusters", None);
-            return;
+        if stage.across_ctas() {
+            not_yet("a reduction across the blocks of a cluster in a launch with roles", None);
+            continue;
         }
         let host = stage.beside.as_ref().map(|beside| &plan.stages[beside.stage]);
         if host.is_some_and(|host| host.role != stage.role) {

@@ -65,6 +65,12 @@ pub fn stage_copies(
             one.attach(AttachProblem::RingWithoutLoop, Some(&analysed[at]), ring.span);
             continue;
         }
+        if let (Some(span), true, None) =
+            (one.multicast(), !roles.is_empty(), hand::Parties::of_copy(analysed, at, &staged))
+        {
+            one.not_yet("a `multicast` for the role that makes it", span, Some("let another role make the copy"));
+            continue;
+        }
         if staged.way == Way::Store && goes_with_every_block(analysed, at, &staged) {
             let (construct, instead) = ("a staged copy to a result of several blocks", "let the threads store it");
             one.not_yet(construct, copy.ast.head, Some(instead));
@@ -208,6 +214,12 @@ impl One<'_> {
             return None;
         };
         Some((host, parameter?))
+    }
+
+    /// The op that gives the copy to several blocks.
+    fn multicast(&self) -> Option<Span> {
+        let is_multicast = |op: &&ast::Op| matches!(op.kind, ast::OpKind::Multicast { .. });
+        self.copy.ast.ops.iter().find(is_multicast).map(|op| op.span)
     }
 
     /// The role that makes a copy: the one that is named, else that of its consumers, or of the stage that writes what is copied.

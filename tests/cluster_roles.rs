@@ -1,0 +1,256 @@
+//! Roles in clusters: one role of each block makes its part of what the roles of all blocks read, and they tell each other. Every kernel runs for awkward
+//! sizes, with several numbers of blocks if it is persistent, under several seeds, and gives what `reference()` does; each byte is fetched once for a
+//! cluster; each part of the protocol is missed by the separate checker, and by the emulator.
+
+mod support;
+
+use support::{Refusal, finished, is_wrong};
+use tilewright::{Device, EmulatorOptions};
+use tilewright_cli::trial::Trial;
+use tilewright_compiler::Compiled;
+use tilewright_compiler::diag::Code;
+use tilewright_compiler::kernel_ir::{Barrier, Kernel, Receivers, StatementKind};
+use tilewright_compiler::proof::{Launch, Verdict, check};
+
+/// Work of the separate checker for one launch.
+const WORK: u64 = 2_000_000;
+
+/// A matrix product by two blocks, one below the other, which read one tile of `b`.
+fn below(launch: &str, rings: [u32; 2], ops: &str) -> String {
+    let [of_a, of_b] = rings;
+    format!(
+        "kernel Product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) where N % 4 == 0, K % 4 == 0 {{
+            c[i, j] = sum(|k| a[i, k] * b[k, j]);
+            launch cluster(2), {launch} roles {{ load: warp, math: 2 warp }};
+            schedule c by math {{
+                split i by 16 -> io, i1; split i1 by 8 -> ic, ii; split j by 8 -> jo, jj; split k by 8 -> ko, kk;
+                reorder io, jo, ic, ko, ii, jj, kk; bind io, jo: grid; bind ic: cta; bind ii, jj: thread;
+            }}
+            stage at[i, k] = a in shared at c.ko ring({of_a}) via tma by load {{ }}
+            stage bt[k, j] = b in shared at c.ko ring({of_b}) via tma by load {{ {ops} }}
+        }}"
+    )
+}
+
+/// Four blocks: what depends on rows goes along columns, and the other way round.
+fn square(launch: &str) -> String {
+    format!(
+        "kernel Product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) where N % 4 == 0, K % 4 == 0 {{
+            c[i, j] = sum(|k| a[i, k] * b[k, j]);
+            launch cluster(4), {launch} roles {{ math: 2 warp, load: warp }};
+            schedule c by math {{
+                split i by 16 -> io, i1; split i1 by 8 -> ic, ii; split j by 16 -> jo, j1; split j1 by 8 -> jc, jj;
+                split k by 8 -> ko, kk;
+                reorder io, jo, ic, jc, ko, ii, jj, kk; bind io, jo: grid; bind ic, jc: cta; bind ii, jj: thread;
+            }}
+            stage at[i, k] = a in shared at c.ko ring(2) via tma by load {{ box i by 4 -> ib, ir; multicast c.jc by ib; }}
+            stage bt[k, j] = b in shared at c.ko ring(2) via tma by load {{ box k by 4 -> kb, kr; multicast c.ic by kb; }}
+        }}"
+    )
+}
+
+/// Trip counts from none to more than twice the slots of a ring of three; rows for one of two blocks.
+const SIZES: &[&[i64]] = &[&[1, 4, 4], &[8, 8, 12], &[17, 20, 36], &[16, 64, 8], &[33, 60, 20], &[5, 28, 8]];
+
+fn accepted(source: &str) -> Compiled {
+    finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"))
+}
+
+/// Launches of these sizes: by one cluster, by two and by as many as there are tiles, if it is persistent.
+fn launches(kernel: &Compiled, dims: &[i64]) -> Vec<Launch> {
+    let info = kernel.info.as_ref().expect("no error");
+    let launch = Launch::new(info, dims).expect("a launch");
+    let cluster = i64::from(info.launch.cluster);
+    match info.launch.persistent {
+        true => [1, 2, launch.blocks / cluster].into_iter().map(|n| launch.clone().by(n * cluster)).collect(),
+        false => vec![launch],
+    }
+}
+
+/// Compiles, and runs with each list of sizes, those above if no others are given.
+fn tried(source: &str) -> Compiled {
+    let kernel = tried_at(source, SIZES);
+    let unnoticed = unnoticed(&kernel, SIZES);
+    assert!(unnoticed.is_empty(), "{unnoticed:#?}\n{}", kernel.entries[0].kernel);
+    kernel
+}
+
+fn tried_at(source: &str, sizes: &[&[i64]]) -> Compiled {
+    let kernel = accepted(source);
+    let info = kernel.info.as_ref().expect("no error");
+    for (n, dims) in (1..).zip(sizes) {
+        for entry in kernel.entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(dims) == Ok(true))) {
+            for launch in launches(&kernel, dims) {
+                assert_eq!(check(&entry.kernel, &launch, WORK), Verdict::Holds, "{dims:?}\n{}", entry.kernel);
+            }
+        }
+        for (seed, resident) in [(n, 1), (n + 10, 2), (n + 20, 64)] {
+            let device = Device::emulator(EmulatorOptions::default().seed(seed).resident(resident));
+            let outcome = Trial::new(info, dims, seed, &device).expect("a trial").run(&device);
+            assert!(outcome.is_good(), "{source}\nat {dims:?} by {resident}: {outcome:#?}\n{}", info.ptx.text);
+        }
+    }
+    kernel
+}
+
+/// What the separate checker does not miss of waits, releases, expectations, copies and barriers of the cluster that are left out of the first entry point,
+/// of releases to the own block only, and of arrivals that are one more or less.
+fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> Vec<String> {
+    let own = &kernel.entries[0].kernel;
+    let launches: Vec<Launch> = sizes.iter().flat_map(|dims| launches(kernel, dims)).collect();
+    let mut mutants: Vec<(String, Kernel)> = Vec::new();
+    for (region, of) in own.regions.iter().enumerate() {
+        for (at, statement) in of.statements.iter().enumerate() {
+            let instead = match &statement.kind {
+                StatementKind::Release { barrier, slot, to } if *to != Receivers::Own => {
+                    vec![Some(StatementKind::Release { barrier: *barrier, slot: *slot, to: Receivers::Own }), None]
+                }
+                StatementKind::Await { .. }
+                | StatementKind::Release { .. }
+                | StatementKind::Expect { .. }
+                | StatementKind::Transfer(_)
+                | StatementKind::SyncCluster => vec![None],
+                _ => continue,
+            };
+            for instead in instead {
+                let mut mutant = own.clone();
+                let what = format!("{:?} → {instead:?}", statement.kind);
+                match instead {
+                    Some(kind) => mutant.regions[region].statements[at].kind = kind,
+                    None => drop(mutant.regions[region].statements.remove(at)),
+                }
+                mutants.push((what, mutant));
+            }
+        }
+    }
+    for (n, Barrier { slots, arrivals }) in own.barriers.iter().enumerate() {
+        for other in [arrivals - 1, arrivals + 1].into_iter().filter(|n| *n > 0) {
+            let mut mutant = own.clone();
+            mutant.barriers[n] = Barrier { slots: *slots, arrivals: other };
+            mutants.push((format!("barrier {n}: {other} arrivals for {arrivals}"), mutant));
+        }
+    }
+    assert!(mutants.len() > 15, "{}", mutants.len());
+    let noticed =
+        |mutant: &Kernel| launches.iter().any(|launch| matches!(check(mutant, launch, WORK), Verdict::Violated(_)));
+    mutants.into_iter().filter(|(_, mutant)| !noticed(mutant)).map(|(what, _)| what).collect()
+}
+
+/// Bytes that a launch loads from global memory.
+fn loaded(kernel: &Compiled, dims: &[i64]) -> u64 {
+    let device = Device::emulator(EmulatorOptions::default());
+    let info = kernel.info.as_ref().expect("no error");
+    let outcome = Trial::new(info, dims, 1, &device).unwrap().run(&device);
+    assert!(outcome.is_good(), "{outcome:#?}");
+    outcome.report.expect("the emulator ran").counters.global.bytes_loaded
+}
+
+#[test]
+fn two_blocks_take_a_tile_together() {
+    for (rings, ops) in [
+        ([1, 1], "box k by 4 -> kb, kr; multicast c.ic by kb;"),
+        ([2, 3], "box k by 4 -> kb, kr; multicast c.ic by kb;"),
+        ([3, 2], "multicast c.ic;"),
+    ] {
+        let kernel = tried(&below("", rings, ops));
+        let single = accepted(&below("", rings, ops.split("multicast").next().unwrap_or_default()));
+        let (m, k, n) = (32, 24, 16);
+        let saved = loaded(&single, &[m, k, n]) - loaded(&kernel, &[m, k, n]);
+        assert_eq!(saved.cast_signed(), 4 * (m / 16) * k * n, "once for each cluster, not for each block");
+    }
+}
+
+#[test]
+fn phases_carry_over_tiles() {
+    tried(&below("persistent,", [2, 3], "box k by 4 -> kb, kr; multicast c.ic by kb;"));
+    tried(&below("persistent,", [1, 2], "multicast c.ic;"));
+}
+
+#[test]
+fn along_both_axes_of_a_cluster() {
+    for launch in ["", "persistent,"] {
+        let kernel = tried(&square(launch));
+        let (m, k, n) = (32, 24, 48);
+        // Each tile once for a cluster.
+        let once = (n / 16) * m * k + (m / 16) * k * n;
+        assert_eq!(loaded(&kernel, &[m, k, n]).cast_signed(), 4 * once);
+    }
+}
+
+/// A role that reads what it makes for others, too: other blocks wait for it.
+#[test]
+fn who_makes_a_copy_may_read_it() {
+    let source = |launch: &str, roles: [&str; 2], ops: &str| {
+        let [sums, maker] = roles;
+        format!(
+            "kernel Shifted(x: f32[M, N], y: f32[N]) -> (p: f32[M, N]) where N % 4 == 0, N <= 256 {{
+                s[i] = max(|j| x[i, j] + y[j]);
+                p[i, j] = x[i, j] * y[j] + s[i];
+                launch cluster(2), {launch} roles {{ math: 2 warp, sums: 2 warp, load: warp }};
+                schedule p by math {{
+                    split i by 6 -> io, i1; split i1 by 3 -> ic, ii; bind io: grid; bind ic: cta;
+                    split j by 64 -> jr, jj; bind jj: thread;
+                }}
+                schedule s in shared at p.ii by {sums} {{ split j by 64 -> jr, jj; bind jj: thread; reduce jj; }}
+                stage xs[i, j] = x in shared at p.ii ring(2) via tma by load {{ }}
+                stage ys[j] = y in shared at p.ii ring(2) via tma by {maker} {{ {ops} }}
+            }}"
+        )
+    };
+    for ops in ["box j by 128 -> jb, jv; multicast p.ic by jb;", "multicast p.ic;"] {
+        for launch in ["", "persistent,"] {
+            for maker in ["sums", "load"] {
+                let kernel = tried_at(&source(launch, ["sums", maker], ops), ROWS);
+                // Who waits for a sum knows that its row is there, and what it was added to.
+                let unnoticed = unnoticed(&kernel, ROWS);
+                assert!(
+                    unnoticed.len() <= 2 && unnoticed.iter().all(|what| what.starts_with("Await")),
+                    "{unnoticed:#?}"
+                );
+            }
+        }
+        // For itself alone it would have to wait before it copies.
+        let (codes, report) = refused(&source("", ["math", "math"], ops));
+        assert_eq!(codes, [Code::TW0005], "{report}");
+        assert!(report.contains("let another role make the copy"), "{report}");
+    }
+}
+
+/// Rows of which both blocks have some, one has some, and one has none.
+const ROWS: &[&[i64]] = &[&[1, 4], &[5, 36], &[19, 256], &[12, 132]];
+
+fn refused(source: &str) -> Refusal {
+    finished(source).err().unwrap_or_else(|| panic!("accepted: {source}"))
+}
+
+/// The emulator knows nothing of roles and clusters: it finds races, lost bytes, blocks that are gone, and threads that wait forever.
+#[test]
+fn mistakes_are_noticed_by_the_emulator() {
+    let kernel = accepted(&below("persistent,", [2, 2], "box k by 4 -> kb, kr; multicast c.ic by kb;"));
+    let (info, dims) = (kernel.info.as_ref().expect("no error"), [33, 44, 20]);
+    assert!(!is_wrong(info, &dims, info.ptx.text.to_string()));
+    // The entry point that is taken.
+    let end = info.ptx.text.match_indices(".visible .entry").nth(1).map_or(info.ptx.text.len(), |(at, _)| at);
+    let (mut tried, mut at) = (0, 0);
+    for line in info.ptx.text[..end].split_inclusive('\n') {
+        let (from, to) = (at, at + line.len());
+        at = to;
+        let waits = line.contains("_wait;") && line.contains("bra");
+        let said = ["mbarrier.arrive", "barrier.cluster.wait", "cp.async.bulk.tensor"].iter().any(|s| line.contains(s));
+        let inits = line.contains("mbarrier.init");
+        if !(waits || said || inits) {
+            continue;
+        }
+        // Left out; of what makes barriers ready, one arrival more.
+        let more = line.replace(", 1;", ", 3;").replace(", 2;", ", 3;").replace(", 4;", ", 5;");
+        let instead = if inits { more.as_str() } else { "" };
+        assert_ne!(line, instead);
+        let text = format!("{}{instead}{}", &info.ptx.text[..from], &info.ptx.text[to..]);
+        tried += 1;
+        assert!(is_wrong(info, &dims, text), "{line}\n{}", info.ptx.text);
+    }
+    assert!(tried >= 8 + 6 + 4 + 2, "{tried}\n{}", info.ptx.text);
+    // Releases to the own block instead of all.
+    let remote = "mapa.shared::cluster.u32";
+    assert!(info.ptx.text[..end].contains(remote), "{}", info.ptx.text);
+}
