@@ -39,8 +39,11 @@ fn zero(b: &mut Builder) -> ValueId {
     b.index_literal(Type::I32, 0)
 }
 
-/// Roles of these warps, each with registers, that do the same.
-fn roles(b: &mut Builder, list: &[(u32, u32, Option<u32>)], each: impl Fn(&mut Builder)) {
+/// The warps of a role, from one up to before another, and its registers.
+type Warps = (u32, u32, Option<u32>);
+
+/// Roles of these warps that do the same.
+fn roles(b: &mut Builder, list: &[Warps], each: impl Fn(&mut Builder)) {
     b.begin_roles();
     for (n, (start, end, registers)) in list.iter().enumerate() {
         b.begin_role(&format!("r{n}"), *start..*end, *registers);
@@ -118,7 +121,7 @@ fn roles_are_printed() {
 fn roles_are_whole_warps_that_do_not_overlap() {
     let one = |start, end| vec![(start, end, None)];
     let eight = (0..8).map(|n| (n, n + 1, None)).collect::<Vec<_>>();
-    let cases: Vec<(&str, u32, Vec<(u32, u32, Option<u32>)>, bool)> = vec![
+    let cases: Vec<(&str, u32, Vec<Warps>, bool)> = vec![
         ("one", 256, one(0, 8), true),
         ("a part of the block", 256, one(2, 3), true),
         ("warps in any order", 256, vec![(4, 8, None), (0, 4, None)], true),
@@ -240,14 +243,14 @@ fn roles_stand_where_all_threads_come() {
     );
     // Those that give registers are the last thing that threads do, and do it once.
     let given = [(0, 4, Some(24)), (4, 8, Some(232))];
-    let looped = |b: &mut Builder, list: &[(u32, u32, Option<u32>)]| {
+    let looped = |b: &mut Builder, list: &[Warps]| {
         let n = b.dim(0, Type::I32);
         b.begin_loop(n);
         roles(b, list, Builder::sync);
         b.end_loop();
     };
     assert_eq!([found(&|b| looped(b, &all)), found(&|b| looped(b, &given))], [None, Some(Problem::BadRoles)]);
-    let followed = |b: &mut Builder, list: &[(u32, u32, Option<u32>)]| {
+    let followed = |b: &mut Builder, list: &[Warps]| {
         roles(b, list, Builder::sync);
         b.sync();
     };
