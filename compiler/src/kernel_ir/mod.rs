@@ -49,6 +49,8 @@ mod shared_map;
 mod verify;
 
 #[cfg(test)]
+mod roles_tests;
+#[cfg(test)]
 mod tests;
 
 use tilewright_kernel::ElementType;
