@@ -1,15 +1,16 @@
 //! Roles: warps of a block that run regions of their own, and what they tell each other.
 //!
 //! A role is entered by a branch on the number of the warp, which all its lanes take. Its barrier is one of the sixteen that a block has, by a
-//! constant number, so that the assembler reserves no others. In a role the whole warp goes through what the elected thread does, and
-//! only the effects are its own: operands of copies stay uniform, and the assembler makes no loop over lanes of them (as it does in a branch of one lane).
+//! constant number, so that the assembler reserves no others. What the elected thread does stands in a branch on the result of `elect.sync`: there the
+//! assembler knows that one lane runs, and makes no loop over lanes of copies by the accelerator, whose operands it keeps in uniform registers.
+//! With predicates in place of the branch it does where predicates are scarce.
 //! Arrivals have the scope that the instruction has by default: they say that reads are over, and hand over what was written in the own block
 //! (PTX manual, mbarrier.arrive).
 
 use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
 
 use super::entry::Entry;
-use crate::kernel_ir::{BarrierId, Receivers, RegionId, Role, StatementKind, ValueId, WARP, WARPGROUP, register_limit};
+use crate::kernel_ir::{BarrierId, Receivers, RegionId, Role, ValueId, WARP, WARPGROUP, register_limit};
 
 /// Barriers of roles are numbered from here on, behind those of the block and of up to eight warpgroups.
 const FIRST_BARRIER: u32 = 1 + 1024 / WARPGROUP;
@@ -64,26 +65,10 @@ impl Entry<'_> {
             self.emit("bar.warp.sync", [u32::MAX.into()]);
         }
         let chosen = self.one_lane();
-        let straight = self.kernel.region(part).statements.iter().all(|statement| {
-            matches!(
-                statement.kind,
-                StatementKind::Let(_)
-                    | StatementKind::Expect { .. }
-                    | StatementKind::Transfer(_)
-                    | StatementKind::Commit
-                    | StatementKind::AwaitReads { .. }
-            )
-        });
-        if straight {
-            self.guard = Some(chosen);
-            self.region(part);
-            self.guard = None;
-        } else {
-            let other = self.f.label("end");
-            self.jump(chosen, true, "bra", other);
-            self.region(part);
-            self.block.label(other);
-        }
+        let other = self.f.label("end");
+        self.jump(chosen, true, "bra", other);
+        self.region(part);
+        self.block.label(other);
         self.block.label(end);
     }
 
