@@ -212,7 +212,9 @@ fn more_iterations_than_units() {
     let report = refused(&of("split i by 4 -> b, w; bind b: grid; bind w: warp 2..5;"), Code::TW0602);
     assert!(report.contains("4 of `warp 2..5` are needed, and the block has 3"), "{report}");
     let report = refused(&of("split i by 4 -> b, w; bind b: grid; bind w: warp 6..10;"), Code::TW0602);
-    assert!(report.contains("the block has 8"), "{report}");
+    assert!(report.contains("`warp 6..10` ends at 10, and the block has 8"), "{report}");
+    assert!(report.contains("the last 4 that there are: `warp 4..8`"), "{report}");
+    tried(&of("split i by 4 -> b, w; bind b: grid; bind w: warp 4..8;"), SIZES, 1);
     let report = refused(&of("split i by 5 -> b, w; bind b: grid; bind w: 2 warp;"), Code::TW0602);
     assert!(report.contains("5 of `2 warp` are needed, and the block has 4"), "{report}");
     let inner = "split i by 8 -> b, w; bind b: grid; bind w: warp; split j by 20 -> q, t; bind t: 2 thread;";

@@ -305,4 +305,9 @@ fn what_cannot_be_is_refused() {
         let (codes, report) = refused(&source);
         assert_eq!(codes, [code], "{source}\n{report}");
     }
+    // One named barrier each.
+    let warps: String = (0..6).map(|n| format!("r{n}: warp, ")).collect();
+    let (codes, report) = refused(&copy(&format!("{warps}load: warp, math: 2 warp"), by, "shared"));
+    assert_eq!(codes, [Code::TW0506], "{report}");
+    assert!(report.contains("at most 7 roles") && report.contains("let one role run several stages"), "{report}");
 }

@@ -12,25 +12,39 @@ pub struct RoleWarps {
     pub role: Option<String>,
     /// What is wrong.
     pub problem: String,
-    /// All roles with their warps, if another order would do.
-    pub order: Option<Vec<(String, u32)>>,
+    /// What would do.
+    pub remedy: WarpsRemedy,
     /// The role, or all of them.
     pub span: Span,
 }
 
+/// What roles that have no warps are told to do.
+#[derive(Clone, Debug)]
+pub enum WarpsRemedy {
+    /// Other warps.
+    Warps,
+    /// Another order of all roles, which have these warps.
+    Order(Vec<(String, u32)>),
+    /// Fewer roles.
+    Fewer,
+}
+
 impl IntoDiagnostic for RoleWarps {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { role, problem, order, span } = self;
+        let Self { role, problem, remedy, span } = self;
         let whose = role.map_or_else(|| "the roles".to_owned(), |role| format!("role `{role}`"));
         let found = Diagnostic::new(Code::TW0506, span, format!("{whose} cannot have these warps: {problem}"))
             .note("roles are ranges of the warps of one block, in the order in which they are written");
-        match order {
-            Some(mut list) => {
+        match remedy {
+            WarpsRemedy::Order(mut list) => {
                 list.sort_by_key(|(_, warps)| warps % 4 != 0);
                 let list = list.into_iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
                 found.help(format!("write the roles that are whole warpgroups first: {list}"))
             }
-            None => found.help("write `NAME: n warp` or `NAME: n warpgroup`, with at most 32 warps in all"),
+            WarpsRemedy::Fewer => found.help("let one role run several stages"),
+            WarpsRemedy::Warps => {
+                found.help("write `NAME: n warp` or `NAME: n warpgroup`, with at most 32 warps in all")
+            }
         }
     }
 }

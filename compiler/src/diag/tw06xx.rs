@@ -119,8 +119,10 @@ pub struct TooManyThreads {
     pub around: Option<Around>,
     /// The bound axes with their extents.
     pub axes: Assignment,
-    /// Product of the extents.
+    /// Product of the extents, or the end of a range that has room for them.
     pub count: i128,
+    /// Of such a range, how many units it has, and of what, as it is written.
+    pub range: Option<(i128, String)>,
     /// Units there are.
     pub room: i128,
     /// Threads of the block.
@@ -137,10 +139,11 @@ pub struct TooManyThreads {
 
 impl IntoDiagnostic for TooManyThreads {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { unit, size, of, around, axes, count, room, threads, limit, span, launch, role } = self;
+        let Self { unit, size, of, around, axes, count, range, room, threads, limit, span, launch, role } = self;
         let whole = whole(role.as_ref());
         let is_word = matches!(unit.as_str(), "lane" | "thread" | "warp" | "warpgroup");
         let (needed, bound) = match is_word {
+            _ if range.is_some() => (format!("`{unit}` ends at {count}"), format!("`{unit}`")),
             true => (format!("{count} {unit}s are needed"), format!("{unit}s")),
             false => (format!("{count} of `{unit}` are needed"), format!("`{unit}`")),
         };
@@ -154,6 +157,12 @@ impl IntoDiagnostic for TooManyThreads {
         diagnostic = Around::say(around, diagnostic);
         if let Some(launch) = launch {
             diagnostic = diagnostic.label(launch, format!("{whole} has {threads} threads"));
+        }
+        if let Some((length, of)) = range.filter(|_| room > 0) {
+            return diagnostic.help(match room - length {
+                first @ 0.. => format!("the last {length} that there are: `{of} {first}..{room}`"),
+                _ => format!("split the axis by {room} at most and bind the inner part to `{of}`"),
+            });
         }
         match size.and_then(|size| size.checked_mul(count)) {
             _ if room == 0 => diagnostic.help(format!("bind the axis to smaller units than {bound}")),

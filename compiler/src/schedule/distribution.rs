@@ -560,6 +560,7 @@ fn fits(
                 around,
                 axes: own.leaves.iter().map(|(a, n)| (axes[*a].name.clone(), *n)).collect(),
                 count,
+                range: levels::range(&stage.program, own.binding).filter(|(length, _)| own.count() <= *length),
                 room,
                 threads,
                 limit: BLOCK_LIMIT,

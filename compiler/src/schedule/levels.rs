@@ -136,6 +136,13 @@ pub fn unit_name(program: &Program, binding: Binding) -> String {
     format!("{scale}{of}{range}")
 }
 
+/// Of a range of units, how many they are, and what of, as it is written.
+pub(super) fn range(program: &Program, binding: Binding) -> Option<(i128, String)> {
+    let Part { of, scale, range } = part(binding);
+    let (low, high) = range?;
+    Some((i128::from(high) - i128::from(low), unit_name(program, Binding::Part(Part { of, scale, range: None }))))
+}
+
 /// The unit of the model.
 fn collective(program: &Program, binding: Binding) -> Option<collectives::Unit> {
     let Part { of, scale, .. } = part(binding);

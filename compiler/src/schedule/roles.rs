@@ -10,7 +10,7 @@ use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx::{DuplicateName, NoRoles, UnknownName};
 use crate::diag::tw02xx::BadFactor;
-use crate::diag::tw05xx_roles::{NoHandOver, RoleRegisters, RoleWarps, UnsaidRole};
+use crate::diag::tw05xx_roles::{NoHandOver, RoleRegisters, RoleWarps, UnsaidRole, WarpsRemedy};
 use crate::extent::Facts;
 use crate::kernel_ir::WARP;
 use crate::program::Program;
@@ -70,7 +70,7 @@ pub(super) fn roles(
     let Some((asked, span)) = listed(program) else { return Vec::new() };
     let before = diags.found().len();
     if asked.is_empty() {
-        diags.report(RoleWarps { role: None, problem: "there are none".to_owned(), order: None, span });
+        diags.report(RoleWarps { role: None, problem: "there are none".to_owned(), remedy: WarpsRemedy::Warps, span });
         return Vec::new();
     }
     let mut request =
@@ -88,7 +88,7 @@ pub(super) fn roles(
                 let span = role.unit.span;
                 let problem = format!("`{unit}` is neither `warp` nor `warpgroup`");
                 let role = Some(role.name.text.clone());
-                diags.report(RoleWarps { role, problem, order: None, span });
+                diags.report(RoleWarps { role, problem, remedy: WarpsRemedy::Warps, span });
                 continue;
             }
         };
@@ -110,7 +110,7 @@ pub(super) fn roles(
     }
     if asked.len() > crate::kernel_ir::ROLE_LIMIT {
         let problem = format!("a block has at most {} roles, one named barrier each", crate::kernel_ir::ROLE_LIMIT);
-        diags.report(RoleWarps { role: None, problem, order: None, span });
+        diags.report(RoleWarps { role: None, problem, remedy: WarpsRemedy::Fewer, span });
         return Vec::new();
     }
     let launch = match collectives::Launch::new(&request) {
@@ -141,8 +141,11 @@ pub(super) fn roles(
             true => format!("its warpgroups would start at warp {}, which 4 does not divide", role.first),
             false => "registers are given to whole warpgroups".to_owned(),
         };
-        let order = role.warps.is_multiple_of(four).then(|| roles.iter().map(|r| (r.name.clone(), r.warps)).collect());
-        diags.report(RoleWarps { role: Some(role.name.clone()), problem, order, span: asked.span });
+        let remedy = match role.warps.is_multiple_of(four) {
+            true => WarpsRemedy::Order(roles.iter().map(|r| (r.name.clone(), r.warps)).collect()),
+            false => WarpsRemedy::Warps,
+        };
+        diags.report(RoleWarps { role: Some(role.name.clone()), problem, remedy, span: asked.span });
         return Vec::new();
     }
     roles
@@ -169,7 +172,7 @@ fn refuse(fault: LaunchFault, request: &LaunchRequest, asked: &[ast::Role], span
     let name = |role: usize| request.roles[role].name.clone();
     let of = |role: usize| asked[role].span;
     let mut warps = |role: Option<usize>, problem: String, span| {
-        diags.report(RoleWarps { role: role.map(name), problem, order: None, span });
+        diags.report(RoleWarps { role: role.map(name), problem, remedy: WarpsRemedy::Warps, span });
     };
     match fault {
         LaunchFault::Block { threads } => {
