@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Refusal, finished, is_wrong};
+use support::{Refusal, finished, is_wrong, loaded};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
@@ -134,15 +134,6 @@ fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> Vec<String> {
     let noticed =
         |mutant: &Kernel| launches.iter().any(|launch| matches!(check(mutant, launch, WORK), Verdict::Violated(_)));
     mutants.into_iter().filter(|(_, mutant)| !noticed(mutant)).map(|(what, _)| what).collect()
-}
-
-/// Bytes that a launch loads from global memory.
-fn loaded(kernel: &Compiled, dims: &[i64]) -> u64 {
-    let device = Device::emulator(EmulatorOptions::default());
-    let info = kernel.info.as_ref().expect("no error");
-    let outcome = Trial::new(info, dims, 1, &device).unwrap().run(&device);
-    assert!(outcome.is_good(), "{outcome:#?}");
-    outcome.report.expect("the emulator ran").counters.global.bytes_loaded
 }
 
 #[test]

@@ -3,9 +3,7 @@
 
 mod support;
 
-use support::{compiled, finished, is_noticed, tried};
-use tilewright::{Device, EmulatorOptions};
-use tilewright_cli::trial::Trial;
+use support::{compiled, finished, is_noticed, loaded, tried};
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::kernel_ir::{Kernel, Op, StatementKind, Type, Value, ValueId};
@@ -31,15 +29,6 @@ fn outer(cluster: u32, ring: &str, ops: &str) -> String {
 
 /// Trip counts of the loop around from none to one more than twice the slots of a ring of three.
 const SIZES: &[&[i64]] = &[&[1, 4], &[3, 132], &[5, 260], &[4, 384], &[9, 388], &[2, 640], &[1, 772], &[7, 896]];
-
-/// Bytes that a launch loads from global memory.
-fn loaded(kernel: &Compiled, dims: &[i64]) -> u64 {
-    let device = Device::emulator(EmulatorOptions::default());
-    let info = kernel.info.as_ref().expect("no error");
-    let outcome = Trial::new(info, dims, 1, &device).unwrap().run(&device);
-    assert!(outcome.is_good(), "{outcome:#?}");
-    outcome.report.expect("the emulator ran").counters.global.bytes_loaded
-}
 
 /// Copies by tiles of a map, and by runs of memory: every slice by its block, or all by the first one.
 #[test]

@@ -68,6 +68,15 @@ pub fn runs(source: &str, kernel: &Compiled, sizes: &[&[i64]], seeds: u64) {
     }
 }
 
+/// Bytes that a launch loads from global memory.
+pub fn loaded(kernel: &Compiled, dims: &[i64]) -> u64 {
+    let device = Device::emulator(EmulatorOptions::default());
+    let info = kernel.info.as_ref().expect("no error");
+    let outcome = Trial::new(info, dims, 1, &device).unwrap().run(&device);
+    assert!(outcome.is_good(), "{outcome:#?}");
+    outcome.report.expect("the emulator ran").counters.global.bytes_loaded
+}
+
 /// None of the barriers of the first entry point is redundant or stronger than it must be: without any one of them, or with a weaker one in its place, the
 /// separate checker finds something wrong for some of the sizes.
 pub fn each_barrier_is_missed(kernel: &Compiled, sizes: &[&[i64]]) {
