@@ -241,7 +241,10 @@ fn mistakes_are_noticed_by_the_emulator() {
         assert!(is_wrong(info, &dims, text), "{line}\n{}", info.ptx.text);
     }
     assert!(tried >= 8 + 6 + 4 + 2, "{tried}\n{}", info.ptx.text);
-    // Releases to the own block instead of all.
-    let remote = "mapa.shared::cluster.u32";
-    assert!(info.ptx.text[..end].contains(remote), "{}", info.ptx.text);
+    // Releases to the first block alone, in place of all.
+    let to_second = |line: &str| line.contains("mapa.shared::cluster.u32") && line.ends_with(", 1;");
+    assert!(info.ptx.text[..end].lines().any(to_second), "{}", info.ptx.text);
+    let first = |line: &str| if to_second(line) { line.replace(", 1;", ", 0;") } else { line.to_owned() };
+    let text: Vec<String> = info.ptx.text.lines().map(first).collect();
+    assert!(is_wrong(info, &dims, text.join("\n")), "releases to the first block");
 }

@@ -9,12 +9,12 @@ use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
 
 /// Transposes with a factor each: the blocks of a cluster read one tile, of which each fetches a part.
-fn transpose(cluster: u32, slots: &str, items: &str) -> String {
+fn transpose(cluster: u32) -> String {
     let part = 32 / cluster;
     format!(
         "kernel Scaled(x: f32[M, N], s: f32[B]) -> (y: f32[B, N, M]) where N % 4 == 0 {{
             y[b, j, i] = s[b] * x[i, j];
-            launch cluster({cluster}), threads(256){items};
+            launch cluster({cluster}), threads(256), persistent;
             schedule y {{
                 split b by {cluster} -> bo, bc; split j by 32 -> jo, j1; split i by 32 -> io, i1;
                 split j1 by 4 -> jg, jl; split i1 by 8 -> ig, il;
@@ -23,7 +23,7 @@ fn transpose(cluster: u32, slots: &str, items: &str) -> String {
                 merge jg, ig -> g; split g by 8 -> r, w; bind w: warp;
                 merge jl, il -> lane; bind lane: thread;
             }}
-            stage xs[i, j] = x in shared at y.bc {slots} via tma {{
+            stage xs[i, j] = x in shared at y.bc via tma {{
                 box i by {part} -> ic, ib; box j by 32 -> jc, jb;
                 layout [ic, ib, jb]; multicast y.bc by ic;
             }}
@@ -32,11 +32,11 @@ fn transpose(cluster: u32, slots: &str, items: &str) -> String {
 }
 
 /// An outer product with a serial loop of copies in each tile.
-fn outer(cluster: u32, ring: &str, ops: &str, items: &str) -> String {
+fn outer(cluster: u32, ring: &str, ops: &str) -> String {
     format!(
         "kernel Outer(a: f32[M], b: f32[N]) -> (c: f32[M, N]) where N % 4 == 0 {{
             c[i, j] = a[i] * b[j];
-            launch cluster({cluster}), threads(64){items};
+            launch cluster({cluster}), threads(64), persistent;
             schedule c {{
                 split i by {cluster} -> io, ic; bind io: grid; bind ic: cta;
                 split j by 128 -> jo, ji; split ji by 64 -> r, t; bind t: thread;
@@ -69,7 +69,7 @@ fn tiles_of_clusters_share_copies() {
     // Tiles of one cluster: none to seven, whole ones and parts.
     let sizes: &[&[i64]] = &[&[1, 4, 1], &[33, 36, 3], &[64, 68, 5], &[100, 32, 9]];
     for cluster in [2, 4] {
-        let kernel = check(&transpose(cluster, "", ", persistent"), cluster, sizes);
+        let kernel = check(&transpose(cluster), cluster, sizes);
         let info = kernel.info.as_ref().expect("no error");
         assert!(info.launch.persistent && info.ptx.text.contains(".multicast::cluster"), "{}", info.ptx.text);
     }
@@ -85,6 +85,6 @@ fn rings_go_on_from_tile_to_tile() {
         (4, "ring(3)", "box j by 32 -> jb, jj; multicast c.ic by jb;"),
         (4, "ring(2)", "multicast c.ic;"),
     ] {
-        check(&outer(cluster, ring, ops, ", persistent"), cluster, sizes);
+        check(&outer(cluster, ring, ops), cluster, sizes);
     }
 }

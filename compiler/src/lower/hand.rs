@@ -97,6 +97,11 @@ impl Parties {
         (!to.is_empty()).then_some(Self { from, to, own })
     }
 
+    /// Whether a role says that it has read a slot. A maker need not say so to itself, but to other blocks that fill the slot with it.
+    fn is_released_by(&self, role: usize, several: bool) -> bool {
+        self.to.contains(&role) || several && self.own && self.from == role
+    }
+
     /// Whether a role makes or reads it.
     pub fn has(&self, role: usize) -> bool {
         self.from == role || self.to.contains(&role)
@@ -124,23 +129,13 @@ impl Handing {
         multicast: Option<Multicast>,
     ) -> Self {
         let full = b.barrier_of(slots, made.unwrap_or(roles[parties.from].warps));
-        let mut handing = Self { full, empty: full, parties, multicast, of_all: None };
-        let releasing = (0..roles.len()).filter(|role| handing.is_released_by(*role));
-        let read: u32 = releasing.map(|role| roles[role].warps).sum();
-        let read_by_all = handing.multicast.as_ref().map_or(read, |m| read * m.blocks);
-        if handing.multicast.as_ref().is_some_and(|m| m.by.is_none()) {
-            handing.empty = b.barrier_of(slots, read);
-            handing.of_all = Some(b.barrier_of(slots, read_by_all));
-        } else {
-            handing.empty = b.barrier_of(slots, read_by_all);
-        }
-        handing
-    }
-
-    /// Whether a role says that it has read a slot. A maker need not say so to itself, but to other blocks.
-    fn is_released_by(&self, role: usize) -> bool {
-        let Parties { from, to, own } = &self.parties;
-        to.contains(&role) || *own && *from == role && self.multicast.is_some()
+        let reads = (0..roles.len()).filter(|role| parties.is_released_by(*role, multicast.is_some()));
+        let read: u32 = reads.map(|role| roles[role].warps).sum();
+        let read_by_all = multicast.as_ref().map_or(read, |m| read * m.blocks);
+        let by_first = multicast.as_ref().is_some_and(|m| m.by.is_none());
+        let empty = b.barrier_of(slots, if by_first { read } else { read_by_all });
+        let of_all = by_first.then(|| b.barrier_of(slots, read_by_all));
+        Self { full, empty, parties, multicast, of_all }
     }
 
     /// Says that a slot has been read, to all who fill it.
@@ -312,7 +307,9 @@ impl<'a> Nest<'a, '_> {
         for (copy, handing, makes, _) in self.handed(k) {
             let slot = copy.slot(self.b);
             match copy.staged.way {
-                Way::Load if handing.is_released_by(role) => handing.release_empty(self.b, slot),
+                Way::Load if handing.parties.is_released_by(role, handing.multicast.is_some()) => {
+                    handing.release_empty(self.b, slot)
+                }
                 Way::Load => {}
                 Way::Store if makes => {
                     self.b.publish();
