@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{compiled, finished, is_noticed, loaded, tried};
+use support::{compiled, finished, is_noticed, loaded, outer, tried};
 use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::kernel_ir::{Kernel, Op, StatementKind, Type, Value, ValueId};
@@ -11,21 +11,6 @@ use tilewright_compiler::proof::{Launch, Verdict, check};
 
 /// Work of the separate checker.
 const WORK: u64 = 1_000_000;
-
-/// An outer product whose rows are given to the blocks of a cluster, which all read one tile of `b`.
-fn outer(cluster: u32, ring: &str, ops: &str) -> String {
-    format!(
-        "kernel Outer(a: f32[M], b: f32[N]) -> (c: f32[M, N]) where N % 4 == 0 {{
-            c[i, j] = a[i] * b[j];
-            launch cluster({cluster}), threads(64);
-            schedule c {{
-                split i by {cluster} -> io, ic; bind io: grid; bind ic: cta;
-                split j by 128 -> jo, ji; split ji by 64 -> r, t; bind t: thread;
-            }}
-            stage bs[j] = b in shared at c.jo {ring} via tma {{ {ops} }}
-        }}"
-    )
-}
 
 /// Trip counts of the loop around from none to one more than twice the slots of a ring of three.
 const SIZES: &[&[i64]] = &[&[1, 4], &[3, 132], &[5, 260], &[4, 384], &[9, 388], &[2, 640], &[1, 772], &[7, 896]];
@@ -43,7 +28,7 @@ fn blocks_share_a_copy() {
         // Several boxes in a slice.
         (2, "ring(3)", "split j by 4 -> ja, jv; box ja by 16 -> jb, jj; multicast c.ic by jb;"),
     ] {
-        let kernel = tried(&outer(cluster, ring, ops), SIZES, 2);
+        let kernel = tried(&outer("", cluster, ring, ops), SIZES, 2);
         each_part_is_missed(&kernel, &[5, 772]);
         let info = kernel.info.as_ref().expect("no error");
         assert!(info.ptx.text.contains(".multicast::cluster"), "{}", info.ptx.text);
@@ -51,7 +36,7 @@ fn blocks_share_a_copy() {
         assert!(info.explanation.contains(&format!("goes to the {cluster} blocks along c.ic")), "{}", info.explanation);
         // Beside what threads load, `b` once for each cluster.
         let own = ops.split("multicast").next().unwrap_or_default();
-        let single = finished(&outer(cluster, ring, own)).unwrap_or_else(|(_, report)| panic!("{report}"));
+        let single = finished(&outer("", cluster, ring, own)).unwrap_or_else(|(_, report)| panic!("{report}"));
         let (m, n) = (i64::from(2 * cluster), 512);
         let saved = loaded(&single, &[m, n]) - loaded(&kernel, &[m, n]);
         assert_eq!(saved, 2 * u64::from(cluster - 1) * 512 * 4, "{ops}");
@@ -62,7 +47,7 @@ fn blocks_share_a_copy() {
 #[test]
 fn runs_are_shared() {
     let by_runs = |ops: &str| {
-        let source = outer(4, "ring(3)", ops).replace("N % 4 == 0", "N % 128 == 0");
+        let source = outer("", 4, "ring(3)", ops).replace("N % 4 == 0", "N % 128 == 0");
         let kernel = tried(&source, &[&[1, 128], &[5, 384], &[3, 896]], 2);
         each_part_is_missed(&kernel, &[5, 896]);
         let text = kernel.info.as_ref().expect("no error").ptx.text.to_string();
@@ -153,7 +138,7 @@ fn stages_and_idle_blocks() {
 
 #[test]
 fn what_blocks_cannot_take_together_is_refused() {
-    let along = |ops: &str| outer(4, "", ops);
+    let along = |ops: &str| outer("", 4, "", ops);
     for (source, words) in [
         (along("multicast c.jo;"), "given to no blocks"),
         (along("multicast c.ic by j;"), "has 128 elements, and no boxes"),
@@ -256,7 +241,8 @@ fn each_part_is_missed(kernel: &Compiled, dims: &[i64]) {
 #[test]
 fn the_emulator_notices_each_part() {
     for ring in ["", "ring(2)"] {
-        let kernel = finished(&outer(2, ring, "box j by 64 -> jb, jj; multicast c.ic by jb;")).expect("it is right");
+        let kernel =
+            finished(&outer("", 2, ring, "box j by 64 -> jb, jj; multicast c.ic by jb;")).expect("it is right");
         let info = kernel.info.as_ref().expect("no error");
         let dims = &[5, 772];
         let text = &info.ptx.text;

@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{finished, prove};
+use support::{finished, outer, prove};
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
@@ -27,21 +27,6 @@ fn transpose(cluster: u32) -> String {
                 box i by {part} -> ic, ib; box j by 32 -> jc, jb;
                 layout [ic, ib, jb]; multicast y.bc by ic;
             }}
-        }}"
-    )
-}
-
-/// An outer product with a serial loop of copies in each tile.
-fn outer(cluster: u32, ring: &str, ops: &str) -> String {
-    format!(
-        "kernel Outer(a: f32[M], b: f32[N]) -> (c: f32[M, N]) where N % 4 == 0 {{
-            c[i, j] = a[i] * b[j];
-            launch cluster({cluster}), threads(64), persistent;
-            schedule c {{
-                split i by {cluster} -> io, ic; bind io: grid; bind ic: cta;
-                split j by 128 -> jo, ji; split ji by 64 -> r, t; bind t: thread;
-            }}
-            stage bs[j] = b in shared at c.jo {ring} via tma {{ {ops} }}
         }}"
     )
 }
@@ -85,6 +70,6 @@ fn rings_go_on_from_tile_to_tile() {
         (4, "ring(3)", "box j by 32 -> jb, jj; multicast c.ic by jb;"),
         (4, "ring(2)", "multicast c.ic;"),
     ] {
-        check(&outer(cluster, ring, ops), cluster, sizes);
+        check(&outer(", persistent", cluster, ring, ops), cluster, sizes);
     }
 }

@@ -68,6 +68,21 @@ pub fn runs(source: &str, kernel: &Compiled, sizes: &[&[i64]], seeds: u64) {
     }
 }
 
+/// An outer product whose rows are given to the blocks of a cluster, which all read one tile of `b`.
+pub fn outer(items: &str, cluster: u32, ring: &str, ops: &str) -> String {
+    format!(
+        "kernel Outer(a: f32[M], b: f32[N]) -> (c: f32[M, N]) where N % 4 == 0 {{
+            c[i, j] = a[i] * b[j];
+            launch cluster({cluster}), threads(64){items};
+            schedule c {{
+                split i by {cluster} -> io, ic; bind io: grid; bind ic: cta;
+                split j by 128 -> jo, ji; split ji by 64 -> r, t; bind t: thread;
+            }}
+            stage bs[j] = b in shared at c.jo {ring} via tma {{ {ops} }}
+        }}"
+    )
+}
+
 /// Bytes that a launch loads from global memory.
 pub fn loaded(kernel: &Compiled, dims: &[i64]) -> u64 {
     let device = Device::emulator(EmulatorOptions::default());
