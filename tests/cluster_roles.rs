@@ -108,8 +108,8 @@ fn unnoticed(kernel: &Compiled, sizes: &[&[i64]]) -> Vec<String> {
                 StatementKind::Await { .. }
                 | StatementKind::Release { .. }
                 | StatementKind::Expect { .. }
-                | StatementKind::Transfer(_)
-                | StatementKind::SyncCluster => vec![None],
+                | StatementKind::Transfer(_) => vec![None],
+                StatementKind::SyncCluster => vec![None, Some(StatementKind::Sync)],
                 _ => continue,
             };
             for instead in instead {
@@ -204,6 +204,75 @@ fn who_makes_a_copy_may_read_it() {
         let (codes, report) = refused(&source("", ["math", "math"], ops));
         assert_eq!(codes, [Code::TW0005], "{report}");
         assert!(report.contains("let another role make the copy"), "{report}");
+    }
+}
+
+/// Softmax by so many blocks a row: one role of each copies, one combines its sums with those of the other blocks.
+fn softmax(cluster: u32, launch: &str, [load, math]: [&str; 2]) -> String {
+    format!(
+        "kernel Softmax(x: f32[M, N]) -> (y: f32[M, N]) where N % 4 == 0, N <= {most} {{
+            m[i] = max(|j| x[i, j]);
+            e[i, j] = exp(x[i, j] - m[i]);
+            s[i] = sum(|j| e[i, j]);
+            y[i, j] = e[i, j] / s[i];
+            launch cluster({cluster}), {launch} roles {{ {load}, {math} }};
+            schedule y by math {{
+                bind i: grid; split j by 128 -> c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread; unroll r;
+            }}
+            stage xs[i, j] = x in shared at y.c {ring} via tma by load {{ box j by 128 -> jb, jj; }}
+            schedule e in registers at y.i {{ like y; }}
+            schedule m in registers at y.i {{ like y; reduce t; reduce c by cluster; }}
+            schedule s in registers at y.i {{ like y; reduce t; reduce c; }}
+        }}",
+        most = cluster * 128,
+        ring = if launch.is_empty() { "" } else { "ring(2)" },
+    )
+}
+
+/// Only the threads of a role wait for those of other blocks: the others go on.
+#[test]
+fn roles_combine_what_blocks_have() {
+    for (cluster, launch, roles) in [
+        (2, "", ["load: warp", "math: 2 warp"]),
+        (4, "persistent,", ["load: warp", "math: 2 warp"]),
+        (2, "persistent,", ["math: 2 warp", "load: warp"]),
+        (8, "persistent,", ["load: warp", "math: 2 warp"]),
+    ] {
+        let kernel = tried_at(&softmax(cluster, launch, roles), ROWS);
+        assert_eq!(loaded(&kernel, &[5, 132]), 4 * 5 * 132, "each row once for a cluster");
+        // A block with one tile has one slot to hand over, once.
+        let unnoticed = if launch.is_empty() { Vec::new() } else { unnoticed(&kernel, ROWS) };
+        assert!(unnoticed.is_empty(), "{unnoticed:#?}\n{}", kernel.entries[0].kernel);
+    }
+}
+
+/// Two roles that each combine something with their like in other blocks, in no common order.
+#[test]
+fn several_roles_meet_in_a_cluster() {
+    for launch in ["", "persistent,"] {
+        let source = format!(
+            "kernel Moments(x: f32[M, N]) -> (y: f32[M], z: f32[M, N]) where N % 4 == 0, N <= 256 {{
+                y[i] = max(|j| x[i, j]);
+                s[i] = sum(|j| x[i, j] * x[i, j]);
+                z[i, j] = x[i, j] + s[i];
+                launch cluster(2), {launch} roles {{ load: warp, most: 2 warp, math: 2 warp }};
+                schedule z by math {{
+                    bind i: grid; split j by 128 -> c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread;
+                }}
+                schedule y by most {{
+                    bind i: grid; split j by 128 -> c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread;
+                    reduce t; reduce c;
+                }}
+                schedule s in registers at z.i {{ like z; reduce t; reduce c; }}
+                stage xs[i, j] = x in shared at z.i {ring} via tma by load {{ }}
+            }}",
+            ring = if launch.is_empty() { "" } else { "ring(2)" }
+        );
+        let kernel = tried_at(&source, ROWS);
+        let meet = kernel.entries[0].kernel.roles().iter().filter(|role| role.meets.is_some());
+        assert_eq!(meet.count(), 2, "{}", kernel.entries[0].kernel);
+        let unnoticed = if launch.is_empty() { Vec::new() } else { unnoticed(&kernel, ROWS) };
+        assert!(unnoticed.is_empty(), "{unnoticed:#?}\n{}", kernel.entries[0].kernel);
     }
 }
 

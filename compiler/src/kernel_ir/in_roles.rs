@@ -26,8 +26,18 @@ impl InRoles {
             of_buffers: vec![Default::default(); kernel.buffers.len()],
             of_barriers: vec![BTreeSet::new(); kernel.barriers.len()],
         };
+        for (n, role) in kernel.roles().iter().enumerate() {
+            if let Some(barrier) = role.meets {
+                found.of_barriers[barrier.index()].insert(Some(n));
+            }
+        }
         found.region(kernel, Kernel::BODY, None);
         found
+    }
+
+    /// Whether a role runs a region.
+    pub fn is_of_role(&self, region: RegionId) -> bool {
+        self.of_regions.get(region.index()).is_some_and(Option::is_some)
     }
 
     /// The threads that run a region.

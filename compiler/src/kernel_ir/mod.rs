@@ -460,7 +460,8 @@ pub enum StatementKind {
     SyncWarpgroup,
     /// The same for the lanes of each warp. The block has whole warps.
     SyncWarp,
-    /// All threads of all blocks of the cluster wait for each other; what each wrote before, the others see after.
+    /// All threads of all blocks of the cluster wait for each other; what each wrote before, the others see after. In a role, its threads in all blocks
+    /// do, at the barrier [`Role::meets`].
     SyncCluster,
     /// From here on threads write a new instance of a buffer to this slot, the next one in turn: what it holds is not read again. Of a
     /// buffer whose elements are of one thread each, the threads that come here renew theirs.
@@ -562,6 +563,9 @@ pub struct Role {
     pub warps: std::ops::Range<u32>,
     /// How many registers a thread of it has, if not as many as others: whole warpgroups, a multiple of 8 from 24 to 240.
     pub registers: Option<u32>,
+    /// Where its threads in all blocks of a cluster meet at a [`StatementKind::SyncCluster`], if they do: a barrier with one slot for that alone, at
+    /// which each warp of it arrives in each block. The machine's own barrier of the cluster is for all threads.
+    pub meets: Option<BarrierId>,
     /// What it runs.
     pub body: RegionId,
 }

@@ -273,10 +273,11 @@ impl Printer<'_> {
                 writeln!(f, "each warp arrives at {barrier}{to}")
             }
             StatementKind::Roles(roles) => {
-                for (n, Role { name, warps, registers, body }) in roles.iter().enumerate() {
+                for (n, Role { name, warps, registers, meets, body }) in roles.iter().enumerate() {
                     let before = if n == 0 { "" } else { pad.as_str() };
                     let registers = registers.map_or_else(String::new, |n| format!(" with {n} registers"));
-                    writeln!(f, "{before}role {name}, warps {}..{}{registers} {{", warps.start, warps.end)?;
+                    let meets = meets.map_or_else(String::new, |b| format!(", meets at barrier {}", b.0));
+                    writeln!(f, "{before}role {name}, warps {}..{}{registers}{meets} {{", warps.start, warps.end)?;
                     self.region(f, *body, indent + 1)?;
                     writeln!(f, "{pad}}}")?;
                 }

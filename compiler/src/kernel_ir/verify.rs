@@ -29,7 +29,7 @@
 //! 16. Roles stand where every thread of the block comes, and not in a role. They are 1 to [`ROLE_LIMIT`] ranges of the block's warps that do not overlap. In a role, what is
 //!     for all threads is for those of the role; nothing is said to other blocks through memory, and no variable from outside is set. Registers are
 //!     given to whole warpgroups, no more than a multiprocessor has, and nothing but barriers of the cluster follows behind such roles. A barrier has 1 to [`ARRIVAL_LIMIT`] arrivals; who releases
-//!     one comes in whole warps.
+//!     one comes in whole warps. A role that meets in all blocks of a cluster does so at a barrier of its own, with an arrival for each of its warps there.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -39,7 +39,7 @@ use tilewright_kernel::algorithm::Binary;
 use tilewright_kernel::info::{Argument, BLOCK_LIMIT};
 
 use super::{
-    BarrierId, Facts, Fetch, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Role, Sharing, Statement,
+    Barrier, BarrierId, Facts, Fetch, Kernel, Memory, Op, ParameterKind, Receivers, RegionId, Role, Sharing, Statement,
     StatementKind, TensorPart, Transfer, Type, UnaryOp, Update, UpdateOp, Value, ValueId, VariableId, arithmetic_type,
     register_limit,
 };
@@ -194,8 +194,16 @@ struct Checker<'a> {
     faults: Vec<Fault>,
     line: u32,
     threads: Threads,
-    /// The threads of the role, and the variables from outside.
-    role: Option<(Range<u32>, BTreeSet<VariableId>)>,
+    role: Option<InRole>,
+}
+
+/// The role that a statement stands in.
+struct InRole {
+    threads: Range<u32>,
+    /// Where its threads of all blocks meet.
+    meets: Option<BarrierId>,
+    /// The variables from outside.
+    outside: BTreeSet<VariableId>,
 }
 
 impl Checker<'_> {
@@ -250,7 +258,7 @@ impl Checker<'_> {
             }
             StatementKind::Set(variable, value) => {
                 self.variable(*variable);
-                let outside = self.role.as_ref().is_some_and(|(_, outside)| outside.contains(variable));
+                let outside = self.role.as_ref().is_some_and(|role| role.outside.contains(variable));
                 self.expect(!outside, Problem::VariableNotInScope(*variable));
                 self.assigned(*variable, *value);
             }
@@ -309,10 +317,12 @@ impl Checker<'_> {
             StatementKind::SyncCluster => {
                 self.collective(Threads::Cluster);
                 self.clusters();
+                let meets = self.role.as_ref().is_none_or(|role| role.meets.is_some());
+                self.expect(meets, Problem::BadRoles);
             }
             StatementKind::SyncWarpgroup | StatementKind::SyncWarp => {
                 self.collective(Threads::All);
-                let role = self.role.as_ref().map(|role| role.0.clone());
+                let role = self.role.as_ref().map(|role| role.threads.clone());
                 let Range { start, end } = role.unwrap_or(0..self.kernel.signature.threads);
                 let threads = end - start;
                 let unit = if statement.kind == StatementKind::SyncWarp { WARP } else { WARPGROUP };
@@ -410,12 +420,12 @@ impl Checker<'_> {
                 }
                 let declared = (0..).zip(&self.declared).filter(|(_, binding)| **binding == Binding::InScope);
                 let outside: BTreeSet<VariableId> = declared.map(|(n, _)| VariableId(n)).collect();
-                let outer = std::mem::replace(&mut self.threads, Threads::All);
                 for role in roles {
-                    self.role = Some((role.threads(), outside.clone()));
+                    let (threads, meets, outside) = (role.threads(), role.meets, outside.clone());
+                    self.role = Some(InRole { threads, meets, outside });
                     self.nested(role.body, region);
                 }
-                (self.threads, self.role) = (outer, None);
+                self.role = None;
             }
             StatementKind::Publish => self.collective(Threads::All),
             StatementKind::Commit | StatementKind::AwaitReads { .. } => self.collective(Threads::Elected),
@@ -441,9 +451,18 @@ impl Checker<'_> {
                 whole && n.is_multiple_of(8) && (24..=240).contains(&n)
             })
         };
+        let meeting = |(n, role): (usize, &Role)| {
+            let Some(meets) = role.meets else { return true };
+            let arrivals = role.warps.len() as u32 * self.kernel.signature.cluster;
+            self.kernel.barriers.get(meets.index()) == Some(&Barrier { slots: 1, arrivals })
+                && roles[..n].iter().all(|other| other.meets != role.meets)
+        };
         let taken: u32 = roles.iter().map(|r| r.warps.len() as u32 * r.registers.unwrap_or(usual)).sum();
         let rest = warps.saturating_sub(roles.iter().map(|r| r.warps.len() as u32).sum());
-        ranges && roles.iter().all(given) && taken + rest * usual <= usual * warps
+        ranges
+            && roles.iter().all(given)
+            && roles.iter().enumerate().all(meeting)
+            && taken + rest * usual <= usual * warps
     }
 
     /// Depths grow by one, which also bounds the recursion by the number of regions.
@@ -496,6 +515,8 @@ impl Checker<'_> {
     fn barrier(&mut self, barrier: BarrierId, slot: ValueId) {
         let slots = self.kernel.barriers.get(barrier.index()).map(|b| b.slots);
         self.expect(slots.is_some(), Problem::NotABarrier(barrier.0));
+        let is_met_at = self.kernel.roles().iter().any(|role| role.meets == Some(barrier));
+        self.expect(!is_met_at, Problem::BadRoles);
         self.slot(slot, slots.unwrap_or(0));
     }
 

@@ -3,7 +3,7 @@
 //! **Formula.** A result is told apart by the digits of a thread's number that are not reduced, and by its accumulator. Of the threads that share
 //! it the first writes its states, at the number of its block, in all blocks of the cluster; then every thread that has the result reads those of the
 //! blocks that differ in reduced axes alone, and merges them in the order of these axes. All do the same merges of the same operands: they get
-//! the same bits. Two barriers of the cluster stand around the writes: in front of the first one, blocks may not run yet, or still read what
+//! the same bits. Two barriers of the cluster (of the role in all blocks, in a role) stand around the writes: in front of the first one, blocks may not run yet, or still read what
 //! the last iteration wrote; behind the second one, nobody reaches another's memory, so that a block may end.
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
@@ -117,7 +117,7 @@ impl Nest<'_, '_> {
         // Of threads that nothing tells apart.
         let alike = self.stage.distribution.finest().unwrap_or_else(|| self.around.threads.into());
         if alike > 1 {
-            let thread = self.b.thread_index();
+            let thread = self.b.thread_in_role();
             let alike = self.b.index_literal(Type::I32, alike as i64);
             let (within, zero) = (self.b.index_mod(thread, alike), self.b.index_literal(Type::I32, 0));
             let first = self.b.index_compare(Compare::Eq, within, zero);

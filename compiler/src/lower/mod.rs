@@ -215,7 +215,10 @@ fn entry(
     // What follows sees that the barriers of copies are ready.
     builder.line(0);
     let copied = || stages.iter().flat_map(|s| &s.staged).filter(|copy| staged && copy.barriers() > 0);
-    if copied().any(|copy| copy.multicast.is_some()) {
+    let are_copied_to_all = copied().any(|copy| copy.multicast.is_some());
+    // Roles declare the barriers where they meet on their way.
+    let meet = !roles.is_empty() && stages.iter().any(|s| s.stage.across_ctas());
+    if are_copied_to_all || meet {
         builder.sync_cluster();
     } else if !builder.kernel().barriers.is_empty() {
         builder.sync();
@@ -271,7 +274,7 @@ fn entry(
         }
         builder.end_roles();
         // Until all blocks have been told what others had to tell them, they are there.
-        if copied().any(|copy| copy.multicast.is_some()) {
+        if are_copied_to_all {
             builder.sync_cluster();
         }
     }

@@ -328,9 +328,9 @@ impl Since {
         }
     }
 
-    /// Behind a barrier of the cluster.
-    pub fn sync_cluster(&mut self, kernel: &Kernel) {
-        self.sync(kernel, Sharing::Block, kernel.signature.threads);
+    /// Behind a barrier of the cluster, for so many threads of each block.
+    pub fn sync_cluster(&mut self, kernel: &Kernel, threads: u32) {
+        self.sync(kernel, Sharing::Block, threads);
         let InCluster { begun, touched, spread, waited, told } = &mut self.in_cluster;
         (*begun, *told) = (false, false);
         [touched, spread, waited].into_iter().for_each(|list| list.fill(false));

@@ -289,7 +289,16 @@ impl<'a> Pass<'a> {
                     skips.into_iter().for_each(|(known, since)| add(&mut paths, known, since));
                 }
                 StatementKind::Sync | StatementKind::SyncCluster if self.gone.contains(&(region, at)) => {}
-                StatementKind::SyncCluster => paths.values_mut().for_each(|since| since.sync_cluster(self.kernel)),
+                StatementKind::SyncCluster => {
+                    let threads = self.roles.threads(region).len() as u32;
+                    // Where a role meets, the barrier of that must be ready in all blocks.
+                    if self.roles.is_of_role(region)
+                        && paths.values().any(|since| since.ready || since.in_cluster.begun)
+                    {
+                        return None;
+                    }
+                    paths.values_mut().for_each(|since| since.sync_cluster(self.kernel, threads));
+                }
                 kind => match self.among(kind, region, at) {
                     Some(among) => {
                         let threads = self.roles.threads(region).len() as u32;

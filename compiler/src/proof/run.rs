@@ -176,7 +176,7 @@ impl<'a> Run<'a> {
                 }
                 self.others.insert(id, std::mem::replace(&mut self.me, before));
             }
-            moved |= self.meet_in_cluster() | std::mem::take(&mut self.spawned);
+            moved |= self.meet_anywhere() | std::mem::take(&mut self.spawned);
             if self.others.values().all(Agent::has_ended) {
                 return Ok(());
             }
@@ -253,23 +253,27 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    /// If all blocks of the cluster are at its barrier, they come behind it.
-    fn meet_in_cluster(&mut self) -> bool {
-        let mut blocks = self.others.values().filter(|agent| agent.id.role == 0);
-        if !blocks.all(|agent| agent.waiting == Waiting::Cluster) {
+    /// If all blocks of the cluster are at its barrier, or all that have a role are where that meets, they come behind it.
+    fn meet_in_cluster(&mut self, role: u8) -> bool {
+        let all = || self.others.values().filter(|agent| agent.id.role == role);
+        let come = all().all(|agent| agent.waiting == Waiting::Cluster);
+        if !come || all().count() < self.kernel.signature.cluster as usize {
             return false;
         }
         self.now += 1;
         let now = self.now;
         let mut clock = Clock::default();
-        for agent in self.others.values_mut() {
+        let mut those: Vec<&mut Agent<'_>> = self.others.values_mut().filter(|agent| agent.id.role == role).collect();
+        for agent in &mut those {
             agent.order.now = now;
             agent.order.meet();
             clock.join(&agent.released(true));
         }
-        let ranks = self.others.values().map(|agent| (agent.block, agent.order)).collect::<Vec<_>>();
-        self.workspaces.tell_cluster(&ranks);
-        for agent in self.others.values_mut() {
+        if role == 0 {
+            let ranks: Vec<_> = those.iter().map(|agent| (agent.block, agent.order)).collect();
+            self.workspaces.tell_cluster(&ranks);
+        }
+        for agent in those {
             agent.clock.join(&clock);
             agent.ready = true;
             agent.waiting = Waiting::Nothing;
@@ -278,6 +282,29 @@ impl<'a> Run<'a> {
             }
         }
         true
+    }
+
+    /// Whether the blocks of the cluster met, or those of a role.
+    fn meet_anywhere(&mut self) -> bool {
+        (0..=self.kernel.roles().len() as u8).any(|role| self.meet_in_cluster(role))
+    }
+
+    /// Whether a role may meet in all blocks: all of them are there, and its barrier is ready and has as many arrivals as warps come.
+    fn meets_in_role(&mut self) -> Outcome {
+        if !self.me.ready {
+            let what = "a barrier is used before all threads know that it is ready".to_owned();
+            return self.violation(Kind::NotReady, what);
+        }
+        let blocks = self.kernel.signature.cluster as u8;
+        (0..blocks).try_for_each(|rank| self.visit(rank))?;
+        let role = &self.kernel.roles()[usize::from(self.me.id.role) - 1];
+        let expected = role.meets.map_or(0, |barrier| self.kernel.barriers[barrier.index()].arrivals);
+        let warps = role.warps.len() as u32 * u32::from(blocks);
+        if expected != warps {
+            let what = format!("{warps} warps of {blocks} blocks meet at a barrier of {expected}");
+            return self.violation(Kind::NeverEnds, what);
+        }
+        Ok(())
     }
 
     /// Nobody can go on.
@@ -437,7 +464,7 @@ impl<'a> Run<'a> {
             StatementKind::SyncCluster => {
                 self.everybody(active)?;
                 if self.me.id.role != 0 {
-                    return self.violation(Kind::NotEveryThread, "a role waits for the cluster alone".to_owned());
+                    self.meets_in_role()?;
                 }
                 self.me.waiting = Waiting::Cluster;
                 return Ok(false);

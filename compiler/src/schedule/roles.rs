@@ -282,10 +282,6 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             not_yet("a reduction across blocks in a launch with roles", None);
             continue;
         }
-        if stage.across_ctas() {
-            not_yet("a reduction across the blocks of a cluster in a launch with roles", None);
-            continue;
-        }
         let host = stage.beside.as_ref().map(|beside| &plan.stages[beside.stage]);
         if host.is_some_and(|host| host.role != stage.role) {
             not_yet("an output beside one of another role", Some("let one role run both"));

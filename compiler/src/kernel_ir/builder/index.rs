@@ -61,7 +61,7 @@ impl Builder {
     /// The warps of the role that is open.
     fn role(&self) -> Option<std::ops::Range<u32>> {
         self.frames.iter().rev().find_map(|frame| match frame {
-            Frame::Roles { open: Some((_, warps, _)), .. } => Some(warps.clone()),
+            Frame::Roles { open: Some(role), .. } => Some(role.warps.clone()),
             _ => None,
         })
     }

@@ -58,7 +58,16 @@ enum Frame {
     /// The part of the elected thread.
     Elect { line: u32 },
     /// Roles: those that are complete, and the one that is open, if one is.
-    Roles { line: u32, done: Vec<Role>, open: Option<(String, std::ops::Range<u32>, Option<u32>)> },
+    Roles { line: u32, done: Vec<Role>, open: Option<OpenRole> },
+}
+
+/// A role whose body is not complete.
+#[derive(Debug)]
+struct OpenRole {
+    name: String,
+    warps: std::ops::Range<u32>,
+    registers: Option<u32>,
+    meets: Option<BarrierId>,
 }
 
 /// What a load is subject to.
@@ -459,9 +468,23 @@ impl Builder {
         self.push(self.line, StatementKind::SyncWarp);
     }
 
-    /// All threads of all blocks of the cluster wait for each other.
+    /// All threads of all blocks of the cluster wait for each other; in a role, its threads do.
     pub fn sync_cluster(&mut self) {
+        self.meet_in_role();
         self.push(self.line, StatementKind::SyncCluster);
+    }
+
+    /// The role that is open, if one is, meets in all blocks of the cluster.
+    fn meet_in_role(&mut self) {
+        let (cluster, next) = (self.kernel.signature.cluster, BarrierId(self.kernel.barriers.len() as u32));
+        let open = self.frames.iter_mut().rev().find_map(|frame| match frame {
+            Frame::Roles { open, .. } => open.as_mut(),
+            _ => None,
+        });
+        let Some(role) = open.filter(|role| role.meets.is_none()) else { return };
+        role.meets = Some(next);
+        let warps = role.warps.len() as u32;
+        self.barrier_of(1, warps * cluster);
     }
 
     /// Writes neighbouring elements of a buffer in every block of the cluster.
@@ -543,7 +566,9 @@ impl Builder {
     /// Starts a role: a name, warps of the block, and registers, if they are given.
     pub fn begin_role(&mut self, name: &str, warps: std::ops::Range<u32>, registers: Option<u32>) {
         match self.frames.last_mut() {
-            Some(Frame::Roles { open: open @ None, .. }) => *open = Some((name.to_owned(), warps, registers)),
+            Some(Frame::Roles { open: open @ None, .. }) => {
+                *open = Some(OpenRole { name: name.to_owned(), warps, registers, meets: None });
+            }
             _ => self.unbalanced = true,
         }
         self.open_region();
@@ -554,7 +579,8 @@ impl Builder {
         let body = self.close_region();
         match self.frames.last_mut() {
             Some(Frame::Roles { done, open, .. }) if open.is_some() => {
-                done.extend(open.take().map(|(name, warps, registers)| Role { name, warps, registers, body }));
+                let role = |OpenRole { name, warps, registers, meets }| Role { name, warps, registers, meets, body };
+                done.extend(open.take().map(role));
             }
             _ => self.unbalanced = true,
         }

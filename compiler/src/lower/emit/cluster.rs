@@ -9,8 +9,11 @@ use super::entry::Entry;
 use crate::kernel_ir::{Load, Store, ValueId};
 
 impl Entry<'_> {
-    /// All threads of the cluster wait for each other.
+    /// All threads of the cluster wait for each other, or those of the role.
     pub(super) fn sync_cluster(&mut self) {
+        if self.role.is_some() {
+            return self.meet_in_role();
+        }
         self.emit("barrier.cluster.arrive.release.aligned", []);
         self.emit("barrier.cluster.wait.acquire.aligned", []);
     }

@@ -1,7 +1,6 @@
 //! One entry point: registers, regions, control flow, the line table.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::info::Argument;
@@ -12,6 +11,7 @@ use tilewright_ptx::{
 };
 
 use super::EmitError;
+use super::roles::InRole;
 use super::shuffle::Warp;
 use super::staging::Place;
 use crate::kernel_ir::{
@@ -49,8 +49,8 @@ pub(super) struct Entry<'a> {
     error: Option<BuildError>,
     /// What effects are subject to, in a branch that is predicated.
     pub(super) guard: Option<RegId>,
-    /// The role that runs the current region: its number, and its warps.
-    pub(super) role: Option<(u32, Range<u32>)>,
+    /// The role that runs the current region.
+    pub(super) role: Option<InRole>,
     /// Whether all threads of the block run the current region together.
     pub(super) converged: bool,
     file: u32,

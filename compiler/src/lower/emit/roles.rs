@@ -7,6 +7,8 @@
 //! Arrivals have the scope that the instruction has by default: they say that reads are over, and hand over what was written in the own block
 //! (PTX manual, mbarrier.arrive).
 
+use std::ops::Range;
+
 use tilewright_ptx::{Address, Operand, RegId, ScalarType, SpecialReg};
 
 use super::entry::Entry;
@@ -15,12 +17,21 @@ use crate::kernel_ir::{BarrierId, Receivers, RegionId, Role, ValueId, WARP, WARP
 /// Barriers of roles are numbered from here on, behind those of the block and of up to eight warpgroups.
 const FIRST_BARRIER: u32 = 1 + 1024 / WARPGROUP;
 
+/// The role that is emitted.
+#[derive(Clone, Debug)]
+pub(super) struct InRole {
+    number: u32,
+    warps: Range<u32>,
+    /// The barrier where its blocks meet, and the register with the parity of the phase that ends there next.
+    meets: Option<(BarrierId, RegId)>,
+}
+
 impl Entry<'_> {
     /// All threads of the block, or of the role, wait for each other.
     pub(super) fn sync(&mut self) {
         match self.role.clone() {
             None => self.emit("bar.sync", [0.into()]),
-            Some((number, warps)) => {
+            Some(InRole { number, warps, .. }) => {
                 let threads = warps.len() as u32 * WARP;
                 self.emit("bar.sync", [(FIRST_BARRIER + number).into(), threads.into()]);
             }
@@ -41,7 +52,9 @@ impl Entry<'_> {
                 let way = if registers > usual { "inc" } else { "dec" };
                 self.emit(&format!("setmaxnreg.{way}.sync.aligned.u32"), [registers.into()]);
             }
-            self.role = Some((number, role.warps.clone()));
+            // The parity of the phase that ends where its blocks meet next.
+            let meets = role.meets.map(|barrier| (barrier, self.moved(ScalarType::B32, 0.into())));
+            self.role = Some(InRole { number, warps: role.warps.clone(), meets });
             let outer = std::mem::replace(&mut self.converged, false);
             self.region(role.body);
             (self.role, self.converged) = (None, outer);
@@ -52,7 +65,7 @@ impl Entry<'_> {
 
     /// The elected thread of a role: a lane of its first warp.
     pub(super) fn elect_in_role(&mut self, part: RegionId) {
-        let Some((_, warps)) = self.role.clone() else { return };
+        let Some(InRole { warps, .. }) = self.role.clone() else { return };
         let end = self.f.label("end");
         let several = warps.len() > 1;
         if several {
@@ -85,22 +98,43 @@ impl Entry<'_> {
         let own = self.barrier(barrier, slot);
         self.emit("bar.warp.sync", [u32::MAX.into()]);
         let ranks: Vec<Operand> = match to {
-            Receivers::Own => Vec::new(),
+            Receivers::Own => return self.arrive_at("mbarrier.arrive.shared.b64", vec![own]),
             Receivers::One(rank) => vec![self.operand(rank)],
-            Receivers::All => (0..self.kernel.signature.cluster).map(Operand::from).collect(),
+            Receivers::All => self.all_ranks(),
         };
-        let there: Vec<Address> = match ranks.is_empty() {
-            true => vec![own],
-            false => {
-                let (base, bytes) = self.split(own);
-                let there = |rank| self.result("mapa.shared::cluster.u32", ScalarType::B32, [base.into(), rank]);
-                ranks.into_iter().map(there).map(|at| Address::reg(at).offset(bytes)).collect()
-            }
-        };
-        let space = if to == Receivers::Own { "shared" } else { "shared::cluster" };
+        let there = self.in_blocks(own, ranks);
+        self.arrive_at("mbarrier.arrive.shared::cluster.b64", there);
+    }
+
+    /// The threads of the role in all blocks of the cluster wait for each other. What each wrote is handed over: arrivals release, and the wait acquires, at
+    /// the scope of the cluster (PTX manual, mbarrier.arrive and mbarrier.try_wait); what the lanes of a warp wrote comes before its arrival.
+    pub(super) fn meet_in_role(&mut self) {
+        let Some(InRole { meets: Some((barrier, parity)), .. }) = self.role.clone() else { return };
+        let own = self.first_barrier(barrier);
+        self.emit("bar.warp.sync", [u32::MAX.into()]);
+        let ranks = self.all_ranks();
+        let there = self.in_blocks(own, ranks);
+        self.arrive_at("mbarrier.arrive.release.cluster.shared::cluster.b64", there);
+        self.wait("mbarrier.try_wait.parity.acquire.cluster.shared.b64", own, parity.into());
+        self.emit("xor.b32", [parity.into(), parity.into(), 1.into()]);
+    }
+
+    fn all_ranks(&self) -> Vec<Operand> {
+        (0..self.kernel.signature.cluster).map(Operand::from).collect()
+    }
+
+    /// Where the barrier at an address lies in other blocks of the cluster.
+    fn in_blocks(&mut self, own: Address, ranks: Vec<Operand>) -> Vec<Address> {
+        let (base, bytes) = self.split(own);
+        let there = |rank| self.result("mapa.shared::cluster.u32", ScalarType::B32, [base.into(), rank]);
+        ranks.into_iter().map(there).map(|at| Address::reg(at).offset(bytes)).collect()
+    }
+
+    /// One lane of the warp arrives at barriers.
+    fn arrive_at(&mut self, mnemonic: &str, barriers: Vec<Address>) {
         self.guard = Some(self.one_lane());
-        for address in there {
-            self.effect(&format!("mbarrier.arrive.{space}.b64"), [Operand::Sink, address.into()]);
+        for address in barriers {
+            self.effect(mnemonic, [Operand::Sink, address.into()]);
         }
         self.guard = None;
     }

@@ -70,17 +70,22 @@ impl Entry<'_> {
 
     /// The barrier of a slot.
     pub(super) fn barrier(&mut self, barrier: BarrierId, slot: ValueId) -> Address {
+        let first = self.first_barrier(barrier);
+        if let Some(slot) = self.kernel.index_literal(slot) {
+            return first.offset(first.offset + slot * BARRIER_BYTES as i64);
+        }
+        let (base, bytes) = self.split(first);
+        let slot = self.operand(slot);
+        let own = self.result("mad.lo.s32", ScalarType::B32, [slot, (BARRIER_BYTES as i64).into(), base.into()]);
+        Address::reg(own).offset(bytes)
+    }
+
+    /// The barrier of the first slot.
+    pub(super) fn first_barrier(&mut self, barrier: BarrierId) -> Address {
         // The verifier has seen that there are barriers.
         let Some((symbol, at)) = self.barriers else { return Address::reg(self.f.reg(ScalarType::B32)) };
         let before: u64 = self.kernel.barriers.iter().take(barrier.index()).map(|b| u64::from(b.slots)).sum();
-        let first = (at + before * BARRIER_BYTES) as i64;
-        if let Some(slot) = self.kernel.index_literal(slot) {
-            return Address::symbol(symbol).offset(first + slot * BARRIER_BYTES as i64);
-        }
-        let base = self.result("mov.u32", ScalarType::B32, [symbol.into()]);
-        let slot = self.operand(slot);
-        let own = self.result("mad.lo.s32", ScalarType::B32, [slot, (BARRIER_BYTES as i64).into(), base.into()]);
-        Address::reg(own).offset(first)
+        Address::symbol(symbol).offset((at + before * BARRIER_BYTES) as i64)
     }
 
     /// base + x · bytes in shared memory.
@@ -223,10 +228,15 @@ impl Entry<'_> {
     pub(super) fn await_phase(&mut self, barrier: BarrierId, slot: ValueId, parity: ValueId) {
         let parity = self.operand(parity);
         let address = self.barrier(barrier, slot);
+        self.wait("mbarrier.try_wait.parity.shared.b64", address, parity);
+    }
+
+    /// Waits for a phase by an instruction that says whether it has ended.
+    pub(super) fn wait(&mut self, mnemonic: &str, address: Address, parity: Operand) {
         let again = self.f.label("wait");
         self.block.label(again);
         let ended = self.f.reg(ScalarType::Pred);
-        self.emit("mbarrier.try_wait.parity.shared.b64", [ended.into(), address.into(), parity]);
+        self.emit(mnemonic, [ended.into(), address.into(), parity]);
         self.jump(ended, true, "bra", again);
     }
 }
