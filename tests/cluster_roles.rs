@@ -4,7 +4,8 @@
 
 mod support;
 
-use support::{Refusal, finished, is_wrong, loaded};
+use support::{Draw, Refusal, Refusals, campaign, finished, is_wrong, loaded};
+use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, EmulatorOptions};
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::Compiled;
@@ -217,15 +218,14 @@ fn softmax(cluster: u32, launch: &str, [load, math]: [&str; 2]) -> String {
             y[i, j] = e[i, j] / s[i];
             launch cluster({cluster}), {launch} roles {{ {load}, {math} }};
             schedule y by math {{
-                bind i: grid; split j by 128 -> c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread; unroll r;
+                split i by 5 -> io, r; bind io: grid; split j by 128 -> c, jc; bind c: cta; split jc by 64 -> n, t; bind t: thread; unroll n;
             }}
-            stage xs[i, j] = x in shared at y.c {ring} via tma by load {{ box j by 128 -> jb, jj; }}
-            schedule e in registers at y.i {{ like y; }}
-            schedule m in registers at y.i {{ like y; reduce t; reduce c by cluster; }}
-            schedule s in registers at y.i {{ like y; reduce t; reduce c; }}
+            stage xs[i, j] = x in shared at y.r ring(2) via tma by load {{ box j by 128 -> jb, jj; }}
+            schedule e in registers at y.r {{ like y; }}
+            schedule m in registers at y.r {{ like y; reduce t; reduce c by cluster; }}
+            schedule s in registers at y.r {{ like y; reduce t; reduce c; }}
         }}",
-        most = cluster * 128,
-        ring = if launch.is_empty() { "" } else { "ring(2)" },
+        most = cluster * 128
     )
 }
 
@@ -240,8 +240,7 @@ fn roles_combine_what_blocks_have() {
     ] {
         let kernel = tried_at(&softmax(cluster, launch, roles), ROWS);
         assert_eq!(loaded(&kernel, &[5, 132]), 4 * 5 * 132, "each row once for a cluster");
-        // A block with one tile has one slot to hand over, once.
-        let unnoticed = if launch.is_empty() { Vec::new() } else { unnoticed(&kernel, ROWS) };
+        let unnoticed = unnoticed(&kernel, ROWS);
         assert!(unnoticed.is_empty(), "{unnoticed:#?}\n{}", kernel.entries[0].kernel);
     }
 }
@@ -257,21 +256,20 @@ fn several_roles_meet_in_a_cluster() {
                 z[i, j] = x[i, j] + s[i];
                 launch cluster(2), {launch} roles {{ load: warp, most: 2 warp, math: 2 warp }};
                 schedule z by math {{
-                    bind i: grid; split j by 128 -> c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread;
+                    split i by 5 -> io, r; bind io: grid; split j by 128 -> c, jc; bind c: cta; split jc by 64 -> n, t; bind t: thread;
                 }}
                 schedule y by most {{
-                    bind i: grid; split j by 128 -> c, jc; bind c: cta; split jc by 64 -> r, t; bind t: thread;
+                    split i by 5 -> io, r; bind io: grid; split j by 128 -> c, jc; bind c: cta; split jc by 64 -> n, t; bind t: thread;
                     reduce t; reduce c;
                 }}
-                schedule s in registers at z.i {{ like z; reduce t; reduce c; }}
-                stage xs[i, j] = x in shared at z.i {ring} via tma by load {{ }}
-            }}",
-            ring = if launch.is_empty() { "" } else { "ring(2)" }
+                schedule s in registers at z.r {{ like z; reduce t; reduce c; }}
+                stage xs[i, j] = x in shared at z.r ring(2) via tma by load {{ }}
+            }}"
         );
         let kernel = tried_at(&source, ROWS);
         let meet = kernel.entries[0].kernel.roles().iter().filter(|role| role.meets.is_some());
         assert_eq!(meet.count(), 2, "{}", kernel.entries[0].kernel);
-        let unnoticed = if launch.is_empty() { Vec::new() } else { unnoticed(&kernel, ROWS) };
+        let unnoticed = unnoticed(&kernel, ROWS);
         assert!(unnoticed.is_empty(), "{unnoticed:#?}\n{}", kernel.entries[0].kernel);
     }
 }
@@ -283,16 +281,12 @@ fn refused(source: &str) -> Refusal {
     finished(source).err().unwrap_or_else(|| panic!("accepted: {source}"))
 }
 
-/// The emulator knows nothing of roles and clusters: it finds races, lost bytes, blocks that are gone, and threads that wait forever.
-#[test]
-fn mistakes_are_noticed_by_the_emulator() {
-    let kernel = accepted(&below("persistent,", [2, 2], "box k by 4 -> kb, kr; multicast c.ic by kb;"));
-    let (info, dims) = (kernel.info.as_ref().expect("no error"), [33, 44, 20]);
-    assert!(!is_wrong(info, &dims, info.ptx.text.to_string()));
-    // The entry point that is taken.
-    let end = info.ptx.text.match_indices(".visible .entry").nth(1).map_or(info.ptx.text.len(), |(at, _)| at);
-    let (mut tried, mut at) = (0, 0);
-    for line in info.ptx.text[..end].split_inclusive('\n') {
+/// The PTX of the first entry point, with each wait, arrival and copy left out, and one arrival more at each barrier: how many the emulator noticed. It
+/// knows nothing of roles and clusters: it finds races, lost bytes, blocks that are gone, and threads that wait forever.
+fn noticed(info: &KernelInfo, dims: &[i64]) -> usize {
+    assert!(!is_wrong(info, dims, info.ptx.text.to_string()));
+    let (mut noticed, mut at) = (0, 0);
+    for line in first_entry(info).split_inclusive('\n') {
         let (from, to) = (at, at + line.len());
         at = to;
         let waits = line.contains("_wait;") && line.contains("bra");
@@ -306,14 +300,132 @@ fn mistakes_are_noticed_by_the_emulator() {
         let instead = if inits { more.as_str() } else { "" };
         assert_ne!(line, instead);
         let text = format!("{}{instead}{}", &info.ptx.text[..from], &info.ptx.text[to..]);
-        tried += 1;
-        assert!(is_wrong(info, &dims, text), "{line}\n{}", info.ptx.text);
+        assert!(is_wrong(info, dims, text), "{line}\n{}", info.ptx.text);
+        noticed += 1;
     }
-    assert!(tried >= 8 + 6 + 4 + 2, "{tried}\n{}", info.ptx.text);
+    noticed
+}
+
+/// The PTX up to the end of the entry point that is taken.
+fn first_entry(info: &KernelInfo) -> &str {
+    let end = info.ptx.text.match_indices(".visible .entry").nth(1).map_or(info.ptx.text.len(), |(at, _)| at);
+    &info.ptx.text[..end]
+}
+
+#[test]
+fn mistakes_are_noticed_by_the_emulator() {
+    let combined = accepted(&softmax(2, "persistent,", ["load: warp", "math: 2 warp"]));
+    let info = combined.info.as_ref().expect("no error");
+    // What blocks write for each other is handed over at the scope of the cluster.
+    let has = |what: &str| first_entry(info).matches(what).count();
+    assert_eq!(
+        has("mbarrier.arrive.release.cluster.shared::cluster.b64"),
+        2 * has("mbarrier.try_wait.parity.acquire.cluster")
+    );
+    assert!(noticed(info, &[5, 132]) >= 3 + 8 + 4, "{}", info.ptx.text);
+    let kernel = accepted(&below("persistent,", [2, 2], "box k by 4 -> kb, kr; multicast c.ic by kb;"));
+    let (info, dims) = (kernel.info.as_ref().expect("no error"), [33, 44, 20]);
+    assert!(noticed(info, &dims) >= 8 + 6 + 4 + 2, "{}", info.ptx.text);
     // Releases to the first block alone, in place of all.
     let to_second = |line: &str| line.contains("mapa.shared::cluster.u32") && line.ends_with(", 1;");
-    assert!(info.ptx.text[..end].lines().any(to_second), "{}", info.ptx.text);
+    assert!(first_entry(info).lines().any(to_second), "{}", info.ptx.text);
     let first = |line: &str| if to_second(line) { line.replace(", 1;", ", 0;") } else { line.to_owned() };
     let text: Vec<String> = info.ptx.text.lines().map(first).collect();
     assert!(is_wrong(info, &dims, text.join("\n")), "releases to the first block");
+}
+
+/// Rows shared by the blocks of a cluster, drawn: what is reduced, by how many threads of which roles, and how it comes and goes.
+fn rows_by_roles(draw: &mut Draw) -> String {
+    let (cluster, warps) = (*draw.pick(&[2, 4, 8]), *draw.pick(&[1, 2, 4]));
+    let (threads, turns) = (32 * warps, *draw.pick(&[1, 2, 3]));
+    let part = threads * turns;
+    let (is_persistent, has_other) = (draw.chance(60), draw.chance(50));
+    let several = draw.chance(40);
+    let (rows, row) = if several { ("split i by 3 -> io, r; bind io: grid;", "r") } else { ("bind i: grid;", "i") };
+    let of_block = format!("split j by {part} -> c, jc; bind c: cta; split jc by {threads} -> n, t; bind t: thread;");
+    let unroll = if draw.chance(50) { "unroll n;" } else { "" };
+    let ring = if (is_persistent || several) && draw.chance(70) { 2 } else { 1 };
+    let mut equations = "m[i] = max(|j| x[i, j]); ".to_owned();
+    let mut stages = String::new();
+    let mut row_stage = |name: &str| {
+        stages += &format!("schedule {name} in registers at z.{row} {{ like z; reduce t; reduce c; }} ");
+    };
+    row_stage("m");
+    let value = match draw.below(3) {
+        0 => "x[i, j] * m[i]",
+        1 => {
+            row_stage("s");
+            equations += "s[i] = sum(|j| x[i, j] * x[i, j]); ";
+            "x[i, j] * m[i] + s[i]"
+        }
+        _ => {
+            row_stage("s");
+            equations += "s[i] = sum(|j| x[i, j] - m[i]); ";
+            "x[i, j] * s[i] - m[i]"
+        }
+    };
+    let mut roles = vec![format!("math: {warps} warp")];
+    let mut output = "";
+    if has_other {
+        output = "y: f32[M], ";
+        equations += "y[i] = sum(|j| x[i, j] + 1.0); ";
+        stages += &format!("schedule y by other {{ {rows} {of_block} reduce t; reduce c; }} ");
+        roles.insert(draw.below(2), format!("other: {warps} warp"));
+    }
+    let from = match draw.below(3) {
+        0 => "at z.c",
+        _ => &format!("at z.{row}"),
+    };
+    if draw.chance(80) {
+        roles.insert(draw.below(roles.len() + 1), "load: warp".to_owned());
+        let width = *draw.pick(&[32, 64, part.min(256)]);
+        stages += &format!(
+            "stage xs[i, j] = x in shared {from} ring({ring}) via tma by load {{ box j by {width} -> jb, jj; }} "
+        );
+    }
+    if draw.chance(40) {
+        roles.push("store: warp".to_owned());
+        stages +=
+            &format!("stage zs[i, j] = z in shared at z.c via tma by store {{ box j by {} -> jb, jj; }} ", threads);
+    }
+    if roles.len() == 1 {
+        roles.push("other: warp".to_owned());
+    }
+    let persistent = if is_persistent { "persistent, " } else { "" };
+    format!(
+        "kernel Rows(x: f32[M, N]) -> ({output}z: f32[M, N]) where N % 4 == 0, N <= {} {{
+            {equations} z[i, j] = {value};
+            launch cluster({cluster}), {persistent}roles {{ {} }};
+            schedule z by math {{ {rows} {of_block} {unroll} }}
+            {stages}
+        }}",
+        cluster * part,
+        roles.join(", ")
+    )
+}
+
+/// Each is right where it is accepted, and the checker misses every meeting of a role.
+#[test]
+fn random_rows_of_roles_equal_the_reference() {
+    let (seed, count) = campaign("TILEWRIGHT_CLUSTER_ROLES", (3, 16));
+    let (mut accepted, mut refusals) = (0, Refusals::default());
+    for n in 0..count {
+        let source = rows_by_roles(&mut Draw::new(seed, n));
+        let Some(kernel) = refusals.compiled(n, &source) else { continue };
+        accepted += 1;
+        let sizes: &[&[i64]] = &[&[1, 4], &[5, 60], &[4, 64]];
+        tried_at(&source, sizes);
+        let own = &kernel.entries[0].kernel;
+        let launches: Vec<Launch> = sizes.iter().flat_map(|dims| launches(&kernel, dims)).collect();
+        let places = (0..own.regions.len()).flat_map(|r| (0..own.regions[r].statements.len()).map(move |at| (r, at)));
+        for (region, at) in places.filter(|(r, at)| own.regions[*r].statements[*at].kind == StatementKind::SyncCluster)
+        {
+            let mut mutant = own.clone();
+            mutant.regions[region].statements[at].kind = StatementKind::Sync;
+            let is_noticed = launches.iter().any(|launch| matches!(check(&mutant, launch, WORK), Verdict::Violated(_)));
+            assert!(is_noticed, "{source}\n{mutant}");
+        }
+    }
+    refusals.tell();
+    assert!(accepted * 2 > count, "{accepted} of {count}");
 }
