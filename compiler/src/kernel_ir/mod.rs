@@ -29,7 +29,7 @@
 //! for its own groups in order, and what it has waited for is seen by others behind the next [`StatementKind::Sync`].
 //!
 //! **Clusters.** The blocks of a cluster run at one time. A thread may write an element of a buffer in all of them ([`StatementKind::Spread`]) and read
-//! one of another's ([`StatementKind::LoadPeer`]); what orders that is [`StatementKind::SyncCluster`], where all threads of all blocks come. A block's
+//! one of another's ([`StatementKind::LoadPeer`]); what orders that is [`StatementKind::SyncCluster`], where all threads of all blocks come, or those of one role of each. A block's
 //! memory is there from its start to its end: each access by others stands between two `SyncCluster`.
 //!
 //! **Blocks.** Blocks run in any order, and none waits for another but in its cluster. They share workspaces. The first thread arrives at a counter for its block

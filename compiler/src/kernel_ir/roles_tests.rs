@@ -167,7 +167,8 @@ fn each_rule_of_roles_is_missed() {
     assert_eq!(inside(1, &Builder::sync), None);
     assert_eq!(inside(1, &Builder::sync_warpgroup), None);
     assert_eq!(inside(1, &|b| roles(b, &[(0, 1, None)], Builder::sync)), Some(Problem::BadRoles), "a role in a role");
-    assert_eq!(inside(2, &Builder::sync_cluster), Some(Problem::NotCollective), "the cluster in a role");
+    let alone = (inside(1, &Builder::sync_cluster), inside(2, &Builder::sync_cluster));
+    assert_eq!(alone, (Some(Problem::BadCluster(1)), None), "the cluster in a role");
     let barrier = |b: &mut Builder, arrivals| (b.barrier_of(1, arrivals), zero(b));
     assert_eq!(
         inside(1, &|b| {
@@ -280,4 +281,56 @@ fn roles_change_no_variable_from_outside() {
     assert_eq!(found(false).0, None);
     let (faults, expected) = found(true);
     assert_eq!(faults, expected.map(|problem| vec![problem]));
+}
+
+/// A role that meets in all blocks of a cluster has a barrier of its own for that.
+#[test]
+fn roles_meet_at_their_own_barriers() {
+    let kernel = |change: &dyn Fn(&mut Kernel)| {
+        let mut kernel =
+            faults_of(256, 2, |b| roles(b, &[(0, 4, None), (4, 8, None)], Builder::sync_cluster)).expect("valid");
+        change(&mut kernel);
+        verify(&kernel).err().map(|faults| faults.into_iter().map(|fault| fault.problem).collect::<Vec<_>>())
+    };
+    fn of(kernel: &mut Kernel) -> &mut Vec<Role> {
+        kernel.regions[0]
+            .statements
+            .iter_mut()
+            .find_map(|statement| match &mut statement.kind {
+                StatementKind::Roles(roles) => Some(roles),
+                _ => None,
+            })
+            .expect("roles")
+    }
+    assert_eq!(kernel(&|_| {}), None);
+    let bad = Some(vec![Problem::BadRoles]);
+    // None, another one's, one that does not exist, one with other arrivals or slots.
+    assert_eq!(kernel(&|k| of(k)[0].meets = None), bad);
+    assert_eq!(kernel(&|k| of(k)[0].meets = Some(BarrierId(1))), bad);
+    assert_eq!(kernel(&|k| of(k)[0].meets = Some(BarrierId(2))), bad);
+    assert_eq!(kernel(&|k| k.barriers[0].arrivals = 4), bad);
+    assert_eq!(kernel(&|k| k.barriers[1].slots = 2), bad);
+    // Nothing else happens there.
+    let released = faults_of(256, 2, |b| {
+        let zero = zero(b);
+        roles(b, &[(0, 8, None)], |b| {
+            b.sync_cluster();
+            b.release(BarrierId(0), zero, Receivers::Own);
+        });
+    });
+    assert_eq!(released.err(), Some(vec![Problem::BadRoles]));
+    // All threads of the role come, in all blocks.
+    let some = |by_rank: bool| {
+        let found = faults_of(256, 2, |b| {
+            let (thread, rank, zero) = (b.thread_index(), b.cluster_rank(), zero(b));
+            roles(b, &[(0, 8, None)], |b| {
+                let comes = b.index_compare(Compare::Eq, if by_rank { rank } else { thread }, zero);
+                b.begin_if(comes);
+                b.sync_cluster();
+                b.end_if();
+            });
+        });
+        found.err()
+    };
+    assert_eq!([some(true), some(false)], [Some(vec![Problem::NotCollective]), Some(vec![Problem::NotCollective])]);
 }
