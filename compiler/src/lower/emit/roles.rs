@@ -107,14 +107,22 @@ impl Entry<'_> {
     }
 
     /// The threads of the role in all blocks of the cluster wait for each other. What each wrote is handed over: arrivals release, and the wait acquires, at
-    /// the scope of the cluster (PTX manual, mbarrier.arrive and mbarrier.try_wait); what the lanes of a warp wrote comes before its arrival.
+    /// the scope of the cluster (PTX manual, mbarrier.arrive and mbarrier.try_wait); what the lanes of a warp wrote comes before its arrivals. Each of
+    /// its first lanes arrives in one block: a release of this scope waits for memory, and so does it once.
     pub(super) fn meet_in_role(&mut self) {
         let Some(InRole { meets: Some((barrier, parity)), .. }) = self.role.clone() else { return };
         let own = self.first_barrier(barrier);
         self.emit("bar.warp.sync", [u32::MAX.into()]);
-        let ranks = self.all_ranks();
-        let there = self.in_blocks(own, ranks);
-        self.arrive_at("mbarrier.arrive.release.cluster.shared::cluster.b64", there);
+        let lane = self.result("mov.u32", ScalarType::B32, [SpecialReg::Laneid.into()]);
+        let blocks = self.kernel.signature.cluster;
+        // Other lanes have a block, too, and do not arrive.
+        let rank = self.result("rem.u32", ScalarType::B32, [lane.into(), blocks.into()]);
+        let there = self.in_blocks(own, vec![rank.into()]);
+        self.guard = Some(self.result("setp.lt.u32", ScalarType::Pred, [lane.into(), blocks.into()]));
+        for address in there {
+            self.effect("mbarrier.arrive.release.cluster.shared::cluster.b64", [Operand::Sink, address.into()]);
+        }
+        self.guard = None;
         self.wait("mbarrier.try_wait.parity.acquire.cluster.shared.b64", own, parity.into());
         self.emit("xor.b32", [parity.into(), parity.into(), 1.into()]);
     }
