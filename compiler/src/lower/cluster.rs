@@ -4,7 +4,8 @@
 //! it the first writes its states, at the number of its block, in all blocks of the cluster; then every thread that has the result reads those of the
 //! blocks that differ in reduced axes alone, and merges them in the order of these axes. All do the same merges of the same operands: they get
 //! the same bits. Two barriers of the cluster (of the role in all blocks, in a role) stand around the writes: in front of the first one, blocks may not run yet, or still read what
-//! the last iteration wrote; behind the second one, nobody reaches another's memory, so that a block may end.
+//! the last iteration wrote; behind the second one, nobody reaches another's memory, so that a block may end. Where
+//! the barrier of another exchange, or one where blocks begin, stands in place of the first one, `syncs` takes that out.
 
 use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
 
@@ -59,9 +60,6 @@ impl Nest<'_, '_> {
             let at = this.b.index_add(from, of);
             this.b.index_add(at, own.slot)
         };
-        // Others write to this instance as soon as they are through the barrier.
-        let slot = self.b.index_literal(Type::I32, 0);
-        buffers.iter().for_each(|buffer| self.b.renew(*buffer, slot));
         self.b.sync_cluster();
         let writes = self.b.and(own.has, own.is_first);
         self.b.begin_if(writes);
@@ -92,6 +90,9 @@ impl Nest<'_, '_> {
                 self.b.set(*variable, state);
             }
         }
+        // What others write from the next barrier of the cluster on, whichever that is, belongs to the next instance.
+        let slot = self.b.index_literal(Type::I32, 0);
+        buffers.iter().for_each(|buffer| self.b.renew(*buffer, slot));
     }
 
     fn own(&mut self, digits: &[Digit], point: &Point) -> Own {

@@ -216,9 +216,8 @@ fn entry(
     builder.line(0);
     let copied = || stages.iter().flat_map(|s| &s.staged).filter(|copy| staged && copy.barriers() > 0);
     let are_copied_to_all = copied().any(|copy| copy.multicast.is_some());
-    // Roles declare the barriers where they meet on their way.
-    let meet = !roles.is_empty() && stages.iter().any(|s| s.stage.across_ctas());
-    if are_copied_to_all || meet {
+    // Where blocks combine something in a loop, this one is in place of one in the loop. Roles declare the barriers where they meet on their way.
+    if are_copied_to_all || stages.iter().any(|s| s.stage.across_ctas()) {
         builder.sync_cluster();
     } else if !builder.kernel().barriers.is_empty() {
         builder.sync();
