@@ -348,13 +348,15 @@ pub struct UnitInside {
     pub owner: Unit,
     /// Whether it is an axis of a reduction.
     pub reduces: bool,
+    /// Whether the stage is in memory, where no instance belongs to the cluster.
+    pub in_memory: bool,
     /// The `bind`.
     pub span: Span,
 }
 
 impl IntoDiagnostic for UnitInside {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, axis, unit, owner, reduces, span } = self;
+        let Self { stage, axis, unit, owner, reduces, in_memory, span } = self;
         let title = format!(
             "an instance of `{stage}` belongs to one {}, and `{axis}` is given to several {}s",
             owner.name(),
@@ -370,10 +372,11 @@ impl IntoDiagnostic for UnitInside {
         if !(reduces && unit == Unit::Cta) {
             return diagnostic.change(Change::RemoveOp(span), instead);
         }
-        diagnostic
-            .note("blocks share the reduction of an instance that belongs to a block")
-            .help(instead)
-            .help(format!("or leave `per {}` out, so that blocks can share `{axis}`", owner.name()))
+        let shared = match in_memory {
+            true => format!("or place it `in registers` around the axis of the blocks, where they can share `{axis}`"),
+            false => format!("or leave `per {}` out, so that blocks can share `{axis}`", owner.name()),
+        };
+        diagnostic.note("blocks share the reduction of an instance that belongs to a block").help(instead).help(shared)
     }
 }
 

@@ -35,11 +35,6 @@ impl InRoles {
         found
     }
 
-    /// Whether a role runs a region.
-    pub fn is_of_role(&self, region: RegionId) -> bool {
-        self.of_regions.get(region.index()).is_some_and(Option::is_some)
-    }
-
     /// The threads that run a region.
     pub fn threads(&self, region: RegionId) -> Range<u32> {
         let role = self.of_regions.get(region.index()).copied().flatten();

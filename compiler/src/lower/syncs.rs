@@ -292,7 +292,7 @@ impl<'a> Pass<'a> {
                 StatementKind::SyncCluster => {
                     let threads = self.roles.threads(region).len() as u32;
                     // Where a role meets, the barrier of that must be ready in all blocks.
-                    if self.roles.is_of_role(region)
+                    if self.roles.is_in_role(region)
                         && paths.values().any(|since| since.ready || since.in_cluster.begun)
                     {
                         return None;

@@ -301,10 +301,11 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
         // Blocks may share the terms of an instance of theirs.
         let arrives = axis.binding == Binding::Grid && stage.owner == Unit::Cta && reduces;
         if unit <= stage.owner && !arrives {
+            let in_memory = stage.place != Place::Registers;
             let (owner, stage) = (stage.owner, stage.name.clone());
             let unit = unit.max(Unit::Cta);
             let (axis, span) = (axis.name.clone(), axis.binding_span);
-            diags.report(UnitInside { stage, axis, unit, owner, reduces, span });
+            diags.report(UnitInside { stage, axis, unit, owner, reduces, in_memory, span });
             continue;
         }
         if reduces {
