@@ -124,16 +124,21 @@ impl CollectiveType {
 
 /// The coordinates along each dimension, ascending, if the set is the image of their product; none if it is not, or empty.
 pub fn coordinates(extents: &[u64], set: &ThreadSet) -> Option<Vec<Vec<u64>>> {
-    let mut seen: Vec<Vec<bool>> = extents.iter().map(|e| vec![false; *e as usize]).collect();
+    let mut found: Vec<Vec<u64>> = vec![Vec::new(); extents.len()];
     for thread in set.iter() {
         let mut rest = thread;
-        for (extent, seen) in extents.iter().zip(&mut seen).rev() {
-            seen[(rest % extent) as usize] = true;
+        for (extent, found) in extents.iter().zip(&mut found).rev() {
+            // Of a run of threads most coordinates are those of the thread before.
+            if found.last() != Some(&(rest % extent)) {
+                found.push(rest % extent);
+            }
             rest /= extent;
         }
     }
-    let found: Vec<Vec<u64>> =
-        seen.iter().map(|s| (0..).zip(s).filter(|(_, seen)| **seen).map(|(c, _)| c).collect()).collect();
+    for along in &mut found {
+        along.sort_unstable();
+        along.dedup();
+    }
     // The set lies in the product of its projections; it is the product if it is as large.
     let product = found.iter().fold(1, |n: u64, f| n * f.len() as u64);
     (!set.is_empty() && product == set.count()).then_some(found)

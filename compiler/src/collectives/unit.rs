@@ -209,6 +209,13 @@ impl Unit {
         Self::named("agnostic_sub_cta", vec![(Size::CLUSTER, Some(Size::of(1))), (Size::BLOCK, None)], None)
     }
 
+    /// Whole warps of one block, any of them.
+    pub fn agnostic_warps() -> Self {
+        let warp = Size::of(super::WARP);
+        let dims = vec![(Size::CLUSTER, Some(Size::of(1))), (part(Size::BLOCK, super::WARP), None), (warp, Some(warp))];
+        Self::named("agnostic_warps", dims, None)
+    }
+
     /// Whole blocks, of any number.
     pub fn agnostic_intact_cta() -> Self {
         Self::named("agnostic_intact_cta", vec![(Size::CLUSTER, None), (Size::BLOCK, Some(Size::BLOCK))], None)

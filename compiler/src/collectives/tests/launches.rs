@@ -245,7 +245,10 @@ fn barriers_of_places() {
     assert_eq!(barrier(&nest(2, 128, "")), Some(Operation::SyncCluster));
     assert_eq!(barrier(&nest(1, 256, "2 x warpgroup")), Some(Operation::SyncWarpgroup));
     assert_eq!(barrier(&nest(4, 128, "2 x 2 cta")), None);
-    assert_eq!(barrier(&nest(1, 256, "W 1..5")), None);
+    assert_eq!(barrier(&nest(1, 256, "W 1..5")), Some(Operation::SyncWarps));
+    assert_eq!(barrier(&nest(2, 256, "2 x cta > W 1..5")), Some(Operation::SyncWarps));
+    assert_eq!(barrier(&nest(2, 256, "W 1..5")), None);
+    assert_eq!(barrier(&nest(1, 256, "8 x 24 thread")), None);
     assert_eq!(barrier(&nest(1, 256, "256 x thread")), None);
 }
 
