@@ -111,6 +111,13 @@ impl CollectiveType {
         self.dims.iter().try_fold(1, |n: u64, dim| Some(n * dim.part?))
     }
 
+    /// Threads of one unit, of one of those amounts that are free, if they are neighbours.
+    pub(super) fn neighbours(&self) -> Option<u64> {
+        let part = |dim: &TypeDim| TypeDim { part: Some(dim.part.unwrap_or(1)), ..*dim };
+        let one = Self { dims: self.dims.iter().map(part).collect() }.first()?;
+        (one == ThreadSet::run(0, one.count())).then(|| one.count())
+    }
+
     /// The set at the origin that matches; none if their number is free.
     pub fn first(&self) -> Option<ThreadSet> {
         let mut threads = vec![0];

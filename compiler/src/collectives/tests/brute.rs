@@ -60,7 +60,10 @@ fn any_unit(random: &mut Random, c: u64, b: u64) -> Both {
     }
 }
 
-fn raw(dims: &[((Size, u64), (Option<Size>, u64))]) -> Both {
+/// A dimension: the extent and the box, each as it is written and as a number.
+type Dim = ((Size, u64), (Option<Size>, u64));
+
+fn raw(dims: &[Dim]) -> Both {
     let (domain, boxes): (Vec<_>, Vec<_>) = dims.iter().copied().unzip();
     let unit = Unit::raw(
         "raw",
@@ -196,7 +199,7 @@ fn refusal(nest: &Nest, bind: &Bind, fault: &LoopFault) -> &'static str {
             assert!(stands(0, 1, 1) && !stands(0, 2, 2) && !stands(1, 2, 1), "{bind:?}");
             "already"
         }
-        LoopFault::Ambiguous { pitches } => {
+        LoopFault::Ambiguous { pitches, .. } => {
             assert!(pitches.len() > 1 && !stands(0, 1, 1), "{bind:?}");
             "ambiguous"
         }
@@ -348,7 +351,7 @@ fn control(random: &mut Random, nest: &Nest) {
 fn holding(random: &mut Random, nest: &Nest, place: &State, tally: &mut Tally) {
     let shape = nest.shape();
     let (c, b) = (shape.cluster(), shape.block());
-    let mut natives = vec![
+    let mut natives = [
         (Unit::thread(), vec![b], vec![1]),
         (Unit::warp(), vec![b], vec![32]),
         (Unit::thread().scaled(8).unwrap(), vec![b], vec![8]),
