@@ -149,7 +149,7 @@ pub enum Kind {
     LateProxyFence,
     /// A bulk copy against its rules: tensor map, coordinates, size.
     CopyMisuse,
-    /// A bulk copy whose end no thread has waited for when its block ended.
+    /// A copy whose end no thread has waited for when its block ended: a bulk copy, or one by the thread itself.
     UnfinishedCopy,
     /// An operation of a cluster against its rules: a rank beyond the cluster.
     ClusterMisuse,
@@ -191,7 +191,7 @@ impl Kind {
             Kind::MissingProxyFence => "bulk copy of data written without a proxy fence",
             Kind::LateProxyFence => "proxy fence by the thread that copies, not by those that wrote",
             Kind::CopyMisuse => "bulk copy misused",
-            Kind::UnfinishedCopy => "bulk copy that nobody waited for",
+            Kind::UnfinishedCopy => "copy that nobody waited for",
             Kind::ClusterMisuse => "cluster operation misused",
             Kind::PeerNotStarted => "access to a block of the cluster that may not have started",
             Kind::PeerExited => "access to a block of the cluster that may have exited",

@@ -64,7 +64,7 @@ fn groups_arrive_in_order() {
     // Two groups; the first is waited for.
     let body = "cp.async.ca.shared.global [%r1], [%rd2], 8;\ncp.async.commit_group;\n\
         cp.async.ca.shared.global [%r1+8], [%rd2+8], 8;\ncp.async.commit_group;\ncp.async.wait_group 1;\n\
-        ld.shared.v2.u32 {%r4, %r5}, [%r1];\nst.global.v2.u32 [%rd3], {%r4, %r5};\n";
+        ld.shared.v2.u32 {%r4, %r5}, [%r1];\nst.global.v2.u32 [%rd3], {%r4, %r5};\ncp.async.wait_all;\n";
     for seed in 0..8 {
         assert!(run(32, seed, body).findings.is_empty());
         let report = run(32, seed, &body.replace("[%r1];", "[%r1+8];"));
@@ -260,6 +260,25 @@ fn pending_counts_and_dropped_threads() {
     bench.clean(&kernel(body));
     // Two have dropped out of five, so that the second phase waits for three.
     assert_eq!(bench.words(y, 3), [5, 3, 3]);
+}
+
+#[test]
+fn a_copy_ends_before_its_block() {
+    for (wait, waits) in [
+        ("", false),
+        ("cp.async.wait_group 0;\n", false),
+        ("cp.async.commit_group;\ncp.async.wait_group 1;\n", false),
+        ("cp.async.commit_group;\ncp.async.wait_group 0;\n", true),
+        ("cp.async.wait_all;\n", true),
+    ] {
+        for seed in 0..4 {
+            let report = run(64, seed, &format!("{COPY}{wait}"));
+            match waits {
+                true => assert!(report.is_clean(), "{report}"),
+                false => drop(only(&report, Kind::UnfinishedCopy, BODY)),
+            }
+        }
+    }
 }
 
 #[test]

@@ -36,6 +36,11 @@ impl InRoles {
         role.and_then(|role| self.threads.1.get(role)).unwrap_or(&self.threads.0).clone()
     }
 
+    /// Whether a role runs a region, not all threads of the block.
+    pub fn is_in_role(&self, region: RegionId) -> bool {
+        self.of_regions.get(region.index()).copied().flatten().is_some()
+    }
+
     /// Who writes a buffer, and who reads it; copies by the accelerator are those of who starts them.
     pub fn users(&self, buffer: BufferId) -> &[BTreeSet<Option<usize>>; 2] {
         &self.of_buffers[buffer.index()]

@@ -294,8 +294,8 @@ impl<'a> Pass<'a> {
                     Some(among) => {
                         let threads = self.roles.threads(region).len() as u32;
                         paths.values_mut().for_each(|since| {
-                            // A role waits for its own threads, and another one made barriers ready.
-                            let ready = since.ready && threads < self.kernel.signature.threads;
+                            // A role waits for its own threads, and the block made barriers ready.
+                            let ready = since.ready && self.roles.is_in_role(region);
                             since.sync(self.kernel, among, threads);
                             since.ready |= ready;
                         });

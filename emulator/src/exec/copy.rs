@@ -5,9 +5,10 @@
 
 use super::Warp;
 use super::access::{Shape, Touch};
-use super::env::{Env, Halt};
+use super::env::{Env, Facts, Halt};
 use crate::decode::op::{Access, Address, Slot, SourceBytes, Space, Strength, ThreadCopy};
 use crate::lanes::{LANES, Mask, Row, Wide, lanes};
+use crate::report::Kind;
 
 /// The copies of one instruction of a warp.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct PendingCopy {
     copy: ThreadCopy,
     /// Whether the data is there already.
     done: bool,
+    /// Whether a read of the destination was reported.
+    told: bool,
 }
 
 /// Copies on their way.
@@ -52,11 +55,13 @@ impl Copies {
         }
     }
 
-    /// The copy whose destination contains a byte of shared memory: its instruction, warp and lane.
-    pub fn covering(&self, at: u64) -> Option<(u32, u32, u32)> {
-        self.pending.iter().find_map(|copy| {
+    /// The copy whose destination contains a byte of shared memory that is read: its instruction, warp and lane.
+    pub fn covering(&mut self, at: u64) -> Option<(u32, u32, u32)> {
+        self.pending.iter_mut().find_map(|copy| {
             let hit = |lane: &usize| at.wrapping_sub(copy.places[*lane]) < u64::from(copy.copy.bytes);
-            lanes(copy.mask).find(hit).map(|lane| (copy.pc, copy.warp, lane as u32))
+            let lane = lanes(copy.mask).find(hit)?;
+            copy.told = true;
+            Some((copy.pc, copy.warp, lane as u32))
         })
     }
 
@@ -110,6 +115,7 @@ impl Warp {
             group: env.copies.closed[env.warp as usize],
             copy: *copy,
             done: env.draw() & 1 == 0,
+            told: false,
         };
         // The destination is checked now, in either case.
         if pending.done {
@@ -183,6 +189,19 @@ impl Warp {
                 self.check_shared_lane(env, shape, lane, at as u64);
             }
         }
+    }
+}
+
+/// The cluster has ended: reports copies that their threads have not waited for. Shared memory that they write may be another block's then.
+pub(super) fn finish(env: &mut Env<'_>) {
+    for PendingCopy { pc, warp, mask, told, .. } in std::mem::take(&mut env.copies.pending) {
+        if told || !env.cx.options.sanitizers.races {
+            continue;
+        }
+        let lane = mask.trailing_zeros();
+        let detail = "the block has ended, and the thread has not waited for the copy".to_owned();
+        let thread = env.thread_of(warp, lane);
+        env.report_thread(Kind::UnfinishedCopy, pc, thread, Facts { lane, detail, ..Facts::default() });
     }
 }
 

@@ -158,8 +158,11 @@ impl Nest<'_, '_> {
             point.filled = all.reduce(|a, c| self.b.and(a, c));
             conditions = others;
         }
-        // What a ring holds is copied before it is known whether its iteration has anything to do.
-        let ahead = |copy: &Copy<'_>| copy.boundary == loops && copy.staged.ring > 1 && copy.staged.way == Way::Load;
+        // What a ring holds is copied before it is known whether its iteration has anything to do. A role that is ahead knows: it is in the iteration.
+        let ahead = |copy: &Copy<'_>| {
+            let is_ring = copy.staged.ring > 1 && copy.staged.way == Way::Load;
+            copy.boundary == loops && is_ring && copy.handing.is_none()
+        };
         let fetched = |(at, boundary): &(usize, usize)| {
             let stage = &self.around.stages[*at].stage;
             *boundary == loops && stage.ring > 1 && stage.fetches

@@ -250,6 +250,7 @@ enum Left {
 
 /// The cluster has ended: reports the copies that nobody has waited for, and moves what has not moved. Whether all went well.
 pub(crate) fn finish(env: &mut Env<'_>) -> bool {
+    crate::exec::copy::finish(env);
     let several = env.cx.ctas() > 1;
     let tracked = env.cx.options.sanitizers.races;
     let left = |flight: &Flight| {
