@@ -47,16 +47,22 @@ impl IntoDiagnostic for UnknownAxis {
             1 => format!("the axis of `{stage}` is {list} here"),
             _ => format!("the axes of `{stage}` are {list} here"),
         };
+        if hidden == Some(HiddenAxis::NoBox) {
+            return Diagnostic::new(
+                Code::TW0150,
+                span,
+                format!("`{axis}` of `{stage}` has no box that it could be a tile of"),
+            )
+            .note(format!("all of `{axis}` is in each instance; {here}"))
+            .help(format!("give it a box first: `box {axis} by n -> …, …;`, and name what that makes"));
+        }
         let mut diagnostic =
             Diagnostic::new(Code::TW0150, span, format!("there is no axis `{axis}` in the schedule of `{stage}`"))
                 .note(here);
         if let Some(why) = hidden {
             let own = "give the reduction an equation of its own, and that a schedule";
             let (why, help) = match why {
-                HiddenAxis::NoBox => {
-                    let help = format!("give it one first: `box {axis} by n -> …, …;`, and name what that makes");
-                    return diagnostic.note(format!("`{axis}` is an axis of the tensor without a box")).help(help);
-                }
+                HiddenAxis::NoBox => return diagnostic,
                 HiddenAxis::Unlike(model) => {
                     let why = format!("`{model}` has it, and `like {model}` found nothing here that it is made of");
                     let help = "an axis is alike that both stages read or write one dimension of a tensor with, alone: `x[i]`, not `x[i + 1]`";
