@@ -86,6 +86,8 @@ const ROWS: &[Row] = &[
     Row { id: "mod 32 of a cluster", shape: (2, 256), units: "unit every { domain: [cluster * 16], box: [1] }",
         loops: &[("cta", 2, true), ("every", 32, true), ("thread", 8, false)], pitches: &[256, 1],
         runs: &[(0, 1), (32, 1), (64, 1), (96, 1), (128, 1), (160, 1), (192, 1), (224, 1)] },
+    Row { id: "by the blocks of a cluster", shape: (2, 128), units: "unit half { domain: [cluster, block], box: [2 / cluster, block / 2] }",
+        loops: &[("cta", 2, true), ("half", 2, true), ("thread", 64, false)], pitches: &[128, 64], runs: &[(0, 64)] },
     Row { id: "half of a block", shape: (2, 128), units: "unit half { domain: [cluster, block], box: [1, block / 2] }",
         loops: &[("cta", 2, true), ("half", 2, true), ("thread", 64, false)], pitches: &[128, 64], runs: &[(0, 64)] },
 ];

@@ -100,6 +100,40 @@ fn ranges_reduce() {
     assert!(report.contains("warp"), "{report}");
 }
 
+/// Blocks merge what the ranges of each have: the first thread of a block has no part in it.
+#[test]
+fn ranges_of_several_blocks_reduce() {
+    let parts = "split r by 96 -> q, p; split p by 32 -> w, t; reorder w, t, q; bind w: warp 2..5; bind t: thread; reduce w, t;";
+    let source = |split: &str| {
+        format!(
+            "kernel Total(x: u32[N]) -> (y: u32[1]) {{
+                y[o] = sum(|j| x[j]);
+                launch threads(256);
+                schedule y {{ split j {split}; {parts} }}
+            }}"
+        )
+    };
+    let sizes: &[&[i64]] = &[&[1], &[500], &[3000]];
+    for split in ["by 200 -> c, r; bind c: grid; reduce c by grid", "by 200 -> c, r; bind c: grid; reduce c by atomic"]
+    {
+        tried(&source(split), sizes, 2);
+    }
+    let clusters = source("into 4 -> c, r; bind c: cta; reduce c by cluster").replace("launch ", "launch cluster(4), ");
+    tried(&clusters, sizes, 2);
+}
+
+/// Every barrier of what a range merges through memory is missed.
+#[test]
+fn barriers_of_ranges_are_needed() {
+    let along = "bind i: grid; split j by 96 -> q, r; split r by 32 -> w, t; reorder w, t, q; bind w: warp 2..5; bind t: thread; reduce w, t;";
+    let odd = "bind i: grid; split j by 17 -> q, t; reorder t, q; bind t: thread 3..20; reduce t;";
+    for ops in [along, odd] {
+        let kernel = tried(&sums(256, ops), SIZES, 1);
+        let (all, needless) = support::needless(&kernel, SIZES);
+        assert!(!all.is_empty() && needless.is_empty(), "{} of {}: {needless:#?}", needless.len(), all.len());
+    }
+}
+
 /// Groups of units inside others whose numbers do not divide theirs.
 #[test]
 fn lanes_of_groups_inside_warps() {
