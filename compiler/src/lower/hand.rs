@@ -10,6 +10,8 @@
 //!                                         release empty
 //! ```
 //!
+//! A reader that waits for what another reader made of the instance waits for nothing else.
+//!
 //! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. What a copy *to* a tensor takes is made by the
 //! stage that writes it, and read by the role of the copy; that releases a slot when the accelerator has read it, up to a ring of instances later.
 //! If a maker reads what it makes, its threads wait for each other as in a kernel without roles.
@@ -281,11 +283,37 @@ impl<'a> Nest<'a, '_> {
             let slot = copy.slot(self.b);
             match copy.staged.way {
                 Way::Store if *makes => self.await_empty(handing, slot, copy.parity),
-                Way::Load if *reads => self.await_full(handing, slot, copy.parity),
+                Way::Load if *reads => {
+                    let Parties { from, to, own } = &handing.parties;
+                    if !self.learns(k, None, |role| to.contains(&role) || *own && *from == role) {
+                        self.await_full(handing, slot, copy.parity);
+                    }
+                }
                 _ => continue,
             }
             self.hold(copy, slot, point);
         }
+    }
+
+    /// Whether this role learns that an instance inside `k` loops is there without a wait of its own: before it runs anything else that stands there, or behind the
+    /// stage `behind` among that, it waits for what a role hands over that knows of the instance.
+    ///
+    /// **Argument.** Who releases a slot tells all that it did and was told before. A reader of the instance knows of it in front of what it makes at this place, by a
+    /// wait of its own, or because it learns of it in turn: from something that stands in front of what it makes, so that this comes to an end, at a reader that waits itself.
+    fn learns(&self, k: usize, behind: Option<usize>, knows: impl Fn(usize) -> bool) -> bool {
+        let Around { stages, staged, storage, role: Some(role), .. } = self.around else { return false };
+        let here = self.children.iter().filter(|child| child.1 == k).map(|child| child.0);
+        let last = behind.and_then(|behind| here.clone().position(|at| at == behind)).map_or(0, |n| n + 1);
+        for at in here.skip(last) {
+            if stages[at].stage.role == Some(role) || comes(stages, staged, (at, 0), role) {
+                return false;
+            }
+            let handing = storage[at].handing.as_ref().filter(|handing| handing.parties.to.contains(&role));
+            if handing.is_some_and(|handing| knows(handing.parties.from)) {
+                return true;
+            }
+        }
+        false
     }
 
     fn await_empty(&mut self, handing: &Handing, slot: ValueId, parity: Option<VariableId>) {
@@ -391,7 +419,10 @@ impl<'a> Nest<'a, '_> {
             false => slice(self),
         }
         if handing.parties.to.contains(&role) {
-            self.await_full(handing, slot, *parity);
+            let loops = self.children.iter().find(|child| child.0 == at).map_or(0, |child| child.1);
+            if !self.learns(loops, Some(at), |other| handing.parties.to.contains(&other)) {
+                self.await_full(handing, slot, *parity);
+            }
             let memory = self.in_slot(at, slot);
             let instance = Instance { stage, memory, around: self.around(point, None) };
             self.values.instances.push(instance);
