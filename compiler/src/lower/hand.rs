@@ -12,7 +12,8 @@
 //!
 //! A reader that waits for what another reader made of the instance waits for nothing else.
 //!
-//! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. What a copy *to* a tensor takes is made by the
+//! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. So do threads that fetch: each arrives when its fetches are done, and goes on
+//! to the next slot at once. If they read the instance, too, they wait for it first. What a copy *to* a tensor takes is made by the
 //! stage that writes it, and read by the role of the copy; that releases a slot when the accelerator has read it, up to a ring of instances later.
 //! If a maker reads what it makes, its threads wait for each other as in a kernel without roles.
 //! Phases are counted along the whole kernel, however often loops are entered.
@@ -59,6 +60,8 @@ pub(super) struct Handing {
     pub parties: Parties,
     /// Ends a phase when a slot is made.
     pub full: BarrierId,
+    /// Whether threads fetch it, and go on while they do.
+    pub in_background: bool,
     /// Ends a phase when a slot has been read.
     pub empty: BarrierId,
     /// The blocks of a cluster that fill a slot together.
@@ -111,9 +114,11 @@ impl Parties {
 }
 
 impl Handing {
-    /// Declares the barriers of so many slots of a stage.
-    pub fn of_stage(b: &mut Builder, parties: Parties, roles: &[Role], slots: u32) -> Self {
-        Self::new(b, parties, roles, (slots, None), None)
+    /// Declares the barriers of a stage.
+    pub fn of_stage(b: &mut Builder, parties: Parties, roles: &[Role], stage: &Stage) -> Self {
+        let in_background = stage.fetches && !parties.own;
+        let made = in_background.then(|| roles[parties.from].threads());
+        Self { in_background, ..Self::new(b, parties, roles, (stage.ring, made), None) }
     }
 
     /// Declares the barriers of a copy.
@@ -137,7 +142,7 @@ impl Handing {
         let by_first = multicast.as_ref().is_some_and(|m| m.by.is_none());
         let empty = b.barrier_of(slots, if by_first { read } else { read_by_all });
         let of_all = by_first.then(|| b.barrier_of(slots, read_by_all));
-        Self { full, empty, parties, multicast, of_all }
+        Self { full, in_background: false, empty, parties, multicast, of_all }
     }
 
     /// Says that a slot has been read, to all who fill it.
@@ -410,7 +415,15 @@ impl<'a> Nest<'a, '_> {
                 let memory = self.renewed(at, slot);
                 let instance = Instance { stage, memory, around: self.around(point, None) };
                 self.compute(at, &instance);
-                self.b.release(handing.full, slot, Receivers::Own);
+                if handing.in_background {
+                    self.b.release_fetches(handing.full, slot);
+                } else {
+                    if stage.fetches {
+                        self.b.commit_fetches();
+                        self.b.await_fetches(0);
+                    }
+                    self.b.release(handing.full, slot, Receivers::Own);
+                }
                 if handing.parties.own {
                     self.b.sync();
                     self.values.instances.push(instance);

@@ -495,7 +495,7 @@ impl<'a> Pass<'a> {
                     _ if self.roles.only_hands(transfer.buffer, region) => !since.ready,
                     Some(barrier) => {
                         // Where roles hand it over, all blocks have said that it may be filled.
-                        let is_own = transfer.multicast.is_none() || self.roles.is_handed(transfer.buffer);
+                        let is_own = transfer.multicast.is_none() || self.roles.hands(barrier.index());
                         let uses = since.of(transfer.buffer);
                         (is_own || since.in_cluster.admits(&self.lies_in, transfer.buffer, barrier.index()))
                             && !since.ready
@@ -504,6 +504,7 @@ impl<'a> Pass<'a> {
                     None => !since.published && since.of(transfer.buffer).written.is_empty(),
                 }
             }
+            StatementKind::ReleaseFetches { .. } => !since.ready,
             StatementKind::Release { to: Receivers::All | Receivers::One(_), .. } => {
                 since.in_cluster.told = true;
                 !since.in_cluster.begun
