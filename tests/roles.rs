@@ -201,6 +201,14 @@ fn a_role_fetches_for_others() {
         let (_, found) = unnoticed(&kernel, &[&[19, 132]]);
         assert!(found.is_empty(), "{found:#?}\n{}", kernel.entries[0].kernel);
     }
+    // Whole tiles ahead of the other role.
+    let tiles = rows(3, "warp", "split j by 32 -> jo, t; bind t: thread;")
+        .replace("launch roles", "launch persistent, roles")
+        .replace("split i by 9 -> ib, ii; bind ib: grid;", "bind i: grid;")
+        .replace("at y.ii", "at y.i");
+    let kernel = tried(&tiles, &[&[1, 4], &[29, 36], &[13, 256], &[17, 100]], 4);
+    let (_, found) = unnoticed(&kernel, &[&[29, 132]]);
+    assert!(found.is_empty(), "{found:#?}\n{}", kernel.entries[0].kernel);
     // A stencil, of which a part lies outside, read by two roles; and by its maker, who waits for it.
     let halo = |by: &str| {
         format!(
