@@ -450,7 +450,7 @@ fn in_roles(case: Case, draw: &mut Draw) -> Case {
     let mut used = vec!["p"];
     let mut line = |line: &str| {
         let is_output = ["    schedule y ", "    schedule z "].iter().any(|head| line.starts_with(head));
-        let may_be_handed = line.contains(" in shared") && !line.contains(" per ") && !line.contains("cp_async");
+        let may_be_handed = line.contains(" in shared") && !line.contains(" per ");
         let role = if is_output { "p" } else { *draw.pick(names) };
         let Some(at) = line.find(" {").filter(|_| is_output || may_be_handed && draw.chance(70)) else {
             return line.to_owned();

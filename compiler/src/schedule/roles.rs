@@ -300,9 +300,7 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             }
             continue;
         };
-        if stage.fetches {
-            not_yet("`via cp_async` for another role", Some("copy it `via tma`, or in the role that reads it"));
-        } else if stage.place != Place::Shared || stage.owner != Unit::Cta {
+        if stage.place != Place::Shared || stage.owner != Unit::Cta {
             diags.report(NoHandOver {
                 stage: stage.name.clone(),
                 reader: plan.stages[reader].name.clone(),
