@@ -66,3 +66,33 @@ fn roles_that_start_copies_have_no_loops_over_lanes() {
     }
     std::fs::remove_dir_all(&folder).expect("it was there");
 }
+
+/// Threads of a role that fetch for others, with arrivals behind their copies: it is assembled, and nothing is spilled.
+#[test]
+fn roles_that_fetch_are_assembled() {
+    let Some(ptxas) = tool("ptxas") else { return };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fetching_{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let source = "kernel Product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) where N % 4 == 0, K % 4 == 0 {
+        c[i, j] = sum(|k| a[i, k] * b[k, j]);
+        launch persistent, roles { load: warpgroup regs(40), math: warpgroup regs(232) };
+        schedule c by math {
+            split i by 32 -> io, ii; split j by 64 -> jo, jj; split k by 16 -> ko, kk; split ii by 8 -> ig, il; split jj by 32 -> jg, jl;
+            reorder io, jo, ko, il, ig, jg, jl, kk; bind io, jo: grid; bind ig, jl: thread;
+        }
+        stage at[i, k] = a in shared at c.ko ring(4) via cp_async by load {
+            split k by 4 -> kq, v; merge i, kq -> p; split p by 128 -> r, t; bind t: thread; vectorize v;
+        }
+        stage bt[k, j] = b in shared at c.ko ring(4) via cp_async by load {
+            split j by 4 -> jq, v; merge k, jq -> p; split p by 128 -> r, t; bind t: thread; vectorize v;
+        }
+    }";
+    let kernel = finished(source).unwrap_or_else(|(_, report)| panic!("{report}"));
+    let text = &kernel.info.as_ref().expect("no error").ptx.text;
+    assert!(text.contains("cp.async.mbarrier.arrive.noinc.shared.b64"), "{text}");
+    let (ptx, code) = (folder.join("fetching.ptx"), folder.join("fetching.cubin"));
+    std::fs::write(&ptx, text.as_bytes()).expect("it is written");
+    let log = run(Command::new(&ptxas).args(["-v", "-arch=sm_90a", "-o"]).arg(&code).arg(&ptx));
+    assert!(!log.lines().any(|l| l.contains("spill") && !l.contains(" 0 bytes spill stores, 0 bytes spill")), "{log}");
+    std::fs::remove_dir_all(&folder).expect("it is removed");
+}

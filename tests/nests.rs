@@ -86,6 +86,8 @@ const ROWS: &[Row] = &[
     Row { id: "mod 32 of a cluster", shape: (2, 256), units: "unit every { domain: [cluster * 16], box: [1] }",
         loops: &[("cta", 2, true), ("every", 32, true), ("thread", 8, false)], pitches: &[256, 1],
         runs: &[(0, 1), (32, 1), (64, 1), (96, 1), (128, 1), (160, 1), (192, 1), (224, 1)] },
+    Row { id: "by the blocks of a cluster", shape: (2, 128), units: "unit half { domain: [cluster, block], box: [2 / cluster, block / 2] }",
+        loops: &[("cta", 2, true), ("half", 2, true), ("thread", 64, false)], pitches: &[128, 64], runs: &[(0, 64)] },
     Row { id: "half of a block", shape: (2, 128), units: "unit half { domain: [cluster, block], box: [1, block / 2] }",
         loops: &[("cta", 2, true), ("half", 2, true), ("thread", 64, false)], pitches: &[128, 64], runs: &[(0, 64)] },
 ];
@@ -261,6 +263,39 @@ fn roles_run_what_is_their_own() {
     let beyond = source("bind g, w: warp 0..9;");
     let (codes, report) = finished(&beyond).map_or_else(|refused| refused, |_| panic!("N08"));
     assert!(codes == [Code::TW0602] && report.contains("role `consumer`"), "{report}");
+}
+
+/// N13: warpgroups of a role are four of its warps each, counted from its first one, wherever that is; nothing of the block's own warpgroups is
+/// said of them, and what needs one of those is refused.
+#[test]
+fn a_role_may_begin_inside_a_warpgroup() {
+    let of = |roles: &str| {
+        format!(
+            "kernel Two(x: u32[M, N]) -> (p: u32[M, 7, 32], c: u32[M, 2, 4, 32], z: u32[M, 2]) where N >= 1 {{
+                p[b, w, t] = x[b, 0];
+                c[b, g, w, t] = x[b, 0] + 2;
+                z[b, g] = sum(|j| x[b, j]);
+                launch roles {{ {roles} }};
+                schedule p by first {{ bind b: grid; bind w: warp; bind t: thread; }}
+                schedule c by second {{ bind b: grid; bind g: warpgroup; bind w: warp; bind t: thread; }}
+                schedule z by second {{ split j by 128 -> q, t; reorder b, g, t, q; bind b: grid; bind g: warpgroup; bind t: thread; reduce t; }}
+            }}"
+        )
+    };
+    let source = of("first: 7 warp, second: 8 warp");
+    let kernel = finished(&source).unwrap_or_else(|(_, report)| panic!("{report}"));
+    let found = sets(&[(2, true), (4, true), (32, false)], &writers(&kernel, "c", &[1, 1], 480));
+    is_of("N13", &found, &[128, 32], &[(224, 32)]);
+    runs(&source, &kernel, &[&[1, 1], &[3, 200], &[2, 1000]], 3);
+    // Seven and nine.
+    let source = of("first: 7 warp, second: 9 warp");
+    let kernel = finished(&source).unwrap_or_else(|(_, report)| panic!("{report}"));
+    runs(&source, &kernel, &[&[1, 1], &[3, 200]], 3);
+    for (second, code) in [("2 warpgroup", Code::TW0506), ("9 warp regs(40)", Code::TW0507)] {
+        let refused = finished(&of(&format!("first: 7 warp, second: {second}")));
+        let (codes, report) = refused.map_or_else(|refused| refused, |_| panic!("{second}"));
+        assert!(codes == [code], "{report}");
+    }
 }
 
 /// A row that is refused: its name, cluster and block, units, loops, code, and words of the message.

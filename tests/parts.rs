@@ -72,6 +72,83 @@ fn groups_reduce() {
     }
 }
 
+/// Units of a range merge what they have, through lanes or through memory, wherever the range begins; each of several units has a group of its own.
+#[test]
+fn ranges_reduce() {
+    let warps = "split i by 3 -> b, w; bind b: grid; bind w: warp 2..5; split j by 32 -> q, t; reorder t, q; bind t: thread; reduce t;";
+    let along = "bind i: grid; split j by 96 -> q, r; split r by 32 -> w, t; reorder w, t, q; bind w: warp 2..5; bind t: thread; reduce w, t;";
+    let odd = "bind i: grid; split j by 17 -> q, t; reorder t, q; bind t: thread 3..20; reduce t;";
+    let four = "bind i: grid; split j by 4 -> q, t; reorder t, q; bind t: thread 6..10; reduce t by warp;";
+    let groups = "split i by 3 -> b, r; bind b: grid; bind r: 8 thread 2..5; split j by 8 -> q, t; reorder t, q; bind t: thread; reduce t;";
+    let fives = "split i by 4 -> b, r; bind b: grid; bind r: 5 thread 1..5; split j by 5 -> q, t; reorder t, q; bind t: thread; reduce t;";
+    let scaled = "split i by 2 -> b, r; bind b: grid; bind r: 2 warp 1..3; split j by 64 -> q, t; reorder t, q; bind t: thread; reduce t;";
+    let second = "split i by 1 -> b, g; bind b: grid; bind g: warpgroup 1..2; split j by 128 -> q, t; reorder t, q; bind t: thread; reduce t;";
+    let nested = "split i by 2 -> b, g; bind b: grid; bind g: warpgroup; split j by 64 -> q, p; split p by 32 -> w, t;
+        reorder w, t, q; bind w: warp 1..3; bind t: thread; reduce w, t;";
+    let inner = "split i by 4 -> b, p; split p by 2 -> v, w; bind b: grid; bind v, w: warp 3..7; split j by 20 -> q, t;
+        reorder t, q; bind t: thread 7..27; reduce t;";
+    let twice = "split i by 2 -> b, v; bind b: grid; split j by 96 -> q, r; split r by 32 -> w, t; reorder v, w, t, q;
+        bind v, w: warp 1..7; bind t: thread; reduce w, t;";
+    let fewer = "split i by 2 -> b, w; bind b: grid; bind w: warp 2..5; split j by 19 -> q, t; reorder t, q; bind t: thread; reduce t;";
+    for ops in [warps, along, odd, four, groups, fives, scaled, second, nested, inner, twice, fewer] {
+        tried(&sums(256, ops), SIZES, 2);
+        // The first of several largest, and a fold, whose merge has no neutral state: the order and who has a value count.
+        let first = sums(256, ops).replace("(y: f32[M])", "(y: u32[M]) where N >= 1").replace("sum(", "argmax(");
+        tried(&first, SIZES, 2);
+    }
+    let report = refused(&sums(256, &four.replace("6..10", "30..34")), Code::TW0708);
+    assert!(report.contains("warp"), "{report}");
+}
+
+/// Blocks merge what the ranges of each have: the first thread of a block has no part in it.
+#[test]
+fn ranges_of_several_blocks_reduce() {
+    let parts = "split r by 96 -> q, p; split p by 32 -> w, t; reorder w, t, q; bind w: warp 2..5; bind t: thread; reduce w, t;";
+    let source = |split: &str| {
+        format!(
+            "kernel Total(x: u32[N]) -> (y: u32[1]) {{
+                y[o] = sum(|j| x[j]);
+                launch threads(256);
+                schedule y {{ split j {split}; {parts} }}
+            }}"
+        )
+    };
+    let sizes: &[&[i64]] = &[&[1], &[500], &[3000]];
+    for split in ["by 200 -> c, r; bind c: grid; reduce c by grid", "by 200 -> c, r; bind c: grid; reduce c by atomic"]
+    {
+        tried(&source(split), sizes, 2);
+    }
+    let clusters = source("into 4 -> c, r; bind c: cta; reduce c by cluster").replace("launch ", "launch cluster(4), ");
+    tried(&clusters, sizes, 2);
+}
+
+/// Every barrier of what a range merges through memory is missed.
+#[test]
+fn barriers_of_ranges_are_needed() {
+    let along = "bind i: grid; split j by 96 -> q, r; split r by 32 -> w, t; reorder w, t, q; bind w: warp 2..5; bind t: thread; reduce w, t;";
+    let odd = "bind i: grid; split j by 17 -> q, t; reorder t, q; bind t: thread 3..20; reduce t;";
+    for ops in [along, odd] {
+        let kernel = tried(&sums(256, ops), SIZES, 1);
+        let (all, needless) = support::needless(&kernel, SIZES);
+        assert!(!all.is_empty() && needless.is_empty(), "{} of {}: {needless:#?}", needless.len(), all.len());
+    }
+}
+
+/// Groups of units inside others whose numbers do not divide theirs.
+#[test]
+fn lanes_of_groups_inside_warps() {
+    for (units, of) in [(20, 19), (20, 17), (12, 11), (28, 27)] {
+        let ops = format!(
+            "split i by 8 -> b, p; split p by 1 -> w, r; bind b: grid; bind w: warp; bind r: {units} thread; split j by {of} -> q, t;
+            reorder t, q; bind t: thread; reduce t;"
+        );
+        let source = sums(256, &ops);
+        tried(&source, SIZES, 1);
+        let first = source.replace("(y: f32[M])", "(y: u32[M]) where N >= 1").replace("sum(", "argmax(");
+        tried(&first, SIZES, 1);
+    }
+}
+
 /// Warps of a range run the iterations; the others are idle.
 #[test]
 fn ranges_of_units() {
@@ -155,10 +232,11 @@ fn instances_of_warps_of_a_range() {
             }}"
         )
     };
-    for range in ["", " 0..4"] {
-        tried(&source(range, "registers"), &[&[1, 4], &[7, 36], &[13, 100]], 1);
+    for range in ["", " 0..4", " 2..5", " 4..8"] {
+        for place in ["registers", "shared"] {
+            tried(&source(range, place), &[&[1, 4], &[7, 36], &[13, 100]], 2);
+        }
     }
-    refused(&source(" 2..5", "registers"), Code::TW0005);
 }
 
 /// One lane of each warp, half warps, and what is inside them.

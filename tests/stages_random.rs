@@ -450,7 +450,7 @@ fn in_roles(case: Case, draw: &mut Draw) -> Case {
     let mut used = vec!["p"];
     let mut line = |line: &str| {
         let is_output = ["    schedule y ", "    schedule z "].iter().any(|head| line.starts_with(head));
-        let may_be_handed = line.contains(" in shared") && !line.contains(" per ") && !line.contains("cp_async");
+        let may_be_handed = line.contains(" in shared") && !line.contains(" per ");
         let role = if is_output { "p" } else { *draw.pick(names) };
         let Some(at) = line.find(" {").filter(|_| is_output || may_be_handed && draw.chance(70)) else {
             return line.to_owned();
@@ -470,6 +470,30 @@ fn in_roles(case: Case, draw: &mut Draw) -> Case {
     Case { source, ..case }
 }
 
+/// The same by units from another than the first one on, of a block with as many threads more; nothing if it has no room for them.
+fn in_ranges(case: Case, draw: &mut Draw) -> Case {
+    let threads = case.source.split_once("launch threads(").and_then(|(_, rest)| rest.split_once(')')).map(|r| r.0);
+    let threads: usize = threads.and_then(|n| n.parse().ok()).unwrap_or(1024);
+    let has = |unit: &str| case.source.contains(&format!(": {unit};"));
+    let size = [("warpgroup", 128), ("warp", 32)].into_iter().find(|(unit, _)| has(unit)).map_or(1, |unit| unit.1);
+    let low = size * (1 + draw.below(if size == 1 { 70 } else { 3 }));
+    if threads + low > 1024 || !threads.is_multiple_of(size) {
+        return Case { source: String::new(), ..case };
+    }
+    // The outermost units of what a block owns.
+    let line = |line: &str| {
+        let units = [("warpgroup", 128), ("warp", 32), ("thread", 1)];
+        let is_owned = [" per warp", " per thread"].iter().any(|per| line.contains(per));
+        let found = units.into_iter().find(|(unit, _)| line.contains(&format!(": {unit};"))).filter(|_| !is_owned);
+        let Some((unit, size)) = found else { return line.to_owned() };
+        let range = format!(": {unit} {}..{};", low / size, (low + threads) / size);
+        line.replacen(&format!(": {unit};"), &range, 1)
+    };
+    let source = case.source.lines().map(line).collect::<Vec<_>>().join("\n");
+    let source = source.replace(&format!("launch threads({threads});"), &format!("launch threads({});", threads + low));
+    Case { source, ..case }
+}
+
 /// A case in which blocks share the reduction of a stage; nothing if they do not.
 fn by_blocks(case: Case) -> Case {
     if case.source.contains("reduce jb by") { case } else { Case { source: String::new(), ..case } }
@@ -484,6 +508,18 @@ fn random_roles_equal_the_reference() {
     };
     let accepted = equal_the_reference(seed, count, &case, true);
     assert!(accepted * 50 > count, "{accepted} of {count}");
+}
+
+/// `TILEWRIGHT_RANGES=SEED,COUNT` runs others than CI does.
+#[test]
+fn random_ranges_equal_the_reference() {
+    let (seed, count) = support::campaign("TILEWRIGHT_RANGES", (7, 150));
+    let case = |draw: &mut Draw| {
+        let case = case(draw, false);
+        in_ranges(case, draw)
+    };
+    let accepted = equal_the_reference(seed, count, &case, true);
+    assert!(accepted * 8 > count, "{accepted} of {count}");
 }
 
 /// Runs random cases; how many were accepted. `tells` prints why others were not.

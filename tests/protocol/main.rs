@@ -12,8 +12,8 @@ mod trips;
 
 use forms::{BY_ROLES, SLICES, THREE, TWO, product, rows, triangle};
 use plant::{
-    Plant, awaited_ahead, drained, early_release, no_cluster_barrier, once, other_parity, released_behind,
-    reset_per_tile, unarmed, unguarded,
+    Plant, awaited_ahead, drained, early_fetches, early_release, no_cluster_barrier, once, other_parity,
+    released_behind, reset_per_tile, unarmed, unguarded,
 };
 use support::finished;
 use tilewright::kernel::info::KernelInfo;
@@ -73,6 +73,7 @@ fn matrix() -> Vec<Row> {
         mistakes,
     };
     let own = rows(3, "threads(32)", "T", ["", "via tma", ""]);
+    let fetched = rows(2, &format!("persistent, {TWO}"), "T", ["by math", "via cp_async by load", "bind j: thread;"]);
     vec![
         // The wait for what is there, and the one for what has been read.
         row("wrong parity, roles", &persistent(2), other_parity, &[3, 5], 3, 2),
@@ -80,6 +81,8 @@ fn matrix() -> Vec<Row> {
         // Slot and parity, of both roles.
         row("counter reset per tile", &persistent(2), reset_per_tile, &[4, 3], 1, 4),
         row("early release", &persistent(2), early_release, &[2, 7], 2, 1),
+        row("early release of fetches", &fetched, early_fetches, &[2, 7], 2, 3),
+        row("wrong parity, fetches of roles", &fetched, other_parity, &[3, 5], 3, 2),
         row("unarmed receiver, of a cluster", SHARED, unarmed, &[5, 772], 3, 6),
         row("unarmed receiver, of roles", &persistent(3), unarmed, &[3, 5], 3, 1),
         row("missing cluster barrier, of copies", SHARED, no_cluster_barrier, &[5, 772], 3, 4),
@@ -153,6 +156,8 @@ fn zero_trips() -> Vec<(Row, (String, &'static [i64]))> {
     let fetched =
         |launch: &str| rows(3, &format!("{launch}threads(32)"), "T - 1", ["", "via cp_async", "bind j: thread;"]);
     let loaded = rows(2, &format!("persistent, {TWO}"), "T", ["by math", "by load", "bind j: thread;"]);
+    let fetched_by_role =
+        rows(2, &format!("persistent, {TWO}"), "T", ["by math", "via cp_async by load", "bind j: thread;"]);
     let copied = |launch: &str| rows(2, &format!("{launch}{TWO}"), "T - 1", BY_ROLES);
     let blocks = |roles: bool| match roles {
         true => product(2, TWO, ["by math", "by load"], SLICES),
@@ -195,6 +200,8 @@ fn zero_trips() -> Vec<(Row, (String, &'static [i64]))> {
             3,
             2,
         ),
+        row("a body before the question, fetches of roles", fetched_by_role.clone(), once, (&[5, 0], &[5, 1]), 1, 2),
+        row("a wait ahead of no trip, fetches of roles", fetched_by_role, awaited_ahead, (&[5, 0], &[5, 1]), 1, 1),
         row("a wait behind no trip, roles", copied(""), drained, (&[3, 1], &[3, 2]), 3, 1),
         row("a wait behind no trip, roles of a cluster", blocks(true), drained, (&[11, 4, 20], &[11, 8, 20]), 3, 2),
         // Here a tile has a term more.

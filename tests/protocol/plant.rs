@@ -2,7 +2,8 @@
 
 use tilewright::kernel::algorithm::Compare;
 use tilewright_compiler::kernel_ir::{
-    Facts, If, IndexOp, Kernel, Loop, Op, Range, Region, RegionId, Statement, StatementKind, Type, Value, ValueId,
+    Facts, If, IndexOp, Kernel, Loop, Op, Range, Receivers, Region, RegionId, Statement, StatementKind, Type, Value,
+    ValueId, WARP,
 };
 
 /// Kernels with one mistake each.
@@ -85,6 +86,29 @@ pub fn early_release(kernel: &Kernel) -> Vec<Kernel> {
         Some(mutant)
     };
     places(kernel).filter_map(plant).collect()
+}
+
+/// What threads fetch is handed over by nobody, before it is on its way, or before it is there.
+pub fn early_fetches(kernel: &Kernel) -> Vec<Kernel> {
+    let mut mutants = Vec::new();
+    for (region, at) in places(kernel) {
+        let statements = &kernel.regions[region].statements;
+        let StatementKind::ReleaseFetches { barrier, .. } = statements[at].kind else { continue };
+        let awaited = statements[..at].iter().rposition(|s| matches!(s.kind, StatementKind::Await { .. }));
+        let StatementKind::Await { slot, .. } = statements[awaited.expect("a wait")].kind else { unreachable!() };
+        let mut never = kernel.clone();
+        never.regions[region].statements.remove(at);
+        let mut ahead = kernel.clone();
+        ahead.regions[region].statements.remove(at);
+        let release = Statement { line: statements[at].line, kind: StatementKind::ReleaseFetches { barrier, slot } };
+        ahead.regions[region].statements.insert(awaited.expect("a wait") + 1, release);
+        // Arrivals of warps, and as many as there are.
+        let mut at_once = kernel.clone();
+        at_once.barriers[barrier.index()].arrivals /= WARP;
+        at_once.regions[region].statements[at].kind = StatementKind::Release { barrier, slot, to: Receivers::Own };
+        mutants.extend([never, ahead, at_once]);
+    }
+    mutants
 }
 
 /// The first block of the cluster alone expects what is copied to all; then nobody does.

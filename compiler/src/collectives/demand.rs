@@ -42,6 +42,8 @@ pub enum Operation {
     SyncWarp,
     /// A barrier of a warpgroup.
     SyncWarpgroup,
+    /// A barrier of warps of a block, any of them.
+    SyncWarps,
     /// A barrier of a block.
     SyncBlock,
     /// A barrier of a cluster.
@@ -83,6 +85,7 @@ impl Operation {
             Self::Elect => ("elect.sync (9.7.13.15)", Some(Unit::warp())),
             Self::SyncWarp => ("bar.warp.sync (9.7.13.2)", Some(Unit::warp())),
             Self::SyncWarpgroup => ("bar.sync a, 128 (9.7.13.1)", Some(Unit::warpgroup())),
+            Self::SyncWarps => ("bar.sync a, n (9.7.13.1)", Some(Unit::agnostic_warps())),
             Self::SyncBlock => ("bar.sync 0 (9.7.13.1)", Some(Unit::cta())),
             Self::SyncCluster => ("barrier.cluster (9.7.13.3)", Some(Unit::cluster())),
             Self::InitBarrier => ("mbarrier.init (9.7.13.16.9)", Some(Unit::thread())),
@@ -94,7 +97,7 @@ impl Operation {
 
 /// The barrier that all threads of a place can meet at, in every iteration; none if the machine has none for them.
 pub fn barrier(nest: &Nest) -> Option<Operation> {
-    use Operation::{SyncBlock, SyncCluster, SyncWarp, SyncWarpgroup};
+    use Operation::{SyncBlock, SyncCluster, SyncWarp, SyncWarpgroup, SyncWarps};
     let fits = |operation: &Operation| operation.demand().unit.is_some_and(|unit| nest.matches(&unit) == Ok(true));
-    [SyncWarp, SyncWarpgroup, SyncBlock, SyncCluster].into_iter().find(fits)
+    [SyncWarp, SyncWarpgroup, SyncBlock, SyncWarps, SyncCluster].into_iter().find(fits)
 }

@@ -181,8 +181,10 @@ pub fn check(nest: &Nest, needed: &Unit) -> Result<(), Refusal> {
         let fixed = fix.applied(&binds);
         fixed != binds && Nest::of(shape, &fixed).is_ok_and(|n| n.matches(needed) == Ok(true))
     };
-    let more = wanted.threads().is_some_and(|count| threads.count() > count);
-    let (outer, inner) = (changes(shape, &binds, needed), additions(shape, &binds, needed));
+    let more = wanted.threads().is_none_or(|count| threads.count() > count);
+    // Nobody loops over any amount of something.
+    let unit = wanted.threads().map(|_| needed);
+    let (outer, inner) = (changes(shape, &binds, unit), additions(shape, &binds, unit));
     let fixes = if more { inner.into_iter().chain(outer) } else { outer.into_iter().chain(inner) };
     let fixes: Vec<Fix> = fixes.filter(works).collect();
     let narrowed_by = fixes.iter().filter_map(Fix::culprit).max();
@@ -194,7 +196,7 @@ pub fn check(nest: &Nest, needed: &Unit) -> Result<(), Refusal> {
 }
 
 /// What else could stand in place of each loop, the innermost one first: the same range elsewhere, nothing, or the unit that is needed.
-fn changes(shape: Shape, binds: &[Bind], needed: &Unit) -> Vec<Fix> {
+fn changes(shape: Shape, binds: &[Bind], needed: Option<&Unit>) -> Vec<Fix> {
     let mut fixes = Vec::new();
     for (step, bind) in binds.iter().enumerate().rev() {
         if bind.tiles == 1 {
@@ -205,28 +207,32 @@ fn changes(shape: Shape, binds: &[Bind], needed: &Unit) -> Vec<Fix> {
             fixes.extend(lows.into_iter().map(|low| Fix::Replace { step, bind: moved(low) }));
         }
         fixes.push(Fix::Remove { step });
-        fixes.extend(most_of(shape, &binds[..step], needed).map(|bind| Fix::Replace { step, bind }));
-        fixes.extend(blocks_apart(shape, &binds[..step]).map(|bind| Fix::Replace { step, bind }));
+        fixes.extend(
+            needed.and_then(|unit| most_of(shape, &binds[..step], unit)).map(|bind| Fix::Replace { step, bind }),
+        );
+        fixes.extend(several_blocks(shape, &binds[..step]).map(|bind| Fix::Replace { step, bind }));
     }
     fixes
 }
 
-/// Loops over blocks that lie apart from each other.
-fn blocks_apart(shape: Shape, around: &[Bind]) -> impl Iterator<Item = Bind> {
+/// Loops over several blocks, side by side or apart from each other.
+fn several_blocks(shape: Shape, around: &[Bind]) -> impl Iterator<Item = Bind> {
     let powers = move || (1..).map(|n| 1 << n).take_while(move |n| *n < shape.cluster());
-    let units =
-        powers().flat_map(move |stride| powers().filter_map(move |n| Unit::cta_strided(stride)?.scaled(n).ok()));
+    let units = [1].into_iter().chain(powers()).flat_map(move |stride| {
+        let unit = if stride == 1 { Some(Unit::cta()) } else { Unit::cta_strided(stride) };
+        powers().filter_map(move |n| unit.as_ref()?.scaled(n).ok())
+    });
     units.filter_map(move |unit| most_of(shape, around, &unit))
 }
 
 /// Loops inside of all others: over blocks, over the unit that is needed, or both.
-fn additions(shape: Shape, binds: &[Bind], needed: &Unit) -> Vec<Fix> {
+fn additions(shape: Shape, binds: &[Bind], needed: Option<&Unit>) -> Vec<Fix> {
     let step = binds.len();
     let blocks = (shape.cluster() > 1).then(|| Bind::each(shape.cluster(), Unit::cta()));
     let mut fixes = Vec::new();
     for first in [None, blocks] {
         let own = binds.iter().chain(&first).cloned().collect::<Vec<_>>();
-        let last = most_of(shape, &own, needed);
+        let last = needed.and_then(|unit| most_of(shape, &own, unit));
         for more in [first.clone().into_iter().collect(), first.into_iter().chain(last).collect::<Vec<_>>()] {
             fixes.push(Fix::Insert { step, binds: more });
         }

@@ -116,6 +116,8 @@ pub enum LoopFault {
     Ambiguous {
         /// Pitches of the dimensions.
         pitches: Vec<u64>,
+        /// Threads of one unit, if these are neighbours.
+        neighbours: Option<u64>,
     },
 }
 
@@ -225,7 +227,8 @@ impl Nest {
         let step = |pitch, idle| Step { bind: bind.clone(), pitch, idle };
         let [at] = tiled[..] else {
             if tiled.len() > 1 {
-                return Err(LoopFault::Ambiguous { pitches: tiled.into_iter().map(|t| nest.chain[t]).collect() });
+                let (pitches, neighbours) = (tiled.into_iter().map(|t| nest.chain[t]).collect(), own.neighbours());
+                return Err(LoopFault::Ambiguous { pitches, neighbours });
             }
             if (low, high, tiles) != (0, 1, 1) {
                 return Err(LoopFault::Already { asked: high, threads: self.first().clone() });

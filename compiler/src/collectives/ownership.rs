@@ -1,9 +1,9 @@
 //! Arrays whose elements threads hold: which one is held by whom (`reference/collectives.md` §1.10).
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::ThreadSet;
-use super::nest::Nest;
+use super::nest::{Instance, Nest};
 use super::types::coordinates;
 use super::unit::{Unit, UnitFault};
 
@@ -60,6 +60,13 @@ pub enum HoldingFault {
         /// The extent of the array.
         extent: u64,
     },
+    /// Native units that are not as far apart as the iterations that take them: an iteration has a part of one, and another one the rest.
+    Uneven {
+        /// The iterators of such an iteration.
+        values: Vec<u64>,
+        /// Who runs it.
+        threads: ThreadSet,
+    },
     /// Two uses for which other threads hold an element.
     Differs {
         /// The holding of the first use.
@@ -94,19 +101,18 @@ impl Array<'_> {
         if let Some(several) = place.instances().iter().find(|i| !along(&i.threads).is_some_and(single)) {
             return Err(HoldingFault::MissingSubdivision { threads: several.threads.clone() });
         }
-        // A loop takes units apart if its iterations differ in them.
-        let units = |threads: &ThreadSet| -> BTreeSet<u64> { threads.iter().map(|t| native.unit_of(t)).collect() };
-        let mut loops = Vec::new();
-        for step in declared.len()..place.steps().len() {
-            let at = |value: u64| {
-                let is = |(n, v): (usize, &u64)| *v == if n == step { value } else { 0 };
-                place.instances().iter().find(|i| i.values.iter().enumerate().all(is))
-            };
-            let (Some(first), Some(second)) = (at(0), at(1)) else { continue };
-            if units(&first.threads) != units(&second.threads) {
-                loops.push(step);
-            }
-        }
+        // A loop takes units apart if some of its iterations differ in them, whatever the others are.
+        let first_of = |threads: &ThreadSet| threads.first().map_or(0, |t| native.unit_of(t));
+        let of: BTreeMap<&[u64], u64> =
+            place.instances().iter().map(|i| (i.values.as_slice(), first_of(&i.threads))).collect();
+        let at_first = |values: &[u64], steps: &dyn Fn(usize) -> bool| -> Option<u64> {
+            let moved: Vec<u64> =
+                values.iter().enumerate().map(|(step, value)| if steps(step) { 0 } else { *value }).collect();
+            of.get(&moved[..]).copied()
+        };
+        let inner = declared.len()..place.steps().len();
+        let takes = |step: &usize| of.iter().any(|(values, unit)| at_first(values, &|n| n == *step) != Some(*unit));
+        let loops: Vec<usize> = inner.filter(takes).collect();
         let leading: Vec<Option<usize>> = indices.iter().copied().take(loops.len()).collect();
         let rest = indices.iter().skip(loops.len()).flatten();
         let wanted: Vec<Option<usize>> = loops.iter().copied().map(Some).collect();
@@ -119,11 +125,18 @@ impl Array<'_> {
                 return Err(HoldingFault::Extent { step: *step, tiles, extent: *extent });
             }
         }
-        let pitches = loops.iter().map(|step| place.steps()[*step].pitch).collect();
+        let pitches: Vec<u64> = loops.iter().map(|step| place.steps()[*step].pitch).collect();
+        for Instance { values, threads } in place.instances() {
+            let moved: u64 = loops.iter().zip(&pitches).map(|(step, pitch)| values[*step] * pitch).sum();
+            let around = at_first(values, &|n| loops.contains(&n));
+            if around.map(|unit| unit + moved) != Some(first_of(threads)) {
+                return Err(HoldingFault::Uneven { values: values.clone(), threads: threads.clone() });
+            }
+        }
         // Of a unit of several threads all of them hold it together.
         let one = native.first().unwrap_or_default();
-        let of_unit = |unit: &u64| one.iter().map(move |t| unit + t).collect::<Vec<_>>();
-        let held: BTreeSet<u64> = units(place.first()).iter().flat_map(of_unit).collect();
+        let unit = first_of(place.first());
+        let held = one.iter().map(|t| unit + t);
         Ok(Holding { first: ThreadSet::ascending(held), pitches })
     }
 

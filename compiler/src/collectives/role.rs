@@ -50,68 +50,6 @@ pub enum RoleFault {
     Loop(LoopFault),
 }
 
-/// `warp 0`, `warps 2 to 5`.
-fn warps(low: u64, high: u64) -> String {
-    if high == low + 1 { format!("warp {low}") } else { format!("warps {low} to {}", high.saturating_sub(1)) }
-}
-
-impl RoleFault {
-    /// In a sentence: what is needed, who is there, and a way out (`reference/collectives.md` §6.2).
-    pub fn say(&self, launch: &Launch) -> String {
-        let name = |role: usize| launch.roles.get(role).map_or("", |role| role.name.as_str());
-        match self {
-            Self::Unknown { name } => {
-                let known: Vec<String> = launch.roles.iter().map(|role| format!("`{}`", role.name)).collect();
-                match known.is_empty() {
-                    true => format!("no role is called `{name}`; the launch has none: leave it out"),
-                    false => {
-                        format!("no role is called `{name}`; the launch has {}: name one of these", known.join(", "))
-                    }
-                }
-            }
-            Self::Unnamed => {
-                let (roles, all) = (launch.roles.len(), warps(0, launch.shape.block() / super::WARP));
-                format!("{all} of the block belong to {roles} roles: name the one whose warps are counted")
-            }
-            Self::Inside { around, role } => {
-                let own = launch.roles.get(*around);
-                let first = own.map_or(0, |own| own.first * super::WARP);
-                let threads = ThreadSet::run(first, own.map_or(0, |own| own.warps * super::WARP));
-                format!(
-                    "role `{}` is asked for inside role `{}`, which threads {threads} run: move it out of there",
-                    name(*role),
-                    name(*around)
-                )
-            }
-            Self::Subdivided { threads } => format!(
-                "a role needs whole blocks, and the first iteration around it is run by {} threads: {threads}; put the loops inside the role",
-                threads.count()
-            ),
-            Self::TooMany { role, low, asked, warps: own } => format!(
-                "role `{}` has {}, and {} {} asked for: write `{}..{own}`",
-                name(*role),
-                warps(0, *own),
-                warps(*low, *asked),
-                if asked - low == 1 { "is" } else { "are" },
-                if low < own { *low } else { 0 },
-            ),
-            Self::Loop(LoopFault::TooMany { asked, most }) => {
-                format!("{asked} warps are needed, and there are {most}: end the range at {most}")
-            }
-            Self::Loop(LoopFault::Already { asked, threads }) => format!(
-                "{asked} warps are needed, and one is around, which threads {threads} run: leave one of the two loops out"
-            ),
-            Self::Loop(LoopFault::Range { bind }) => {
-                format!("there is no warp in {}..{}: give the range a warp", bind.low, bind.high)
-            }
-            Self::Loop(_) => {
-                "the threads around are no row of warps: put the range outside of the loops that take warps apart"
-                    .to_owned()
-            }
-        }
-    }
-}
-
 impl<'a> Place<'a> {
     /// The place outside of all loops.
     pub fn top(launch: &'a Launch) -> Self {

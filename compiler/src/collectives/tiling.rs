@@ -128,7 +128,7 @@ impl Tiling {
             }
             _ => {
                 let pitches = tiled.iter().map(|t| dims[*t].pitch).collect();
-                return Err(fault(LoopFault::Ambiguous { pitches }));
+                return Err(fault(LoopFault::Ambiguous { pitches, neighbours: own.neighbours() }));
             }
         }
         self.dims = dims;

@@ -111,6 +111,13 @@ impl CollectiveType {
         self.dims.iter().try_fold(1, |n: u64, dim| Some(n * dim.part?))
     }
 
+    /// Threads of one unit, of one of those amounts that are free, if they are neighbours.
+    pub(super) fn neighbours(&self) -> Option<u64> {
+        let part = |dim: &TypeDim| TypeDim { part: Some(dim.part.unwrap_or(1)), ..*dim };
+        let one = Self { dims: self.dims.iter().map(part).collect() }.first()?;
+        (one == ThreadSet::run(0, one.count())).then(|| one.count())
+    }
+
     /// The set at the origin that matches; none if their number is free.
     pub fn first(&self) -> Option<ThreadSet> {
         let mut threads = vec![0];
@@ -124,16 +131,21 @@ impl CollectiveType {
 
 /// The coordinates along each dimension, ascending, if the set is the image of their product; none if it is not, or empty.
 pub fn coordinates(extents: &[u64], set: &ThreadSet) -> Option<Vec<Vec<u64>>> {
-    let mut seen: Vec<Vec<bool>> = extents.iter().map(|e| vec![false; *e as usize]).collect();
+    let mut found: Vec<Vec<u64>> = vec![Vec::new(); extents.len()];
     for thread in set.iter() {
         let mut rest = thread;
-        for (extent, seen) in extents.iter().zip(&mut seen).rev() {
-            seen[(rest % extent) as usize] = true;
+        for (extent, found) in extents.iter().zip(&mut found).rev() {
+            // Of a run of threads most coordinates are those of the thread before.
+            if found.last() != Some(&(rest % extent)) {
+                found.push(rest % extent);
+            }
             rest /= extent;
         }
     }
-    let found: Vec<Vec<u64>> =
-        seen.iter().map(|s| (0..).zip(s).filter(|(_, seen)| **seen).map(|(c, _)| c).collect()).collect();
+    for along in &mut found {
+        along.sort_unstable();
+        along.dedup();
+    }
     // The set lies in the product of its projections; it is the product if it is as large.
     let product = found.iter().fold(1, |n: u64, f| n * f.len() as u64);
     (!set.is_empty() && product == set.count()).then_some(found)

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use super::Shape;
 use super::types::{CollectiveType, TypeDim};
 
-/// Blocks of a cluster, threads of a block, both or neither, times a rational number.
+/// Powers of the blocks of a cluster and of the threads of a block, also in divisors, times a rational number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     factor: u64,
     divisor: u64,
-    clusters: u32,
-    blocks: u32,
+    clusters: i32,
+    blocks: i32,
 }
 
 impl Size {
@@ -45,12 +45,24 @@ impl Size {
         })
     }
 
+    /// The quotient; none by 0, or if numbers get too large.
+    #[must_use]
+    pub fn by(self, other: Self) -> Option<Self> {
+        let (factor, divisor) = (other.divisor, other.factor);
+        let inverse =
+            Self { factor, divisor, clusters: other.clusters.checked_neg()?, blocks: other.blocks.checked_neg()? };
+        self.times(inverse).filter(|quotient| quotient.divisor > 0)
+    }
+
     /// Its value; none if it is not whole.
     fn at(self, shape: Shape) -> Option<u64> {
-        let product =
-            shape.cluster().checked_pow(self.clusters)?.checked_mul(shape.block().checked_pow(self.blocks)?)?;
-        let product = product.checked_mul(self.factor)?;
-        (self.divisor > 0 && product % self.divisor == 0).then(|| product / self.divisor)
+        let (mut product, mut divisor) = (self.factor, self.divisor);
+        for (size, power) in [(shape.cluster(), self.clusters), (shape.block(), self.blocks)] {
+            let factor = size.checked_pow(power.unsigned_abs())?;
+            let side = if power < 0 { &mut divisor } else { &mut product };
+            *side = side.checked_mul(factor)?;
+        }
+        (divisor > 0 && product % divisor == 0).then(|| product / divisor)
     }
 }
 
@@ -207,6 +219,13 @@ impl Unit {
     /// Any threads of one block.
     pub fn agnostic_sub_cta() -> Self {
         Self::named("agnostic_sub_cta", vec![(Size::CLUSTER, Some(Size::of(1))), (Size::BLOCK, None)], None)
+    }
+
+    /// Whole warps of one block, any of them.
+    pub fn agnostic_warps() -> Self {
+        let warp = Size::of(super::WARP);
+        let dims = vec![(Size::CLUSTER, Some(Size::of(1))), (part(Size::BLOCK, super::WARP), None), (warp, Some(warp))];
+        Self::named("agnostic_warps", dims, None)
     }
 
     /// Whole blocks, of any number.

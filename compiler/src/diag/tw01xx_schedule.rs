@@ -4,8 +4,8 @@ use super::suggest::closest;
 use super::{Code, Diagnostic, IntoDiagnostic};
 use crate::syntax::Span;
 
-/// Why the axis of a reduction is none of its stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why an op cannot speak of an axis that there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HiddenAxis {
     /// The equation has several reductions.
     Several,
@@ -13,6 +13,10 @@ pub enum HiddenAxis {
     Conditional,
     /// Other axes decide its range, and not in a way that gives it a longest one.
     Range,
+    /// The op is one of tiles, and the axis of the tensor has no box: it is whole in the tile.
+    NoBox,
+    /// A `like` of this stage, which has it, found no counterpart here.
+    Unlike(String),
 }
 
 /// TW0150: an op names an axis that its stage does not have at that point.
@@ -30,7 +34,7 @@ pub struct UnknownAxis {
     pub named: Vec<String>,
     /// The earlier op that consumed an axis of that name.
     pub consumed: Option<Span>,
-    /// Why it is none, if a reduction has it.
+    /// Why it is none, if a reduction has it, or another rule keeps it from the op.
     pub hidden: Option<HiddenAxis>,
 }
 
@@ -43,12 +47,27 @@ impl IntoDiagnostic for UnknownAxis {
             1 => format!("the axis of `{stage}` is {list} here"),
             _ => format!("the axes of `{stage}` are {list} here"),
         };
+        if hidden == Some(HiddenAxis::NoBox) {
+            return Diagnostic::new(
+                Code::TW0150,
+                span,
+                format!("`{axis}` of `{stage}` has no box that it could be a tile of"),
+            )
+            .note(format!("all of `{axis}` is in each instance; {here}"))
+            .help(format!("give it a box first: `box {axis} by n -> …, …;`, and name what that makes"));
+        }
         let mut diagnostic =
             Diagnostic::new(Code::TW0150, span, format!("there is no axis `{axis}` in the schedule of `{stage}`"))
                 .note(here);
         if let Some(why) = hidden {
             let own = "give the reduction an equation of its own, and that a schedule";
             let (why, help) = match why {
+                HiddenAxis::NoBox => return diagnostic,
+                HiddenAxis::Unlike(model) => {
+                    let why = format!("`{model}` has it, and `like {model}` found nothing here that it is made of");
+                    let help = "an axis is alike that both stages read or write one dimension of a tensor with, alone: `x[i]`, not `x[i + 1]`";
+                    return diagnostic.note(why).help(help).help(format!("or write the ops of `{model}` here"));
+                }
                 HiddenAxis::Several => ("ops speak of a reduction where the equation has one", own),
                 HiddenAxis::Conditional => ("it is computed on one side of a condition only", own),
                 HiddenAxis::Range => (

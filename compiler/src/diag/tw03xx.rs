@@ -331,13 +331,15 @@ pub struct AttachPoint {
     pub problem: AttachProblem,
     /// Loops that a copy can stand in, `y.io`.
     pub possible: Vec<String>,
+    /// Whether its instances would follow each other in a persistent launch.
+    pub persistent: bool,
     /// The clause, or the copy.
     pub span: Span,
 }
 
 impl IntoDiagnostic for AttachPoint {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { copy, problem, possible, span } = self;
+        let Self { copy, problem, possible, persistent, span } = self;
         let title = match &problem {
             AttachProblem::Missing => {
                 format!("`{copy}` is staged for nobody: `at` says which stage reads it, and in which loop")
@@ -369,7 +371,14 @@ impl IntoDiagnostic for AttachPoint {
             _ => "a copy in shared memory stands in a loop that the whole block runs: a grid axis or a serial loop",
         };
         let diagnostic = Diagnostic::new(Code::TW0310, span, title).note(note);
+        let diagnostic = match persistent {
+            true => diagnostic.help(
+                "write `launch persistent`: a block then takes one tile after another, and the ring runs ahead of it",
+            ),
+            false => diagnostic,
+        };
         match &possible[..] {
+            [] if persistent => diagnostic,
             [] if problem == AttachProblem::RingWithoutLoop => {
                 diagnostic.help("remove `ring`, or split an axis so that each block has a serial loop over tiles")
             }
@@ -441,6 +450,8 @@ pub struct WhichCopy {
     pub copies: Vec<String>,
     /// Whether it takes none.
     pub none: bool,
+    /// Whether the stage reads the tensor nowhere else.
+    pub only: bool,
     /// The read.
     pub read: Span,
     /// The first copy.
@@ -449,13 +460,16 @@ pub struct WhichCopy {
 
 impl IntoDiagnostic for WhichCopy {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { tensor, copies, none, read, span } = self;
+        let Self { tensor, copies, none, only, read, span } = self;
         let list = copies.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>();
         let what =
             if none { format!("none of {}", list.join(" and ")) } else { format!("{} at once", list.join(" and ")) };
         Diagnostic::new(Code::TW0317, span, format!("a read of `{tensor}` would take {what}"))
             .label(read, "this read")
             .note("of several copies of one tensor a read takes the one whose axes have the names of its indices")
-            .help("name the axes of each copy as the indices of the read that it is for: `stage xa[i, k] = x` for `x[i, k]`")
+            .help(match (only && !none, copies.last()) {
+                (true, Some(last)) => format!("remove one of them, such as `{last}`: nothing else reads `{tensor}` there"),
+                _ => "name the axes of each copy as the indices of the read that it is for: `stage xa[i, k] = x` for `x[i, k]`".to_owned(),
+            })
     }
 }

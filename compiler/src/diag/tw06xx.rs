@@ -1,12 +1,17 @@
 //! TW06: collectives: which threads run what.
 
 use super::{Assignment, Change, Code, Diagnostic, IntoDiagnostic};
-use crate::collectives::{LoopFault, ThreadSet, UnitFault, UnitProblem};
+use crate::collectives::{self, LoopFault, ThreadSet, UnitFault, UnitProblem};
 use crate::schedule::{Unit, WARP};
 use crate::syntax::Span;
 
 fn product(axes: &[(String, i128)]) -> String {
     axes.iter().map(|(name, n)| format!("`{name}` {n}")).collect::<Vec<_>>().join(" × ")
+}
+
+/// A product of extents, which may be beyond all numbers that were counted in.
+fn amount(n: i128) -> String {
+    if n >= i128::from(u64::MAX) { format!("more than {}", i64::MAX) } else { n.to_string() }
 }
 
 /// `the block`, or the role whose threads it is about.
@@ -143,9 +148,9 @@ impl IntoDiagnostic for TooManyThreads {
         let whole = whole(role.as_ref());
         let is_word = matches!(unit.as_str(), "lane" | "thread" | "warp" | "warpgroup");
         let (needed, bound) = match is_word {
-            _ if range.is_some() => (format!("`{unit}` ends at {count}"), format!("`{unit}`")),
-            true => (format!("{count} {unit}s are needed"), format!("{unit}s")),
-            false => (format!("{count} of `{unit}` are needed"), format!("`{unit}`")),
+            _ if range.is_some() => (format!("`{unit}` ends at {}", amount(count)), format!("`{unit}`")),
+            true => (format!("{} {unit}s are needed", amount(count)), format!("{unit}s")),
+            false => (format!("{} of `{unit}` are needed", amount(count)), format!("`{unit}`")),
         };
         let title = match (&of, launch) {
             (Some(of), _) => format!("{needed}, and a {of} has {room}"),
@@ -309,9 +314,9 @@ impl IntoDiagnostic for ClusterBlocks {
         let Self { stage, axes, blocks, cluster, exists: (exists, fits), span, launch } = self;
         let of: Vec<String> = axes.iter().map(|(axis, extent)| format!("`{axis}` {extent}")).collect();
         let title = match (axes.len(), exists) {
-            (_, false) => format!("a cluster has 1, 2, 4 or 8 blocks, and {cluster} are needed"),
+            (_, false) => format!("a cluster has 1, 2, 4 or 8 blocks, and {} are needed", amount(cluster)),
             (0, _) => format!("the {cluster} blocks of a cluster would each write the same elements of `{stage}`"),
-            _ => format!("a cluster has {cluster} blocks, and `{stage}` gives iterations to {blocks}"),
+            _ => format!("a cluster has {cluster} blocks, and `{stage}` gives iterations to {}", amount(blocks)),
         };
         let diagnostic = Diagnostic::new(Code::TW0610, span, title);
         let diagnostic = match launch {
@@ -397,6 +402,8 @@ pub struct MisplacedUnit {
     pub role: Option<String>,
     /// Who is around, if loops are.
     pub around: Option<Around>,
+    /// Where no launch of this shape has the unit, the nearest one that has it: blocks of a cluster and threads of a block.
+    pub possible: Option<(u64, u64)>,
 }
 
 /// What is wrong with a unit.
@@ -426,7 +433,7 @@ pub enum UnitMisfit {
 
 impl IntoDiagnostic for MisplacedUnit {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { unit, axis, problem, threads, span, role, around } = self;
+        let Self { unit, axis, problem, threads, span, role, around, possible } = self;
         let new = |title: String| Diagnostic::new(Code::TW0606, span, title);
         let bound = axis.map_or_else(String::new, |axis| format!("`{axis}` cannot be given to `{unit}`: "));
         let fault = match problem {
@@ -465,9 +472,18 @@ impl IntoDiagnostic for MisplacedUnit {
             UnitMisfit::Loop(fault) => fault,
         };
         let block = format!("{} has {threads} threads", whole(role.as_ref()));
-        let launch = match &role {
-            Some(role) => format!("give role `{role}` other warps, so that"),
-            None => "write `launch threads(…);`, so that".to_owned(),
+        let launch = match (&role, possible) {
+            (_, None) => "correct the definition: no launch has such a unit".to_owned(),
+            (Some(role), Some((_, threads))) => {
+                let warps = threads.div_ceil(collectives::WARP);
+                format!("correct the definition, or give role `{role}` other warps: with {warps} it exists")
+            }
+            (None, Some((1, threads))) => {
+                format!("correct the definition, or write `launch threads({threads});`, which has it")
+            }
+            (None, Some((cluster, threads))) => format!(
+                "correct the definition, or write `launch cluster({cluster}), threads({threads});`, which has it"
+            ),
         };
         let found = match fault {
             LoopFault::Unit(UnitFault { problem, dimension, .. }) => {
@@ -475,22 +491,27 @@ impl IntoDiagnostic for MisplacedUnit {
                 match problem {
                     UnitProblem::Box { size, extent } => new(format!("{bound}{at}its box is {size} of {extent}"))
                         .note(format!("a box is at least 1 and at most its extent; {block}"))
-                        .help(format!("correct the definition, or {launch} the unit fits")),
+                        .help(launch),
                     UnitProblem::Product { product, threads } => {
                         new(format!("{bound}extents of {product} threads do not divide {threads}"))
                             .note(format!("the domain of a unit repeats in all threads; {block}"))
-                            .help(format!("{launch} these divide them"))
+                            .help(launch)
                     }
-                    _ => new(format!("{bound}{at}its sizes are no whole numbers"))
-                        .note(block)
-                        .help(format!("{launch} the unit fits")),
+                    _ => new(format!("{bound}{at}its sizes are no whole numbers")).note(block).help(launch),
                 }
             }
-            LoopFault::Ambiguous { pitches } => {
+            LoopFault::Ambiguous { pitches, neighbours } => {
                 let steps = pitches.iter().map(u64::to_string).collect::<Vec<_>>().join(" and ");
-                new(format!("{bound}it narrows the threads around in {} directions", pitches.len()))
-                    .note(format!("the directions are those of steps of {steps} threads"))
-                    .help("bind an axis around it to units that narrow one of them first")
+                match neighbours {
+                    None => {
+                        new(format!("{bound}it narrows the threads around in {} directions", pitches.len()))
+                            .note(format!("the directions are those of steps of {steps} threads"))
+                            .help("bind an axis around it to units that narrow one of them first")
+                    }
+                    Some(n) => new(format!("{bound}its domain counts these {n} neighbours along {} extents", pitches.len()))
+                        .note(format!("neighbours along these extents are {steps} threads apart; iterations follow each other along one"))
+                        .help(format!("bind it to `{n} thread`, which counts them along one")),
+                }
             }
             LoopFault::Already { asked, .. } => new(format!("{bound}{asked} of them are needed, and one is around"))
                 .help("bind an axis around it to larger units, or this one to smaller ones"),

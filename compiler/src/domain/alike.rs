@@ -52,3 +52,6 @@ pub fn alike(
     }
     found
 }
+#[cfg(test)]
+#[path = "alike_tests.rs"]
+mod tests;

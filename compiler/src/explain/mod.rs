@@ -15,6 +15,7 @@ use crate::extent::Expr;
 use crate::holes::{Predicate, Reason, Side};
 use crate::kernel_ir::{self, Kernel};
 use crate::lower::Analysed;
+use crate::lower::hand::Parties;
 use crate::memory::banks::Degree;
 use crate::memory::fetch;
 use crate::memory::vector::Class;
@@ -123,7 +124,7 @@ fn region(stage: &Stage) -> String {
 }
 
 /// How many buffers a stage in shared memory has, and how they are filled, if not each in its turn by ordinary stores.
-fn buffers(out: &mut String, analysed: &Analysed) {
+fn buffers(out: &mut String, analysed: &Analysed, is_handed: bool) {
     let Analysed { stage, vector, symbolic, accesses, .. } = analysed;
     let show = |e: &Expr| e.show(&|v| stage.program.dim_name(v as u16).to_owned());
     if stage.ring > 1 {
@@ -141,6 +142,7 @@ fn buffers(out: &mut String, analysed: &Analysed) {
     let Ok(lanes) = fetch::unit(stage, vector.as_ref(), symbolic, read) else { return };
     let bytes = lanes * stage.program.parameters[usize::from(read.parameter)].element.bytes();
     let ahead = match stage.ring {
+        _ if is_handed => "ahead of the roles that read them".to_owned(),
         1 => "awaited where it stands".to_owned(),
         ring => format!("{} ahead", copies::counted(i128::from(ring) - 1, "iteration")),
     };
@@ -202,7 +204,12 @@ fn stage(out: &mut String, stages: &[Analysed], analysed: &Analysed, info: &Kern
     let _ = writeln!(out, "stage {} in {place}{per}{at}, run by {by}", stage.name);
     if stage.attach.is_some() {
         out.push_str(&region(stage));
-        buffers(out, analysed);
+        let is_handed = stages
+            .iter()
+            .position(|s| std::ptr::eq(s, analysed))
+            .and_then(|at| Parties::of_stage(stages, at))
+            .is_some();
+        buffers(out, analysed, is_handed);
         workspaces(out, stage, info);
     }
     for leaf in &domain.leaves {

@@ -15,6 +15,8 @@ pub struct InRoles {
     of_buffers: Vec<[BTreeSet<Option<usize>>; 2]>,
     /// Who uses each barrier.
     of_barriers: Vec<BTreeSet<Option<usize>>>,
+    /// What copies fill that end there.
+    filled: Vec<Option<BufferId>>,
 }
 
 impl InRoles {
@@ -25,6 +27,7 @@ impl InRoles {
             threads: (0..kernel.signature.threads, kernel.roles().iter().map(Role::threads).collect()),
             of_buffers: vec![Default::default(); kernel.buffers.len()],
             of_barriers: vec![BTreeSet::new(); kernel.barriers.len()],
+            filled: vec![None; kernel.barriers.len()],
         };
         for (n, role) in kernel.roles().iter().enumerate() {
             if let Some(barrier) = role.meets {
@@ -63,9 +66,11 @@ impl InRoles {
         self.is_handed(buffer) && !self.users(buffer).iter().all(|users| users.contains(&role))
     }
 
-    /// Whether several roles use a barrier.
+    /// Whether several roles use a barrier, or what copies fill that end there: some may learn of the end from others.
     pub fn hands(&self, barrier: usize) -> bool {
-        self.of_barriers.get(barrier).is_some_and(|users| users.len() > 1)
+        let filled = self.filled.get(barrier).copied().flatten();
+        let several = self.of_barriers.get(barrier).is_some_and(|users| users.len() > 1);
+        several || filled.is_some_and(|buffer| self.is_handed(buffer))
     }
 
     fn region(&mut self, kernel: &Kernel, region: RegionId, role: Option<usize>) {
@@ -91,10 +96,14 @@ impl InRoles {
                 StatementKind::Fetch(fetch) => uses(Memory::Buffer(fetch.buffer), false),
                 StatementKind::Transfer(transfer) => {
                     uses(Memory::Buffer(transfer.buffer), transfer.barrier.is_none());
+                    if let Some(barrier) = transfer.barrier {
+                        self.filled[barrier.index()] = Some(transfer.buffer);
+                    }
                 }
                 StatementKind::Expect { barrier, .. }
                 | StatementKind::Await { barrier, .. }
-                | StatementKind::Release { barrier, .. } => {
+                | StatementKind::Release { barrier, .. }
+                | StatementKind::ReleaseFetches { barrier, .. } => {
                     self.of_barriers[barrier.index()].insert(role);
                 }
                 _ => {}

@@ -167,8 +167,8 @@ impl Buffer {
 pub struct Barrier {
     /// How many.
     pub slots: u32,
-    /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each [`StatementKind::Expect`], and one for each warp at a
-    /// [`StatementKind::Release`].
+    /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each [`StatementKind::Expect`], one for each warp at a
+    /// [`StatementKind::Release`], and one for each thread at a [`StatementKind::ReleaseFetches`].
     pub arrivals: u32,
 }
 
@@ -453,6 +453,14 @@ pub enum StatementKind {
     AwaitFetches {
         /// How many commits may be under way still.
         pending: u32,
+    },
+    /// Each thread that comes arrives once in the phase of a barrier that is under way, when all fetches are done that it started before and has not waited
+    /// for; it does not wait itself. Who waits for the phase sees what these wrote, and is told of nothing else that the threads did.
+    ReleaseFetches {
+        /// The barriers.
+        barrier: BarrierId,
+        /// Which of them, a [`Type::I32`].
+        slot: ValueId,
     },
     /// All threads of the block wait for each other; what each wrote before, the others see after.
     Sync,

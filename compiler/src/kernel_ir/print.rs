@@ -106,6 +106,7 @@ fn number(kernel: &Kernel, region: RegionId, names: &mut [u32], next: &mut u32) 
             | StatementKind::AwaitFetches { .. }
             | StatementKind::Expect { .. }
             | StatementKind::Release { .. }
+            | StatementKind::ReleaseFetches { .. }
             | StatementKind::Transfer(_)
             | StatementKind::Await { .. }
             | StatementKind::Publish
@@ -271,6 +272,9 @@ impl Printer<'_> {
                     Receivers::All => " of all blocks of the cluster".to_owned(),
                 };
                 writeln!(f, "each warp arrives at {barrier}{to}")
+            }
+            StatementKind::ReleaseFetches { barrier, slot } => {
+                writeln!(f, "each thread arrives at {} behind its fetches", self.barrier(*barrier, *slot))
             }
             StatementKind::Roles(roles) => {
                 for (n, Role { name, warps, registers, meets, body }) in roles.iter().enumerate() {

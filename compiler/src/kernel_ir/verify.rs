@@ -21,7 +21,7 @@
 //! 12. A shuffle is a statement for all threads, too; its result has the type of what it moves, and its mask is one of two lanes. A buffer is
 //!     renewed by all threads, in a slot that it has.
 //! 13. A fetch copies elements of a tensor that the kernel does not write to a buffer of their type, 4, 8 or 16 bytes of them; by threads, not
-//!     in the part of the elected one. Its groups are committed and waited for by all threads.
+//!     in the part of the elected one. Its groups are committed, waited for and released by all threads.
 //! 14. Workspaces that are used are passed, and counters are `u32` and zero at first. A block arrives with all its threads. An update has the
 //!     type of its workspace, and an operation that the type has.
 //! 15. A cluster has 1 to [`CLUSTER_LIMIT`] blocks. What blocks of a cluster do together stands in kernels that have clusters: accesses of others' buffers are of
@@ -409,6 +409,10 @@ impl Checker<'_> {
                 if let Receivers::One(rank) = to {
                     self.operand(*rank, |ty| ty == Type::I32);
                 }
+            }
+            StatementKind::ReleaseFetches { barrier, slot } => {
+                self.collective(Threads::All);
+                self.barrier(*barrier, *slot);
             }
             StatementKind::Roles(roles) => {
                 self.collective(Threads::All);

@@ -413,7 +413,8 @@ impl Nest<'_, '_> {
         let memory = |component: usize| Memory::Workspace(first + 1 + component as u16);
         // One of those that share the result; of a block with one result the thread that arrives, so that nobody needs to wait for it.
         let zero = self.b.index_literal(ty, 0);
-        let is_first = if layout.slots() == 1 {
+        let by_first = layout.slots() == 1 && !self.stage.distribution.has_range();
+        let is_first = if by_first {
             let (thread, zero) = (self.b.thread_index(), self.b.index_literal(Type::I32, 0));
             self.b.index_compare(Compare::Eq, thread, zero)
         } else {
@@ -435,9 +436,9 @@ impl Nest<'_, '_> {
             self.b.end_if();
             let blocks = self.b.index_convert(count, Type::I32);
             // Of one result the first thread alone takes what is combined, and stores what comes of it.
-            let last = match layout.slots() {
-                1 if !self.stage.arrives() => self.b.arrive_untold(first, group, blocks),
-                _ => self.b.arrive(first, group, blocks),
+            let last = match by_first && !self.stage.arrives() {
+                true => self.b.arrive_untold(first, group, blocks),
+                false => self.b.arrive(first, group, blocks),
             };
             self.b.begin_if(last);
             let passed_on = self.stage.place == Place::Registers && layout.sharing() > 1;

@@ -26,15 +26,17 @@ use tilewright_kernel::banks;
 
 use crate::kernel_ir::{Buffer, BufferId, Builder, Memory, Sharing, Type, ValueId, VariableId, WARP, WARPGROUP};
 
-/// A digit of thread numbers: ⌊τ / stride⌋ mod extent for thread τ. A stride is at least the stride times the extent of the next
-/// digit inside; threads in between, and those behind the last value of the outermost digit, belong to no group. Below the
-/// innermost stride each remainder has groups of its own. All threads of a group exist.
+/// A digit of thread numbers: ⌊(τ − low) / stride⌋ for what the digits outside leave of thread τ. A stride is at least low and the stride times the
+/// extent of the next digit inside; threads in between, those in front of the first value of a digit, and those behind the last value of the
+/// outermost one belong to no group. Below the innermost stride each remainder has groups of its own. All threads of a group exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Digit {
     /// Threads from one value to the next.
     pub stride: u32,
     /// Number of values, at least 1.
     pub extent: u32,
+    /// Threads in front of the first value.
+    pub low: u32,
     /// Whether threads that differ in it belong together.
     pub reduced: bool,
 }
@@ -107,15 +109,41 @@ struct Place {
     stride: u32,
     extent: u32,
     role: Role,
+    turn: Turn,
+}
+
+/// Counts what is left of a thread's number from the first of `around` threads that has work: those in front of it come last, where they belong to no
+/// group, as those behind the last one do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Turn {
+    low: u32,
+    around: u32,
+}
+
+impl Turn {
+    const fn of(self, rest: u32) -> u32 {
+        if self.low > 0 { (rest + self.around - self.low) % self.around } else { rest }
+    }
+
+    fn emit(self, b: &mut Builder, rest: ValueId) -> ValueId {
+        if self.low == 0 {
+            return rest;
+        }
+        let (less, around) = (literal(b, self.around - self.low), literal(b, self.around));
+        let turned = b.index_add(rest, less);
+        b.index_mod(turned, around)
+    }
 }
 
 /// A step of merging lanes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Exchange {
     /// The bit in which partners differ.
     mask: u32,
-    /// Stride of the digit outside the one that is merged, if there is one.
-    outer: Option<u32>,
+    /// The digits outside the one that is merged: how each counts, and its stride.
+    outer: Vec<(Turn, u32)>,
+    /// How that one counts.
+    turn: Turn,
     /// The pair of blocks, counted by `2 · mask` threads, whose right half has no value.
     alone: Option<u32>,
 }
@@ -131,15 +159,18 @@ struct Plan {
 /// The digits without those of one value, neighbours of one kind as one, and with remainders below the innermost stride as a digit.
 fn normal(digits: &[Digit]) -> Vec<Digit> {
     let inner = digits.last().filter(|last| last.stride > 1);
-    let inner = inner.map(|last| Digit { stride: 1, extent: last.stride, reduced: false });
+    let inner = inner.map(|last| Digit { stride: 1, extent: last.stride, low: 0, reduced: false });
+    let from_first = digits.iter().all(|digit| digit.low == 0);
     let mut all: Vec<Digit> = Vec::new();
     let count = digits.len() + usize::from(inner.is_some());
     for (n, digit) in digits.iter().copied().chain(inner).enumerate() {
         match all.last_mut() {
             // One value leaves the same threads idle if it is left out, but for the innermost.
-            _ if digit.extent == 1 && n + 1 < count => {}
-            Some(outer) if outer.reduced == digit.reduced && outer.stride == digit.stride * digit.extent => {
-                *outer = Digit { stride: digit.stride, extent: outer.extent * digit.extent, reduced: digit.reduced };
+            _ if digit.extent == 1 && n + 1 < count && from_first => {}
+            Some(outer)
+                if (outer.reduced, digit.low) == (digit.reduced, 0) && outer.stride == digit.stride * digit.extent =>
+            {
+                *outer = Digit { stride: digit.stride, extent: outer.extent * digit.extent, ..*outer };
             }
             _ => all.push(Digit { reduced: digit.reduced && digit.extent > 1, ..digit }),
         }
@@ -150,42 +181,53 @@ fn normal(digits: &[Digit]) -> Vec<Digit> {
 impl Plan {
     fn new(threads: u32, digits: &[Digit]) -> Self {
         let digits = normal(digits);
-        let last: u32 = digits.iter().map(|d| (d.extent - 1) * d.stride).sum();
+        let last: u32 = digits.iter().map(|d| d.low + (d.extent - 1) * d.stride).sum();
+        let turn = |n: usize| {
+            let around = n.checked_sub(1).map_or(threads, |outer| digits[outer].stride);
+            Turn { low: digits[n].low, around }
+        };
         let mut plan = Self { exchanges: Vec::new(), places: Vec::new(), is_done: true };
         // Whether the reduced digits inside are merged whole.
         let mut whole = true;
         for (n, digit) in digits.iter().enumerate().rev() {
-            let Digit { stride, extent, reduced } = *digit;
+            let Digit { stride, extent, reduced, .. } = *digit;
+            let straight = Turn::default();
             if !reduced {
-                plan.places.push(Place { stride, extent, role: Role::Kept });
+                plan.places.push(Place { stride, extent, role: Role::Kept, turn: turn(n) });
                 continue;
             }
             let lanes = if whole { lanes(*digit, &digits[..n]) } else { 1 };
-            let outer = n.checked_sub(1).map(|n| digits[n].stride);
+            let outer: Vec<(Turn, u32)> = (0..n).map(|n| (turn(n), digits[n].stride)).collect();
             for step in (0..lanes.trailing_zeros()).map(|bit| 1 << bit) {
                 let blocks = extent.div_ceil(step);
                 let alone = (!blocks.is_multiple_of(2)).then_some(blocks / 2);
-                plan.exchanges.push(Exchange { mask: stride * step, outer, alone });
+                plan.exchanges.push(Exchange { mask: stride * step, outer: outer.clone(), turn: turn(n), alone });
             }
             if lanes > 1 {
-                plan.places.push(Place { stride, extent: lanes, role: Role::Merged });
+                plan.places.push(Place { stride, extent: lanes, role: Role::Merged, turn: straight });
                 let block = stride * lanes;
                 plan.is_done &= extent.is_multiple_of(lanes) || (last / block + 1) * block <= threads;
             }
             let rest = extent.div_ceil(lanes);
             if rest > 1 {
-                plan.places.push(Place { stride: stride * lanes, extent: rest, role: Role::Reduced });
+                plan.places.push(Place { stride: stride * lanes, extent: rest, role: Role::Reduced, turn: straight });
                 (whole, plan.is_done) = (false, false);
+            }
+            // Its outermost place.
+            if let Some(place) = plan.places.last_mut() {
+                place.turn = turn(n);
             }
         }
         plan
     }
 }
 
-/// How many values of a reduced digit lanes can merge: a power of two. Blocks of so many stay apart if all strides outside are multiples of theirs.
+/// How many values of a reduced digit lanes can merge: a power of two. Blocks of so many stay apart if all strides outside are multiples of theirs,
+/// and so is what stands in front of a first value.
 fn lanes(digit: Digit, outer: &[Digit]) -> u32 {
     let mut lanes = 1;
-    let fits = |block: u32| block <= WARP && outer.iter().all(|o| o.stride.is_multiple_of(block));
+    let apart = |o: &Digit, block: u32| o.stride.is_multiple_of(block) && o.low.is_multiple_of(block);
+    let fits = |block: u32| block <= WARP && digit.low.is_multiple_of(block) && outer.iter().all(|o| apart(o, block));
     while digit.stride.is_power_of_two() && lanes < digit.extent && fits(2 * lanes * digit.stride) {
         lanes *= 2;
     }
@@ -197,7 +239,7 @@ fn literal(b: &mut Builder, n: u32) -> ValueId {
 }
 
 impl Exchange {
-    fn merge(self, b: &mut Builder, states: &[ValueId], merge: Merge<'_>) -> Vec<ValueId> {
+    fn merge(&self, b: &mut Builder, states: &[ValueId], merge: Merge<'_>) -> Vec<ValueId> {
         let (thread, mask, zero) = (b.thread_in_role(), literal(b, self.mask), literal(b, 0));
         let bit = b.index_and(thread, mask);
         let right = b.index_compare(Compare::Ne, bit, zero);
@@ -207,13 +249,17 @@ impl Exchange {
         let second: Vec<ValueId> = both().map(|(own, other)| b.select(right, *own, *other)).collect();
         let merged = merge(b, &first, &second);
         let Some(alone) = self.alone else { return merged };
-        let within = match self.outer {
-            Some(outer) => {
-                let outer = literal(b, outer);
-                b.index_mod(thread, outer)
+        let mut within = thread;
+        for (n, (turn, stride)) in self.outer.iter().enumerate() {
+            within = turn.emit(b, within);
+            // The next remainder says as much where it divides this one.
+            let next = self.outer.get(n + 1);
+            if next.is_none_or(|next| next.0.low > 0 || stride % next.1 != 0) {
+                let stride = literal(b, *stride);
+                within = b.index_mod(within, stride);
             }
-            None => thread,
-        };
+        }
+        let within = self.turn.emit(b, within);
         let (block, alone) = (literal(b, 2 * self.mask), literal(b, alone));
         let pair = b.index_div(within, block);
         let is_alone = b.index_compare(Compare::Eq, pair, alone);
@@ -308,6 +354,7 @@ impl Plan {
     fn place_of(&self, thread: u32) -> (Shares<u32>, bool) {
         let (mut shares, mut writes, mut rest) = (Shares::default(), true, thread);
         for (at, place) in self.places.iter().enumerate().rev() {
+            rest = place.turn.of(rest);
             let digit = rest / place.stride;
             rest %= place.stride;
             writes &= digit < if place.role == Role::Merged { 1 } else { place.extent };
@@ -324,6 +371,7 @@ impl Plan {
         let mut shares = Shares { far: zero, near: zero, partial: zero };
         for (at, place) in self.places.iter().enumerate().rev() {
             let (stride, extent) = (literal(b, place.stride), literal(b, place.extent));
+            rest = place.turn.emit(b, rest);
             let digit = b.index_div(rest, stride);
             rest = b.index_mod(rest, stride);
             let limit = if place.role == Role::Merged { literal(b, 1) } else { extent };

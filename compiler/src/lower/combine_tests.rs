@@ -13,11 +13,11 @@ use crate::lower::syncs;
 use crate::proof::{self, Launch, Tensor, Verdict};
 
 const fn reduced(stride: u32, extent: u32) -> Digit {
-    Digit { stride, extent, reduced: true }
+    Digit { stride, extent, low: 0, reduced: true }
 }
 
 const fn kept(stride: u32, extent: u32) -> Digit {
-    Digit { stride, extent, reduced: false }
+    Digit { stride, extent, low: 0, reduced: false }
 }
 
 fn builder(threads: u32, parameters: Vec<Parameter>) -> Builder {
@@ -34,6 +34,7 @@ fn members(threads: u32, digits: &[Digit]) -> Vec<Member> {
     let of = |thread: u32| {
         let (mut rest, mut group, mut place) = (thread, 0, 0);
         for digit in digits {
+            rest = rest.checked_sub(digit.low)?;
             let value = rest / digit.stride;
             rest %= digit.stride;
             if value >= digit.extent {
@@ -280,31 +281,34 @@ fn random_layouts() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as u32 % most
     };
-    let (mut tried, mut through_lanes) = (0, 0);
-    while tried < 120 {
+    let (mut tried, mut through_lanes, mut ranges) = (0, 0, 0);
+    while tried < 160 {
         // From the innermost digit outwards.
         let mut digits = Vec::new();
         let mut stride = if next(4) == 0 { 1 + next(4) } else { 1 };
         for _ in 0..1 + next(4) {
             let extent = if next(2) == 0 { 1 << next(6) } else { 1 + next(12) };
-            digits.insert(0, Digit { stride, extent, reduced: next(3) > 0 });
-            stride *= extent;
+            // Some begin behind the first thread, at a unit or in between.
+            let low = [0, 0, 0, stride * next(3), next(7)][next(5) as usize];
+            digits.insert(0, Digit { stride, extent, low, reduced: next(3) > 0 });
+            stride = low + stride * extent;
             if next(4) == 0 {
                 stride = if next(2) == 0 { stride.next_power_of_two() } else { stride + next(5) };
             }
         }
-        let last: u32 = digits.iter().map(|d| (d.extent - 1) * d.stride).sum();
+        let last: u32 = digits.iter().map(|d| d.low + (d.extent - 1) * d.stride).sum();
         let threads = last + digits[digits.len() - 1].stride + [0, next(40), 31 - last % 32][next(3) as usize];
         if threads > 300 {
             continue;
         }
         tried += 1;
+        ranges += u32::from(digits.iter().any(|digit| digit.low > 0));
         through_lanes += u32::from(Plan::new(threads, &digits).is_done);
         let accumulators = if next(2) == 0 { 1 } else { 1 + next(6) as usize };
         let trip_bytes = u64::from(next(16)) * 1024;
         check(Merged { threads, digits: &digits, accumulators, trip_bytes }, 0..1);
     }
-    assert!((20..100).contains(&through_lanes), "{through_lanes}");
+    assert!((20..120).contains(&through_lanes) && ranges > 40, "{through_lanes} {ranges}");
 }
 
 /// Nothing needs more than one cycle of the banks for what it reads and writes: rows, columns, tiles, and rows of odd length.

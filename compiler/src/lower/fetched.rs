@@ -35,6 +35,11 @@ use crate::memory::fetch;
 use crate::schedule::Stage;
 
 impl<'a> Nest<'a, '_> {
+    /// Whether instances of a stage are fetched ahead in the loops of whoever reads them: not by another role, which is ahead itself.
+    pub(super) fn runs_ahead(&self, at: usize) -> bool {
+        self.stage_at(at).fetches && self.around.storage[at].handing.is_none()
+    }
+
     fn stage_at(&self, at: usize) -> &'a Stage {
         &self.around.stages[at].stage
     }
@@ -42,8 +47,7 @@ impl<'a> Nest<'a, '_> {
     /// In front of the loop at position `k`, which has so many iterations: fetches the first instances of the rings in it.
     pub(super) fn fetch_ahead(&mut self, point: &Point, k: usize, count: ValueId) {
         let children = self.children.iter().filter(|child| child.1 == k + 1).map(|child| child.0);
-        let rings: Vec<usize> =
-            children.filter(|at| self.stage_at(*at).fetches && self.stage_at(*at).ring > 1).collect();
+        let rings: Vec<usize> = children.filter(|at| self.runs_ahead(*at) && self.stage_at(*at).ring > 1).collect();
         let rings: Vec<usize> = rings.into_iter().filter(|at| self.stage_at(*at).role == self.around.role).collect();
         let Some(longest) = rings.iter().map(|at| self.stage_at(*at).ring).max() else { return };
         // The loop may have been here before: then its last readers are done first.

@@ -10,7 +10,10 @@
 //!                                         release empty
 //! ```
 //!
-//! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. What a copy *to* a tensor takes is made by the
+//! A reader that waits for what another reader made of the instance waits for nothing else.
+//!
+//! The bytes of a copy by the accelerator end the phase of `full` themselves: its maker expects them. So do threads that fetch: each arrives when its fetches are done, and goes on
+//! to the next slot at once. If they read the instance, too, they wait for it first. What a copy *to* a tensor takes is made by the
 //! stage that writes it, and read by the role of the copy; that releases a slot when the accelerator has read it, up to a ring of instances later.
 //! If a maker reads what it makes, its threads wait for each other as in a kernel without roles.
 //! Phases are counted along the whole kernel, however often loops are entered.
@@ -57,6 +60,8 @@ pub(super) struct Handing {
     pub parties: Parties,
     /// Ends a phase when a slot is made.
     pub full: BarrierId,
+    /// Whether threads fetch it, and go on while they do.
+    pub in_background: bool,
     /// Ends a phase when a slot has been read.
     pub empty: BarrierId,
     /// The blocks of a cluster that fill a slot together.
@@ -109,9 +114,11 @@ impl Parties {
 }
 
 impl Handing {
-    /// Declares the barriers of so many slots of a stage.
-    pub fn of_stage(b: &mut Builder, parties: Parties, roles: &[Role], slots: u32) -> Self {
-        Self::new(b, parties, roles, (slots, None), None)
+    /// Declares the barriers of a stage.
+    pub fn of_stage(b: &mut Builder, parties: Parties, roles: &[Role], stage: &Stage) -> Self {
+        let in_background = stage.fetches && !parties.own;
+        let made = in_background.then(|| roles[parties.from].threads());
+        Self { in_background, ..Self::new(b, parties, roles, (stage.ring, made), None) }
     }
 
     /// Declares the barriers of a copy.
@@ -135,7 +142,7 @@ impl Handing {
         let by_first = multicast.as_ref().is_some_and(|m| m.by.is_none());
         let empty = b.barrier_of(slots, if by_first { read } else { read_by_all });
         let of_all = by_first.then(|| b.barrier_of(slots, read_by_all));
-        Self { full, empty, parties, multicast, of_all }
+        Self { full, in_background: false, empty, parties, multicast, of_all }
     }
 
     /// Says that a slot has been read, to all who fill it.
@@ -281,11 +288,37 @@ impl<'a> Nest<'a, '_> {
             let slot = copy.slot(self.b);
             match copy.staged.way {
                 Way::Store if *makes => self.await_empty(handing, slot, copy.parity),
-                Way::Load if *reads => self.await_full(handing, slot, copy.parity),
+                Way::Load if *reads => {
+                    let Parties { from, to, own } = &handing.parties;
+                    if !self.learns(k, None, |role| to.contains(&role) || *own && *from == role) {
+                        self.await_full(handing, slot, copy.parity);
+                    }
+                }
                 _ => continue,
             }
             self.hold(copy, slot, point);
         }
+    }
+
+    /// Whether this role learns that an instance inside `k` loops is there without a wait of its own: before it runs anything else that stands there, or behind the
+    /// stage `behind` among that, it waits for what a role hands over that knows of the instance.
+    ///
+    /// **Argument.** Who releases a slot tells all that it did and was told before. A reader of the instance knows of it in front of what it makes at this place, by a
+    /// wait of its own, or because it learns of it in turn: from something that stands in front of what it makes, so that this comes to an end, at a reader that waits itself.
+    fn learns(&self, k: usize, behind: Option<usize>, knows: impl Fn(usize) -> bool) -> bool {
+        let Around { stages, staged, storage, role: Some(role), .. } = self.around else { return false };
+        let here = self.children.iter().filter(|child| child.1 == k).map(|child| child.0);
+        let last = behind.and_then(|behind| here.clone().position(|at| at == behind)).map_or(0, |n| n + 1);
+        for at in here.skip(last) {
+            if stages[at].stage.role == Some(role) || comes(stages, staged, (at, 0), role) {
+                return false;
+            }
+            let handing = storage[at].handing.as_ref().filter(|handing| handing.parties.to.contains(&role));
+            if handing.is_some_and(|handing| knows(handing.parties.from)) {
+                return true;
+            }
+        }
+        false
     }
 
     fn await_empty(&mut self, handing: &Handing, slot: ValueId, parity: Option<VariableId>) {
@@ -382,7 +415,15 @@ impl<'a> Nest<'a, '_> {
                 let memory = self.renewed(at, slot);
                 let instance = Instance { stage, memory, around: self.around(point, None) };
                 self.compute(at, &instance);
-                self.b.release(handing.full, slot, Receivers::Own);
+                if handing.in_background {
+                    self.b.release_fetches(handing.full, slot);
+                } else {
+                    if stage.fetches {
+                        self.b.commit_fetches();
+                        self.b.await_fetches(0);
+                    }
+                    self.b.release(handing.full, slot, Receivers::Own);
+                }
                 if handing.parties.own {
                     self.b.sync();
                     self.values.instances.push(instance);
@@ -391,7 +432,10 @@ impl<'a> Nest<'a, '_> {
             false => slice(self),
         }
         if handing.parties.to.contains(&role) {
-            self.await_full(handing, slot, *parity);
+            let loops = self.children.iter().find(|child| child.0 == at).map_or(0, |child| child.1);
+            if !self.learns(loops, Some(at), |other| handing.parties.to.contains(&other)) {
+                self.await_full(handing, slot, *parity);
+            }
             let memory = self.in_slot(at, slot);
             let instance = Instance { stage, memory, around: self.around(point, None) };
             self.values.instances.push(instance);

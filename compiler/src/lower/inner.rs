@@ -158,7 +158,7 @@ pub(super) fn storage(b: &mut Builder, (stages, roles): (&[Analysed], &[Role]), 
         };
         let buffers = components(stage).into_iter().map(|c| buffer(c, b)).collect();
         let parties = Parties::of_stage(stages, at);
-        let handing = parties.map(|parties| Handing::of_stage(b, parties, roles, stage.ring));
+        let handing = parties.map(|parties| Handing::of_stage(b, parties, roles, stage));
         Storage { buffers, handing, slot: None, parity: None }
     };
     (0..stages.len()).map(|at| of(at, b)).collect()
@@ -176,9 +176,8 @@ impl<'a> Nest<'a, '_> {
     /// by blocks: then the branch is open in which this block is the last of them, for all that is behind.
     pub(super) fn begin_stages(&mut self, point: &Point, k: usize) -> bool {
         let here: Vec<usize> = self.children.iter().filter(|child| child.1 == k).map(|child| child.0).collect();
-        // What is fetched depends on no other stage.
-        let (mut fetched, computed): (Vec<usize>, Vec<usize>) =
-            here.into_iter().partition(|at| self.around.stages[*at].stage.fetches);
+        // What is fetched depends on no other stage. Roles hand it over like others.
+        let (mut fetched, computed): (Vec<usize>, Vec<usize>) = here.into_iter().partition(|at| self.runs_ahead(*at));
         fetched.retain(|at| self.around.stages[*at].stage.role == self.around.role);
         self.begin_fetched(point, k, &fetched);
         // What blocks share comes as early as it can: the rest is for the last of them.

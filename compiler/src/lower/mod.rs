@@ -260,6 +260,14 @@ fn entry(
         if tile.is_some() {
             tiles::end(builder, &copies, role);
         }
+        let fetches = |storage: &inner::Storage| {
+            storage.handing.as_ref().is_some_and(|h| h.in_background && Some(h.parties.from) == role)
+        };
+        if storage.iter().any(fetches) {
+            // Threads end when their fetches have.
+            builder.commit_fetches();
+            builder.await_fetches(0);
+        }
         Some(())
     };
     if roles.is_empty() {

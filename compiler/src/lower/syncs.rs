@@ -513,6 +513,7 @@ impl<'a> Pass<'a> {
                     None => !since.published && since.of(transfer.buffer).written.is_empty(),
                 }
             }
+            StatementKind::ReleaseFetches { .. } => !since.ready,
             StatementKind::Release { to: Receivers::All | Receivers::One(_), .. } => {
                 since.in_cluster.told = true;
                 !since.in_cluster.begun

@@ -76,6 +76,12 @@ impl Phase {
         Ok(())
     }
 
+    /// Arrivals that come when copies are over, by somebody who knows so much.
+    pub fn arrive_behind(&mut self, copies: Vec<CopyId>, count: u32, clock: &Clock) -> Result<(), Fault> {
+        self.open.copies.extend(copies);
+        self.arrive(count, &clock.progress())
+    }
+
     /// Bytes that the phase under way expects.
     pub fn expect(&mut self, bytes: u64) {
         *self.expected.get_or_insert(0) += bytes;
@@ -142,7 +148,7 @@ impl Phase {
 
     /// Whether a copy may be under way.
     pub fn is_open(&self) -> bool {
-        self.expected.is_some() || self.issued > 0
+        self.expected.is_some() || self.issued > 0 || !self.open.copies.is_empty()
     }
 }
 /// Copies as the thread that commits and awaits them counts them.
@@ -150,6 +156,8 @@ impl Phase {
 pub(super) struct Groups {
     /// Copies since the last commit.
     open: Vec<CopyId>,
+    /// Of so many of these a barrier tells the end, too.
+    released: usize,
     /// Committed groups that may be under way.
     committed: Vec<Vec<CopyId>>,
 }
@@ -161,11 +169,20 @@ impl Groups {
 
     /// The last copy of the group that is not committed yet.
     pub fn last(&self) -> Option<CopyId> {
-        self.open.last().copied()
+        self.open[self.released..].last().copied()
     }
 
     pub fn commit(&mut self) {
         self.committed.push(std::mem::take(&mut self.open));
+        self.released = 0;
+    }
+
+    /// The copies since the last commit of which no barrier tells the end so far.
+    pub fn release(&mut self) -> Vec<CopyId> {
+        let from = std::mem::replace(&mut self.released, self.open.len());
+        let mut new = self.open[from..].to_vec();
+        new.dedup();
+        new
     }
 
     /// A wait for all but the last `pending` groups; the copies that have read shared memory behind it.

@@ -17,7 +17,8 @@
 //! does behind it. A copy to shared memory begins with its issue, and has ended, for every thread, behind the [`Await`] of its phase;
 //! a copy from shared memory has ended, for the elected thread, behind the [`AwaitReads`] that covers its group. A copy sees what threads wrote in
 //! front of a [`Publish`] in front of a [`Sync`]. The fetches that a thread commits together are one agent: they begin with their issue, have
-//! ended for that thread behind its [`AwaitFetches`] that covers them, and for others behind a [`Sync`] behind that. Blocks have no order, but by
+//! ended for that thread behind its [`AwaitFetches`] that covers them, and for others behind a [`Sync`] behind that; what a [`ReleaseFetches`] covers has ended for
+//! whoever waits for its phase. Blocks have no order, but by
 //! [`Arrive`]: it releases what the first thread did, and what others did in front of a [`Sync`] in front of it, if it is said to release; the
 //! first thread of a block that arrives there later sees that, if it is said to acquire, and others behind a [`Sync`] or [`Agree`] behind that. Shared memory is looked at by addresses, so that buffers may share it.
 //!
@@ -41,6 +42,7 @@
 //! [`Await`]: crate::kernel_ir::StatementKind::Await
 //! [`AwaitReads`]: crate::kernel_ir::StatementKind::AwaitReads
 //! [`AwaitFetches`]: crate::kernel_ir::StatementKind::AwaitFetches
+//! [`ReleaseFetches`]: crate::kernel_ir::StatementKind::ReleaseFetches
 //! [`Publish`]: crate::kernel_ir::StatementKind::Publish
 //! [`Arrive`]: crate::kernel_ir::StatementKind::Arrive
 //! [`SyncCluster`]: crate::kernel_ir::StatementKind::SyncCluster

@@ -10,7 +10,7 @@ use super::blocks::{Arrival, Touch, Workspaces};
 use super::global::Elements;
 use super::launch::Launch;
 use super::row::{self, Row};
-use super::shared::{AgentId, Clock, Fault, Order, Shared, Time};
+use super::shared::{AgentId, Clock, CopyId, Fault, Order, Shared, Time};
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
     BufferId, If, Kernel, Loop, Memory, Op, Receivers, RegionId, Role, Sharing, Statement, StatementKind, ValueId,
@@ -613,6 +613,17 @@ impl<'a> Run<'a> {
                     if let Err((kind, what)) = self.phase(rank, *barrier, *slot, active)?.arrive(warps, clock) {
                         return self.violation(kind, what);
                     }
+                }
+            }
+            StatementKind::ReleaseFetches { barrier, slot } => {
+                self.everybody(active)?;
+                let copies: Vec<CopyId> = self.me.fetches.iter_mut().flat_map(Groups::release).collect();
+                copies.iter().for_each(|copy| self.shared.disown(*copy));
+                // As the end of any copy, it says how far the threads had come.
+                let (threads, clock, rank) = (self.me.count() as u32, self.me.released(true), self.me.id.rank);
+                let phase = self.phase(rank, *barrier, *slot, active)?;
+                if let Err((kind, what)) = phase.arrive_behind(copies, threads, &clock) {
+                    return self.violation(kind, what);
                 }
             }
             StatementKind::Roles(roles) => {

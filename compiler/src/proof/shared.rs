@@ -231,6 +231,11 @@ impl Shared {
         self.copies.len() as CopyId - 1
     }
 
+    /// The end of the fetches of a group is told by a barrier, to all who wait there alike.
+    pub fn disown(&mut self, copy: CopyId) {
+        self.copies[copy as usize].owner = None;
+    }
+
     /// An agent knows that a copy is over.
     pub fn end(&mut self, copy: CopyId, by: AgentId, now: Time) {
         let over = &mut self.copies[copy as usize].over;

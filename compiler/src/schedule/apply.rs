@@ -40,7 +40,7 @@ pub(super) struct Apply<'a> {
     pub(super) beside: Option<&'a str>,
     /// Who owns an instance.
     pub(super) owner: Unit,
-    hidden: Vec<(String, HiddenAxis)>,
+    pub(super) hidden: Vec<(String, HiddenAxis)>,
     pub(super) domain: &'a mut Domain,
     pub(super) diags: &'a mut Diagnostics,
     reduced: Vec<Reduced>,
@@ -189,7 +189,7 @@ impl Apply<'_> {
             leaves: self.domain.leaves.iter().map(|a| self.domain.axes[*a].name.clone()).collect(),
             named: among.iter().map(|n| n.text.clone()).collect(),
             consumed,
-            hidden: self.hidden.iter().find(|(axis, _)| *axis == name.text).map(|(_, why)| *why),
+            hidden: self.hidden.iter().find(|(axis, _)| *axis == name.text).map(|(_, why)| why.clone()),
         });
         None
     }

@@ -33,8 +33,17 @@ impl Stage {
     /// Whether instances at a leaf follow each other, so that some can run ahead: in a loop, or in the tiles of a persistent launch, where another
     /// role makes them (`roles` looks whether one does).
     pub fn has_next(&self, leaf: AxisId) -> bool {
-        let of_tiles = self.domain.axes[leaf].binding.is_of_blocks() && self.program.is_persistent();
-        self.is_rolled(leaf) || of_tiles && roles::role_name(&self.program, Some(0)).is_some()
+        self.is_rolled(leaf) || self.is_of_tiles(leaf) && self.program.is_persistent()
+    }
+
+    /// Whether they would in a persistent launch, and do not in this one.
+    pub fn would_follow(&self, leaf: AxisId) -> bool {
+        self.is_of_tiles(leaf) && !self.program.is_persistent()
+    }
+
+    /// Whether a role can be ahead of others by tiles.
+    fn is_of_tiles(&self, leaf: AxisId) -> bool {
+        self.domain.axes[leaf].binding.is_of_blocks() && roles::role_name(&self.program, Some(0)).is_some()
     }
 
     /// Whether the iterations of a leaf follow each other in the program, too: it is a loop there.
@@ -99,17 +108,18 @@ pub(super) fn ring(
         return None;
     };
     if ring > 1 && !host.has_next(leaf) {
-        diags.report(nothing_ahead(name, host, span));
+        diags.report(nothing_ahead(name, host, leaf, span));
         return None;
     }
     Some(ring)
 }
 
-/// That a ring in the loops of `host` has nothing to run ahead of.
-pub(super) fn nothing_ahead(name: &str, host: &Stage, span: Span) -> AttachPoint {
+/// That a ring at a leaf of `host` has nothing to run ahead of.
+pub(super) fn nothing_ahead(name: &str, host: &Stage, leaf: AxisId, span: Span) -> AttachPoint {
     let rolled = host.sequence().into_iter().filter(|leaf| host.is_rolled(*leaf));
     let possible = rolled.map(|leaf| format!("{}.{}", host.name, host.domain.axes[leaf].name)).collect();
-    AttachPoint { copy: name.to_owned(), problem: AttachProblem::RingWithoutLoop, possible, span }
+    let (problem, persistent) = (AttachProblem::RingWithoutLoop, host.would_follow(leaf));
+    AttachPoint { copy: name.to_owned(), problem, possible, persistent, span }
 }
 
 /// Lays out the instances of threads: what a stage writes as a vector stays together.

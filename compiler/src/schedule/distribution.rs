@@ -7,7 +7,7 @@
 //! write the same elements. Threads that no iteration falls to are idle. Whether units can be taken from the threads around, and which ones
 //! these are, is the question of `collectives`, which `levels` asks.
 
-use crate::collectives;
+use crate::collectives::{self, LoopFault};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
@@ -63,7 +63,7 @@ impl Distribution {
     }
 
     /// Whether some units have iterations and not those from the first one on.
-    fn has_range(&self) -> bool {
+    pub fn has_range(&self) -> bool {
         self.levels.iter().any(|level| level.low > 0)
     }
 
@@ -83,10 +83,10 @@ impl Distribution {
         self.levels.last().map(|level| level.name.clone()).or(owner)
     }
 
-    /// Whether each level takes runs of the threads of one iteration of the level around it, from the first thread on.
+    /// Whether each level takes runs of the threads of one iteration of the level around it.
     pub fn is_nested(&self) -> bool {
         let shrinks = |two: &[Level]| two[0].size >= two[1].size;
-        self.levels.iter().all(|level| level.low == 0 && !level.is_named()) && self.levels.windows(2).all(shrinks)
+        !self.levels.iter().any(Level::is_named) && self.levels.windows(2).all(shrinks)
     }
 
     /// Threads that the block needs.
@@ -415,7 +415,10 @@ fn combining(program: &Program, stage: &Stage, reduced: &Reduced) -> Option<Comb
             return Some(CombineProblem::Unbound);
         };
         let threads = digit.stride.saturating_mul(digit.extent);
-        if reduced.by == ast::ReduceBy::Warp && (threads > WARP || WARP % threads.max(1) != 0) {
+        // One group that starts anywhere in a warp, or several from a multiple of their threads on.
+        let alone = digit.outermost && digit.low % WARP + threads <= WARP;
+        let aligned = digit.low % threads.max(1) == 0 || alone;
+        if reduced.by == ast::ReduceBy::Warp && (threads > WARP || WARP % threads.max(1) != 0 || !aligned) {
             return Some(CombineProblem::BeyondWarp);
         }
     }
@@ -462,7 +465,7 @@ fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, d
     let last_span = last.map_or(launch.unwrap_or(stage.span), |leaf| axes[leaf].binding_span);
     let role = role_name(&stage.program, stage.role).map(str::to_owned);
     if let Some(reduced) = stage.reduced.first().filter(|_| !d.is_nested()) {
-        let construct = "reduce with units that do not lie side by side from the first thread on".to_owned();
+        let construct = "reduce with units of the kernel's own".to_owned();
         diags.report(NotSupportedYet { construct, span: reduced.span, instead: None });
         return false;
     }
@@ -493,6 +496,7 @@ fn check(stage: &mut Stage, threads: i128, needed: i128, launch: Option<Span>, d
             span: last_span,
             role,
             around: None,
+            possible: None,
         });
         return false;
     }
@@ -574,7 +578,11 @@ fn fits(
         Misfit::Loop(fault) => UnitMisfit::Loop(fault),
         Misfit::NoForm => UnitMisfit::NoForm,
     };
-    diags.report(MisplacedUnit { unit, axis, problem: misfit, threads, span, role, around });
+    let possible = match misfit {
+        UnitMisfit::Loop(LoopFault::Unit(_)) => levels::launch_with(&stage.program, own.binding, threads, d.cluster),
+        _ => None,
+    };
+    diags.report(MisplacedUnit { unit, axis, problem: misfit, threads, span, role, around, possible });
     None
 }
 

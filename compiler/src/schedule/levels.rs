@@ -162,15 +162,31 @@ pub(super) fn defined(unit: &ast::Unit) -> Option<collectives::Unit> {
     collectives::Unit::raw(&unit.name.text, &domain?, &shape?).ok()
 }
 
+/// A launch that has a unit, as near to one with clusters of so many blocks as there is: other threads, else other clusters too; none if no launch
+/// has it.
+pub(super) fn launch_with(program: &Program, binding: Binding, threads: i128, cluster: u32) -> Option<(u64, u64)> {
+    let unit = collective(program, binding)?;
+    let has = |(cluster, threads): &(u64, u64)| {
+        Shape::new(*cluster, *threads).is_ok_and(|shape| unit.typed(shape, collectives::Typing::Agnostic).is_ok())
+    };
+    let clusters = (0..=collectives::CLUSTER_LIMIT.ilog2()).map(|n| 1 << n);
+    let warps = 1..=collectives::BLOCK_LIMIT / collectives::WARP;
+    let all = clusters.flat_map(|c| warps.clone().map(move |w| (c, w * collectives::WARP)));
+    let mut found: Vec<(u64, u64)> = all.filter(has).collect();
+    let far = |a: u64, b: i128| i128::from(a).abs_diff(b);
+    found.sort_by_key(|(c, t)| (far(*c, cluster.into()), far(*t, threads), *t));
+    found.first().copied()
+}
+
 /// An entry of a unit: products and quotients.
 fn entry(e: &ast::Expr) -> Option<Size> {
     match &e.kind {
         ast::ExprKind::Int(literal) if literal.suffix.is_none() => Some(Size::of(literal.value)),
         ast::ExprKind::Name(name) if name.text == "block" => Some(Size::BLOCK),
         ast::ExprKind::Name(name) if name.text == "cluster" => Some(Size::CLUSTER),
-        ast::ExprKind::Binary(a, op, b) => match (op.value, &b.kind) {
-            (ast::BinaryOp::Mul, _) => entry(a)?.times(entry(b)?),
-            (ast::BinaryOp::Div, ast::ExprKind::Int(by)) if by.suffix.is_none() => entry(a)?.over(by.value),
+        ast::ExprKind::Binary(a, op, b) => match op.value {
+            ast::BinaryOp::Mul => entry(a)?.times(entry(b)?),
+            ast::BinaryOp::Div => entry(a)?.by(entry(b)?),
             _ => None,
         },
         _ => None,

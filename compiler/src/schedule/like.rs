@@ -11,7 +11,7 @@ use tilewright_kernel::algorithm::{Index, Source, Value};
 
 use super::Unit;
 use super::apply::Apply;
-use crate::diag::tw01xx_schedule::NameTaken;
+use crate::diag::tw01xx_schedule::{HiddenAxis, NameTaken};
 use crate::diag::tw07xx::NothingAlike;
 use crate::domain::{AxisId, Binding, NewAxis, Op};
 use crate::syntax::{Span, ast};
@@ -102,6 +102,9 @@ impl Apply<'_> {
                 map[output] = Some(own);
             }
         }
+        let unlike = other.domain.axes.iter().filter(|axis| self.domain.named(&axis.name).is_none());
+        let hidden = unlike.map(|axis| (axis.name.clone(), HiddenAxis::Unlike(stage.text.clone())));
+        self.hidden.extend(hidden.collect::<Vec<_>>());
         // The order and the binds of the leaves.
         let leaves: Vec<(AxisId, AxisId)> =
             other.domain.leaves.iter().filter_map(|theirs| Some((*theirs, map[*theirs]?))).collect();

@@ -298,7 +298,8 @@ fn unsupported(program: &Program, diags: &mut Diagnostics) {
             None => continue,
         };
         let (unit, span) = (unit.name.text.clone(), unit.span);
-        diags.report(MisplacedUnit { unit, axis: None, problem, threads: 0, span, role: None, around: None });
+        let (axis, role, around, possible) = (None, None, None, None);
+        diags.report(MisplacedUnit { unit, axis, problem, threads: 0, span, role, around, possible });
     }
     for schedule in &program.schedules {
         let equation = &program.algorithm.equations[usize::from(schedule.equation)];
@@ -590,7 +591,7 @@ impl Roots {
         };
         let hidden = reductions.iter().filter(|_| reduction.is_none()).flat_map(axes_of);
         let hidden: Vec<(String, HiddenAxis)> =
-            hidden.map(|a| (algorithm.axes[*a as usize].name.to_string(), why)).collect();
+            hidden.map(|a| (algorithm.axes[*a as usize].name.to_string(), why.clone())).collect();
         let statement = program.statements.iter().position(|s| *s == span || *s == program.equation_spans[equation]);
         let mut domain = Domain::new(self.axes);
         let roots: Vec<(AlgorithmAxis, AxisId)> =

@@ -36,6 +36,8 @@ pub struct Digit {
     pub stride: i128,
     /// How many there are.
     pub extent: i128,
+    /// Threads in front of the first one, of those that the digit outside leaves.
+    pub low: i128,
     /// Threads that differ in it share results.
     pub reduced: bool,
     /// The unit that is given it.
@@ -115,7 +117,9 @@ pub fn digits(stage: &Stage) -> Vec<Digit> {
             if !outermost {
                 path = with(path, Step::Mod(extent.max(1)));
             }
-            own.push(Digit { leaf, stride, extent, reduced, unit: *unit, path, outermost, guarded: *ends || *low > 0 });
+            let guarded = *ends || *low > 0;
+            let first = if outermost { low.saturating_mul(*size) } else { 0 };
+            own.push(Digit { leaf, stride, extent, low: first, reduced, unit: *unit, path, outermost, guarded });
             stride = stride.saturating_mul(extent);
             count = count.saturating_mul(extent.max(1));
         }
@@ -142,7 +146,7 @@ fn digits_in_cluster(stage: &Stage) -> Vec<Digit> {
         let (unit, outermost) = (Unit::Cta, n == 0);
         let path = with(Vec::new(), Step::Div(stride));
         let path = if outermost { path } else { with(path, Step::Mod(extent.max(1))) };
-        all.insert(0, Digit { leaf, stride, extent, reduced, unit, path, outermost, guarded: false });
+        all.insert(0, Digit { leaf, stride, extent, low: 0, reduced, unit, path, outermost, guarded: false });
         stride = stride.saturating_mul(extent);
     }
     all

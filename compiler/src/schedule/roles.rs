@@ -271,7 +271,7 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
         let is_handed = readers(&plan.stages, at).iter().any(is_read);
         if let Some((host, leaf)) = parent.filter(|(host, leaf)| stage.ring > 1 && !host.is_rolled(*leaf) && !is_handed)
         {
-            diags.report(super::buffers::nothing_ahead(&stage.name, host, host.domain.axes[leaf].binding_span));
+            diags.report(super::buffers::nothing_ahead(&stage.name, host, leaf, host.domain.axes[leaf].binding_span));
             continue;
         }
         let mut not_yet = |construct: &str, instead: Option<&str>| {
@@ -296,9 +296,7 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
             }
             continue;
         };
-        if stage.fetches {
-            not_yet("`via cp_async` for another role", Some("copy it `via tma`, or in the role that reads it"));
-        } else if stage.place != Place::Shared || stage.owner != Unit::Cta {
+        if stage.place != Place::Shared || stage.owner != Unit::Cta {
             diags.report(NoHandOver {
                 stage: stage.name.clone(),
                 reader: plan.stages[reader].name.clone(),

@@ -15,7 +15,7 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::diag::tw07xx::{NoInstance, NoPlace, NoSuchRegion};
 use crate::diag::tw90xx::Internal;
-use crate::domain::{AxisId, AxisKind, Binding, NewAxis, Part, Symbolic};
+use crate::domain::{AxisId, AxisKind, Binding, NewAxis, Symbolic};
 use crate::extent::{Expr, Facts, System, Var, absolute};
 use crate::program::Program;
 use crate::region::{COORDINATE, Fit, Group, NotATile};
@@ -283,14 +283,6 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         let problem = format!("{belongs}, and no axis around it is bound to {unit}s");
         let instead = format!("leave `per {unit}` out, or bind an axis of the stage that has the loop to {unit}s");
         diags.report(NoInstance { instead: Some(instead), ..one.cannot_stand(&problem, Vec::new()) });
-        return None;
-    }
-    // Threads come to these instances whatever the range.
-    let comes = matches!(owner, Unit::Warpgroup | Unit::Warp) || one.fetches && owner == Unit::Thread;
-    if comes && has_range(owner, &stages[parent]) {
-        let construct = format!("an instance for each {} of a range", owner.name());
-        let instead = Some("leave the range out where each unit has an instance".to_owned());
-        diags.report(NotSupportedYet { construct, span: one.head, instead });
         return None;
     }
     let host = (&stages[parent], leaf);
@@ -581,13 +573,6 @@ fn has_units(unit: Unit, stage: &Stage) -> bool {
     // Inside of other groups of threads, several units have one number.
     let is_other = |binding| matches!(binding, Binding::Part(_)) && Unit::of(binding) == Some(Unit::Thread);
     bound.is_some_and(|at| !bindings().take(at).any(is_other)) || stage.owner == unit
-}
-
-/// Whether units up to a kind have iterations here, and not those from the first one on.
-fn has_range(unit: Unit, stage: &Stage) -> bool {
-    let bindings = stage.domain.leaves.iter().map(|leaf| stage.domain.axes[*leaf].binding);
-    let up_to = bindings.filter(|binding| Unit::of(*binding).is_some_and(|of| of <= unit));
-    up_to.into_iter().any(|binding| matches!(binding, Binding::Part(Part { range: Some((1.., _)), .. })))
 }
 
 /// That a unit is one of those that the axes of `parent` are given to: a block may have more.

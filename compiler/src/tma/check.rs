@@ -49,9 +49,9 @@ pub fn stage_copies(
     let by_threads = |n: &usize| program.copies.iter().any(|copy| copy.stage == *n);
     let numbered = program.stages.iter().enumerate().filter(|(n, _)| !by_threads(n));
     for (_, copy) in numbered {
-        let Some((at, parameter)) = (One { program, facts, copy, diags }).host(analysed) else { continue };
+        let Some((at, parameter)) = (One { program, facts, copy, analysed, diags }).host(analysed) else { continue };
         let (program, facts) = (&analysed[at].stage.program, &analysed[at].stage.facts);
-        let mut one = One { program, facts, copy, diags };
+        let mut one = One { program, facts, copy, analysed, diags };
         let Some(mut staged) = one.plan(analysed, at, parameter) else { continue };
         let before = one.diags.found().len();
         staged.role = one.role(roles, analysed, at, &staged);
@@ -159,10 +159,11 @@ pub(super) struct One<'a> {
     pub(super) program: &'a Program,
     pub(super) facts: &'a Facts,
     pub(super) copy: &'a Stage,
+    pub(super) analysed: &'a [Analysed],
     pub(super) diags: &'a mut Diagnostics,
 }
 
-impl One<'_> {
+impl<'a> One<'a> {
     pub(super) fn show(&self, e: &Expr) -> String {
         e.show(&|v| u16::try_from(v).map_or("?".to_owned(), |d| self.program.dim_name(d).to_owned()))
     }
@@ -206,11 +207,12 @@ impl One<'_> {
             return None;
         }
         let Some(at) = &clauses.at else {
-            self.attach(AttachProblem::Missing, analysed.first(), ast.head);
+            self.attach(AttachProblem::Missing, self.reader(parameter?), ast.head);
             return None;
         };
         let Some(host) = analysed.iter().position(|a| a.stage.name == at.stage.text) else {
-            self.attach(AttachProblem::NoStage(at.stage.text.clone()), analysed.first(), at.stage.span);
+            let problem = AttachProblem::NoStage(at.stage.text.clone());
+            self.attach(problem, self.reader(parameter?), at.stage.span);
             return None;
         };
         Some((host, parameter?))
@@ -252,9 +254,21 @@ impl One<'_> {
         }
     }
 
+    /// The first stage that reads or writes a tensor.
+    fn reader(&self, parameter: u16) -> Option<&'a Analysed> {
+        self.analysed.iter().find(|a| a.accesses.iter().any(|access| access.parameter == parameter))
+    }
+
     pub(super) fn attach(&mut self, problem: AttachProblem, reader: Option<&Analysed>, span: Span) {
+        let source = self.program.parameters.iter().position(|p| p.name == self.copy.ast.source.text);
+        let accesses = |n: &usize| self.analysed[*n].accesses.iter().any(|a| Some(usize::from(a.parameter)) == source);
         let possible = reader.map_or_else(Vec::new, |a| {
             let domain = &a.stage.domain;
+            let host = self.analysed.iter().position(|other| other.stage.name == a.stage.name);
+            // Who reads the tensor stands inside.
+            let is_around = |leaf: AxisId| {
+                host.is_some_and(|host| under(self.analysed, host, Some(leaf)).iter().any(|(n, _)| accesses(n)))
+            };
             let terms = domain.leaves.iter().position(|l| domain.axes[*l].kind == AxisKind::Reduction);
             let fits = |(at, leaf): &(usize, &usize)| {
                 let outside = terms.is_none_or(|terms| *at < terms);
@@ -266,10 +280,15 @@ impl One<'_> {
                     (_, binding) => binding.is_of_blocks() || matches!(binding, Binding::Serial | Binding::Unroll(_)),
                 }
             };
-            let loops = domain.leaves.iter().enumerate().filter(fits);
+            let loops = domain.leaves.iter().enumerate().filter(fits).filter(|(_, leaf)| is_around(**leaf));
             loops.map(|(_, leaf)| format!("{}.{}", a.stage.name, domain.axes[*leaf].name)).collect()
         });
-        self.diags.report(AttachPoint { copy: self.copy.ast.name.text.clone(), problem, possible, span });
+        let at = self.copy.ast.clauses.at.as_ref();
+        let leaf = reader.zip(at).and_then(|(a, at)| Some((a, a.stage.domain.leaf(&at.axis.text)?)));
+        let persistent =
+            problem == AttachProblem::RingWithoutLoop && leaf.is_some_and(|(a, leaf)| a.stage.would_follow(leaf));
+        let copy = self.copy.ast.name.text.clone();
+        self.diags.report(AttachPoint { copy, problem, possible, persistent, span });
     }
 
     fn plan(&mut self, analysed: &[Analysed], at: usize, parameter: u16) -> Option<Staged> {

@@ -8,7 +8,7 @@ use super::rules::Refused;
 use super::staged::Staged;
 use super::view::Refusal;
 use crate::diag::tw01xx::WrongRank;
-use crate::diag::tw01xx_schedule::{NameTaken, UnknownAxis};
+use crate::diag::tw01xx_schedule::{HiddenAxis, NameTaken, UnknownAxis};
 use crate::diag::tw02xx::{BadFactor, NotASwizzle};
 use crate::diag::tw03xx::{
     AttachProblem, InnerStart, InnerStride, MapLimit, NoTile, Pitch, StagedForNobody, ViewMerge, ViewSplit,
@@ -275,7 +275,9 @@ impl One<'_> {
         let tensor = self.copy.ast.source.text.clone();
         match refusal {
             Refusal::NoAxis { name: axis, span, known: leaves, consumed } => {
-                self.diags.report(UnknownAxis { axis, span, stage, leaves, named: Vec::new(), consumed, hidden: None });
+                // It is in the tile, and the op takes boxes.
+                let hidden = (leaves.contains(&axis) && consumed.is_none()).then_some(HiddenAxis::NoBox);
+                self.diags.report(UnknownAxis { axis, span, stage, leaves, named: Vec::new(), consumed, hidden });
             }
             Refusal::Taken { name: axis, span, first } => self.diags.report(NameTaken { axis, span, first, stage }),
             Refusal::Factor { value, span } => {

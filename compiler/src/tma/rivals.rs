@@ -35,7 +35,8 @@ pub fn served(
     let mut served = Vec::new();
     let mut failed = false;
     let accesses = readers.iter().flat_map(|reader| reader.accesses);
-    let reads = accesses.filter(|a| a.parameter == parameter && !a.is_write);
+    let reads: Vec<_> = accesses.filter(|a| a.parameter == parameter && !a.is_write).collect();
+    let only = reads.windows(2).all(|two| two[0].value == two[1].value);
     for read in reads {
         let Some(value) = read.value else { continue };
         let fitting: Vec<&&Stage> = rivals.iter().filter(|rival| fits(program, rival, value)).collect();
@@ -50,7 +51,7 @@ pub fn served(
                     let none = fitting.is_empty();
                     let copies = names(if none { &all } else { &fitting });
                     let (tensor, span) = (copy.ast.source.text.clone(), copy.ast.head);
-                    diags.report(WhichCopy { tensor, copies, none, read: read.span, span });
+                    diags.report(WhichCopy { tensor, copies, none, only, read: read.span, span });
                 }
             }
         }

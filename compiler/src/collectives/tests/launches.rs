@@ -199,45 +199,6 @@ fn roles_share_the_registers_of_the_launch() {
 }
 
 #[test]
-fn faults_of_roles_name_the_role_and_its_warps() {
-    let launch = three_roles(1);
-    let top = Place::top(&launch);
-    let say = |fault: Result<Place<'_>, RoleFault>| fault.map(|_| ()).unwrap_err().say(&launch);
-    assert_eq!(
-        say(top.in_role("consumer", Some((0, 9)))),
-        "role `consumer` has warps 0 to 7, and warps 0 to 8 are asked for: write `0..8`"
-    );
-    assert_eq!(
-        say(top.in_role("producer", Some((1, 2)))),
-        "role `producer` has warp 0, and warp 1 is asked for: write `0..1`"
-    );
-    assert_eq!(
-        say(top.in_role("other", None)),
-        "no role is called `other`; the launch has `producer`, `spare`, `consumer`: name one of these"
-    );
-    assert_eq!(
-        say(top.warps(0, 4)),
-        "warps 0 to 11 of the block belong to 3 roles: name the one whose warps are counted"
-    );
-    let consumer = top.in_role("consumer", None).unwrap();
-    assert_eq!(
-        say(consumer.in_role("producer", None)),
-        "role `producer` is asked for inside role `consumer`, which threads 128-383 run: move it out of there"
-    );
-    let groups = top.inside(&each(3, "warpgroup")).unwrap();
-    assert_eq!(
-        say(groups.in_role("producer", None)),
-        "a role needs whole blocks, and the first iteration around it is run by 128 threads: 0-127; put the loops inside the role"
-    );
-    assert_eq!(
-        say(consumer.inside(&each(8, "warp")).unwrap().warps(0, 2)),
-        "2 warps are needed, and one is around, which threads 128-159 run: leave one of the two loops out"
-    );
-    assert_eq!(say(consumer.warps(6, 10)), "10 warps are needed, and there are 8: end the range at 8");
-    assert_eq!(say(consumer.warps(3, 3)), "there is no warp in 3..3: give the range a warp");
-}
-
-#[test]
 fn barriers_of_places() {
     // N28, N30, N32; N29, which has a barrier of its own here; N33.
     assert_eq!(barrier(&nest(1, 256, "")), Some(Operation::SyncBlock));
@@ -245,7 +206,10 @@ fn barriers_of_places() {
     assert_eq!(barrier(&nest(2, 128, "")), Some(Operation::SyncCluster));
     assert_eq!(barrier(&nest(1, 256, "2 x warpgroup")), Some(Operation::SyncWarpgroup));
     assert_eq!(barrier(&nest(4, 128, "2 x 2 cta")), None);
-    assert_eq!(barrier(&nest(1, 256, "W 1..5")), None);
+    assert_eq!(barrier(&nest(1, 256, "W 1..5")), Some(Operation::SyncWarps));
+    assert_eq!(barrier(&nest(2, 256, "2 x cta > W 1..5")), Some(Operation::SyncWarps));
+    assert_eq!(barrier(&nest(2, 256, "W 1..5")), None);
+    assert_eq!(barrier(&nest(1, 256, "8 x 24 thread")), None);
     assert_eq!(barrier(&nest(1, 256, "256 x thread")), None);
 }
 

@@ -2,9 +2,11 @@
 
 mod brute;
 mod conformance;
+mod further;
 mod launches;
 mod oracle;
 mod others;
+mod random_roles;
 
 use super::{Bind, Nest, Shape, Size, Unit};
 
@@ -32,6 +34,7 @@ fn unit(text: &str) -> Unit {
         "warp_strided" => Unit::warp_strided(arguments[0]).unwrap(),
         "warp_in_cluster" => Unit::warp_in_cluster(),
         "agnostic_sub_cta" => Unit::agnostic_sub_cta(),
+        "agnostic_warps" => Unit::agnostic_warps(),
         "agnostic_intact_cta" => Unit::agnostic_intact_cta(),
         "mod2" => raw(&[Size::of(2)], &[number(1)]),
         "mod3" => raw(&[Size::of(3)], &[number(1)]),
@@ -43,11 +46,18 @@ fn unit(text: &str) -> Unit {
     unit.scaled(scale).unwrap()
 }
 
-/// A nest from text: `2 x warpgroup > W 0..3 > 4 x 8 thread`, where `W` is a range of warps that run one iteration.
+/// A nest from text: `2 x warpgroup > W 0..3 > 4 x 8 thread`, where `W` is a range of warps that run one iteration; `2 of 1..5 warp` are two
+/// iterations that a range of units shares.
 fn binds(text: &str) -> Vec<Bind> {
     let bind = |part: &str| {
         if let Some((low, high)) = part.strip_prefix("W ").and_then(|range| range.split_once("..")) {
             return Bind::range(low.parse().unwrap(), high.parse().unwrap(), Unit::warp());
+        }
+        if let Some((tiles, rest)) = part.split_once(" of ") {
+            let (range, name) = rest.split_once(' ').unwrap();
+            let (low, high) = range.split_once("..").unwrap();
+            let [tiles, low, high] = [tiles, low, high].map(|n| n.parse().unwrap());
+            return Bind { unit: unit(name), low, high, tiles };
         }
         let (tiles, name) = part.split_once(" x ").unwrap();
         Bind::each(tiles.parse().unwrap(), unit(name))

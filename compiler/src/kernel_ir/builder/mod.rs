@@ -163,7 +163,9 @@ impl Builder {
                         mark(rank);
                     }
                 }
-                StatementKind::Expect { slot, .. } | StatementKind::Renew { slot, .. } => mark(slot),
+                StatementKind::Expect { slot, .. }
+                | StatementKind::Renew { slot, .. }
+                | StatementKind::ReleaseFetches { slot, .. } => mark(slot),
                 StatementKind::Fetch(fetch) => {
                     [fetch.from, fetch.to].iter().chain(&fetch.predicate).for_each(&mut mark);
                 }
@@ -597,6 +599,11 @@ impl Builder {
     /// Each warp that comes arrives once at a barrier.
     pub fn release(&mut self, barrier: BarrierId, slot: ValueId, to: Receivers) {
         self.push(self.line, StatementKind::Release { barrier, slot, to });
+    }
+
+    /// Each thread arrives once at a barrier when the fetches are done that it has not waited for.
+    pub fn release_fetches(&mut self, barrier: BarrierId, slot: ValueId) {
+        self.push(self.line, StatementKind::ReleaseFetches { barrier, slot });
     }
 
     /// Says how many bytes end the phase of a barrier; by the elected thread, once a phase.

@@ -300,6 +300,11 @@ impl Entry<'_> {
             StatementKind::Elect(part) => self.elect(*part),
             StatementKind::Roles(roles) => self.roles(roles),
             StatementKind::Release { barrier, slot, to } => self.release(*barrier, *slot, *to),
+            StatementKind::ReleaseFetches { barrier, slot } => {
+                let at = self.barrier(*barrier, *slot);
+                // Each thread counts among the arrivals, and not as one more.
+                self.effect("cp.async.mbarrier.arrive.noinc.shared.b64", [at.into()]);
+            }
             StatementKind::Expect { barrier, slot, bytes } => self.expect(*barrier, *slot, *bytes),
             StatementKind::Transfer(transfer) => self.transfer(transfer),
             StatementKind::Await { barrier, slot, parity } => self.await_phase(*barrier, *slot, *parity),

@@ -165,7 +165,7 @@ impl Nest<'_, '_> {
         };
         let fetched = |(at, boundary): &(usize, usize)| {
             let stage = &self.around.stages[*at].stage;
-            *boundary == loops && stage.ring > 1 && stage.fetches
+            *boundary == loops && stage.ring > 1 && self.runs_ahead(*at)
         };
         let ahead = self.copies.iter().any(ahead) || self.children.iter().any(fetched);
         if self.gathers(loops, goal) {

@@ -114,16 +114,20 @@ impl Nest<'_, '_> {
     /// Combines the accumulators of the threads that share results; of so many that nothing else tells apart, each has a part, too.
     pub(in crate::lower) fn combine(&mut self, reduction: AlgorithmValue, alike: i128) {
         let narrow = |n: i128| u32::try_from(n).unwrap_or(u32::MAX);
-        let digit =
-            |d: &schedule::Digit| Digit { stride: narrow(d.stride), extent: narrow(d.extent), reduced: d.reduced };
+        let digit = |d: &schedule::Digit| Digit {
+            stride: narrow(d.stride),
+            extent: narrow(d.extent),
+            low: narrow(d.low),
+            reduced: d.reduced,
+        };
         let mut digits: Vec<Digit> = schedule::digits(self.stage).iter().map(digit).collect();
         if alike > 1 {
-            digits.push(Digit { stride: 1, extent: narrow(alike), reduced: true });
+            digits.push(Digit { stride: 1, extent: narrow(alike), low: 0, reduced: true });
         }
         if let Some(size) = self.stage.owner.threads() {
             // Each unit for itself.
             let stride = narrow(size);
-            digits.insert(0, Digit { stride, extent: self.around.threads / stride, reduced: false });
+            digits.insert(0, Digit { stride, extent: self.around.threads / stride, low: 0, reduced: false });
         }
         let variables = self.accumulators();
         let states: Vec<Vec<ValueId>> =

@@ -87,17 +87,24 @@ impl Nest<'_, '_> {
                     }
                 }
             };
+            // Units in front of the first one with work are counted as if they came behind the last one.
+            if level.low > 0 {
+                let of_block = distribution.owner.threads().unwrap_or_else(|| threads.into());
+                let around = match level.from {
+                    schedule::From::Level(at) => distribution.levels[at].size,
+                    schedule::From::Thread(pitch, modulo) => modulo.unwrap_or((of_block + pitch - 1) / pitch),
+                };
+                let less = self.b.index_literal(self.index, (around - level.low * level.size) as i64);
+                let around = self.b.index_literal(self.index, around as i64);
+                let turned = self.b.index_add(number, less);
+                number = self.b.index_mod(turned, around);
+            }
             let size = self.b.index_literal(self.index, level.size as i64);
-            let mut unit = self.b.index_div(number, size);
+            let unit = self.b.index_div(number, size);
             number = self.b.index_mod(number, size);
             rests.push(number);
-            if level.low > 0 {
-                let low = self.b.index_literal(self.index, level.low as i64);
-                guards.push(self.b.index_compare(Compare::Le, low, unit));
-                unit = self.b.index_sub(unit, low);
-            }
             self.unpack(unit, &axes, &|this, n| this.b.index_literal(this.index, leaves[n].1 as i64), point);
-            if level.ends {
+            if level.ends || level.low > 0 {
                 let count = self.b.index_literal(self.index, level.count() as i64);
                 guards.push(self.b.index_compare(Compare::Lt, unit, count));
             }
