@@ -85,6 +85,15 @@ fn rows_of_clusters_are_read_once() {
     }
 }
 
+/// Rows that blocks of a cluster share, by roles: each byte once, the weights once for each row.
+#[test]
+fn rows_of_roles_in_clusters_are_read_once() {
+    for (m, n) in [(2, 32_768), (3, 16_000)] {
+        let all = Counted { loaded: 2 * m * n * 4, stored: m * n * 4, excess: 0, conflicts: 0 };
+        assert_eq!(example("role_norm", &[m as i64, n as i64]), all, "{m} x {n}");
+    }
+}
+
 /// Rows that one role fetches and another one stores: each byte once, by the accelerator, and no conflicts where the third one computes.
 #[test]
 fn rows_of_roles_are_read_once() {

@@ -69,6 +69,12 @@ fn role_product() {
 }
 
 #[test]
+fn role_norm() {
+    let found = check("role_norm", &[&[1, 4], &[3, 8196], &[14, 1000], &[5, 32_768]]);
+    assert!(found[0].contains("stage ss in registers per cluster at y.i, run by role math"), "{}", found[0]);
+}
+
+#[test]
 fn cluster_norm() {
     let sizes: &[&[i64]] = &[&[1, 64], &[7, 192], &[2, 32_832], &[3, 65_472], &[1, 262_144]];
     let found = check("cluster_norm", sizes);

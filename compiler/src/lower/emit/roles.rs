@@ -124,6 +124,8 @@ impl Entry<'_> {
         }
         self.guard = None;
         self.wait("mbarrier.try_wait.parity.acquire.cluster.shared.b64", own, parity.into());
+        // Lanes that saw it at different times go on together: what they load next is one access.
+        self.emit("bar.warp.sync", [u32::MAX.into()]);
         self.emit("xor.b32", [parity.into(), parity.into(), 1.into()]);
     }
 
