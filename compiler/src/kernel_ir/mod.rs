@@ -168,7 +168,8 @@ pub struct Barrier {
     /// How many.
     pub slots: u32,
     /// Arrivals that end a phase of each, once the bytes are there that it expects: one for each [`StatementKind::Expect`], one for each warp at a
-    /// [`StatementKind::Release`], and one for each thread at a [`StatementKind::ReleaseFetches`].
+    /// [`StatementKind::Release`], and one for each thread at a [`StatementKind::ReleaseFetches`];
+    /// where roles meet ([`Role::meets`]), one for each warp of the role in each block.
     pub arrivals: u32,
 }
 
