@@ -110,6 +110,64 @@ fn lanes_that_nothing_tells_apart() {
     refused(&own("h[i, 63 - j]"), &[Code::TW0707]);
 }
 
+/// Instances inside instances of units: those that have no work come to none, however far outside that is decided. They would read past the end
+/// of what the block holds.
+#[test]
+fn idle_units_have_no_instances_inside_instances() {
+    let warps = "split i by 2 -> io, u; split j by 32 -> jo, t; reorder io, u, jo, t; bind u: warp; bind t: thread; bind io: grid;";
+    let groups = "split i by 2 -> io, g; split j by 32 -> jo, t; reorder io, g, jo, t; bind g: warpgroup; bind t: thread; bind io: grid;";
+    let both = "split i by 4 -> io, p; split p by 2 -> g, u; split j by 32 -> jo, t; reorder io, g, u, jo, t;
+        bind g: warpgroup; bind u: warp; bind t: thread; bind io: grid;";
+    let part = "split j by 64 -> jo, r; split r by 32 -> v, t; bind v: warp; bind t: thread;";
+    let line = "split j by 32 -> jo, t; bind t: thread;";
+    let rows = format!("bind i: warp; {line}");
+    let range = warps.replace("u: warp", "u: warp 1..3");
+    for (threads, output, (outer, of_outer), (inner, of_inner)) in [
+        (96, warps, ("warp", line), ("warp", line)),
+        (96, warps, ("warp", line), ("thread", "")),
+        (160, &range, ("warp", line), ("warp", line)),
+        (384, groups, ("warpgroup", line), ("warpgroup", line)),
+        (384, groups, ("warpgroup", part), ("warp", line)),
+        (384, both, ("warpgroup", &rows), ("warp", line)),
+        (384, both, ("warp", line), ("warp", line)),
+    ] {
+        for place in ["registers", "shared"] {
+            let source = format!(
+                "kernel Mirror(x: f32[M, N]) -> (y: f32[M, N]) where N >= 1, N <= 64 {{
+                    g[i, j] = x[i, j] * 2.0;
+                    h[i, j] = g[i, j] + 1.0;
+                    y[i, j] = h[i, j] + h[i, N - 1 - j];
+                    launch threads({threads});
+                    schedule y {{ {output} }}
+                    schedule h in shared per {outer} at y.io {{ {of_outer} }}
+                    schedule g in {place} per {inner} at h.jo {{ {of_inner} }}
+                    stage xs[i, j] = x in shared at y.io {{ merge i, j -> p; split p by 64 -> q, t; bind t: thread; }}
+                }}"
+            );
+            check(&source, &[&[1, 4], &[7, 36], &[9, 64]]);
+        }
+    }
+    // Two outputs share the place, and what is between the stages is read by both.
+    let rows = "split i by 10 -> io, ir; split ir by 2 -> ii, u; split j by 32 -> jo, t; reorder io, ii, u, jo, t;
+        bind u: warp; bind t: thread; bind io: grid;";
+    let source = format!(
+        "kernel Beside(x: f32[H, W]) -> (y: f32[H - 8, W - 8], z: f32[H - 8, W - 8]) where H >= 9, W >= 9, W <= 48 {{
+            a[i, j] = x[i + 2, j + 1] * 2.0 + x[i + 2, j];
+            b[i, j] = a[i, j] * 0.5;
+            c[i, j] = b[i + 1, j + 1] * 0.5;
+            y[i, j] = a[i + 1, j + 1] + c[i, j + 1];
+            z[i, j] = c[i, j + 1] - a[i + 1, j + 1];
+            launch threads(96);
+            schedule y {{ {rows} }}
+            schedule z at y.io {{ {rows} }}
+            schedule c in shared per warp at y.io {{ {line} }}
+            schedule b in shared per warp at c.jo {{ {line} }}
+            stage xs[i, j] = x in shared at y.io {{ merge i, j -> p; split p by 64 -> q, t; bind t: thread; }}
+        }}"
+    );
+    check(&source, &[&[9, 9], &[35, 35], &[20, 48]]);
+}
+
 /// Sums and places along warpgroups, with what is inside them, in order.
 #[test]
 fn reductions_along_warpgroups() {

@@ -15,7 +15,7 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::diag::tw07xx::{NoInstance, NoPlace, NoSuchRegion};
 use crate::diag::tw90xx::Internal;
-use crate::domain::{AxisId, AxisKind, Binding, NewAxis, Symbolic};
+use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Symbolic};
 use crate::extent::{Expr, Facts, System, Var, absolute};
 use crate::program::Program;
 use crate::region::{COORDINATE, Fit, Group, NotATile};
@@ -309,7 +309,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     let mut reached = reached;
     // Threads come to their own instances only with something to do, but all of them wait for what they fetch.
     if matches!(owner, Unit::Warpgroup | Unit::Warp) || one.fetches && owner == Unit::Thread {
-        reached.extend(units_with_work(owner, &stages[parent], &facts));
+        reached.extend(units_with_work(owner, parent, stages, &facts));
     }
     let needs = Needs {
         stages,
@@ -575,16 +575,24 @@ fn has_units(unit: Unit, stage: &Stage) -> bool {
     bound.is_some_and(|at| !bindings().take(at).any(is_other)) || stage.owner == unit
 }
 
-/// That a unit is one of those that the axes of `parent` are given to: a block may have more.
-fn units_with_work(unit: Unit, parent: &Stage, facts: &Facts) -> Vec<Expr> {
-    let axes = &parent.domain.axes;
-    let is_bound = |leaf: AxisId| Unit::of(axes[leaf].binding).is_some_and(|of| of > Unit::Cta && of <= unit);
-    let bound = parent.domain.leaves.iter().enumerate().filter(|(_, leaf)| is_bound(**leaf));
-    let rest = |(n, leaf): (usize, &AxisId)| {
-        let last = axes[*leaf].extent.sub(&Expr::constant(1));
-        facts.normal(&last.sub(&Expr::var((parent.facts.dims() + n) as Var)))
+/// That a unit inside `parent` is one of those that axes around it are given to: a block may have more. All stages with loops around say so for
+/// themselves, since what is known inside takes for granted that these units have work (see [`attach::reached`]).
+fn units_with_work(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -> Vec<Expr> {
+    let outwards = |(unit, at): &(Unit, usize)| {
+        let stage = &stages[*at];
+        // What a stage's owner shares is not around what stands inside that stage.
+        Some((stage.owner.min(*unit), stage.attach.as_ref()?.stage))
     };
-    bound.map(rest).collect()
+    let last = |(unit, at): (Unit, usize)| {
+        let Stage { domain: Domain { axes, leaves, .. }, facts: own, .. } = &stages[at];
+        let is_bound = move |leaf: AxisId| Unit::of(axes[leaf].binding).is_some_and(|of| of > Unit::Cta && of <= unit);
+        let bound = leaves.iter().enumerate().filter(move |(_, leaf)| is_bound(**leaf));
+        bound.map(|(n, leaf)| {
+            let last = axes[*leaf].extent.sub(&Expr::constant(1));
+            facts.normal(&last.sub(&Expr::var((own.dims() + n) as Var)))
+        })
+    };
+    std::iter::successors(Some((unit, parent)), outwards).flat_map(last).collect()
 }
 
 /// What holds at the coordinates of a stage: that they are below their bounds, and what holds where its place is reached.
