@@ -43,6 +43,22 @@ fn blocks_share_a_copy() {
     }
 }
 
+/// Blocks without work come to the copies that others take with them, and compute no stage that stands there.
+#[test]
+fn idle_blocks_compute_nothing() {
+    let source = "kernel K(x: f32[M, N], v: f32[N]) -> (z: f32[M, N]) where M <= 4, N % 4 == 0, N <= 256 {
+        h[i, j] = x[i, j] * 2.0;
+        z[i, j] = h[i, j] + h[i, N - 1 - j] + v[j];
+        launch cluster(4), threads(32);
+        schedule z {
+            split j by 128 -> jo, j1; split j1 by 32 -> r, t; reorder jo, i, r, t; bind jo: grid; bind i: cta; bind t: thread;
+        }
+        schedule h in shared at z.i { split j by 32 -> q, t; bind t: thread; }
+        stage vs[j] = v in shared at z.i via tma { box j by 32 -> jb, jj; multicast z.i by jb; }
+    }";
+    tried(source, &[&[1, 4], &[2, 132], &[3, 256], &[4, 36]], 2);
+}
+
 /// By runs of memory, where facts put them inside the tensor.
 #[test]
 fn runs_are_shared() {

@@ -307,8 +307,9 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         return None;
     };
     let mut reached = reached;
-    // Threads come to their own instances only with something to do, but all of them wait for what they fetch.
-    if matches!(owner, Unit::Warpgroup | Unit::Warp) || one.fetches && owner == Unit::Thread {
+    // Threads come to their own instances only with something to do, but all of them wait for what they fetch. Blocks of a cluster come where
+    // others wait for them.
+    if matches!(owner, Unit::Cta | Unit::Warpgroup | Unit::Warp) || one.fetches && owner == Unit::Thread {
         reached.extend(units_with_work(owner, parent, stages, &facts));
     }
     let needs = Needs {
@@ -575,7 +576,7 @@ fn has_units(unit: Unit, stage: &Stage) -> bool {
     bound.is_some_and(|at| !bindings().take(at).any(is_other)) || stage.owner == unit
 }
 
-/// That a unit inside `parent` is one of those that axes around it are given to: a block may have more. All stages with loops around say so for
+/// That a unit inside `parent` is one of those that axes around it are given to: a block may have more, and so may a cluster. All stages with loops around say so for
 /// themselves, since what is known inside takes for granted that these units have work (see [`attach::reached`]).
 fn units_with_work(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -> Vec<Expr> {
     let outwards = |(unit, at): &(Unit, usize)| {
@@ -585,7 +586,7 @@ fn units_with_work(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -
     };
     let last = |(unit, at): (Unit, usize)| {
         let Stage { domain: Domain { axes, leaves, .. }, facts: own, .. } = &stages[at];
-        let is_bound = move |leaf: AxisId| Unit::of(axes[leaf].binding).is_some_and(|of| of > Unit::Cta && of <= unit);
+        let is_bound = move |leaf: AxisId| Unit::of(axes[leaf].binding).is_some_and(|of| of >= Unit::Cta && of <= unit);
         let bound = leaves.iter().enumerate().filter(move |(_, leaf)| is_bound(**leaf));
         bound.map(|(n, leaf)| {
             let last = axes[*leaf].extent.sub(&Expr::constant(1));
