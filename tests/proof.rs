@@ -10,7 +10,7 @@ use tilewright_compiler::kernel_ir::{Kernel, StatementKind, TensorPart};
 use tilewright_compiler::proof::{Launch, Verdict, check};
 
 /// Work for one launch.
-const BUDGET: u64 = 500_000;
+const BUDGET: u64 = 1_000_000;
 
 /// Files with kernels: the examples, and the tests that run kernels.
 fn files() -> Vec<PathBuf> {
