@@ -18,6 +18,8 @@ pub mod lower;
 pub mod memory;
 pub mod program;
 pub mod proof;
+#[cfg(test)]
+mod random;
 pub mod region;
 pub mod schedule;
 pub mod syntax;

@@ -2,19 +2,11 @@
 
 use super::*;
 use crate::domain::{AxisKind, NewAxis};
+use crate::random::Random;
 use tilewright_kernel::info::{Dim, DimKind};
 
 fn name() -> NewAxis {
     NewAxis { name: "a".to_owned(), span: Span::UNKNOWN }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
 }
 
 fn no_facts() -> Facts {

@@ -8,8 +8,8 @@ use super::super::{
     Array, BLOCK_LIMIT, Bind, HoldingFault, LoopFault, Nest, NoClosedForm, Operation, Shape, Size, Tiling, Unit,
     most_of, uniform,
 };
-use super::Random;
 use super::oracle::{self, Loop, State};
+use crate::random::Random;
 
 /// Threads of the largest launches.
 const THREADS: u64 = 2048;

@@ -68,17 +68,3 @@ fn binds(text: &str) -> Vec<Bind> {
 fn nest(cluster: u64, block: u64, text: &str) -> Nest {
     Nest::of(Shape::new(cluster, block).unwrap(), &binds(text)).unwrap_or_else(|f| panic!("{text}: {f:?}"))
 }
-
-/// The same cases on every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % bound as u64) as usize
-    }
-
-    fn of<T: Clone>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())].clone()
-    }
-}

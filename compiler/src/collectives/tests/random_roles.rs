@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{Bind, Launch, LaunchFault, LaunchRequest, LoopFault, Place, RoleFault, RoleRequest, Unit};
-use super::Random;
+use crate::random::Random;
 
 fn any_request(random: &mut Random) -> LaunchRequest {
     let registers = |random: &mut Random| match random.below(4) {
