@@ -136,11 +136,17 @@ fn proved(info: &KernelInfo, entries: &[Entry], dims: &Dims) -> Result<Vec<Strin
     }
     let mut counts = Vec::new();
     for entry in entries.iter().filter(|entry| entry.conditions.iter().all(holds)) {
-        match proof::check(&entry.kernel, &launch, PROOF_WORK) {
-            Verdict::Holds => counts.push("proof-holds".to_owned()),
-            Verdict::Undecided(_) => counts.push("proof-undecided".to_owned()),
-            Verdict::Exhausted => counts.push("proof-exhausted".to_owned()),
-            Verdict::Violated(violation) => return Err(format!("{violation}\n{}", entry.kernel)),
+        let verdicts = [
+            ("proof", proof::check(&entry.kernel, &launch, PROOF_WORK)),
+            ("values", proof::check_values(&entry.kernel, &launch, &info.algorithm, 1, PROOF_WORK)),
+        ];
+        for (net, verdict) in verdicts {
+            match verdict {
+                Verdict::Holds => counts.push(format!("{net}-holds")),
+                Verdict::Undecided(_) => counts.push(format!("{net}-undecided")),
+                Verdict::Exhausted => counts.push(format!("{net}-exhausted")),
+                Verdict::Violated(violation) => return Err(format!("{net}: {violation}\n{}", entry.kernel)),
+            }
         }
     }
     Ok(counts)

@@ -8,10 +8,12 @@ use tilewright_kernel::info::{DimKind, KernelInfo};
 
 use crate::extent::{Budget, Expr, Facts, Search};
 use crate::lower::{Analysed, Entry};
-use crate::proof::{Launch, Verdict, Violation, check};
+use crate::proof::{Launch, Verdict, Violation, check, check_values};
 
 /// Work for one entry point at one size: some milliseconds in a build without optimisation.
 const WORK: u64 = 100_000;
+/// At so many of the sizes, the smallest ones, the run is on data as well: which costs more, and finds what is wrong at any of them.
+const WITH_VALUES: usize = 2;
 /// Steps of the search for the smallest sizes.
 const SEARCH_STEPS: u64 = 10_000;
 /// Sizes to try beside the smallest ones: each dimension at least this, if it may be.
@@ -23,11 +25,16 @@ const MOST_SIZES: usize = 24;
 
 /// The first thing that is wrong, with the sizes.
 pub fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Option<(Vec<i64>, Violation)> {
-    for dims in sizes(info, facts, stages) {
+    for (n, dims) in sizes(info, facts, stages).into_iter().enumerate() {
         let Ok(launch) = Launch::new(info, &dims) else { continue };
         for entry in entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
             for blocks in blocks(info, launch.blocks) {
-                if let Verdict::Violated(violation) = check(&entry.kernel, &launch.clone().by(blocks), WORK) {
+                let launch = launch.clone().by(blocks);
+                let verdict = match n < WITH_VALUES {
+                    true => check_values(&entry.kernel, &launch, &info.algorithm, 0, WORK),
+                    false => check(&entry.kernel, &launch, WORK),
+                };
+                if let Verdict::Violated(violation) = verdict {
                     return Some((dims, violation));
                 }
             }

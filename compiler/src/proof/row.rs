@@ -65,13 +65,7 @@ pub(super) fn wrapped(element: ElementType, value: i64) -> i64 {
 }
 
 /// The row of a pure operation, given those of its operands.
-pub(super) fn pure(
-    kernel: &Kernel,
-    value: &Value,
-    threads: usize,
-    rows: &[Row],
-    algebra: Option<&Algebra>,
-) -> Row {
+pub(super) fn pure(kernel: &Kernel, value: &Value, threads: usize, rows: &[Row], algebra: Option<&Algebra>) -> Row {
     let operands: Vec<ValueId> = value.op.operands().collect();
     let of = |thread: usize| {
         let mut known = [None; 3];

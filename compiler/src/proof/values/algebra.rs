@@ -194,7 +194,11 @@ impl Algebra {
         let hash = mix(words) % P;
         let term = if self.freedom.is_field() { hash } else { hash & !(CLASS | SIGN) | class(ty) };
         // Small numbers are constants.
-        if (SMALL..=P - SMALL).contains(&term) { term as i64 } else { self.term(ty, [words[0], words[1], words[2], hash]) }
+        if (SMALL..=P - SMALL).contains(&term) {
+            term as i64
+        } else {
+            self.term(ty, [words[0], words[1], words[2], hash])
+        }
     }
 
     fn hashed(&self, tag: Tag, number: u64, ty: ElementType, operands: [i64; 2]) -> i64 {
@@ -372,9 +376,27 @@ impl Algebra {
             let ignores = matches!(op, Binary::MaxNum | Binary::MinNum);
             let larger = matches!(op, Binary::Max | Binary::MaxNum);
             return Some(match (is_nan(x), is_nan(y)) {
-                (true, _) => if ignores { b } else { a },
-                (_, true) => if ignores { a } else { b },
-                _ => if (self.order(a, b) == Some(Ordering::Greater)) == larger { a } else { b },
+                (true, _) => {
+                    if ignores {
+                        b
+                    } else {
+                        a
+                    }
+                }
+                (_, true) => {
+                    if ignores {
+                        a
+                    } else {
+                        b
+                    }
+                }
+                _ => {
+                    if (self.order(a, b) == Some(Ordering::Greater)) == larger {
+                        a
+                    } else {
+                        b
+                    }
+                }
             });
         }
         if let (Some(x), Some(y)) = (x, y) {

@@ -98,7 +98,9 @@ impl<'a> Data<'a> {
         for (equation, definition) in self.algorithm.equations.iter().enumerate() {
             for (n, component) in self.algorithm.components[definition.components.range()].iter().enumerate() {
                 let Some(parameter) = component.parameter else { continue };
-                let Some(tensor) = launch.tensors.get(usize::from(parameter)).and_then(Option::as_ref) else { continue };
+                let Some(tensor) = launch.tensors.get(usize::from(parameter)).and_then(Option::as_ref) else {
+                    continue;
+                };
                 let ty = kernel.signature.parameters[usize::from(parameter)].element;
                 let mut at = vec![0; tensor.shape.len()];
                 if tensor.shape.contains(&0) {
@@ -127,7 +129,9 @@ impl<'a> Data<'a> {
                             unknown.get_or_insert_with(|| violation(Kind::Data, "is not known"));
                         }
                     }
-                    let Some(axis) = (0..at.len()).rev().find(|axis| at[*axis] + 1 < tensor.shape[*axis]) else { break };
+                    let Some(axis) = (0..at.len()).rev().find(|axis| at[*axis] + 1 < tensor.shape[*axis]) else {
+                        break;
+                    };
                     at[axis] += 1;
                     at[axis + 1..].fill(0);
                 }

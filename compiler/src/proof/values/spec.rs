@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Algorithm, AxisId, Binary, Index, IndexId, Reduction, Run, Source, Unary, Value, ValueId};
+use tilewright_kernel::algorithm::{
+    Algorithm, AxisId, Binary, Index, IndexId, Reduction, Run, Source, Unary, Value, ValueId,
+};
 
 use super::{Algebra, math};
 use crate::kernel_ir::{UnaryOp, arithmetic_type};

@@ -1,1 +1,149 @@
+use tilewright_kernel::ElementType::{F16, F32, F64, I32, U32};
+use tilewright_kernel::algorithm::{Algorithm, Binary, Compare};
 
+use super::algebra::Algebra;
+use crate::kernel_ir::{Op, StatementKind, UnaryOp, ValueId, VariableId};
+use crate::proof::{Kind, Launch, Verdict, check, check_values};
+use crate::syntax::TokenBuffer;
+use crate::{Compiled, compile};
+
+fn compiled(source: &str) -> Compiled {
+    let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+    let mut outcome = compile(&tokens);
+    let kernel = outcome.kernels.swap_remove(0);
+    assert!(kernel.info.is_some(), "{:?}", outcome.diagnostics.found());
+    kernel
+}
+
+fn algorithm(source: &str) -> Algorithm {
+    compiled(source).info.expect("compiled").algorithm
+}
+
+const PLAIN: &str = "kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] + 1.0; }";
+const SUM: &str = "kernel K(x: f32[N, M]) -> (y: f32[N]) { y[i] = sum(|j| x[i, j]); }";
+
+/// Some terms: elements of a tensor.
+fn terms(algebra: &Algebra) -> Vec<i64> {
+    (0..6).map(|at| algebra.element(0, at, F32)).collect()
+}
+
+#[test]
+fn only_what_the_contract_frees_is_equal() {
+    let algebra = Algebra::new(&algorithm(PLAIN), 1, 8);
+    let [a, b, c, ..] = terms(&algebra)[..] else { panic!("terms") };
+    let op = |op, a, b| algebra.binary(op, F32, a, b).expect("known");
+    let add = |a, b| op(Binary::Add, a, b);
+    assert_eq!(add(a, b), add(b, a));
+    assert_ne!(add(add(a, b), c), add(a, add(b, c)), "it rounds");
+    assert_ne!(op(Binary::Sub, a, b), op(Binary::Sub, b, a));
+    assert_ne!(op(Binary::Mul, a, add(b, c)), add(op(Binary::Mul, a, b), op(Binary::Mul, a, c)));
+    assert_ne!(algebra.fma(F32, a, b, c), Some(add(op(Binary::Mul, a, b), c)));
+    assert_eq!((add(a, 0), op(Binary::Mul, a, 1), op(Binary::Mul, 0, 0)), (a, a, 0));
+
+    let free = Algebra::new(&algorithm(SUM), 1, 8);
+    let add = |a, b| free.binary(Binary::Add, F32, a, b).expect("known");
+    assert_eq!(add(add(a, b), c), add(a, add(b, c)));
+    assert_ne!(add(add(a, b), c), add(add(a, b), b));
+    let mul = |a, b| free.binary(Binary::Mul, F32, a, b).expect("known");
+    assert_ne!(mul(a, add(b, c)), add(mul(a, b), mul(a, c)), "only sums have no order");
+}
+
+#[test]
+fn constants_are_computed() {
+    let algebra = Algebra::new(&algorithm(PLAIN), 1, 8);
+    let literal = |x: f32| algebra.of_bits(F32, x.to_bits().into()).expect("known");
+    for (x, y) in [(0.1f32, 0.2), (3.0, -7.5), (1e30, 1e30), (-0.5, 0.5)] {
+        let op = |op| algebra.binary(op, F32, literal(x), literal(y)).expect("known");
+        assert_eq!(op(Binary::Add), literal(x + y));
+        assert_eq!(op(Binary::Sub), literal(x - y));
+        assert_eq!(op(Binary::Mul), literal(x * y));
+        assert_eq!(op(Binary::Div), literal(x / y));
+        assert_eq!(op(Binary::Max), literal(x.max(y)));
+        assert_eq!(algebra.fma(F32, literal(x), literal(y), literal(x)), Some(literal(x.mul_add(y, x))));
+        assert_eq!(algebra.compare(Compare::Lt, F32, literal(x), literal(y)), x < y);
+        assert_eq!(algebra.unary(UnaryOp::Neg, F32, literal(x)), Some(literal(-x)));
+        assert_eq!(algebra.cast(F32, I32, literal(x)), Some(i64::from(x as i32)));
+    }
+    assert_eq!(algebra.cast(F64, F32, algebra.of_bits(F64, 0.1f64.to_bits()).expect("known")), Some(literal(0.1)));
+}
+
+#[test]
+fn terms_have_an_order_bits_and_a_type() {
+    for source in [PLAIN, SUM] {
+        let algebra = Algebra::new(&algorithm(source), 1, 8);
+        let all = terms(&algebra);
+        for &a in &all {
+            let negative = algebra.unary(UnaryOp::Neg, F32, a).expect("known");
+            assert_eq!(algebra.unary(UnaryOp::Neg, F32, negative), Some(a));
+            assert_eq!(algebra.unary(UnaryOp::Abs, F32, a), algebra.unary(UnaryOp::Abs, F32, negative));
+            let bits = algebra.same_bits(F32, U32, a).expect("known");
+            assert_eq!(algebra.same_bits(U32, F32, bits), Some(a));
+            assert_eq!(algebra.same_bits(U32, F32, bits ^ 1 << 31), Some(negative));
+            let narrow = algebra.cast(F32, F16, a).expect("known");
+            assert_eq!(algebra.cast(F16, F32, narrow), Some(narrow), "wider is the same");
+            assert_eq!(algebra.cast(F32, F16, narrow), Some(narrow), "it is rounded once");
+            assert_eq!(narrow == a, source == SUM, "rounding is free where sums are");
+            for &b in &all {
+                let less = |a, b| algebra.compare(Compare::Lt, F32, a, b);
+                assert_eq!(less(a, b), a != b && !less(b, a));
+                let max = |a, b| algebra.binary(Binary::Max, F32, a, b).expect("known");
+                assert_eq!((max(a, b), max(a, a)), (max(b, a), a));
+                all.iter().for_each(|&c| assert_eq!(max(max(a, b), c), max(a, max(b, c))));
+            }
+        }
+    }
+}
+
+/// The two kernels of the report: held registers in an unrolled loop.
+const HALO: &str = "kernel K(x: f32[N + 1, M]) -> (y: f32[N, M]) {
+    t[i in 0..N + 1, j in 0..M] = x[i, j];
+    y[i, j] = t[i + 1, j] - t[i, j];
+    schedule y { split i by 2 -> io, ii; unroll ii; }
+    schedule t in registers per thread at y.j { like y; }
+}";
+
+#[test]
+fn a_wrong_register_is_noticed_by_what_is_stored() {
+    let kernel = compiled(HALO);
+    let info = kernel.info.as_ref().expect("compiled");
+    let launch = Launch::new(info, &[5, 4]).expect("sizes");
+    let entry = &kernel.entries[0].kernel;
+    assert_eq!(check_values(entry, &launch, &info.algorithm, 1, 1_000_000), Verdict::Holds);
+    let mut changed = 0;
+    for n in 0..entry.values.len() {
+        let op = match entry.values[n].op {
+            Op::Get(variable) => Op::Get(VariableId(1 - variable.0 % 2)),
+            Op::Binary(Binary::Sub, a, b) => Op::Binary(Binary::Sub, b, a),
+            _ => continue,
+        };
+        let mut mutant = entry.clone();
+        mutant.values[n].op = op;
+        changed += 1;
+        // Addresses, orders and coverage are as they were.
+        assert_eq!(check(&mutant, &launch, 1_000_000), Verdict::Holds);
+        let found = check_values(&mutant, &launch, &info.algorithm, 1, 1_000_000);
+        let is_wrong = |v: &crate::proof::Violation| matches!(v.kind, Kind::Wrong | Kind::Data);
+        assert!(matches!(&found, Verdict::Violated(v) | Verdict::Undecided(v) if is_wrong(v)), "{found:?}\n{mutant}");
+    }
+    assert!(changed >= 6, "{changed}\n{entry}");
+}
+
+#[test]
+fn zeros_in_place_of_what_is_held_are_noticed() {
+    let kernel = compiled(HALO);
+    let info = kernel.info.as_ref().expect("compiled");
+    let launch = Launch::new(info, &[4, 3]).expect("sizes");
+    let mut mutant = kernel.entries[0].kernel.clone();
+    let zero = mutant.values.iter().position(|v| v.op == Op::Literal(0) && v.ty.element() == Some(F32));
+    let zero = ValueId(zero.expect("the initial value of registers") as u32);
+    for region in &mut mutant.regions {
+        for statement in &mut region.statements {
+            if let StatementKind::Store(store) = &mut statement.kind {
+                store.values = vec![zero];
+            }
+        }
+    }
+    assert_eq!(check(&mutant, &launch, 1_000_000), Verdict::Holds);
+    let found = check_values(&mutant, &launch, &info.algorithm, 1, 1_000_000);
+    assert!(matches!(&found, Verdict::Violated(v) if v.kind == Kind::Wrong), "{found:?}");
+}
