@@ -247,11 +247,6 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let mut guards: Vec<Condition> = guards.into_iter().map(Condition::of).collect();
     for (leaf, value) in stage.domain.leaves.iter().zip(set) {
         point.values[*leaf] = Some(*value);
-        // A loop around that is written out tells registers apart here, too.
-        if let Some(present) = nest.b.kernel().index_literal(*value) {
-            let var = nest.leaf_var(*leaf);
-            nest.values.literals.push((var, present.into()));
-        }
     }
     nest.of_terms = terms;
     let mut exists = Vec::new();
