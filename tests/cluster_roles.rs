@@ -233,6 +233,9 @@ fn roles_combine_what_blocks_have() {
         (4, "persistent,", ["load: warp", "math: 2 warp"]),
         (2, "persistent,", ["math: 2 warp", "load: warp"]),
         (8, "persistent,", ["load: warp", "math: 2 warp"]),
+        // One block alone: its role waits for nobody.
+        (1, "", ["load: warp", "math: 2 warp"]),
+        (1, "persistent,", ["math: 2 warp", "load: warp"]),
     ] {
         let kernel = tried_at(&softmax(cluster, launch, roles), ROWS);
         assert_eq!(loaded(&kernel, &[5, 132]), 4 * 5 * 132, "each row once for a cluster");
