@@ -319,9 +319,11 @@ fn clusters_of_one_block() {
             }}"
         );
         alone(&source, SIZES);
-        // The terms kept by the blocks, and in the memory of a stage that belongs to the cluster.
+        // Beside a copy in registers, and as a stage that belongs to the cluster by its own word.
         let more = "stage xr[i, j] = x in registers at y.i { like y; } }";
-        alone(&format!("{}{more}", source.trim_end().trim_end_matches('}')), SIZES);
+        let unrolled = source
+            .replace("split jc by 32 -> r, t; bind t: thread;", "split jc by 32 -> r, t; bind t: thread; unroll r;");
+        alone(&format!("{}{more}", unrolled.trim_end().trim_end_matches('}')), SIZES);
         let own = source.replace("in registers at y.i { like y;", "in registers at y.i per cluster { like y;");
         alone(&own, SIZES);
     }

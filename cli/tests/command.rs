@@ -307,7 +307,9 @@ fn run_compares_with_the_reference() {
 /// Intervals of long sums are so wide that they say little; integers have one sum.
 #[test]
 fn run_says_how_sharp_the_comparison_is() {
-    check(&["run", "good.rs", "--kernel", "RowSum", "--dims", "M=4,N=9999"], &expect![[r#"
+    check(
+        &["run", "good.rs", "--kernel", "RowSum", "--dims", "M=4,N=9999"],
+        &expect![[r#"
         exit code 0
         kernel RowSum (good.rs:24), seed 0
             M = 4, N = 9999, ld = 9999
@@ -322,7 +324,8 @@ fn run_says_how_sharp_the_comparison_is() {
         sanitizers: no findings
         1 block, 1 warp
         …
-    "#]]);
+    "#]],
+    );
     let text = "schedule! { kernel Logs(x: f32[N]) -> (y: f32[N]) {
         y[i] = log(x[i]) / (x[i] - x[i]);
         schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
@@ -346,6 +349,29 @@ fn run_says_how_sharp_the_comparison_is() {
     assert_eq!(code, 0, "{out}{err}");
     let small = out.find("inputs: floats are 1 and -1\ny: right: 3 elements, all exact\n");
     assert!(small.is_some() && out.contains("y: right: 3 elements, 0 exact and 3 by interval\n"), "{out}");
+}
+
+/// The reference admits one value for integers, whichever way they are summed.
+#[test]
+fn sums_of_integers_are_exact() {
+    for (element, value) in [
+        ("f64", "sum(|j| x[i, j])"),
+        ("f32", "fold(|j| init 0.0f32, step a => a + x[i, j], merge (a, b) => a + b)"),
+        ("f64", "fold(|j| init 0.0f64, step a => a + x[i, j] * x[i, j], merge (a, b) => a + b)"),
+        ("f32", "sum(|j| x[i, j] * x[i, j] * 0.125) / 4.0"),
+    ] {
+        let text = format!(
+            "schedule! {{ kernel Sum(x: {element}[M, N]) -> (y: {element}[M]) {{
+                y[i] = {value};
+                schedule y {{ bind i: grid; split j by 32 -> r, t; bind t: thread; reduce t; }}
+            }} }}"
+        );
+        let path = file("exact", &text);
+        let (code, out, err) = tilewright(&["run", &path.to_string_lossy(), "--dims", "M=3,N=9999"]);
+        assert_eq!(code, 0, "{text}{out}{err}");
+        let first = "inputs: floats are integers from 1 to 8 of either sign\ny: right: 3 elements, all exact\n";
+        assert!(out.contains(first), "{text}{out}");
+    }
 }
 
 /// Ranges of 2³¹ elements: the work is told instead of done.
