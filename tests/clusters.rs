@@ -332,7 +332,7 @@ fn clusters_of_one_block() {
     for stage in [
         "",
         "stage xs[i, j] = x in shared at y.c { split j by 64 -> r, t; bind t: thread; }",
-        "stage xs[i, j] = x in shared at y.i ring(2) via cp_async { split j by 64 -> r, t; bind t: thread; }",
+        "stage xs[i, j] = x in shared at y.i via cp_async { split j by 64 -> r, t; bind t: thread; }",
     ] {
         let ops = "split jc by 64 -> r, t; bind t: thread;";
         let source = norm("split j into 1 -> c, jc", ops, "N <= 1024", stage).replace("cluster(4)", "cluster(1)");

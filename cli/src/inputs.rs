@@ -34,7 +34,7 @@ impl Random {
     fn integer(&mut self, most: u64) -> f64 {
         let drawn = self.below(2 * most.max(1));
         let magnitude = (drawn / 2 + 1) as f64;
-        if drawn % 2 == 0 { magnitude } else { -magnitude }
+        if drawn.is_multiple_of(2) { magnitude } else { -magnitude }
     }
 
     /// A multiple of 2^-52 in [−2, 2).
