@@ -41,9 +41,10 @@ enum Command {
     },
     /// Runs a kernel on the emulator with random inputs and compares it with the reference.
     ///
-    /// Twice, if it reads floats: first these are small integers, for which sums need no rounding, so that results are compared bit by bit; then real
-    /// numbers. Where several values are admissible, it says for how many elements, how wide the widest interval is, and how far from its middle an
-    /// element lies; and how many elements are NaN or infinite.
+    /// Twice, if it reads floats: first these are small integers, for which sums need no rounding, so that results are
+    /// compared bit by bit, and 1 and -1 where that leaves less room; then real numbers. Where several values are admissible, it says for how many elements, how
+    /// wide the widest interval is, and how far from its middle an element lies; and how many elements are NaN or
+    /// infinite.
     ///
     /// Exit code 0: all outputs are admissible and nothing was found; 1: a mismatch, a finding or a refusal; 2: wrong usage.
     Run {
@@ -61,7 +62,8 @@ enum Command {
         /// Move the results of approximate instructions within their documented bounds, as the seed decides.
         #[arg(long)]
         perturb: bool,
-        /// Warp instructions that a launch may execute; the reference may evaluate eight times as many elements and terms of reductions.
+        /// Warp instructions that a launch may execute; the reference may evaluate eight times as many elements and
+        /// terms of reductions.
         #[arg(long, default_value_t = BUDGET)]
         budget: u64,
         /// Print JSON; the format is described in docs/inspect-json.md.

@@ -48,8 +48,8 @@ impl Random {
 pub enum Floats {
     /// Numbers in [−2, 2], of as many digits as the type has.
     Real,
-    /// Integers of either sign from 1 to this magnitude: their sums and products need no rounding while they are small, so that every order gives
-    /// the same bits. None is zero: a term that is left out would not be seen.
+    /// Integers of either sign from 1 to this magnitude: their sums and products need no rounding while they are small,
+    /// so that every order gives the same bits. None is zero: a term that is left out would not be seen.
     Integers(u64),
 }
 

@@ -1,8 +1,10 @@
 //! `tilewright run`: one kernel on the emulator with random inputs, against the reference.
 //!
-//! A sum of many floats may be any number of an interval, and a term that is missing stays inside. So there are two launches. In the first, floats
-//! are small integers: while the magnitudes of the terms add up to less than 2²⁴ (of `f32`) no order rounds, and what the reference admits is one
-//! value, bit by bit. In the second they are real numbers, and what is said is how wide the intervals are.
+//! A sum of many floats may be any number of an interval, and a term that is missing stays inside. So there are two
+//! launches. In the first, floats are small integers: while the magnitudes of the terms add up to less than 2²⁴ (of
+//! `f32`) no order rounds, and what the reference admits is one value, bit by bit. In the second they are real numbers,
+//! and what is said is how wide the intervals are. Between them stands one with 1 and −1, where the first leaves room that
+//! it does not.
 
 use serde_json::{Value, json};
 use tilewright::kernel::info::{ParameterKind, Role};
@@ -16,7 +18,8 @@ use crate::{Output, Status, inspect, sizes};
 
 /// Version of the JSON format.
 const FORMAT: u32 = 2;
-/// Elements and terms of reductions that the reference evaluates in the time of one warp instruction on the emulator, about.
+/// Elements and terms of reductions that the reference evaluates in the time of one warp instruction on the emulator,
+/// about.
 const TERMS: u64 = 8;
 /// Largest magnitudes of integers: the smaller ones where results of the others round.
 const MAGNITUDES: [u64; 2] = [8, 1];
@@ -98,7 +101,8 @@ impl Head<'_> {
             let reference = trial.reference();
             let inexact = |reference: &Reference| reference.outputs().map(|output| output.inexact()).sum();
             let count = reference.as_ref().map_or(0, inexact);
-            // Smaller ones are taken as well where they leave less room, and not instead: for them a function may have one value only, such as `log(1)`.
+            // Smaller ones are taken as well where they leave less room, and not instead: for them a function may have
+            // one value only, such as `log(1)`.
             if count < left {
                 left = count;
                 runs.push(Run { floats: Some(floats), outcome: trial.against(reference, &device) });
@@ -137,7 +141,8 @@ impl Head<'_> {
                 let sizes = self.sizes();
                 let with = if sizes.is_empty() { String::new() } else { format!(" with {sizes}") };
                 format!(
-                    "the kernel has not ended{with} after {budget} warp instructions: `--budget` allows more, if it is to end at all\n{error}"
+                    "the kernel has not ended{with} after {budget} warp instructions: `--budget` allows more, if it is \
+                     to end at all\n{error}"
                 )
             }
             // Only where it is the limit that was met.

@@ -710,7 +710,8 @@ impl Stage {
         self.distribution.grid.iter().copied().filter(|a| self.domain.axes[*a].kind == AxisKind::Reduction)
     }
 
-    /// Whether the blocks of a cluster divide its reduction among each other. One block alone has all of it, and nothing to exchange.
+    /// Whether the blocks of a cluster divide its reduction among each other. One block alone has all of it, and
+    /// nothing to exchange.
     pub fn across_ctas(&self) -> bool {
         let is_term = |cta: &(AxisId, i128)| self.domain.axes[cta.0].kind == AxisKind::Reduction;
         self.distribution.cluster > 1 && self.distribution.ctas.iter().any(is_term)

@@ -185,7 +185,8 @@ fn is_sum(x: f64, y: f64, sum: f64) -> bool {
     (x - (sum - virtual_y)) + (y - virtual_y) == 0.0
 }
 
-/// Whether x·y is exactly `product`: the fused operation rounds the difference once, unless that is too small to be told from 0.
+/// Whether x·y is exactly `product`: the fused operation rounds the difference once, unless that is too small to be
+/// told from 0.
 fn is_product(x: f64, y: f64, product: f64) -> bool {
     x.mul_add(y, -product) == 0.0 && (x == 0.0 || y == 0.0 || product.abs() > 1e-290)
 }

@@ -66,7 +66,8 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
     reference_within(kernel, arguments, u64::MAX)
 }
 
-/// The same with so much work at most, in elements and terms of reductions: a range that asks for more is an error before it is walked.
+/// The same with so much work at most, in elements and terms of reductions: a range that asks for more is an error
+/// before it is walked.
 ///
 /// # Errors
 /// As [`reference`]; [`Error::Reference`] where that is not enough.

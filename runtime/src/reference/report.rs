@@ -128,7 +128,8 @@ impl Width {
         self.hi - self.lo
     }
 
-    /// The same as a part of its largest magnitude: 2 if it holds as much below zero as above. An end that is infinite makes it infinite.
+    /// The same as a part of its largest magnitude: 2 if it holds as much below zero as above. An end that is infinite
+    /// makes it infinite.
     pub fn relative(&self) -> f64 {
         let largest = self.lo.abs().max(self.hi.abs());
         if largest.is_infinite() {
@@ -274,7 +275,8 @@ impl ReferenceOutput<'_> {
         Err(Error::Length { shape, expected: self.len(), found: bytes.len() / size })
     }
 
-    /// As [`Self::check_raw`]; beside the verdict, what was measured up to the end, whether there was a mismatch or not.
+    /// As [`Self::check_raw`]; beside the verdict, what was measured up to the end, whether there was a mismatch or
+    /// not.
     ///
     /// # Errors
     /// [`Error::Length`] for another number of elements.

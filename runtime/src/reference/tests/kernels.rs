@@ -481,8 +481,8 @@ fn sum_of_all() -> KernelInfo {
     b.kernel()
 }
 
-/// Of integers whose magnitudes add up to at most 2²⁴ every order gives the same bits, so that no term can be missing or be taken twice; of real numbers
-/// nobody sees it.
+/// Of integers whose magnitudes add up to at most 2²⁴ every order gives the same bits, so that no term can be missing
+/// or be taken twice; of real numbers nobody sees it.
 #[test]
 fn a_sum_without_one_term_is_wrong_where_nothing_is_rounded() {
     let (kernel, device) = (sum_of_all(), device());
