@@ -3,8 +3,8 @@
 //! A sum of many floats may be any number of an interval, and a term that is missing stays inside. So there are two
 //! launches. In the first, floats are small integers: while the magnitudes of the terms add up to less than 2²⁴ (of
 //! `f32`) no order rounds, and what the reference admits is one value, bit by bit. In the second they are real numbers,
-//! and what is said is how wide the intervals are. Between them stands one with 1 and −1, where the first leaves room that
-//! it does not.
+//! and what is said is how wide the intervals are. Between them stands one with 1 and −1, where the first leaves room
+//! that it does not.
 
 use serde_json::{Value, json};
 use tilewright::kernel::info::{ParameterKind, Role};
