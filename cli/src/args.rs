@@ -42,9 +42,9 @@ enum Command {
     /// Runs a kernel on the emulator with random inputs and compares it with the reference.
     ///
     /// Twice, if it reads floats: first these are small integers, for which sums need no rounding, so that results are
-    /// compared bit by bit, and 1 and -1 where that leaves less room; then real numbers. Where
-    /// several values are admissible, it says for how many elements, how wide the widest interval is, and how far from its middle an element lies; and how many elements are NaN or
-    /// infinite.
+    /// compared bit by bit, and 1 and -1 where that leaves less room; then real numbers. Where several values are
+    /// admissible, it says for how many elements, how wide the widest interval is, and how far from its middle an
+    /// element lies; and how many elements are NaN or infinite.
     ///
     /// Exit code 0: all outputs are admissible and nothing was found; 1: a mismatch, a finding or a refusal; 2: wrong usage.
     Run {
