@@ -241,6 +241,23 @@ fn roles_combine_what_blocks_have() {
     }
 }
 
+/// One block alone: its roles wait for nobody else.
+#[test]
+fn roles_of_one_block_have_nothing_to_exchange() {
+    let sizes: &[&[i64]] = &[&[1, 4], &[5, 36], &[19, 128], &[12, 100]];
+    for (launch, roles) in [("", ["load: warp", "math: 2 warp"]), ("persistent,", ["math: 2 warp", "load: warp"])] {
+        let kernel = tried_at(&softmax(1, launch, roles), sizes);
+        assert!(kernel.entries[0].kernel.roles().iter().all(|role| role.meets.is_none()));
+        let ptx = &kernel.info.as_ref().expect("no error").ptx.text;
+        assert!(!ptx.contains("barrier.cluster") && !ptx.contains("mapa"), "{ptx}");
+    }
+    // A copy for the blocks of a cluster of one.
+    let multicast = below("persistent,", [2, 3], "box k by 8 -> kb, kr; multicast c.ic by kb;")
+        .replace("cluster(2)", "cluster(1)")
+        .replace("split i by 16 -> io, i1", "split i by 8 -> io, i1");
+    tried_at(&multicast, SIZES);
+}
+
 /// Two roles that each combine something with their like in other blocks, in no common order.
 #[test]
 fn several_roles_meet_in_a_cluster() {

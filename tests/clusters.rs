@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{compiled, finished, tried};
+use support::{compiled, finished, outer, tried};
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::kernel_ir::StatementKind;
 use tilewright_compiler::proof::{Launch, Verdict, check};
@@ -294,4 +294,63 @@ fn stages_may_divide_the_blocks_in_other_ways() {
         let of = kernel.entries[0].kernel.buffers.iter().filter(|b| b.name == "xs").map(|b| b.elements);
         assert_eq!(of.sum::<u32>(), held, "{source}");
     }
+}
+
+/// A cluster of one block has nothing to exchange: what is written for clusters compiles to what a block does alone.
+#[test]
+fn clusters_of_one_block() {
+    let alone = |source: &str, sizes: &[&[i64]]| {
+        let kernel = tried(source, sizes, 3);
+        let info = kernel.info.as_ref().expect("no error");
+        assert_eq!(info.launch.cluster, 1, "{source}");
+        for word in ["barrier.cluster", "reqnctapercluster", "ctarank", "mapa", "multicast"] {
+            assert!(!info.ptx.text.contains(word), "{source}\n{}", info.ptx.text);
+        }
+    };
+    // The extent says how many blocks there are, or `launch` does.
+    for launch in ["", "launch cluster(1), threads(32);"] {
+        let source = format!(
+            "kernel E(x: f32[M, N]) -> (y: f32[M, N]) where N <= 2048 {{
+                s[i] = sum(|j| x[i, j]);
+                y[i, j] = x[i, j] + s[i];
+                {launch}
+                schedule y {{ bind i: grid; split j into 1 -> c, jc; bind c: cta; split jc by 32 -> r, t; bind t: thread; }}
+                schedule s in registers at y.i {{ like y; reduce t; reduce c by cluster; }}
+            }}"
+        );
+        alone(&source, SIZES);
+        // Beside a copy in registers, and as a stage that belongs to the cluster by its own word.
+        let more = "stage xr[i, j] = x in registers at y.i { like y; } }";
+        let unrolled = source
+            .replace("split jc by 32 -> r, t; bind t: thread;", "split jc by 32 -> r, t; bind t: thread; unroll r;");
+        alone(&format!("{}{more}", unrolled.trim_end().trim_end_matches('}')), SIZES);
+        let own = source.replace("in registers at y.i { like y;", "in registers at y.i per cluster { like y;");
+        alone(&own, SIZES);
+    }
+    alone(&rows("sum(|j| x[i, j])", 1, 64, "reduce c by cluster;"), SIZES);
+    alone(&rows("max(|j| abs(x[i, j]))", 1, 32, "reduce c;"), SIZES);
+    for stage in [
+        "",
+        "stage xs[i, j] = x in shared at y.c { split j by 64 -> r, t; bind t: thread; }",
+        "stage xs[i, j] = x in shared at y.i via cp_async { split j by 64 -> r, t; bind t: thread; }",
+    ] {
+        let ops = "split jc by 64 -> r, t; bind t: thread;";
+        let source = norm("split j into 1 -> c, jc", ops, "N <= 1024", stage).replace("cluster(4)", "cluster(1)");
+        alone(&source, SIZES);
+    }
+    // One block fetches what it alone reads: all of it, whoever would take it together.
+    for (ring, ops) in [("", "multicast c.ic;"), ("ring(3)", "box j by 128 -> jb, jj; multicast c.ic by jb;")] {
+        alone(&outer("", 1, ring, ops), &[&[1, 4], &[3, 132], &[4, 512]]);
+        alone(&outer(", persistent", 1, ring, ops), &[&[1, 4], &[3, 132], &[4, 512]]);
+    }
+    // Of two axes of a cluster one has one block, beside one that has more.
+    let product = "kernel Two(x: f32[M, N]) -> (y: f32[M]) {
+        y[i] = sum(|j| x[i, j]);
+        schedule y {
+            split i by 4 -> g, k; bind g: grid; split k into 2 -> ka, kb; bind ka: cta;
+            split j into 1 -> c, jc; bind c: cta; split jc by 32 -> r, t; bind t: thread; reduce t; reduce c by cluster;
+        }
+    }";
+    let kernel = tried(product, SIZES, 3);
+    assert_eq!(kernel.info.as_ref().expect("no error").launch.cluster, 2);
 }

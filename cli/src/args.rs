@@ -4,6 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::{Output, check, emulate, explain, inspect, run};
 
+/// Work that `run` does before it says that there is too much of it: some seconds.
+const BUDGET: u64 = 1 << 28;
+
 /// Checks, inspects, runs and explains the kernels of `schedule!`, without a GPU.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tilewright", version)]
@@ -38,6 +41,11 @@ enum Command {
     },
     /// Runs a kernel on the emulator with random inputs and compares it with the reference.
     ///
+    /// Twice, if it reads floats: first these are small integers, for which sums need no rounding, so that results are
+    /// compared bit by bit, and 1 and -1 where that leaves less room; then real numbers. Where several values are
+    /// admissible, it says for how many elements, how wide the widest interval is, and how far from its middle an
+    /// element lies; and how many elements are NaN or infinite.
+    ///
     /// Exit code 0: all outputs are admissible and nothing was found; 1: a mismatch, a finding or a refusal; 2: wrong usage.
     Run {
         /// A Rust source file.
@@ -54,6 +62,10 @@ enum Command {
         /// Move the results of approximate instructions within their documented bounds, as the seed decides.
         #[arg(long)]
         perturb: bool,
+        /// Warp instructions that a launch may execute; the reference may evaluate eight times as many elements and
+        /// terms of reductions.
+        #[arg(long, default_value_t = BUDGET)]
+        budget: u64,
         /// Print JSON; the format is described in docs/inspect-json.md.
         #[arg(long)]
         json: bool,
@@ -79,8 +91,8 @@ impl Args {
         match self.command {
             Command::Check { files, json } => check::check(&files, json),
             Command::Inspect { file, kernel, json } => inspect::inspect(&file, kernel.as_deref(), json),
-            Command::Run { file, kernel, dims, seed, perturb, json } => {
-                run::run(&file, kernel.as_deref(), &dims, (seed, perturb), json)
+            Command::Run { file, kernel, dims, seed, perturb, budget, json } => {
+                run::run(&file, kernel.as_deref(), &dims, run::Options { seed, perturb, budget }, json)
             }
             Command::Emulate(request) => emulate::emulate(&request),
             Command::Explain { code } => explain::explain(code.as_deref()),

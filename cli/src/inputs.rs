@@ -30,21 +30,46 @@ impl Random {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
+    /// An integer from 1 to `most`, or its negative.
+    fn integer(&mut self, most: u64) -> f64 {
+        let drawn = self.below(2 * most.max(1));
+        let magnitude = (drawn / 2 + 1) as f64;
+        if drawn.is_multiple_of(2) { magnitude } else { -magnitude }
+    }
+
     /// A multiple of 2^-52 in [−2, 2).
     fn float(&mut self) -> f64 {
         (self.bits() >> 10) as f64 / (1_u64 << 52) as f64 - 2.0
     }
 }
 
+/// Which floats a tensor gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Floats {
+    /// Numbers in [−2, 2], of as many digits as the type has.
+    Real,
+    /// Integers of either sign from 1 to this magnitude: their sums and products need no rounding while they are small,
+    /// so that every order gives the same bits. None is zero: a term that is left out would not be seen.
+    Integers(u64),
+}
+
 /// `count` elements, little-endian: floats in [−2, 2], integers in −8..=8 or 0..=8, `bool` false or true.
 pub fn elements(element: ElementType, count: usize, random: &mut Random) -> Vec<u8> {
+    elements_with(Floats::Real, element, count, random)
+}
+
+/// The same with such floats.
+pub fn elements_with(floats: Floats, element: ElementType, count: usize, random: &mut Random) -> Vec<u8> {
     use ElementType as E;
     let format = Format::of(element);
     let size = element.bytes() as usize;
     let mut bytes = Vec::with_capacity(count.saturating_mul(size));
     for _ in 0..count {
         let bits = match (format, element) {
-            (Some(format), _) => format.from_f64(random.float()),
+            (Some(format), _) => format.from_f64(match floats {
+                Floats::Real => random.float(),
+                Floats::Integers(most) => random.integer(most),
+            }),
             (None, E::Bool) => random.below(2),
             (None, _) if element.is_signed_integer() => random.below(17).wrapping_sub(8),
             (None, _) => random.below(9),
@@ -73,6 +98,28 @@ mod tests {
         let bytes = elements(ElementType::I16, 500, &mut Random::new(1));
         let all: Vec<i16> = bytes.chunks(2).map(|b| i16::from_le_bytes([b[0], b[1]])).collect();
         assert_eq!((all.iter().min(), all.iter().max()), (Some(&-8), Some(&8)));
+    }
+
+    #[test]
+    fn integers_are_exact_in_every_float_type() {
+        for element in ElementType::ALL {
+            let Some(format) = Format::of(element) else { continue };
+            for most in [1, 8] {
+                let bytes = elements_with(Floats::Integers(most), element, 500, &mut Random::new(3));
+                let size = element.bytes() as usize;
+                let value = |b: &[u8]| {
+                    let mut bits = [0; 8];
+                    bits[..size].copy_from_slice(b);
+                    format.value(u64::from_le_bytes(bits)) as i64
+                };
+                let mut all: Vec<i64> = bytes.chunks(size).map(value).collect();
+                all.sort_unstable();
+                all.dedup();
+                let most = most as i64;
+                let expected: Vec<i64> = (-most..=most).filter(|n| *n != 0).collect();
+                assert_eq!(all, expected, "{element}");
+            }
+        }
     }
 
     #[test]

@@ -1,18 +1,42 @@
 //! `tilewright run`: one kernel on the emulator with random inputs, against the reference.
+//!
+//! A sum of many floats may be any number of an interval, and a term that is missing stays inside. So there are two
+//! launches. In the first, floats are small integers: while the magnitudes of the terms add up to less than 2²⁴ (of
+//! `f32`) no order rounds, and what the reference admits is one value, bit by bit. In the second they are real numbers,
+//! and what is said is how wide the intervals are. Between them stands one with 1 and −1, where the first leaves room
+//! that it does not.
 
 use serde_json::{Value, json};
-use tilewright::{Device, EmulatorOptions, EmulatorReport, Error};
+use tilewright::kernel::info::{ParameterKind, Role};
+use tilewright::{Agreement, Device, EmulatorOptions, EmulatorReport, Error, Reference, Specials, Width};
 use tilewright_kernel::KernelInfo;
 
+use crate::inputs::Floats;
 use crate::source::SourceFile;
-use crate::trial::{Outcome, Trial, Verdict};
+use crate::trial::{Outcome, Trial, TrialError, Verdict};
 use crate::{Output, Status, inspect, sizes};
 
 /// Version of the JSON format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// Elements and terms of reductions that the reference evaluates in the time of one warp instruction on the emulator,
+/// about.
+const TERMS: u64 = 8;
+/// Largest magnitudes of integers: the smaller ones where results of the others round.
+const MAGNITUDES: [u64; 2] = [8, 1];
 
-/// Runs a kernel, with a seed, and approximate results moved within their bounds or not.
-pub fn run(path: &str, name: Option<&str>, dims: &[String], (seed, perturb): (u64, bool), as_json: bool) -> Output {
+/// How a kernel is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Of the inputs, and of the order of execution.
+    pub seed: u64,
+    /// Whether approximate results are moved within their bounds.
+    pub perturb: bool,
+    /// Warp instructions of a launch; the reference evaluates eight times as many elements and terms.
+    pub budget: u64,
+}
+
+/// Runs a kernel.
+pub fn run(path: &str, name: Option<&str>, dims: &[String], options: Options, as_json: bool) -> Output {
     let file = match SourceFile::read(path) {
         Ok(file) => file,
         Err(error) => return Output::usage(error),
@@ -25,14 +49,13 @@ pub fn run(path: &str, name: Option<&str>, dims: &[String], (seed, perturb): (u6
         Ok(values) => values,
         Err(error) => return Output::usage(error),
     };
-    let device = Device::emulator(EmulatorOptions::default().seed(seed).perturb(perturb));
-    let outcome = match Trial::new(kernel, &values, seed, &device) {
-        Ok(trial) => trial.run(&device),
+    let head = Head { path, line, kernel, dims: &values, options };
+    let runs = match head.runs() {
+        Ok(runs) => runs,
         Err(error) => return Output::usage(error),
     };
-    let head = Head { path, line, kernel, dims: &values, seed };
-    let text = if as_json { head.json(&outcome) } else { head.text(&outcome) };
-    let status = if outcome.is_good() { Status::Good } else { Status::Bad };
+    let text = if as_json { head.json(&runs) } else { head.text(&runs) };
+    let status = if runs.iter().all(|run| run.outcome.is_good()) { Status::Good } else { Status::Bad };
     Output { text, errors: String::new(), status }
 }
 
@@ -41,30 +64,123 @@ struct Head<'a> {
     line: usize,
     kernel: &'a KernelInfo,
     dims: &'a [i64],
-    seed: u64,
+    options: Options,
+}
+
+/// One launch.
+struct Run {
+    /// Which floats it had; none if it has no floats.
+    floats: Option<Floats>,
+    outcome: Outcome,
+}
+
+impl Run {
+    fn inputs(&self) -> String {
+        match self.floats {
+            Some(Floats::Integers(1)) => "floats are 1 and -1".to_owned(),
+            Some(Floats::Integers(most)) => format!("floats are integers from 1 to {most} of either sign"),
+            Some(Floats::Real) => "floats are real numbers".to_owned(),
+            None => "no floats".to_owned(),
+        }
+    }
 }
 
 impl Head<'_> {
-    fn text(&self, outcome: &Outcome) -> String {
-        let Self { path, line, kernel, dims, seed } = self;
-        let named = kernel.dims.iter().zip(*dims).map(|(d, v)| format!("{} = {v}", d.name));
-        let sizes: Vec<String> = named.collect();
-        let mut out = format!("kernel {} ({path}:{line}), seed {seed}\n", kernel.name);
-        if !sizes.is_empty() {
-            out.push_str(&format!("    {}\n", sizes.join(", ")));
+    fn runs(&self) -> Result<Vec<Run>, TrialError> {
+        let is_read = |kind: &ParameterKind| !matches!(kind, ParameterKind::Tensor(t) if t.role == Role::Output);
+        let has_floats = self.kernel.parameters.iter().any(|p| p.element.is_float() && is_read(&p.kind));
+        if !has_floats {
+            let (trial, device) = self.trial(Floats::Real)?;
+            return Ok(vec![Run { floats: None, outcome: trial.run(&device) }]);
         }
-        for Verdict { output, result } in &outcome.verdicts {
-            match result {
-                Ok(agreement) => out.push_str(&format!("{output}: right: {agreement}\n")),
-                Err(error) => out.push_str(&format!("{output}: wrong: {error}\n")),
+        let mut runs: Vec<Run> = Vec::new();
+        let mut left = usize::MAX;
+        for magnitude in MAGNITUDES {
+            let floats = Floats::Integers(magnitude);
+            let (trial, device) = self.trial(floats)?;
+            let reference = trial.reference();
+            let inexact = |reference: &Reference| reference.outputs().map(|output| output.inexact()).sum();
+            let count = reference.as_ref().map_or(0, inexact);
+            // Smaller ones are taken as well where they leave less room, and not instead: for them a function may have
+            // one value only, such as `log(1)`.
+            if count < left {
+                left = count;
+                runs.push(Run { floats: Some(floats), outcome: trial.against(reference, &device) });
+            }
+            if left == 0 {
+                break;
             }
         }
-        if let Some(error) = &outcome.failure {
-            out.push_str(&format!("failed: {error}\n"));
+        // What is refused for its sizes is so for any data.
+        if runs.iter().any(|run| run.outcome.failure.is_some()) {
+            return Ok(runs);
         }
-        let Some(EmulatorReport { faults, warnings, counters, .. }) = &outcome.report else {
-            return out;
-        };
+        let (trial, device) = self.trial(Floats::Real)?;
+        runs.push(Run { floats: Some(Floats::Real), outcome: trial.run(&device) });
+        Ok(runs)
+    }
+
+    fn trial(&self, floats: Floats) -> Result<(Trial<'_>, Device), TrialError> {
+        let Options { seed, perturb, budget } = self.options;
+        let device = Device::emulator(EmulatorOptions::default().seed(seed).perturb(perturb).budget(budget));
+        let trial = Trial::with(self.kernel, self.dims, (seed, floats), &device)?;
+        Ok((trial.within(budget.saturating_mul(TERMS)), device))
+    }
+
+    fn sizes(&self) -> String {
+        let named = self.kernel.dims.iter().zip(self.dims).map(|(d, v)| format!("{} = {v}", d.name));
+        named.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Why nothing was compared, with the sizes if these are too much work.
+    fn failure(&self, outcome: &Outcome) -> Option<String> {
+        let error = outcome.failure.as_ref()?;
+        let budget = self.options.budget;
+        Some(match error {
+            Error::Emulation(fault) if fault.kind == "Livelock" => {
+                let sizes = self.sizes();
+                let with = if sizes.is_empty() { String::new() } else { format!(" with {sizes}") };
+                format!(
+                    "the kernel has not ended{with} after {budget} warp instructions: `--budget` allows more, if it is \
+                     to end at all\n{error}"
+                )
+            }
+            // Only where it is the limit that was met.
+            Error::Reference(error) if error.limited => format!("{error}: `--budget` allows more than {budget}"),
+            _ => error.to_string(),
+        })
+    }
+
+    fn text(&self, runs: &[Run]) -> String {
+        let Self { path, line, kernel, options, .. } = self;
+        let mut out = format!("kernel {} ({path}:{line}), seed {}\n", kernel.name, options.seed);
+        let sizes = self.sizes();
+        if !sizes.is_empty() {
+            out.push_str(&format!("    {sizes}\n"));
+        }
+        for run in runs {
+            out.push_str(&format!("inputs: {}\n", run.inputs()));
+            self.describe(&run.outcome, &mut out);
+        }
+        // Of the last one: they do not depend on data, mostly.
+        if let Some(report) = runs.last().and_then(|run| run.outcome.report.as_ref()) {
+            out.push_str(&report.counters.to_string());
+        }
+        out
+    }
+
+    fn describe(&self, outcome: &Outcome, out: &mut String) {
+        for verdict in &outcome.verdicts {
+            match (&verdict.result, &verdict.measured) {
+                (Err(error), _) => out.push_str(&format!("{}: wrong: {error}\n", verdict.output)),
+                (Ok(agreement), _) => out.push_str(&format!("{}: right: {}\n", verdict.output, counted(agreement))),
+            }
+            details(verdict, out);
+        }
+        if let Some(failure) = self.failure(outcome) {
+            out.push_str(&format!("failed: {failure}\n"));
+        }
+        let Some(EmulatorReport { faults, warnings, .. }) = &outcome.report else { return };
         match (faults.len(), warnings.len()) {
             (0, 0) => out.push_str("sanitizers: no findings\n"),
             (f, w) => out.push_str(&format!("sanitizers: {f} faults, {w} warnings\n")),
@@ -74,23 +190,32 @@ impl Head<'_> {
         for fault in faults.iter().skip(told).chain(warnings) {
             out.push_str(&format!("{fault}\n"));
         }
-        out.push_str(&counters.to_string());
-        out
     }
 
-    fn json(&self, outcome: &Outcome) -> String {
-        let Self { path, line, kernel, dims, seed } = self;
+    fn json(&self, runs: &[Run]) -> String {
+        let Self { path, line, kernel, dims, options } = self;
         let dims: serde_json::Map<String, Value> =
             kernel.dims.iter().zip(*dims).map(|(d, v)| (d.name.to_string(), json!(v))).collect();
-        let output = |Verdict { output, result }: &Verdict| match result {
-            Ok(agreement) => json!({
-                "name": output, "right": true, "elements": agreement.elements, "exact": agreement.exact,
-                "bound_used": agreement.worst, "error": Value::Null,
-            }),
-            Err(error) => json!({
-                "name": output, "right": false, "elements": Value::Null, "exact": Value::Null,
-                "bound_used": Value::Null, "error": error.to_string(),
-            }),
+        let interval = |width: Option<Width>, index: &[usize]| {
+            width.map(
+                |w| json!({ "index": index, "low": w.lo, "high": w.hi, "width": w.width(), "relative": w.relative() }),
+            )
+        };
+        let output = |Verdict { output, result, measured, places }: &Verdict| {
+            json!({
+                "name": output, "right": result.is_ok(),
+                "elements": measured.map(|m| m.elements), "exact": measured.map(|m| m.exact),
+                "bound_used": measured.map(|m| m.worst),
+                "widest": interval(measured.and_then(|m| m.widest), &places.widest),
+                "widest_relative": interval(measured.and_then(|m| m.relative), &places.relative),
+                "farthest": measured.and_then(|m| m.farthest).map(|(distance, _)| {
+                    json!({ "index": places.farthest, "distance": distance })
+                }),
+                "nan": measured.map(|m| m.found.nan), "infinite": measured.map(|m| m.found.infinite),
+                "nan_admitted": measured.map(|m| m.admitted.nan),
+                "infinite_admitted": measured.map(|m| m.admitted.infinite),
+                "error": result.as_ref().err().map(ToString::to_string),
+            })
         };
         let fault = |fault: &tilewright::error::Fault| {
             json!({
@@ -98,37 +223,124 @@ impl Head<'_> {
                 "block": fault.thread.map(|t| t.0), "thread": fault.thread.map(|t| t.1),
             })
         };
-        let report = outcome.report.as_ref().map(|EmulatorReport { faults, warnings, counters: c, .. }| {
-            let traffic = |t: &tilewright_emulator::Traffic| {
+        let report = |outcome: &Outcome| {
+            outcome.report.as_ref().map(|EmulatorReport { faults, warnings, counters: c, .. }| {
+                let traffic = |t: &tilewright_emulator::Traffic| {
+                    json!({
+                        "load_requests": t.load_requests, "store_requests": t.store_requests,
+                        "bytes_loaded": t.bytes_loaded, "bytes_stored": t.bytes_stored,
+                        "transactions": t.transactions, "ideal_transactions": t.ideal_transactions,
+                    })
+                };
                 json!({
-                    "load_requests": t.load_requests, "store_requests": t.store_requests,
-                    "bytes_loaded": t.bytes_loaded, "bytes_stored": t.bytes_stored,
-                    "transactions": t.transactions, "ideal_transactions": t.ideal_transactions,
+                    "faults": faults.iter().map(fault).collect::<Vec<_>>(),
+                    "warnings": warnings.iter().map(fault).collect::<Vec<_>>(),
+                    "counters": {
+                        "blocks": c.ctas, "warps": c.warps, "warp_instructions": c.warp_instructions,
+                        "thread_instructions": c.total(), "uniform_branches": c.uniform_branches,
+                        "divergent_branches": c.divergent_branches, "barriers": c.barriers, "atomics": c.atomics,
+                        "global": traffic(&c.global), "shared": traffic(&c.shared), "local": traffic(&c.local),
+                    },
                 })
+            })
+        };
+        let run = |run: &Run| {
+            let floats = match run.floats {
+                Some(Floats::Integers(_)) => Some("integers"),
+                Some(Floats::Real) => Some("real"),
+                None => None,
+            };
+            let magnitude = match run.floats {
+                Some(Floats::Integers(most)) => Some(most),
+                _ => None,
             };
             json!({
-                "faults": faults.iter().map(fault).collect::<Vec<_>>(),
-                "warnings": warnings.iter().map(fault).collect::<Vec<_>>(),
-                "counters": {
-                    "blocks": c.ctas, "warps": c.warps, "warp_instructions": c.warp_instructions,
-                    "thread_instructions": c.total(), "uniform_branches": c.uniform_branches,
-                    "divergent_branches": c.divergent_branches, "barriers": c.barriers, "atomics": c.atomics,
-                    "global": traffic(&c.global), "shared": traffic(&c.shared), "local": traffic(&c.local),
-                },
+                "floats": floats,
+                "magnitude": magnitude,
+                "good": run.outcome.is_good(),
+                "error": self.failure(&run.outcome),
+                "outputs": run.outcome.verdicts.iter().map(output).collect::<Vec<_>>(),
+                "emulator": report(&run.outcome),
             })
-        });
+        };
         let document = json!({
             "format": FORMAT,
             "file": path,
             "line": line,
             "kernel": kernel.name,
-            "seed": seed,
+            "seed": options.seed,
             "dims": dims,
-            "good": outcome.is_good(),
-            "error": outcome.failure.as_ref().map(ToString::to_string),
-            "outputs": outcome.verdicts.iter().map(output).collect::<Vec<_>>(),
-            "emulator": report,
+            "good": runs.iter().all(|run| run.outcome.is_good()),
+            "runs": runs.iter().map(run).collect::<Vec<_>>(),
         });
         format!("{document:#}\n")
     }
+}
+
+/// How many elements were compared bit by bit, and how many with an interval.
+fn counted(agreement: &Agreement) -> String {
+    let Agreement { elements, exact, estimate, .. } = *agreement;
+    let noun = if elements == 1 { "element" } else { "elements" };
+    let by = if estimate { "estimated interval" } else { "interval" };
+    match elements - exact {
+        0 => format!("{elements} {noun}, all exact"),
+        rest => format!("{elements} {noun}, {exact} exact and {rest} by {by}"),
+    }
+}
+
+/// How sharp the comparison was, and what is no number.
+fn details(Verdict { output, result, measured, places }: &Verdict, out: &mut String) {
+    let Some(measured) = measured else { return };
+    let at = |index: &[usize]| if index.is_empty() { output.clone() } else { format!("{output}{index:?}") };
+    let mut interval = |what: &str, width: &Width, index: &[usize]| {
+        let Width { lo, hi, .. } = *width;
+        let size = match (width.width(), width.relative()) {
+            (wide, relative) if wide.is_finite() && relative.is_finite() => {
+                format!("{} wide, {} of the value", short(wide), percent(relative))
+            }
+            _ => "without bound".to_owned(),
+        };
+        out.push_str(&format!("    {what}: {} to {} at {}: {size}\n", number(lo), number(hi), at(index)));
+    };
+    if let Some(widest) = &measured.widest {
+        interval("widest interval", widest, &places.widest);
+    }
+    if let Some(relative) = &measured.relative
+        && places.relative != places.widest
+    {
+        interval("widest for its value", relative, &places.relative);
+    }
+    if let (Ok(_), Some((distance, _))) = (result, measured.farthest) {
+        let (distance, index, worst) = (short(distance), at(&places.farthest), percent(measured.worst));
+        out.push_str(&format!(
+            "    farthest from the middle: {distance} at {index}; no element more than {worst} of the way to an end\n"
+        ));
+    }
+    let (found, admitted) = (measured.found, measured.admitted);
+    let mut special = |what: &str, count: fn(&Specials) -> usize| {
+        let (found, admitted) = (count(&found), count(&admitted));
+        if found > 0 || admitted > 0 {
+            out.push_str(&format!("    {what}: {found} of the kernel's elements, {admitted} of the reference's\n"));
+        }
+    };
+    special("NaN", |s| s.nan);
+    special("infinite", |s| s.infinite);
+}
+
+fn percent(part: f64) -> String {
+    match part * 100.0 {
+        percent if percent >= 0.01 => format!("{percent:.2} %"),
+        percent => format!("{} %", short(percent)),
+    }
+}
+
+/// With four digits.
+fn short(x: f64) -> String {
+    number(format!("{x:.3e}").parse().unwrap_or(x))
+}
+
+/// With about seven digits.
+fn number(x: f64) -> String {
+    let short = x as f32;
+    if short.is_finite() && (short != 0.0 || x == 0.0) { format!("{short:?}") } else { format!("{x:?}") }
 }

@@ -7,7 +7,7 @@ use tilewright::kernel::KernelInfo;
 use tilewright::kernel::info::{ParameterKind, Role};
 use tilewright::{Agreement, Device, EmulatorReport, Error, Prepared, Reference, Stream};
 
-use crate::inputs::{Random, elements};
+use crate::inputs::{Floats, Random, elements_with};
 use crate::sizes::{self, SizesError};
 
 /// Most bytes that the tensors of a trial take.
@@ -55,6 +55,8 @@ pub struct Trial<'k> {
     values: Vec<Value>,
     /// Bytes of all elements: those that are only read or written once, those updated in place twice.
     pub traffic: u64,
+    /// Elements and terms that the reference may evaluate.
+    work: u64,
 }
 
 #[derive(Debug)]
@@ -70,6 +72,21 @@ pub struct Verdict {
     pub output: String,
     /// How it agrees, or the first element that does not.
     pub result: Result<Agreement, Error>,
+    /// What was measured whether it agrees or not; none if it could not be read.
+    pub measured: Option<Agreement>,
+    /// The indices of the elements that `measured` speaks of.
+    pub places: Places,
+}
+
+/// The indices of elements that are told of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Of the widest interval.
+    pub widest: Vec<usize>,
+    /// Of the one that is widest as a part of its value.
+    pub relative: Vec<usize>,
+    /// Of the element that is farthest from the middle.
+    pub farthest: Vec<usize>,
 }
 
 /// What a launch gave.
@@ -98,6 +115,19 @@ impl<'k> Trial<'k> {
     /// # Errors
     /// As [`TrialError`] says.
     pub fn new(kernel: &'k KernelInfo, dims: &[i64], seed: u64, device: &Device) -> Result<Self, TrialError> {
+        Self::with(kernel, dims, (seed, Floats::Real), device)
+    }
+
+    /// The same with such floats.
+    ///
+    /// # Errors
+    /// As [`TrialError`] says.
+    pub fn with(
+        kernel: &'k KernelInfo,
+        dims: &[i64],
+        (seed, floats): (u64, Floats),
+        device: &Device,
+    ) -> Result<Self, TrialError> {
         let layouts = sizes::layouts(kernel, dims).map_err(TrialError::Sizes)?;
         let reach = |l: &sizes::Layout| {
             // The elements in a row, and the tensor from its first element to its last.
@@ -121,7 +151,7 @@ impl<'k> Trial<'k> {
                     let size = parameter.element.bytes() as usize;
                     let contents = match tensor.role {
                         Role::Output => vec![FILLER; count * size],
-                        Role::Input | Role::InOut => elements(parameter.element, count, &mut random),
+                        Role::Input | Role::InOut => elements_with(floats, parameter.element, count, &mut random),
                     };
                     let times = if tensor.role == Role::InOut { 2 } else { 1 };
                     traffic += layout.elements * size as u64 * times;
@@ -130,14 +160,19 @@ impl<'k> Trial<'k> {
                     values.push(Value::Tensor(DynamicTensor::new(device, element, place, &contents, FILLER)?));
                 }
                 _ => {
-                    let bytes = elements(parameter.element, 1, &mut random);
+                    let bytes = elements_with(floats, parameter.element, 1, &mut random);
                     let mut bits = [0; 8];
                     bits[..bytes.len()].copy_from_slice(&bytes);
                     values.push(Value::Scalar(u64::from_le_bytes(bits)));
                 }
             }
         }
-        Ok(Self { kernel, values, traffic })
+        Ok(Self { kernel, values, traffic, work: u64::MAX })
+    }
+
+    /// With so many elements and terms at most that the reference evaluates: an error says so where there are more.
+    pub fn within(self, work: u64) -> Self {
+        Self { work, ..self }
     }
 
     fn arguments(&self) -> Vec<Arg<'static>> {
@@ -156,7 +191,7 @@ impl<'k> Trial<'k> {
     /// # Errors
     /// The refusal of the arguments, or what cannot be evaluated.
     pub fn reference(&self) -> Result<Reference, Error> {
-        __private::reference(self.kernel, &self.arguments())
+        __private::reference_within(self.kernel, &self.arguments(), self.work)
     }
 
     /// Launches and waits.
@@ -179,8 +214,19 @@ impl<'k> Trial<'k> {
     /// Compares every output with what is admissible.
     pub fn compare(&self, reference: &Reference) -> Vec<Verdict> {
         let verdict = |output: tilewright::ReferenceOutput<'_>| {
-            let result = self.read(output.name()).and_then(|bytes| output.check_raw(&bytes));
-            Verdict { output: output.name().to_owned(), result }
+            let name = output.name().to_owned();
+            match self.read(output.name()).and_then(|bytes| output.measure_raw(&bytes)) {
+                Ok((measured, matches)) => {
+                    let at = |position: Option<usize>| position.map(|p| output.index(p)).unwrap_or_default();
+                    let places = Places {
+                        widest: at(measured.widest.map(|w| w.position)),
+                        relative: at(measured.relative.map(|w| w.position)),
+                        farthest: at(measured.farthest.map(|(_, position)| position)),
+                    };
+                    Verdict { output: name, result: matches.map(|()| measured), measured: Some(measured), places }
+                }
+                Err(error) => Verdict { output: name, result: Err(error), measured: None, places: Places::default() },
+            }
         };
         reference.outputs().map(verdict).collect()
     }
@@ -203,7 +249,12 @@ impl<'k> Trial<'k> {
     /// Evaluates the reference, launches, and compares.
     pub fn run(&self, device: &Device) -> Outcome {
         // In this order: the reference reads the old values of what is updated in place.
-        let result = self.reference().and_then(|reference| self.launch(device).map(|()| reference));
+        self.against(self.reference(), device)
+    }
+
+    /// Launches, and compares with the reference for the same arguments.
+    pub fn against(&self, reference: Result<Reference, Error>, device: &Device) -> Outcome {
+        let result = reference.and_then(|reference| self.launch(device).map(|()| reference));
         let report = device.emulator_report();
         match result {
             Ok(reference) => Outcome { failure: None, verdicts: self.compare(&reference), report },

@@ -280,6 +280,10 @@ fn run_compares_with_the_reference() {
             exit code 0
             kernel Saxpy (good.rs:5), seed 0
                 N = 1000
+            inputs: floats are integers from 1 to 8 of either sign
+            z: right: 1000 elements, all exact
+            sanitizers: no findings
+            inputs: floats are real numbers
             z: right: 1000 elements, all exact
             sanitizers: no findings
             4 blocks, 8 warps
@@ -300,6 +304,105 @@ fn run_compares_with_the_reference() {
     }
 }
 
+/// Intervals of long sums are so wide that they say little; integers have one sum.
+#[test]
+fn run_says_how_sharp_the_comparison_is() {
+    check(
+        &["run", "good.rs", "--kernel", "RowSum", "--dims", "M=4,N=9999"],
+        &expect![[r#"
+        exit code 0
+        kernel RowSum (good.rs:24), seed 0
+            M = 4, N = 9999, ld = 9999
+        inputs: floats are integers from 1 to 8 of either sign
+        y: right: 4 elements, all exact
+        sanitizers: no findings
+        inputs: floats are real numbers
+        y: right: 4 elements, 0 exact and 4 by interval
+            widest interval: 27.650278 to 39.642586 at y[3]: 11.99 wide, 30.25 % of the value
+            widest for its value: -25.315947 to -13.47028 at y[2]: 11.85 wide, 46.79 % of the value
+            farthest from the middle: 0.0002045 at y[1]; no element more than 0.003439 % of the way to an end
+        sanitizers: no findings
+        1 block, 1 warp
+        …
+    "#]],
+    );
+    let text = "schedule! { kernel Logs(x: f32[N]) -> (y: f32[N]) {
+        y[i] = log(x[i]) / (x[i] - x[i]);
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+    } }";
+    let path = file("logs", text);
+    let (code, out, err) = tilewright(&["run", &path.to_string_lossy(), "--dims", "N=50"]);
+    assert_eq!(code, 0, "{out}{err}");
+    for what in ["    NaN: ", "    infinite: "] {
+        assert!(out.contains(what), "{out}");
+    }
+    // No floats: once.
+    let (_, out, _) = tilewright(&["run", "good.rs", "--kernel", "Half", "--dims", "P=100"]);
+    assert!(out.matches("inputs: ").count() == 1 && out.contains("inputs: no floats\n"), "{out}");
+    // Too many terms of `f16` for larger integers: these are tried, and smaller ones.
+    let text = "schedule! { kernel Sum(x: f16[M, N]) -> (y: f16[M]) {
+        y[i] = sum(|j| x[i, j]);
+        schedule y { bind i: grid; split j by 32 -> r, t; bind t: thread; reduce t; }
+    } }";
+    let path = file("halves", text);
+    let (code, out, err) = tilewright(&["run", &path.to_string_lossy(), "--dims", "M=3,N=1500"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let small = out.find("inputs: floats are 1 and -1\ny: right: 3 elements, all exact\n");
+    assert!(small.is_some() && out.contains("y: right: 3 elements, 0 exact and 3 by interval\n"), "{out}");
+}
+
+/// The reference admits one value for integers, whichever way they are summed.
+#[test]
+fn sums_of_integers_are_exact() {
+    for (element, value) in [
+        ("f64", "sum(|j| x[i, j])"),
+        ("f32", "fold(|j| init 0.0f32, step a => a + x[i, j], merge (a, b) => a + b)"),
+        ("f64", "fold(|j| init 0.0f64, step a => a + x[i, j] * x[i, j], merge (a, b) => a + b)"),
+        ("f32", "sum(|j| x[i, j] * x[i, j] * 0.125) / 4.0"),
+    ] {
+        let text = format!(
+            "schedule! {{ kernel Sum(x: {element}[M, N]) -> (y: {element}[M]) {{
+                y[i] = {value};
+                schedule y {{ bind i: grid; split j by 32 -> r, t; bind t: thread; reduce t; }}
+            }} }}"
+        );
+        let path = file("exact", &text);
+        let (code, out, err) = tilewright(&["run", &path.to_string_lossy(), "--dims", "M=3,N=9999"]);
+        assert_eq!(code, 0, "{text}{out}{err}");
+        let first = "inputs: floats are integers from 1 to 8 of either sign\ny: right: 3 elements, all exact\n";
+        assert!(out.contains(first), "{text}{out}");
+    }
+}
+
+/// Ranges of 2³¹ elements: the work is told instead of done.
+#[test]
+fn run_tells_what_is_too_much_work() {
+    // The algorithm has few terms, and the schedule makes a kernel of a longer loop.
+    let resized = "schedule! { kernel Least(x: f32[M, N]) -> (y: u32[M]) where N >= 1 {
+        y[i] = argmin(|j| x[i, j]);
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; resize j by (0, 2147483648) -> q; }
+    } }";
+    let path = file("resized", resized);
+    let arguments = ["run", &path.to_string_lossy(), "--dims", "M=1,N=5", "--budget", "100000"];
+    let (code, out, err) = tilewright(&arguments);
+    assert_eq!(code, 1, "{out}{err}");
+    let told =
+        "failed: the kernel has not ended with M = 1, N = 5 after 100000 warp instructions: `--budget` allows more";
+    assert!(out.contains(told), "{out}");
+    assert_eq!(out.matches("inputs: ").count(), 1, "{out}");
+    // The algorithm has them itself.
+    let long = "schedule! { kernel Least(x: f32[M, N]) -> (y: u32[M]) where N >= 1 {
+        y[i] = argmin(|j in 0..N + 2147483648| x[i, j] or 0.0);
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; }
+    } }";
+    let path = file("long", long);
+    let (code, out, err) = tilewright(&["run", &path.to_string_lossy(), "--dims", "M=1,N=5"]);
+    assert_eq!(code, 1, "{out}{err}");
+    let told =
+        "with M = 1, N = 5 the reduction along `j` in 0..2147483653 has 2147483653 terms more; at most 2147483648";
+    assert!(out.contains(told) && out.contains("`--budget` allows more than 268435456"), "{out}");
+}
+
 #[test]
 fn run_refuses() {
     check(
@@ -308,6 +411,7 @@ fn run_refuses() {
         exit code 1
         kernel Saxpy (good.rs:5), seed 0
             N = 1001
+        inputs: floats are integers from 1 to 8 of either sign
         failed: kernel Saxpy was not launched: the fact `N % 4 == 0` does not hold with N = 1001, where N % 4 = 1
     "#]],
     );
@@ -471,8 +575,10 @@ fn inspect_json_is_documented() {
 fn run_json_is_documented() {
     let right = json(&["run", "good.rs", "--kernel", "Saxpy", "--dims", "N=64", "--json"]);
     let refused = json(&["run", "good.rs", "--kernel", "Saxpy", "--dims", "N=65", "--json"]);
+    let summed = json(&["run", "good.rs", "--kernel", "RowSum", "--dims", "M=4,N=9999", "--json"]);
     let mut found = Vec::new();
     fields(&right, "", &mut found);
+    fields(&summed, "", &mut found);
     fields(&refused, "", &mut found);
     let mut documented = documented("run --json");
     // No kernel of ours makes the sanitizers speak.
@@ -480,5 +586,9 @@ fn run_json_is_documented() {
     assert_eq!(sorted(found), documented);
     assert_eq!((&right["good"], &right["dims"]["N"]), (&Value::from(true), &Value::from(64)));
     assert_eq!(refused["good"], false);
-    assert!(refused["error"].as_str().is_some_and(|e| e.contains("N % 4 == 0")));
+    assert!(refused["runs"][0]["error"].as_str().is_some_and(|e| e.contains("N % 4 == 0")));
+    let outputs = |run: usize| &summed["runs"][run]["outputs"][0];
+    assert_eq!((&outputs(0)["exact"], &outputs(0)["widest"]), (&Value::from(4), &Value::Null));
+    assert_eq!(outputs(1)["exact"], 0);
+    assert!(outputs(1)["widest"]["width"].as_f64().is_some_and(|width| width > 0.0));
 }

@@ -51,5 +51,5 @@
 //! - On a compile error emit the same struct and methods with bodies that diverge, so that callers do not cascade.
 
 pub use crate::launch::{Arg, launch, prepare};
-pub use crate::reference::reference;
+pub use crate::reference::{reference, reference_within};
 pub use crate::tensor::DynamicTensor;

@@ -372,6 +372,8 @@ pub struct ReferenceError {
     pub place: String,
     /// What is wrong, with values.
     pub message: String,
+    /// Whether it is more work than was allowed.
+    pub limited: bool,
 }
 
 /// An output that the algorithm does not admit.

@@ -103,7 +103,7 @@ pub use emulator::{EmulatorOptions, EmulatorReport};
 pub use error::{Error, Result};
 pub use half::{bf16, f16};
 pub use launch::{Graph, Prepared};
-pub use reference::{Admissible, Agreement, Interval, Reference, ReferenceOutput};
+pub use reference::{Admissible, Agreement, Interval, Reference, ReferenceOutput, Specials, Width};
 pub use tensor::{Input, Output, Tensor, TensorMut, TensorRef};
 pub use tilewright_kernel as kernel;
 pub use tilewright_kernel::storage::{e4m3, e5m2, tf32};

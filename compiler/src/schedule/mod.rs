@@ -710,10 +710,11 @@ impl Stage {
         self.distribution.grid.iter().copied().filter(|a| self.domain.axes[*a].kind == AxisKind::Reduction)
     }
 
-    /// Whether the blocks of a cluster divide its reduction among each other.
+    /// Whether the blocks of a cluster divide its reduction among each other. One block alone has all of it, and
+    /// nothing to exchange.
     pub fn across_ctas(&self) -> bool {
         let is_term = |cta: &(AxisId, i128)| self.domain.axes[cta.0].kind == AxisKind::Reduction;
-        self.distribution.ctas.iter().any(is_term)
+        self.distribution.cluster > 1 && self.distribution.ctas.iter().any(is_term)
     }
 
     /// Whether it stands in the loops of another one, and blocks share its reduction: what is behind it there is for the last of them alone.

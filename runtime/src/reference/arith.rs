@@ -136,7 +136,9 @@ fn interval_binary(op: Binary, format: Format, a: Interval, b: Interval, widen: 
         Binary::Mul => {
             let nan = a.has_zero() && b.has_infinity() || b.has_zero() && a.has_infinity();
             let zero = nan && annihilates(a, b);
-            corners(a, b, |x, y| rounding(format, x * y, || x as f32 * y as f32, widen)).or_zero(zero).or_nan(nan)
+            let at =
+                |x: f64, y: f64| rounding(format, x * y, || x as f32 * y as f32, || is_product(x, y, x * y), widen);
+            corners(a, b, at).or_zero(zero).or_nan(nan)
         }
         Binary::Div if b.has_zero() && !(b.lo == 0.0 && b.single().is_some()) => {
             Interval::between(f64::NEG_INFINITY, f64::INFINITY)
@@ -146,7 +148,9 @@ fn interval_binary(op: Binary, format: Format, a: Interval, b: Interval, widen: 
             let nan = a.has_zero() && b.has_zero() || a.has_infinity() && b.has_infinity();
             // A number over infinity, where all corners are ∞ / ∞.
             let zero = nan && a.has_number() && b.has_infinity();
-            corners(a, b, |x, y| rounding(format, x / y, || x as f32 / y as f32, widen)).or_zero(zero).or_nan(nan)
+            let at =
+                |x: f64, y: f64| rounding(format, x / y, || x as f32 / y as f32, || is_product(x / y, y, x), widen);
+            corners(a, b, at).or_zero(zero).or_nan(nan)
         }
         Binary::Rem | Binary::And | Binary::Or | Binary::Xor => return None,
     };
@@ -154,12 +158,20 @@ fn interval_binary(op: Binary, format: Format, a: Interval, b: Interval, widen: 
 }
 
 /// The rounded result, widened: the error of the unrounded one, an f64, is covered by a step outwards.
-pub(super) fn rounding(format: Format, wide: f64, single: impl Fn() -> f32, widen: Widen) -> Interval {
+///
+/// `is_exact` says whether the f64 itself is: of a smaller type it is seen from the f64.
+pub(super) fn rounding(
+    format: Format,
+    wide: f64,
+    single: impl Fn() -> f32,
+    is_exact: impl Fn() -> bool,
+    widen: Widen,
+) -> Interval {
     let rounded = format.operate(|| wide, single);
     if rounded.is_nan() {
         return Interval::NAN;
     }
-    let exact = rounded == wide && format != Format::F64 && widen == Widen::Rounded;
+    let exact = widen == Widen::Rounded && if format == Format::F64 { is_exact() } else { rounded == wide };
     if widen == Widen::No || exact {
         return Interval::between(rounded, rounded);
     }
@@ -167,8 +179,20 @@ pub(super) fn rounding(format: Format, wide: f64, single: impl Fn() -> f32, wide
     Interval::between(lo - format.ulp(lo), hi + format.ulp(hi))
 }
 
+/// Whether x + y is exactly `sum`, the rounded one: Knuth's two-sum.
+fn is_sum(x: f64, y: f64, sum: f64) -> bool {
+    let virtual_y = sum - x;
+    (x - (sum - virtual_y)) + (y - virtual_y) == 0.0
+}
+
+/// Whether x·y is exactly `product`: the fused operation rounds the difference once, unless that is too small to be
+/// told from 0.
+fn is_product(x: f64, y: f64, product: f64) -> bool {
+    x.mul_add(y, -product) == 0.0 && (x == 0.0 || y == 0.0 || product.abs() > 1e-290)
+}
+
 fn sum(format: Format, a: Interval, b: Interval, widen: Widen) -> Interval {
-    let at = |x: f64, y: f64| rounding(format, x + y, || x as f32 + y as f32, widen);
+    let at = |x: f64, y: f64| rounding(format, x + y, || x as f32 + y as f32, || is_sum(x, y, x + y), widen);
     let (low, high) = (at(a.lo, b.lo), at(a.hi, b.hi));
     // An end that is ∞ − ∞: one operand is that infinity alone, and with it every other sum is infinite.
     let lo = if low.is_empty() { f64::INFINITY } else { low.lo };
@@ -226,7 +250,7 @@ pub(super) fn square(element: ElementType, a: &Column, widen: Widen) -> Result<C
         if x.is_empty() {
             return Interval::NAN;
         }
-        let at = |x: f64| rounding(format, x * x, || x as f32 * x as f32, widen);
+        let at = |x: f64| rounding(format, x * x, || x as f32 * x as f32, || is_product(x, x, x * x), widen);
         let ends = at(x.lo).hull(at(x.hi));
         let lo = if x.has_zero() { 0.0 } else { ends.lo.max(0.0) };
         Interval { lo, ..ends }.or_nan(x.nan)
@@ -249,7 +273,8 @@ pub(super) fn fma(element: ElementType, a: &Column, b: &Column, c: &Column, wide
             return Interval::NAN;
         }
         let at = |z: f64| {
-            corners(a, b, |x, y| rounding(format, x.mul_add(y, z), || (x as f32).mul_add(y as f32, z as f32), widen))
+            let single = |x: f64, y: f64| (x as f32).mul_add(y as f32, z as f32);
+            corners(a, b, |x, y| rounding(format, x.mul_add(y, z), || single(x, y), || false, widen))
         };
         let product_nan = a.has_zero() && b.has_infinity() || b.has_zero() && a.has_infinity();
         let product_infinite = a.has_infinity() || b.has_infinity() || {
@@ -390,7 +415,7 @@ pub(super) fn unary(op: Unary, element: ElementType, a: &Column, widen: Widen) -
             Unary::Floor => Interval::between(x.lo.floor(), x.hi.floor()),
             Unary::Sqrt if x.hi < 0.0 => Interval::NAN,
             Unary::Sqrt => {
-                let root = |x: f64| rounding(format, x.sqrt(), || (x as f32).sqrt(), widen);
+                let root = |x: f64| rounding(format, x.sqrt(), || (x as f32).sqrt(), || false, widen);
                 let low = Interval { lo: if x.lo < 0.0 { -0.0 } else { x.lo }, ..x };
                 root(low.lo).hull(root(low.hi)).clamp(-0.0, f64::INFINITY).or_nan(x.lo < 0.0)
             }

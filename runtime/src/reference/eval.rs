@@ -5,6 +5,7 @@
 //! one point only, over blocks of its own innermost axis. What does not depend on a reduction's axes is evaluated outside it.
 
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tilewright_kernel::algorithm::{Binary, Index, IndexId, Run, Source, Value, ValueId};
 use tilewright_kernel::{Algorithm, ElementType, KernelInfo};
@@ -32,6 +33,34 @@ pub(super) struct Evaluator<'a> {
     pub(super) parameters: Vec<Option<Values>>,
     /// Components of the equations evaluated so far.
     pub(super) equations: Vec<Vec<Values>>,
+    /// What may still be evaluated.
+    pub(super) work: Work,
+}
+
+/// Elements and terms of reductions that may be evaluated, for callers that would rather have an error than wait.
+pub(super) struct Work {
+    most: u64,
+    left: AtomicU64,
+}
+
+impl Work {
+    pub(super) fn new(most: u64) -> Self {
+        Self { most, left: AtomicU64::new(most) }
+    }
+
+    pub(super) fn is_used_up(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    /// Takes so much; an error that names the limit if there is less.
+    pub(super) fn take(&self, count: u64) -> Eval<()> {
+        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(count));
+        taken.map(|_| ()).map_err(|_| {
+            // Nothing goes on that another thread would do in vain.
+            self.left.store(0, Ordering::Relaxed);
+            format!("at most {} elements and terms are evaluated", self.most)
+        })
+    }
 }
 
 /// An index at each point.
@@ -379,6 +408,13 @@ impl Evaluator<'_> {
             }
         }
         .unwrap_or_else(|| "?".to_owned())
+    }
+
+    /// `M = 3, N = 5`.
+    pub(super) fn sizes(&self) -> String {
+        let named = self.kernel.dims.iter().zip(self.dims).map(|(dim, value)| format!("{} = {value}", dim.name));
+        let all: Vec<String> = named.collect();
+        if all.is_empty() { "no sizes".to_owned() } else { all.join(", ") }
     }
 
     /// The one value of an index that does not depend on the point.

@@ -34,11 +34,11 @@ mod winner;
 use std::sync::OnceLock;
 
 use column::Column;
-use eval::{BLOCK, Evaluator};
+use eval::{BLOCK, Evaluator, Work};
 pub use interval::Interval;
 use rayon::prelude::*;
 use report::Output;
-pub use report::{Admissible, Agreement, Reference, ReferenceOutput};
+pub use report::{Admissible, Agreement, Reference, ReferenceOutput, Specials, Width};
 use scope::{Free, Scope};
 use tensor::{Missing, Values, decode, scalar};
 use tilewright_kernel::algorithm::Equation;
@@ -63,12 +63,22 @@ const CHUNK: usize = 16;
 /// [`Error::Refused`] where a launch with these arguments would be refused for its shapes or facts; [`Error::Reference`] where
 /// the algorithm cannot be evaluated; the failure of a device while the inputs are read.
 pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference> {
+    reference_within(kernel, arguments, u64::MAX)
+}
+
+/// The same with so much work at most, in elements and terms of reductions: a range that asks for more is an error
+/// before it is walked.
+///
+/// # Errors
+/// As [`reference`]; [`Error::Reference`] where that is not enough.
+pub fn reference_within(kernel: &KernelInfo, arguments: &[Arg<'_>], work: u64) -> Result<Reference> {
     let given: Vec<Given> = arguments.iter().map(|a| a.given.clone()).collect();
     let plan = check(kernel, &given).map_err(|reason| Refusal { kernel: kernel.name.to_string(), reason })?;
     let failed = |place: &str, message: String| {
         let (kernel, place) = (kernel.name.to_string(), place.to_owned());
-        Error::Reference(Box::new(ReferenceError { kernel, place, message }))
+        ReferenceError { kernel, place, message, limited: false }
     };
+    let failure = |error: ReferenceError| Error::Reference(Box::new(error));
     let (mut scalars, mut parameters) = (Vec::new(), Vec::new());
     for (parameter, given) in kernel.parameters.iter().zip(&given) {
         match (&parameter.kind, given) {
@@ -96,20 +106,25 @@ pub fn reference(kernel: &KernelInfo, arguments: &[Arg<'_>]) -> Result<Reference
         scalars,
         parameters,
         equations: Vec::new(),
+        work: Work::new(work),
     };
     let depth = scope::depth(&kernel.algorithm);
     if depth > DEEPEST {
-        return Err(failed("the algorithm", format!("expressions are nested {depth} deep; {DEEPEST} are evaluated")));
+        let message = format!("expressions are nested {depth} deep; {DEEPEST} are evaluated");
+        return Err(failure(failed("the algorithm", message)));
     }
-    let pool = pool().map_err(|message| failed("the host", message))?;
+    let pool = pool().map_err(|message| failure(failed("the host", message)))?;
     let (mut outputs, mut estimated) = (Vec::new(), Vec::new());
     for equation in kernel.algorithm.equations.iter() {
         let components = kernel.algorithm.components.get(equation.components.range()).unwrap_or_default();
         let name = components.first().map_or("?", |c| &*c.name);
-        let results = pool.install(|| evaluator.equation(equation)).map_err(|message| failed(name, message))?;
+        let results = pool.install(|| evaluator.equation(equation)).map_err(|message| {
+            let limited = evaluator.work.is_used_up();
+            failure(ReferenceError { limited, ..failed(name, message) })
+        })?;
         let rests = components.iter().map(|c| evaluator.estimates(c.value, &estimated));
         let rests: Result<Vec<bool>, _> = rests.collect();
-        let rests = rests.map_err(|message| failed(name, message))?.contains(&true);
+        let rests = rests.map_err(|message| failure(failed(name, message)))?.contains(&true);
         estimated.push(rests);
         for (component, values) in components.iter().zip(&results) {
             let parameter = component.parameter.and_then(|p| kernel.parameters.get(usize::from(p)));
@@ -154,6 +169,10 @@ impl Evaluator<'_> {
         let types = components.iter().map(|c| self.algorithm.types.get(c.value as usize).copied());
         let empty: Vec<Column> =
             types.map(|t| t.map(Column::empty).ok_or("a malformed equation")).collect::<Result<_, _>>()?;
+        let elements = shape.iter().product::<i64>().unsigned_abs();
+        self.work
+            .take(elements)
+            .map_err(|limit| format!("with {} there are {elements} elements to evaluate; {limit}", self.sizes()))?;
         if shape.contains(&0) {
             // Nothing is evaluated: what the value reads may not exist either.
             let values = |data| Values { lower: lower.clone(), shape: shape.clone(), data, missing: None };

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use tilewright_kernel::ElementType;
 
-use super::column::Column;
+use super::column::{Column, Range};
 use super::interval::Interval;
 use super::tensor::{Values, decode};
 use crate::element::Element;
@@ -88,6 +88,58 @@ pub struct Agreement {
     pub worst: f64,
     /// Whether the sets are an estimate: [`ReferenceOutput::is_estimate`].
     pub estimate: bool,
+    /// The widest admissible interval; none if there is none but single values.
+    pub widest: Option<Width>,
+    /// The one that is widest as a part of its value.
+    pub relative: Option<Width>,
+    /// Largest distance from the middle of an admissible interval, and the position in row-major order where it is.
+    pub farthest: Option<(f64, usize)>,
+    /// Elements that are NaN or infinite.
+    pub found: Specials,
+    /// Elements that may be: the comparison tells little there.
+    pub admitted: Specials,
+}
+
+/// An admissible interval that is no single value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Width {
+    /// Its element, in row-major order.
+    pub position: usize,
+    /// Its smallest number.
+    pub lo: f64,
+    /// Its largest number.
+    pub hi: f64,
+}
+
+/// How many elements are not finite numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Specials {
+    /// NaN.
+    pub nan: usize,
+    /// Infinity of either sign.
+    pub infinite: usize,
+}
+
+impl Width {
+    /// How wide it is.
+    pub fn width(&self) -> f64 {
+        self.hi - self.lo
+    }
+
+    /// The same as a part of its largest magnitude: 2 if it holds as much below zero as above. An end that is infinite
+    /// makes it infinite.
+    pub fn relative(&self) -> f64 {
+        let largest = self.lo.abs().max(self.hi.abs());
+        if largest.is_infinite() {
+            f64::INFINITY
+        } else if largest == 0.0 {
+            0.0
+        } else {
+            self.hi / largest - self.lo / largest
+        }
+    }
 }
 
 impl Reference {
@@ -210,12 +262,38 @@ impl ReferenceOutput<'_> {
     /// As there; [`Error::Length`] for another number of elements.
     #[doc(hidden)]
     pub fn check_raw(&self, bytes: &[u8]) -> Result<Agreement> {
-        let size = self.element.bytes() as usize;
-        if bytes.len() != self.len() * size {
-            let shape = self.shape().iter().map(|&n| n as usize).collect();
-            return Err(Error::Length { shape, expected: self.len(), found: bytes.len() / size });
-        }
+        self.length(bytes)?;
         self.check_bytes(bytes)
+    }
+
+    fn length(&self, bytes: &[u8]) -> Result<()> {
+        let size = self.element.bytes() as usize;
+        if bytes.len() == self.len() * size {
+            return Ok(());
+        }
+        let shape = self.shape().iter().map(|&n| n as usize).collect();
+        Err(Error::Length { shape, expected: self.len(), found: bytes.len() / size })
+    }
+
+    /// As [`Self::check_raw`]; beside the verdict, what was measured up to the end, whether there was a mismatch or
+    /// not.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for another number of elements.
+    #[doc(hidden)]
+    pub fn measure_raw(&self, bytes: &[u8]) -> Result<(Agreement, Result<()>)> {
+        self.length(bytes)?;
+        let (agreement, mismatch) = self.measure(bytes);
+        Ok((agreement, mismatch.map_or(Ok(()), |m| Err(Error::Mismatch(Box::new(m))))))
+    }
+
+    /// Number of elements for which several values are admissible.
+    pub fn inexact(&self) -> usize {
+        match &self.values.data {
+            Column::Float(_) | Column::Int(_) => 0,
+            Column::FloatSets(sets) => sets.iter().filter(|set| set.single().is_none()).count(),
+            Column::IntSets(sets) => sets.iter().filter(|set| set.single().is_none()).count(),
+        }
     }
 
     fn same(&self, element: ElementType, shape: &[i64]) -> Result<()> {
@@ -228,22 +306,33 @@ impl ReferenceOutput<'_> {
     }
 
     fn check_bytes(&self, bytes: &[u8]) -> Result<Agreement> {
+        let (agreement, mismatch) = self.measure(bytes);
+        mismatch.map_or(Ok(agreement), |m| Err(Error::Mismatch(Box::new(m))))
+    }
+
+    fn measure(&self, bytes: &[u8]) -> (Agreement, Option<Mismatch>) {
         let found = decode(self.element, bytes);
-        let mut agreement = Agreement { elements: self.len(), exact: 0, worst: 0.0, estimate: self.estimate };
+        let mut agreement = Agreement::new(self.len(), self.estimate);
         let (mut wrong, mut first) = (0, None);
         for i in 0..self.len().min(found.len()) {
             let fits = match (&self.values.data, &found) {
                 (Column::Float(expected), Column::Float(found)) => {
                     agreement.exact += 1;
+                    agreement.found.take(found[i]);
+                    agreement.admitted.take(expected[i]);
                     expected[i].to_bits() == found[i].to_bits() || expected[i].is_nan() && found[i].is_nan()
                 }
-                (Column::FloatSets(expected), Column::Float(found)) => agreement.float(&expected[i], found[i]),
+                (Column::FloatSets(expected), Column::Float(found)) => agreement.float(i, &expected[i], found[i]),
                 (Column::Int(expected), Column::Int(found)) => {
                     agreement.exact += 1;
                     expected[i] == found[i]
                 }
                 (Column::IntSets(expected), Column::Int(found)) => {
-                    agreement.exact += usize::from(expected[i].single().is_some());
+                    let Range { lo, hi, .. } = expected[i];
+                    match expected[i].single() {
+                        Some(_) => agreement.exact += 1,
+                        None => agreement.interval(Width { position: i, lo: lo as f64, hi: hi as f64 }),
+                    }
                     expected[i].contains(found[i])
                 }
                 _ => false,
@@ -253,8 +342,7 @@ impl ReferenceOutput<'_> {
                 first = first.or(Some(i));
             }
         }
-        let Some(position) = first else { return Ok(agreement) };
-        Err(Error::Mismatch(Box::new(Mismatch {
+        let mismatch = first.map(|position| Mismatch {
             kernel: self.kernel.to_owned(),
             output: self.name.to_owned(),
             index: self.index(position),
@@ -265,11 +353,12 @@ impl ReferenceOutput<'_> {
             admissible: self.admissible(position).map(|a| a.to_string()).unwrap_or_default(),
             wrong,
             elements: self.len(),
-        })))
+        });
+        (agreement, mismatch)
     }
 
-    /// The index at a position.
-    fn index(&self, mut position: usize) -> Vec<usize> {
+    /// The index at a position in row-major order.
+    pub fn index(&self, mut position: usize) -> Vec<usize> {
         let mut index = vec![0; self.shape().len()];
         for (i, &extent) in index.iter_mut().zip(self.shape()).rev() {
             *i = position % extent as usize;
@@ -279,19 +368,52 @@ impl ReferenceOutput<'_> {
     }
 }
 
+impl Specials {
+    fn take(&mut self, x: f64) {
+        self.nan += usize::from(x.is_nan());
+        self.infinite += usize::from(x.is_infinite());
+    }
+}
+
 impl Agreement {
+    fn new(elements: usize, estimate: bool) -> Self {
+        let (found, admitted) = (Specials::default(), Specials::default());
+        let (widest, relative, farthest) = (None, None, None);
+        Self { elements, exact: 0, worst: 0.0, estimate, widest, relative, farthest, found, admitted }
+    }
+
+    /// Takes an interval that is no single value into account.
+    fn interval(&mut self, width: Width) {
+        if self.widest.is_none_or(|most| width.width() > most.width()) {
+            self.widest = Some(width);
+        }
+        if self.relative.is_none_or(|most| width.relative() > most.relative()) {
+            self.relative = Some(width);
+        }
+    }
+
     /// Takes one float into account; whether it is admissible.
-    fn float(&mut self, expected: &Interval, found: f64) -> bool {
+    fn float(&mut self, position: usize, expected: &Interval, found: f64) -> bool {
+        self.found.take(found);
+        self.admitted.nan += usize::from(expected.nan);
+        self.admitted.infinite += usize::from(expected.has_infinity());
         if let Some(single) = expected.single() {
             self.exact += 1;
             return single.to_bits() == found.to_bits() || single.is_nan() && found.is_nan();
+        }
+        if !expected.is_empty() {
+            self.interval(Width { position, lo: expected.lo, hi: expected.hi });
         }
         if !expected.contains(found) {
             return false;
         }
         let (middle, half) = (expected.lo / 2.0 + expected.hi / 2.0, expected.hi / 2.0 - expected.lo / 2.0);
         if half > 0.0 && half.is_finite() && found.is_finite() {
-            self.worst = self.worst.max((found - middle).abs() / half);
+            let distance = (found - middle).abs();
+            self.worst = self.worst.max(distance / half);
+            if self.farthest.is_none_or(|(most, _)| distance > most) {
+                self.farthest = Some((distance, position));
+            }
         }
         true
     }
@@ -314,7 +436,7 @@ impl fmt::Display for Admissible {
 
 impl fmt::Display for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { elements, exact, worst, estimate } = self;
+        let Self { elements, exact, worst, estimate, .. } = self;
         let noun = if *elements == 1 { "element" } else { "elements" };
         if exact == elements {
             return write!(f, "{elements} {noun}, all exact");

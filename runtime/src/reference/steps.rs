@@ -32,6 +32,12 @@ impl Evaluator<'_> {
         let Some((&axis, rest)) = axes.split_first() else { return Ok(()) };
         let declared = &self.algorithm.axes[axis as usize];
         let (lower, upper) = (self.uniform(declared.lower, scope)?, self.uniform(declared.upper, scope)?);
+        // Before it is walked: a range may be so long that nobody waits for its end.
+        let terms = i128::from(upper).saturating_sub(lower.into()).max(0).saturating_mul(scope.points as i128);
+        self.work.take(u64::try_from(terms).unwrap_or(u64::MAX)).map_err(|limit| {
+            let (name, sizes) = (&declared.name, self.sizes());
+            format!("with {sizes} the reduction along `{name}` in {lower}..{upper} has {terms} terms more; {limit}")
+        })?;
         if rest.is_empty() {
             return inner(scope, axis, lower, upper);
         }

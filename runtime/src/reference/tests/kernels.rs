@@ -7,7 +7,7 @@ use tilewright_kernel::algorithm::{
 use tilewright_kernel::info::{Dim, DimKind, Launch, Parameter, ParameterKind, Ptx, Role, TensorParameter};
 use tilewright_kernel::{Algorithm, ElementType, KernelInfo, List, Size, Text};
 
-use super::super::{Admissible, Reference, reference};
+use super::super::{Admissible, Reference, reference, reference_within};
 use crate::launch::Arg;
 use crate::{Device, Element, EmulatorOptions, Error, Tensor};
 
@@ -466,6 +466,99 @@ fn orders_that_happen_not_to_round_leave_room() {
     assert_ne!(thirds.0, term, "this order rounds");
     found.check_slice(&[thirds.0]).unwrap();
     assert!(found.check_slice(&[term * 0.999]).is_err());
+}
+
+/// One sum of all elements of `x`.
+fn sum_of_all() -> KernelInfo {
+    let mut b = Builder::new(&["N"]);
+    let x = b.tensor("x", F32, Role::Input, vec![Size::dim(0)]);
+    let y = b.tensor("y", F32, Role::Output, vec![]);
+    let i = b.axis(0);
+    let at = b.at(i);
+    let term = b.read(F32, Source::Parameter(x), &[at], None);
+    let sum = b.reduce(F32, Reduction::Sum, &[i], term);
+    b.equation(&[], &[(sum, Some(y))]);
+    b.kernel()
+}
+
+/// Of integers whose magnitudes add up to at most 2²⁴ every order gives the same bits, so that no term can be missing
+/// or be taken twice; of real numbers nobody sees it.
+#[test]
+fn a_sum_without_one_term_is_wrong_where_nothing_is_rounded() {
+    let (kernel, device) = (sum_of_all(), device());
+    let mut y = Tensor::<f32, 0>::zeros(&device, []).unwrap();
+    // Numbers with a common quantum of any size do, too.
+    for (scale, terms) in [(1.0_f32, 9_999_usize), (0.125, 9_999), (3.0, 2_000_000)] {
+        let values: Vec<f32> =
+            (0..terms).map(|i| ((i * 7 % 8 + 1) as f32) * if i % 3 == 0 { -scale } else { scale }).collect();
+        let x = upload(&device, &values, [terms]);
+        let reference = evaluate(&kernel, &[Arg::input::<f32, 1>(&x), Arg::output::<f32, 0>(&mut y)]);
+        let output = reference.output("y").unwrap();
+        let sum: f32 = values.iter().sum();
+        if terms == 9_999 {
+            assert_eq!(output.inexact(), 0, "{:?}", output.admissible(0));
+            let agreement = output.check_slice(&[sum]).unwrap();
+            assert_eq!((agreement.exact, agreement.widest, agreement.farthest), (1, None, None));
+            for left_out in [0, 1, 5_000, 9_998] {
+                assert!(output.check_slice(&[sum - values[left_out]]).is_err(), "without term {left_out}");
+                assert!(output.check_slice(&[sum + values[left_out]]).is_err(), "with term {left_out} twice");
+            }
+        } else {
+            // The magnitudes may add up to more than 2^24 quanta: the order decides.
+            assert_eq!(output.inexact(), 1);
+        }
+    }
+    let values: Vec<f32> = (0..9_999).map(|i| ((i * 7_919 % 9_973) as f32 / 9_973.0) * 4.0 - 2.0).collect();
+    let x = upload(&device, &values, [9_999]);
+    let reference = evaluate(&kernel, &[Arg::input::<f32, 1>(&x), Arg::output::<f32, 0>(&mut y)]);
+    let output = reference.output("y").unwrap();
+    let middle = output.middles()[0] as f32;
+    let agreement = output.check_slice(&[middle - values[1]]).unwrap();
+    let widest = agreement.widest.unwrap();
+    assert!(agreement.exact == 0 && widest.position == 0 && widest.width() > 1.0, "{agreement:?}");
+    assert!(agreement.farthest.is_some_and(|(distance, _)| (distance - f64::from(values[1]).abs()).abs() < 0.01));
+}
+
+#[test]
+fn what_is_no_number_is_counted() {
+    let mut b = Builder::new(&["N"]);
+    let x = b.tensor("x", F32, Role::Input, vec![Size::dim(0)]);
+    let y = b.tensor("y", F32, Role::Output, vec![Size::dim(0)]);
+    let i = b.axis(0);
+    let at = b.at(i);
+    let read = b.read(F32, Source::Parameter(x), &[at], None);
+    let log = b.value(F32, Value::Unary(Unary::Log, read));
+    b.equation(&[i], &[(log, Some(y))]);
+    let (kernel, device) = (b.kernel(), device());
+    let x = upload(&device, &[-1.0_f32, 0.0, 2.0, f32::INFINITY, f32::NAN], [5]);
+    let mut y = Tensor::<f32, 1>::zeros(&device, [5]).unwrap();
+    let reference = evaluate(&kernel, &[Arg::input::<f32, 1>(&x), Arg::output::<f32, 1>(&mut y)]);
+    let output = reference.output("y").unwrap();
+    let right = [f32::NAN, f32::NEG_INFINITY, 2.0_f32.ln(), f32::INFINITY, f32::NAN];
+    let agreement = output.check_slice(&right).unwrap();
+    assert_eq!((agreement.found.nan, agreement.found.infinite), (2, 2));
+    assert_eq!((agreement.admitted.nan, agreement.admitted.infinite), (2, 2));
+    // Counted in what is wrong, too.
+    let bytes: Vec<u8> = [f32::NAN; 5].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let (measured, verdict) = output.measure_raw(&bytes).unwrap();
+    assert!(verdict.is_err() && (measured.found.nan, measured.admitted.nan) == (5, 2), "{measured:?}");
+}
+
+#[test]
+fn more_work_than_allowed_is_an_error_before_it_is_done() {
+    let (kernel, device) = (sum_of_all(), device());
+    let x = upload(&device, &[1.0_f32; 1000], [1000]);
+    let mut y = Tensor::<f32, 0>::zeros(&device, []).unwrap();
+    let arguments = [Arg::input::<f32, 1>(&x), Arg::output::<f32, 0>(&mut y)];
+    // One element of a thousand terms.
+    assert!(reference_within(&kernel, &arguments, 1001).is_ok());
+    let error = reference_within(&kernel, &arguments, 1000).unwrap_err();
+    assert!(matches!(&error, Error::Reference(error) if error.limited), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "reference of kernel test: e: with N = 1000 the reduction along `i` in 0..1000 has 1000 terms more; \
+         at most 1000 elements and terms are evaluated"
+    );
 }
 
 #[test]
