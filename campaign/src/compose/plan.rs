@@ -1,0 +1,879 @@
+//! Random schedules: all ops, stages in every place, and what they do to each other.
+//!
+//! The draw follows the loops that ops make, so that it can keep the obvious rules; it does not always do so.
+
+use super::ast::{Equation, Expr, Extent, Index, Kernel, Schedule, Type};
+use crate::rng::Rng;
+
+/// What a loop is given to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    Serial,
+    Unrolled,
+    Grid,
+    Cta,
+    Group,
+    Warp,
+    Thread,
+    Vector,
+}
+
+/// A loop.
+#[derive(Clone, Debug)]
+struct Loop {
+    name: String,
+    /// Letters of the axes that it is made of.
+    roots: Vec<String>,
+    reduced: bool,
+    /// Its extent, if a literal or a fact bounds it.
+    most: Option<i64>,
+    /// Whether a split made it and it is the inner part.
+    inner: bool,
+    given: Given,
+}
+
+/// The loops of a stage under construction.
+#[derive(Clone, Debug, Default)]
+struct Nest {
+    loops: Vec<Loop>,
+    ops: Vec<String>,
+    fresh: usize,
+}
+
+/// How a block is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Units {
+    One,
+    Threads(i64),
+    /// Warps with all their lanes.
+    Warps(i64),
+    /// Warpgroups by their threads.
+    Groups(i64),
+    /// So many parts of so many threads.
+    Parts(i64, i64),
+}
+
+impl Units {
+    fn threads(self) -> i64 {
+        match self {
+            Self::One => 1,
+            Self::Threads(n) => n,
+            Self::Warps(n) => 32 * n,
+            Self::Groups(n) => 128 * n,
+            Self::Parts(n, of) => n * of,
+        }
+    }
+}
+
+/// A step on the way to a stage: a loop of another one, outermost first.
+#[derive(Clone, Debug)]
+struct Step {
+    stage: String,
+    name: String,
+    given: Given,
+}
+
+struct Plan<'a> {
+    rng: &'a mut Rng,
+    kernel: &'a mut Kernel,
+    units: Units,
+    cluster: Option<i64>,
+    persistent: bool,
+    /// The role that outputs run by, and one that makes what others read.
+    roles: Option<(&'static str, &'static str)>,
+    /// Scheduled stages with their loops.
+    nests: Vec<(String, Nest)>,
+    /// Where each scheduled stage stands: the loops around it.
+    around: Vec<(String, Vec<Step>)>,
+}
+
+/// Gives a kernel a schedule.
+pub fn schedule(kernel: &mut Kernel, rng: &mut Rng) {
+    let units = match rng.below(20) {
+        0..4 => Units::One,
+        4..12 => Units::Threads(*rng.pick(&[2, 4, 8, 8, 16, 32, 32, 33, 64, 64, 128])),
+        12..16 => Units::Warps(*rng.pick(&[1, 2, 2, 4])),
+        16..18 => Units::Groups(*rng.pick(&[1, 2])),
+        _ => Units::Parts(*rng.pick(&[2, 4, 8]), *rng.pick(&[4, 8])),
+    };
+    let cluster = rng.chance(14).then(|| *rng.pick(&[1, 2, 2, 2, 4, 4]));
+    let persistent = rng.chance(14);
+    let whole = matches!(units, Units::Warps(_) | Units::Groups(_) | Units::Threads(32 | 64 | 128));
+    let roles = (whole && rng.chance(28)).then_some(("math", "load"));
+    let mut plan =
+        Plan { rng, kernel, units, cluster, persistent, roles, nests: Vec::new(), around: Vec::new() };
+    plan.all();
+}
+
+fn bound(kernel: &Kernel, extent: Extent) -> Option<i64> {
+    (0..3).try_fold(extent.plus, |sum, n| match extent.times[n] {
+        0 => Some(sum),
+        times => Some(sum + times * kernel.most[n]?),
+    })
+}
+
+impl Nest {
+    fn name(&mut self, of: &str) -> String {
+        self.fresh += 1;
+        format!("{}{}", of.chars().next().unwrap_or('q'), self.fresh)
+    }
+
+    fn split(&mut self, at: usize, by: i64, into: bool) {
+        let old = self.loops[at].clone();
+        let (outer, inner) = (self.name(&old.name), self.name(&old.name));
+        self.ops.push(format!("split {} {} {by} -> {outer}, {inner}", old.name, if into { "into" } else { "by" }));
+        let ceil = |n: i64| (n + by - 1) / by;
+        let (few, rest) = (Some(by), old.most.map(ceil));
+        let (a, b) = if into { (few, rest) } else { (rest, few) };
+        let made = |name: String, most: Option<i64>, inner: bool| Loop { name, most, inner, ..old.clone() };
+        self.loops.splice(at..=at, [made(outer, a, into), made(inner, b, !into)]);
+    }
+
+    fn merge(&mut self, at: usize) {
+        let (a, b) = (self.loops[at].clone(), self.loops[at + 1].clone());
+        let name = self.name("p");
+        self.ops.push(format!("merge {}, {} -> {name}", a.name, b.name));
+        let roots = [a.roots, b.roots].concat();
+        let most = a.most.zip(b.most).map(|(a, b)| a * b);
+        self.loops.splice(at..=at + 1, [Loop { name, roots, most, inner: a.inner && b.inner, ..b }]);
+    }
+
+    fn give(&mut self, at: usize, given: Given, unit: &str) {
+        self.ops.push(format!("bind {}: {unit}", self.loops[at].name));
+        self.loops[at].given = given;
+    }
+
+    fn order(&mut self, order: &[usize]) {
+        if order.iter().enumerate().all(|(n, at)| n == *at) {
+            return;
+        }
+        let loops: Vec<Loop> = order.iter().map(|at| self.loops[*at].clone()).collect();
+        let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
+        self.ops.push(format!("reorder {}", names.join(", ")));
+        self.loops = loops;
+    }
+}
+
+impl Plan<'_> {
+    fn all(&mut self) {
+        let outputs: Vec<Equation> = self.kernel.equations.iter().filter(|e| e.output).cloned().collect();
+        for (n, output) in outputs.iter().enumerate() {
+            self.output(output, n);
+        }
+        let rest: Vec<Equation> = self.kernel.equations.iter().filter(|e| !e.output).cloned().collect();
+        for equation in &rest {
+            let reduces = !equation.value.reductions().is_empty();
+            if self.rng.chance(if reduces { 96 } else { 85 }) {
+                self.stage(equation);
+            } else {
+                if reduces {
+                    self.kernel.inlined.push(equation.name.clone());
+                }
+                let around = self.common(&equation.name);
+                self.around.push((equation.name.clone(), around));
+            }
+        }
+        for n in 0..2 {
+            if self.rng.chance(if n == 0 { 45 } else { 20 }) {
+                self.copy(n);
+            }
+        }
+        if self.rng.chance(9) {
+            self.store();
+        }
+        self.unroll_around();
+        self.launch();
+    }
+
+    fn launch(&mut self) {
+        let total = self.units.threads();
+        let mut items = Vec::new();
+        if let Some(n) = self.cluster.filter(|_| self.rng.chance(60)) {
+            items.push(format!("cluster({n})"));
+        }
+        if self.roles.is_some() {
+            let warps = (total / 32).max(1);
+            let math = if warps % 4 == 0 && self.rng.chance(40) {
+                format!("{} warpgroup", warps / 4)
+            } else {
+                format!("{warps} warp")
+            };
+            let load = self.rng.pick(&["warp", "warp", "warp", "2 warp"]);
+            let load = if self.kernel.schedules.iter().any(|s| s.clauses.contains(&"by load".to_owned())) {
+                format!("load: {load}, ")
+            } else {
+                String::new()
+            };
+            items.push(format!("roles {{ {load}math: {math} }}"));
+        } else if total > 1 && self.rng.chance(75) {
+            items.push(format!("threads({total})"));
+        }
+        if self.persistent {
+            items.push("persistent".to_owned());
+        }
+        if self.rng.chance(4) {
+            items.push("dependent".to_owned());
+        }
+        self.kernel.launch = items;
+    }
+
+    fn nest_of(&self, equation: &Equation) -> Nest {
+        let mut loops: Vec<Loop> = Vec::new();
+        let mut push = |name: &str, extent: Extent, reduced: bool| {
+            loops.push(Loop {
+                name: name.to_owned(),
+                roots: vec![name.to_owned()],
+                reduced,
+                most: bound(self.kernel, extent),
+                inner: false,
+                given: Given::Serial,
+            });
+        };
+        equation.axes.iter().for_each(|(a, e)| push(a, *e, false));
+        if let [(_, axes)] = equation.value.reductions()[..] {
+            axes.iter().for_each(|(a, e)| push(a, *e, true));
+        }
+        Nest { loops, ..Nest::default() }
+    }
+
+    /// Splits that nobody needs, sizes that change nothing.
+    fn odd(&mut self, nest: &mut Nest, percent: u32) {
+        if nest.loops.is_empty() || !self.rng.chance(percent) {
+            return;
+        }
+        let at = self.rng.below(nest.loops.len());
+        match self.rng.below(5) {
+            0 => nest.split(at, 1, false),
+            1 => nest.split(at, 1, true),
+            2 | 3 => {
+                let (l, r) = *self.rng.pick(&[(0, 0), (0, 0), (1, 0), (0, 2), (2, 1)]);
+                let name = nest.name("r");
+                nest.ops.push(format!("resize {} by ({l}, {r}) -> {name}", nest.loops[at].name));
+                nest.loops[at].name = name;
+                nest.loops[at].most = nest.loops[at].most.map(|m| m + l + r);
+            }
+            _ => nest.split(at, *self.rng.pick(&[2, 3, 5]), true),
+        }
+    }
+
+    /// Gives loops to the threads of the block, or of what an instance belongs to.
+    fn give_threads(&mut self, nest: &mut Nest, units: Units, may_reduce: bool) {
+        let pick = |rng: &mut Rng, nest: &Nest, least: usize| -> Option<usize> {
+            let fit: Vec<usize> = (0..nest.loops.len())
+                .filter(|n| nest.loops[*n].given == Given::Serial && (may_reduce || !nest.loops[*n].reduced))
+                .filter(|n| *n >= least && (!nest.loops[*n].inner || rng.chance(40)))
+                .collect();
+            if rng.chance(75) { fit.last().copied() } else { (!fit.is_empty()).then(|| *rng.pick(&fit)) }
+        };
+        match units {
+            Units::One => {}
+            Units::Threads(n) => {
+                let Some(at) = pick(self.rng, nest, 0) else { return };
+                let second = (0..at).rev().find(|a| nest.loops[*a].given == Given::Serial && !nest.loops[*a].reduced);
+                match (self.rng.below(10), second) {
+                    (0 | 1, Some(other)) if n % 4 == 0 => {
+                        let rows = *self.rng.pick(&[2, 4]);
+                        nest.split(at, n / rows, false);
+                        nest.give(at + 1, Given::Thread, "thread");
+                        nest.split(other, rows, false);
+                        nest.give(other + 1, Given::Thread, "thread");
+                    }
+                    (2, _) if nest.loops[at].most.is_some_and(|m| m <= n) => nest.give(at, Given::Thread, "thread"),
+                    (3, _) => {
+                        nest.split(at, n, true);
+                        nest.give(at, Given::Thread, "thread");
+                    }
+                    _ => {
+                        nest.split(at, n, false);
+                        nest.give(at + 1, Given::Thread, "thread");
+                    }
+                }
+            }
+            Units::Warps(n) | Units::Groups(n) | Units::Parts(n, _) => {
+                let (unit, given, lanes) = match units {
+                    Units::Warps(_) => ("warp".to_owned(), Given::Warp, 32),
+                    Units::Groups(_) => ("warpgroup".to_owned(), Given::Group, 128),
+                    Units::Parts(_, of) => (format!("{of} thread"), Given::Group, of),
+                    _ => ("thread".to_owned(), Given::Thread, 1),
+                };
+                let Some(at) = pick(self.rng, nest, 0) else { return };
+                nest.split(at, lanes, false);
+                nest.give(at + 1, Given::Thread, "thread");
+                let other = (0..=at).filter(|a| nest.loops[*a].given == Given::Serial);
+                let others: Vec<usize> = other.filter(|a| may_reduce || !nest.loops[*a].reduced).collect();
+                if others.is_empty() {
+                    return;
+                }
+                let other = *self.rng.pick(&others);
+                if self.rng.chance(25) {
+                    nest.split(other, n, true);
+                    nest.give(other, given, &unit);
+                } else {
+                    nest.split(other, n, false);
+                    nest.give(other + 1, given, &unit);
+                }
+            }
+        }
+    }
+
+    /// `reduce` for what of a reduction is given to units.
+    fn reduce(&mut self, nest: &mut Nest) {
+        let of = |nest: &Nest, given: &[Given]| -> Vec<String> {
+            let fit = nest.loops.iter().filter(|l| l.reduced && given.contains(&l.given));
+            fit.map(|l| l.name.clone()).collect()
+        };
+        let threads = of(nest, &[Given::Thread, Given::Warp, Given::Group]);
+        if !threads.is_empty() && !self.rng.chance(2) {
+            let by = *self.rng.pick(&["", "", "", " by cta", " by warp"]);
+            nest.ops.push(format!("reduce {}{by}", threads.join(", ")));
+        }
+        let blocks = of(nest, &[Given::Cta]);
+        if !blocks.is_empty() {
+            nest.ops.push(format!("reduce {} by cluster", blocks.join(", ")));
+        }
+        let grid = of(nest, &[Given::Grid]);
+        if !grid.is_empty() {
+            let by = *self.rng.pick(&["grid", "grid", "atomic"]);
+            nest.ops.push(format!("reduce {} by {by}", grid.join(", ")));
+        }
+    }
+
+    fn output(&mut self, output: &Equation, number: usize) {
+        let role = self.roles.map(|r| format!("by {}", r.0));
+        // Beside the first one, in its loops.
+        if number > 0 && self.rng.chance(55) {
+            let (first, nest) = self.nests[0].clone();
+            let outer: Vec<usize> = (0..nest.loops.len())
+                .take_while(|n| matches!(nest.loops[*n].given, Given::Grid | Given::Serial | Given::Cta))
+                .filter(|n| nest.loops[*n].given != Given::Cta)
+                .collect();
+            if !outer.is_empty() {
+                let place = *self.rng.pick(&outer);
+                let own = self.nest_of(output);
+                let mut ops = vec![format!("like {first}")];
+                let reduced: Vec<&Loop> = own.loops.iter().filter(|l| l.reduced).collect();
+                ops.extend(reduces_alike(&nest, &reduced));
+                let around = steps(&first, &nest, place);
+                let at = Some((first.clone(), nest.loops[place].name.clone()));
+                self.push(output.name.clone(), String::new(), at, role.into_iter().collect(), ops, &nest);
+                self.nests.push((output.name.clone(), nest));
+                self.around.push((output.name.clone(), around));
+                return;
+            }
+        }
+        let mut nest = self.nest_of(output);
+        self.odd(&mut nest, 10);
+        // A vector is the last part of the last axis.
+        let vector = self.rng.chance(20) && nest.loops.last().is_some_and(|l| !l.reduced);
+        if vector {
+            let at = nest.loops.len() - 1;
+            let by = *self.rng.pick(&[2, 4, if self.kernel.ty == Type::F16 { 8 } else { 4 }]);
+            nest.split(at, by, false);
+            nest.loops[at + 1].given = Given::Vector;
+        }
+        for _ in 0..*self.rng.pick(&[0, 1, 1, 2]) {
+            let at = self.rng.below(nest.loops.len());
+            if nest.loops[at].given == Given::Serial {
+                let (by, into) = (*self.rng.pick(&[1, 2, 2, 3, 4, 4, 8, 8, 16]), self.rng.chance(15));
+                nest.split(at, by, into);
+            }
+        }
+        if let Some(blocks) = self.cluster {
+            let fit: Vec<usize> = (0..nest.loops.len())
+                .filter(|n| nest.loops[*n].given == Given::Serial && !nest.loops[*n].inner)
+                .collect();
+            if let Some(at) = fit.last() {
+                let at = if self.rng.chance(60) { *at } else { *self.rng.pick(&fit) };
+                let into = self.rng.chance(65);
+                nest.split(at, blocks, into);
+                nest.give(if into { at } else { at + 1 }, Given::Cta, "cta");
+            }
+        }
+        self.give_threads(&mut nest, self.units, true);
+        // An order: what is large outside, with some noise; then pairs that become one.
+        let key = |l: &Loop, rng: &mut Rng| -> i64 {
+            let key = match l.given {
+                Given::Cta => 25,
+                Given::Warp | Given::Group => 40,
+                Given::Thread => 50,
+                Given::Vector => 90,
+                _ if l.inner && rng.chance(50) => 60,
+                _ if l.inner => 30,
+                _ if l.reduced => 35,
+                _ => 10,
+            };
+            key + if l.given != Given::Vector && rng.chance(12) { rng.range(-30, 30) } else { 0 }
+        };
+        if self.rng.chance(85) {
+            let keys: Vec<i64> = nest.loops.iter().map(|l| key(l, self.rng)).collect();
+            let mut order: Vec<usize> = (0..nest.loops.len()).collect();
+            order.sort_by_key(|n| keys[*n]);
+            nest.order(&order);
+        }
+        let pair = (0..nest.loops.len().saturating_sub(1)).find(|n| {
+            let (a, b) = (&nest.loops[*n], &nest.loops[n + 1]);
+            a.given == Given::Serial && b.given == Given::Serial && a.reduced == b.reduced && a.inner == b.inner
+        });
+        if let Some(at) = pair.filter(|_| self.rng.chance(12)) {
+            nest.merge(at);
+        }
+        // The outermost loops go to blocks.
+        let most = if self.rng.chance(82) { *self.rng.pick(&[1, 1, 2]) } else { 0 };
+        let grid: Vec<usize> = (0..nest.loops.len())
+            .take_while(|n| nest.loops[*n].given == Given::Serial)
+            .filter(|n| !nest.loops[*n].inner && (!nest.loops[*n].reduced || self.cluster.is_none()))
+            .take(most)
+            .collect();
+        if !grid.is_empty() {
+            let names: Vec<&str> = grid.iter().map(|n| nest.loops[*n].name.as_str()).collect();
+            let raster = if grid.len() == 2 && self.rng.chance(25) {
+                format!(" raster({}: {})", names[0], self.rng.pick(&[1, 2, 3, 8]))
+            } else {
+                String::new()
+            };
+            nest.ops.push(format!("bind {}: grid{raster}", names.join(", ")));
+            grid.iter().for_each(|n| nest.loops[*n].given = Given::Grid);
+        }
+        for l in &mut nest.loops {
+            match l.given {
+                Given::Vector => nest.ops.push(format!("vectorize {}", l.name)),
+                Given::Serial if l.most.is_some_and(|m| m <= 4) && self.rng.chance(25) => {
+                    nest.ops.push(format!("unroll {}", l.name));
+                    l.given = Given::Unrolled;
+                }
+                Given::Serial if self.rng.chance(4) => {
+                    nest.ops.push(format!("unroll {} by {}", l.name, self.rng.pick(&[2, 3])));
+                }
+                _ => {}
+            }
+        }
+        self.reduce(&mut nest);
+        self.push(output.name.clone(), String::new(), None, role.into_iter().collect(), nest.ops.clone(), &nest);
+        self.nests.push((output.name.clone(), nest));
+        self.around.push((output.name.clone(), Vec::new()));
+    }
+
+    fn push(
+        &mut self,
+        name: String,
+        place: String,
+        at: Option<(String, String)>,
+        clauses: Vec<String>,
+        ops: Vec<String>,
+        nest: &Nest,
+    ) {
+        let loops = nest.loops.iter().map(|l| l.name.clone()).collect();
+        self.kernel.schedules.push(Schedule { name, copy: None, place, at, clauses, ops, loops });
+    }
+
+    fn path(&self, stage: &str) -> Vec<Step> {
+        let mut path = self.around.iter().find(|a| a.0 == stage).map(|a| a.1.clone()).unwrap_or_default();
+        if let Some((_, nest)) = self.nests.iter().find(|n| n.0 == stage) {
+            let place = self.kernel.schedules.iter().find(|s| s.name == stage).and_then(|s| s.at.clone());
+            let beside = place.is_some_and(|p| self.is_output(stage) && self.is_output(&p.0));
+            if !beside {
+                path.extend(steps(stage, nest, nest.loops.len().saturating_sub(1)));
+            }
+        }
+        path
+    }
+
+    fn is_output(&self, stage: &str) -> bool {
+        self.kernel.equation(stage).is_some_and(|e| e.output)
+    }
+
+    /// The loops around all that read a tensor.
+    fn common(&self, tensor: &str) -> Vec<Step> {
+        let readers = self.kernel.equations.iter().filter(|e| e.value.tensors().contains(&tensor));
+        let mut paths = readers.map(|e| self.path(&e.name));
+        let Some(mut common) = paths.next() else { return Vec::new() };
+        for path in paths {
+            let same = common.iter().zip(&path).take_while(|(a, b)| a.stage == b.stage && a.name == b.name).count();
+            common.truncate(same);
+        }
+        common
+    }
+
+    /// A place of a path: its number.
+    fn place(&mut self, path: &[Step], deep: bool) -> Option<usize> {
+        let mut fit: Vec<usize> = Vec::new();
+        for (n, step) in path.iter().enumerate() {
+            match step.given {
+                Given::Grid | Given::Serial => fit.push(n),
+                Given::Unrolled if self.rng.chance(15) => fit.push(n),
+                Given::Thread | Given::Warp | Given::Group if self.rng.chance(10) => fit.push(n),
+                _ => {}
+            }
+        }
+        if fit.is_empty() {
+            return None;
+        }
+        if deep && self.rng.chance(60) { fit.last().copied() } else { Some(*self.rng.pick(&fit)) }
+    }
+
+    fn ring(&mut self, step: &Step) -> Option<String> {
+        let may = step.given == Given::Serial || self.persistent && self.roles.is_some() && step.given == Given::Grid;
+        let percent = if may { 40 } else { 2 };
+        self.rng.chance(percent).then(|| format!("ring({})", self.rng.pick(&[1, 2, 2, 3, 3, 4])))
+    }
+
+    /// Loops of others inside a place are written out, so that they can pick registers.
+    fn write_out(&mut self, path: &[Step], from: usize) {
+        for step in path.iter().skip(from + 1) {
+            if step.given != Given::Serial || self.rng.chance(8) {
+                continue;
+            }
+            let Some((_, nest)) = self.nests.iter_mut().find(|n| n.0 == step.stage) else { continue };
+            let Some(l) = nest.loops.iter_mut().find(|l| l.name == step.name) else { continue };
+            if l.given == Given::Serial && l.most.is_some_and(|m| m <= 16) {
+                l.given = Given::Unrolled;
+                if let Some(s) = self.kernel.schedules.iter_mut().find(|s| s.name == step.stage) {
+                    s.ops.push(format!("unroll {}", step.name));
+                }
+            }
+        }
+    }
+
+    fn stage(&mut self, equation: &Equation) {
+        let path = self.common(&equation.name);
+        let style = self.rng.below(100);
+        let Some(at) = self.place(&path, style < 45) else {
+            self.around.push((equation.name.clone(), path));
+            return;
+        };
+        let own = self.nest_of(equation);
+        let axes: Vec<String> = equation.axes.iter().map(|a| a.0.clone()).collect();
+        let (place, clauses, ops, nest) = self.instance(own, &axes, &path, at, style, "");
+        let step = path[at].clone();
+        let name = equation.name.clone();
+        let place_at = Some((step.stage, step.name));
+        let loops = nest.loops.iter().map(|l| l.name.clone()).collect();
+        self.kernel.schedules.push(Schedule {
+            name: name.clone(),
+            copy: None,
+            place,
+            at: place_at,
+            clauses,
+            ops,
+            loops,
+        });
+        self.nests.push((name.clone(), nest));
+        self.around.push((name, path[..=at].to_vec()));
+    }
+
+    /// The place and the ops of a stage: registers for a style below 45, columns below 52, else memory.
+    fn instance(
+        &mut self,
+        mut own: Nest,
+        axes: &[String],
+        path: &[Step],
+        at: usize,
+        style: usize,
+        via: &str,
+    ) -> (String, Vec<String>, Vec<String>, Nest) {
+        let outside: Vec<Given> = path[..=at].iter().map(|s| s.given).collect();
+        let inside_thread = outside.contains(&Given::Thread);
+        let warps = path.iter().any(|s| s.given == Given::Warp);
+        let groups = path.iter().any(|s| s.given == Given::Group) && matches!(self.units, Units::Groups(_));
+        let data: Vec<Loop> = own.loops.iter().filter(|l| !l.reduced).cloned().collect();
+        let mut clauses = Vec::new();
+        let in_registers = style < 45 && via.is_empty();
+        let columns = !in_registers && (inside_thread || style < 52);
+        if in_registers {
+            self.write_out(path, at);
+            // Who has which element as its reader has it.
+            let reader = path.last().map(|s| s.stage.clone()).unwrap_or_default();
+            let like = self.nests.iter().find(|n| n.0 == reader || n.0 == path[at].stage).cloned();
+            let kind = self.rng.below(10);
+            if let Some((name, nest)) = like.filter(|_| kind < 6 && !inside_thread && self.units != Units::One) {
+                let mut ops = vec![format!("like {name}")];
+                let reduced: Vec<&Loop> = own.loops.iter().filter(|l| l.reduced).collect();
+                ops.extend(reduces_alike(&nest, &reduced));
+                let loops = nest.loops.iter().filter(|l| l.roots.iter().all(|r| own.loops.iter().any(|o| o.name == *r)));
+                let loops: Vec<Loop> = loops.cloned().collect();
+                let per = if outside.contains(&Given::Cta) || self.cluster.is_none() || self.rng.chance(70) {
+                    *self.rng.pick(&["", "", "", " per cta"])
+                } else {
+                    " per cluster"
+                };
+                let per = if warps && (outside.contains(&Given::Warp) || self.rng.chance(20)) {
+                    " per warp"
+                } else if groups && outside.contains(&Given::Group) {
+                    " per warpgroup"
+                } else {
+                    per
+                };
+                let inner = Nest { loops, ops: Vec::new(), fresh: 50 };
+                return (format!("registers{per}"), clauses, ops, inner);
+            }
+            if kind < 9 || inside_thread {
+                self.odd(&mut own, 12);
+                for l in &mut own.loops {
+                    if !l.reduced && self.rng.chance(85) {
+                        own.ops.push(format!("unroll {}", l.name));
+                        l.given = Given::Unrolled;
+                    }
+                }
+                if self.rng.chance(25) && own.loops.iter().any(|l| l.reduced) {
+                    let last = own.loops.len() - 1;
+                    own.split(last, *self.rng.pick(&[2, 3, 4]), false);
+                }
+                let per = if self.rng.chance(80) || inside_thread { " per thread" } else { "" };
+                return (format!("registers{per}"), clauses, own.ops.clone(), own);
+            }
+            self.give_threads(&mut own, self.units, true);
+            self.reduce(&mut own);
+            return ("registers".to_owned(), clauses, own.ops.clone(), own);
+        }
+        // Memory. Rows whose length nothing bounds go to global memory.
+        let bounded = |letter: &String| {
+            let (mut any, mut all) = (false, true);
+            for step in path.iter().skip(at + 1) {
+                let nest = self.nests.iter().find(|n| n.0 == step.stage);
+                let Some(l) = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name)) else { continue };
+                if l.roots.contains(letter) {
+                    any = true;
+                    all &= l.most.is_some();
+                }
+            }
+            !any || all
+        };
+        let is_bounded = axes.iter().all(bounded) || data.iter().all(|l| l.most.is_some());
+        let memory = match is_bounded {
+            _ if via == "tma" || via == "cp_async" => "shared",
+            true => *self.rng.pick(&["shared", "shared", "shared", "shared", "global"]),
+            false => *self.rng.pick(&["global", "global", "global", "global", "shared"]),
+        };
+        clauses.extend(self.ring(&path[at]));
+        if !via.is_empty() {
+            clauses.push(format!("via {via}"));
+        }
+        if columns {
+            self.odd(&mut own, 8);
+            return (format!("{memory} per thread"), clauses, own.ops.clone(), own);
+        }
+        // Another role makes it, mostly.
+        let mut units = self.units;
+        let plain = outside.iter().all(|g| !matches!(g, Given::Warp | Given::Group | Given::Thread));
+        if let Some((own_role, other)) = self.roles
+            && plain
+            && memory == "shared"
+        {
+            let role = if self.rng.chance(65) { other } else { own_role };
+            if role == other {
+                units = Units::Threads(32);
+            }
+            if role == other || self.rng.chance(50) {
+                clauses.push(format!("by {role}"));
+            }
+        }
+        if via == "tma" {
+            return (memory.to_owned(), clauses, Vec::new(), own);
+        }
+        let per = if plain && (!(warps || groups) || self.rng.chance(70)) {
+            if self.rng.chance(10) { " per cta" } else { "" }
+        } else if warps {
+            units = Units::Threads(32);
+            " per warp"
+        } else if groups {
+            units = Units::Threads(128);
+            " per warpgroup"
+        } else {
+            ""
+        };
+        if self.rng.chance(8) {
+            own.ops.push(format!("region {}", self.rng.pick(&["cover", "exact"])));
+        }
+        self.odd(&mut own, 10);
+        let lanes = via == "cp_async" && (self.kernel.ty == Type::F16 || self.rng.chance(40)) || self.rng.chance(8);
+        if lanes && let Some(at) = own.loops.iter().rposition(|l| !l.reduced) {
+            own.split(at, if self.kernel.ty == Type::F16 { *self.rng.pick(&[2, 4, 8]) } else { *self.rng.pick(&[2, 4]) }, false);
+            own.ops.push(format!("vectorize {}", own.loops[at + 1].name));
+            own.loops[at + 1].given = Given::Vector;
+        }
+        let flat = own.loops.len() > 1
+            && !own.loops.iter().any(|l| l.reduced)
+            && own.loops[0].given == Given::Serial
+            && own.loops[1].given == Given::Serial
+            && self.rng.chance(50);
+        if flat {
+            own.merge(0);
+        }
+        let may_reduce = self.rng.chance(70);
+        let units = match units {
+            Units::Warps(n) if self.rng.chance(40) => Units::Threads(32 * n),
+            Units::Groups(n) if self.rng.chance(40) => Units::Threads(128 * n),
+            Units::Parts(n, of) if self.rng.chance(50) => Units::Threads(n * of),
+            other => other,
+        };
+        self.give_threads(&mut own, units, may_reduce);
+        // Vectors stay last; terms inside results, or around them.
+        if own.loops.iter().any(|l| l.given == Given::Vector) {
+            let mut order: Vec<usize> = (0..own.loops.len()).collect();
+            order.sort_by_key(|n| own.loops[*n].given == Given::Vector);
+            own.order(&order);
+        } else if self.rng.chance(15) {
+            let mut order: Vec<usize> = (0..own.loops.len()).collect();
+            order.sort_by_key(|n| matches!(own.loops[*n].given, Given::Thread | Given::Serial));
+            own.order(&order);
+        }
+        if self.rng.chance(12)
+            && let Some(l) = own.loops.iter_mut().find(|l| l.given == Given::Serial && l.most.is_some_and(|m| m <= 8))
+        {
+            own.ops.push(format!("unroll {}", l.name));
+            l.given = Given::Unrolled;
+        }
+        self.reduce(&mut own);
+        if memory == "shared" && axes.len() == 2 && !flat && own.ops.is_empty() && self.rng.chance(30) {
+            own.ops.push(format!("layout [{}, {} pad 1]", axes[0], axes[1]));
+        }
+        (format!("{memory}{per}"), clauses, own.ops.clone(), own)
+    }
+
+    /// A copy of an input or an intermediate.
+    fn copy(&mut self, number: usize) {
+        let mut reads: Vec<(String, String, Vec<Index>)> = Vec::new();
+        for equation in &self.kernel.equations {
+            equation.value.walk(&mut |e| {
+                if let Expr::Read(tensor, indices, _) = e
+                    && !tensor.starts_with('p')
+                {
+                    reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
+                }
+            });
+        }
+        if reads.is_empty() {
+            return;
+        }
+        let (reader, tensor, indices) = self.rng.pick(&reads).clone();
+        let path = self.path(&reader);
+        let input = self.kernel.inputs.iter().find(|i| i.name == tensor).cloned();
+        let via = match self.rng.below(10) {
+            0..4 if input.is_some() => "tma",
+            4..6 if input.is_some() => "cp_async",
+            _ => "",
+        };
+        let style = self.rng.below(100);
+        let deep = via.is_empty() && style < 45;
+        let Some(at) = self.place(&path, deep) else { return };
+        let letters = ["i", "j", "k"];
+        let axes: Vec<String> = (indices.iter().zip(letters))
+            .map(|(index, letter)| match index {
+                Index::Axis(axis, ..) | Index::Mirrored(axis, _) | Index::Quotient(axis, ..) => axis.clone(),
+                _ => letter.to_owned(),
+            })
+            .collect();
+        let mut distinct = axes.clone();
+        distinct.sort();
+        distinct.dedup();
+        if distinct.len() != axes.len() {
+            return;
+        }
+        let shape: Vec<Extent> = match (&input, self.kernel.equation(&tensor)) {
+            (Some(input), _) => input.shape.clone(),
+            (_, Some(equation)) => equation.axes.iter().map(|a| a.1).collect(),
+            _ => return,
+        };
+        let loops = (axes.iter().zip(&shape))
+            .map(|(a, e)| Loop {
+                name: a.clone(),
+                roots: vec![a.clone()],
+                reduced: false,
+                most: bound(self.kernel, *e),
+                inner: false,
+                given: Given::Serial,
+            })
+            .collect();
+        let own = Nest { loops, ..Nest::default() };
+        let (place, clauses, mut ops, nest) = self.instance(own, &axes, &path, at, style, via);
+        if via == "tma" {
+            let granule = 16 / self.kernel.ty.bytes() as i64;
+            if self.rng.chance(60)
+                && let Some(last) = axes.last()
+            {
+                let by = granule * *self.rng.pick(&[1, 2, 2, 4]);
+                ops.push(format!("box {last} by {by} -> {last}c, {last}b"));
+            }
+            if axes.len() > 1 && self.rng.chance(30) {
+                let first = &axes[0];
+                ops.push(format!("box {first} by {} -> {first}c, {first}b", self.rng.pick(&[1, 2, 3, 4])));
+            }
+            if self.cluster.is_some() && self.rng.chance(40) {
+                let name = path.iter().find(|s| s.given == Given::Cta).map(|s| format!("{}.{}", s.stage, s.name));
+                ops.extend(name.map(|n| format!("multicast {n}")));
+            }
+        }
+        let step = path[at].clone();
+        let name = format!("{tensor}{}", ["a", "b"][number % 2]);
+        let loops = nest.loops.iter().map(|l| l.name.clone()).collect();
+        self.kernel.schedules.push(Schedule {
+            name,
+            copy: Some((axes, tensor)),
+            place,
+            at: Some((step.stage, step.name)),
+            clauses,
+            ops,
+            loops,
+        });
+    }
+
+    /// What an output writes goes through shared memory.
+    fn store(&mut self) {
+        let Some(output) = self.kernel.equations.first().cloned() else { return };
+        let path = self.path(&output.name);
+        let Some(at) = self.place(&path, false) else { return };
+        let mut clauses: Vec<String> = self.ring(&path[at]).into_iter().collect();
+        clauses.push("via tma".to_owned());
+        let axes: Vec<String> = output.axes.iter().map(|a| a.0.clone()).collect();
+        if self.roles.is_some() && self.rng.chance(50) {
+            clauses.push("by load".to_owned());
+        }
+        self.kernel.schedules.push(Schedule {
+            name: format!("{}w", output.name),
+            copy: Some((axes, output.name.clone())),
+            place: "shared".to_owned(),
+            at: Some((path[at].stage.clone(), path[at].name.clone())),
+            clauses,
+            ops: Vec::new(),
+            loops: Vec::new(),
+        });
+    }
+
+    /// Loops around stages are written out, too, if they are short.
+    fn unroll_around(&mut self) {
+        let places: Vec<(String, String)> = self.kernel.schedules.iter().filter_map(|s| s.at.clone()).collect();
+        for (stage, axis) in places {
+            let Some((_, nest)) = self.nests.iter_mut().find(|n| n.0 == stage) else { continue };
+            let Some(at) = nest.loops.iter().position(|l| l.name == axis) else { continue };
+            for l in &mut nest.loops[..at] {
+                if l.given == Given::Serial && l.most.is_some_and(|m| m <= 4) && self.rng.chance(40) {
+                    l.given = Given::Unrolled;
+                    if let Some(s) = self.kernel.schedules.iter_mut().find(|s| s.name == stage) {
+                        s.ops.push(format!("unroll {}", l.name));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn steps(stage: &str, nest: &Nest, last: usize) -> Vec<Step> {
+    let step = |l: &Loop| Step { stage: stage.to_owned(), name: l.name.clone(), given: l.given };
+    nest.loops.iter().take(last + 1).map(step).collect()
+}
+
+/// The `reduce` ops that follow a `like`, where axes of the same letter correspond.
+fn reduces_alike(nest: &Nest, reduced: &[&Loop]) -> Vec<String> {
+    let mut ops = Vec::new();
+    for (given, by) in [(&[Given::Thread, Given::Warp, Given::Group][..], ""), (&[Given::Cta], " by cluster")] {
+        let fit = nest.loops.iter().filter(|l| given.contains(&l.given));
+        let names: Vec<&str> = fit
+            .filter(|l| l.roots.iter().all(|r| reduced.iter().any(|o| o.name == *r)))
+            .map(|l| l.name.as_str())
+            .collect();
+        if !names.is_empty() {
+            ops.push(format!("reduce {}{by}", names.join(", ")));
+        }
+    }
+    ops
+}
