@@ -52,12 +52,14 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
             draw.needed.insert(p.name.to_owned(), extents);
         }
     }
+    // Outputs whose axes correspond can share loops.
+    let common = planned.iter().filter(|p| p.output).count() > 1 && draw.rng.chance(80);
     let mut equations: Vec<Equation> = Vec::new();
     for p in &planned {
         let Some(extents) = draw.needed.get(p.name).cloned() else { continue };
         let axes: Vec<(String, Extent)> = p.axes.iter().map(|a| (*a).to_owned()).zip(extents).collect();
         let reads: Vec<&str> = p.reads.iter().map(|n| planned[*n].name).collect();
-        let value = draw.value(&axes, p.reduces.map(|a| (a, sizes[letter(a)])), &reads);
+        let value = draw.value(&axes, p.reduces.map(|a| (a, sizes[letter(a)])), &reads, p.output && common);
         equations.push(Equation { name: p.name.to_owned(), axes, value, output: p.output });
     }
     let (needed, indices, mut least) = (draw.needed, draw.indices, draw.least);
@@ -172,19 +174,27 @@ impl Draw<'_> {
         known[dimension] = known[dimension].join(extent);
     }
 
-    fn value(&mut self, axes: &[(String, Extent)], reduces: Option<(&str, Extent)>, reads: &[&str]) -> Expr {
+    fn value(&mut self, axes: &[(String, Extent)], reduces: Option<(&str, Extent)>, reads: &[&str], common: bool) -> Expr {
         let mut around = axes.to_vec();
         around.extend(reduces.map(|(a, e)| (a.to_owned(), e)));
         let mut terms: Vec<Expr> = Vec::new();
         for tensor in reads {
-            for _ in 0..*self.rng.pick(&[1, 1, 2, 2, 3]) {
-                terms.push(self.read(tensor, &around));
+            for n in 0..*self.rng.pick(&[1, 1, 2, 2, 3]) {
+                let plain = n == 0 && self.rng.chance(65);
+                terms.push(self.read(tensor, &around, plain));
             }
+        }
+        if common {
+            let tensor = if around.len() >= 3 { "x3" } else { "x" };
+            let own: &[&'static str] = if around.len() >= 3 { &["i", "j", "k"] } else { &["i", "j"] };
+            self.letters.entry(tensor.to_owned()).or_insert_with(|| own.to_vec());
+            terms.push(self.read(tensor, &around, true));
         }
         let others = if terms.is_empty() { *self.rng.pick(&[1, 1, 2, 3]) } else { *self.rng.pick(&[0, 0, 1, 1, 2]) };
         for _ in 0..others {
             let tensor = self.input(&around);
-            terms.push(self.read(tensor, &around));
+            let plain = self.rng.chance(25);
+            terms.push(self.read(tensor, &around, plain));
         }
         if self.rng.chance(8) {
             terms.push(Expr::Literal(self.rng.range(-3, 3)));
@@ -228,7 +238,7 @@ impl Draw<'_> {
             return reduced;
         }
         let tensor = self.input(axes);
-        let beside = self.read(tensor, axes);
+        let beside = self.read(tensor, axes, false);
         Expr::Binary("+", Box::new(reduced), Box::new(beside))
     }
 
@@ -246,17 +256,18 @@ impl Draw<'_> {
         name
     }
 
-    fn read(&mut self, tensor: &str, axes: &[(String, Extent)]) -> Expr {
+    /// An element of a tensor; a plain one is at the axes themselves, so that they correspond.
+    fn read(&mut self, tensor: &str, axes: &[(String, Extent)], plain: bool) -> Expr {
         let mut own = self.letters.get(tensor).cloned().unwrap_or_default();
-        let stored = self.indices.is_empty() && self.rng.chance(5);
-        if self.rng.chance(6) {
+        let stored = !plain && self.indices.is_empty() && self.rng.chance(5);
+        if !plain && self.rng.chance(3) {
             own.reverse();
         }
-        let outside = stored || self.rng.chance(15);
+        let outside = stored || !plain && self.rng.chance(15);
         let (mut indices, mut or) = (Vec::new(), outside);
         for (dimension, letter) in own.iter().enumerate() {
             let found = axes.iter().find(|a| a.0 == *letter).or_else(|| axes.get(dimension)).cloned();
-            let Some((axis, extent)) = found.filter(|_| !self.rng.chance(2)) else {
+            let Some((axis, extent)) = found.filter(|_| plain || !self.rng.chance(2)) else {
                 let at = self.rng.range(0, 2);
                 self.need(tensor, dimension, Extent::literal(at + 1));
                 indices.push(Index::Literal(at));
@@ -271,7 +282,7 @@ impl Draw<'_> {
                 self.need(tensor, dimension, extent);
                 continue;
             }
-            let plus = *self.rng.pick(&[0, 0, 0, 0, 1, 1, 2, 3]);
+            let plus = if plain { 0 } else { *self.rng.pick(&[0, 0, 0, 1, 1, 1, 2, 3]) };
             if outside {
                 // Anywhere: what is outside has a value.
                 let plus = *self.rng.pick(&[0, 0, -1, -2, 1, 2]);
@@ -280,7 +291,8 @@ impl Draw<'_> {
                 indices.push(Index::Axis(axis, factor, plus));
                 continue;
             }
-            let (index, reach) = match self.rng.below(40) {
+            let (index, reach) = match self.rng.below(if plain { 1 } else { 40 }) {
+                0 if plain => (Index::Axis(axis, 1, 0), extent),
                 0 | 1 => (Index::Axis(axis, 2, plus), extent.reach(2, plus)),
                 2 => (Index::Axis(axis, 3, 0), extent.reach(3, 0)),
                 3 => (Index::Quotient(axis, 2, false), extent),

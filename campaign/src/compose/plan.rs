@@ -2,7 +2,7 @@
 //!
 //! The draw follows the loops that ops make, so that it can keep the obvious rules; it does not always do so.
 
-use super::ast::{Equation, Expr, Extent, Index, Kernel, Schedule, Type};
+use super::ast::{Equation, Expr, Extent, Index, Kernel, Reduction, Schedule, Type};
 use crate::rng::Rng;
 
 /// What a loop is given to.
@@ -38,6 +38,8 @@ struct Nest {
     loops: Vec<Loop>,
     ops: Vec<String>,
     fresh: usize,
+    /// Whether its reduction goes in order, so that its terms stay with one thread.
+    ordered: bool,
 }
 
 /// How a block is divided.
@@ -233,7 +235,9 @@ impl Plan<'_> {
         if let [(_, axes)] = equation.value.reductions()[..] {
             axes.iter().for_each(|(a, e)| push(a, *e, true));
         }
-        Nest { loops, ..Nest::default() }
+        let by = equation.value.reductions();
+        let ordered = by.iter().any(|r| matches!(r.0, Reduction::Last | Reduction::OrderedSum));
+        Nest { loops, ordered, ..Nest::default() }
     }
 
     /// Splits that nobody needs, sizes that change nothing.
@@ -258,6 +262,7 @@ impl Plan<'_> {
 
     /// Gives loops to the threads of the block, or of what an instance belongs to.
     fn give_threads(&mut self, nest: &mut Nest, units: Units, may_reduce: bool) {
+        let may_reduce = may_reduce && (!nest.ordered || self.rng.chance(8));
         let pick = |rng: &mut Rng, nest: &Nest, least: usize| -> Option<usize> {
             let fit: Vec<usize> = (0..nest.loops.len())
                 .filter(|n| nest.loops[*n].given == Given::Serial && (may_reduce || !nest.loops[*n].reduced))
@@ -353,6 +358,10 @@ impl Plan<'_> {
                 let mut ops = vec![format!("like {first}")];
                 let reduced: Vec<&Loop> = own.loops.iter().filter(|l| l.reduced).collect();
                 ops.extend(reduces_alike(&nest, &reduced));
+                let same = self.kernel.equation(&first).is_some_and(|e| e.axes == output.axes) && reduced.is_empty();
+                if same && !nest.loops.iter().any(|l| l.reduced) && self.rng.chance(50) {
+                    ops = nest.ops.clone();
+                }
                 let around = steps(&first, &nest, place);
                 let at = Some((first.clone(), nest.loops[place].name.clone()));
                 self.push(output.name.clone(), String::new(), at, role.into_iter().collect(), ops, &nest);
@@ -365,9 +374,14 @@ impl Plan<'_> {
         self.odd(&mut nest, 10);
         // A vector is the last part of the last axis.
         let vector = self.rng.chance(20) && nest.loops.last().is_some_and(|l| !l.reduced);
-        if vector {
+        let by = *self.rng.pick(&[2, 4, if self.kernel.ty == Type::F16 { 8 } else { 4 }]);
+        let last = output.axes.last().map_or(1, |a| match a.1.as_size() {
+            Some(size) => self.kernel.divides[size],
+            None => a.1.plus,
+        });
+        let resized = nest.ops.iter().any(|op| op.starts_with("resize"));
+        if vector && (last % by == 0 && !resized || self.rng.chance(6)) {
             let at = nest.loops.len() - 1;
-            let by = *self.rng.pick(&[2, 4, if self.kernel.ty == Type::F16 { 8 } else { 4 }]);
             nest.split(at, by, false);
             nest.loops[at + 1].given = Given::Vector;
         }
@@ -381,6 +395,7 @@ impl Plan<'_> {
         if let Some(blocks) = self.cluster {
             let fit: Vec<usize> = (0..nest.loops.len())
                 .filter(|n| nest.loops[*n].given == Given::Serial && !nest.loops[*n].inner)
+                .filter(|n| !nest.ordered || !nest.loops[*n].reduced)
                 .collect();
             if let Some(at) = fit.last() {
                 let at = if self.rng.chance(60) { *at } else { *self.rng.pick(&fit) };
@@ -408,6 +423,9 @@ impl Plan<'_> {
             let keys: Vec<i64> = nest.loops.iter().map(|l| key(l, self.rng)).collect();
             let mut order: Vec<usize> = (0..nest.loops.len()).collect();
             order.sort_by_key(|n| keys[*n]);
+            if self.rng.chance(88) {
+                outer_first(nest.loops.as_slice(), &mut order);
+            }
             nest.order(&order);
         }
         let pair = (0..nest.loops.len().saturating_sub(1)).find(|n| {
@@ -421,7 +439,8 @@ impl Plan<'_> {
         let most = if self.rng.chance(82) { *self.rng.pick(&[1, 1, 2]) } else { 0 };
         let grid: Vec<usize> = (0..nest.loops.len())
             .take_while(|n| nest.loops[*n].given == Given::Serial)
-            .filter(|n| !nest.loops[*n].inner && (!nest.loops[*n].reduced || self.cluster.is_none()))
+            .filter(|n| !nest.loops[*n].inner)
+            .filter(|n| !nest.loops[*n].reduced || self.cluster.is_none() && !nest.ordered)
             .take(most)
             .collect();
         if !grid.is_empty() {
@@ -494,6 +513,33 @@ impl Plan<'_> {
         common
     }
 
+    /// A place of a path, for a stage with these axes: in registers the loops inside are short, in memory they are bounded; not always.
+    fn fitting(&mut self, path: &[Step], axes: &[String], registers: bool) -> Option<(usize, bool)> {
+        for _ in 0..6 {
+            let at = self.place(path, registers)?;
+            if self.inside(path, at, axes, if registers { 16 } else { 256 }) {
+                return Some((at, true));
+            }
+            if self.rng.chance(3) {
+                break;
+            }
+        }
+        let at = self.place(path, registers)?;
+        Some((at, self.inside(path, at, axes, if registers { 16 } else { 256 })))
+    }
+
+    /// Whether loops of these axes inside a place have at most so many iterations.
+    fn inside(&self, path: &[Step], at: usize, axes: &[String], most: i64) -> bool {
+        path.iter().skip(at + 1).all(|step| {
+            let nest = self.nests.iter().find(|n| n.0 == step.stage);
+            let found = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name));
+            let limit = |l: &Loop| if l.given == Given::Serial { most } else { 1024 };
+            found.is_none_or(|l| {
+                !l.roots.iter().any(|r| axes.contains(r)) || l.most.is_some_and(|m| m <= limit(l))
+            })
+        })
+    }
+
     /// A place of a path: its number.
     fn place(&mut self, path: &[Step], deep: bool) -> Option<usize> {
         let mut fit: Vec<usize> = Vec::new();
@@ -536,13 +582,16 @@ impl Plan<'_> {
 
     fn stage(&mut self, equation: &Equation) {
         let path = self.common(&equation.name);
-        let style = self.rng.below(100);
-        let Some(at) = self.place(&path, style < 45) else {
+        let mut style = self.rng.below(100);
+        let axes: Vec<String> = equation.axes.iter().map(|a| a.0.clone()).collect();
+        let Some((at, fits)) = self.fitting(&path, &axes, style < 45) else {
             self.around.push((equation.name.clone(), path));
             return;
         };
+        if !fits && style < 45 && self.rng.chance(90) {
+            style = 60;
+        }
         let own = self.nest_of(equation);
-        let axes: Vec<String> = equation.axes.iter().map(|a| a.0.clone()).collect();
         let (place, clauses, ops, nest) = self.instance(own, &axes, &path, at, style, "");
         let step = path[at].clone();
         let name = equation.name.clone();
@@ -603,7 +652,7 @@ impl Plan<'_> {
                 } else {
                     per
                 };
-                let inner = Nest { loops, ops: Vec::new(), fresh: 50 };
+                let inner = Nest { loops, fresh: 50, ..Nest::default() };
                 return (format!("registers{per}"), clauses, ops, inner);
             }
             if kind < 9 || inside_thread {
@@ -626,19 +675,7 @@ impl Plan<'_> {
             return ("registers".to_owned(), clauses, own.ops.clone(), own);
         }
         // Memory. Rows whose length nothing bounds go to global memory.
-        let bounded = |letter: &String| {
-            let (mut any, mut all) = (false, true);
-            for step in path.iter().skip(at + 1) {
-                let nest = self.nests.iter().find(|n| n.0 == step.stage);
-                let Some(l) = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name)) else { continue };
-                if l.roots.contains(letter) {
-                    any = true;
-                    all &= l.most.is_some();
-                }
-            }
-            !any || all
-        };
-        let is_bounded = axes.iter().all(bounded) || data.iter().all(|l| l.most.is_some());
+        let is_bounded = self.inside(path, at, axes, 256) || data.iter().all(|l| l.most.is_some());
         let memory = match is_bounded {
             _ if via == "tma" || via == "cp_async" => "shared",
             true => *self.rng.pick(&["shared", "shared", "shared", "shared", "global"]),
@@ -754,8 +791,7 @@ impl Plan<'_> {
             _ => "",
         };
         let style = self.rng.below(100);
-        let deep = via.is_empty() && style < 45;
-        let Some(at) = self.place(&path, deep) else { return };
+        let mut style = style;
         let letters = ["i", "j", "k"];
         let axes: Vec<String> = (indices.iter().zip(letters))
             .map(|(index, letter)| match index {
@@ -768,6 +804,15 @@ impl Plan<'_> {
         distinct.dedup();
         if distinct.len() != axes.len() {
             return;
+        }
+        // A copy of a stage stands where that stage is.
+        let outer = self.around.iter().find(|a| a.0 == tensor).map_or(0, |a| a.1.len().saturating_sub(1));
+        let Some((at, fits)) = self.fitting(&path, &axes, via.is_empty() && style < 45) else { return };
+        if at < outer || !fits && !via.is_empty() && self.rng.chance(85) {
+            return;
+        }
+        if !fits && style < 45 {
+            style = 60;
         }
         let shape: Vec<Extent> = match (&input, self.kernel.equation(&tensor)) {
             (Some(input), _) => input.shape.clone(),
@@ -854,6 +899,17 @@ impl Plan<'_> {
                 }
             }
         }
+    }
+}
+
+/// Parts of one axis stay in their order: what is inside a place is then a run of it.
+fn outer_first(loops: &[Loop], order: &mut [usize]) {
+    for root in ["i", "j", "k"] {
+        let of_root = |n: &usize| loops[*n].roots.iter().any(|r| r == root) && loops[*n].roots.len() == 1;
+        let places: Vec<usize> = (0..order.len()).filter(|p| of_root(&order[*p])).collect();
+        let mut own: Vec<usize> = places.iter().map(|p| order[*p]).collect();
+        own.sort_unstable();
+        places.iter().zip(own).for_each(|(p, n)| order[*p] = n);
     }
 }
 
