@@ -100,8 +100,9 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     let stages = analyse(&program, &facts, plan, diags)?;
     reads?;
     let Analyses { stages, threads, roles } = stages;
-    let Some(entries) = lower::lower(&program, &facts, &stages, (threads, &roles)) else {
-        return bug(diags, &program, "lower", "what the earlier rooms accepted cannot be built".to_owned());
+    let entries = match lower::lower(&program, &facts, &stages, (threads, &roles)) {
+        Ok(entries) => entries,
+        Err(defect) => return bug(diags, &program, "lower", defect.to_string()),
     };
     fits(&program, &stages, &entries, diags)?;
     holds(&program, &stages, &entries, diags)?;

@@ -84,9 +84,9 @@ impl Instance<'_> {
     pub fn dim(&self, b: &mut Builder, v: Var, ty: Type) -> ValueId {
         let around = (v as usize).checked_sub(b.kernel().signature.dims.len());
         match around.map(|n| self.around.get(n).copied().flatten()) {
-            None => b.dim(v as u16, ty),
             Some(Some(value)) => b.index_convert(value, ty),
-            Some(None) => b.index_literal(ty, 0),
+            // A loop around that has no value is no dimension, either: the verifier refuses what depends on it.
+            None | Some(None) => b.dim(v as u16, ty),
         }
     }
 

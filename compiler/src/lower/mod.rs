@@ -4,6 +4,7 @@ mod across;
 mod atomic;
 mod cluster;
 mod combine;
+mod defect;
 mod dependence;
 pub mod emit;
 mod fetched;
@@ -25,6 +26,7 @@ mod tiles;
 mod value;
 
 pub use across::blocks;
+pub use defect::Defect;
 use tilewright_kernel::info::Workspace;
 use tilewright_kernel::info::{Argument, ParameterKind};
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
@@ -104,14 +106,19 @@ pub fn arguments(program: &Program, workspaces: usize, maps: usize) -> Vec<Argum
     parameters.chain(dims).chain(workspaces).chain((0..maps).map(|m| Argument::Map(m as u16))).collect()
 }
 
-/// The entry points of a kernel, narrowest first; none if an earlier room let something through that cannot be
-/// built, or loops do not pair up: a defect of the compiler.
+/// Of what is missing where a workspace or a condition has no size.
+const UNSIZED: Defect = Defect::Plan("a size cannot be written down");
+
+/// The entry points of a kernel, narrowest first.
+///
+/// # Errors
+/// What an earlier room let through although it cannot be built: a defect of the compiler.
 pub fn lower(
     program: &Program,
     facts: &Facts,
     stages: &[Analysed],
     (threads, roles): (u32, &[Role]),
-) -> Option<Vec<Entry>> {
+) -> Result<Vec<Entry>, Defect> {
     let name = &program.name.text;
     let mut entries = Vec::new();
     let narrow = narrow::conditions(program, facts, stages);
@@ -127,7 +134,7 @@ pub fn lower(
             kernel = entry(0)?;
         }
         entries.push(Entry { kernel, conditions, staged });
-        Some(())
+        Ok::<(), Defect>(())
     };
     if let Some(conditions) = narrow {
         // Elsewhere every thread reads the tensor.
@@ -149,7 +156,7 @@ pub fn lower(
         // Where no other entry point has the copies, this one does.
         if is_staged && only_wide {
             let mut conditions = narrow::filled(program, facts, stages);
-            conditions.extend(narrow::reachable(program, facts, stages)?);
+            conditions.extend(narrow::reachable(program, facts, stages).ok_or(UNSIZED)?);
             is_left = !conditions.is_empty();
             let plain = format!("{last}_plain");
             add(std::mem::replace(&mut last, plain), Type::I64, conditions, true)?;
@@ -158,7 +165,7 @@ pub fn lower(
             add(last, Type::I64, Vec::new(), false)?;
         }
     }
-    Some(entries)
+    Ok(entries)
 }
 
 fn entry(
@@ -169,7 +176,7 @@ fn entry(
     name: String,
     index: Type,
     (staged, trip_bytes): (bool, u64),
-) -> Option<Kernel> {
+) -> Result<Kernel, Defect> {
     let parameters = program.parameters.iter().map(|p| kernel_ir::Parameter {
         name: p.name.to_string(),
         element: p.element,
@@ -190,12 +197,12 @@ fn entry(
     let map = |staged: &Staged| kernel_ir::Map { name: staged.name.clone(), rank: staged.axes.len() as u32 };
     let copies = stages.iter().filter(|_| staged).flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps: Vec<kernel_ir::Map> = copies.map(map).collect();
-    let of_stages = across::workspaces(stages.iter().map(|s| &s.stage), facts)?;
+    let of_stages = across::workspaces(stages.iter().map(|s| &s.stage), facts).ok_or(UNSIZED)?;
     let counts = of_stages.iter().map(|own| own.len() as u16);
     let first_of = |sum: &mut u16, count| Some(std::mem::replace(sum, *sum + count));
     let first_workspaces: Vec<u16> = counts.scan(0, first_of).collect();
     let first_part = of_stages.iter().map(|own| own.len() as u16).sum();
-    let workspaces = workspaces(stages, facts)?;
+    let workspaces = workspaces(stages, facts).ok_or(UNSIZED)?;
     let signature = Signature {
         name,
         parameters: parameters.collect(),
@@ -255,7 +262,7 @@ fn entry(
             let around =
                 stage::Around { threads, role, staged, tile, trip_bytes, index, stages, storage, copies, workspaces };
             let frame = stage::Frame { around, more_blocks, instances: &[], staged: &[], target: None, set: &[] };
-            stage::lower(builder, at, &frame).ok()?;
+            stage::lower(builder, at, &frame)?;
         }
         if tile.is_some() {
             tiles::end(builder, &copies, role);
@@ -268,7 +275,7 @@ fn entry(
             builder.commit_fetches();
             builder.await_fetches(0);
         }
-        Some(())
+        Ok::<(), Defect>(())
     };
     if roles.is_empty() {
         nests(&mut builder, None)?;
@@ -285,7 +292,7 @@ fn entry(
             builder.sync_cluster();
         }
     }
-    let kernel = builder.finish().ok()?;
+    let kernel = builder.finish().map_err(|_| Defect::Plan("loops and branches do not pair up"))?;
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.
     // There may be any number of blocks that take tiles in turn.
     let blocks = launch_blocks(stages, facts)
@@ -293,9 +300,10 @@ fn entry(
         .map(|size| Expr::from_size(&size))
         .filter(|e| !e.is_unknown());
     let blocks = blocks.as_ref();
-    let tight = overlay::share(syncs::minimise(kernel.clone(), blocks)?, blocks);
+    let ordered = |kernel| syncs::minimise(kernel, blocks).ok_or(Defect::Plan("accesses of a buffer have no order"));
+    let tight = overlay::share(ordered(kernel.clone())?, blocks);
     if tight.shared_map().bytes <= SHARED_BYTES {
-        return Some(tight);
+        return Ok(tight);
     }
-    syncs::minimise(overlay::share(kernel, blocks), blocks)
+    ordered(overlay::share(kernel, blocks))
 }

@@ -19,6 +19,7 @@ use crate::memory::{access, buffer};
 use crate::program::Program;
 use crate::schedule::{Reads, register};
 
+use super::defect::Defect;
 use super::inner::{self, Instance};
 use super::staging::Held;
 
@@ -105,8 +106,8 @@ pub struct Values<'a> {
     pub instances: Vec<Instance<'a>>,
     /// Loops that are written out, each at its present iteration.
     pub literals: Vec<(Var, i128)>,
-    /// A function that the program room should have refused.
-    pub defect: Option<functions::NoFunction>,
+    /// The first thing that is not known here, if there is one: see [`Defect`].
+    pub defect: Option<Defect>,
 }
 
 impl<'a> Values<'a> {
@@ -132,7 +133,11 @@ impl<'a> Values<'a> {
             Index::Dim(d) => b.dim(d, self.index),
             Index::Axis(a) => match scope.axes.get(&a) {
                 Some(bound) => bound.value,
-                None => b.index_literal(self.index, 0),
+                None => {
+                    let name = self.program.algorithm.axes[a as usize].name.to_string();
+                    self.unknown(Defect::Axis(name));
+                    b.index_literal(self.index, 0)
+                }
             },
             Index::Value(v) => {
                 let mut value = self.value(b, v, scope);
@@ -177,7 +182,7 @@ impl<'a> Values<'a> {
                 let x = self.value(b, x, scope);
                 functions::unary(b, op, x).unwrap_or_else(|missing| {
                     // The program room admits only functions that exist for the type.
-                    self.defect = Some(missing);
+                    self.unknown(missing.into());
                     x
                 })
             }
@@ -215,9 +220,17 @@ impl<'a> Values<'a> {
             }
             Value::Variable(v) => match scope.variables.get(&v) {
                 Some(value) => *value,
-                None => b.literal(ty, 0),
+                None => {
+                    self.unknown(Defect::Variable);
+                    b.literal(ty, 0)
+                }
             },
         }
+    }
+
+    /// Something is not known; what stands for it is never emitted.
+    pub fn unknown(&mut self, defect: Defect) {
+        self.defect.get_or_insert(defect);
     }
 
     /// Whether evaluating a value where it is not needed could read out of bounds or repeat work: it reads or reduces.
@@ -423,10 +436,13 @@ impl<'a> Values<'a> {
             Some(inner::Kept::Registers(variables)) => {
                 let (domain, symbolic, facts) = (self.domain, self.symbolic, self.facts);
                 let (range, present) = (&|v| self.range(v), &|e: &Expr| self.at_present(e));
-                let number = register(instance.stage, exprs, Reads { domain, symbolic, facts, range, present });
+                let number = register(instance.stage, exprs, Reads { domain, symbolic, facts, range }, present);
                 let held = match number.and_then(|n| variables.get(n)) {
                     Some(variable) => b.get(*variable),
-                    None => b.literal(ty, 0),
+                    None => {
+                        self.unknown(Defect::Register(instance.stage.name.clone()));
+                        b.literal(ty, 0)
+                    }
                 };
                 match guard {
                     Some((inside, otherwise)) => b.select(inside, held, otherwise),
@@ -447,7 +463,10 @@ impl<'a> Values<'a> {
                 });
                 self.load_lane(b, id, (memory, offset), stage.number(exprs), run)
             }
-            None => b.literal(ty, 0),
+            None => {
+                self.unknown(Defect::Instance(instance.stage.name.clone()));
+                b.literal(ty, 0)
+            }
         }
     }
 
@@ -611,7 +630,10 @@ impl<'a> Values<'a> {
             (Value::Reduce { op, axes, body, .. }, Accumulator::Best { value, index, found }) => {
                 let term = self.value(b, body, scope);
                 let axis = algorithm.axis_lists[axes.range()][0];
-                let at = scope.axes.get(&axis).map_or_else(|| b.index_literal(self.index, 0), |bound| bound.value);
+                let Some(at) = scope.axes.get(&axis).map(|bound| bound.value) else {
+                    let name = self.program.algorithm.axes[axis as usize].name.to_string();
+                    return self.unknown(Defect::Axis(name));
+                };
                 let at = b.from_index(at, ElementType::U32);
                 let (best, best_at, seen) = (b.get(*value), b.get(*index), b.get(*found));
                 let better = reduction::precedes(b, op, (term, at), (best, best_at));

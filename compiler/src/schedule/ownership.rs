@@ -176,23 +176,21 @@ pub struct Reads<'a> {
     pub facts: &'a Facts,
     /// The least and the largest value of a variable.
     pub range: Ranges<'a>,
-    /// An expression with the values of those variables that are literals where the read stands.
-    pub present: &'a dyn Fn(&Expr) -> Expr,
 }
 
 /// The leaves of a stage, in order, at the element with these indices: quotients that the ranges of the indices' variables decide are
 /// decided, and leaves that the reader has alike are its own.
 fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
-    let Reads { domain, symbolic, facts, range, present } = reads;
+    let Reads { domain, symbolic, facts, range } = reads;
     let of = |indices: &[Expr]| -> Vec<Expr> {
         stage.coordinates.iter().map(|c| collapse(&facts.normal(&c.at(indices)), range)).collect()
     };
-    let own = alike(&stage.domain, &of(indices), domain, symbolic, facts);
-    let here: Vec<Expr> = indices.iter().map(present).collect();
-    let mut values = Symbolic::leaves_of(&stage.domain, facts, &of(&here));
+    let coordinates = of(indices);
+    let own = alike(&stage.domain, &coordinates, domain, symbolic, facts);
+    let mut values = Symbolic::leaves_of(&stage.domain, facts, &coordinates);
     for (leaf, value) in stage.domain.leaves.iter().zip(&mut values) {
         if let Some(axis) = own[*leaf] {
-            *value = present(&symbolic.values[axis]);
+            value.clone_from(&symbolic.values[axis]);
         }
     }
     let axes = stage.domain.leaves.iter().map(|leaf| &stage.domain.axes[*leaf]);
@@ -205,13 +203,17 @@ fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
     axes.zip(&values).map(value).collect()
 }
 
-/// The register that holds the element with these indices; none if that is not known at compile time.
-pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Option<usize> {
+/// The register that holds the element with these indices, where the loops that are written out are in the iterations that `present` puts
+/// in place of them; none if that is not known at compile time.
+///
+/// [`check`] has seen that the leaves depend on such loops alone. They are put into these very expressions, and not into the indices: where
+/// an instance begins depends on the same loops.
+pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>, present: &dyn Fn(&Expr) -> Expr) -> Option<usize> {
     let leaves = leaves_at(stage, indices, reads);
     let mut number = 0;
     for (leaf, most) in register_loops(stage) {
         let at = stage.domain.leaves.iter().position(|l| *l == leaf)?;
-        let value = leaves[at].as_constant().filter(|v| (0..most).contains(v))?;
+        let value = present(&leaves[at]).as_constant().filter(|v| (0..most).contains(v))?;
         number = number * most + value;
     }
     usize::try_from(number).ok()
@@ -355,7 +357,7 @@ impl Reading<'_> {
 
     fn reads_at<'b>(&'b self, range: Ranges<'b>) -> Reads<'b> {
         let Reading { reader, symbolic, .. } = self;
-        Reads { domain: &reader.domain, symbolic, facts: &reader.facts, range, present: &Expr::clone }
+        Reads { domain: &reader.domain, symbolic, facts: &reader.facts, range }
     }
 
     fn range(&self, v: Var) -> Option<(i128, i128)> {

@@ -78,12 +78,10 @@ impl Builder {
     /// A dimension or stride; as `I32` only where it is known to fit.
     pub fn dim(&mut self, dim: u16, ty: Type) -> ValueId {
         let around = usize::from(dim).checked_sub(self.kernel.signature.dims.len());
-        if let Some(n) = around.filter(|_| !self.around.is_empty()) {
-            // A loop around: see `loops_around`.
-            return match self.around.get(n).copied().flatten() {
-                Some(value) => self.index_convert(value, ty),
-                None => self.index_literal(ty, 0),
-            };
+        // A loop around: see `loops_around`. One without a value stays a dimension that does not exist, which the verifier refuses where anything
+        // depends on it.
+        if let Some(value) = around.and_then(|n| self.around.get(n).copied().flatten()) {
+            return self.index_convert(value, ty);
         }
         let range = self.kernel.signature.dims.get(usize::from(dim)).map_or(Range::ALL, |d| d.range);
         if range.low == range.high {

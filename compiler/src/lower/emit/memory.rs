@@ -105,14 +105,18 @@ impl Entry<'_> {
 
     /// An offset without the constant that is added to it, and that constant in bytes.
     ///
-    /// The rest is used on its own. In 64 bits that is right modulo 2⁶⁴, as addresses are. In 32 bits the rest itself must fit,
-    /// which is known where both parts are not negative: the rest is then at most the offset.
+    /// The rest is used on its own, and the register that holds its address must be an address, too. Those of device memory have 64 bits and
+    /// lie far from both ends of them. A 32-bit rest must itself fit its width; so must the rest of an address in shared memory, which has
+    /// 32 bits whatever the offset has: registers are zero-extended before the constant is added (PTX manual, addresses as operands), so that a
+    /// negative one lies 4 GiB behind its place. Both are known where neither part is negative: the rest is then at most the offset.
     fn peel(&self, memory: Memory, offset: ValueId) -> (ValueId, i64) {
         let Value { op: Op::Index(IndexOp::Add, rest, constant), ty, .. } = *self.kernel.value(offset) else {
             return (offset, 0);
         };
         let Some(constant) = self.kernel.index_literal(constant) else { return (offset, 0) };
-        let exact = ty == Type::I64 || constant >= 0 && self.kernel.value(rest).facts.range.is_non_negative();
+        let is_shared = matches!(memory, Memory::Buffer(_));
+        let exact =
+            ty == Type::I64 && !is_shared || constant >= 0 && self.kernel.value(rest).facts.range.is_non_negative();
         match constant.checked_mul(i64::from(self.bytes(memory))) {
             // Room for the offsets of a vector's parts.
             Some(bytes) if exact && bytes.abs() < 1 << 30 => (rest, bytes),

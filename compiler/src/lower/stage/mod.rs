@@ -20,7 +20,7 @@ use crate::holes::Holes;
 use crate::kernel_ir::{Builder, Type, ValueId};
 use crate::lower::Analysed;
 use crate::lower::across::{self, Layout};
-use crate::lower::emit::functions::NoFunction;
+use crate::lower::defect::Defect;
 use crate::lower::hand;
 use crate::lower::inner::{Instance, Storage};
 use crate::lower::staging::{Copy, Held};
@@ -169,8 +169,8 @@ pub(super) struct Frame<'a> {
 /// Emits the stage with a position among all.
 ///
 /// # Errors
-/// A function that its type does not have, which the program room should have refused.
-pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), NoFunction> {
+/// The first thing that is not known where it is needed.
+pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<(), Defect> {
     let Frame { around, more_blocks, instances, staged, target, set } = *frame;
     let Around { threads, index, stages, copies, workspaces, .. } = around;
     let analysed = &stages[own];
@@ -247,6 +247,11 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let mut guards: Vec<Condition> = guards.into_iter().map(Condition::of).collect();
     for (leaf, value) in stage.domain.leaves.iter().zip(set) {
         point.values[*leaf] = Some(*value);
+        // A loop around that is written out tells registers apart here, too.
+        if let Some(present) = nest.b.kernel().index_literal(*value) {
+            let var = nest.leaf_var(*leaf);
+            nest.values.literals.push((var, present.into()));
+        }
     }
     nest.of_terms = terms;
     let mut exists = Vec::new();

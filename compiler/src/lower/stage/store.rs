@@ -3,8 +3,10 @@
 use tilewright_kernel::algorithm::ValueId as AlgorithmValue;
 
 use super::{Nest, Point};
+use crate::domain::AxisId;
 use crate::extent::Expr;
 use crate::kernel_ir::{Memory, ValueId};
+use crate::lower::defect::Defect;
 use crate::lower::inner::{Instance, Kept};
 use crate::lower::staging::Held;
 use crate::memory::{access, buffer};
@@ -46,14 +48,14 @@ impl Nest<'_, '_> {
             Some(Kept::Registers(variables)) => {
                 let loops = register_loops(self.stage);
                 for (lane, value) in lanes.iter().enumerate() {
-                    let number = loops.iter().fold(0, |number, (leaf, most)| {
-                        let var = self.leaf_var(*leaf);
+                    let number = loops.iter().try_fold(0, |number, (leaf, most)| {
                         let is_lane = points.len() > 1 && self.vector.as_ref().is_some_and(|v| v.axis == *leaf);
-                        let known = self.values.literals.iter().rfind(|(v, _)| *v == var).map_or(0, |l| l.1);
-                        number * most + if is_lane { lane as i128 } else { known }
+                        let present = if is_lane { Some(lane as i128) } else { self.present(*leaf) };
+                        Some(number * most + present?)
                     });
-                    if let Some(variable) = usize::try_from(number).ok().and_then(|n| variables.get(n)) {
-                        self.b.set(*variable, *value);
+                    match number.and_then(|n| variables.get(usize::try_from(n).ok()?)) {
+                        Some(variable) => self.b.set(*variable, *value),
+                        None => self.values.unknown(Defect::Register(self.stage.name.clone())),
                     }
                 }
             }
@@ -65,13 +67,20 @@ impl Nest<'_, '_> {
                     None => 1,
                 };
                 for (points, values) in points.chunks(run).zip(lanes.chunks(run)) {
-                    if let Some(at) = self.place(&points[0], *buffer, *base) {
-                        self.b.store(Memory::Buffer(*buffer), at, values);
+                    match self.place(&points[0], *buffer, *base) {
+                        Some(at) => self.b.store(Memory::Buffer(*buffer), at, values),
+                        None => self.values.unknown(Defect::Axis(self.stage.name.clone())),
                     }
                 }
             }
-            None => {}
+            None => self.values.unknown(Defect::Instance(self.stage.name.clone())),
         }
+    }
+
+    /// The iteration in which a loop is that is written out; none if it is not.
+    fn present(&self, leaf: AxisId) -> Option<i128> {
+        let var = self.leaf_var(leaf);
+        self.values.literals.iter().rfind(|(v, _)| *v == var).map(|(_, present)| *present)
     }
 
     /// Value and parameter of every component that is an output.
@@ -96,7 +105,9 @@ impl Nest<'_, '_> {
         let strides = access::strides(tensor, self.facts);
         let mut offset = self.b.index_literal(self.index, 0);
         for (axis, stride) in self.program.algorithm.axis_lists[equation.axes.range()].iter().zip(&strides) {
-            let Some(bound) = scope.axes.get(axis) else { continue };
+            let Some(bound) = scope.axes.get(axis) else {
+                return self.values.unknown(Defect::Axis(self.stage.name.clone()));
+            };
             let stride = self.size(stride);
             let scaled = self.b.index_mul(bound.value, stride);
             offset = self.b.index_add(offset, scaled);
