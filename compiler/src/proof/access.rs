@@ -7,11 +7,11 @@ use super::barriers::Phase;
 use super::blocks::{Touch, Workspaces};
 use super::global::{Access, Actor, Sees};
 use super::launch::Tiles;
-use super::row::Row;
+use super::row::{Known, Row};
 use super::run::{Outcome, Run};
 use super::shared::View;
 use super::violation::Kind;
-use crate::kernel_ir::{BarrierId, Fetch, Load, Memory, Op, Store, TensorPart, Transfer, Type, ValueId};
+use crate::kernel_ir::{BarrierId, BufferId, Fetch, Load, Memory, Op, Store, TensorPart, Transfer, Type, ValueId};
 
 /// Alignment of tiles in shared memory, in bytes (PTX manual, tensor copies).
 const TILE_ALIGNMENT: u64 = 128;
@@ -155,6 +155,10 @@ impl Run<'_> {
         for thread in active.threads() {
             let predicate = load.predicate.map_or(Some(1), |p| self.me.values[p.index()].of(thread));
             if predicate == Some(0) {
+                for (value, otherwise) in load.results().zip(&load.otherwise) {
+                    let known = self.me.values[otherwise.index()].of(thread);
+                    self.bring(value, thread, known);
+                }
                 continue;
             }
             let maybe = Active { maybe: true, ..active.clone() };
@@ -178,10 +182,59 @@ impl Run<'_> {
                 };
                 self.visit(rank)?;
                 self.access_in(rank, load.memory, at, load.lanes, thread, active, Touch::Read)?;
+                for (lane, value) in load.results().enumerate() {
+                    let known = self.datum(rank, load.memory, at + lane as i64);
+                    self.bring(value, thread, known);
+                }
             }
         }
-        load.results().for_each(|value| self.me.values[value.index()] = Row::UNKNOWN);
+        if self.data.is_none() {
+            load.results().for_each(|value| self.me.values[value.index()] = Row::UNKNOWN);
+        }
         Ok(())
+    }
+
+    /// A thread has a value; in a run with data.
+    fn bring(&mut self, value: ValueId, thread: usize, known: Known) {
+        if self.data.is_none() {
+            return;
+        }
+        let (row, threads) = (&mut self.me.values[value.index()], self.threads);
+        match row {
+            Row::Each(all) => all[thread] = known,
+            Row::Same(_) => row.replace(threads, |at, old| if at == thread { known } else { old }),
+        }
+    }
+
+    /// What an element of memory is; in a run with data.
+    fn datum(&self, rank: u8, memory: Memory, at: i64) -> Known {
+        let data = self.data.as_ref()?;
+        match memory {
+            Memory::Parameter(parameter) => data.tensor(parameter, at, self.kernel.element(memory)?),
+            Memory::Workspace(w) => data.workspace(w, at, self.kernel.workspaces.get(usize::from(w))?.zeroed),
+            Memory::Buffer(buffer) => data.shared(self.address(rank, buffer, at)),
+        }
+    }
+
+    /// An element of memory is written.
+    fn set_datum(&mut self, rank: u8, memory: Memory, at: i64, value: Known) {
+        let address = match memory {
+            Memory::Buffer(buffer) => self.address(rank, buffer, at),
+            _ => 0,
+        };
+        let Some(data) = &mut self.data else { return };
+        match memory {
+            Memory::Parameter(parameter) => data.set_tensor(parameter, at, value),
+            Memory::Workspace(workspace) => data.set_workspace(workspace, at, value),
+            Memory::Buffer(_) => data.set_shared(address, value),
+        }
+    }
+
+    /// The address of an element of a buffer; in a workspace, elements count from the start of the first block's part.
+    fn address(&self, rank: u8, buffer: BufferId, at: i64) -> u64 {
+        let first = self.kernel.part(buffer).map_or(0, |_| self.me.block * self.shared.elements(buffer));
+        let bytes = u64::from(self.kernel.buffers[buffer.index()].element.bytes());
+        self.shared.place(rank, buffer) + (at - first).unsigned_abs() * bytes
     }
 
     /// A store, in some blocks of the cluster.
@@ -196,6 +249,10 @@ impl Run<'_> {
                 for rank in ranks.clone() {
                     self.visit(rank)?;
                     self.access_in(rank, store.memory, at, store.values.len() as u32, thread, active, touch)?;
+                    for (lane, value) in store.values.iter().enumerate() {
+                        let known = self.me.values[value.index()].of(thread);
+                        self.set_datum(rank, store.memory, at + lane as i64, known);
+                    }
                 }
             }
         }
@@ -241,6 +298,15 @@ impl Run<'_> {
             self.me.fetches[thread].issue(copy);
             if let Err((kind, what)) = self.shared.fetch(fetch.buffer, place, width, (owner, copy), self.me.view()) {
                 self.wrong(active, (kind, format!("thread {thread} fetches to `{name}[{at}]`: {what}")))?;
+            }
+            let from = self.me.values[fetch.from.index()].of(thread);
+            for lane in 0..i64::from(fetch.lanes) {
+                let known = match reads {
+                    Some(0) => Some(0),
+                    Some(_) => from.and_then(|from| self.datum(0, memory, from + lane)),
+                    None => None,
+                };
+                self.set_datum(self.me.id.rank, to, at + lane, known);
             }
         }
         Ok(())
@@ -334,12 +400,38 @@ impl Run<'_> {
                 result =
                     result.and(other.map_err(|(kind, what)| (kind, format!("element {at} of `{tensor}`: {what}"))));
             }
+            self.moved(&pieces, offset, &ranks, (own, *buffer), (within + n as u64 * bytes, barrier.is_some()));
             if let Err((kind, what)) = result {
                 let name = &self.kernel.buffers[buffer.index()].name;
                 return self.violation(kind, format!("a copy of slot {slot} of `{name}`, element {n}: {what}"));
             }
         }
         Ok(())
+    }
+
+    /// An element of a copy has another place; in a run with data. What lies outside the tensor is zero.
+    fn moved(
+        &mut self,
+        pieces: &Pieces,
+        offset: &Option<i64>,
+        ranks: &[u8],
+        (own, buffer): (u8, BufferId),
+        (within, is_load): (u64, bool),
+    ) {
+        let Some(data) = &mut self.data else { return };
+        let address = |rank: u8| (pieces.place)(self.shared.place(rank, buffer) + within);
+        let ty = self.kernel.buffers[buffer.index()].element;
+        match (is_load, offset) {
+            (true, _) => {
+                let known = offset.map_or(Some(0), |at| data.tensor(pieces.parameter, at, ty));
+                ranks.iter().for_each(|rank| data.set_shared(address(*rank), known));
+            }
+            (false, Some(at)) => {
+                let known = data.shared(address(own));
+                data.set_tensor(pieces.parameter, *at, known);
+            }
+            (false, None) => {}
+        }
     }
 
     /// What a copy moves.

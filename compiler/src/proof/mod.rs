@@ -36,7 +36,8 @@
 //! **What is unknown.** What memory holds, scalars, and floats. A condition that depends on it is taken both ways, an access whose place or
 //! existence depends on it is [`Verdict::Undecided`] unless it is right either way; sums of data-independent indices are exact.
 //!
-//! **What is not looked at.** Whether the element that is read is the one that is meant: that is compared with the reference.
+//! **Data.** [`check`] does not look at whether the element that is read is the one that is meant. [`check_values`] runs the same kernel on drawn data
+//! in an algebra of terms ([`values`]), where all of this holds and nothing is unknown, and compares every output with the algorithm.
 //!
 //! [`Sync`]: crate::kernel_ir::StatementKind::Sync
 //! [`Await`]: crate::kernel_ir::StatementKind::Await
@@ -59,6 +60,7 @@ mod launch;
 mod row;
 mod run;
 mod shared;
+mod values;
 mod violation;
 
 #[cfg(test)]
@@ -70,6 +72,8 @@ mod tests;
 
 pub use launch::{Launch, NoLaunch, Tensor, Tiles};
 pub use violation::{Kind, Violation};
+
+use tilewright_kernel::algorithm::Algorithm;
 
 use crate::kernel_ir::Kernel;
 
@@ -89,7 +93,18 @@ pub enum Verdict {
 /// Checks a kernel that [`verify`](crate::kernel_ir::verify()) accepts, under a launch. `budget` bounds the work, in operations of one thread and elements
 /// of one copy: some ten million of them are a second in a build without optimisation.
 pub fn check(kernel: &Kernel, launch: &Launch, budget: u64) -> Verdict {
-    match run::Run::new(kernel, launch, budget).and_then(run::Run::all) {
+    verdict(run::Run::new(kernel, launch, budget, None))
+}
+
+/// The same on drawn data: every property, and that what is stored is what the algorithm says, for any order and bracketing that the numeric
+/// contract leaves open. Where a condition depends on data, one way is taken.
+pub fn check_values(kernel: &Kernel, launch: &Launch, algorithm: &Algorithm, seed: u64, budget: u64) -> Verdict {
+    let data = values::Data::new(algorithm, launch, seed);
+    verdict(run::Run::new(kernel, launch, budget, Some(data)))
+}
+
+fn verdict(run: run::Outcome<run::Run<'_>>) -> Verdict {
+    match run.and_then(run::Run::all) {
         Ok(None) => Verdict::Holds,
         Ok(Some(violation)) | Err(Stop::Undecided(violation)) => Verdict::Undecided(violation),
         Err(Stop::Violated(violation)) => Verdict::Violated(violation),

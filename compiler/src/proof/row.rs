@@ -1,8 +1,10 @@
-//! Values of all threads: known integers, or unknown. Elements are known where they are integers or predicates that indices make.
+//! Values of all threads: known integers, or unknown. Elements are known where they are integers or predicates that indices make; if the
+//! run has data, floats are terms of its algebra, and everything is known.
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
+use super::values::Algebra;
 use crate::kernel_ir::{IndexOp, Kernel, Op, Shift, Type, UnaryOp, Value, ValueId};
 
 /// One thread's value. Predicates are 0 and 1; a `u64` has the bits of an `i64`.
@@ -35,11 +37,11 @@ impl Row {
 }
 
 /// The value of a literal.
-pub(super) fn literal(ty: Type, bits: u64) -> Known {
+pub(super) fn literal(ty: Type, bits: u64, algebra: Option<&Algebra>) -> Known {
     match ty {
         Type::I32 | Type::I64 => Some(bits as i64),
         Type::Element(element) if is_known(element) => Some(wrapped(element, bits as i64)),
-        Type::Element(_) => None,
+        Type::Element(element) => algebra?.of_bits(element, bits),
     }
 }
 
@@ -49,7 +51,7 @@ fn is_known(element: ElementType) -> bool {
 }
 
 /// An integer's low bits as an element.
-fn wrapped(element: ElementType, value: i64) -> i64 {
+pub(super) fn wrapped(element: ElementType, value: i64) -> i64 {
     match element {
         ElementType::Bool => value & 1,
         ElementType::I8 => i64::from(value as i8),
@@ -63,14 +65,20 @@ fn wrapped(element: ElementType, value: i64) -> i64 {
 }
 
 /// The row of a pure operation, given those of its operands.
-pub(super) fn pure(kernel: &Kernel, value: &Value, threads: usize, rows: &[Row]) -> Row {
+pub(super) fn pure(
+    kernel: &Kernel,
+    value: &Value,
+    threads: usize,
+    rows: &[Row],
+    algebra: Option<&Algebra>,
+) -> Row {
     let operands: Vec<ValueId> = value.op.operands().collect();
     let of = |thread: usize| {
         let mut known = [None; 3];
         for (known, operand) in known.iter_mut().zip(&operands) {
             *known = rows[operand.index()].of(thread);
         }
-        one(kernel, value, known)
+        one(kernel, value, known, algebra)
     };
     if operands.iter().all(|operand| matches!(rows[operand.index()], Row::Same(_))) {
         return Row::Same(of(0));
@@ -78,7 +86,7 @@ pub(super) fn pure(kernel: &Kernel, value: &Value, threads: usize, rows: &[Row])
     Row::Each((0..threads).map(of).collect())
 }
 
-fn one(kernel: &Kernel, value: &Value, known: [Known; 3]) -> Known {
+fn one(kernel: &Kernel, value: &Value, known: [Known; 3], algebra: Option<&Algebra>) -> Known {
     let [a, b, c] = known;
     let type_of = |id: ValueId| kernel.value(id).ty;
     match value.op {
@@ -89,30 +97,20 @@ fn one(kernel: &Kernel, value: &Value, known: [Known; 3]) -> Known {
             _ => Some(i64::from((0..b?).contains(&a?))),
         },
         Op::ConvertIndex(_) | Op::ToIndex(_) => a,
-        Op::FromIndex(_) => element(value.ty).map(|to| wrapped(to, a.unwrap_or(0))).filter(|_| a.is_some()),
+        Op::FromIndex(_) => match (value.ty.element()?, algebra) {
+            (to, _) if is_known(to) => Some(wrapped(to, a?)),
+            (to, algebra) => algebra?.cast(ElementType::I64, to, a?),
+        },
         Op::Select(..) => match a {
             Some(0) => c,
             Some(_) => b,
             None if b == c => b,
             None => None,
         },
-        Op::Unary(op, _) => {
-            let (a, ty) = (a?, element(value.ty)?);
-            match op {
-                UnaryOp::Not => Some(wrapped(ty, !a)),
-                UnaryOp::Neg => Some(wrapped(ty, a.wrapping_neg())),
-                _ => None,
-            }
-        }
-        Op::Binary(op, ..) => binary(op, element(value.ty)?, a, b),
-        Op::Compare(op, left, _) => match element(type_of(left))? {
-            ElementType::U64 => Some(i64::from(compare(op, a? as u64, b? as u64))),
-            _ => Some(i64::from(compare(op, a?, b?))),
+        Op::Binary(op, ..) => match (value.ty.element()?, algebra) {
+            (ty, _) if is_known(ty) => integers(op, ty, a, b),
+            (ty, algebra) => algebra?.binary(op, ty, a?, b?),
         },
-        Op::Cast(from) => {
-            element(type_of(from))?;
-            Some(wrapped(element(value.ty)?, a?))
-        }
         Op::Shift(op, ..) => {
             let (a, by, ty) = (a?, b?, element(value.ty)?);
             let bits = i64::from(8 * ty.bytes());
@@ -123,6 +121,23 @@ fn one(kernel: &Kernel, value: &Value, known: [Known; 3]) -> Known {
                 Shift::Right => Some(a >> by.min(63)),
             }
         }
+        Op::Unary(op, _) => match (value.ty.element()?, op) {
+            (ty, UnaryOp::Not) if is_known(ty) => Some(wrapped(ty, !a?)),
+            (ty, UnaryOp::Neg) if is_known(ty) => Some(wrapped(ty, a?.wrapping_neg())),
+            (ty, _) => algebra?.unary(op, ty, a?),
+        },
+        Op::Compare(op, left, _) => match (type_of(left).element()?, algebra) {
+            (ElementType::U64, _) => Some(i64::from(compare(op, a? as u64, b? as u64))),
+            (ty, _) if is_known(ty) => Some(i64::from(compare(op, a?, b?))),
+            (ty, algebra) => Some(i64::from(algebra?.compare(op, ty, a?, b?))),
+        },
+        Op::Cast(from) => match (type_of(from).element()?, value.ty.element()?) {
+            (from, to) if is_known(from) && is_known(to) => Some(wrapped(to, a?)),
+            (from, to) => algebra?.cast(from, to, a?),
+        },
+        Op::Fma(..) => algebra?.fma(value.ty.element()?, a?, b?, c?),
+        Op::Bits(from) => algebra?.same_bits(type_of(from).element()?, value.ty.element()?, a?),
+        Op::MulHigh(..) => algebra?.mul_high(value.ty.element()?, a?, b?),
         _ => None,
     }
 }
@@ -159,7 +174,8 @@ fn compare<T: Ord>(op: Compare, a: T, b: T) -> bool {
     }
 }
 
-fn binary(op: Binary, ty: ElementType, a: Known, b: Known) -> Known {
+/// An operation on integers or predicates.
+pub(super) fn integers(op: Binary, ty: ElementType, a: Known, b: Known) -> Known {
     if ty == ElementType::Bool {
         return match (op, a, b) {
             (Binary::And, Some(0), _) | (Binary::And, _, Some(0)) => Some(0),
@@ -176,14 +192,14 @@ fn binary(op: Binary, ty: ElementType, a: Known, b: Known) -> Known {
         Binary::Add => a.wrapping_add(b),
         Binary::Sub => a.wrapping_sub(b),
         Binary::Mul => a.wrapping_mul(b),
-        Binary::Min => {
+        Binary::Min | Binary::MinNum => {
             if less {
                 a
             } else {
                 b
             }
         }
-        Binary::Max => {
+        Binary::Max | Binary::MaxNum => {
             if less {
                 b
             } else {
@@ -193,6 +209,10 @@ fn binary(op: Binary, ty: ElementType, a: Known, b: Known) -> Known {
         Binary::And => a & b,
         Binary::Or => a | b,
         Binary::Xor => a ^ b,
+        Binary::Div if ty == ElementType::U64 => (a as u64).checked_div(b as u64)? as i64,
+        Binary::Rem if ty == ElementType::U64 => (a as u64).checked_rem(b as u64)? as i64,
+        Binary::Div if b != 0 => a.wrapping_div(b),
+        Binary::Rem if b != 0 => a.wrapping_rem(b),
         _ => return None,
     };
     Some(wrapped(ty, result))

@@ -11,6 +11,7 @@ use super::global::Elements;
 use super::launch::Launch;
 use super::row::{self, Row};
 use super::shared::{AgentId, Clock, CopyId, Fault, Order, Shared, Time};
+use super::values::{Algebra, Data};
 use super::violation::{Kind, Violation};
 use crate::kernel_ir::{
     BufferId, If, Kernel, Loop, Memory, Op, Receivers, RegionId, Role, Sharing, Statement, StatementKind, ValueId,
@@ -38,12 +39,14 @@ pub(super) struct Run<'a> {
     pub visits: BTreeMap<(u8, AgentId), Time>,
     pub tensors: Vec<Option<Elements>>,
     pub workspaces: Workspaces,
+    /// What memory holds, if the run has data.
+    pub data: Option<Data<'a>>,
     /// The first thing that depends on data.
     undecided: Option<Violation>,
 }
 
 impl<'a> Run<'a> {
-    pub fn new(kernel: &'a Kernel, launch: &'a Launch, budget: u64) -> Outcome<Self> {
+    pub fn new(kernel: &'a Kernel, launch: &'a Launch, budget: u64, data: Option<Data<'a>>) -> Outcome<Self> {
         let mut tensors = Vec::new();
         let mut left = budget;
         for tensor in &launch.tensors {
@@ -88,6 +91,7 @@ impl<'a> Run<'a> {
             visits: BTreeMap::new(),
             tensors,
             workspaces,
+            data,
             undecided: None,
         };
         run.me = run.block(0, 0);
@@ -97,7 +101,7 @@ impl<'a> Run<'a> {
     /// A block at its start.
     fn block(&self, rank: u8, block: i64) -> Agent<'a> {
         let values = self.kernel.values.iter().map(|value| match value.op {
-            Op::Literal(bits) => Row::Same(row::literal(value.ty, bits)),
+            Op::Literal(bits) => Row::Same(row::literal(value.ty, bits, self.algebra())),
             _ => Row::UNKNOWN,
         });
         let everybody = Active::of((0..self.threads).map(|_| true), false, false);
@@ -145,7 +149,16 @@ impl<'a> Run<'a> {
             let what = format!("element {offset} of `{name}` is never written");
             return Err(Stop::Violated(Violation { kind: Kind::NotWritten, line: 0, block: None, what }));
         }
+        if self.undecided.is_none()
+            && let Some(data) = &self.data
+        {
+            return data.compare(self.kernel, self.launch, self.budget);
+        }
         Ok(self.undecided)
+    }
+
+    fn algebra(&self) -> Option<&Algebra> {
+        self.data.as_ref().map(|data| &data.algebra)
     }
 
     // Agents.
@@ -155,6 +168,7 @@ impl<'a> Run<'a> {
         let blocks = self.kernel.signature.cluster as u8;
         self.now = 1;
         self.shared.reset();
+        self.data.iter_mut().for_each(Data::reset);
         self.visits.clear();
         self.workspaces.begin(blocks.into());
         let barriers = |_| -> Vec<Vec<Phase>> {
@@ -541,6 +555,10 @@ impl<'a> Run<'a> {
                 for thread in active.threads() {
                     if let Some(at) = self.offset(memory, update.offset, thread, active)? {
                         self.access(memory, at, 1, thread, active, Touch::Update)?;
+                        let with = self.me.values[update.value.index()].of(thread);
+                        if let Some(data) = &mut self.data {
+                            data.update(self.kernel, (update.workspace, at), update.op, with);
+                        }
                     }
                 }
             }
@@ -787,7 +805,11 @@ impl<'a> Run<'a> {
             Op::ThreadIndex => Row::Each((0..self.threads as i64).map(Some).collect()),
             Op::Dim(dim) => Row::Same(self.launch.dims.get(usize::from(dim)).copied()),
             Op::Get(variable) => self.me.variables[variable.index()].clone(),
-            _ => row::pure(self.kernel, value, self.threads, &self.me.values),
+            Op::Scalar(parameter) => match (self.algebra(), value.ty.element()) {
+                (Some(algebra), Some(ty)) => Row::Same(Some(algebra.scalar(parameter, ty))),
+                _ => Row::UNKNOWN,
+            },
+            _ => row::pure(self.kernel, value, self.threads, &self.me.values, self.algebra()),
         };
         if let Row::Each(_) = row {
             self.spend(self.threads as u64)?;

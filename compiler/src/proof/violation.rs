@@ -45,6 +45,8 @@ pub enum Kind {
     NotEveryThread,
     /// Memory of other launches is accessed before they are waited for.
     BeforeWait,
+    /// An element of an output that is not what the algorithm says.
+    Wrong,
     /// It depends on data.
     Data,
 }
