@@ -107,6 +107,24 @@ pub fn schedule(kernel: &mut Kernel, rng: &mut Rng) {
     plan.all();
 }
 
+/// Which dimensions of which tensors an equation's axes index by themselves.
+fn plain(kernel: &Kernel, stage: &str) -> Vec<(String, usize)> {
+    let Some(equation) = kernel.equation(stage) else { return Vec::new() };
+    let mut found: Vec<(String, usize)> = (0..equation.axes.len()).map(|n| (stage.to_owned(), n)).collect();
+    equation.value.walk(&mut |e| {
+        if let Expr::Read(tensor, indices, _) = e {
+            let alone = |n: &usize| matches!(indices[*n], Index::Axis(_, 1, 0));
+            found.extend((0..indices.len()).filter(alone).map(|n| (tensor.clone(), n)));
+        }
+    });
+    found
+}
+
+/// Whether `like` finds anything.
+fn alike(kernel: &Kernel, a: &str, b: &[(String, usize)]) -> bool {
+    plain(kernel, a).iter().any(|p| b.contains(p))
+}
+
 fn bound(kernel: &Kernel, extent: Extent) -> Option<i64> {
     (0..3).try_fold(extent.plus, |sum, n| match extent.times[n] {
         0 => Some(sum),
@@ -346,7 +364,8 @@ impl Plan<'_> {
     fn output(&mut self, output: &Equation, number: usize) {
         let role = self.roles.map(|r| format!("by {}", r.0));
         // Beside the first one, in its loops.
-        if number > 0 && self.rng.chance(55) {
+        let first_alike = number > 0 && alike(self.kernel, &self.nests[0].0, &plain(self.kernel, &output.name));
+        if number > 0 && self.rng.chance(if first_alike { 75 } else { 6 }) {
             let (first, nest) = self.nests[0].clone();
             let outer: Vec<usize> = (0..nest.loops.len())
                 .take_while(|n| matches!(nest.loops[*n].given, Given::Grid | Given::Serial | Given::Cta))
@@ -592,7 +611,8 @@ impl Plan<'_> {
             style = 60;
         }
         let own = self.nest_of(equation);
-        let (place, clauses, ops, nest) = self.instance(own, &axes, &path, at, style, "");
+        let dimensions = plain(self.kernel, &equation.name);
+        let (place, clauses, ops, nest) = self.instance(own, &axes, &path, at, style, ("", &dimensions));
         let step = path[at].clone();
         let name = equation.name.clone();
         let place_at = Some((step.stage, step.name));
@@ -618,10 +638,12 @@ impl Plan<'_> {
         path: &[Step],
         at: usize,
         style: usize,
-        via: &str,
+        (via, dimensions): (&str, &[(String, usize)]),
     ) -> (String, Vec<String>, Vec<String>, Nest) {
         let outside: Vec<Given> = path[..=at].iter().map(|s| s.given).collect();
-        let inside_thread = outside.contains(&Given::Thread);
+        let of_threads = |s: &Schedule| s.place.ends_with("per thread");
+        let inside_thread = outside.contains(&Given::Thread)
+            || path[..=at].iter().any(|p| self.kernel.schedules.iter().any(|s| s.name == p.stage && of_threads(s)));
         let warps = path.iter().any(|s| s.given == Given::Warp);
         let groups = path.iter().any(|s| s.given == Given::Group) && matches!(self.units, Units::Groups(_));
         let data: Vec<Loop> = own.loops.iter().filter(|l| !l.reduced).cloned().collect();
@@ -633,8 +655,9 @@ impl Plan<'_> {
             // Who has which element as its reader has it.
             let reader = path.last().map(|s| s.stage.clone()).unwrap_or_default();
             let like = self.nests.iter().find(|n| n.0 == reader || n.0 == path[at].stage).cloned();
+            let found = like.as_ref().is_some_and(|n| alike(self.kernel, &n.0, dimensions)) || self.rng.chance(6);
             let kind = self.rng.below(10);
-            if let Some((name, nest)) = like.filter(|_| kind < 6 && !inside_thread && self.units != Units::One) {
+            if let Some((name, nest)) = like.filter(|_| found && kind < 6 && !inside_thread && self.units != Units::One) {
                 let mut ops = vec![format!("like {name}")];
                 let reduced: Vec<&Loop> = own.loops.iter().filter(|l| l.reduced).collect();
                 ops.extend(reduces_alike(&nest, &reduced));
@@ -667,7 +690,7 @@ impl Plan<'_> {
                     let last = own.loops.len() - 1;
                     own.split(last, *self.rng.pick(&[2, 3, 4]), false);
                 }
-                let per = if self.rng.chance(80) || inside_thread { " per thread" } else { "" };
+                let per = if self.rng.chance(88) || inside_thread { " per thread" } else { "" };
                 return (format!("registers{per}"), clauses, own.ops.clone(), own);
             }
             self.give_threads(&mut own, self.units, true);
@@ -808,7 +831,7 @@ impl Plan<'_> {
         // A copy of a stage stands where that stage is.
         let outer = self.around.iter().find(|a| a.0 == tensor).map_or(0, |a| a.1.len().saturating_sub(1));
         let Some((at, fits)) = self.fitting(&path, &axes, via.is_empty() && style < 45) else { return };
-        if at < outer || !fits && !via.is_empty() && self.rng.chance(85) {
+        if at <= outer && outer > 0 && self.rng.chance(80) || at < outer || !fits && !via.is_empty() && self.rng.chance(85) {
             return;
         }
         if !fits && style < 45 {
@@ -830,7 +853,8 @@ impl Plan<'_> {
             })
             .collect();
         let own = Nest { loops, ..Nest::default() };
-        let (place, clauses, mut ops, nest) = self.instance(own, &axes, &path, at, style, via);
+        let dimensions: Vec<(String, usize)> = (0..axes.len()).map(|n| (tensor.clone(), n)).collect();
+        let (place, clauses, mut ops, nest) = self.instance(own, &axes, &path, at, style, (via, &dimensions));
         if via == "tma" {
             let granule = 16 / self.kernel.ty.bytes() as i64;
             if self.rng.chance(60)
