@@ -98,7 +98,7 @@ pub fn schedule(kernel: &mut Kernel, rng: &mut Rng) {
         16..18 => Units::Groups(*rng.pick(&[1, 2])),
         _ => Units::Parts(*rng.pick(&[2, 4, 8]), *rng.pick(&[4, 8])),
     };
-    let cluster = rng.chance(14).then(|| *rng.pick(&[1, 2, 2, 2, 4, 4]));
+    let cluster = rng.chance(14).then(|| *rng.pick(&[1, 2, 2, 2, 2, 2, 4, 4, 4, 8]));
     let persistent = rng.chance(14);
     let whole = matches!(units, Units::Warps(_) | Units::Groups(_) | Units::Threads(32 | 64 | 128));
     let roles = (whole && rng.chance(28)).then_some(("math", "load"));
@@ -577,7 +577,9 @@ impl Plan<'_> {
     }
 
     fn ring(&mut self, step: &Step) -> Option<String> {
-        let may = step.given == Given::Serial || self.persistent && self.roles.is_some() && step.given == Given::Grid;
+        let nest = self.nests.iter().find(|n| n.0 == step.stage);
+        let now = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name)).map_or(step.given, |l| l.given);
+        let may = now == Given::Serial || self.persistent && self.roles.is_some() && step.given == Given::Grid;
         let percent = if may { 40 } else { 2 };
         self.rng.chance(percent).then(|| format!("ring({})", self.rng.pick(&[1, 2, 2, 3, 3, 4])))
     }
@@ -585,7 +587,10 @@ impl Plan<'_> {
     /// Loops of others inside a place are written out, so that they can pick registers.
     fn write_out(&mut self, path: &[Step], from: usize) {
         for step in path.iter().skip(from + 1) {
-            if step.given != Given::Serial || self.rng.chance(8) {
+            let ring = |s: &Schedule| s.clauses.iter().any(|c| c.starts_with("ring"));
+            let here = |s: &Schedule| s.at.as_ref().is_some_and(|a| a.0 == step.stage && a.1 == step.name);
+            let runs = self.kernel.schedules.iter().any(|s| ring(s) && here(s));
+            if step.given != Given::Serial || runs || self.rng.chance(8) {
                 continue;
             }
             let Some((_, nest)) = self.nests.iter_mut().find(|n| n.0 == step.stage) else { continue };
@@ -612,7 +617,10 @@ impl Plan<'_> {
         }
         let own = self.nest_of(equation);
         let dimensions = plain(self.kernel, &equation.name);
-        let (place, clauses, ops, nest) = self.instance(own, &axes, &path, at, style, ("", &dimensions));
+        let readers = self.kernel.equations.iter().filter(|e| e.value.tensors().contains(&&*equation.name));
+        let readers: Vec<String> = readers.map(|e| e.name.clone()).collect();
+        let alone = readers.iter().all(|r| self.follows(r, &path[at].stage));
+        let (place, clauses, ops, nest) = self.instance(own, &axes, &path, at, style, ("", &dimensions, alone));
         let step = path[at].clone();
         let name = equation.name.clone();
         let place_at = Some((step.stage, step.name));
@@ -630,6 +638,12 @@ impl Plan<'_> {
         self.around.push((name, path[..=at].to_vec()));
     }
 
+    /// Whether each thread that runs a stage runs its own iterations of another one, so that it can have instances of its own there.
+    fn follows(&self, reader: &str, stage: &str) -> bool {
+        let scheduled = self.kernel.schedules.iter().find(|s| s.name == reader);
+        reader == stage || scheduled.is_none_or(|s| s.place.ends_with("per thread"))
+    }
+
     /// The place and the ops of a stage: registers for a style below 45, columns below 52, else memory.
     fn instance(
         &mut self,
@@ -638,7 +652,7 @@ impl Plan<'_> {
         path: &[Step],
         at: usize,
         style: usize,
-        (via, dimensions): (&str, &[(String, usize)]),
+        (via, dimensions, alone): (&str, &[(String, usize)], bool),
     ) -> (String, Vec<String>, Vec<String>, Nest) {
         let outside: Vec<Given> = path[..=at].iter().map(|s| s.given).collect();
         let of_threads = |s: &Schedule| s.place.ends_with("per thread");
@@ -648,8 +662,9 @@ impl Plan<'_> {
         let groups = path.iter().any(|s| s.given == Given::Group) && matches!(self.units, Units::Groups(_));
         let data: Vec<Loop> = own.loops.iter().filter(|l| !l.reduced).cloned().collect();
         let mut clauses = Vec::new();
-        let in_registers = style < 45 && via.is_empty();
-        let columns = !in_registers && (inside_thread || style < 52);
+        let in_registers = style < 45 && via.is_empty() && (alone || dimensions.is_empty() || self.rng.chance(60));
+        let alone = alone || self.rng.chance(5);
+        let columns = !in_registers && (inside_thread || style < 52 && alone);
         if in_registers {
             self.write_out(path, at);
             // Who has which element as its reader has it.
@@ -678,7 +693,7 @@ impl Plan<'_> {
                 let inner = Nest { loops, fresh: 50, ..Nest::default() };
                 return (format!("registers{per}"), clauses, ops, inner);
             }
-            if kind < 9 || inside_thread {
+            if kind < 9 && alone || inside_thread || self.units == Units::One {
                 self.odd(&mut own, 12);
                 for l in &mut own.loops {
                     if !l.reduced && self.rng.chance(85) {
@@ -853,8 +868,9 @@ impl Plan<'_> {
             })
             .collect();
         let own = Nest { loops, ..Nest::default() };
+        let alone = self.follows(&reader, &path[at].stage);
         let dimensions: Vec<(String, usize)> = (0..axes.len()).map(|n| (tensor.clone(), n)).collect();
-        let (place, clauses, mut ops, nest) = self.instance(own, &axes, &path, at, style, (via, &dimensions));
+        let (place, clauses, mut ops, nest) = self.instance(own, &axes, &path, at, style, (via, &dimensions, alone));
         if via == "tma" {
             let granule = 16 / self.kernel.ty.bytes() as i64;
             if self.rng.chance(60)
@@ -911,11 +927,14 @@ impl Plan<'_> {
     /// Loops around stages are written out, too, if they are short.
     fn unroll_around(&mut self) {
         let places: Vec<(String, String)> = self.kernel.schedules.iter().filter_map(|s| s.at.clone()).collect();
+        let ring = |s: &&Schedule| s.clauses.iter().any(|c| c.starts_with("ring"));
+        let rings: Vec<(String, String)> = self.kernel.schedules.iter().filter(ring).filter_map(|s| s.at.clone()).collect();
         for (stage, axis) in places {
             let Some((_, nest)) = self.nests.iter_mut().find(|n| n.0 == stage) else { continue };
             let Some(at) = nest.loops.iter().position(|l| l.name == axis) else { continue };
             for l in &mut nest.loops[..at] {
-                if l.given == Given::Serial && l.most.is_some_and(|m| m <= 4) && self.rng.chance(40) {
+                let runs = rings.contains(&(stage.clone(), l.name.clone()));
+                if !runs && l.given == Given::Serial && l.most.is_some_and(|m| m <= 4) && self.rng.chance(40) {
                     l.given = Given::Unrolled;
                     if let Some(s) = self.kernel.schedules.iter_mut().find(|s| s.name == stage) {
                         s.ops.push(format!("unroll {}", l.name));
