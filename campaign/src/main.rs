@@ -75,7 +75,9 @@ fn compositions(
         return std::process::ExitCode::SUCCESS;
     }
     if let Some(code) = list {
-        (first..first + count).filter_map(|index| compose::refused(seed, index, code)).for_each(|text| println!("{text}"));
+        (first..first + count)
+            .filter_map(|index| compose::refused(seed, index, code))
+            .for_each(|text| println!("{text}"));
         return std::process::ExitCode::SUCCESS;
     }
     std::panic::set_hook(Box::new(|_| {}));

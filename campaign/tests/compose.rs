@@ -18,7 +18,9 @@ fn compositions_are_right() {
     assert!(summary.run * 100 >= summary.accepted * 90, "too few of the accepted kernels are run\n{summary}");
     // Each of these has met an entry point with 64-bit indices, and one with 32 bits.
     let number = |name: &str| compose::features::FEATURES.iter().position(|f| *f == name).expect("a feature");
-    for feature in ["registers", "registers-thread", "shared", "global", "ring", "halo", "like", "tma", "unrolled-around-stage"] {
+    for feature in
+        ["registers", "registers-thread", "shared", "global", "ring", "halo", "like", "tma", "unrolled-around-stage"]
+    {
         for entry in ["wide-entry", "narrow-entry"] {
             assert!(summary.matrix.at(number(feature), number(entry)) > 0, "{feature} with {entry}\n{summary}");
         }
@@ -35,15 +37,18 @@ fn what_was_found() {
         let path = entry.expect("a file").path();
         let text = std::fs::read_to_string(&path).expect("text");
         count += 1;
-        if text.starts_with("// open") {
-            continue;
-        }
-        match compile(&text) {
-            Outcome::Accepted(..) => {}
+        let is_defect = match compile(&text) {
+            Outcome::Accepted(..) => None,
             Outcome::Refused(errors, report) => {
-                assert!(errors.iter().all(|e| e.found.code.to_string() != "TW9001"), "{}\n{report}", path.display());
+                errors.iter().any(|e| e.found.code.to_string() == "TW9001").then_some(report)
             }
-            other => panic!("{}: {other:?}", path.display()),
+            other => Some(format!("{other:?}")),
+        };
+        let is_open = text.starts_with("// open");
+        match is_defect {
+            Some(report) if !is_open => panic!("{}: {report}", path.display()),
+            None if is_open => eprintln!("{} is mended: it needs no mark any more", path.display()),
+            _ => {}
         }
     }
     assert!(count > 0, "nothing was found");
@@ -52,9 +57,8 @@ fn what_was_found() {
 /// The evaluator is judged by hand.
 #[test]
 fn values() {
-    let read = |axis: &str, factor, plus, or| {
-        Expr::Read("x".to_owned(), vec![Index::Axis(axis.to_owned(), factor, plus)], or)
-    };
+    let read =
+        |axis: &str, factor, plus, or| Expr::Read("x".to_owned(), vec![Index::Axis(axis.to_owned(), factor, plus)], or);
     let equation = |value: Expr, axes: &[&str]| Kernel {
         ty: Type::F16,
         inputs: Vec::new(),
@@ -76,7 +80,9 @@ fn values() {
     let halo = equation(read("i", 1, -1, Some(7)), &["i"]);
     assert_eq!(run(&halo, &[1.0, 2.0, 3.0]), Ok(vec![7.0, 1.0, 2.0]));
     assert_eq!(run(&equation(read("i", 2, 0, None), &["i"]), &[1.0, 2.0, 3.0]), Err(Fault::Outside));
-    let reduce = |by| equation(Expr::Reduce(by, vec![("i".to_owned(), Extent::literal(3))], Box::new(read("i", 1, 0, None))), &[]);
+    let reduce = |by| {
+        equation(Expr::Reduce(by, vec![("i".to_owned(), Extent::literal(3))], Box::new(read("i", 1, 0, None))), &[])
+    };
     for (by, value) in [
         (Reduction::Sum, 3.0),
         (Reduction::Max, 2.0),

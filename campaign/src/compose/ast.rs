@@ -272,7 +272,9 @@ impl Expr {
                         format!("(if any(|{axes}| {term} > {zero}) {{ {}{cast} }} else {{ {zero}{cast} }})", number(1))
                     }
                     Reduction::Fold => {
-                        format!("fold(|{axes}| init ({zero}{cast}), step (s) => (s + {term}), merge ((a), (b)) => (a + b))")
+                        format!(
+                            "fold(|{axes}| init ({zero}{cast}), step (s) => (s + {term}), merge ((a), (b)) => (a + b))"
+                        )
                     }
                     Reduction::Last => format!(
                         "fold(|{axes}| init ({zero}{cast}), step (s) => (if {term} > {zero} {{ {term} }} else {{ s }}))"
@@ -379,8 +381,7 @@ impl Kernel {
     /// Drops what nothing reads any more; what stands in a loop that is gone stays, and is refused.
     pub fn tidy(&mut self) {
         loop {
-            let read: Vec<String> =
-                self.equations.iter().flat_map(|e| e.value.tensors()).map(str::to_owned).collect();
+            let read: Vec<String> = self.equations.iter().flat_map(|e| e.value.tensors()).map(str::to_owned).collect();
             let before = self.equations.len();
             self.equations.retain(|e| e.output || read.contains(&e.name));
             self.inputs.retain(|i| read.contains(&i.name) || i.name.starts_with("size"));
@@ -432,7 +433,8 @@ impl fmt::Display for Kernel {
         }
         writeln!(f, " {{")?;
         for e in self.equations.iter().rev() {
-            let axis = |(a, extent): &(String, Extent)| if e.output { a.clone() } else { format!("{a} in 0..{extent}") };
+            let axis =
+                |(a, extent): &(String, Extent)| if e.output { a.clone() } else { format!("{a} in 0..{extent}") };
             let axes: Vec<String> = e.axes.iter().map(axis).collect();
             writeln!(f, "    {}[{}] = {};", e.name, axes.join(", "), e.value.write(self.ty))?;
         }

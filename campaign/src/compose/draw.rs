@@ -43,8 +43,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         n => Extent::size(n),
     });
     let planned = planned(rng, &all[..rank]);
-    let mut draw =
-        Draw { rng, needed: BTreeMap::new(), letters: BTreeMap::new(), indices: Vec::new(), least: [0; 3] };
+    let mut draw = Draw { rng, needed: BTreeMap::new(), letters: BTreeMap::new(), indices: Vec::new(), least: [0; 3] };
     for p in &planned {
         draw.letters.insert(p.name.to_owned(), p.axes.clone());
         if p.output {
@@ -174,7 +173,13 @@ impl Draw<'_> {
         known[dimension] = known[dimension].join(extent);
     }
 
-    fn value(&mut self, axes: &[(String, Extent)], reduces: Option<(&str, Extent)>, reads: &[&str], common: bool) -> Expr {
+    fn value(
+        &mut self,
+        axes: &[(String, Extent)],
+        reduces: Option<(&str, Extent)>,
+        reads: &[&str],
+        common: bool,
+    ) -> Expr {
         let mut around = axes.to_vec();
         around.extend(reduces.map(|(a, e)| (a.to_owned(), e)));
         let mut terms: Vec<Expr> = Vec::new();

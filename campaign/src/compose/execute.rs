@@ -218,7 +218,8 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
                 report =
                     program.launch(&launch, &memory, &options).map_err(|e| fail("emulator", shown(e.to_string())))?;
             }
-            if let Some(finding) = report.findings.iter().find(|f| f.kind.is_failure() || f.kind == Kind::SameValueRace) {
+            if let Some(finding) = report.findings.iter().find(|f| f.kind.is_failure() || f.kind == Kind::SameValueRace)
+            {
                 return Err(fail(&format!("{:?} in {wide} entry", finding.kind), shown(report.to_string())));
             }
             compare(kernel, &memory, &placed, &tensors).map_err(|(class, detail)| {

@@ -7,15 +7,96 @@ use super::ast::{Expr, Index, Kernel, Reduction, Type};
 
 /// Every feature; the matrix has a row and a column for each.
 pub const FEATURES: &[&str] = &[
-    "split", "split-into", "split-by-1", "merge", "reorder", "resize", "resize-0", "unroll", "unroll-by", "vectorize", "like",
-    "region", "layout", "box", "multicast", "raster", "grid", "cta", "warpgroup", "warp", "thread", "parts", "registers",
-    "registers-thread", "registers-warp", "registers-warpgroup", "registers-cluster", "shared", "shared-thread", "shared-warp",
-    "shared-warpgroup", "global", "global-thread", "global-warp", "global-warpgroup", "copy", "copy-of-stage", "tma", "cp_async",
-    "store", "ring", "roles", "other-role", "cluster", "persistent", "dependent", "reduce-threads", "reduce-cluster", "reduce-grid",
-    "reduce-atomic", "sum", "ordered", "max", "min", "argmax", "argmin", "fold", "fold-ordered", "any", "output-reduction",
-    "stage-reduction", "inline", "halo", "halo-2d", "halo-of-stage", "strided", "quotient", "mirrored", "gather", "or", "transposed",
-    "condition", "chain", "diamond", "two-outputs", "beside", "several-in-loop", "unrolled-around-stage", "nested-stage", "rank-1",
-    "rank-3", "f16", "f32", "i32", "bounded", "divisible", "narrow-entry", "wide-entry", "only-entry", "three-entries",
+    "split",
+    "split-into",
+    "split-by-1",
+    "merge",
+    "reorder",
+    "resize",
+    "resize-0",
+    "unroll",
+    "unroll-by",
+    "vectorize",
+    "like",
+    "region",
+    "layout",
+    "box",
+    "multicast",
+    "raster",
+    "grid",
+    "cta",
+    "warpgroup",
+    "warp",
+    "thread",
+    "parts",
+    "registers",
+    "registers-thread",
+    "registers-warp",
+    "registers-warpgroup",
+    "registers-cluster",
+    "shared",
+    "shared-thread",
+    "shared-warp",
+    "shared-warpgroup",
+    "global",
+    "global-thread",
+    "global-warp",
+    "global-warpgroup",
+    "copy",
+    "copy-of-stage",
+    "tma",
+    "cp_async",
+    "store",
+    "ring",
+    "roles",
+    "other-role",
+    "cluster",
+    "persistent",
+    "dependent",
+    "reduce-threads",
+    "reduce-cluster",
+    "reduce-grid",
+    "reduce-atomic",
+    "sum",
+    "ordered",
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "fold",
+    "fold-ordered",
+    "any",
+    "output-reduction",
+    "stage-reduction",
+    "inline",
+    "halo",
+    "halo-2d",
+    "halo-of-stage",
+    "strided",
+    "quotient",
+    "mirrored",
+    "gather",
+    "or",
+    "transposed",
+    "condition",
+    "chain",
+    "diamond",
+    "two-outputs",
+    "beside",
+    "several-in-loop",
+    "unrolled-around-stage",
+    "nested-stage",
+    "rank-1",
+    "rank-3",
+    "f16",
+    "f32",
+    "i32",
+    "bounded",
+    "divisible",
+    "narrow-entry",
+    "wide-entry",
+    "only-entry",
+    "three-entries",
 ];
 
 /// What a kernel has, its entry points left out.
@@ -233,7 +314,15 @@ impl Matrix {
         let _ = writeln!(text, "{} pairs never met:", pairs.len());
         for feature in FEATURES {
             let with: Vec<&str> = (pairs.iter())
-                .filter_map(|(a, b)| if a == feature { Some(*b) } else if b == feature { Some(*a) } else { None })
+                .filter_map(|(a, b)| {
+                    if a == feature {
+                        Some(*b)
+                    } else if b == feature {
+                        Some(*a)
+                    } else {
+                        None
+                    }
+                })
                 .collect();
             if !with.is_empty() {
                 let _ = writeln!(text, "  {feature}: {}", with.join(" "));

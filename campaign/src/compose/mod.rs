@@ -196,7 +196,8 @@ pub fn campaign(seed: u64, first: u64, count: u64) -> Summary {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(100));
-                let hung = lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
+                let hung =
+                    lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
                 if let Some(index) = hung {
                     eprintln!("seed {seed} case {index} does not end:\n{}", case(seed, index).0);
                     std::process::exit(3);

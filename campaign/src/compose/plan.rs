@@ -85,6 +85,8 @@ struct Plan<'a> {
     roles: Option<(&'static str, &'static str)>,
     /// Scheduled stages with their loops.
     nests: Vec<(String, Nest)>,
+    /// Whether what is being placed is read at indices that no loop bounds.
+    wild: bool,
     /// Where each scheduled stage stands: the loops around it.
     around: Vec<(String, Vec<Step>)>,
 }
@@ -103,7 +105,7 @@ pub fn schedule(kernel: &mut Kernel, rng: &mut Rng) {
     let whole = matches!(units, Units::Warps(_) | Units::Groups(_) | Units::Threads(32 | 64 | 128));
     let roles = (whole && rng.chance(28)).then_some(("math", "load"));
     let mut plan =
-        Plan { rng, kernel, units, cluster, persistent, roles, nests: Vec::new(), around: Vec::new() };
+        Plan { rng, kernel, units, cluster, persistent, roles, nests: Vec::new(), wild: false, around: Vec::new() };
     plan.all();
 }
 
@@ -228,7 +230,8 @@ impl Plan<'_> {
         } else if total > 1 && self.rng.chance(75) {
             items.push(format!("threads({total})"));
         }
-        if self.persistent {
+        let tiles = self.nests.iter().any(|n| n.1.loops.iter().any(|l| l.given == Given::Grid));
+        if self.persistent && (tiles || self.rng.chance(8)) {
             items.push("persistent".to_owned());
         }
         if self.rng.chance(4) {
@@ -553,9 +556,7 @@ impl Plan<'_> {
             let nest = self.nests.iter().find(|n| n.0 == step.stage);
             let found = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name));
             let limit = |l: &Loop| if l.given == Given::Serial { most } else { 1024 };
-            found.is_none_or(|l| {
-                !l.roots.iter().any(|r| axes.contains(r)) || l.most.is_some_and(|m| m <= limit(l))
-            })
+            found.is_none_or(|l| !l.roots.iter().any(|r| axes.contains(r)) || l.most.is_some_and(|m| m <= limit(l)))
         })
     }
 
@@ -563,9 +564,15 @@ impl Plan<'_> {
     fn place(&mut self, path: &[Step], deep: bool) -> Option<usize> {
         let mut fit: Vec<usize> = Vec::new();
         for (n, step) in path.iter().enumerate() {
+            // What belongs to a thread has nothing inside, mostly.
+            let of_thread = |s: &Schedule| s.name == step.stage && s.place.ends_with("per thread");
+            if self.kernel.schedules.iter().any(of_thread) && self.rng.chance(85) {
+                continue;
+            }
             match step.given {
                 Given::Grid | Given::Serial => fit.push(n),
                 Given::Unrolled if self.rng.chance(15) => fit.push(n),
+                Given::Cta if self.rng.chance(40) => fit.push(n),
                 Given::Thread | Given::Warp | Given::Group if self.rng.chance(10) => fit.push(n),
                 _ => {}
             }
@@ -607,12 +614,23 @@ impl Plan<'_> {
     fn stage(&mut self, equation: &Equation) {
         let path = self.common(&equation.name);
         let mut style = self.rng.below(100);
+        self.wild = false;
+        for reader in &self.kernel.equations {
+            reader.value.walk(&mut |e| {
+                if let Expr::Read(tensor, indices, _) = e
+                    && *tensor == equation.name
+                {
+                    self.wild |= indices.iter().any(|i| matches!(i, Index::Gather(..) | Index::Quotient(_, _, true)));
+                }
+            });
+        }
+        self.wild &= equation.axes.iter().any(|a| bound(self.kernel, a.1).is_none());
         let axes: Vec<String> = equation.axes.iter().map(|a| a.0.clone()).collect();
         let Some((at, fits)) = self.fitting(&path, &axes, style < 45) else {
             self.around.push((equation.name.clone(), path));
             return;
         };
-        if !fits && style < 45 && self.rng.chance(90) {
+        if (!fits || self.wild) && style < 52 && self.rng.chance(90) {
             style = 60;
         }
         let own = self.nest_of(equation);
@@ -664,7 +682,7 @@ impl Plan<'_> {
         let mut clauses = Vec::new();
         let in_registers = style < 45 && via.is_empty() && (alone || dimensions.is_empty() || self.rng.chance(60));
         let alone = alone || self.rng.chance(5);
-        let columns = !in_registers && (inside_thread || style < 52 && alone);
+        let columns = !in_registers && via != "tma" && (inside_thread || style < 52 && alone);
         if in_registers {
             self.write_out(path, at);
             // Who has which element as its reader has it.
@@ -672,13 +690,15 @@ impl Plan<'_> {
             let like = self.nests.iter().find(|n| n.0 == reader || n.0 == path[at].stage).cloned();
             let found = like.as_ref().is_some_and(|n| alike(self.kernel, &n.0, dimensions)) || self.rng.chance(6);
             let kind = self.rng.below(10);
-            if let Some((name, nest)) = like.filter(|_| found && kind < 6 && !inside_thread && self.units != Units::One) {
+            if let Some((name, nest)) = like.filter(|_| found && kind < 6 && !inside_thread && self.units != Units::One)
+            {
                 let mut ops = vec![format!("like {name}")];
                 let reduced: Vec<&Loop> = own.loops.iter().filter(|l| l.reduced).collect();
                 ops.extend(reduces_alike(&nest, &reduced));
-                let loops = nest.loops.iter().filter(|l| l.roots.iter().all(|r| own.loops.iter().any(|o| o.name == *r)));
+                let loops =
+                    nest.loops.iter().filter(|l| l.roots.iter().all(|r| own.loops.iter().any(|o| o.name == *r)));
                 let loops: Vec<Loop> = loops.cloned().collect();
-                let per = if outside.contains(&Given::Cta) || self.cluster.is_none() || self.rng.chance(70) {
+                let per = if outside.contains(&Given::Cta) || self.cluster.is_none() || self.rng.chance(35) {
                     *self.rng.pick(&["", "", "", " per cta"])
                 } else {
                     " per cluster"
@@ -712,8 +732,27 @@ impl Plan<'_> {
             self.reduce(&mut own);
             return ("registers".to_owned(), clauses, own.ops.clone(), own);
         }
+        // Blocks share its terms.
+        let reduced = own.loops.iter().rposition(|l| l.reduced);
+        let place = self.kernel.equation(&path[at].stage).is_some_and(|e| e.output);
+        let free = self.cluster.is_none() && self.roles.is_none() && !own.ordered && via.is_empty();
+        if let Some(last) = reduced.filter(|_| place && free && self.rng.chance(30)) {
+            own.split(last, *self.rng.pick(&[1, 2, 5, 16]), false);
+            own.give(last, Given::Grid, "grid");
+            let memory = if self.rng.chance(70) { "registers" } else { "shared" };
+            match self.units {
+                Units::One => {}
+                units => {
+                    let units = Units::Threads(units.threads());
+                    let may_reduce = self.rng.chance(60);
+                    self.give_threads(&mut own, units, may_reduce);
+                }
+            }
+            self.reduce(&mut own);
+            return (memory.to_owned(), clauses, own.ops.clone(), own);
+        }
         // Memory. Rows whose length nothing bounds go to global memory.
-        let is_bounded = self.inside(path, at, axes, 256) || data.iter().all(|l| l.most.is_some());
+        let is_bounded = !self.wild && self.inside(path, at, axes, 256) || data.iter().all(|l| l.most.is_some());
         let memory = match is_bounded {
             _ if via == "tma" || via == "cp_async" => "shared",
             true => *self.rng.pick(&["shared", "shared", "shared", "shared", "global"]),
@@ -762,7 +801,11 @@ impl Plan<'_> {
         self.odd(&mut own, 10);
         let lanes = via == "cp_async" && (self.kernel.ty == Type::F16 || self.rng.chance(40)) || self.rng.chance(8);
         if lanes && let Some(at) = own.loops.iter().rposition(|l| !l.reduced) {
-            own.split(at, if self.kernel.ty == Type::F16 { *self.rng.pick(&[2, 4, 8]) } else { *self.rng.pick(&[2, 4]) }, false);
+            own.split(
+                at,
+                if self.kernel.ty == Type::F16 { *self.rng.pick(&[2, 4, 8]) } else { *self.rng.pick(&[2, 4]) },
+                false,
+            );
             own.ops.push(format!("vectorize {}", own.loops[at + 1].name));
             own.loops[at + 1].given = Given::Vector;
         }
@@ -799,8 +842,19 @@ impl Plan<'_> {
             l.given = Given::Unrolled;
         }
         self.reduce(&mut own);
-        if memory == "shared" && axes.len() == 2 && !flat && own.ops.is_empty() && self.rng.chance(30) {
-            own.ops.push(format!("layout [{}, {} pad 1]", axes[0], axes[1]));
+        let listed: Vec<&Loop> = own.loops.iter().filter(|l| !l.reduced).collect();
+        if memory == "shared" && via.is_empty() && listed.len() > 1 && self.rng.chance(12) {
+            let mut names: Vec<String> = listed.iter().map(|l| l.name.clone()).collect();
+            // The last one stays where vectors are.
+            let free = names.len() - usize::from(listed.iter().any(|l| l.given == Given::Vector));
+            let (a, b) = (self.rng.below(free), self.rng.below(free));
+            names.swap(a, b);
+            if self.rng.chance(60)
+                && let Some(inner) = names.last_mut()
+            {
+                inner.push_str(" pad 1");
+            }
+            own.ops.push(format!("layout [{}]", names.join(", ")));
         }
         (format!("{memory}{per}"), clauses, own.ops.clone(), own)
     }
@@ -846,7 +900,15 @@ impl Plan<'_> {
         // A copy of a stage stands where that stage is.
         let outer = self.around.iter().find(|a| a.0 == tensor).map_or(0, |a| a.1.len().saturating_sub(1));
         let Some((at, fits)) = self.fitting(&path, &axes, via.is_empty() && style < 45) else { return };
-        if at <= outer && outer > 0 && self.rng.chance(80) || at < outer || !fits && !via.is_empty() && self.rng.chance(85) {
+        self.wild = false;
+        let of_thread = |s: &Schedule| s.name == tensor && s.place.ends_with("per thread");
+        if self.kernel.schedules.iter().any(of_thread) && self.rng.chance(85) {
+            return;
+        }
+        if at <= outer && outer > 0 && self.rng.chance(80)
+            || at < outer
+            || !fits && !via.is_empty() && self.rng.chance(85)
+        {
             return;
         }
         if !fits && style < 45 {
@@ -883,10 +945,20 @@ impl Plan<'_> {
                 let first = &axes[0];
                 ops.push(format!("box {first} by {} -> {first}c, {first}b", self.rng.pick(&[1, 2, 3, 4])));
             }
-            if self.cluster.is_some() && self.rng.chance(40) {
-                let name = path.iter().find(|s| s.given == Given::Cta).map(|s| format!("{}.{}", s.stage, s.name));
-                ops.extend(name.map(|n| format!("multicast {n}")));
+            // Blocks take together what does not depend on which of them they are.
+            let blocks = path.iter().find(|s| s.given == Given::Cta);
+            let depends = blocks.is_none_or(|step| {
+                let nest = self.nests.iter().find(|n| n.0 == step.stage);
+                let found = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name));
+                found.is_none_or(|l| l.roots.iter().any(|r| axes.contains(r)))
+            });
+            if let Some(step) = blocks.filter(|_| self.rng.chance(if depends { 5 } else { 75 })) {
+                ops.push(format!("multicast {}.{}", step.stage, step.name));
             }
+        }
+        let narrow = |s: &Step| matches!(s.given, Given::Thread | Given::Warp | Given::Group);
+        if via == "tma" && path[..=at].iter().any(narrow) && self.rng.chance(85) {
+            return;
         }
         let step = path[at].clone();
         let name = format!("{tensor}{}", ["a", "b"][number % 2]);
@@ -928,7 +1000,8 @@ impl Plan<'_> {
     fn unroll_around(&mut self) {
         let places: Vec<(String, String)> = self.kernel.schedules.iter().filter_map(|s| s.at.clone()).collect();
         let ring = |s: &&Schedule| s.clauses.iter().any(|c| c.starts_with("ring"));
-        let rings: Vec<(String, String)> = self.kernel.schedules.iter().filter(ring).filter_map(|s| s.at.clone()).collect();
+        let rings: Vec<(String, String)> =
+            self.kernel.schedules.iter().filter(ring).filter_map(|s| s.at.clone()).collect();
         for (stage, axis) in places {
             let Some((_, nest)) = self.nests.iter_mut().find(|n| n.0 == stage) else { continue };
             let Some(at) = nest.loops.iter().position(|l| l.name == axis) else { continue };

@@ -77,6 +77,9 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
             }
         }
     }
+    for n in (0..kernel.inputs.len()).filter(|n| kernel.inputs[*n].name.starts_with("size")) {
+        with(&|k| drop(k.inputs.remove(n)));
+    }
     with(&|k| k.ty = Type::F32);
     list
 }
