@@ -21,6 +21,10 @@ pub const FEATURES: &[&str] = &[
     "region",
     "layout",
     "box",
+    "swizzle",
+    "swizzled-tile",
+    "region-flat",
+    "warp-range",
     "multicast",
     "raster",
     "grid",
@@ -125,8 +129,15 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
                 "unroll" => add(true, if has(" by ") { "unroll-by" } else { "unroll" }),
                 "vectorize" => add(true, "vectorize"),
                 "like" => add(true, "like"),
-                "region" => add(true, "region"),
-                "layout" => add(true, "layout"),
+                "region" => {
+                    add(true, "region");
+                    add(has("flat"), "region-flat");
+                }
+                "layout" => {
+                    add(true, "layout");
+                    add(has("swizzle"), "swizzled-tile");
+                }
+                "swizzle" => add(true, "swizzle"),
                 "box" => add(true, "box"),
                 "multicast" => add(true, "multicast"),
                 "reduce" => {
@@ -145,6 +156,7 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
                     add(has(": cta"), "cta");
                     add(op.ends_with(": warpgroup"), "warpgroup");
                     add(op.ends_with(": warp"), "warp");
+                    add(has(": warp 0.."), "warp-range");
                     add(op.ends_with(": thread"), "thread");
                     add(op.ends_with(" thread") && !op.ends_with(": thread"), "parts");
                 }

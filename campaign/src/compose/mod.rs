@@ -94,6 +94,10 @@ fn sizes(kernel: &Kernel, turn: usize, rng: &mut Rng) -> Dims {
             _ if rng.chance(40) => most,
             _ => rng.range(1, most),
         };
+        // Without elements, where that is allowed: outputs are then empty, or reductions.
+        if turn == 2 && least == 0 && rng.chance(4) {
+            return 0;
+        }
         let up = (wanted.max(least) + divides - 1) / divides * divides;
         if up > most { most / divides * divides } else { up }
     };

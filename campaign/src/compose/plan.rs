@@ -317,6 +317,7 @@ impl Plan<'_> {
             }
             Units::Warps(n) | Units::Groups(n) | Units::Parts(n, _) => {
                 let (unit, given, lanes) = match units {
+                    Units::Warps(n) if self.rng.chance(10) => (format!("warp 0..{n}"), Given::Warp, 32),
                     Units::Warps(_) => ("warp".to_owned(), Given::Warp, 32),
                     Units::Groups(_) => ("warpgroup".to_owned(), Given::Group, 128),
                     Units::Parts(_, of) => (format!("{of} thread"), Given::Group, of),
@@ -456,6 +457,26 @@ impl Plan<'_> {
         });
         if let Some(at) = pair.filter(|_| self.rng.chance(12)) {
             nest.merge(at);
+        }
+        // Elements of a small square change places.
+        if self.rng.chance(15) {
+            let square = |l: &Loop| {
+                l.given == Given::Serial
+                    && l.inner
+                    && l.roots.len() == 1
+                    && l.most.is_some_and(|m| [2, 4, 8].contains(&m))
+            };
+            let fit: Vec<usize> = (0..nest.loops.len()).filter(|n| square(&nest.loops[*n])).collect();
+            let other = |a: usize| fit.iter().copied().find(|b| *b != a && nest.loops[*b].most == nest.loops[a].most);
+            if let Some((a, b)) = fit.iter().find_map(|a| other(*a).map(|b| (*a, b))) {
+                let (x, y) = (nest.name("x"), nest.name("x"));
+                let names = (nest.loops[a].name.clone(), nest.loops[b].name.clone());
+                nest.ops.push(format!("swizzle {}, {} by xor -> {x}, {y}", names.0, names.1));
+                let roots = nest.loops[a].roots.clone();
+                nest.loops[a].name = x;
+                nest.loops[b].name = y;
+                nest.loops[b].roots.extend(roots);
+            }
         }
         // The outermost loops go to blocks.
         let most = if self.rng.chance(82) { *self.rng.pick(&[1, 1, 2]) } else { 0 };
@@ -797,6 +818,12 @@ impl Plan<'_> {
         };
         if self.rng.chance(8) {
             own.ops.push(format!("region {}", self.rng.pick(&["cover", "exact"])));
+        } else if self.rng.chance(4) && via.is_empty() && !own.loops.iter().any(|l| l.reduced) {
+            // A run of elements, which is one axis from the beginning.
+            let name = own.name("f");
+            own.ops.push(format!("region flat -> {name}"));
+            let roots = own.loops.iter().flat_map(|l| l.roots.clone()).collect();
+            own.loops = vec![Loop { name, roots, reduced: false, most: None, inner: false, given: Given::Serial }];
         }
         self.odd(&mut own, 10);
         let lanes = via == "cp_async" && (self.kernel.ty == Type::F16 || self.rng.chance(40)) || self.rng.chance(8);
@@ -944,6 +971,14 @@ impl Plan<'_> {
             if axes.len() > 1 && self.rng.chance(30) {
                 let first = &axes[0];
                 ops.push(format!("box {first} by {} -> {first}c, {first}b", self.rng.pick(&[1, 2, 3, 4])));
+            }
+            let boxed = |axis: &String| ops.iter().any(|op| op.starts_with(&format!("box {axis} ")));
+            if axes.last().is_some_and(boxed) && self.rng.chance(30) {
+                let counts = axes.iter().filter(|a| boxed(a)).map(|a| format!("{a}c"));
+                let tile = axes.iter().map(|a| if boxed(a) { format!("{a}b") } else { a.clone() });
+                let list: Vec<String> = counts.chain(tile).collect();
+                let span = *self.rng.pick(&["", " swizzle 32", " swizzle 64"]);
+                ops.push(format!("layout [{}]{span}", list.join(", ")));
             }
             // Blocks take together what does not depend on which of them they are.
             let blocks = path.iter().find(|s| s.given == Given::Cta);
