@@ -27,8 +27,8 @@ fn compositions_are_right() {
     }
 }
 
-/// What was found once is accepted and right, or refused for a reason. (What is wrong is a defect to the compiler's own trial as well; whose defect is
-/// open still is marked so.)
+/// What was found once is accepted and right, or refused for a reason. (What is wrong is a defect to the compiler's own
+/// trial as well; whose defect is open still is marked so.)
 #[test]
 fn what_was_found() {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("found");

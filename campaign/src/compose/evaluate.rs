@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::ast::{Dims, Equation, Expr, Index, Kernel, Reduction, Type};
 
-/// A tensor: its shape, and its elements in row-major order. Numbers of 64-bit floats are exact for everything that is drawn.
+/// A tensor: its shape, and its elements in row-major order. Numbers of 64-bit floats are exact for everything that is
+/// drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     /// Extents.

@@ -1,4 +1,5 @@
-//! Every entry point of an accepted kernel on the emulator, with every sanitizer, against the values of [`evaluate`](super::evaluate).
+//! Every entry point of an accepted kernel on the emulator, with every sanitizer, against the values of
+//! [`evaluate`](super::evaluate).
 //!
 //! Not only the entry point that a launcher would take: each whose conditions hold must be right.
 

@@ -299,10 +299,10 @@ impl Matrix {
     pub fn empty(&self) -> (Vec<&'static str>, Vec<(&'static str, &'static str)>) {
         let never: Vec<usize> = (0..FEATURES.len()).filter(|n| self.at(*n, *n) == 0).collect();
         let mut pairs = Vec::new();
-        for a in 0..FEATURES.len() {
-            for b in 0..a {
+        for (a, row) in FEATURES.iter().enumerate() {
+            for (b, column) in FEATURES.iter().enumerate().take(a) {
                 if !never.contains(&a) && !never.contains(&b) && self.at(a, b) == 0 {
-                    pairs.push((FEATURES[b], FEATURES[a]));
+                    pairs.push((*column, *row));
                 }
             }
         }
@@ -312,8 +312,8 @@ impl Matrix {
     /// The matrix as rows of text, and its empty cells.
     pub fn report(&self) -> String {
         let mut text = String::new();
-        for a in 0..FEATURES.len() {
-            let _ = write!(text, "{:22} {:6} |", FEATURES[a], self.at(a, a));
+        for (a, feature) in FEATURES.iter().enumerate() {
+            let _ = write!(text, "{feature:22} {:6} |", self.at(a, a));
             for b in 0..a {
                 // A digit for the size of the count: `.` for none, else how many digits it has.
                 let digits = self.at(a, b).checked_ilog10().map_or('.', |n| char::from(b'1' + n.min(8) as u8));

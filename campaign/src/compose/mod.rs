@@ -1,7 +1,7 @@
 //! Compositions: several equations, scheduled with all ops and stages in all places at once.
 //!
-//! What is drawn is judged by running it: an evaluator of its own over small integers, for which no order of operations matters,
-//! against every entry point of the kernel on the emulator. Refusals are only counted.
+//! What is drawn is judged by running it: an evaluator of its own over small integers, for which no order of operations
+//! matters, against every entry point of the kernel on the emulator. Refusals are only counted.
 //!
 //! | room | holds |
 //! | --- | --- |
