@@ -13,6 +13,7 @@
 //! | [`shrink`] | the smallest kernel that still fails |
 //! | [`mutate`] | broken source text and broken PTX |
 //! | [`campaign`] | many cases, counted |
+//! | [`compose`] | a second campaign: several equations, all ops and stages in all places at once |
 //! | [`ratchet`] | how many refusals may be undecided |
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ pub mod ast;
 pub mod campaign;
 pub mod case;
 pub mod compile;
+pub mod compose;
 pub mod execute;
 pub mod generate;
 pub mod interpret;

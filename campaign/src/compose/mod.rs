@@ -1,0 +1,286 @@
+//! Compositions: several equations, scheduled with all ops and stages in all places at once.
+//!
+//! What is drawn is judged by running it: an evaluator of its own over small integers, for which no order of operations
+//! matters, against every entry point of the kernel on the emulator. Refusals are only counted.
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | [`ast`] | kernels, and their source text |
+//! | [`draw`] | random equations |
+//! | [`plan`] | random schedules for them |
+//! | [`evaluate`] | what they compute |
+//! | [`execute`] | all entry points on the emulator |
+//! | [`features`] | what a kernel has, and what has met |
+//! | [`shrink`] | the smallest kernel that still fails |
+
+pub mod ast;
+pub mod draw;
+pub mod evaluate;
+pub mod execute;
+pub mod features;
+pub mod plan;
+pub mod shrink;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tilewright_compiler::diag::Code;
+use tilewright_kernel::KernelInfo;
+
+use crate::compile::{Outcome, compile, message};
+use crate::rng::Rng;
+use ast::{Dims, Kernel, SIZES};
+use execute::{Failure, Ran};
+use features::Matrix;
+
+/// Longest time that one compilation may take.
+const COMPILE_TIME: Duration = Duration::from_secs(20);
+/// Longest time that one case may take before the process gives up on it.
+const CASE_TIME: Duration = Duration::from_secs(240);
+/// Sizes for each accepted kernel.
+const SHAPES: usize = 3;
+/// Examples kept of each class.
+const EXAMPLES: u64 = 6;
+/// Kernels that one shrinking may try.
+const SHRINK_TRIES: u32 = 300;
+
+/// What a campaign found.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Kernels drawn.
+    pub cases: u64,
+    /// Kernels that compiled.
+    pub accepted: u64,
+    /// Kernels of which at least one run was compared.
+    pub run: u64,
+    /// Runs that were compared: sizes.
+    pub runs: u64,
+    /// First codes of refusals, and other counts.
+    pub counts: BTreeMap<String, u64>,
+    /// Failed cases per class.
+    pub failures: BTreeMap<String, u64>,
+    /// The first failures of each class, shrunk.
+    pub examples: Vec<String>,
+    /// What has met.
+    pub matrix: Matrix,
+}
+
+/// The result of one case.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Whether it compiled.
+    pub accepted: bool,
+    /// Runs that were compared.
+    pub runs: u64,
+    /// What is counted.
+    pub counts: Vec<String>,
+    /// What went wrong.
+    pub failure: Option<Failure>,
+    /// What of the entry points ran.
+    pub entries: Vec<&'static str>,
+}
+
+/// Some sizes that the facts allow: the smallest ones first, then awkward ones.
+fn sizes(kernel: &Kernel, turn: usize, rng: &mut Rng) -> Dims {
+    let one = |n: usize, rng: &mut Rng| {
+        let (divides, least) = (kernel.divides[n], kernel.least[n]);
+        let most = kernel.most[n].unwrap_or(if n == 0 { 21 } else { 70 });
+        let wanted = match turn {
+            0 => *rng.pick(&[1, 1, 1, 2]),
+            1 => rng.range(1, most.min(if n == 0 { 13 } else { 39 })),
+            _ if rng.chance(40) => most,
+            _ => rng.range(1, most),
+        };
+        // Without elements, where that is allowed: outputs are then empty, or reductions.
+        if turn == 2 && least == 0 && rng.chance(4) {
+            return 0;
+        }
+        let up = (wanted.max(least) + divides - 1) / divides * divides;
+        if up > most { most / divides * divides } else { up }
+    };
+    (0..3).map(|n| (SIZES[n], one(n, rng))).collect()
+}
+
+/// What a defect of the compiler is about: its message without names and numbers, so that one defect is one class.
+fn gist(report: &str) -> String {
+    let line = report.lines().find(|l| l.contains("TW9001")).unwrap_or_default();
+    let told = line.split_once("failed in ").map_or(line, |(_, told)| told);
+    // Every second piece between backticks is a name; the first one is the room.
+    let pieces = told.split('`').enumerate().filter(|(n, _)| n % 2 == 0 || *n == 1);
+    let text: String = pieces.map(|(_, piece)| piece).collect();
+    let plain: String = text.chars().filter(|c| !c.is_ascii_digit()).take(90).collect();
+    format!("internal: {plain}")
+}
+
+/// Compiles a kernel and runs it; `seed` decides sizes and data.
+pub fn check(kernel: &Kernel, seed: u64) -> Report {
+    let mut report = Report::default();
+    let start = Instant::now();
+    let outcome = compile(&kernel.to_string());
+    if start.elapsed() > COMPILE_TIME {
+        report.failure = Some(("slow".to_owned(), format!("{:?}", start.elapsed())));
+    }
+    match outcome {
+        Outcome::NotTokens => report.failure = Some(("not-tokens".to_owned(), String::new())),
+        Outcome::Panicked(message) => report.failure = Some(("panic".to_owned(), message)),
+        Outcome::Refused(errors, text) => {
+            if errors.iter().any(|e| e.found.code == Code::TW9001) {
+                report.failure = Some((gist(&text), text));
+            } else if let Some(first) = errors.first() {
+                report.counts.push(first.found.code.to_string());
+            }
+        }
+        Outcome::Accepted(info, _) => {
+            report.accepted = true;
+            match catch_unwind(AssertUnwindSafe(|| run(kernel, &info, seed, &mut report))) {
+                Ok(Ok(())) => {}
+                Ok(Err(failure)) => report.failure = Some(failure),
+                Err(payload) => {
+                    report.failure = Some(("panic while running".to_owned(), message(&*payload)));
+                }
+            }
+        }
+    }
+    report
+}
+
+fn run(kernel: &Kernel, info: &KernelInfo, seed: u64, report: &mut Report) -> Result<(), Failure> {
+    let mut rng = Rng::new(seed);
+    for turn in 0..SHAPES {
+        let dims = sizes(kernel, turn, &mut rng);
+        match execute::run(kernel, info, &dims, &mut rng)? {
+            Ran::Skipped(why) => report.counts.push(format!("skipped: {why}")),
+            Ran::Compared(ran) => {
+                report.runs += 1;
+                let whole = info.entries.len();
+                let first = info.entries.first().is_some_and(|e| ran.contains(&e.name.to_string()));
+                let last = info.entries.last().is_some_and(|e| ran.contains(&e.name.to_string()));
+                let found = [
+                    (whole > 1 && first, "narrow-entry"),
+                    (whole > 1 && last, "wide-entry"),
+                    (whole == 1, "only-entry"),
+                    (whole > 2 && ran.len() > 2, "three-entries"),
+                ];
+                report.entries.extend(found.iter().filter(|f| f.0).map(|f| f.1));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The kernel of a case, and what decides its sizes and data.
+pub fn case(seed: u64, index: u64) -> (Kernel, u64) {
+    let mut rng = Rng::of_case(seed, index);
+    let kernel = draw::kernel(&mut rng);
+    (kernel, rng.bits())
+}
+
+/// The kernel of a case with its messages, if it is refused by a code first.
+pub fn refused(seed: u64, index: u64, code: &str) -> Option<String> {
+    let (kernel, _) = case(seed, index);
+    let text = kernel.to_string();
+    let Outcome::Refused(errors, messages) = compile(&text) else { return None };
+    let found = errors.first().is_some_and(|e| e.found.code.to_string() == code);
+    found.then(|| format!("=== seed {seed}, case {index}\n{text}{messages}"))
+}
+
+/// Runs cases `first..first + count` of a seed.
+pub fn campaign(seed: u64, first: u64, count: u64) -> Summary {
+    let summary = Mutex::new(Summary::default());
+    let running: Mutex<BTreeMap<u64, Instant>> = Mutex::new(BTreeMap::new());
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+                let hung =
+                    lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
+                if let Some(index) = hung {
+                    eprintln!("seed {seed} case {index} does not end:\n{}", case(seed, index).0);
+                    std::process::exit(3);
+                }
+            }
+        });
+        let next = AtomicU64::new(first);
+        let work = || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= first + count {
+                    return;
+                }
+                lock(&running).insert(index, Instant::now());
+                one(seed, index, &summary);
+                lock(&running).remove(&index);
+            }
+        };
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|inner| (0..workers).for_each(|_| drop(inner.spawn(work))));
+        done.store(true, Ordering::Relaxed);
+    });
+    summary.into_inner().unwrap_or_default()
+}
+
+fn one(seed: u64, index: u64, summary: &Mutex<Summary>) {
+    let (kernel, data) = case(seed, index);
+    let report = check(&kernel, data);
+    {
+        let mut s = lock(summary);
+        s.cases += 1;
+        s.accepted += u64::from(report.accepted);
+        s.runs += report.runs;
+        for count in &report.counts {
+            *s.counts.entry(count.clone()).or_default() += 1;
+        }
+        if report.runs > 0 && report.failure.is_none() {
+            s.run += 1;
+            let mut features = features::of(&kernel);
+            features.extend(report.entries.iter().copied());
+            s.matrix.count(&features);
+        }
+    }
+    let Some((class, detail)) = report.failure else { return };
+    let times = {
+        let mut s = lock(summary);
+        let times = s.failures.entry(class.clone()).or_default();
+        *times += 1;
+        *times
+    };
+    if times > EXAMPLES {
+        return;
+    }
+    let again = |k: &Kernel| check(k, data).failure.filter(|f| f.0 == class);
+    let (small, detail) = if class == "slow" {
+        (kernel, detail)
+    } else {
+        let small = shrink::shrink(&kernel, SHRINK_TRIES, &|k| again(k).is_some());
+        let last = again(&small).map_or(detail, |f| f.1);
+        (small, last)
+    };
+    let text = format!("=== {class} (seed {seed}, case {index})\n{small}{detail}\n");
+    eprintln!("{text}");
+    lock(summary).examples.push(text);
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for example in &self.examples {
+            writeln!(f, "{example}")?;
+        }
+        let Self { cases, accepted, run, runs, .. } = self;
+        writeln!(f, "{cases} kernels: {accepted} accepted, {run} of them run without a failure, {runs} runs compared")?;
+        for (what, n) in &self.counts {
+            writeln!(f, "  {what}: {n}")?;
+        }
+        for (what, n) in &self.failures {
+            writeln!(f, "  FAILED {what}: {n}")?;
+        }
+        Ok(())
+    }
+}

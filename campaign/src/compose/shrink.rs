@@ -1,0 +1,128 @@
+//! The smallest kernel that still fails.
+
+use super::ast::{Expr, Index, Kernel, Reduction, Type};
+
+/// Makes a kernel smaller as long as `fails` says that it still does; tries at most so many.
+pub fn shrink(kernel: &Kernel, mut tries: u32, fails: &dyn Fn(&Kernel) -> bool) -> Kernel {
+    let mut small = kernel.clone();
+    loop {
+        let mut changed = false;
+        for mut candidate in candidates(&small) {
+            candidate.tidy();
+            if candidate == small || candidate.equations.is_empty() {
+                continue;
+            }
+            if tries == 0 {
+                return small;
+            }
+            tries -= 1;
+            if fails(&candidate) {
+                small = candidate;
+                changed = true;
+                break;
+            }
+        }
+        if !changed {
+            return small;
+        }
+    }
+}
+
+/// Kernels that are a little smaller, those that lose most first.
+fn candidates(kernel: &Kernel) -> Vec<Kernel> {
+    let mut list = Vec::new();
+    let mut with = |change: &dyn Fn(&mut Kernel)| {
+        let mut candidate = kernel.clone();
+        change(&mut candidate);
+        list.push(candidate);
+    };
+    for n in 0..kernel.equations.len() {
+        if kernel.equations.iter().filter(|e| e.output).count() > 1 && kernel.equations[n].output {
+            with(&|k| {
+                let gone = k.equations.remove(n);
+                k.schedules.retain(|s| s.name != gone.name);
+            });
+        }
+        for at in 0..count(&kernel.equations[n].value) {
+            for part in 0..3 {
+                with(&|k| replace(&mut k.equations[n].value, at, part));
+            }
+        }
+    }
+    for n in 0..kernel.schedules.len() {
+        if !kernel.schedules[n].place.is_empty() {
+            with(&|k| drop(k.schedules.remove(n)));
+        }
+    }
+    for n in 0..kernel.launch.len() {
+        with(&|k| drop(k.launch.remove(n)));
+    }
+    for n in 0..kernel.schedules.len() {
+        for op in (0..kernel.schedules[n].ops.len()).rev() {
+            with(&|k| drop(k.schedules[n].ops.remove(op)));
+        }
+        for clause in 0..kernel.schedules[n].clauses.len() {
+            with(&|k| drop(k.schedules[n].clauses.remove(clause)));
+        }
+    }
+    for n in 0..3 {
+        with(&|k| k.most[n] = None);
+        with(&|k| k.divides[n] = 1);
+        with(&|k| k.least[n] = 0);
+    }
+    for n in 0..kernel.equations.len() {
+        for at in 0..count(&kernel.equations[n].value) {
+            for kind in 0..3 {
+                with(&|k| simplify(&mut k.equations[n].value, at, kind));
+            }
+        }
+    }
+    for n in (0..kernel.inputs.len()).filter(|n| kernel.inputs[*n].name.starts_with("size")) {
+        with(&|k| drop(k.inputs.remove(n)));
+    }
+    with(&|k| k.ty = Type::F32);
+    list
+}
+
+fn count(value: &Expr) -> usize {
+    1 + value.parts().into_iter().map(count).sum::<usize>()
+}
+
+fn find<'a>(value: &'a mut Expr, at: &mut usize) -> Option<&'a mut Expr> {
+    if *at == 0 {
+        return Some(value);
+    }
+    *at -= 1;
+    value.parts_mut().into_iter().find_map(|part| find(part, at))
+}
+
+/// A part in the place of the whole. (What a reduction reduces has an axis too many; that is refused, and not taken.)
+fn replace(value: &mut Expr, mut at: usize, part: usize) {
+    if let Some(found) = find(value, &mut at)
+        && let Some(part) = found.parts().get(part).map(|p| (*p).clone())
+    {
+        *found = part;
+    }
+}
+
+fn simplify(value: &mut Expr, mut at: usize, kind: usize) {
+    match (find(value, &mut at), kind) {
+        (Some(Expr::Read(_, _, or)), 0) => *or = None,
+        (Some(Expr::Read(_, indices, _)), 1) => {
+            for index in indices {
+                match index {
+                    Index::Axis(_, factor, plus) => (*factor, *plus) = (1, 0),
+                    Index::Gather(_, inner) => {
+                        if let Some(first) = inner.first().cloned() {
+                            *index = first;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        (Some(Expr::Binary(op, ..)), 0) => *op = "+",
+        (Some(Expr::Reduce(by, ..)), 0) => *by = Reduction::Sum,
+        _ => {}
+    }
+}
