@@ -17,7 +17,7 @@ use crate::kernel_ir::{Builder, Guard, Memory, Type, ValueId, VariableId};
 use crate::memory::vector::{Class, Vector};
 use crate::memory::{access, buffer};
 use crate::program::Program;
-use crate::schedule::{Reads, register};
+use crate::schedule::{Reads, Register, register};
 
 use super::defect::Defect;
 use super::inner::{self, Instance};
@@ -437,9 +437,14 @@ impl<'a> Values<'a> {
                 let (domain, symbolic, facts) = (self.domain, self.symbolic, self.facts);
                 let (range, present) = (&|v| self.range(v), &|e: &Expr| self.at_present(e));
                 let number = register(instance.stage, exprs, Reads { domain, symbolic, facts, range }, present);
-                let held = match number.and_then(|n| variables.get(n)) {
-                    Some(variable) => b.get(*variable),
-                    None => {
+                let variable = match number {
+                    Register::Number(number) => variables.get(number).copied(),
+                    _ => None,
+                };
+                let held = match (variable, number) {
+                    (Some(variable), _) => b.get(variable),
+                    (None, Register::Outside) => b.literal(ty, 0),
+                    (None, _) => {
                         self.unknown(Defect::Register(instance.stage.name.clone()));
                         b.literal(ty, 0)
                     }

@@ -37,7 +37,7 @@ pub use distribution::Distribution;
 pub use layout::{Columns, LaidOut, Layout, SLOT_ALIGNMENT, Spot};
 pub use levels::{From, Level, unit_name};
 pub use loops::check_loops;
-pub use ownership::{Digit, Reads, Step, digits, register, register_loops, registers};
+pub use ownership::{Digit, Reads, Register, Step, digits, register, register_loops, registers};
 pub use range::extreme;
 pub(crate) use range::is_of_terms;
 pub use raster::{Raster, RasterProblem};

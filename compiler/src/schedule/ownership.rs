@@ -203,20 +203,35 @@ fn leaves_at(stage: &Stage, indices: &[Expr], reads: Reads<'_>) -> Vec<Expr> {
     axes.zip(&values).map(value).collect()
 }
 
+/// Where a thread reads what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// In the register with this number.
+    Number(usize),
+    /// Nowhere: the iteration is one past the end, or the element one outside of an `or`. Guards keep what is read there from being used.
+    Outside,
+    /// That is not known when the kernel is compiled: [`check`] has refused it.
+    Unknown,
+}
+
 /// The register that holds the element with these indices, where the loops that are written out are in the iterations that `present` puts
-/// in place of them; none if that is not known at compile time.
+/// in place of them.
 ///
 /// [`check`] has seen that the leaves depend on such loops alone. They are put into these very expressions, and not into the indices: where
 /// an instance begins depends on the same loops.
-pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>, present: &dyn Fn(&Expr) -> Expr) -> Option<usize> {
+pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>, present: &dyn Fn(&Expr) -> Expr) -> Register {
     let leaves = leaves_at(stage, indices, reads);
-    let mut number = 0;
+    let (mut number, mut is_inside) = (0, true);
     for (leaf, most) in register_loops(stage) {
-        let at = stage.domain.leaves.iter().position(|l| *l == leaf)?;
-        let value = present(&leaves[at]).as_constant().filter(|v| (0..most).contains(v))?;
+        let at = stage.domain.leaves.iter().position(|l| *l == leaf);
+        let Some(value) = at.and_then(|at| present(&leaves[at]).as_constant()) else { return Register::Unknown };
+        is_inside &= (0..most).contains(&value);
         number = number * most + value;
     }
-    usize::try_from(number).ok()
+    match usize::try_from(number) {
+        Ok(number) if is_inside => Register::Number(number),
+        _ => Register::Outside,
+    }
 }
 
 /// The value of a digit for a thread's number.

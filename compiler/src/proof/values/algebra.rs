@@ -202,7 +202,7 @@ impl Algebra {
     }
 
     fn hashed(&self, tag: Tag, number: u64, ty: ElementType, operands: [i64; 2]) -> i64 {
-        let tag = tag as u64 + number | (class(ty) << 32);
+        let tag = (tag as u64 + number) | (class(ty) << 32);
         self.term(ty, [tag, operands[0] as u64, operands[1] as u64, 0])
     }
 
@@ -484,8 +484,8 @@ impl Algebra {
     /// The high half of the product of two integers.
     pub fn mul_high(&self, ty: ElementType, a: i64, b: i64) -> Known {
         Some(match ty {
-            ElementType::U64 => (u128::from(a as u64) * u128::from(b as u64) >> 64) as i64,
-            _ => wrapped(ty, (i128::from(a) * i128::from(b) >> (8 * ty.bytes())) as i64),
+            ElementType::U64 => ((u128::from(a as u64) * u128::from(b as u64)) >> 64) as i64,
+            _ => wrapped(ty, ((i128::from(a) * i128::from(b)) >> (8 * ty.bytes())) as i64),
         })
     }
 }
