@@ -21,7 +21,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
-use tilewright_kernel::algorithm::{Algorithm, Binary, Compare, Order, Reduction, Unary, Value};
+use tilewright_kernel::algorithm::{Algorithm, Binary, Compare, Order, Reduction, Value};
 use tilewright_kernel::format::Format;
 
 use crate::kernel_ir::UnaryOp;
@@ -45,9 +45,7 @@ pub(in crate::proof) struct Freedom {
     /// Products in any order.
     mul: bool,
     /// Merges of folds.
-    merge: bool,
-    /// Whether some merge uses a function of which the field knows no law: then terms that differ may be right.
-    pub unknown: bool,
+    pub merge: bool,
 }
 
 impl Freedom {
@@ -61,16 +59,11 @@ impl Freedom {
                     found.mul |= op == Reduction::Prod && order != Order::Ordered;
                 }
                 Value::Fold { states, .. } => {
-                    let states = &algorithm.folds[states.range()];
-                    found.merge |= states.iter().any(|s| s.merge.is_some());
-                    let merges = states.iter().filter_map(|s| s.merge);
-                    let all = merges.chain(states.iter().map(|s| s.step));
-                    found.unknown |= all.into_iter().any(|value| has_functions(algorithm, value));
+                    found.merge |= algorithm.folds[states.range()].iter().any(|s| s.merge.is_some());
                 }
                 _ => {}
             }
         }
-        found.unknown &= found.merge;
         found
     }
 
@@ -78,15 +71,6 @@ impl Freedom {
     fn is_field(self) -> bool {
         self.add || self.mul || self.merge
     }
-}
-
-/// Whether a value is made by functions of which the field knows no law.
-fn has_functions(algorithm: &Algorithm, value: u32) -> bool {
-    let own = match algorithm.values[value as usize] {
-        Value::Unary(op, _) => !matches!(op, Unary::Neg | Unary::Not | Unary::Abs),
-        _ => false,
-    };
-    own || algorithm.operands(value).into_iter().any(|operand| has_functions(algorithm, operand))
 }
 
 /// What a hash is of; numbers of operations are added.
@@ -454,12 +438,14 @@ impl Algebra {
                 let format = Format::of(to)?;
                 Some(self.constant(format.value(format.from_integer(exact))))
             }
+            // Of sums in any order, rounding is in no certain place.
+            (true, true) if from == to || self.freedom.is_field() => Some(a),
             (true, true) => {
                 if let Some(x) = self.number(a) {
                     let format = Format::of(to)?;
                     return Some(self.constant(format.value(format.from_f64(x))));
                 }
-                if self.freedom.is_field() || contains(to, a as u64 & CLASS) {
+                if contains(to, a as u64 & CLASS) {
                     return Some(a);
                 }
                 Some(self.hashed(Tag::Cast, 0, to, [a, 0]))

@@ -94,6 +94,9 @@ impl<'a> Data<'a> {
     /// Compares every output with the algorithm; what is not known, if nothing is wrong.
     pub fn compare(&self, kernel: &Kernel, launch: &Launch, budget: u64) -> Result<Option<Violation>, Stop> {
         let mut spec = spec::Spec::new(self.algorithm, &self.algebra, launch, budget);
+        // What merges change, the author has said to be nothing: whether the algebra knows that, tells another way to merge.
+        let freedom = self.algebra.freedom();
+        let mut merged = spec::Spec::new(self.algorithm, &self.algebra, launch, budget).with_merges();
         let mut unknown = None;
         for (equation, definition) in self.algorithm.equations.iter().enumerate() {
             for (n, component) in self.algorithm.components[definition.components.range()].iter().enumerate() {
@@ -117,9 +120,10 @@ impl<'a> Data<'a> {
                     };
                     match (stored, meant) {
                         (Some(stored), Some(meant)) if stored == meant => {}
-                        // Merges that are equal by laws which the algebra does not have.
-                        (Some(_), Some(_)) if self.algebra.freedom().unknown => {
-                            let found = || violation(Kind::Data, "is merged by functions of which no law is known");
+                        (Some(_), Some(meant))
+                            if freedom.merge && merged.output((equation as u16, n as u16), &at)? != Some(meant) =>
+                        {
+                            let found = || violation(Kind::Data, "depends on how a fold is merged");
                             unknown.get_or_insert_with(found);
                         }
                         (Some(_), Some(_)) => {

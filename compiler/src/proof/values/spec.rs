@@ -26,6 +26,8 @@ pub(super) struct Spec<'a> {
     launch: &'a Launch,
     /// Elements of intermediates that were computed.
     known: BTreeMap<Element, Known>,
+    /// Whether the terms of folds are dealt to two states, which are merged.
+    merges: bool,
     /// Values that may be computed still.
     budget: u64,
 }
@@ -47,7 +49,13 @@ impl Scope {
 
 impl<'a> Spec<'a> {
     pub fn new(algorithm: &'a Algorithm, algebra: &'a Algebra, launch: &'a Launch, budget: u64) -> Self {
-        Self { algorithm, algebra, launch, known: BTreeMap::new(), budget }
+        Self { algorithm, algebra, launch, known: BTreeMap::new(), merges: false, budget }
+    }
+
+    /// The same with the terms of every fold dealt to two states in turn, which are merged: other terms, unless the algebra knows that merging
+    /// changes nothing.
+    pub fn with_merges(self) -> Self {
+        Self { known: BTreeMap::new(), merges: true, ..self }
     }
 
     /// The element that a tensor has to have at the end.
@@ -292,23 +300,37 @@ impl<'a> Spec<'a> {
         let algorithm = self.algorithm;
         let Value::Fold { axes, states } = algorithm.values[id as usize] else { return Ok(Vec::new()) };
         let states = &algorithm.folds[states.range()];
-        let mut now = Vec::with_capacity(states.len());
+        let mut init = Vec::with_capacity(states.len());
         for state in states {
-            now.push(self.value(state.init, scope)?);
+            init.push(self.value(state.init, scope)?);
         }
+        let dealt = if self.merges && states.iter().all(|s| s.merge.is_some()) { 2 } else { 1 };
+        let (mut all, mut turn) = (vec![init; dealt], 0);
         let complete = self.points(&algorithm.axis_lists[axes.range()], scope, &mut |this, inner| {
             let mut inner = inner.inside();
-            for (state, value) in states.iter().zip(&now) {
+            let now = &mut all[turn % dealt];
+            turn += 1;
+            for (state, value) in states.iter().zip(now.iter()) {
                 inner.variables.insert(state.variable, *value);
             }
             let mut next = Vec::with_capacity(states.len());
             for state in states {
                 next.push(this.value(state.step, &mut inner)?);
             }
-            now = next;
+            *now = next;
             Ok(true)
         })?;
-        Ok(if complete { now } else { vec![None; states.len()] })
+        if !complete {
+            return Ok(vec![None; states.len()]);
+        }
+        let [left, right] = &all[..] else { return Ok(all.swap_remove(0)) };
+        let mut inner = scope.inside();
+        for (state, (left, right)) in states.iter().zip(left.iter().zip(right)) {
+            inner.variables.insert(state.left, *left);
+            inner.variables.insert(state.right, *right);
+        }
+        let merges = states.iter().filter_map(|state| state.merge);
+        merges.map(|merge| self.value(merge, &mut inner)).collect()
     }
 }
 

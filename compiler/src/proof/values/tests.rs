@@ -147,3 +147,38 @@ fn zeros_in_place_of_what_is_held_are_noticed() {
     let found = check_values(&mutant, &launch, &info.algorithm, 1, 1_000_000);
     assert!(matches!(&found, Verdict::Violated(v) if v.kind == Kind::Wrong), "{found:?}");
 }
+
+#[test]
+fn merges_that_change_something_are_the_authors() {
+    // The first is Welford's; the second says what is not true, and runs across threads.
+    let mean = "(n1 + n2, if n1 + n2 == 0.0 { 0.0 } else { (m1 * n1 + m2 * n2) / (n1 + n2) })";
+    for (merge, is_law) in [(mean, true), ("(n1 + n2, m1)", false)] {
+        let source = format!(
+            "kernel K(x: f32[N]) -> (c: f32[], y: f32[]) {{
+                (c, y)[] = fold(|i in 0..N| init (0.0f32, 0.0f32),
+                    step (n, m) => (n + 1.0, (m * n + x[i]) / (n + 1.0)), merge ((n1, m1), (n2, m2)) => {merge});
+                launch threads(4);
+                schedule c {{ split i by 4 -> io, t; bind t: thread; reduce t; }}
+            }}"
+        );
+        let kernel = compiled(&source);
+        let info = kernel.info.as_ref().expect("compiled");
+        let launch = Launch::new(info, &[11]).expect("sizes");
+        for entry in &kernel.entries {
+            let verdict = check_values(&entry.kernel, &launch, &info.algorithm, 1, 1_000_000);
+            assert_eq!(verdict == Verdict::Holds, is_law, "{verdict:?}");
+            assert!(!matches!(verdict, Verdict::Violated(_)), "{verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn sums_of_large_integers_round_anywhere() {
+    let kernel = compiled("kernel K(y: i32[N]) -> (z: f32[]) { z[] = sum(|i| y[i] as f32); }");
+    let info = kernel.info.as_ref().expect("compiled");
+    for seed in 0..8 {
+        let launch = Launch::new(info, &[40]).expect("sizes");
+        let verdict = check_values(&kernel.entries[0].kernel, &launch, &info.algorithm, seed, 1_000_000);
+        assert_eq!(verdict, Verdict::Holds);
+    }
+}
