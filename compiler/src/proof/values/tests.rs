@@ -1,3 +1,5 @@
+//! Laws of the algebra, and mistakes that only values show, planted in finished kernels.
+
 use tilewright_kernel::ElementType::{F16, F32, F64, I32, U32};
 use tilewright_kernel::algorithm::{Algorithm, Binary, Compare};
 
