@@ -37,7 +37,7 @@
 //! existence depends on it is [`Verdict::Undecided`] unless it is right either way; sums of data-independent indices are exact.
 //!
 //! **Data.** [`check`] does not look at whether the element that is read is the one that is meant. [`check_values`] runs the same kernel on drawn data
-//! in an algebra of terms ([`values`]), where all of this holds and nothing is unknown, and compares every output with the algorithm.
+//! in an algebra of terms (`values`), where all of this holds and nothing is unknown, and compares every output with the algorithm.
 //!
 //! [`Sync`]: crate::kernel_ir::StatementKind::Sync
 //! [`Await`]: crate::kernel_ir::StatementKind::Await

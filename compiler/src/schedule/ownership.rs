@@ -210,14 +210,14 @@ pub enum Register {
     Number(usize),
     /// Nowhere: the iteration is one past the end, or the element one outside of an `or`. Guards keep what is read there from being used.
     Outside,
-    /// That is not known when the kernel is compiled: [`check`] has refused it.
+    /// That is not known when the kernel is compiled: `check` has refused it.
     Unknown,
 }
 
 /// The register that holds the element with these indices, where the loops that are written out are in the iterations that `present` puts
 /// in place of them.
 ///
-/// [`check`] has seen that the leaves depend on such loops alone. They are put into these very expressions, and not into the indices: where
+/// `check` has seen that the leaves depend on such loops alone. They are put into these very expressions, and not into the indices: where
 /// an instance begins depends on the same loops.
 pub fn register(stage: &Stage, indices: &[Expr], reads: Reads<'_>, present: &dyn Fn(&Expr) -> Expr) -> Register {
     let leaves = leaves_at(stage, indices, reads);
