@@ -84,7 +84,7 @@ pub struct Report {
 }
 
 /// Some sizes that the facts allow: the smallest ones first, then awkward ones.
-fn sizes(kernel: &Kernel, turn: usize, rng: &mut Rng) -> Dims {
+pub fn sizes(kernel: &Kernel, turn: usize, rng: &mut Rng) -> Dims {
     let one = |n: usize, rng: &mut Rng| {
         let (divides, least) = (kernel.divides[n], kernel.least[n]);
         let most = kernel.most[n].unwrap_or(if n == 0 { 21 } else { 70 });

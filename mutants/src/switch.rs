@@ -1,0 +1,31 @@
+//! Which mutant is on. This file becomes a room of the changed compiler; every site asks it.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// Number of the mutant that is on: none without the variable.
+static ON: LazyLock<u32> = LazyLock::new(|| {
+    let number = std::env::var("TILEWRIGHT_MUTANT").ok();
+    number.and_then(|number| number.parse().ok()).unwrap_or(u32::MAX)
+});
+
+/// Where the numbers of the mutants that were reached go, each once.
+static REACHED: LazyLock<Option<Mutex<(BTreeSet<u32>, std::fs::File)>>> = LazyLock::new(|| {
+    let path = std::env::var_os("TILEWRIGHT_REACHED")?;
+    let file = std::fs::File::create(path).ok()?;
+    Some(Mutex::new((BTreeSet::new(), file)))
+});
+
+/// Whether this mutant is on.
+pub fn on(number: u32) -> bool {
+    if let Some(reached) = &*REACHED {
+        let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let (numbers, file) = &mut *reached;
+        if numbers.insert(number) {
+            // What is not written counts as not reached; the baseline checks that something was.
+            let _ = writeln!(file, "{number}");
+        }
+    }
+    *ON == number
+}
