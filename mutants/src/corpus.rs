@@ -1,4 +1,5 @@
-//! The kernels that mutants are tried on: compositions of the campaign, and every kernel of the repository.
+//! The kernels that mutants are tried on: compositions of the campaign, what it found once, every kernel of the repository, and kernels of
+//! every operation on every type.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
@@ -32,6 +33,11 @@ pub enum Case {
         /// Its number in the file.
         at: usize,
     },
+    /// A file that is one kernel.
+    Text {
+        /// The file, below the root.
+        path: PathBuf,
+    },
 }
 
 impl fmt::Display for Case {
@@ -39,6 +45,7 @@ impl fmt::Display for Case {
         match self {
             Self::Composition { seed, index } => write!(f, "composition {seed} {index}"),
             Self::Invocation { path, at } => write!(f, "invocation {at} {}", path.display()),
+            Self::Text { path } => write!(f, "text of {}", path.display()),
         }
     }
 }
@@ -57,6 +64,7 @@ impl FromStr for Case {
                 Ok(Self::Composition { seed: number(one)?, index: number(two)? })
             }
             "invocation" => Ok(Self::Invocation { path: two.into(), at: one.parse().map_err(|_| wrong())? }),
+            "text" => Ok(Self::Text { path: two.into() }),
             _ => Err(wrong()),
         }
     }
@@ -95,6 +103,33 @@ pub fn of_folders(root: &Path, folders: &[&str]) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
+/// Every file of a folder, as one kernel each.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn of_texts(root: &Path, folder: &Path) -> Result<Vec<Case>, Failure> {
+    let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let entries = std::fs::read_dir(root.join(folder)).map_err(failed)?;
+    let mut paths: Vec<PathBuf> =
+        entries.map(|e| Ok(folder.join(e.map_err(failed)?.file_name()))).collect::<Result<_, Failure>>()?;
+    paths.sort();
+    Ok(paths.into_iter().map(|path| Case::Text { path }).collect())
+}
+
+/// Kernels of every operation on every type, written to a folder.
+///
+/// # Errors
+/// It cannot be written.
+pub fn operations(folder: &Path) -> Result<Vec<Case>, Failure> {
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let one = |(n, text): (usize, String)| {
+        let path = folder.join(format!("{n}.txt"));
+        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Case::Text { path })
+    };
+    xtask::ops::texts()?.into_iter().enumerate().map(one).collect()
+}
+
 /// What the compiler made of a case.
 pub enum Made {
     /// Its kernels.
@@ -112,6 +147,11 @@ impl Case {
         match self {
             Self::Composition { seed, index } => {
                 let text = compose::case(*seed, *index).0.to_string();
+                text.parse().map_err(|e| format!("{self}: {e}"))
+            }
+            Self::Text { path } => {
+                let path = root.join(path);
+                let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
                 text.parse().map_err(|e| format!("{self}: {e}"))
             }
             Self::Invocation { path, at } => {

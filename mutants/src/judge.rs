@@ -109,7 +109,7 @@ pub fn looked(case: &Case, kernels: &[Compiled]) -> Option<Notice> {
             kernels.iter().find_map(|kernel| match (&kernel.info, case) {
                 (None, _) => Some((Net::Room, "no kernel".to_owned())),
                 (Some(info), Case::Composition { seed, index }) => composition(*seed, *index, info),
-                (Some(info), Case::Invocation { .. }) => launched(info),
+                (Some(info), Case::Invocation { .. } | Case::Text { .. }) => launched(info),
             })
         })
     }));

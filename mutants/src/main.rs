@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -27,12 +27,12 @@ struct Options {
     #[arg(long, value_delimiter = ',')]
     only: Vec<u32>,
     /// Compositions of the campaign to try them on, beside the kernels of the repository.
-    #[arg(long, default_value_t = 600)]
+    #[arg(long, default_value_t = 1000)]
     compositions: u64,
     /// Seed of these.
     #[arg(long, default_value_t = 7)]
     drawn: u64,
-    /// Cases for one mutant.
+    /// Cases for one mutant; for one that nobody noticed five times as many.
     #[arg(long, default_value_t = 40)]
     cases: usize,
     /// Processes at one time.
@@ -53,7 +53,7 @@ enum Task {
     Baseline { case: String },
     /// Tries the mutant that is on with the cases of a file.
     #[command(hide = true)]
-    Judge { cases: PathBuf },
+    Judge { cases: PathBuf, silent: usize },
 }
 
 fn main() -> ExitCode {
@@ -74,7 +74,7 @@ fn tried(options: &Options) -> Result<usize, Failure> {
     let root = xtask::root();
     match &options.task {
         Some(Task::Baseline { case }) => return worker::baseline(case, &root).map(|()| 0),
-        Some(Task::Judge { cases }) => return worker::judge(cases, &root).map(|()| 0),
+        Some(Task::Judge { cases, silent }) => return worker::judge(cases, *silent, &root).map(|()| 0),
         None => {}
     }
     let sources = Sources::read(&root, &options.rooms)?;
@@ -94,6 +94,8 @@ fn tried(options: &Options) -> Result<usize, Failure> {
     let mut kept = chosen;
     let program = sources.build(&at, &mut kept)?;
     let mut cases = corpus::of_folders(&root, &["examples", "tests"])?;
+    cases.extend(corpus::of_texts(&root, Path::new("campaign/found"))?);
+    cases.extend(corpus::operations(&at.join("operations"))?);
     cases.extend((0..options.compositions).map(|index| corpus::Case::Composition { seed: options.drawn, index }));
     let plan = Plan { program, at: at.clone(), cases: options.cases };
     let jobs = options.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);

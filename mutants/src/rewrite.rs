@@ -42,37 +42,49 @@ fn part(text: &str, range: Range<usize>, sites: &[Numbered], next: &mut usize, o
         out.text.push_str(&text[at..site.bytes.start]);
         at = site.bytes.end;
         let start = out.text.len();
-        let (before, between, after) = match site.form {
-            Form::Expression => ("(", " else { ", " })"),
-            Form::Statement => ("", "", " }"),
-            Form::Start => ("", "", ""),
-            Form::Iteration => ("(", "", ""),
-        };
         let written: Vec<(u32, &String)> =
             numbers.iter().zip(&site.alternatives).filter_map(|(n, a)| Some(((*n)?, &a.1))).collect();
         if written.is_empty() {
             part(text, site.bytes.clone(), sites, next, out);
             continue;
         }
-        out.text.push_str(before);
-        for (n, (number, alternative)) in written.iter().enumerate() {
+        let on = |number: u32| format!("crate::switch::on({number})");
+        let own = |out: &mut Rewritten, text: String, number: u32| {
             let from = out.text.len();
-            let on = format!("crate::switch::on({number})");
-            match site.form {
-                Form::Expression if n == 0 => out.text.push_str(&format!("if {on} {{ {alternative} }}")),
-                Form::Expression => out.text.push_str(&format!(" else if {on} {{ {alternative} }}")),
-                Form::Statement => out.text.push_str(&format!("if !{on} {{ ")),
-                Form::Start => out.text.push_str(&format!("if {on} {{ {alternative} }} ")),
-                Form::Iteration => {}
+            out.text.push_str(&text);
+            out.own.push((from..out.text.len(), number));
+        };
+        match site.form {
+            // What was written comes first, so that types are inferred from it.
+            Form::Expression => {
+                let none: Vec<String> = written.iter().map(|w| format!("!{}", on(w.0))).collect();
+                out.text.push_str(&format!("(if {} {{ ", none.join(" && ")));
+                part(text, site.bytes.clone(), sites, next, out);
+                out.text.push_str(" }");
+                for (n, (number, alternative)) in written.iter().enumerate() {
+                    let is_last = n + 1 == written.len();
+                    let when = if is_last { String::new() } else { format!(" if {}", on(*number)) };
+                    own(out, format!(" else{when} {{ {alternative} }}"), *number);
+                }
+                out.text.push(')');
             }
-            out.own.push((from..out.text.len(), *number));
+            Form::Statement => {
+                own(out, format!("if !{} {{ ", on(written[0].0)), written[0].0);
+                part(text, site.bytes.clone(), sites, next, out);
+                out.text.push_str(" }");
+            }
+            Form::Start => {
+                for (number, alternative) in &written {
+                    own(out, format!("if {} {{ {alternative} }} ", on(*number)), *number);
+                }
+            }
+            Form::Iteration => {
+                out.text.push('(');
+                part(text, site.bytes.clone(), sites, next, out);
+                let number = written[0].0;
+                own(out, format!(").into_iter().skip(usize::from({}))", on(number)), number);
+            }
         }
-        out.text.push_str(between);
-        part(text, site.bytes.clone(), sites, next, out);
-        if let (Form::Iteration, [(number, _)]) = (site.form, &written[..]) {
-            out.text.push_str(&format!(").into_iter().skip(usize::from(crate::switch::on({number})))"));
-        }
-        out.text.push_str(after);
         out.around.push((start..out.text.len(), written.iter().map(|w| w.0).collect()));
     }
     out.text.push_str(&text[at..range.end]);
@@ -89,6 +101,11 @@ impl Rewritten {
         if let Some((_, numbers)) = self.around.iter().filter(|a| inside(&a.0)).min_by_key(|a| a.0.len()) {
             return numbers.clone();
         }
+        self.between(bytes)
+    }
+
+    /// All mutants between these bytes.
+    pub fn between(&self, bytes: &Range<usize>) -> Vec<u32> {
         let covered = self.around.iter().filter(|a| bytes.start <= a.0.start && a.0.end <= bytes.end);
         covered.flat_map(|a| a.1.clone()).collect()
     }
@@ -123,14 +140,14 @@ mod tests {
         let out = rewritten(text, &[]);
         syn::parse_file(&out.text).expect(&out.text);
         let expected = "fn f(a: i64, b: i64) -> i64 { if crate::switch::on(1) { return 0; } \
-            (if crate::switch::on(2) { a - b * 2 } else { a + (if crate::switch::on(3) { b + 2 } else { b * \
-            (if crate::switch::on(4) { 3 } else { 2 }) }) }) }";
+            (if !crate::switch::on(2) { a + (if !crate::switch::on(3) { b * \
+            (if !crate::switch::on(4) { 2 } else { 3 }) } else { b + 2 }) } else { a - b * 2 }) }";
         assert_eq!(out.text, expected);
         let error = out.text.find("b + 2").expect("there");
         assert_eq!(out.blamed(&(error..error + 5)), [3]);
         let inner = out.text.find("b * (").expect("there");
         assert_eq!(out.blamed(&(inner..inner + 1)), [3], "the smallest site around it");
-        assert_eq!(out.blamed(&(0..out.text.len())), [4, 3, 2, 1]);
+        assert_eq!(out.blamed(&(0..out.text.len())), [1, 4, 3, 2]);
     }
 
     #[test]
@@ -162,12 +179,12 @@ mod tests {
         let text = "fn f(a: Option<i64>) -> char { if let Some(x) = a && x < 3 { 'x' } else { 'y' } }";
         let out = rewritten(text, &[]);
         syn::parse_file(&out.text).expect(&out.text);
-        assert!(out.text.contains("if let Some(x) = a && (if crate::switch::on("), "{}", out.text);
+        assert!(out.text.contains("if let Some(x) = a && (if !crate::switch::on("), "{}", out.text);
     }
 
     #[test]
     fn variants_go_round() {
         let out = rewritten("enum Op { Add, Sub, Of(u32) } fn f() -> Op { Op::Sub }", &[]).text;
-        assert!(out.ends_with("{ (if crate::switch::on(1) { Op::Add } else { Op::Sub }) }"), "{out}");
+        assert!(out.ends_with("{ (if !crate::switch::on(1) { Op::Sub } else { Op::Add }) }"), "{out}");
     }
 }

@@ -44,6 +44,8 @@ pub struct Site {
     pub line: usize,
     /// How alternatives are written.
     pub form: Form,
+    /// What stands there: the text, or the name of the function that starts.
+    pub before: String,
     /// Operators, with the texts that they give.
     pub alternatives: Vec<(&'static str, String)>,
 }
@@ -148,7 +150,8 @@ impl Finder<'_> {
     }
 
     fn site(&mut self, span: Span, form: Form, alternatives: Vec<(&'static str, String)>) {
-        self.sites.push(Site { bytes: span.byte_range(), line: span.start().line, form, alternatives });
+        let (bytes, before) = (span.byte_range(), self.text_of(span).to_owned());
+        self.sites.push(Site { bytes, line: span.start().line, form, before, alternatives });
     }
 
     fn expression(&mut self, span: Span, operator: &'static str, text: String) {
@@ -191,8 +194,8 @@ impl Finder<'_> {
         self.site(whole, Form::Expression, alternatives);
     }
 
-    fn body(&mut self, output: &syn::ReturnType, block: &syn::Block) {
-        let texts: &[&str] = match output {
+    fn body(&mut self, signature: &syn::Signature, block: &syn::Block) {
+        let texts: &[&str] = match &signature.output {
             syn::ReturnType::Default => &["return;"],
             syn::ReturnType::Type(_, ty) => match self.text_of(ty.span()) {
                 "bool" => &["return true;", "return false;"],
@@ -205,7 +208,8 @@ impl Finder<'_> {
         let Some(first) = block.stmts.first() else { return };
         let at = first.span().byte_range().start;
         let alternatives = texts.iter().map(|t| ("result", (*t).to_owned())).collect();
-        self.sites.push(Site { bytes: at..at, line: first.span().start().line, form: Form::Start, alternatives });
+        let (line, before) = (first.span().start().line, format!("fn {}", signature.ident));
+        self.sites.push(Site { bytes: at..at, line, form: Form::Start, before, alternatives });
     }
 }
 
@@ -239,14 +243,14 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         let is_test = item.attrs.iter().any(|a| self.text_of(a.span()).contains("test"));
         if item.sig.constness.is_none() && !is_test {
-            self.body(&item.sig.output, &item.block);
+            self.body(&item.sig, &item.block);
             self.visit_block(&item.block);
         }
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
         if item.sig.constness.is_none() {
-            self.body(&item.sig.output, &item.block);
+            self.body(&item.sig, &item.block);
             self.visit_block(&item.block);
         }
     }
@@ -262,8 +266,8 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             }
             op => operator(op).map(|(name, op)| (name, format!("{l} {op} {r}"))).into_iter().collect(),
         };
-        let line = left.start().line;
-        self.sites.push(Site { bytes: whole, line, form: Form::Expression, alternatives });
+        let (line, before) = (left.start().line, self.text[whole.clone()].to_owned());
+        self.sites.push(Site { bytes: whole, line, form: Form::Expression, before, alternatives });
         visit::visit_expr_binary(self, expr);
     }
 

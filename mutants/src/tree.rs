@@ -89,11 +89,11 @@ impl Sources {
     /// All mutants, in order.
     pub fn mutants(&self) -> Vec<Mutant> {
         let mut all = Vec::new();
-        for (file, text, sites) in &self.files {
+        for (file, _, sites) in &self.files {
             for site in sites {
                 for (operator, after) in &site.alternatives {
                     let file = file.strip_prefix("compiler/src/").unwrap_or(file).to_owned();
-                    let (before, after) = (squeezed(&text[site.bytes.clone()]), squeezed(after));
+                    let (before, after) = (squeezed(&site.before), squeezed(after));
                     let number = all.len() as u32;
                     all.push(Mutant { number, file, line: site.line, operator, before, after });
                 }
@@ -164,8 +164,8 @@ fn cargo(tree: &Path, build: &Path) -> Command {
 fn errors(tree: &Path, build: &Path, files: &BTreeMap<String, Rewritten>) -> Result<BTreeSet<u32>, Failure> {
     let mut check = cargo(tree, build);
     check.args(["check", "--release", "--package", "tilewright-compiler", "--message-format", "json", "--quiet"]);
-    let output = check.stderr(Stdio::inherit()).output().map_err(|e| format!("{check:?}: {e}"))?;
-    let mut wrong = BTreeSet::new();
+    let output = check.stderr(Stdio::null()).output().map_err(|e| format!("{check:?}: {e}"))?;
+    let (mut wrong, mut between, mut unexplained) = (BTreeSet::new(), BTreeSet::new(), String::new());
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
         let message = &message["message"];
@@ -185,13 +185,28 @@ fn errors(tree: &Path, build: &Path, files: &BTreeMap<String, Rewritten>) -> Res
                 blamed.extend(file.blamed(&(byte("byte_start")..byte("byte_end"))));
             }
         }
-        if blamed.is_empty() && !spans.is_empty() {
-            return Err(format!("no mutant explains\n{}", message["rendered"].as_str().unwrap_or_default()));
+        if blamed.is_empty()
+            && let Some(first) = spans.first()
+        {
+            // Maybe what follows from another error: if not, it is there in the next round.
+            unexplained = message["rendered"].as_str().unwrap_or_default().to_owned();
+            let same = spans.iter().filter(|s| s["file_name"] == first["file_name"]);
+            let byte = |span: &serde_json::Value, name: &str| span[name].as_u64().unwrap_or_default() as usize;
+            let all = same.map(|s| byte(s, "byte_start")..byte(s, "byte_end"));
+            if let Some(all) = all.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+                && let Some(file) = first["file_name"].as_str().and_then(|name| files.get(name))
+            {
+                between.extend(file.between(&all));
+            }
         }
         wrong.extend(blamed);
     }
+    // A statement that is left out shows where what it did is missed.
+    if wrong.is_empty() {
+        wrong = between;
+    }
     if wrong.is_empty() && !output.status.success() {
-        return Err(format!("{check:?}: {}", output.status));
+        return Err(format!("{check:?}: {}, and no mutant explains\n{unexplained}", output.status));
     }
     Ok(wrong)
 }

@@ -25,6 +25,8 @@ const COMPILE: Duration = Duration::from_millis(400);
 const MEMORY: u32 = 6 << 20;
 /// Cases with other code of which nobody notices anything, until a mutant counts as silent.
 const SILENT: usize = 8;
+/// How many times as much is tried of one that nobody noticed at first.
+const AGAIN: usize = 5;
 
 /// A sample of numbers below `all`; `count` 0 takes all of them.
 pub fn sample(all: usize, count: usize, seed: u64) -> BTreeSet<u32> {
@@ -54,11 +56,12 @@ pub fn baseline(case: &str, root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// In the changed copy, with a mutant on: prints what is noticed first in the cases of a file, which holds marks and cases, a line each.
+/// In the changed copy, with a mutant on: prints what is noticed first in the cases of a file, which holds marks and cases, a line each;
+/// `silent` cases with other code are looked at.
 ///
 /// # Errors
 /// The file cannot be read, or holds something else.
-pub fn judge(path: &Path, root: &Path) -> Result<(), Failure> {
+pub fn judge(path: &Path, silent: usize, root: &Path) -> Result<(), Failure> {
     std::panic::set_hook(Box::new(|_| {}));
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let told = |net: Net, detail: &str| println!("{net} {}", squeezed(detail).chars().take(400).collect::<String>());
@@ -76,7 +79,7 @@ pub fn judge(path: &Path, root: &Path) -> Result<(), Failure> {
             }
         }
     }
-    for (case, kernels) in other.iter().take(SILENT) {
+    for (case, kernels) in other.iter().take(silent) {
         println!("at {case}");
         if let Some((net, detail)) = judge::looked(case, kernels) {
             told(net, &detail);
@@ -126,7 +129,10 @@ impl Plan {
         let (done, sound) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         let mutants: Vec<Mutant> = mutants.collect();
         let judged = mutants.par_iter().map(|mutant| {
-            let judged = self.one(&known, mutant, &sound);
+            let judged = self.one(&known, mutant, &sound, 1).and_then(|judged| match judged.net {
+                Net::Silent | Net::Same => self.one(&known, mutant, &sound, AGAIN),
+                _ => Ok(judged),
+            });
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             if done.is_multiple_of(50) {
                 eprintln!("{done} of {}", mutants.len());
@@ -166,6 +172,7 @@ impl Plan {
         name: &str,
         mutant: Option<u32>,
         cases: &[(u64, &Case)],
+        silent: usize,
     ) -> Result<(Net, String, String), Failure> {
         let path = self.at.join(format!("cases-{name}.txt"));
         let mut file = std::fs::File::create(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -173,7 +180,8 @@ impl Plan {
             writeln!(file, "{mark} {case}").map_err(|e| format!("{}: {e}", path.display()))?;
         }
         drop(file);
-        let (text, how) = ended(&mut self.process(mutant, "judge", &path.to_string_lossy()))?;
+        let mut process = self.process(mutant, "judge", &path.to_string_lossy());
+        let (text, how) = ended(process.arg(silent.to_string()))?;
         let _ = std::fs::remove_file(&path);
         let at = text.lines().rev().find_map(|line| line.strip_prefix("at ")).unwrap_or_default().to_owned();
         let last = text.lines().last().and_then(|line| line.split_once(' '));
@@ -183,16 +191,24 @@ impl Plan {
         }
     }
 
-    fn one(&self, known: &[Known], mutant: &Mutant, sound: &Mutex<BTreeMap<Case, bool>>) -> Result<Judged, Failure> {
+    fn one(
+        &self,
+        known: &[Known],
+        mutant: &Mutant,
+        sound: &Mutex<BTreeMap<Case, bool>>,
+        times: usize,
+    ) -> Result<Judged, Failure> {
         let reached: Vec<&Known> = known.iter().filter(|k| k.reached.contains(&mutant.number)).collect();
         // The cheapest ones, and others from all over.
-        let (cheap, rest) = reached.split_at(reached.len().min(self.cases / 2));
-        let step = (rest.len() / (self.cases - self.cases / 2).max(1)).max(1);
+        let most = times * self.cases;
+        let (cheap, rest) = reached.split_at(reached.len().min(most / 2));
+        let step = (rest.len() / (most - most / 2).max(1)).max(1);
         let mut chosen: Vec<&Known> = cheap.iter().chain(rest.iter().step_by(step)).copied().collect();
-        chosen.truncate(self.cases);
+        chosen.truncate(most);
         loop {
             let cases: Vec<(u64, &Case)> = chosen.iter().map(|k| (k.mark, &k.case)).collect();
-            let (net, detail, at) = self.judgement(&mutant.number.to_string(), Some(mutant.number), &cases)?;
+            let (net, detail, at) =
+                self.judgement(&mutant.number.to_string(), Some(mutant.number), &cases, times * SILENT)?;
             let judged = |detail: String| Judged { mutant: mutant.clone(), net, detail };
             if !matches!(net, Net::Crash | Net::Values | Net::Indices | Net::Emulator | Net::Result) {
                 return Ok(judged(format!("{at}: {detail}")));
@@ -206,7 +222,8 @@ impl Plan {
             let is_sound = match is_sound {
                 Some(is_sound) => is_sound,
                 None => {
-                    let (net, detail, _) = self.judgement(&format!("{}-sound", mutant.number), None, &[(0, case)])?;
+                    let (net, detail, _) =
+                        self.judgement(&format!("{}-sound", mutant.number), None, &[(0, case)], 1)?;
                     if net != Net::Silent {
                         eprintln!("{case} is left out: {net} {detail}");
                     }

@@ -83,6 +83,18 @@ struct Equation {
 /// An operation is refused for another reason than that its type does not have it.
 pub fn kernels() -> Result<Vec<Kernel>, Failure> {
     let mut all = Vec::new();
+    for text in texts()? {
+        all.extend(compile(&text)?.ok_or_else(|| format!("equations compile alone and not together:\n{text}"))?);
+    }
+    Ok(all)
+}
+
+/// Their texts.
+///
+/// # Errors
+/// As [`kernels`].
+pub fn texts() -> Result<Vec<String>, Failure> {
+    let mut all = Vec::new();
     let names: Vec<&str> = ElementType::ALL.iter().map(|t| t.name()).collect();
     for &name in &names {
         let mut equations: Vec<Equation> = Vec::new();
@@ -102,7 +114,7 @@ pub fn kernels() -> Result<Vec<Kernel>, Failure> {
             .map(|(value, result)| Equation { value: value.to_owned(), result: result.unwrap_or(name).to_owned() });
         let inputs = format!("x: {name}[M, N]");
         all.extend(packed(&format!("Reduce_{name}"), &inputs, "M", "where N >= 1", reductions.to_vec())?);
-        all.push(copy(name)?);
+        all.push(copy(name));
     }
     Ok(all)
 }
@@ -114,19 +126,15 @@ fn packed(
     extent: &str,
     facts: &str,
     equations: Vec<Equation>,
-) -> Result<Vec<Kernel>, Failure> {
+) -> Result<Vec<String>, Failure> {
     let mut present = Vec::new();
     for equation in equations {
         if compile(&text(name, inputs, extent, facts, std::slice::from_ref(&equation)))?.is_some() {
             present.push(equation);
         }
     }
-    let mut kernels = Vec::new();
-    for (number, pack) in present.chunks(PACK).enumerate() {
-        let text = text(&format!("{name}_{number}"), inputs, extent, facts, pack);
-        kernels.extend(compile(&text)?.ok_or_else(|| format!("equations compile alone and not together:\n{text}"))?);
-    }
-    Ok(kernels)
+    let text = |(number, pack)| text(&format!("{name}_{number}"), inputs, extent, facts, pack);
+    Ok(present.chunks(PACK).enumerate().map(text).collect())
 }
 
 /// The text of a kernel with one output an equation.
@@ -147,17 +155,15 @@ fn text(name: &str, inputs: &str, extent: &str, facts: &str, equations: &[Equati
 }
 
 /// A copy of 16-byte vectors, the yardstick of every bandwidth.
-fn copy(name: &str) -> Result<Kernel, Failure> {
+fn copy(name: &str) -> String {
     let bytes = ElementType::from_name(name).map_or(1, ElementType::bytes);
     // Types of one byte have no vector of 16 lanes.
     let lanes = (16 / bytes).min(8);
-    let text = format!(
+    format!(
         "kernel Copy_{name}(x: {name}[N]) -> (y: {name}[N])\nwhere N % {lanes} == 0\n{{\n    y[i] = x[i];\n    \
          launch threads(256);\n    schedule y {{ split i by {lanes} -> q, v; split q by 256 -> g, t; bind g: grid; \
          bind t: thread; vectorize v; }}\n}}\n"
-    );
-    let kernels = compile(&text)?.and_then(|mut k| k.pop());
-    kernels.ok_or_else(|| format!("a copy is refused:\n{text}"))
+    )
 }
 
 /// The kernels of a text; none if it needs an operation that its type does not have.

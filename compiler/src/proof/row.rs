@@ -5,7 +5,7 @@ use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Binary, Compare};
 
 use super::values::Algebra;
-use crate::kernel_ir::{IndexOp, Kernel, Op, Shift, Type, UnaryOp, Value, ValueId};
+use crate::kernel_ir::{IndexOp, Kernel, Op, Range, Shift, Type, UnaryOp, Value, ValueId};
 
 /// One thread's value. Predicates are 0 and 1; a `u64` has the bits of an `i64`.
 pub(super) type Known = Option<i64>;
@@ -62,6 +62,27 @@ pub(super) fn wrapped(element: ElementType, value: i64) -> i64 {
         ElementType::U32 => i64::from(value as u32),
         _ => value,
     }
+}
+
+/// Indices outside of what is said of them, or of their width, are unknown, and the first one of them: emission chooses instructions by what is said, so
+/// the machine has some other number there. Lowering says it only of values that matter; of others nothing may depend.
+pub(super) fn as_said(value: &Value, mut row: Row) -> (Row, Known) {
+    let width = if value.ty == Type::I32 { Range::new(i64::from(i32::MIN), i64::from(i32::MAX)) } else { Range::ALL };
+    let said = width.intersect(value.facts.range);
+    let mut beyond = None;
+    if value.ty.is_index() && said != Range::ALL {
+        let mut keep = |known: &mut Known| {
+            if let Some(index) = known.filter(|v| *v < said.low || said.high < *v) {
+                beyond.get_or_insert(index);
+                *known = None;
+            }
+        };
+        match &mut row {
+            Row::Same(known) => keep(known),
+            Row::Each(all) => all.iter_mut().for_each(&mut keep),
+        }
+    }
+    (row, beyond)
 }
 
 /// The row of a pure operation, given those of its operands.

@@ -43,6 +43,8 @@ pub(super) struct Run<'a> {
     pub data: Option<Data<'a>>,
     /// The first thing that depends on data.
     undecided: Option<Violation>,
+    /// The first index outside of what is said of it; nothing may depend on it.
+    beyond: Option<Violation>,
 }
 
 impl<'a> Run<'a> {
@@ -93,6 +95,7 @@ impl<'a> Run<'a> {
             workspaces,
             data,
             undecided: None,
+            beyond: None,
         };
         run.me = run.block(0, 0);
         Ok(run)
@@ -126,6 +129,23 @@ impl<'a> Run<'a> {
 
     /// Every block; what depends on data, if nothing is wrong.
     pub fn all(mut self) -> Outcome<Option<Violation>> {
+        let blocks = self.every_block();
+        // With data all is known but such indices.
+        if let (Some(_), Some(beyond)) = (&self.data, &self.beyond)
+            && (matches!(blocks, Err(Stop::Undecided(_))) || blocks.is_ok() && self.undecided.is_some())
+        {
+            return Err(Stop::Violated(beyond.clone()));
+        }
+        blocks?;
+        if self.undecided.is_none()
+            && let Some(data) = &self.data
+        {
+            return data.compare(self.kernel, self.launch, self.budget);
+        }
+        Ok(self.undecided)
+    }
+
+    fn every_block(&mut self) -> Outcome {
         let of_cluster = i64::from(self.kernel.signature.cluster);
         if self.launch.blocks % of_cluster != 0 {
             let what = format!("{} blocks are no whole clusters of {of_cluster}", self.launch.blocks);
@@ -149,12 +169,7 @@ impl<'a> Run<'a> {
             let what = format!("element {offset} of `{name}` is never written");
             return Err(Stop::Violated(Violation { kind: Kind::NotWritten, line: 0, block: None, what }));
         }
-        if self.undecided.is_none()
-            && let Some(data) = &self.data
-        {
-            return data.compare(self.kernel, self.launch, self.budget);
-        }
-        Ok(self.undecided)
+        Ok(())
     }
 
     fn algebra(&self) -> Option<&Algebra> {
@@ -440,7 +455,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         self.spend(1)?;
-        self.me.values[turn.of.index.index()] = Row::Same(Some(turn.n));
+        self.hold(turn.of.index, Row::Same(Some(turn.n)));
         let active = match &turn.count {
             Row::Same(_) => turn.active.clone(),
             Row::Each(_) => {
@@ -814,8 +829,23 @@ impl<'a> Run<'a> {
         if let Row::Each(_) = row {
             self.spend(self.threads as u64)?;
         }
-        self.me.values[id.index()] = row;
+        self.hold(id, row);
         Ok(())
+    }
+
+    /// Gives a value, with data as far as it is as said; on indices alone, offsets are looked at where they are used.
+    fn hold(&mut self, id: ValueId, row: Row) {
+        let value = self.kernel.value(id);
+        let (row, beyond) = if self.data.is_some() { row::as_said(value, row) } else { (row, None) };
+        if let Some(index) = beyond
+            && self.beyond.is_none()
+        {
+            let (low, high) = (value.facts.range.low, value.facts.range.high);
+            let what =
+                format!("v{} is {index}, and is said to lie from {low} to {high} wherever it matters", id.index());
+            self.beyond = Some(self.found(Kind::Beyond, what));
+        }
+        self.me.values[id.index()] = row;
     }
 
     fn assign(&mut self, variable: VariableId, value: ValueId, active: &Active, declared: bool) {

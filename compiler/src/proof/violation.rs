@@ -47,6 +47,8 @@ pub enum Kind {
     BeforeWait,
     /// An element of an output that is not what the algorithm says.
     Wrong,
+    /// What happens depends on an index outside of what is said of it: instructions are chosen by that.
+    Beyond,
     /// It depends on data.
     Data,
 }

@@ -4,7 +4,7 @@ use tilewright_kernel::ElementType::{F16, F32, F64, I32, U32};
 use tilewright_kernel::algorithm::{Algorithm, Binary, Compare};
 
 use super::algebra::Algebra;
-use crate::kernel_ir::{Op, StatementKind, UnaryOp, ValueId, VariableId};
+use crate::kernel_ir::{Facts, Kernel, Op, Range, Statement, StatementKind, UnaryOp, Value, ValueId, VariableId};
 use crate::proof::{Kind, Launch, Verdict, check, check_values};
 use crate::syntax::TokenBuffer;
 use crate::{Compiled, compile};
@@ -183,4 +183,34 @@ fn sums_of_large_integers_round_anywhere() {
         let verdict = check_values(&kernel.entries[0].kernel, &launch, &info.algorithm, seed, 1_000_000);
         assert_eq!(verdict, Verdict::Holds);
     }
+}
+
+/// Instructions are chosen by ranges: an index outside of its own is as wrong as another index, if something depends on it.
+#[test]
+fn what_is_said_of_indices_holds_where_it_matters() {
+    let kernel = compiled(PLAIN);
+    let info = kernel.info.as_ref().expect("compiled");
+    let launch = Launch::new(info, &[40]).expect("a launch");
+    let mut mutant = kernel.entries[0].kernel.clone();
+    let store = mutant.regions.iter().flat_map(|r| &r.statements).find_map(|s| match &s.kind {
+        StatementKind::Store(store) => Some(store.offset),
+        _ => None,
+    });
+    let offset = store.expect("an output is stored");
+    let said = mutant.values[offset.index()].facts.range;
+    let with = |mutant: &mut Kernel, high: i64| {
+        mutant.values[offset.index()].facts.range = Range::new(said.low, high);
+        check_values(mutant, &launch, &info.algorithm, 1, 1_000_000)
+    };
+    assert_eq!(with(&mut mutant, 39), Verdict::Holds);
+    let found = with(&mut mutant, 38);
+    assert!(matches!(&found, Verdict::Violated(v) if v.kind == Kind::Beyond), "{found:?}\n{mutant}");
+    // Nothing depends on a value that nobody uses.
+    mutant.values[offset.index()].facts.range = said;
+    let copy = ValueId(mutant.values.len() as u32);
+    let unused = Value { facts: Facts { range: Range::point(-1), ..Facts::NONE }, ..mutant.values[offset.index()] };
+    mutant.values.push(unused);
+    let statement = Statement { line: 0, kind: StatementKind::Let(copy) };
+    mutant.regions[unused.region.index()].statements.push(statement);
+    assert_eq!(check_values(&mutant, &launch, &info.algorithm, 1, 1_000_000), Verdict::Holds);
 }
