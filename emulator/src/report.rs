@@ -157,6 +157,8 @@ pub enum Kind {
     PeerNotStarted,
     /// An access to the shared memory of a block of the cluster that may have exited.
     PeerExited,
+    /// A branch with `.uni` that only some of the lanes take that come to it together (PTX manual, `bra`).
+    DivergentUniform,
     /// A change of a warpgroup's number of registers against its rules.
     RegisterMisuse,
     /// An access to global memory by a thread of a dependent launch that has not waited for earlier ones.
@@ -195,6 +197,7 @@ impl Kind {
             Kind::ClusterMisuse => "cluster operation misused",
             Kind::PeerNotStarted => "access to a block of the cluster that may not have started",
             Kind::PeerExited => "access to a block of the cluster that may have exited",
+            Kind::DivergentUniform => "lanes part at a branch that is said to be uniform",
             Kind::RegisterMisuse => "register reallocation misused",
             Kind::BeforeWait => "access to global memory before earlier launches were waited for",
         }

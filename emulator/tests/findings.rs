@@ -343,6 +343,18 @@ fn exits_before_a_barrier() {
 }
 
 #[test]
+fn lanes_that_part_at_a_uniform_branch() {
+    let branch = |uni: &str| format!("setp.ge.u32 %p0, %r0, 40;\n@%p0 bra{uni} DONE;\nDONE:");
+    let report = bench(1, 64).run(&kernel(&branch(".uni")));
+    let finding = only(&report, Kind::DivergentUniform, BODY + 1);
+    assert!(finding.detail.contains("24 of 32 lanes") && finding.count == 1, "{finding}");
+    assert!(report.findings[0].kind.is_failure());
+    bench(1, 64).clean(&kernel(&branch("")));
+    // Of another warp, all or none take it.
+    bench(1, 64).clean(&kernel("setp.ge.u32 %p0, %r0, 32;\n@%p0 bra.uni DONE;\nDONE:"));
+}
+
+#[test]
 fn barrier_misuse() {
     let report = bench(1, 64).run(&kernel("mov.u32 %r6, 48;\nbar.sync 0, %r6;"));
     assert!(only(&report, Kind::BarrierMisuse, BODY + 1).detail.contains("48 threads"));

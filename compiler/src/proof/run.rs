@@ -475,7 +475,7 @@ impl<'a> Run<'a> {
             return self.violation(Kind::BeforeWait, what);
         }
         match &statement.kind {
-            StatementKind::Let(value) => self.bind(*value)?,
+            StatementKind::Let(value) => self.bind(*value, active)?,
             StatementKind::Declare(variable, value) | StatementKind::Set(variable, value) => {
                 let declared = matches!(statement.kind, StatementKind::Declare(..));
                 self.assign(*variable, *value, active, declared);
@@ -811,7 +811,7 @@ impl<'a> Run<'a> {
 
     // Values.
 
-    fn bind(&mut self, id: ValueId) -> Outcome {
+    fn bind(&mut self, id: ValueId, active: &Active) -> Outcome {
         let value = self.kernel.value(id);
         let row = match value.op {
             Op::BlockIndex => Row::Same(Some(self.me.block)),
@@ -826,8 +826,16 @@ impl<'a> Run<'a> {
             },
             _ => row::pure(self.kernel, value, self.threads, &self.me.values, self.algebra()),
         };
-        if let Row::Each(_) = row {
+        if let Row::Each(all) = &row {
             self.spend(self.threads as u64)?;
+            let mut seen = active.threads().filter_map(|thread| all[thread]);
+            if value.facts.uniform
+                && let Some(one) = seen.next()
+                && let Some(other) = seen.find(|other| *other != one)
+            {
+                let what = format!("v{} is {one} and {other}, and is said to be the same for all threads", id.index());
+                return self.violation(Kind::Disagree, what);
+            }
         }
         self.hold(id, row);
         Ok(())

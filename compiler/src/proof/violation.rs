@@ -39,7 +39,7 @@ pub enum Kind {
     Exited,
     /// Something is under way when the block ends.
     Left,
-    /// Threads disagree on an operand of a statement for all of them.
+    /// Threads disagree on an operand of a statement for all of them, or on what is said to be the same for them.
     Disagree,
     /// Some threads do not come to a statement for all of them.
     NotEveryThread,

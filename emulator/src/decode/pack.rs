@@ -27,7 +27,7 @@ pub(super) fn fixed(kernel: &Kernel) -> BTreeSet<Slot> {
 pub(super) fn successors(kernel: &Kernel, at: usize) -> (&[u32], bool) {
     let guarded = kernel.code[at].guard.is_some();
     match &kernel.code[at].op {
-        Op::Branch { target } => (std::slice::from_ref(target), guarded),
+        Op::Branch { target, .. } => (std::slice::from_ref(target), guarded),
         Op::BranchTable { first, count, .. } => (&kernel.targets[*first as usize..][..*count as usize], guarded),
         Op::Exit | Op::Trap | Op::Return => (&[], guarded),
         _ => (&[], true),

@@ -235,7 +235,7 @@ impl Warp {
                 } else {
                     left -= 1;
                     let flow = match inst.op {
-                        Op::Branch { target } if run == mask => Ok(Flow::Jump(target)),
+                        Op::Branch { target, .. } if run == mask => Ok(Flow::Jump(target)),
                         Op::Load(ref access) => cx
                             .host
                             .memory(self, env, (pc, inst.number), access, (Touch::Load, run))
@@ -328,7 +328,12 @@ impl Warp {
         run: Mask,
     ) -> Result<Flow, Halt> {
         match inst.op {
-            Op::Branch { target } => {
+            Op::Branch { target, uniform } => {
+                if uniform {
+                    let detail = format!("{} of {} lanes take it", count(run), count(mask));
+                    let lane = run.trailing_zeros();
+                    env.report(Kind::DivergentUniform, pc, Facts { lane, detail, ..Facts::default() });
+                }
                 env.counters.divergent_branches += 1;
                 return Ok(Flow::Split(target, run));
             }

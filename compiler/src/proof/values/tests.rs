@@ -214,3 +214,18 @@ fn what_is_said_of_indices_holds_where_it_matters() {
     mutant.regions[unused.region.index()].statements.push(statement);
     assert_eq!(check_values(&mutant, &launch, &info.algorithm, 1, 1_000_000), Verdict::Holds);
 }
+
+#[test]
+fn what_is_said_to_be_the_same_for_all_threads_is() {
+    let kernel = compiled(
+        "kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; schedule y { split i by 32 -> g, t; bind g: grid; bind t: thread; } }",
+    );
+    let info = kernel.info.as_ref().expect("compiled");
+    let launch = Launch::new(info, &[64]).expect("a launch");
+    let mut mutant = kernel.entries[0].kernel.clone();
+    assert_eq!(check(&mutant, &launch, 1_000_000), Verdict::Holds);
+    let thread = mutant.values.iter_mut().find(|value| value.op == Op::ThreadIndex).expect("threads are told apart");
+    thread.facts.uniform = true;
+    let found = check(&mutant, &launch, 1_000_000);
+    assert!(matches!(&found, Verdict::Violated(v) if v.kind == Kind::Disagree), "{found:?}\n{mutant}");
+}

@@ -14,7 +14,7 @@ impl Lowering<'_> {
             Control::Bra => {
                 let Operand::Label(label) = self.operand(inst, 0)? else { return refuse("a label is expected") };
                 self.fixes.push((self.kernel.code.len(), *label));
-                self.emit(Op::Branch { target: 0 });
+                self.emit(Op::Branch { target: 0, uniform: inst.has(Flag::Uni) });
                 Ok(())
             }
             Control::BrxIdx => {

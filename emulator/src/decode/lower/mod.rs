@@ -383,7 +383,7 @@ impl<'a> Lowering<'a> {
         let missing = |why: &str| unsupported(function.line, format!("function `{}`", function.name), "", why);
         for (at, label) in std::mem::take(&mut self.fixes) {
             let target = self.labels.get(&label).ok_or_else(|| missing("a branch has no target"))?;
-            if let Op::Branch { target: field } = &mut self.kernel.code[at].op {
+            if let Op::Branch { target: field, .. } = &mut self.kernel.code[at].op {
                 *field = *target;
             }
         }

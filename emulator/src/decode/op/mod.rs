@@ -467,6 +467,8 @@ pub enum Op {
 
     Branch {
         target: u32,
+        /// `bra.uni`: the lanes that come have one predicate.
+        uniform: bool,
     },
     /// `brx.idx`: the targets are entries of the kernel's list of data slots… by number.
     BranchTable {
