@@ -22,8 +22,8 @@ use crate::corpus::{Case, Made, mark};
 /// Work of the separate checker for one launch.
 const WORK: u64 = 2_000_000;
 /// Sizes to draw from.
-const POOLS: [&[i64]; 4] =
-    [&[1, 2, 3], &[1, 2, 3, 4, 5, 7, 8, 12], &[1, 3, 8, 17, 31, 32, 33, 40, 64], &[6, 16, 64, 70]];
+const POOLS: [&[i64]; 5] =
+    [&[0, 1, 2], &[1, 2, 3], &[1, 2, 3, 4, 5, 7, 8, 12], &[1, 3, 8, 17, 31, 32, 33, 40, 64], &[6, 16, 64, 70]];
 /// Draws of sizes for one composition.
 const SHAPES: usize = 3;
 /// Elements and terms that the reference may evaluate.

@@ -4,7 +4,7 @@
 //!
 //! | what | stands for it |
 //! | --- | --- |
-//! | an element of a tensor, a scalar | a hash of which one it is: a symbol |
+//! | an element of a tensor, a scalar | a hash of which one it is: a symbol; some are NaN, 0 or 1 |
 //! | an operation that rounds | a hash of the operation and its operands: an uninterpreted function |
 //! | a constant, an operation on constants | the value itself, computed: kernels put constants where holes are |
 //! | a conversion to a narrower type | a hash, unless the value has that type already (its low bits say of which one it is) |
@@ -292,7 +292,13 @@ impl Algebra {
     fn data(&self, ty: ElementType, tag: Tag, parameter: u16, at: i64) -> i64 {
         let words = [tag as u64, u64::from(parameter), at as u64, self.seed];
         if ty.is_float() {
-            return self.term(ty, words);
+            // Some are no symbols but NaN, or equal, as places of extremes and comparisons must cope with. Not where merges divide.
+            return match mix(words) >> 32 & 31 {
+                0 if !self.freedom.merge => self.constant(f64::NAN),
+                1 | 2 if !self.freedom.merge => 0,
+                3 if !self.freedom.merge => 1,
+                _ => self.term(ty, words),
+            };
         }
         let hash = mix(words);
         match hash >> 62 {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
-    Algorithm, AxisId, Binary, Index, IndexId, Reduction, Run, Source, Unary, Value, ValueId,
+    Algorithm, AxisId, Binary, Compare, Index, IndexId, Reduction, Run, Source, Unary, Value, ValueId,
 };
 
 use super::{Algebra, math};
@@ -266,20 +266,21 @@ impl<'a> Spec<'a> {
                 result = result.and_then(|sum| binary(algebra, combine, ty, sum, term));
                 return Ok(result.is_some());
             }
-            // Ties go to the first one, and terms come in order.
+            // Ties go to the first one, the first NaN wins, and terms come in order.
             let wide = arithmetic_type(of);
             let at = list.first().and_then(|axis| inner.axes.get(axis)).copied().unwrap_or(0);
             let better = match best {
                 None => true,
                 Some((value, _)) => {
                     let compare = match op {
-                        Reduction::ArgMin => tilewright_kernel::algorithm::Compare::Lt,
-                        _ => tilewright_kernel::algorithm::Compare::Gt,
+                        Reduction::ArgMin => Compare::Lt,
+                        _ => Compare::Gt,
                     };
                     let (Some(x), Some(y)) = (algebra.cast(of, wide, term), algebra.cast(of, wide, value)) else {
                         return Ok(false);
                     };
-                    algebra.compare(compare, wide, x, y)
+                    let is_nan = |v: i64| algebra.compare(Compare::Ne, wide, v, v);
+                    !is_nan(y) && (is_nan(x) || algebra.compare(compare, wide, x, y))
                 }
             };
             if better {

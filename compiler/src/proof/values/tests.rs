@@ -229,3 +229,32 @@ fn what_is_said_to_be_the_same_for_all_threads_is() {
     let found = check(&mutant, &launch, 1_000_000);
     assert!(matches!(&found, Verdict::Violated(v) if v.kind == Kind::Disagree), "{found:?}\n{mutant}");
 }
+
+/// Places of extremes: the first of equals, and the first NaN.
+#[test]
+fn elements_are_equal_or_nan_now_and_then() {
+    let kernel = compiled(
+        "kernel K(x: f32[N, M]) -> (y: u32[N], m: f32[N]) where M >= 1 {
+            y[i] = argmax(|j in 0..M| x[i, j]);
+            m[i] = max(|j in 0..M| x[i, j]);
+            schedule y { bind i: grid; split j by 32 -> r, t; bind t: thread; reduce t; }
+            schedule m { bind i: grid; split j by 32 -> r, t; bind t: thread; reduce t; }
+        }",
+    );
+    let info = kernel.info.as_ref().expect("compiled");
+    let launch = Launch::new(info, &[6, 70]).expect("a launch");
+    let mut mutant = kernel.entries[0].kernel.clone();
+    assert_eq!(check_values(&mutant, &launch, &info.algorithm, 1, 1_000_000), Verdict::Holds);
+    // A comparison with itself tells NaN.
+    let mut tells = 0;
+    for n in 0..mutant.values.len() {
+        if let Op::Compare(Compare::Ne, a, b) = mutant.values[n].op
+            && a == b
+        {
+            mutant.values[n].op = Op::Compare(Compare::Lt, a, b);
+            tells += 1;
+        }
+    }
+    let found = check_values(&mutant, &launch, &info.algorithm, 1, 1_000_000);
+    assert!(tells > 0 && matches!(&found, Verdict::Violated(v) if v.kind == Kind::Wrong), "{found:?}\n{mutant}");
+}
