@@ -115,6 +115,7 @@ pub fn texts() -> Result<Vec<String>, Failure> {
         let inputs = format!("x: {name}[M, N]");
         all.extend(packed(&format!("Reduce_{name}"), &inputs, "M", "where N >= 1", reductions.to_vec())?);
         all.push(copy(name));
+        all.push(widened(name));
     }
     Ok(all)
 }
@@ -166,6 +167,17 @@ fn copy(name: &str) -> String {
     )
 }
 
+/// Every lane of a vector as a number of its own: lanes are taken out of registers with their signs.
+fn widened(name: &str) -> String {
+    let lanes = 16 / ElementType::from_name(name).map_or(4, ElementType::bytes).max(4);
+    let value = if name == "bool" { "if x[i] { 1.0 } else { 0.0 }" } else { "x[i] as f32" };
+    format!(
+        "kernel Widen_{name}(x: {name}[N]) -> (y: f32[N])\nwhere N % {lanes} == 0\n{{\n    y[i] = {value};\n    \
+         launch threads(64);\n    schedule y {{ split i by {lanes} -> q, v; split q by 64 -> g, t; bind g: grid; \
+         bind t: thread; vectorize v; }}\n}}\n"
+    )
+}
+
 /// The kernels of a text; none if it needs an operation that its type does not have.
 fn compile(text: &str) -> Result<Option<Vec<Kernel>>, Failure> {
     let file = SourceFile::parse("generated", &format!("schedule! {{\n{text}}}\n")).map_err(|e| e.to_string())?;
@@ -199,6 +211,9 @@ mod tests {
         assert!(outputs("Pointwise_i32") >= 25, "{}", outputs("Pointwise_i32"));
         assert!(outputs("Pointwise_bool") >= 5, "{}", outputs("Pointwise_bool"));
         assert!(outputs("Reduce_f32") >= 6 && outputs("Reduce_bool") >= 2);
-        assert_eq!(all.iter().filter(|k| k.info.name.starts_with("Copy_")).count(), ElementType::ALL.len());
+        for of_all in ["Copy_", "Widen_"] {
+            let count = all.iter().filter(|k| k.info.name.starts_with(of_all)).count();
+            assert_eq!(count, ElementType::ALL.len(), "{of_all}");
+        }
     }
 }
