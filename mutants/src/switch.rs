@@ -10,21 +10,26 @@ static ON: LazyLock<u32> = LazyLock::new(|| {
     number.and_then(|number| number.parse().ok()).unwrap_or(u32::MAX)
 });
 
-/// Where the numbers of the mutants that were reached go, each once.
-static REACHED: LazyLock<Option<Mutex<(BTreeSet<u32>, std::fs::File)>>> = LazyLock::new(|| {
+/// The mutants that were reached: their numbers, and the file where each goes once.
+struct Reached {
+    numbers: BTreeSet<u32>,
+    file: std::fs::File,
+}
+
+/// None without the variable.
+static REACHED: LazyLock<Option<Mutex<Reached>>> = LazyLock::new(|| {
     let path = std::env::var_os("TILEWRIGHT_REACHED")?;
     let file = std::fs::File::create(path).ok()?;
-    Some(Mutex::new((BTreeSet::new(), file)))
+    Some(Mutex::new(Reached { numbers: BTreeSet::new(), file }))
 });
 
 /// Whether this mutant is on.
 pub fn on(number: u32) -> bool {
     if let Some(reached) = &*REACHED {
         let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
-        let (numbers, file) = &mut *reached;
-        if numbers.insert(number) {
+        if reached.numbers.insert(number) {
             // What is not written counts as not reached; the baseline checks that something was.
-            let _ = writeln!(file, "{number}");
+            let _ = writeln!(reached.file, "{number}");
         }
     }
     *ON == number
