@@ -226,6 +226,10 @@ impl Needs<'_> {
                         *index = Expr::unknown();
                     }
                 }
+                let is_beside = reader.beside.as_ref().is_some_and(|b| b.stage == self.attach.stage);
+                if !read.in_terms && (at == self.attach.stage || is_beside) {
+                    asked.beside_terms = Some(at);
+                }
                 asked.requests.push(known);
                 asked.reads.push((read.value, read.span));
             }
@@ -367,6 +371,8 @@ pub(super) struct Asked {
     loops: Loops,
     /// The read that each request is.
     reads: Vec<(ValueId, Span)>,
+    /// A stage that reads it outside of its own terms: the one with the loops, or one beside that.
+    pub beside_terms: Option<usize>,
 }
 
 impl Asked {
