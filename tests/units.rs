@@ -538,3 +538,23 @@ fn units_without_terms_have_no_instances() {
     assert!(report.contains("leave `per warp` out"), "{report}");
     refused(&result(" * x[i, N]", "registers per thread at m.i { }"), &[Code::TW0706]);
 }
+
+/// What is wrong with a model is said of the model; its edit mends both.
+#[test]
+fn an_order_of_binds_is_mended_where_it_is() {
+    let source = |more: &str| {
+        format!(
+            "kernel K(x: f32[M, N]) -> (y: f32[M, N]) {{
+                y[i, j] = x[i, j] * 2.0;
+                schedule y {{
+                    split i by 4 -> io, ii; split j by 32 -> jo, ji; reorder io, jo, ji, ii;
+                    bind io: grid; bind ii: warp; bind ji: thread; {more}
+                }}
+                stage xr[i, j] = x in registers at y.jo {{ like y; }}
+            }}"
+        )
+    };
+    let report = refused(&source(""), &[Code::TW0604]);
+    assert!(report.contains("bind ji: thread"), "{report}");
+    check(&source("reorder ii, ji;"), &[&[5, 40]]);
+}
