@@ -558,3 +558,24 @@ fn an_order_of_binds_is_mended_where_it_is() {
     assert!(report.contains("bind ji: thread"), "{report}");
     check(&source("reorder ii, ji;"), &[&[5, 40]]);
 }
+
+/// A place that is refused is not proposed, and a stage of several boxes is no other reader.
+#[test]
+fn refused_places_are_not_proposed() {
+    let source = |at: &str| {
+        format!(
+            "kernel K(x: f32[M]) -> (y: f32[M]) {{
+                u[i] = x[i] + 1.0;
+                h[i] = u[i] * 2.0;
+                y[i] = h[i] + h[M - 1 - i];
+                schedule y {{ split i by 32 -> b, t; bind b: grid; bind t: thread; }}
+                schedule h in shared at y.b {{ split i by 32 -> r, t; bind t: thread; }}
+                schedule u in shared {at} {{ }}
+            }}"
+        )
+    };
+    let report = refused(&source("at h.r"), &[Code::TW0706]);
+    assert!(report.contains("`h` keeps several boxes"), "{report}");
+    let report = refused(&source("at y.b"), &[Code::TW0706]);
+    assert!(!report.contains("`at y.b`"), "{report}");
+}

@@ -254,7 +254,10 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     let parent = stages.iter().position(|s| s.name == one.at.stage.text)?;
     let no_instance = |problem: &str, stages: &[Stage], diags: &mut Diagnostics| {
         let axes = stages[parent].domain.leaves.iter().map(|l| &stages[parent].domain.axes[*l]);
-        let known = axes.filter(|a| a.binding.is_of_blocks() || a.binding.is_sequential());
+        // Not the place itself.
+        let axes = axes.filter(|a| a.name != one.at.axis.text);
+        let known =
+            axes.filter(|a| a.binding != Binding::Vector && (a.binding.is_of_blocks() || a.binding.is_sequential()));
         let known = known.map(|a| format!("{}.{}", stages[parent].name, a.name)).collect();
         diags.report(one.cannot_stand(problem, known));
     };
