@@ -608,8 +608,8 @@ fn random_reductions() {
     assert!(count < 60 || accepted * 3 > count, "{accepted} of {count}");
 }
 
-/// Of one result by atomic operations only the first thread of the last block hears: what the others write for another output is before or behind
-/// its arrival, as the outputs come.
+/// Of one result by atomic operations only the first thread of the last block hears: what the others write for another
+/// output is before or behind its arrival, as the outputs come.
 #[test]
 fn atomic_results_stand_beside_other_outputs() {
     const PERSISTENT: &str = "launch persistent;";

@@ -493,7 +493,8 @@ fn an_element_is_left_to_one_lane() {
     assert!(file.findings().text.contains("TW0690"), "{}", file.findings().text);
 }
 
-/// Units past the end of an axis of the reduction have no terms, and come to instances in front of these all the same: what they hold there is not computed.
+/// Units past the end of an axis of the reduction have no terms, and come to instances in front of these all the same:
+/// what they hold there is not computed.
 #[test]
 fn units_without_terms_have_no_instances() {
     let sizes: &[&[i64]] = &[&[1, 1], &[3, 3], &[2, 31], &[5, 32], &[4, 0]];

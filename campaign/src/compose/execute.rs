@@ -81,7 +81,8 @@ fn inputs(kernel: &Kernel, dims: &Dims, spread: i64, rng: &mut Rng) -> BTreeMap<
     kernel.inputs.iter().map(one).collect()
 }
 
-/// The iterations of the longest axis: small sizes alone do not make a kernel short, since axes may have a length of their own.
+/// The iterations of the longest axis: small sizes alone do not make a kernel short, since axes may have a length of
+/// their own.
 fn longest(kernel: &Kernel, dims: &Dims) -> i64 {
     fn inside(value: &Expr, dims: &Dims) -> i64 {
         let own = match value {

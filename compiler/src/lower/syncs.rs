@@ -27,8 +27,8 @@
 //!
 //! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`hand`), whose use the separate checker judges.
 //! In a block of one warp a barrier of the warp will do for all of them. What is read of a workspace is not written again, so that nobody waits for
-//! readers. Behind an arrival, but not in the branch of the last block, nothing depends on it: other blocks may not have arrived, and no barrier of this
-//! one orders what they access.
+//! readers. Behind an arrival, but not in the branch of the last block, nothing depends on it: other blocks may not have
+//! arrived, and no barrier of this one orders what they access.
 //!
 //! In the three rows before the last three a barrier is needed only if different threads access an element, and one of warps or warpgroups will do if they
 //! are of one: as far as the schedule knows of the whole buffer ([`Sharing`]), or as the two accesses say with the conditions, loops and iterations in which

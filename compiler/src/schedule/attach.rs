@@ -266,7 +266,8 @@ impl Needs<'_> {
         format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name)
     }
 
-    /// The stage with the loops computes several boxes of what it is asked for, each in loops of its own: none of these is around all that read.
+    /// The stage with the loops computes several boxes of what it is asked for, each in loops of its own: none of these is
+    /// around all that read.
     fn one_of_several(&self, diags: &mut Diagnostics) {
         let parent = &self.stages[self.attach.stage];
         let problem = format!("`{}` keeps several boxes, and each is computed in loops of its own", parent.name);

@@ -1,21 +1,22 @@
-//! Units that have nothing to do: what is known inside the loops around a place takes for granted that the units which these loops are given to have
-//! an iteration each, and some of them come there all the same.
+//! Units that have nothing to do: what is known inside the loops around a place takes for granted that the units which
+//! these loops are given to have an iteration each, and some of them come there all the same.
 //!
 //! | who comes | why |
 //! | --- | --- |
-//! | all units of a block, to an instance of a block, a warpgroup or a warp | they wait for each other, and a block may have more of them than there are iterations |
+//! | all units of a block, to an instance of a block or of a part of it | they wait for each other |
 //! | all threads, to what they fetch | they wait for it together |
-//! | all threads, to an instance of their own in front of the terms | those past the end of an axis of the reduction have no terms, but share the result |
+//! | all threads, to their own instances in front of terms | past the end of the axis, they share the result |
 //!
-//! So such a stage says for itself that its unit has an iteration: that is a condition of its elements. What comes of it is
-//! never read by others: terms are there where the iteration is, and a stage that is also read outside of the terms is refused.
+//! So such a stage says for itself that its unit has an iteration: that is a condition of its elements. What is then not
+//! computed nobody reads: terms are there where the iteration is, and a stage that is also read outside of the terms is
+//! refused.
 
 use super::{Attach, Stage, Unit};
 use crate::domain::{AxisId, AxisKind, Domain};
 use crate::extent::{Expr, Facts, Var};
 
-/// The leaves of a stage that are given to the blocks of a cluster and to parts of them, as far as `unit`, each with the variable that stands for
-/// it in what is inside.
+/// The leaves of a stage that are given to the blocks of a cluster and to parts of them, as far as `unit`, each with the
+/// variable that stands for it in what is inside.
 fn bound(stage: &Stage, unit: Unit) -> impl Iterator<Item = (Var, AxisId)> {
     let Stage { domain: Domain { axes, leaves, .. }, facts, .. } = stage;
     let is_bound = move |leaf: AxisId| Unit::of(axes[leaf].binding).is_some_and(|of| of >= Unit::Cta && of <= unit);
@@ -29,8 +30,9 @@ fn exists(stage: &Stage, (var, leaf): (Var, AxisId), facts: &Facts) -> Expr {
     facts.normal(&last.sub(&Expr::var(var)))
 }
 
-/// That those units have work which come to a place whether or not they have some: expressions that are at least 0. `owner` is who owns an
-/// instance there, `parent` the position of the stage whose loops are around it; inside, `facts` are known.
+/// That those units have work which come to a place whether or not they have some: expressions that are at least 0.
+/// `owner` is who owns an instance there, `parent` the position of the stage whose loops are around it; inside, `facts`
+/// are known.
 pub(super) fn units_with_work(
     owner: Unit,
     fetches: bool,
@@ -49,7 +51,8 @@ pub(super) fn units_with_work(
     }
 }
 
-/// That a unit inside `parent` is one of those that axes around it are given to. All stages with loops around say so for themselves.
+/// That a unit inside `parent` is one of those that axes around it are given to. All stages with loops around say so for
+/// themselves.
 fn around(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -> Vec<Expr> {
     let outwards = |(unit, at): &(Unit, usize)| {
         let stage = &stages[*at];
@@ -60,8 +63,8 @@ fn around(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -> Vec<Exp
     std::iter::successors(Some((unit, parent)), outwards).flat_map(last).collect()
 }
 
-/// The axes of a reduction around a place in front of its terms that may have fewer iterations than units: those past the end, and all if there
-/// is no iteration, come to the place and have no terms.
+/// The axes of a reduction around a place in front of its terms that may have fewer iterations than units: those past the
+/// end, and all if there is no iteration, come to the place and have no terms.
 pub(super) fn without_terms(parent: &Stage, attach: &Attach) -> impl Iterator<Item = (Var, AxisId)> {
     let axes = &parent.domain.axes;
     let of_terms = |leaf: &AxisId| axes[*leaf].kind == AxisKind::Reduction;

@@ -55,7 +55,8 @@ impl Inner<'_> {
         NoInstance { stage: self.name.clone(), place, problem, known, instead: None, span: self.at.span }
     }
 
-    /// That `reader` reads it for more than its terms, and that units past the end of `axis` have none of it: see [`idle`].
+    /// That `reader` reads it for more than its terms, and that units past the end of `axis` have none of it: see
+    /// [`idle`].
     fn not_in_terms(&self, reader: &str, axis: &str, owner: Unit) -> NoInstance {
         let unit = owner.name();
         let problem = format!(
