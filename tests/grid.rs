@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{finished, prove};
+use support::{finished, prove, runs, tried};
 use tilewright::kernel::KernelInfo;
 use tilewright::{Device, EmulatorOptions, Graph, Tensor, schedule};
 use tilewright_cli::trial::Trial;
@@ -606,4 +606,35 @@ fn random_reductions() {
         }
     }
     assert!(count < 60 || accepted * 3 > count, "{accepted} of {count}");
+}
+
+/// Of one result by atomic operations only the first thread of the last block hears: what the others write for another
+/// output is before or behind its arrival, as the outputs come.
+#[test]
+fn atomic_results_stand_beside_other_outputs() {
+    const PERSISTENT: &str = "launch persistent;";
+    let source = |first: &str, second: &str, launch: &str| {
+        format!(
+            "kernel K(v: i32[N]) -> (y: i32[N], z: i32[1]) {{
+                {first}
+                {second}
+                {launch}
+                schedule y {{ split j by 32 -> a, b; bind a: grid; bind b: thread; }}
+                schedule z {{
+                    split j by 32 -> j3, j4; bind j4: thread; bind j3: grid; reduce j4; reduce j3 by atomic;
+                }}
+            }}"
+        )
+    };
+    let [y, z] = ["y[j] = v[j];", "z[o] = sum(|j| v[j]);"];
+    let sizes: &[&[i64]] = &[&[1], &[33], &[200], &[0]];
+    // Nobody waits behind the arrival.
+    for launch in ["", "launch threads(64);"] {
+        tried(&source(z, y, launch), sizes, 3);
+    }
+    for (first, second, launch) in [(y, z, ""), (y, z, "launch threads(64);"), (y, z, PERSISTENT), (z, y, PERSISTENT)] {
+        let source = source(first, second, launch);
+        let kernel = finished(&source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{report}"));
+        runs(&source, &kernel, sizes, 3);
+    }
 }

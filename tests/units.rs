@@ -492,3 +492,91 @@ fn an_element_is_left_to_one_lane() {
     let file = SourceFile::parse("k.rs", &format!("tilewright::schedule! {{ {idle} }}")).unwrap();
     assert!(file.findings().text.contains("TW0690"), "{}", file.findings().text);
 }
+
+/// Units past the end of an axis of the reduction have no terms, and come to instances in front of these all the same:
+/// what they hold there is not computed.
+#[test]
+fn units_without_terms_have_no_instances() {
+    let sizes: &[&[i64]] = &[&[1, 1], &[3, 3], &[2, 31], &[5, 32], &[4, 0]];
+    for place in ["registers per thread", "shared per thread", "global per thread"] {
+        let source = format!(
+            "kernel K(x: f32[M, N]) -> (y: f32[M]) where N <= 32 {{
+                e[i, j] = exp(x[i, j]);
+                y[i] = sum(|j| e[i, j]);
+                schedule y {{ bind j: thread; reduce j; }}
+                schedule e in {place} at y.i {{ }}
+            }}"
+        );
+        check(&source, sizes);
+    }
+    // Blocks of a cluster, and a stage in the loops of another one.
+    check(
+        "kernel K(x: f32[M, N]) -> (y: f32[M]) where N <= 4 {
+            y[i] = sum(|j in 0..N| x[i, j]);
+            launch cluster(4);
+            schedule y { bind i: grid; split j by 1 -> c, u; bind c: cta; bind u: thread; reduce c; reduce u; }
+            stage xr[i, j] = x in registers per thread at y.i { }
+        }",
+        &[&[1, 1], &[3, 3], &[2, 4], &[4, 0]],
+    );
+    // Outside of the terms these units have a part in the result: there they would read what nobody computed.
+    let result = |value: &str, stage: &str| {
+        format!(
+            "kernel K(x: f32[M, N + 1], v: f32[N]) -> (y: f32[M, 128]) where N <= 4 {{
+                m[i] = sum(|j in 0..N| x[i, j] * v[j]){value};
+                y[i, q] = m[i];
+                schedule y {{ bind i: grid; bind q: thread; }}
+                schedule m in registers at y.i {{ bind j: warp; reduce j; }}
+                stage xs[i, j] = x in {stage}
+            }}"
+        )
+    };
+    let sizes: &[&[i64]] = &[&[1, 1], &[3, 3], &[2, 4], &[4, 0]];
+    check(&result("", "shared per warp at m.i { bind j: thread; }"), sizes);
+    check(&result(" * x[i, N]", "shared at m.i { bind j: thread; }"), sizes);
+    let report = refused(&result(" * x[i, N]", "shared per warp at m.i { bind j: thread; }"), &[Code::TW0706]);
+    assert!(report.contains("a warp without an iteration of `j` has no instance"), "{report}");
+    assert!(report.contains("leave `per warp` out"), "{report}");
+    refused(&result(" * x[i, N]", "registers per thread at m.i { }"), &[Code::TW0706]);
+}
+
+/// What is wrong with a model is said of the model; its edit mends both.
+#[test]
+fn an_order_of_binds_is_mended_where_it_is() {
+    let source = |more: &str| {
+        format!(
+            "kernel K(x: f32[M, N]) -> (y: f32[M, N]) {{
+                y[i, j] = x[i, j] * 2.0;
+                schedule y {{
+                    split i by 4 -> io, ii; split j by 32 -> jo, ji; reorder io, jo, ji, ii;
+                    bind io: grid; bind ii: warp; bind ji: thread; {more}
+                }}
+                stage xr[i, j] = x in registers at y.jo {{ like y; }}
+            }}"
+        )
+    };
+    let report = refused(&source(""), &[Code::TW0604]);
+    assert!(report.contains("bind ji: thread"), "{report}");
+    check(&source("reorder ii, ji;"), &[&[5, 40]]);
+}
+
+/// A place that is refused is not proposed, and a stage of several boxes is no other reader.
+#[test]
+fn refused_places_are_not_proposed() {
+    let source = |at: &str| {
+        format!(
+            "kernel K(x: f32[M]) -> (y: f32[M]) {{
+                u[i] = x[i] + 1.0;
+                h[i] = u[i] * 2.0;
+                y[i] = h[i] + h[M - 1 - i];
+                schedule y {{ split i by 32 -> b, t; bind b: grid; bind t: thread; }}
+                schedule h in shared at y.b {{ split i by 32 -> r, t; bind t: thread; }}
+                schedule u in shared {at} {{ }}
+            }}"
+        )
+    };
+    let report = refused(&source("at h.r"), &[Code::TW0706]);
+    assert!(report.contains("`h` keeps several boxes"), "{report}");
+    let report = refused(&source("at y.b"), &[Code::TW0706]);
+    assert!(!report.contains("`at y.b`"), "{report}");
+}

@@ -22,12 +22,13 @@
 //! | a thread has waited for its fetches | a thread reads a buffer that threads fetch to |
 //! | a thread reads or writes a buffer | a thread writes another one that lies in the same memory |
 //! | a thread other than the first writes a workspace, or accesses a tensor that the kernel writes | the first thread arrives at a counter |
-//! | the first thread arrives | another one accesses a workspace or such a tensor |
+//! | the first thread arrives | another one accesses a workspace or such a tensor, where its block is known to be the last |
 //! | a thread of a role of several warps waits for a slot that another role hands over | the next slot is filled by its own role |
 //!
 //! In a role this is said of its threads. What roles hand to each other is ordered by its barriers (`hand`), whose use the separate checker judges.
 //! In a block of one warp a barrier of the warp will do for all of them. What is read of a workspace is not written again, so that nobody waits for
-//! readers.
+//! readers. Behind an arrival, but not in the branch of the last block, nothing depends on it: other blocks may not have
+//! arrived, and no barrier of this one orders what they access.
 //!
 //! In the three rows before the last three a barrier is needed only if different threads access an element, and one of warps or warpgroups will do if they
 //! are of one: as far as the schedule knows of the whole buffer ([`Sharing`]), or as the two accesses say with the conditions, loops and iterations in which
@@ -182,6 +183,8 @@ pub(super) struct Pass<'a> {
     dependences: Dependences<'a>,
     /// Regions that the first thread alone comes to.
     first: BTreeSet<RegionId>,
+    /// Regions that only the last block to arrive comes to, as its threads agree.
+    last: BTreeSet<RegionId>,
     /// Which role runs a region, and what roles hand to each other.
     roles: InRoles,
     /// Statements that were looked at so far, once for each kind of path.
@@ -201,6 +204,8 @@ impl<'a> Pass<'a> {
         }
         let mut first = BTreeSet::new();
         of_first_thread(kernel, Kernel::BODY, false, &mut first);
+        let mut last = BTreeSet::new();
+        of_last_block(kernel, Kernel::BODY, false, &mut last);
         Self {
             kernel,
             lies_in: kernel.lies_in.clone(),
@@ -210,6 +215,7 @@ impl<'a> Pass<'a> {
             guards: Guards::new(kernel, blocks),
             dependences: Dependences::new(kernel, blocks),
             first,
+            last,
             roles: InRoles::of(kernel),
             work: Cell::new(0),
         }
@@ -359,7 +365,13 @@ impl<'a> Pass<'a> {
     }
 
     /// Takes in an access to memory other than shared; whether it is ordered.
-    fn is_ordered_abroad(&self, memory: Memory, writes: bool, first: bool, since: &mut Since) -> bool {
+    fn is_ordered_abroad(
+        &self,
+        memory: Memory,
+        writes: bool,
+        (first, region): (bool, RegionId),
+        since: &mut Since,
+    ) -> bool {
         let shared = match memory {
             Memory::Workspace(_) => true,
             Memory::Parameter(parameter) => self.is_written(parameter),
@@ -367,7 +379,7 @@ impl<'a> Pass<'a> {
         };
         let read_only = matches!(memory, Memory::Workspace(_)) && !writes;
         since.abroad |= shared && !first && !read_only;
-        !shared || first || self.kernel.signature.threads == 1 || !since.arrived
+        !shared || first || self.kernel.signature.threads == 1 || !since.arrived || !self.last.contains(&region)
     }
 
     /// Who waits for each other at a statement.
@@ -414,7 +426,7 @@ impl<'a> Pass<'a> {
                     since.read(buffer, access, instances);
                     is_behind
                 }
-                (memory, _) => self.is_ordered_abroad(memory, false, first, since),
+                (memory, _) => self.is_ordered_abroad(memory, false, (first, region), since),
             },
             (StatementKind::Renew { buffer, .. }, _) => {
                 since.renew(*buffer);
@@ -437,7 +449,7 @@ impl<'a> Pass<'a> {
                     let is_alone = alone || !since.is_elsewhere(&self.lies_in, buffer);
                     is_handed(buffer) || is_new && !since.awaited && is_alone
                 }
-                (memory, _) => self.is_ordered_abroad(memory, true, first, since),
+                (memory, _) => self.is_ordered_abroad(memory, true, (first, region), since),
             },
             (kind, _) => self.is_ordered_otherwise(kind, (first, region), alone, since),
         }
@@ -468,7 +480,7 @@ impl<'a> Pass<'a> {
         let is_warp = self.roles.threads(region).len() as u32 <= WARP;
         match kind {
             StatementKind::Update(update) => {
-                self.is_ordered_abroad(Memory::Workspace(update.workspace), true, first, since)
+                self.is_ordered_abroad(Memory::Workspace(update.workspace), true, (first, region), since)
             }
             StatementKind::Arrive { .. } => {
                 since.arrived = true;
@@ -577,6 +589,34 @@ fn of_first_thread(kernel: &Kernel, region: RegionId, first: bool, found: &mut B
             StatementKind::Elect(part) => of_first_thread(kernel, *part, false, found),
             _ => {}
         }
+    }
+}
+
+/// The regions that only the last block to arrive comes to, among those inside one.
+fn of_last_block(kernel: &Kernel, region: RegionId, last: bool, found: &mut BTreeSet<RegionId>) {
+    if last {
+        found.insert(region);
+    }
+    for statement in &kernel.region(region).statements {
+        match &statement.kind {
+            StatementKind::Loop(l) => of_last_block(kernel, l.body, last, found),
+            StatementKind::If(branch) => {
+                of_last_block(kernel, branch.then, last || is_last_block(kernel, branch.condition), found);
+                branch.otherwise.iter().for_each(|otherwise| of_last_block(kernel, *otherwise, last, found));
+            }
+            StatementKind::Elect(part) => of_last_block(kernel, *part, last, found),
+            StatementKind::Roles(roles) => roles.iter().for_each(|role| of_last_block(kernel, role.body, last, found)),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a condition holds only in a block that was the last to arrive.
+fn is_last_block(kernel: &Kernel, condition: ValueId) -> bool {
+    match kernel.value(condition).op {
+        Op::Agreed => true,
+        Op::Binary(Binary::And, a, b) => is_last_block(kernel, a) || is_last_block(kernel, b),
+        _ => false,
     }
 }
 

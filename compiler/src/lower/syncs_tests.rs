@@ -213,6 +213,23 @@ fn arrivals_are_between_barriers() {
     assert_eq!(arrival([false, true], true, true), Some(0));
 }
 
+/// What is not for the last block waits for nobody behind an arrival that others are not told of.
+#[test]
+fn an_arrival_that_is_not_told_keeps_nobody() {
+    let (mut b, _, zero) = builder();
+    b.workspace(Workspace { name: "counters".to_owned(), element: ElementType::U32, zeroed: true });
+    b.workspace(Workspace { name: "parts".to_owned(), element: ElementType::F32, zeroed: false });
+    let (one, n) = (b.literal(ElementType::F32, 0), b.index_literal(Type::I32, 4));
+    let last = b.arrive_untold(0, zero, n);
+    b.begin_if(last);
+    b.load(Memory::Workspace(1), zero, 1, None);
+    b.end_if();
+    b.store(Memory::Workspace(1), zero, &[one]);
+    let kernel = minimise(b.finish().unwrap(), None).expect("an order");
+    let is_sync = |s: &&Statement| s.kind == StatementKind::Sync;
+    assert_eq!(kernel.regions[0].statements.iter().filter(is_sync).count(), 0);
+}
+
 /// Two buffers in turn: what orders the reads of one with its next instance is the barrier between writes and reads of the other.
 #[test]
 fn buffers_in_turn_need_one_barrier_each() {

@@ -12,7 +12,7 @@ use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
 use super::{Stage, Unit, beside, range, ranks};
 use crate::diag::Diagnostics;
-use crate::diag::tw07xx::NotAround;
+use crate::diag::tw07xx::{NoInstance, NotAround};
 use crate::diag::tw90xx::Internal;
 use crate::domain::{AxisId, AxisKind, Binding, Symbolic};
 use crate::extent::{Expr, Facts, Var};
@@ -205,11 +205,14 @@ impl Needs<'_> {
             }
             if !is_under(self.stages, at, self.attach) {
                 // Copies serve the readers that they stand around.
-                if !self.is_copy {
-                    self.not_around(&reader.name, reader.attach.is_none(), reads[0].span, diags);
-                    return None;
+                if self.is_copy {
+                    continue;
                 }
-                continue;
+                match reader.name == self.stages[self.attach.stage].name {
+                    true => self.one_of_several(diags),
+                    false => self.not_around(&reader.name, reader.attach.is_none(), reads[0].span, diags),
+                }
+                return None;
             }
             let inside = self.inside(at, &mut next, &mut asked.loops);
             for read in reads {
@@ -225,6 +228,10 @@ impl Needs<'_> {
                     if index.vars().into_iter().any(endless) {
                         *index = Expr::unknown();
                     }
+                }
+                let is_beside = reader.beside.as_ref().is_some_and(|b| b.stage == self.attach.stage);
+                if !read.in_terms && (at == self.attach.stage || is_beside) {
+                    asked.beside_terms = Some(at);
                 }
                 asked.requests.push(known);
                 asked.reads.push((read.value, read.span));
@@ -257,6 +264,20 @@ impl Needs<'_> {
     fn place(&self) -> String {
         let parent = &self.stages[self.attach.stage];
         format!("{}.{}", parent.name, parent.domain.axes[self.attach.leaf].name)
+    }
+
+    /// The stage with the loops computes several boxes of what it is asked for, each in loops of its own: none of these is
+    /// around all that read.
+    fn one_of_several(&self, diags: &mut Diagnostics) {
+        let parent = &self.stages[self.attach.stage];
+        let problem = format!("`{}` keeps several boxes, and each is computed in loops of its own", parent.name);
+        let instead = Some(format!(
+            "leave `{own}` without a schedule, and it is computed where `{}` reads it; a reduction needs `inline {own};`",
+            parent.name,
+            own = self.name
+        ));
+        let (stage, place, known) = (self.name.to_owned(), Some(self.place()), Vec::new());
+        diags.report(NoInstance { stage, place, problem, known, instead, span: self.span });
     }
 
     fn not_around(&self, reader: &str, is_output: bool, read: Span, diags: &mut Diagnostics) {
@@ -367,6 +388,8 @@ pub(super) struct Asked {
     loops: Loops,
     /// The read that each request is.
     reads: Vec<(ValueId, Span)>,
+    /// A stage that reads it outside of its own terms: the one with the loops, or one beside that.
+    pub beside_terms: Option<usize>,
 }
 
 impl Asked {

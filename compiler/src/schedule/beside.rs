@@ -43,7 +43,9 @@ pub(super) fn place(own: &mut Stage, at: &ast::AxisRef, stages: &mut [Stage], di
     let refuse = |problem: &'static str, stages: &[Stage], diags: &mut Diagnostics| {
         let of = stages.iter().find(|s| s.name == at.stage.text && s.has_blocks());
         let leaves = of.into_iter().flat_map(|s| s.domain.leaves.iter().map(move |l| (s, &s.domain.axes[*l])));
-        let could = |a: &crate::domain::Axis| a.binding.is_of_blocks() || a.binding.is_sequential();
+        // Not the place itself.
+        let is_other = |a: &crate::domain::Axis| a.name != at.axis.text;
+        let could = |a: &crate::domain::Axis| is_other(a) && (a.binding.is_of_blocks() || a.binding.is_sequential());
         let known = leaves.filter(|(_, a)| could(a)).map(|(s, a)| format!("{}.{}", s.name, a.name)).collect();
         let (stage, place) = (own.name.clone(), Some(place.clone()));
         let problem = problem.to_owned();

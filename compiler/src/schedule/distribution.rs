@@ -8,7 +8,6 @@
 //! these are, is the question of `collectives`, which `levels` asks.
 
 use crate::collectives::{self, LoopFault};
-use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw02xx::{BadFactor, NotStatic};
 use crate::diag::tw06xx::{
@@ -18,6 +17,7 @@ use crate::diag::tw06xx::{
 use crate::diag::tw06xx_grid::OneTile;
 use crate::diag::tw07xx::{BoundReduction, CombineProblem, NothingToCombine};
 use crate::diag::tw10xx::{FloatAtomics, OrderedByNobody};
+use crate::diag::{Code, Diagnostics};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Facts};
 use crate::program::Program;
@@ -518,12 +518,17 @@ fn fits(
         let Some((last, _)) = outer.leaves.last() else { continue };
         for inner in &levels[at + 1..] {
             if let Some((first, _)) = inner.leaves.iter().find(|(leaf, _)| place(*leaf) < place(*last)) {
+                // Order and binds of a model are mended there.
+                let (span, other) = (axes[*first].binding_span, axes[*last].binding_span);
+                if span == other && diags.found().iter().any(|d| d.code == Code::TW0604) {
+                    return None;
+                }
                 diags.report(BindOrder {
                     outer: axes[*last].name.clone(),
                     inner: axes[*first].name.clone(),
                     units: (outer.name.clone(), inner.name.clone()),
-                    span: axes[*first].binding_span,
-                    other: axes[*last].binding_span,
+                    span,
+                    other,
                 });
                 return None;
             }

@@ -13,6 +13,7 @@ mod beside;
 mod buffers;
 mod chosen;
 mod distribution;
+mod idle;
 mod layout;
 mod levels;
 mod like;

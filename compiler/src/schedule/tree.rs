@@ -8,14 +8,14 @@ use tilewright_kernel::algorithm::Source;
 use super::attach::{self, Attach, Needs};
 use super::buffers;
 use super::chosen::{Chosen, Run, laid_out, run_of};
-use super::layout;
 use super::{Along, Place, ROOT, Roots, Stage, Unit, Unscheduled, index_of_dims};
+use super::{idle, layout};
 use crate::diag::Diagnostics;
 use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw05xx::UnboundedBuffer;
 use crate::diag::tw07xx::{NoInstance, NoPlace, NoSuchRegion};
 use crate::diag::tw90xx::Internal;
-use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Symbolic};
+use crate::domain::{AxisId, AxisKind, Binding, NewAxis, Symbolic};
 use crate::extent::{Expr, Facts, System, Var, absolute};
 use crate::program::Program;
 use crate::region::{COORDINATE, Fit, Group, NotATile};
@@ -53,6 +53,20 @@ impl Inner<'_> {
         let problem = problem.to_owned();
         let place = Some(format!("{}.{}", self.at.stage.text, self.at.axis.text));
         NoInstance { stage: self.name.clone(), place, problem, known, instead: None, span: self.at.span }
+    }
+
+    /// That `reader` reads it for more than its terms, and that units past the end of `axis` have none of it: see
+    /// [`idle`].
+    fn not_in_terms(&self, reader: &str, axis: &str, owner: Unit) -> NoInstance {
+        let unit = owner.name();
+        let problem = format!(
+            "`{reader}` reads it outside of its terms, too: there a {unit} without an iteration of `{axis}` has no instance"
+        );
+        let instead = match owner > Unit::Cta {
+            true => format!("leave `per {unit}` out: shared memory of the block holds it for all of its threads"),
+            false => "compute what is read there under another name".to_owned(),
+        };
+        NoInstance { instead: Some(instead), ..self.cannot_stand(&problem, Vec::new()) }
     }
 }
 
@@ -241,7 +255,10 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     let parent = stages.iter().position(|s| s.name == one.at.stage.text)?;
     let no_instance = |problem: &str, stages: &[Stage], diags: &mut Diagnostics| {
         let axes = stages[parent].domain.leaves.iter().map(|l| &stages[parent].domain.axes[*l]);
-        let known = axes.filter(|a| a.binding.is_of_blocks() || a.binding.is_sequential());
+        // Not the place itself.
+        let axes = axes.filter(|a| a.name != one.at.axis.text);
+        let known =
+            axes.filter(|a| a.binding != Binding::Vector && (a.binding.is_of_blocks() || a.binding.is_sequential()));
         let known = known.map(|a| format!("{}.{}", stages[parent].name, a.name)).collect();
         diags.report(one.cannot_stand(problem, known));
     };
@@ -307,11 +324,8 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         return None;
     };
     let mut reached = reached;
-    // Threads come to their own instances only with something to do, but all of them wait for what they fetch. Blocks of a cluster come where
-    // others wait for them.
-    if matches!(owner, Unit::Cta | Unit::Warpgroup | Unit::Warp) || one.fetches && owner == Unit::Thread {
-        reached.extend(units_with_work(owner, parent, stages, &facts));
-    }
+    // Blocks of a cluster come where others wait for them.
+    reached.extend(idle::units_with_work(owner, one.fetches, (parent, &attach), stages, &facts));
     let needs = Needs {
         stages,
         served,
@@ -325,6 +339,12 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     };
     let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
     let asked = needs.asked(diags)?;
+    let idle = idle::without_terms(&stages[parent], &attach).next();
+    if let (Some(reader), Some((_, axis))) = (asked.beside_terms, idle) {
+        let axis = &stages[parent].domain.axes[axis].name;
+        diags.report(one.not_in_terms(&stages[reader].name, axis, owner));
+        return None;
+    }
     let ops = Chosen::of(one.ops);
     let layout = laid_out(&ops, &names, |way| needs.region(&asked, &domain, way), &facts);
     let (region, run) = match layout {
@@ -574,26 +594,6 @@ fn has_units(unit: Unit, stage: &Stage) -> bool {
     // Inside of other groups of threads, several units have one number.
     let is_other = |binding| matches!(binding, Binding::Part(_)) && Unit::of(binding) == Some(Unit::Thread);
     bound.is_some_and(|at| !bindings().take(at).any(is_other)) || stage.owner == unit
-}
-
-/// That a unit inside `parent` is one of those that axes around it are given to: a block may have more, and so may a cluster. All stages with loops around say so for
-/// themselves, since what is known inside takes for granted that these units have work (see [`attach::reached`]).
-fn units_with_work(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -> Vec<Expr> {
-    let outwards = |(unit, at): &(Unit, usize)| {
-        let stage = &stages[*at];
-        // What a stage's owner shares is not around what stands inside that stage.
-        Some((stage.owner.min(*unit), stage.attach.as_ref()?.stage))
-    };
-    let last = |(unit, at): (Unit, usize)| {
-        let Stage { domain: Domain { axes, leaves, .. }, facts: own, .. } = &stages[at];
-        let is_bound = move |leaf: AxisId| Unit::of(axes[leaf].binding).is_some_and(|of| of >= Unit::Cta && of <= unit);
-        let bound = leaves.iter().enumerate().filter(move |(_, leaf)| is_bound(**leaf));
-        bound.map(|(n, leaf)| {
-            let last = axes[*leaf].extent.sub(&Expr::constant(1));
-            facts.normal(&last.sub(&Expr::var((own.dims() + n) as Var)))
-        })
-    };
-    std::iter::successors(Some((unit, parent)), outwards).flat_map(last).collect()
 }
 
 /// What holds at the coordinates of a stage: that they are below their bounds, and what holds where its place is reached.

@@ -1,0 +1,74 @@
+//! Units that have nothing to do: what is known inside the loops around a place takes for granted that the units which
+//! these loops are given to have an iteration each, and some of them come there all the same.
+//!
+//! | who comes | why |
+//! | --- | --- |
+//! | all units of a block, to an instance of a block or of a part of it | they wait for each other |
+//! | all threads, to what they fetch | they wait for it together |
+//! | all threads, to their own instances in front of terms | past the end of the axis, they share the result |
+//!
+//! So such a stage says for itself that its unit has an iteration: that is a condition of its elements. What is then not
+//! computed nobody reads: terms are there where the iteration is, and a stage that is also read outside of the terms is
+//! refused.
+
+use super::{Attach, Stage, Unit};
+use crate::domain::{AxisId, AxisKind, Domain};
+use crate::extent::{Expr, Facts, Var};
+
+/// The leaves of a stage that are given to the blocks of a cluster and to parts of them, as far as `unit`, each with the
+/// variable that stands for it in what is inside.
+fn bound(stage: &Stage, unit: Unit) -> impl Iterator<Item = (Var, AxisId)> {
+    let Stage { domain: Domain { axes, leaves, .. }, facts, .. } = stage;
+    let is_bound = move |leaf: AxisId| Unit::of(axes[leaf].binding).is_some_and(|of| of >= Unit::Cta && of <= unit);
+    let dims = facts.dims();
+    leaves.iter().enumerate().filter(move |(_, leaf)| is_bound(**leaf)).map(move |(n, leaf)| ((dims + n) as Var, *leaf))
+}
+
+/// That an iteration of an axis exists: an expression that is at least 0.
+fn exists(stage: &Stage, (var, leaf): (Var, AxisId), facts: &Facts) -> Expr {
+    let last = stage.domain.axes[leaf].extent.sub(&Expr::constant(1));
+    facts.normal(&last.sub(&Expr::var(var)))
+}
+
+/// That those units have work which come to a place whether or not they have some: expressions that are at least 0.
+/// `owner` is who owns an instance there, `parent` the position of the stage whose loops are around it; inside, `facts`
+/// are known.
+pub(super) fn units_with_work(
+    owner: Unit,
+    fetches: bool,
+    (parent, attach): (usize, &Attach),
+    stages: &[Stage],
+    facts: &Facts,
+) -> Vec<Expr> {
+    match owner {
+        Unit::Grid | Unit::Cluster => Vec::new(),
+        // Whatever else keeps a thread from its terms keeps it from coming there.
+        Unit::Thread if !fetches => {
+            let own = without_terms(&stages[parent], attach);
+            own.map(|leaf| exists(&stages[parent], leaf, facts)).collect()
+        }
+        Unit::Cta | Unit::Warpgroup | Unit::Warp | Unit::Thread => around(owner, parent, stages, facts),
+    }
+}
+
+/// That a unit inside `parent` is one of those that axes around it are given to. All stages with loops around say so for
+/// themselves.
+fn around(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -> Vec<Expr> {
+    let outwards = |(unit, at): &(Unit, usize)| {
+        let stage = &stages[*at];
+        // What a stage's owner shares is not around what stands inside that stage.
+        Some((stage.owner.min(*unit), stage.attach.as_ref()?.stage))
+    };
+    let last = |(unit, at): (Unit, usize)| bound(&stages[at], unit).map(move |leaf| exists(&stages[at], leaf, facts));
+    std::iter::successors(Some((unit, parent)), outwards).flat_map(last).collect()
+}
+
+/// The axes of a reduction around a place in front of its terms that may have fewer iterations than units: those past the
+/// end, and all if there is no iteration, come to the place and have no terms.
+pub(super) fn without_terms(parent: &Stage, attach: &Attach) -> impl Iterator<Item = (Var, AxisId)> {
+    let axes = &parent.domain.axes;
+    let of_terms = |leaf: &AxisId| axes[*leaf].kind == AxisKind::Reduction;
+    let inside = attach.around.iter().any(|leaf| of_terms(leaf) && axes[*leaf].binding.is_sequential());
+    let varies = |leaf: AxisId| parent.facts.normal(&axes[leaf].extent).as_constant().is_none();
+    bound(parent, attach.owner).filter(move |(_, leaf)| !inside && of_terms(leaf) && varies(*leaf))
+}
