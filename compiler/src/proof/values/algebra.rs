@@ -196,8 +196,7 @@ impl Algebra {
             return if x < 0.0 { P as i64 + x as i64 } else { x as i64 };
         }
         if x < 0.0 {
-            let positive = self.constant(-x);
-            let term = self.negated(positive);
+            let term = self.opposite(self.constant(-x));
             self.tables.borrow_mut().constants.insert(term, x);
             return term;
         }
@@ -217,8 +216,17 @@ impl Algebra {
         }
     }
 
-    /// −a; of a constant, see [`Self::constant`].
+    /// −a: of a constant the constant, whichever of the two was met first. NaN has no sign here.
     fn negated(&self, a: i64) -> i64 {
+        match self.number(a) {
+            Some(x) if x.is_nan() => a,
+            Some(x) => self.constant(-x),
+            None => self.opposite(a),
+        }
+    }
+
+    /// The term that stands for −a.
+    fn opposite(&self, a: i64) -> i64 {
         let small = a < SMALL as i64 || a > (P - SMALL) as i64;
         match a {
             0 => 0,

@@ -66,6 +66,14 @@ fn constants_are_computed() {
         assert_eq!(algebra.unary(UnaryOp::Neg, F32, literal(x)), Some(literal(-x)));
         assert_eq!(algebra.cast(F32, I32, literal(x)), Some(i64::from(x as i32)));
     }
+    for x in [f32::NAN, f32::INFINITY, 0.1] {
+        // Also where no other constant has been met.
+        let algebra = Algebra::new(&algorithm(PLAIN), 1, 8);
+        let literal = |x: f32| algebra.of_bits(F32, x.to_bits().into()).expect("known");
+        let negative = algebra.unary(UnaryOp::Neg, F32, literal(x)).expect("known");
+        let difference = algebra.binary(Binary::Sub, F32, 1, negative);
+        assert_eq!((negative, difference), (literal(-x), Some(literal(1.0 + x))), "{x}");
+    }
     assert_eq!(algebra.cast(F64, F32, algebra.of_bits(F64, 0.1f64.to_bits()).expect("known")), Some(literal(0.1)));
 }
 
