@@ -150,7 +150,7 @@ fn a_barrier_that_some_do_not_reach() {
     mutant(&Mutation {
         edits: &[(
             last,
-            "setp.lt.u32 %p0, %r0, 16;\n@%p0 bra.uni SKIP;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nSKIP:\nbar.warp.sync -1;\nmad",
+            "setp.lt.u32 %p0, %r0, 16;\n@%p0 bra SKIP;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nSKIP:\nbar.warp.sync -1;\nmad",
         )],
         kinds: &[Kind::BarrierDivergence],
         says: "waits for lanes",
