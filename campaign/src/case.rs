@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::lower::Entry;
-use tilewright_compiler::proof::{self, Verdict};
-use tilewright_kernel::{Constraint, KernelInfo};
+use tilewright_compiler::trial::{self, Effort, Net, Tally};
+use tilewright_kernel::KernelInfo;
 
 use crate::ast::{Dims, Kernel};
 use crate::compile::{Outcome, compile, message};
@@ -129,24 +129,12 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
 /// What the separate checker says of each entry point that a launch may take; what is left open is counted.
 fn proved(info: &KernelInfo, entries: &[Entry], dims: &Dims) -> Result<Vec<String>, String> {
     let values: Vec<i64> = info.dims.iter().map(|d| dims.get(&*d.name).copied().unwrap_or(0)).collect();
-    let holds = |c: &Constraint| c.holds(&values).unwrap_or(false);
-    let Ok(launch) = proof::Launch::new(info, &values) else { return Ok(Vec::new()) };
-    if !info.facts.iter().chain(info.requirements.iter()).all(holds) {
-        return Ok(Vec::new());
-    }
     let mut counts = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.conditions.iter().all(holds)) {
-        let verdicts = [
-            ("proof", proof::check(&entry.kernel, &launch, PROOF_WORK)),
-            ("values", proof::check_values(&entry.kernel, &launch, &info.algorithm, 1, PROOF_WORK)),
-        ];
-        for (net, verdict) in verdicts {
-            match verdict {
-                Verdict::Holds => counts.push(format!("{net}-holds")),
-                Verdict::Undecided(_) => counts.push(format!("{net}-undecided")),
-                Verdict::Exhausted => counts.push(format!("{net}-exhausted")),
-                Verdict::Violated(violation) => return Err(format!("{net}: {violation}\n{}", entry.kernel)),
-            }
+    for (net, nets) in [("proof", &[Net::Indices]), ("values", &[Net::Values])] {
+        let tally = trial::prove(info, entries, &values, Effort { nets, seed: 1, work: PROOF_WORK });
+        let Tally { held, undecided, exhausted } = tally.map_err(|wrong| format!("{net}: {wrong}"))?;
+        for (n, what) in [(held, "holds"), (undecided, "undecided"), (exhausted, "exhausted")] {
+            counts.extend((0..n).map(|_| format!("{net}-{what}")));
         }
     }
     Ok(counts)

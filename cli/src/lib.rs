@@ -8,6 +8,7 @@
 //! | [`check`] | `tilewright check` |
 //! | [`inspect`] | `tilewright inspect`, text and JSON |
 //! | [`explain`] | `tilewright explain` |
+//! | [`prove`] | the separate checker at sizes of all kinds |
 //! | [`sizes`] | the value of every dimension, and sizes that satisfy the facts |
 //! | [`inputs`] | random tensors of types that are known at run time only |
 //! | [`trial`] | one launch compared with the reference |
@@ -22,6 +23,7 @@ pub mod explain;
 pub mod findings;
 pub mod inputs;
 pub mod inspect;
+pub mod prove;
 pub mod run;
 pub mod sizes;
 pub mod source;

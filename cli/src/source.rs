@@ -9,7 +9,10 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use tilewright_compiler::diag::Renderer;
 use tilewright_compiler::syntax::{Position, Span, TokenBuffer, TokenMap, locate};
+use tilewright_compiler::trial::Tally;
 use tilewright_compiler::{Compiled, Outcome, compile};
+
+use crate::prove;
 
 /// Largest file that is read, in bytes.
 pub const LARGEST_FILE: u64 = 8 << 20;
@@ -147,6 +150,23 @@ impl SourceFile {
         let mut finder = Finder { found: Vec::new() };
         finder.visit_file(&file);
         Ok(Self { path: path.to_owned(), invocations: finder.found })
+    }
+
+    /// Shows every kernel to the separate checker at full strength; one that is wrong after all is an error of its `schedule!`.
+    pub fn prove(&mut self) -> Tally {
+        let mut tally = Tally::default();
+        for invocation in &mut self.invocations {
+            let outcome = &mut invocation.outcome;
+            for at in 0..outcome.kernels.len() {
+                let kernel = &outcome.kernels[at];
+                let Some(info) = &kernel.info else { continue };
+                match prove::at_all_sizes(info, &kernel.entries, prove::WORK) {
+                    Ok(found) => tally += found,
+                    Err(wrong) => outcome.take_back(at, &wrong),
+                }
+            }
+        }
+        tally
     }
 
     /// Every kernel that could be parsed, in source order.

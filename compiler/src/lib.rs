@@ -24,7 +24,7 @@ pub mod region;
 pub mod schedule;
 pub mod syntax;
 pub mod tma;
-mod trial;
+pub mod trial;
 
 use tilewright_kernel::algorithm::Source;
 use tilewright_kernel::info::KernelInfo;
@@ -66,6 +66,16 @@ pub struct Compiled {
 
 /// A finished kernel, the stages it was made of, and its entry points.
 type Finished = (KernelInfo, Vec<Analysed>, Vec<lower::Entry>);
+
+impl Outcome {
+    /// Takes a finished kernel back of which the separate checker says, after all, that it is wrong.
+    pub fn take_back(&mut self, kernel: usize, wrong: &trial::Wrong) {
+        let Some(kernel) = self.kernels.get_mut(kernel) else { return };
+        (kernel.info, kernel.stages, kernel.entries) = (None, Vec::new(), Vec::new());
+        let span = kernel.ast.name.span;
+        self.diagnostics.report(Internal { room: "proof", what: wrong.to_string(), span });
+    }
+}
 
 /// Compiles everything in one invocation.
 pub fn compile(tokens: &TokenBuffer) -> Outcome {
@@ -117,10 +127,8 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
             let shapes: Vec<Vec<Expr>> = outputs.map(|analysed| shape(&analysed.stage, &facts)).collect();
             let holds_for = |facts: &Facts| still_hold(facts, &stages);
             info.requirements = bounds::requirements(&written, &facts, &shapes, &holds_for).into();
-            if let Some((dims, violation)) = trial::run(&info, &facts, &stages, &entries) {
-                let names = dims.iter().enumerate().map(|(d, n)| format!("{} = {n}", info.dim_name(d as u16)));
-                let what = format!("{violation}, at {}", names.collect::<Vec<_>>().join(", "));
-                return bug(diags, &program, "proof", what);
+            if let Some(wrong) = trial::run(&info, &facts, &stages, &entries) {
+                return bug(diags, &program, "proof", wrong.to_string());
             }
             info.explanation = explain::text(&written, &stages, entries.first().map(|e| &e.kernel), &info).into();
             Some((info, stages, entries))

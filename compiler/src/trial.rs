@@ -3,8 +3,14 @@
 //!
 //! Where a ring runs in a loop, the sizes are such that the loop has each number of iterations up to one more than twice the ring has slots, where some sizes
 //! give that number: so the ring is entered, not filled, filled, and comes around twice, with every phase of its barriers at the end.
+//!
+//! What a trial at given sizes is, which entry points and numbers of blocks it looks at, is one function ([`prove`]): for the macro, for `tilewright check`, for
+//! tests and campaigns.
+
+use std::fmt;
 
 use tilewright_kernel::info::{DimKind, KernelInfo};
+use tilewright_kernel::size::Constraint;
 
 use crate::extent::{Budget, Expr, Facts, Search};
 use crate::lower::{Analysed, Entry};
@@ -23,24 +29,111 @@ const TRIP_STEPS: u64 = 2_000;
 /// Sizes to try.
 const MOST_SIZES: usize = 24;
 
-/// The first thing that is wrong, with the sizes.
-pub fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Option<(Vec<i64>, Violation)> {
-    for (n, dims) in sizes(info, facts, stages).into_iter().enumerate() {
-        let Ok(launch) = Launch::new(info, &dims) else { continue };
-        for entry in entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
-            for blocks in blocks(info, launch.blocks) {
-                let launch = launch.clone().by(blocks);
-                let verdict = match n < WITH_VALUES {
-                    true => check_values(&entry.kernel, &launch, &info.algorithm, 0, WORK),
-                    false => check(&entry.kernel, &launch, WORK),
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Net {
+    /// Every property but the values, on all ways that data may take: [`check`].
+    Indices,
+    /// Every property on drawn data, and what is stored: [`check_values`].
+    Values,
+}
+
+/// How much is done for one entry point, one size and one number of blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// What is looked at.
+    pub nets: &'static [Net],
+    /// Decides the data.
+    pub seed: u64,
+    /// Work of each net, see [`check`].
+    pub work: u64,
+}
+
+/// Verdicts that found nothing wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Everything holds.
+    pub held: u64,
+    /// It depends on data.
+    pub undecided: u64,
+    /// Nothing is wrong as far as the work went.
+    pub exhausted: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.held += other.held;
+        self.undecided += other.undecided;
+        self.exhausted += other.exhausted;
+    }
+}
+
+/// What is wrong with a finished kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// Who says so.
+    pub net: Net,
+    /// The entry point.
+    pub entry: String,
+    /// The sizes, by the kernel's names.
+    pub sizes: String,
+    /// Blocks of the launch.
+    pub blocks: i64,
+    /// What.
+    pub violation: Violation,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, sizes, blocks, violation, .. } = self;
+        write!(f, "{violation}, in `{entry}` by {blocks} blocks{}{sizes}", if sizes.is_empty() { "" } else { " at " })
+    }
+}
+
+/// What the separate checker says of every entry point that a launch with these sizes may take, by each number of blocks that matters. Sizes
+/// without a launch, because a fact forbids them or an empty tensor has no map, have nothing to say.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort) -> Result<Tally, Box<Wrong>> {
+    let holds = |c: &Constraint| c.holds(dims) == Ok(true);
+    let mut tally = Tally::default();
+    if !info.facts.iter().chain(info.requirements.iter()).all(holds) {
+        return Ok(tally);
+    }
+    let Ok(launch) = Launch::new(info, dims) else { return Ok(tally) };
+    for entry in entries.iter().filter(|e| e.conditions.iter().all(holds)) {
+        for blocks in blocks(info, launch.blocks) {
+            let launch = launch.clone().by(blocks);
+            for net in effort.nets {
+                let verdict = match net {
+                    Net::Indices => check(&entry.kernel, &launch, effort.work),
+                    Net::Values => check_values(&entry.kernel, &launch, &info.algorithm, effort.seed, effort.work),
                 };
-                if let Verdict::Violated(violation) = verdict {
-                    return Some((dims, violation));
+                match verdict {
+                    Verdict::Holds => tally.held += 1,
+                    Verdict::Undecided(_) => tally.undecided += 1,
+                    Verdict::Exhausted => tally.exhausted += 1,
+                    Verdict::Violated(violation) => {
+                        let size = |(d, n): (usize, &i64)| format!("{} = {n}", info.dim_name(d as u16));
+                        let sizes = dims.iter().enumerate().map(size).collect::<Vec<_>>().join(", ");
+                        let entry = entry.kernel.signature.name.clone();
+                        return Err(Box::new(Wrong { net: *net, entry, sizes, blocks, violation }));
+                    }
                 }
             }
         }
     }
-    None
+    Ok(tally)
+}
+
+/// The first thing that is wrong, as the macro looks at a kernel.
+pub(crate) fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Option<Box<Wrong>> {
+    let effort = |n| {
+        let nets: &[Net] = if n < WITH_VALUES { &[Net::Values] } else { &[Net::Indices] };
+        Effort { nets, seed: 0, work: WORK }
+    };
+    sizes(info, facts, stages).iter().enumerate().find_map(|(n, dims)| prove(info, entries, dims, effort(n)).err())
 }
 
 /// Numbers of blocks to try: of a persistent launch one cluster that takes all tiles, two that share them, and more than there are tiles.

@@ -9,11 +9,10 @@ use tilewright::{Device, EmulatorOptions};
 use tilewright_campaign::compile::message;
 use tilewright_campaign::compose;
 use tilewright_campaign::rng::Rng;
-use tilewright_cli::sizes;
+use tilewright_cli::prove;
 use tilewright_cli::trial::Trial;
-use tilewright_compiler::Compiled;
 use tilewright_compiler::diag::Code;
-use tilewright_compiler::proof::{Launch, Verdict, check, check_values};
+use tilewright_compiler::{Compiled, trial};
 use tilewright_kernel::KernelInfo;
 
 use crate::Failure;
@@ -21,9 +20,6 @@ use crate::corpus::{Case, Made, mark};
 
 /// Work of the separate checker for one launch.
 const WORK: u64 = 2_000_000;
-/// Sizes to draw from.
-const POOLS: [&[i64]; 5] =
-    [&[0, 1, 2], &[1, 2, 3], &[1, 2, 3, 4, 5, 7, 8, 12], &[1, 3, 8, 17, 31, 32, 33, 40, 64], &[6, 16, 64, 70]];
 /// Draws of sizes for one composition.
 const SHAPES: usize = 3;
 /// Elements and terms that the reference may evaluate.
@@ -116,37 +112,14 @@ pub fn looked(case: &Case, kernels: &[Compiled]) -> Option<Notice> {
     looked.unwrap_or_else(|payload| Some((Net::Panic, message(&*payload))))
 }
 
-/// Sizes for a kernel of which nothing else is known, each once.
-fn drawn(info: &KernelInfo) -> Vec<Vec<i64>> {
-    let mut all: Vec<Vec<i64>> = Vec::new();
-    for (seed, pool) in (0..).zip(POOLS) {
-        let dims = sizes::choose(info, pool, seed).and_then(|given| sizes::complete(info, &given).ok());
-        all.extend(dims.filter(|dims| !all.contains(dims)));
-    }
-    all
-}
-
 /// What the separate checker says of a kernel.
 fn proved(kernel: &Compiled) -> Option<Notice> {
-    let info = kernel.info.as_ref()?;
-    for dims in drawn(info) {
-        let Ok(launch) = Launch::new(info, &dims) else { continue };
-        let cluster = i64::from(info.launch.cluster);
-        let blocks =
-            if info.launch.persistent { vec![cluster, 2 * cluster, launch.blocks] } else { vec![launch.blocks] };
-        for entry in kernel.entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(&dims) == Ok(true))) {
-            for blocks in &blocks {
-                let launch = launch.clone().by(*blocks);
-                let values = check_values(&entry.kernel, &launch, &info.algorithm, 1, WORK);
-                for (net, verdict) in [(Net::Values, values), (Net::Indices, check(&entry.kernel, &launch, WORK))] {
-                    if let Verdict::Violated(violation) = verdict {
-                        return Some((net, format!("{dims:?}: {violation}")));
-                    }
-                }
-            }
-        }
-    }
-    None
+    let wrong = prove::at_all_sizes(kernel.info.as_ref()?, &kernel.entries, WORK).err()?;
+    let net = match wrong.net {
+        trial::Net::Values => Net::Values,
+        trial::Net::Indices => Net::Indices,
+    };
+    Some((net, wrong.to_string()))
 }
 
 /// A composition on the emulator, against the campaign's evaluator.
@@ -169,7 +142,7 @@ fn composition(seed: u64, index: u64, info: &KernelInfo) -> Option<Notice> {
 
 /// A kernel on the emulator, against the reference evaluator.
 fn launched(info: &KernelInfo) -> Option<Notice> {
-    for (seed, dims) in (1..).zip(drawn(info)) {
+    for (seed, dims) in (1..).zip(prove::drawn(info)) {
         let device = Device::emulator(EmulatorOptions::default().seed(seed));
         let Ok(trial) = Trial::new(info, &dims, seed, &device) else { continue };
         let outcome = trial.within(REFERENCE).run(&device);

@@ -131,7 +131,7 @@ impl Sources {
         write(&compiler.join("switch.rs"), SWITCH)?;
         let lib = compiler.join("lib.rs");
         let text = std::fs::read_to_string(&lib).map_err(|e| format!("{}: {e}", lib.display()))?;
-        write(&lib, &text.replacen("\nmod trial;\n", "\nmod trial;\nmod switch;\n", 1))?;
+        write(&lib, &text.replacen("\npub mod trial;\n", "\npub mod trial;\nmod switch;\n", 1))?;
         for round in 0.. {
             let files = self.rewritten(kept);
             for (name, file) in &files {

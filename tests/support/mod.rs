@@ -10,8 +10,9 @@ use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::{Code, Renderer};
 use tilewright_compiler::kernel_ir::{InRoles, Kernel, Memory, Op, RegionId, StatementKind, ValueId, WARP, WARPGROUP};
 use tilewright_compiler::lower::Analysed;
-use tilewright_compiler::proof::{Launch, Verdict, check, check_values};
+use tilewright_compiler::proof::{Launch, Verdict, check};
 use tilewright_compiler::syntax::{TokenBuffer, TokenMap, locate};
+use tilewright_compiler::trial::{self, Effort, Net};
 use tilewright_compiler::{Compiled, compile};
 
 /// Devices with different orders of warps, and copies that end at the earliest, at the latest and in between.
@@ -38,18 +39,11 @@ const MOST_PROOF_WORK: u64 = 20 * PROOF_WORK;
 /// left open.
 pub fn prove(kernel: &Compiled, dims: &[i64]) {
     let info = kernel.info.as_ref().expect("no error");
-    let launch = Launch::new(info, dims).unwrap_or_else(|why| panic!("{}, {dims:?}: {why:?}", info.name));
-    for entry in kernel.entries.iter().filter(|e| e.conditions.iter().all(|c| c.holds(dims) == Ok(true))) {
-        // On index values, where what depends on data may go either way; and on data.
-        let verdicts = [
-            check(&entry.kernel, &launch, PROOF_WORK),
-            check_values(&entry.kernel, &launch, &info.algorithm, 1, PROOF_WORK),
-        ];
-        for verdict in verdicts {
-            if let Verdict::Violated(violation) = verdict {
-                panic!("at {dims:?}: {violation}\n{}", entry.kernel);
-            }
-        }
+    // On index values, where what depends on data may go either way; and on data.
+    let effort = Effort { nets: &[Net::Indices, Net::Values], seed: 1, work: PROOF_WORK };
+    if let Err(wrong) = trial::prove(info, &kernel.entries, dims, effort) {
+        let program = kernel.entries.iter().find(|e| e.kernel.signature.name == wrong.entry).map(|e| &e.kernel);
+        panic!("{wrong}\n{}", program.expect("an entry point"));
     }
 }
 

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
 
 use crate::kernels::{self, Kernel};
 use crate::{Failure, root};
@@ -48,26 +48,12 @@ pub fn assemble() -> Result<(), Failure> {
             jobs.push(Job { kernel, file: file.clone(), architecture });
         }
     }
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(vec![None; jobs.len()]));
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(at) else { break };
-                    let result = one(Path::new(&ptxas), job);
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] = Some(result);
-                }
-            });
-        }
-    });
-    let results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let results: Vec<Result<Usage, String>> = jobs.par_iter().map(|job| one(Path::new(&ptxas), job)).collect();
     let (mut failures, mut registers) = (Vec::new(), 0);
     for (job, result) in jobs.iter().zip(results) {
         let place = || format!("{} of {} for {}", job.kernel.info.name, job.kernel.source, job.architecture);
         match result {
-            Some(Ok(usage)) => {
+            Ok(usage) => {
                 registers = registers.max(usage.registers);
                 let least = least(job.kernel);
                 if usage.registers < least {
@@ -78,8 +64,7 @@ pub fn assemble() -> Result<(), Failure> {
                     failures.push(format!("{}: spills {} bytes ({})", place(), usage.spills, job.file.display()));
                 }
             }
-            Some(Err(log)) => failures.push(format!("{}: {}\n{log}", place(), job.file.display())),
-            None => failures.push(format!("{}: not assembled", place())),
+            Err(log) => failures.push(format!("{}: {}\n{log}", place(), job.file.display())),
         }
     }
     println!(

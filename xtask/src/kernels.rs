@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tilewright::kernel::KernelInfo;
 use tilewright_cli::source::SourceFile;
+use tilewright_compiler::Compiled;
+use tilewright_compiler::lower::Entry;
 
 use crate::{Failure, ops, root};
 
@@ -17,6 +19,17 @@ pub struct Kernel {
     pub source: String,
     /// The kernel.
     pub info: KernelInfo,
+    /// Its entry points as loop programs.
+    pub entries: Vec<Entry>,
+}
+
+/// The finished kernels of a parsed file.
+pub(crate) fn finished(file: &SourceFile, source: &str) -> Vec<Kernel> {
+    let one = |kernel: &Compiled| {
+        let (source, entries) = (source.to_owned(), kernel.entries.clone());
+        kernel.info.clone().map(|info| Kernel { source, info, entries })
+    };
+    file.kernels().filter_map(|found| one(found.kernel)).collect()
 }
 
 /// The kernels of one file.
@@ -30,8 +43,7 @@ pub fn of_file(path: &Path) -> Result<Vec<Kernel>, Failure> {
         return Err(format!("kernels do not compile:\n{}", findings.text));
     }
     let source = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let infos = file.kernels().filter_map(|f| f.kernel.info.clone());
-    Ok(infos.map(|info| Kernel { source: source.clone(), info }).collect())
+    Ok(finished(&file, &source))
 }
 
 /// The Rust files below a folder, sorted.

@@ -6,6 +6,7 @@
 //! | [`ops`] | kernels that cover operations and types, generated |
 //! | [`assemble`] | all their PTX through NVIDIA's assembler |
 //! | [`bless`] | refreshing expected outputs; the tidy test |
+//! | [`prove`] | all of them before the separate checker |
 //! | [`device`] | the bundle for a machine with a GPU |
 //! | [`survey`] | what `device-check` does there |
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ pub mod bless;
 pub mod device;
 pub mod kernels;
 pub mod ops;
+pub mod prove;
 pub mod survey;
 
 use std::path::PathBuf;

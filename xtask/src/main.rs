@@ -3,12 +3,13 @@
 
 use std::process::ExitCode;
 
-use xtask::{assemble, bless, device};
+use xtask::{assemble, bless, device, prove};
 
 const USAGE: &str = "\
 cargo xtask TASK
 
   assemble   assembles the PTX of every kernel with $PTXAS for sm_80 and sm_90; fails on errors and spills
+  prove      runs every kernel on the separate checker, at sizes of all kinds; a release build takes some minutes
   bless      refreshes tests/golden, the expected compiler messages of ui-tests, and inline snapshots
   tidy       runs the tests of the repository's own order
   device     bundles release binaries into dist/device, to be run on a machine with a GPU
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
         ["assemble"] => assemble::assemble(),
+        ["prove"] => prove::prove(),
         ["bless"] => bless::bless(),
         ["tidy"] => bless::tidy(),
         ["device"] => device::bundle(),

@@ -9,7 +9,7 @@ use tilewright::kernel::ElementType;
 use tilewright_cli::source::SourceFile;
 
 use crate::Failure;
-use crate::kernels::Kernel;
+use crate::kernels::{Kernel, finished};
 
 /// Refusals that say "this type does not have that operation", not yet (`TW0005`), or not without a test of the divisor (`TW0903`).
 const ABSENT: [&str; 7] = ["TW0005", "TW0119", "TW0121", "TW0122", "TW0903", "TW1003", "TW1004"];
@@ -190,8 +190,7 @@ fn compile(text: &str) -> Result<Option<Vec<Kernel>>, Failure> {
         }
         return Err(format!("a generated kernel is refused:\n{}\n{text}", findings.text));
     }
-    let infos = file.kernels().filter_map(|f| f.kernel.info.clone());
-    Ok(Some(infos.map(|info| Kernel { source: "ops".to_owned(), info }).collect()))
+    Ok(Some(finished(&file, "ops")))
 }
 
 #[cfg(test)]

@@ -49,6 +49,9 @@ impl Warp {
         }
         let mut waited = false;
         let mut released = false;
+        // A `try_wait` may fail for no reason: for the whole instruction, since the lanes of a warp ask the unit once. Triton relies on that: it
+        // closes its loops around `try_wait` by `bra.uni`.
+        let in_vain = matches!(op.f, MbarrierFn::Wait { spurious: true, .. }) && env.draw() & 7 == 0;
         for lane in lanes(run) {
             let at = addresses[lane];
             // Only init writes the object; everything else is atomic. Its bytes are nobody's to read.
@@ -58,7 +61,7 @@ impl Warp {
             }
             self.check_shared_lane(env, shape, lane, at);
             hide(env, at);
-            let result = self.mbarrier_lane(env, (op, pc), lane, at, &mut released);
+            let result = self.mbarrier_lane(env, (op, pc), (lane, in_vain), at, &mut released);
             match result {
                 Ok(failed) => waited |= failed,
                 Err(why) => {
@@ -96,12 +99,12 @@ impl Warp {
         Ok(Flow::Yield)
     }
 
-    /// One lane's part; whether it is a wait that failed.
+    /// One lane's part; whether it is a wait that failed, as one that is `in_vain` does.
     fn mbarrier_lane(
         &mut self,
         env: &mut Env<'_>,
         (op, pc): (&MbarrierOp, u32),
-        lane: usize,
+        (lane, in_vain): (usize, bool),
         at: u64,
         released: &mut bool,
     ) -> Result<bool, Misuse> {
@@ -146,7 +149,7 @@ impl Warp {
                 barrier.arrive(arrival, Some((&mut env.clocks, warp)))?;
                 env.mbarriers.progress += 1;
             }
-            MbarrierFn::Wait { d, phase, acquire, spurious } => {
+            MbarrierFn::Wait { d, phase, acquire, .. } => {
                 let value = self.get(phase, lane);
                 let barrier = env.mbarriers.at(at)?;
                 let ended = match phase {
@@ -154,7 +157,7 @@ impl Warp {
                     _ => barrier.ended_for(env.warp << 5 | lane as u32, value as u32)?,
                 };
                 // A wait that fails for no reason orders nothing.
-                let ended = ended && !(spurious && env.draw() & 7 == 0);
+                let ended = ended && !in_vain;
                 if ended && acquire {
                     let barrier = env.mbarriers.at(at)?;
                     env.clocks.acquire(env.warp as usize, barrier.completed());

@@ -1,0 +1,72 @@
+//! The separate checker at full strength: every finished kernel at sizes of all kinds, on index values and on data. The macro, which
+//! users wait for, does a small part of this ([`tilewright_compiler::trial`]).
+
+use tilewright_compiler::lower::Entry;
+use tilewright_compiler::trial::{Effort, Net, Tally, Wrong, prove};
+use tilewright_kernel::KernelInfo;
+
+use crate::sizes;
+
+/// Work of each net for one entry point at one size: a tenth of a second in a build without optimisation.
+pub const WORK: u64 = 1_000_000;
+/// Sizes to draw from: the smallest ones; small ones; such that there are several tiles, blocks and iterations along some axis, and remainders.
+const POOLS: [&[i64]; 6] = [
+    &[0, 1, 2],
+    &[1, 2, 3],
+    &[1, 2, 3, 4, 5, 7, 8, 12],
+    &[1, 3, 8, 17, 31, 32, 33, 40, 64],
+    &[6, 16, 64, 70],
+    &[1, 2, 3, 33, 96, 130, 257, 512],
+];
+
+/// Sizes that the facts of a kernel admit, each once.
+pub fn drawn(info: &KernelInfo) -> Vec<Vec<i64>> {
+    let mut all: Vec<Vec<i64>> = Vec::new();
+    for (seed, pool) in (0..).zip(POOLS) {
+        let dims = sizes::choose(info, pool, seed).and_then(|given| sizes::complete(info, &given).ok());
+        all.extend(dims.filter(|dims| !all.contains(dims)));
+    }
+    all
+}
+
+/// What the separate checker says of the entry points of a kernel at these sizes. `work` is that of each net for one entry point at one size.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn at_all_sizes(info: &KernelInfo, entries: &[Entry], work: u64) -> Result<Tally, Box<Wrong>> {
+    let effort = Effort { nets: &[Net::Values, Net::Indices], seed: 1, work };
+    drawn(info).iter().try_fold(Tally::default(), |mut tally, dims| {
+        tally += prove(info, entries, dims, effort)?;
+        Ok(tally)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::source::SourceFile;
+    use tilewright_compiler::kernel_ir::Op;
+    use tilewright_kernel::algorithm::Binary;
+
+    #[test]
+    fn a_kernel_that_is_wrong_after_all_is_an_error() {
+        let text = "tilewright::schedule! { kernel K(x: f32[N]) -> (y: f32[N]) {
+            y[i] = x[i] + 1.0; schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; } } }";
+        let mut file = SourceFile::parse("k.rs", text).expect("Rust");
+        let tally = file.prove();
+        assert!(tally.held > 8 && (tally.undecided, tally.exhausted) == (0, 0), "{tally:?}");
+        let kernel = &mut file.invocations[0].outcome.kernels[0];
+        for value in kernel.entries.iter_mut().flat_map(|entry| &mut entry.kernel.values) {
+            if let Op::Binary(operation @ Binary::Add, ..) = &mut value.op {
+                *operation = Binary::Sub;
+            }
+        }
+        file.prove();
+        let found = file.findings();
+        assert_eq!(found.errors, 1, "{}", found.text);
+        let words = ["error[TW9001]: the compiler failed in `proof`", "y[0]", "by 1 blocks at N = 1", "k.rs:1:33"];
+        for word in words {
+            assert!(found.text.contains(word), "{word} is not in\n{}", found.text);
+        }
+        assert!(file.kernels().all(|found| found.kernel.info.is_none()));
+    }
+}
