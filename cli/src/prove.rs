@@ -63,7 +63,7 @@ mod tests {
         file.prove();
         let found = file.findings();
         assert_eq!(found.errors, 1, "{}", found.text);
-        let words = ["error[TW9001]: the compiler failed in `proof`", "y[0]", "by 1 blocks at N = 1", "k.rs:1:33"];
+        let words = ["error[TW9001]: the compiler failed in `proof`", "y[0]", "in `K` by 1 block at N = ", "k.rs:1:32"];
         for word in words {
             assert!(found.text.contains(word), "{word} is not in\n{}", found.text);
         }

@@ -86,7 +86,8 @@ pub struct Wrong {
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { entry, sizes, blocks, violation, .. } = self;
-        write!(f, "{violation}, in `{entry}` by {blocks} blocks{}{sizes}", if sizes.is_empty() { "" } else { " at " })
+        let (many, at) = (if *blocks == 1 { "" } else { "s" }, if sizes.is_empty() { "" } else { " at " });
+        write!(f, "{violation}, in `{entry}` by {blocks} block{many}{at}{sizes}")
     }
 }
 
