@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tilewright_campaign::compile::{Outcome, compile};
 use tilewright_campaign::compose;
-use tilewright_campaign::compose::ast::{Dims, Equation, Expr, Extent, Index, Kernel, Reduction, Type};
+use tilewright_campaign::compose::ast::{Dims, Equation, Expr, Extent, Index, Kernel, Number, Reduction, Type};
 use tilewright_campaign::compose::evaluate::{Fault, Tensor, evaluate};
 
 /// Cases of the test.
@@ -54,34 +54,44 @@ fn what_was_found() {
     assert!(count > 0, "nothing was found");
 }
 
+fn kernel(ty: Type, equations: Vec<Equation>) -> Kernel {
+    Kernel {
+        ty,
+        inputs: Vec::new(),
+        pitches: Vec::new(),
+        most: [None; 3],
+        divides: [1; 3],
+        least: [0; 3],
+        equations,
+        launch: Vec::new(),
+        schedules: Vec::new(),
+        inlined: Vec::new(),
+    }
+}
+
 /// The evaluator is judged by hand.
 #[test]
 fn values() {
     let read =
         |axis: &str, factor, plus, or| Expr::Read("x".to_owned(), vec![Index::Axis(axis.to_owned(), factor, plus)], or);
-    let equation = |value: Expr, axes: &[&str]| Kernel {
-        ty: Type::F16,
-        inputs: Vec::new(),
-        most: [None; 3],
-        divides: [1; 3],
-        least: [0; 3],
-        equations: vec![Equation {
-            name: "y".to_owned(),
-            axes: axes.iter().map(|a| ((*a).to_owned(), Extent::literal(3))).collect(),
-            value,
-            output: true,
-        }],
-        launch: Vec::new(),
-        schedules: Vec::new(),
-        inlined: Vec::new(),
+    let equation = |value: Expr, axes: &[&str]| {
+        let axes = axes.iter().map(|a| ((*a).to_owned(), Extent::literal(3))).collect();
+        kernel(Type::F16, vec![Equation::new("y", Type::F16, axes, value, true)])
     };
-    let x = |data: &[f64]| [("x".to_owned(), Tensor { shape: vec![data.len() as i64], data: data.to_vec() })].into();
-    let run = |kernel: &Kernel, data: &[f64]| evaluate(kernel, &Dims::new(), x(data)).map(|t| t["y"].data.clone());
+    let x = |data: &[f64]| {
+        let data: Vec<Number> = data.iter().map(|x| Number::Float(*x)).collect();
+        [("x".to_owned(), Tensor { shape: vec![data.len() as i64], data })].into()
+    };
+    let run = |kernel: &Kernel, data: &[f64]| {
+        let all = evaluate(kernel, &Dims::new(), x(data));
+        all.map(|t| t["y"].data.iter().map(|n| n.float()).collect::<Vec<f64>>())
+    };
     let halo = equation(read("i", 1, -1, Some(7)), &["i"]);
     assert_eq!(run(&halo, &[1.0, 2.0, 3.0]), Ok(vec![7.0, 1.0, 2.0]));
     assert_eq!(run(&equation(read("i", 2, 0, None), &["i"]), &[1.0, 2.0, 3.0]), Err(Fault::Outside));
     let reduce = |by| {
-        equation(Expr::Reduce(by, vec![("i".to_owned(), Extent::literal(3))], Box::new(read("i", 1, 0, None))), &[])
+        let axes = vec![("i".to_owned(), Extent::literal(3))];
+        equation(Expr::reduce(by, axes, Type::F16, read("i", 1, 0, None)), &[])
     };
     for (by, value) in [
         (Reduction::Sum, 3.0),
@@ -91,6 +101,8 @@ fn values() {
         (Reduction::Argmin, 1.0),
         (Reduction::Last, 2.0),
         (Reduction::Any, 1.0),
+        (Reduction::All, 0.0),
+        (Reduction::Prod, -4.0),
     ] {
         assert_eq!(run(&reduce(by), &[2.0, -1.0, 2.0]), Ok(vec![value]), "{by:?}");
     }
