@@ -3,7 +3,6 @@
 //!
 //! Not only the entry point that a launcher would take: each whose conditions hold must be right.
 
-
 use tilewright_emulator::{Arg, Error, Extent, Kind, Launch, Memory, Options, Program, Sanitizers};
 use tilewright_kernel::info::{Argument, Entry, ParameterKind};
 use tilewright_kernel::{Constraint, KernelInfo};

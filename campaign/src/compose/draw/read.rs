@@ -84,7 +84,8 @@ impl Draw<'_> {
         // The guard alone makes the read inside.
         let other = self.literal(ty);
         let boxed = |e: &Expr| Box::new(e.clone());
-        match self.rng.below(8) {
+        // What is only stored cannot be compared.
+        match if ty.is_storage() { 7 } else { self.rng.below(8) } {
             // What is on the right is asked only where the left one leaves it open.
             0 | 1 => {
                 let test = Cond::Value(ty, boxed(&read), ">", 0);
@@ -136,7 +137,8 @@ impl Draw<'_> {
             0 => {
                 tensor(self, "q", &[extent]);
                 tensor(self, "r", &[extent]);
-                let or = self.rng.range(-1, 1);
+                let least = if self.types.get("q").is_some_and(|t| t.is_signed()) { -1 } else { 0 };
+                let or = self.rng.range(least, 1);
                 Index::Gather("q".to_owned(), vec![Index::Gather("r".to_owned(), vec![alone(axis)], None)], Some(or))
             }
             1 if axes.len() > 1 => {
@@ -153,6 +155,7 @@ impl Draw<'_> {
 
     fn element(&mut self, tensor: &str, axes: &Axes, plain: bool, guards: &mut Vec<Cond>) -> Expr {
         let mut own = self.letters.get(tensor).cloned().unwrap_or_default();
+        self.needed.entry(tensor.split('_').next().unwrap_or(tensor).to_owned()).or_default();
         let stored = !plain && self.indices.len() < 4 && self.rng.chance(5);
         let by = if self.rng.chance(60) { 0 } else { own.len().saturating_sub(1) };
         if !plain && self.rng.chance(3) {
