@@ -1,4 +1,4 @@
-//! Some hundred random compositions; `campaign --compose` runs many more. And the kernels that such runs have found.
+//! Some hundreds of random compositions; `campaign --compose` runs many more. And the kernels that such runs have found.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tilewright_campaign::compose::ast::{Dims, Equation, Expr, Extent, Index, Ker
 use tilewright_campaign::compose::evaluate::{Fault, Tensor, evaluate};
 
 /// Cases of the test.
-const CASES: u64 = 300;
+const CASES: u64 = 600;
 
 #[test]
 fn compositions_are_right() {

@@ -121,6 +121,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
     // Rows that the accelerator can copy.
     if rng.chance(60) {
         for input in &mut inputs {
+            let granule = granule.max(16 / input.ty.bytes() as i64);
             if let Some(last) = input.shape.last_mut() {
                 last.plus = (last.plus + granule - 1) / granule * granule;
             }
