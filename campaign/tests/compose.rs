@@ -1,14 +1,14 @@
-//! Some hundred random compositions; `campaign --compose` runs many more. And the kernels that such runs have found.
+//! Some hundreds of random compositions; `campaign --compose` runs many more. And the kernels that such runs have found.
 
 use std::path::Path;
 
 use tilewright_campaign::compile::{Outcome, compile};
 use tilewright_campaign::compose;
-use tilewright_campaign::compose::ast::{Dims, Equation, Expr, Extent, Index, Kernel, Reduction, Type};
+use tilewright_campaign::compose::ast::{Dims, Equation, Expr, Extent, Index, Kernel, Number, Reduction, States, Type};
 use tilewright_campaign::compose::evaluate::{Fault, Tensor, evaluate};
 
 /// Cases of the test.
-const CASES: u64 = 300;
+const CASES: u64 = 600;
 
 #[test]
 fn compositions_are_right() {
@@ -54,34 +54,44 @@ fn what_was_found() {
     assert!(count > 0, "nothing was found");
 }
 
+fn kernel(ty: Type, equations: Vec<Equation>) -> Kernel {
+    Kernel {
+        ty,
+        inputs: Vec::new(),
+        pitches: Vec::new(),
+        most: [None; 3],
+        divides: [1; 3],
+        least: [0; 3],
+        equations,
+        launch: Vec::new(),
+        schedules: Vec::new(),
+        inlined: Vec::new(),
+    }
+}
+
 /// The evaluator is judged by hand.
 #[test]
 fn values() {
     let read =
         |axis: &str, factor, plus, or| Expr::Read("x".to_owned(), vec![Index::Axis(axis.to_owned(), factor, plus)], or);
-    let equation = |value: Expr, axes: &[&str]| Kernel {
-        ty: Type::F16,
-        inputs: Vec::new(),
-        most: [None; 3],
-        divides: [1; 3],
-        least: [0; 3],
-        equations: vec![Equation {
-            name: "y".to_owned(),
-            axes: axes.iter().map(|a| ((*a).to_owned(), Extent::literal(3))).collect(),
-            value,
-            output: true,
-        }],
-        launch: Vec::new(),
-        schedules: Vec::new(),
-        inlined: Vec::new(),
+    let equation = |value: Expr, axes: &[&str]| {
+        let axes = axes.iter().map(|a| ((*a).to_owned(), Extent::literal(3))).collect();
+        kernel(Type::F16, vec![Equation::new("y", Type::F16, axes, value, true)])
     };
-    let x = |data: &[f64]| [("x".to_owned(), Tensor { shape: vec![data.len() as i64], data: data.to_vec() })].into();
-    let run = |kernel: &Kernel, data: &[f64]| evaluate(kernel, &Dims::new(), x(data)).map(|t| t["y"].data.clone());
+    let x = |data: &[f64]| {
+        let data: Vec<Number> = data.iter().map(|x| Number::Float(*x)).collect();
+        [("x".to_owned(), Tensor { shape: vec![data.len() as i64], data })].into()
+    };
+    let run = |kernel: &Kernel, data: &[f64]| {
+        let all = evaluate(kernel, &Dims::new(), x(data));
+        all.map(|t| t["y"].data.iter().map(|n| n.float()).collect::<Vec<f64>>())
+    };
     let halo = equation(read("i", 1, -1, Some(7)), &["i"]);
     assert_eq!(run(&halo, &[1.0, 2.0, 3.0]), Ok(vec![7.0, 1.0, 2.0]));
     assert_eq!(run(&equation(read("i", 2, 0, None), &["i"]), &[1.0, 2.0, 3.0]), Err(Fault::Outside));
     let reduce = |by| {
-        equation(Expr::Reduce(by, vec![("i".to_owned(), Extent::literal(3))], Box::new(read("i", 1, 0, None))), &[])
+        let axes = vec![("i".to_owned(), Extent::literal(3))];
+        equation(Expr::reduce(by, axes, Type::F16, read("i", 1, 0, None)), &[])
     };
     for (by, value) in [
         (Reduction::Sum, 3.0),
@@ -91,9 +101,59 @@ fn values() {
         (Reduction::Argmin, 1.0),
         (Reduction::Last, 2.0),
         (Reduction::Any, 1.0),
+        (Reduction::All, 0.0),
+        (Reduction::Prod, -4.0),
     ] {
         assert_eq!(run(&reduce(by), &[2.0, -1.0, 2.0]), Ok(vec![value]), "{by:?}");
     }
     // 2048 is the last integer that f16 has with all below it.
     assert_eq!(run(&reduce(Reduction::Sum), &[2000.0, -40.0, -20.0]), Err(Fault::Inexact));
+}
+
+/// Integers wrap, casts saturate, and folds with several states keep them apart.
+#[test]
+fn values_of_types() {
+    let x = |data: &[i128]| -> std::collections::BTreeMap<String, Tensor> {
+        let data: Vec<Number> = data.iter().map(|n| Number::Int(*n)).collect();
+        [("x".to_owned(), Tensor { shape: vec![data.len() as i64], data })].into()
+    };
+    let run = |value: Expr, ty: Type, also: &[Type], data: &[i128]| {
+        let mut equation = Equation::new("y", ty, Vec::new(), value, true);
+        let names = also.iter().enumerate();
+        equation.also = names.map(|(n, ty)| (format!("y_{}", n + 1), *ty)).collect();
+        let all = evaluate(&kernel(ty, vec![equation]), &Dims::new(), x(data)).expect("values");
+        all.iter().filter(|(name, _)| name.starts_with('y')).map(|(_, t)| t.data[0]).collect::<Vec<_>>()
+    };
+    let read = || Expr::Read("x".to_owned(), vec![Index::Axis("j".to_owned(), 1, 0)], None);
+    let axes = |n| vec![("j".to_owned(), Extent::literal(n))];
+    let reduce = |by, of, n| Expr::reduce(by, axes(n), of, read());
+    let int = |n: i128| vec![Number::Int(n)];
+    assert_eq!(run(reduce(Reduction::Sum, Type::U8, 2), Type::U8, &[], &[200, 100]), int(44));
+    assert_eq!(run(reduce(Reduction::Prod, Type::I8, 2), Type::I8, &[], &[-128, -1]), int(-128));
+    assert_eq!(run(reduce(Reduction::Max, Type::I64, 0), Type::I64, &[], &[]), int(i64::MIN.into()));
+    assert_eq!(run(reduce(Reduction::Min, Type::U32, 0), Type::U32, &[], &[]), int(u32::MAX.into()));
+    let product = Expr::Binary("*", Box::new(read()), Box::new(read()));
+    let dot = Expr::reduce(Reduction::Dot, axes(2), Type::U8, product);
+    assert_eq!(run(dot, Type::I32, &[], &[200, 100]), int(50_000));
+    let cast = |from, n| Expr::Cast(from, Box::new(Expr::Literal(n)));
+    assert_eq!(run(cast(Type::F32, -3), Type::U8, &[], &[]), int(0));
+    assert_eq!(run(cast(Type::I32, -3), Type::U8, &[], &[]), int(253));
+    let divided = Expr::Binary("/", Box::new(Expr::Literal(-7)), Box::new(Expr::Literal(2)));
+    assert_eq!(run(divided, Type::I16, &[], &[]), int(-3));
+    let states = |by, data: &[i128]| {
+        let of = Type::I32;
+        let mut value = reduce(Reduction::States(by), of, data.len() as i64);
+        if let Expr::Reduce(r) = &mut value {
+            r.second = by.has_second().then(|| Expr::Axis("j".to_owned()));
+        }
+        let types = by.types(of);
+        run(value, types[0], &types[1..], data).iter().map(|n| n.int()).collect::<Vec<_>>()
+    };
+    assert_eq!(states(States::SumMax, &[3, -5, 1]), [-1, 3]);
+    assert_eq!(states(States::SumMax, &[-9, -5]), [-14, -4]);
+    assert_eq!(states(States::CountSum, &[3, -5, 1]), [2, -1]);
+    assert_eq!(states(States::Best, &[1, 3, 2, 3]), [3, 1]);
+    assert_eq!(states(States::Three, &[4, 5, 2]), [2, 3, 3]);
+    assert_eq!(states(States::Rises, &[1, 3, 2, 3]), [3, 3]);
+    assert_eq!(states(States::Alternate, &[1, 10, 100, 1000]), [101, 1010]);
 }

@@ -9,15 +9,19 @@
 //! | [`draw`] | random equations |
 //! | [`plan`] | random schedules for them |
 //! | [`evaluate`] | what they compute |
+//! | `data` | inputs and strides of a run |
+//! | `placed` | tensors in memory, and what is around them |
 //! | [`execute`] | all entry points on the emulator |
 //! | [`features`] | what a kernel has, and what has met |
 //! | [`shrink`] | the smallest kernel that still fails |
 
 pub mod ast;
+mod data;
 pub mod draw;
 pub mod evaluate;
 pub mod execute;
 pub mod features;
+mod placed;
 pub mod plan;
 pub mod shrink;
 

@@ -1,6 +1,6 @@
 //! The smallest kernel that still fails.
 
-use super::ast::{Expr, Index, Kernel, Reduction, Type};
+use super::ast::{Cond, Expr, Index, Kernel, Reduction, Type};
 
 /// Makes a kernel smaller as long as `fails` says that it still does; tries at most so many.
 pub fn shrink(kernel: &Kernel, mut tries: u32, fails: &dyn Fn(&Kernel) -> bool) -> Kernel {
@@ -36,6 +36,18 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
         change(&mut candidate);
         list.push(candidate);
     };
+    // Ranges that are written stay what they are when something else is left out.
+    with(&|k| {
+        for equation in &mut k.equations {
+            equation.value.walk_mut(&mut |e| {
+                if let Expr::Reduce(r) = e {
+                    r.inferred = false;
+                }
+            });
+        }
+    });
+    with(&|k| retype(k, Type::F32));
+    with(&|k| retype(k, Type::I32));
     for n in 0..kernel.equations.len() {
         if kernel.equations.iter().filter(|e| e.output).count() > 1 && kernel.equations[n].output {
             with(&|k| {
@@ -65,6 +77,12 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
             with(&|k| drop(k.schedules[n].clauses.remove(clause)));
         }
     }
+    for n in 0..kernel.inputs.len() {
+        with(&|k| k.inputs[n].strides.clear());
+    }
+    for n in 0..kernel.equations.len() {
+        with(&|k| k.equations[n].strides.clear());
+    }
     for n in 0..3 {
         with(&|k| k.most[n] = None);
         with(&|k| k.divides[n] = 1);
@@ -72,7 +90,7 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
     }
     for n in 0..kernel.equations.len() {
         for at in 0..count(&kernel.equations[n].value) {
-            for kind in 0..3 {
+            for kind in 0..4 {
                 with(&|k| simplify(&mut k.equations[n].value, at, kind));
             }
         }
@@ -80,8 +98,41 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
     for n in (0..kernel.inputs.len()).filter(|n| kernel.inputs[*n].name.starts_with("size")) {
         with(&|k| drop(k.inputs.remove(n)));
     }
-    with(&|k| k.ty = Type::F32);
     list
+}
+
+/// Everything of one type, without casts.
+fn retype(kernel: &mut Kernel, ty: Type) {
+    kernel.ty = ty;
+    kernel.inputs.iter_mut().filter(|i| !i.indices).for_each(|i| i.ty = ty);
+    for equation in &mut kernel.equations {
+        equation.ty = ty;
+        equation.value.walk_mut(&mut |e| match e {
+            Expr::Cast(_, inner) => *e = inner.as_ref().clone(),
+            Expr::Reduce(r) => r.of = ty,
+            Expr::If(c, ..) => of_type(c, ty),
+            _ => {}
+        });
+        if let Expr::Reduce(r) = &equation.value
+            && let Reduction::States(states) = r.by
+        {
+            let types = states.types(ty);
+            equation.ty = types.first().copied().unwrap_or(ty);
+            equation.also.iter_mut().zip(&types[1..]).for_each(|(a, t)| a.1 = *t);
+        }
+    }
+}
+
+fn of_type(condition: &mut Cond, ty: Type) {
+    match condition {
+        Cond::Value(of, ..) => *of = ty,
+        Cond::And(a, b) | Cond::Or(a, b) => {
+            of_type(a, ty);
+            of_type(b, ty);
+        }
+        Cond::Not(a) => of_type(a, ty),
+        Cond::Axis(..) => {}
+    }
 }
 
 fn count(value: &Expr) -> usize {
@@ -112,7 +163,7 @@ fn simplify(value: &mut Expr, mut at: usize, kind: usize) {
             for index in indices {
                 match index {
                     Index::Axis(_, factor, plus) => (*factor, *plus) = (1, 0),
-                    Index::Gather(_, inner) => {
+                    Index::Gather(_, inner, _) => {
                         if let Some(first) = inner.first().cloned() {
                             *index = first;
                         }
@@ -122,7 +173,15 @@ fn simplify(value: &mut Expr, mut at: usize, kind: usize) {
             }
         }
         (Some(Expr::Binary(op, ..)), 0) => *op = "+",
-        (Some(Expr::Reduce(by, ..)), 0) => *by = Reduction::Sum,
+        (Some(Expr::Reduce(r)), 0) if !matches!(r.by, Reduction::States(_)) => r.by = Reduction::Sum,
+        (Some(Expr::Reduce(r)), 1) => r.range = None,
+        (Some(Expr::Reduce(r)), 2) if r.axes.len() > 1 => drop(r.axes.pop()),
+        (Some(Expr::Reduce(r)), 3) if r.axes.len() > 1 => drop(r.axes.remove(0)),
+        (Some(Expr::If(c, ..)), n) => match (c.as_ref().clone(), n) {
+            (Cond::And(a, _) | Cond::Or(a, _) | Cond::Not(a), 0) => *c = a,
+            (Cond::And(_, b) | Cond::Or(_, b), 1) => *c = b,
+            _ => {}
+        },
         _ => {}
     }
 }

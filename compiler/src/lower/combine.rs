@@ -60,6 +60,9 @@ pub(super) struct Team<'a> {
     pub digits: &'a [Digit],
     /// Bytes that the partials of one trip through shared memory may take; those of one accumulator may take more.
     pub trip_bytes: u64,
+    /// Whether one thread then overwrites what the others have read for their states: exchanges between lanes order no memory, so there is a
+    /// trip through shared memory in any case, whose barrier does.
+    pub overwrites: bool,
 }
 
 /// For every thread of a group and each of its accumulators, the merge of the states of all its threads; for a thread of no group, anything. Stands
@@ -72,7 +75,8 @@ pub(super) fn across_threads(
     accumulators: &[Vec<ValueId>],
     merge: Merge<'_>,
 ) -> Vec<Vec<ValueId>> {
-    let plan = Plan::new(team.threads, team.digits);
+    let mut plan = Plan::new(team.threads, team.digits);
+    plan.is_done &= !team.overwrites || plan.exchanges.is_empty();
     let mut all = accumulators.to_vec();
     for states in &mut all {
         for exchange in &plan.exchanges {

@@ -102,7 +102,7 @@ fn intervals(of: Merged<'_>) -> Kernel {
             vec![first, b.from_index(first, I64), busy, b.binary(Binary::Add, byte, own)]
         })
         .collect();
-    let team = Team { threads, digits, trip_bytes };
+    let team = Team { threads, digits, trip_bytes, overwrites: false };
     let found = across_threads(&mut b, "partials", team, &states, &mut merge);
     for (number, found) in found.iter().enumerate() {
         let (all, number) =
@@ -233,7 +233,7 @@ fn four_columns_take_one_trip() {
     let at = b.index_mul(thread, four);
     let x = b.load(Memory::Parameter(0), at, 4, None);
     let mut add = |b: &mut Builder, a: &[ValueId], c: &[ValueId]| vec![b.binary(Binary::Add, a[0], c[0])];
-    let team = Team { threads: 256, digits: &[reduced(32, 8), kept(1, 32)], trip_bytes: 4096 };
+    let team = Team { threads: 256, digits: &[reduced(32, 8), kept(1, 32)], trip_bytes: 4096, overwrites: false };
     let states: Vec<Vec<ValueId>> = x.iter().map(|x| vec![*x]).collect();
     let sums = across_threads(&mut b, "sums", team, &states, &mut add).concat();
     b.store(Memory::Parameter(1), at, &sums);
@@ -342,7 +342,7 @@ fn a_row_of_512_takes_one_trip() {
     let thread = b.thread_index();
     let x = b.load(Memory::Parameter(0), thread, 1, None);
     let mut add = |b: &mut Builder, a: &[ValueId], c: &[ValueId]| vec![b.binary(Binary::Add, a[0], c[0])];
-    let team = Team { threads: 512, digits: &[reduced(1, 512)], trip_bytes: 0 };
+    let team = Team { threads: 512, digits: &[reduced(1, 512)], trip_bytes: 0, overwrites: false };
     let sum = across_threads(&mut b, "sums", team, &[x], &mut add);
     b.store(Memory::Parameter(1), thread, &sum[0]);
     let kernel = syncs::minimise(b.finish().expect("balanced"), None).expect("ordered");

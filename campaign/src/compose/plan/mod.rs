@@ -5,7 +5,7 @@
 mod nest;
 mod stage;
 
-use super::ast::{Equation, Expr, Extent, Index, Kernel, Reduction, Schedule, Type};
+use super::ast::{Equation, Expr, Extent, Index, Kernel, Schedule, Type};
 use crate::rng::Rng;
 use nest::{Given, Loop, Nest, Step, Units, outer_first, reduces_alike, steps};
 
@@ -149,7 +149,7 @@ impl Plan<'_> {
             axes.iter().for_each(|(a, e)| push(a, *e, true));
         }
         let by = equation.value.reductions();
-        let ordered = by.iter().any(|r| matches!(r.0, Reduction::Last | Reduction::OrderedSum));
+        let ordered = by.iter().any(|r| r.0.is_ordered());
         Nest { loops, ordered, ..Nest::default() }
     }
 
@@ -302,7 +302,7 @@ impl Plan<'_> {
         }
         for _ in 0..*self.rng.pick(&[0, 1, 1, 2]) {
             let at = self.rng.below(nest.loops.len());
-            if nest.loops[at].given == Given::Serial {
+            if nest.loops.get(at).is_some_and(|l| l.given == Given::Serial) {
                 let (by, into) = (*self.rng.pick(&[1, 2, 2, 3, 4, 4, 8, 8, 16]), self.rng.chance(15));
                 nest.split(at, by, into);
             }
@@ -438,7 +438,10 @@ impl Plan<'_> {
 
     /// The loops around all that read a tensor.
     fn common(&self, tensor: &str) -> Vec<Step> {
-        let readers = self.kernel.equations.iter().filter(|e| e.value.tensors().contains(&tensor));
+        // All that one equation defines is computed in one place.
+        let all: Vec<&str> =
+            self.kernel.equation(tensor).map_or(vec![tensor], |e| e.targets().iter().map(|t| t.0).collect());
+        let readers = self.kernel.equations.iter().filter(|e| e.value.tensors().iter().any(|t| all.contains(t)));
         let mut paths = readers.map(|e| self.path(&e.name));
         let Some(mut common) = paths.next() else { return Vec::new() };
         for path in paths {

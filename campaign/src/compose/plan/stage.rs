@@ -12,7 +12,7 @@ impl Plan<'_> {
         for reader in &self.kernel.equations {
             reader.value.walk(&mut |e| {
                 if let Expr::Read(tensor, indices, _) = e
-                    && *tensor == equation.name
+                    && equation.defines(tensor)
                 {
                     self.wild |= indices.iter().any(|i| matches!(i, Index::Gather(..) | Index::Quotient(_, _, true)));
                 }
@@ -29,7 +29,7 @@ impl Plan<'_> {
         }
         let own = self.nest_of(equation);
         let dimensions = plain(self.kernel, &equation.name);
-        let readers = self.kernel.equations.iter().filter(|e| e.value.tensors().contains(&&*equation.name));
+        let readers = self.kernel.equations.iter().filter(|e| e.reads(equation));
         let readers: Vec<String> = readers.map(|e| e.name.clone()).collect();
         let alone = readers.iter().all(|r| self.follows(r, &path[at].stage));
         let (place, clauses, ops, nest) = self.instance(own, &axes, &path, at, style, ("", &dimensions, alone));

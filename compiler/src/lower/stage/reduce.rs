@@ -1,6 +1,8 @@
 //! A reduction: its accumulators, its terms, and what units that share a result do with theirs.
 
-use tilewright_kernel::algorithm::{Compare, ValueId as AlgorithmValue};
+use std::collections::BTreeSet;
+
+use tilewright_kernel::algorithm::{Compare, Source, Value, ValueId as AlgorithmValue};
 
 use super::conditions::Condition;
 use super::{Around, Goal, Nest, Point};
@@ -132,15 +134,35 @@ impl Nest<'_, '_> {
         let variables = self.accumulators();
         let states: Vec<Vec<ValueId>> =
             variables.iter().map(|variables| variables.iter().map(|v| self.b.get(*v)).collect()).collect();
+        let overwrites = self.overwrites(reduction);
         let values = &mut self.values;
         let mut merge = |b: &mut Builder, left: &[ValueId], right: &[ValueId]| values.merge(b, reduction, left, right);
         let name = format!("{}_parts", self.stage.name);
         let Around { threads, trip_bytes, .. } = self.around;
-        let team = Team { threads, digits: &digits, trip_bytes };
+        let team = Team { threads, digits: &digits, trip_bytes, overwrites };
         let all = combine::across_threads(self.b, &name, team, &states, &mut merge);
         for (variable, value) in variables.iter().zip(&all).flat_map(|(variables, all)| variables.iter().zip(all)) {
             self.b.set(*variable, *value);
         }
+    }
+
+    /// Whether a reduction reads what its own equation updates in place.
+    fn overwrites(&self, reduction: AlgorithmValue) -> bool {
+        let algorithm = &self.program.algorithm;
+        let outputs: Vec<u16> = self.outputs().into_iter().map(|(_, parameter)| parameter).collect();
+        let (mut open, mut seen) = (vec![reduction], BTreeSet::new());
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            if let Value::Read { source: Source::Parameter(parameter), .. } = algorithm.values[value as usize]
+                && outputs.contains(&parameter)
+            {
+                return true;
+            }
+            open.extend(algorithm.operands(value));
+        }
+        false
     }
 
     pub(super) fn accumulate(&mut self, point: &Point) {

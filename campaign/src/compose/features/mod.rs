@@ -1,9 +1,14 @@
 //! What a kernel has, and which of these things have met in kernels that were accepted and run.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+mod equations;
+mod matrix;
 
-use super::ast::{Expr, Index, Kernel, Reduction, Type};
+pub use matrix::Matrix;
+
+use std::collections::BTreeSet;
+
+use super::ast::Kernel;
+use equations::equations;
 
 /// Every feature; the matrix has a row and a column for each.
 pub const FEATURES: &[&str] = &[
@@ -70,6 +75,22 @@ pub const FEATURES: &[&str] = &[
     "fold",
     "fold-ordered",
     "any",
+    "all",
+    "prod",
+    "dot",
+    "dot-narrow",
+    "fold-states",
+    "fold-states-ordered",
+    "fold-payload",
+    "fold-mixed-types",
+    "states-output",
+    "range-prefix",
+    "range-suffix",
+    "range-window",
+    "range-inferred",
+    "reduce-two-axes",
+    "two-reductions",
+    "argument-reduced",
     "output-reduction",
     "stage-reduction",
     "inline",
@@ -79,10 +100,37 @@ pub const FEATURES: &[&str] = &[
     "strided",
     "quotient",
     "mirrored",
+    "pair",
     "gather",
+    "gather-of-gather",
+    "gather-innermost",
+    "gather-2d",
+    "gather-other-type",
     "or",
     "transposed",
     "condition",
+    "condition-and",
+    "condition-or",
+    "guarded-read",
+    "cast",
+    "cast-of-read",
+    "negation",
+    "abs",
+    "floor",
+    "fma",
+    "max_num",
+    "quotient-of-values",
+    "size-as-value",
+    "by-value",
+    "one-element",
+    "no-reads",
+    "input-strides",
+    "input-permuted",
+    "output-strides",
+    "output-permuted",
+    "in-place",
+    "in-place-reduction",
+    "output-read",
     "chain",
     "diamond",
     "two-outputs",
@@ -90,11 +138,24 @@ pub const FEATURES: &[&str] = &[
     "several-in-loop",
     "unrolled-around-stage",
     "nested-stage",
+    "rank-0",
     "rank-1",
     "rank-3",
     "f16",
+    "bf16",
     "f32",
+    "f64",
+    "i8",
+    "u8",
+    "i16",
     "i32",
+    "u32",
+    "i64",
+    "u64",
+    "other-input-type",
+    "stored-type",
+    "other-stage-type",
+    "other-output-type",
     "bounded",
     "divisible",
     "narrow-entry",
@@ -210,136 +271,12 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
     add(outputs.clone().count() > 1, "two-outputs");
     add(kernel.schedules.iter().any(|s| s.place.is_empty() && s.at.is_some()), "beside");
     add(!kernel.inlined.is_empty(), "inline");
+    add(kernel.equations.iter().any(|e| e.axes.is_empty()), "rank-0");
     add(kernel.equations.iter().any(|e| e.axes.len() == 1), "rank-1");
     add(kernel.equations.iter().any(|e| e.axes.len() == 3), "rank-3");
     add(kernel.most.iter().any(Option::is_some), "bounded");
     add(kernel.divides.iter().any(|d| *d > 1), "divisible");
-    let ty = match kernel.ty {
-        Type::F16 => "f16",
-        Type::F32 => "f32",
-        Type::I32 => "i32",
-    };
-    add(true, ty);
-    for equation in &kernel.equations {
-        let readers = kernel.equations.iter().filter(|e| e.value.tensors().contains(&&*equation.name)).count();
-        add(readers > 1, "diamond");
-        let reads_stage = |e: &Expr| e.tensors().iter().any(|t| kernel.equation(t).is_some());
-        add(!equation.output && reads_stage(&equation.value), "chain");
-        for (by, _) in equation.value.reductions() {
-            add(true, if equation.output { "output-reduction" } else { "stage-reduction" });
-            let by = match by {
-                Reduction::Sum => "sum",
-                Reduction::OrderedSum => "ordered",
-                Reduction::Max => "max",
-                Reduction::Min => "min",
-                Reduction::Argmax => "argmax",
-                Reduction::Argmin => "argmin",
-                Reduction::Fold => "fold",
-                Reduction::Last => "fold-ordered",
-                Reduction::Any => "any",
-            };
-            add(true, by);
-        }
-        equation.value.walk(&mut |e| match e {
-            Expr::If(..) | Expr::Above(..) => add(true, "condition"),
-            Expr::Read(tensor, indices, or) => {
-                add(or.is_some(), "or");
-                let halo = |i: &&Index| matches!(i, Index::Axis(_, _, plus) if *plus != 0);
-                let halos = indices.iter().filter(halo).count();
-                add(halos > 0, "halo");
-                add(halos > 1, "halo-2d");
-                add(halos > 0 && kernel.equation(tensor).is_some(), "halo-of-stage");
-                let axes: Vec<&String> = indices
-                    .iter()
-                    .filter_map(|i| if let Index::Axis(axis, ..) = i { Some(axis) } else { None })
-                    .collect();
-                add(axes.windows(2).any(|w| w[0] > w[1]), "transposed");
-                for index in indices {
-                    add(matches!(index, Index::Axis(_, 2.., _)), "strided");
-                    add(matches!(index, Index::Quotient(..)), "quotient");
-                    add(matches!(index, Index::Mirrored(..)), "mirrored");
-                    add(matches!(index, Index::Gather(..)), "gather");
-                }
-            }
-            _ => {}
-        });
-    }
+    found.insert(kernel.ty.name());
+    equations(kernel, &mut found);
     found
-}
-
-/// How often each two features met.
-#[derive(Clone, Debug)]
-pub struct Matrix {
-    counts: Vec<u64>,
-}
-
-impl Default for Matrix {
-    fn default() -> Self {
-        Self { counts: vec![0; FEATURES.len() * FEATURES.len()] }
-    }
-}
-
-impl Matrix {
-    /// A kernel with these features was accepted and run.
-    pub fn count(&mut self, features: &BTreeSet<&'static str>) {
-        let numbers: Vec<usize> = (0..FEATURES.len()).filter(|n| features.contains(FEATURES[*n])).collect();
-        for a in &numbers {
-            for b in &numbers {
-                self.counts[a * FEATURES.len() + b] += 1;
-            }
-        }
-    }
-
-    /// How often two features met, by their numbers.
-    pub fn at(&self, a: usize, b: usize) -> u64 {
-        self.counts[a * FEATURES.len() + b]
-    }
-
-    /// Pairs that never met, each once; features that never came at all are alone.
-    pub fn empty(&self) -> (Vec<&'static str>, Vec<(&'static str, &'static str)>) {
-        let never: Vec<usize> = (0..FEATURES.len()).filter(|n| self.at(*n, *n) == 0).collect();
-        let mut pairs = Vec::new();
-        for (a, row) in FEATURES.iter().enumerate() {
-            for (b, column) in FEATURES.iter().enumerate().take(a) {
-                if !never.contains(&a) && !never.contains(&b) && self.at(a, b) == 0 {
-                    pairs.push((*column, *row));
-                }
-            }
-        }
-        (never.into_iter().map(|n| FEATURES[n]).collect(), pairs)
-    }
-
-    /// The matrix as rows of text, and its empty cells.
-    pub fn report(&self) -> String {
-        let mut text = String::new();
-        for (a, feature) in FEATURES.iter().enumerate() {
-            let _ = write!(text, "{feature:22} {:6} |", self.at(a, a));
-            for b in 0..a {
-                // A digit for the size of the count: `.` for none, else how many digits it has.
-                let digits = self.at(a, b).checked_ilog10().map_or('.', |n| char::from(b'1' + n.min(8) as u8));
-                text.push(digits);
-            }
-            text.push('\n');
-        }
-        let (never, pairs) = self.empty();
-        let _ = writeln!(text, "never: {}", never.join(", "));
-        let _ = writeln!(text, "{} pairs never met:", pairs.len());
-        for feature in FEATURES {
-            let with: Vec<&str> = (pairs.iter())
-                .filter_map(|(a, b)| {
-                    if a == feature {
-                        Some(*b)
-                    } else if b == feature {
-                        Some(*a)
-                    } else {
-                        None
-                    }
-                })
-                .collect();
-            if !with.is_empty() {
-                let _ = writeln!(text, "  {feature}: {}", with.join(" "));
-            }
-        }
-        text
-    }
 }

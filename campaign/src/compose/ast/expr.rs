@@ -1,0 +1,320 @@
+//! Expressions: what each element of a tensor is.
+//!
+//! Every expression stands where a type is known, and literals and reads are of that type; only casts change it.
+
+use super::{Extent, SIZES, Type};
+
+/// An index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Index {
+    /// `factor · axis + plus`.
+    Axis(String, i64, i64),
+    /// `axis / by` or `axis % by`.
+    Quotient(String, i64, bool),
+    /// `SIZE - 1 - axis`, of an axis with that size.
+    Mirrored(String, usize),
+    /// `axis + axis`.
+    Pair(String, String),
+    /// An element of a tensor of integers; inside another gather it says what is outside.
+    Gather(String, Vec<Index>, Option<i64>),
+    /// A number.
+    Literal(i64),
+}
+
+/// What reduces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// Any order.
+    Sum,
+    /// Ascending order.
+    OrderedSum,
+    /// A product.
+    Prod,
+    /// A sum of products in a wider type.
+    Dot,
+    /// The greatest.
+    Max,
+    /// The least.
+    Min,
+    /// Where the greatest is.
+    Argmax,
+    /// Where the least is.
+    Argmin,
+    /// A `fold` with `merge` that adds.
+    Fold,
+    /// A `fold` without `merge`: the last term above zero.
+    Last,
+    /// How many terms are above zero, by `any`: one or none.
+    Any,
+    /// Whether all terms are above zero, as one or none.
+    All,
+    /// A `fold` with several states, which is an equation of its own.
+    States(States),
+}
+
+/// Folds with several states. Those that have a `merge` give the same numbers for any deal of the terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum States {
+    /// The sum, and the greatest.
+    SumMax,
+    /// The least, and the greatest.
+    MinMax,
+    /// How many are above zero, and the sum.
+    CountSum,
+    /// The greatest, and the least of the second terms beside it.
+    Best,
+    /// The least, the sum of the second terms, and how many there are.
+    Three,
+    /// In order: the last one, and how often one was above the one in front of it.
+    Rises,
+    /// In order: sums of every second term, which change places.
+    Alternate,
+}
+
+impl States {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::SumMax, Self::MinMax, Self::CountSum, Self::Best, Self::Three, Self::Rises, Self::Alternate];
+
+    /// Types of the states, for terms of a type.
+    pub fn types(self, of: Type) -> Vec<Type> {
+        match self {
+            Self::SumMax | Self::MinMax | Self::Best | Self::Alternate => vec![of, of],
+            Self::CountSum => vec![Type::I32, of],
+            Self::Three => vec![of, of, Type::U32],
+            Self::Rises => vec![of, Type::I32],
+        }
+    }
+
+    /// Whether it goes in order.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Self::Rises | Self::Alternate)
+    }
+
+    /// Whether there is a second term.
+    pub fn has_second(self) -> bool {
+        matches!(self, Self::Best | Self::Three)
+    }
+
+    /// Where extremes begin: terms may be beyond it.
+    pub fn start(self, of: Type) -> i64 {
+        match self {
+            Self::Best | Self::SumMax if of.is_signed() => -4,
+            Self::MinMax | Self::Three => 3,
+            _ => 0,
+        }
+    }
+}
+
+impl Reduction {
+    /// Whether its terms stay with one thread.
+    pub fn is_ordered(self) -> bool {
+        match self {
+            Self::OrderedSum | Self::Last => true,
+            Self::States(states) => states.is_ordered(),
+            _ => false,
+        }
+    }
+}
+
+/// One end of a range: an axis around, if any, and what is added.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// An axis around the reduction.
+    pub axis: Option<String>,
+    /// What is added.
+    pub plus: Extent,
+}
+
+/// A reduction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduce {
+    /// What it does.
+    pub by: Reduction,
+    /// Its axes with extents that no range exceeds.
+    pub axes: Vec<(String, Extent)>,
+    /// The range of the first axis if other axes decide it; the upper end is outside of it.
+    pub range: Option<(End, End)>,
+    /// Whether ranges are left to be inferred.
+    pub inferred: bool,
+    /// The type of the terms.
+    pub of: Type,
+    /// What is reduced.
+    pub term: Expr,
+    /// What goes with it, in some folds.
+    pub second: Option<Expr>,
+}
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cond {
+    /// `axis < extent`, or another comparison.
+    Axis(String, &'static str, Extent),
+    /// `value > n`, of values of a type.
+    Value(Type, Box<Expr>, &'static str, i64),
+    /// Both; the right one is asked only if the left one holds.
+    And(Box<Cond>, Box<Cond>),
+    /// One of them; the right one is asked only if the left one does not hold.
+    Or(Box<Cond>, Box<Cond>),
+    /// The opposite.
+    Not(Box<Cond>),
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A small integer.
+    Literal(i64),
+    /// An axis as a value.
+    Axis(String),
+    /// One of [`SIZES`] as a value.
+    Size(usize),
+    /// A scalar that is passed by value.
+    Scalar(String),
+    /// An element, and what is outside.
+    Read(String, Vec<Index>, Option<i64>),
+    /// `-`, `abs`, or `floor` of the half.
+    Unary(&'static str, Box<Expr>),
+    /// `+`, `-`, `*`, `/`, `%`, or a function of two arguments.
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+    /// `fma(a, b, c)`.
+    Fma(Box<[Expr; 3]>),
+    /// A value of this type, by `as`.
+    Cast(Type, Box<Expr>),
+    /// `if condition { } else { }`.
+    If(Box<Cond>, Box<Expr>, Box<Expr>),
+    /// A reduction.
+    Reduce(Box<Reduce>),
+}
+
+impl Cond {
+    fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Self::Axis(..) => Vec::new(),
+            Self::Value(_, value, ..) => vec![value],
+            Self::And(a, b) | Self::Or(a, b) => [a.parts(), b.parts()].concat(),
+            Self::Not(a) => a.parts(),
+        }
+    }
+
+    fn parts_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Self::Axis(..) => Vec::new(),
+            Self::Value(_, value, ..) => vec![value],
+            Self::And(a, b) | Self::Or(a, b) => {
+                let mut parts = a.parts_mut();
+                parts.extend(b.parts_mut());
+                parts
+            }
+            Self::Not(a) => a.parts_mut(),
+        }
+    }
+}
+
+impl Expr {
+    /// A reduction of terms of a type, over whole axes.
+    pub fn reduce(by: Reduction, axes: Vec<(String, Extent)>, of: Type, term: Self) -> Self {
+        Self::Reduce(Box::new(Reduce { by, axes, range: None, inferred: false, of, term, second: None }))
+    }
+
+    /// The expressions directly inside.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Self::Literal(_) | Self::Read(..) | Self::Axis(_) | Self::Size(_) | Self::Scalar(_) => Vec::new(),
+            Self::Unary(_, a) | Self::Cast(_, a) => vec![a],
+            Self::Binary(_, a, b) => vec![a, b],
+            Self::Fma(parts) => parts.iter().collect(),
+            Self::If(c, a, b) => {
+                let mut parts: Vec<&Self> = vec![a, b];
+                parts.extend(c.parts());
+                parts
+            }
+            Self::Reduce(r) => std::iter::once(&r.term).chain(&r.second).collect(),
+        }
+    }
+
+    /// The same, to change them.
+    pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Self::Literal(_) | Self::Read(..) | Self::Axis(_) | Self::Size(_) | Self::Scalar(_) => Vec::new(),
+            Self::Unary(_, a) | Self::Cast(_, a) => vec![a],
+            Self::Binary(_, a, b) => vec![a, b],
+            Self::Fma(parts) => parts.iter_mut().collect(),
+            Self::If(c, a, b) => {
+                let mut parts: Vec<&mut Self> = vec![a, b];
+                parts.extend(c.parts_mut());
+                parts
+            }
+            Self::Reduce(r) => std::iter::once(&mut r.term).chain(&mut r.second).collect(),
+        }
+    }
+
+    /// Calls something for this and all that is inside.
+    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        visit(self);
+        self.parts().into_iter().for_each(|p| p.walk(visit));
+    }
+
+    /// The same, to change it.
+    pub fn walk_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        visit(self);
+        self.parts_mut().into_iter().for_each(|p| p.walk_mut(visit));
+    }
+
+    /// The tensors and scalars that are read, those of gathered indices included.
+    pub fn tensors(&self) -> Vec<&str> {
+        let mut found = Vec::new();
+        self.walk(&mut |e| match e {
+            Expr::Scalar(name) => found.push(name.as_str()),
+            Expr::Read(name, indices, _) => {
+                found.push(name.as_str());
+                let mut inside: Vec<&Index> = indices.iter().collect();
+                while let Some(index) = inside.pop() {
+                    if let Index::Gather(name, more, _) = index {
+                        found.push(name);
+                        inside.extend(more);
+                    }
+                }
+            }
+            _ => {}
+        });
+        found
+    }
+
+    /// All reductions.
+    pub fn reductions(&self) -> Vec<(Reduction, &[(String, Extent)])> {
+        let mut found = Vec::new();
+        self.walk(&mut |e| {
+            if let Expr::Reduce(r) = e {
+                found.push((r.by, r.axes.as_slice()));
+            }
+        });
+        found
+    }
+}
+
+impl std::fmt::Display for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Axis(axis, factor, plus) => {
+                if *factor != 1 {
+                    write!(f, "{factor} * ")?;
+                }
+                f.write_str(axis)?;
+                match plus {
+                    0 => Ok(()),
+                    1.. => write!(f, " + {plus}"),
+                    _ => write!(f, " - {}", -plus),
+                }
+            }
+            Self::Quotient(axis, by, rest) => write!(f, "{axis} {} {by}", if *rest { '%' } else { '/' }),
+            Self::Mirrored(axis, size) => write!(f, "{} - 1 - {axis}", SIZES[*size]),
+            Self::Pair(a, b) => write!(f, "{a} + {b}"),
+            Self::Gather(tensor, indices, or) => {
+                write!(f, "{tensor}[{}]", super::list(indices))?;
+                or.map_or(Ok(()), |n| write!(f, " or {n}"))
+            }
+            Self::Literal(n) => n.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Expressions as text.
+
+use super::expr::{Cond, End, Expr, Reduce, Reduction, States};
+use super::{SIZES, Type, list};
+
+/// A number as a literal of a type, without a suffix.
+fn number(n: i64, ty: Type) -> String {
+    if ty.is_integer() { n.to_string() } else { format!("{n}.0") }
+}
+
+/// The same with a suffix, so that nothing else has to say which type it is.
+fn typed(n: i64, ty: Type) -> String {
+    format!("{}{}", number(n, ty), ty.name())
+}
+
+/// The same in parentheses if it is negative.
+fn operand(n: i64, ty: Type) -> String {
+    if n < 0 { format!("({})", number(n, ty)) } else { number(n, ty) }
+}
+
+impl End {
+    fn write(&self) -> String {
+        match &self.axis {
+            None => self.plus.to_string(),
+            Some(axis) if self.plus == super::Extent::default() => axis.clone(),
+            Some(axis) if self.plus.times == [0; 3] && self.plus.plus < 0 => format!("{axis} - {}", -self.plus.plus),
+            Some(axis) => format!("{axis} + {}", self.plus),
+        }
+    }
+}
+
+impl Cond {
+    fn write(&self) -> String {
+        match self {
+            Self::Axis(axis, op, extent) => format!("{axis} {op} {extent}"),
+            Self::Value(ty, value, op, n) => format!("{} {op} {}", value.write(*ty), operand(*n, *ty)),
+            Self::And(a, b) => format!("{} && {}", a.inner(), b.inner()),
+            Self::Or(a, b) => format!("{} || {}", a.inner(), b.inner()),
+            Self::Not(a) => format!("!({})", a.write()),
+        }
+    }
+
+    fn inner(&self) -> String {
+        if matches!(self, Self::And(..) | Self::Or(..)) { format!("({})", self.write()) } else { self.write() }
+    }
+}
+
+impl Expr {
+    /// As it is written where a type is known.
+    pub(super) fn write(&self, ty: Type) -> String {
+        match self {
+            // The type of an `i32` is left to its context.
+            Self::Literal(n) if ty == Type::I32 => number(*n, ty),
+            Self::Literal(n) => typed(*n, ty),
+            Self::Axis(axis) => format!("({axis} as {})", ty.name()),
+            Self::Size(size) => format!("({} as {})", SIZES[*size], ty.name()),
+            Self::Scalar(name) => name.clone(),
+            Self::Read(tensor, indices, or) => {
+                let read = format!("{tensor}[{}]", list(indices));
+                or.map_or(read.clone(), |n| format!("({read} or {})", number(n, ty)))
+            }
+            Self::Unary("half", a) => format!("floor({} / 2.0)", a.write(ty)),
+            Self::Unary("-", a) => format!("(-{})", a.write(ty)),
+            Self::Unary(function, a) => format!("{function}({})", a.write(ty)),
+            Self::Binary(op, a, b) if op.starts_with('m') => format!("{op}({}, {})", a.write(ty), b.write(ty)),
+            Self::Binary(op, a, b) => format!("({} {op} {})", a.write(ty), b.write(ty)),
+            Self::Fma(parts) => {
+                let [a, b, c] = parts.as_ref();
+                format!("fma({}, {}, {})", a.write(ty), b.write(ty), c.write(ty))
+            }
+            Self::Cast(from, a) => format!("({} as {})", a.write(*from), ty.name()),
+            Self::If(c, a, b) => format!("(if {} {{ {} }} else {{ {} }})", c.write(), a.write(ty), b.write(ty)),
+            Self::Reduce(r) => r.write(ty),
+        }
+    }
+}
+
+impl Reduce {
+    fn write(&self, ty: Type) -> String {
+        let axis = |(n, (a, extent)): (usize, &(String, super::Extent))| match &self.range {
+            Some((from, to)) if n == 0 => match &to.axis {
+                Some(last) if to.plus == super::Extent::literal(1) => format!("{a} in {}..={last}", from.write()),
+                _ => format!("{a} in {}..{}", from.write(), to.write()),
+            },
+            _ if self.inferred => a.clone(),
+            _ => format!("{a} in 0..{extent}"),
+        };
+        let axes: Vec<String> = self.axes.iter().enumerate().map(axis).collect();
+        let (axes, term) = (axes.join(", "), self.term.write(self.of));
+        let above = format!("{term} > {}", number(0, self.of));
+        let (zero, one, cast) = (typed(0, ty), typed(1, ty), ty.name());
+        match self.by {
+            Reduction::Sum => format!("sum(|{axes}| {term})"),
+            Reduction::OrderedSum => format!("ordered sum(|{axes}| {term})"),
+            Reduction::Prod => format!("prod(|{axes}| {term})"),
+            // The product stands by itself: it is what is accumulated.
+            Reduction::Dot => {
+                format!("dot(|{axes}| {})", term.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(&term))
+            }
+            Reduction::Max => format!("max(|{axes}| {term})"),
+            Reduction::Min => format!("min(|{axes}| {term})"),
+            Reduction::Argmax => format!("(argmax(|{axes}| {term}) as {cast})"),
+            Reduction::Argmin => format!("(argmin(|{axes}| {term}) as {cast})"),
+            Reduction::Any => format!("(if any(|{axes}| {above}) {{ {one} }} else {{ {zero} }})"),
+            Reduction::All => format!("(if all(|{axes}| {above}) {{ {one} }} else {{ {zero} }})"),
+            Reduction::Fold => {
+                format!("fold(|{axes}| init ({zero}), step (s0) => (s0 + {term}), merge ((a0), (b0)) => (a0 + b0))")
+            }
+            Reduction::Last => {
+                format!("fold(|{axes}| init ({zero}), step (s0) => (if {above} {{ {term} }} else {{ s0 }}))")
+            }
+            Reduction::States(states) => {
+                let second = self.second.as_ref().map(|e| e.write(self.of)).unwrap_or_default();
+                let (state, merge) = several(states, self.of, &term, &second);
+                format!("fold(|{axes}| {state}{merge})")
+            }
+        }
+    }
+}
+
+/// `init` and `step`, and `merge` if there is one.
+fn several(states: States, of: Type, x: &str, second: &str) -> (String, String) {
+    let (zero, start) = (typed(0, of), typed(states.start(of), of));
+    let above = format!("{x} > {}", number(0, of));
+    let merge = |next: &str| format!(", merge ((a0, a1), (b0, b1)) => ({next})");
+    match states {
+        States::SumMax => (
+            format!("init ({zero}, {start}), step (s0, s1) => (s0 + {x}, max(s1, {x}))"),
+            merge("a0 + b0, max(a1, b1)"),
+        ),
+        States::MinMax => (
+            format!("init ({start}, {}), step (s0, s1) => (min(s0, {x}), max(s1, {x}))", typed(0, of)),
+            merge("min(a0, b0), max(a1, b1)"),
+        ),
+        States::CountSum => (
+            format!("init (0i32, {zero}), step (s0, s1) => (if {above} {{ s0 + 1 }} else {{ s0 }}, s1 + {x})"),
+            merge("a0 + b0, b1 + a1"),
+        ),
+        States::Best => (
+            format!(
+                "init ({start}, {zero}), step (s0, s1) => (max(s0, {x}), if {x} > s0 {{ {second} }} else if {x} == s0 \
+                 {{ min(s1, {second}) }} else {{ s1 }})"
+            ),
+            merge("max(a0, b0), if b0 > a0 { b1 } else if b0 == a0 { min(a1, b1) } else { a1 }"),
+        ),
+        States::Three => (
+            format!("init ({start}, {zero}, 0u32), step (s0, s1, s2) => (min(s0, {x}), s1 + {second}, s2 + 1)"),
+            ", merge ((a0, a1, a2), (b0, b1, b2)) => (min(a0, b0), a1 + b1, a2 + b2)".to_owned(),
+        ),
+        States::Rises => (
+            format!("init ({zero}, 0i32), step (s0, s1) => ({x}, if {x} > s0 {{ s1 + 1 }} else {{ s1 }})"),
+            String::new(),
+        ),
+        States::Alternate => (format!("init ({zero}, {zero}), step (s0, s1) => (s1, s0 + {x})"), String::new()),
+    }
+}

@@ -1,0 +1,63 @@
+//! Inputs of a run, and strides for its tensors.
+
+use std::collections::BTreeMap;
+
+use super::ast::{Dims, Kernel, Number, PITCHES, Type};
+use super::evaluate::Tensor;
+use crate::rng::Rng;
+
+/// Sizes with a value for each stride that is told at launch: a little more than what it must hold.
+pub(super) fn pitches(kernel: &Kernel, dims: &Dims, rng: &mut Rng) -> Dims {
+    let mut all = dims.clone();
+    for (n, pitch) in kernel.pitches.iter().enumerate() {
+        let unit = pitch.of.and_then(|of| all.get(PITCHES[of]).copied()).unwrap_or(1);
+        let least = unit * pitch.least.at(dims).max(1) + if rng.chance(60) { rng.range(0, 5) } else { 0 };
+        all.insert(PITCHES[n], (least + pitch.divides - 1) / pitch.divides * pitch.divides);
+    }
+    all
+}
+
+/// A number of a type: from `-spread` to `spread` as far as it has them; without a spread any integer of integer types.
+fn element(ty: Type, spread: Option<i64>, rng: &mut Rng) -> Number {
+    match (ty.ends(), spread) {
+        (Some((least, greatest)), None) => match rng.below(6) {
+            0 => Number::Int(*rng.pick(&[least, greatest, least + 1, greatest - 1])),
+            1 | 2 => Number::Int(ty.wrapped(rng.range(-9, 9).into())),
+            _ => Number::Int(ty.wrapped(rng.bits().into())),
+        },
+        (Some(_), Some(spread)) => ty.number(rng.range(if ty.is_signed() { -spread } else { 0 }, spread)),
+        (None, spread) => {
+            let most = spread.unwrap_or(9).min(ty.exact() as i64);
+            ty.number(rng.range(-most, most))
+        }
+    }
+}
+
+/// Inputs for some sizes, and what is updated in place.
+pub(super) fn inputs(kernel: &Kernel, dims: &Dims, spread: Option<i64>, rng: &mut Rng) -> BTreeMap<String, Tensor> {
+    let most = dims.values().copied().max().unwrap_or(1);
+    let of = |shape: &[super::ast::Extent]| -> Vec<i64> { shape.iter().map(|e| e.at(dims)).collect() };
+    let mut all = BTreeMap::new();
+    for input in &kernel.inputs {
+        let shape = of(&input.shape);
+        let count: i64 = shape.iter().product();
+        let one = |rng: &mut Rng| match (input.indices, input.ty.ends()) {
+            (true, Some((least, greatest))) => {
+                // Mostly inside, sometimes outside, and sometimes far outside.
+                let far = rng.chance(2);
+                let n = if far { rng.bits() as i64 } else { rng.range(-2, most + 1) };
+                Number::Int(i128::from(n).clamp(least, greatest))
+            }
+            _ => element(input.ty, spread, rng),
+        };
+        let data = (0..count).map(|_| one(rng)).collect();
+        all.insert(input.name.clone(), Tensor { shape, data });
+    }
+    for (name, ty, shape, _, _) in kernel.outputs().into_iter().filter(|d| d.4) {
+        let shape = of(&shape);
+        let count: i64 = shape.iter().product();
+        let data = (0..count).map(|_| element(ty, spread, rng)).collect();
+        all.insert(name, Tensor { shape, data });
+    }
+    all
+}

@@ -1,0 +1,181 @@
+//! Reductions: their ranges, their kinds, and what stands beside them.
+
+use super::{Axes, Draw, Planned};
+use crate::compose::ast::{End, Expr, Extent, Index, Kernel, Reduce, Reduction, Type};
+use crate::rng::Rng;
+
+/// Ends of a range.
+type Ends = (End, End);
+
+const KINDS: [Reduction; 14] = [
+    Reduction::Sum,
+    Reduction::Sum,
+    Reduction::Sum,
+    Reduction::Sum,
+    Reduction::Max,
+    Reduction::Min,
+    Reduction::Argmax,
+    Reduction::Argmin,
+    Reduction::Fold,
+    Reduction::Last,
+    Reduction::OrderedSum,
+    Reduction::Any,
+    Reduction::All,
+    Reduction::Prod,
+];
+
+impl Draw<'_> {
+    /// A range that an axis around decides; the extent of the reduction's first axis is then what it reaches.
+    pub(super) fn range(&mut self, axes: &Axes, reduces: &[&str], around: &mut Axes) -> Option<Ends> {
+        if reduces.is_empty() || axes.is_empty() || !self.rng.chance(14) {
+            return None;
+        }
+        let (outer, extent) = self.rng.pick(axes).clone();
+        let at = |plus: Extent| End { axis: Some(outer.clone()), plus };
+        let whole = around[axes.len()].1;
+        let zero = End { axis: None, plus: Extent::default() };
+        let wide = self.rng.range(1, 3);
+        let (range, reach) = match self.rng.below(8) {
+            0..3 => ((zero, at(Extent::literal(1))), extent),
+            3 => ((zero, at(Extent::default())), extent),
+            4 => ((at(Extent::default()), End { axis: None, plus: whole }), whole),
+            5 => ((at(Extent::literal(1)), End { axis: None, plus: whole }), whole),
+            6 => ((at(Extent::default()), at(Extent::literal(wide))), extent.reach(1, wide - 1)),
+            _ => ((at(Extent::literal(1)), at(Extent::literal(1 + wide))), extent.reach(1, wide)),
+        };
+        around[axes.len()].1 = reach;
+        Some(range)
+    }
+
+    /// What an equation reduces, and what stands beside it.
+    pub(super) fn reduced(&mut self, p: &Planned, axes: &Axes, around: &Axes, range: Option<Ends>, term: Expr) -> Expr {
+        let (inner, ty) = (around[axes.len()..].to_vec(), p.ty);
+        let one = |by, of, term, second| {
+            let axes = inner.clone();
+            Expr::Reduce(Box::new(Reduce { by, axes, range: range.clone(), inferred: false, of, term, second }))
+        };
+        if let Some(states) = p.states {
+            let second = states.has_second().then(|| {
+                let tensor = self.input(around);
+                if self.rng.chance(40) { Expr::Axis(inner[0].0.clone()) } else { self.read(tensor, around, true, ty) }
+            });
+            return one(Reduction::States(states), ty, term, second);
+        }
+        if self.rng.chance(9)
+            && let Some(of) = self.narrow(ty)
+        {
+            // Products of what is narrower. What was drawn is one operand, if it is of that type.
+            let other = self.operand(around, of);
+            let a = if of == ty && matches!(term, Expr::Read(..)) { term } else { self.operand(around, of) };
+            let product = Expr::Binary("*", Box::new(a), Box::new(other));
+            return one(Reduction::Dot, of, product, None);
+        }
+        let mut by = *self.rng.pick(&KINDS);
+        if matches!(by, Reduction::Argmax | Reduction::Argmin) && (inner.len() > 1 || range.is_some()) {
+            by = Reduction::Max;
+        }
+        self.demand_terms(by, inner[0].1);
+        let reduced = one(by, ty, term, None);
+        // A value beside what is reduced, of the axes outside.
+        if matches!(by, Reduction::Fold | Reduction::Last) || !self.rng.chance(25) {
+            return reduced;
+        }
+        let beside = if self.rng.chance(15) && !axes.is_empty() {
+            self.another(around, &inner, ty)
+        } else {
+            let tensor = self.input(axes);
+            self.read(tensor, axes, false, ty)
+        };
+        Expr::Binary("+", Box::new(reduced), Box::new(beside))
+    }
+
+    /// A second reduction over the same axes.
+    fn another(&mut self, around: &Axes, inner: &Axes, ty: Type) -> Expr {
+        let tensor = self.input(around);
+        let term = self.read(tensor, around, false, ty);
+        let by = *self.rng.pick(&[Reduction::Sum, Reduction::Max, Reduction::Min, Reduction::Any]);
+        Expr::reduce(by, inner.clone(), ty, term)
+    }
+
+    /// An equation that reduces nothing as a whole may still have a reduction in it.
+    pub(super) fn beside_reductions(&mut self, axes: &Axes, value: Expr, ty: Type) -> Expr {
+        let free = ["i", "j", "k"].into_iter().find(|a| !axes.iter().any(|b| b.0 == *a));
+        let Some(axis) = free.filter(|_| !axes.is_empty() && self.rng.chance(3)) else { return value };
+        let inner = vec![(axis.to_owned(), self.sizes[super::letter(axis)])];
+        let around: Axes = axes.iter().chain(&inner).cloned().collect();
+        let more = self.another(&around, &inner, ty);
+        Expr::Binary("+", Box::new(value), Box::new(more))
+    }
+
+    /// A type of operands whose products accumulate in this one.
+    fn narrow(&mut self, ty: Type) -> Option<Type> {
+        let all = [
+            Type::F64,
+            Type::F32,
+            Type::F16,
+            Type::Bf16,
+            Type::Tf32,
+            Type::E4m3,
+            Type::E5m2,
+            Type::I8,
+            Type::U8,
+            Type::I16,
+            Type::U16,
+            Type::I32,
+        ];
+        let fit: Vec<Type> = all.into_iter().filter(|t| t.accumulator() == Some(ty)).collect();
+        (!fit.is_empty()).then(|| *self.rng.pick(&fit))
+    }
+
+    /// An element of an input that has this type, unless it has another one already.
+    fn operand(&mut self, around: &Axes, of: Type) -> Expr {
+        let name = *self.rng.pick(&["d", "e"]);
+        let last = around.len().saturating_sub(1);
+        let letters: Vec<&'static str> = (["i", "j", "k"].into_iter())
+            .filter(|l| around.iter().enumerate().any(|(n, a)| a.0 == *l && (n == last || name == "d" || n > 0)))
+            .collect();
+        self.letters.entry(name.to_owned()).or_insert(letters);
+        self.types.entry(name.to_owned()).or_insert(of);
+        let plain = self.rng.chance(60);
+        self.read(name, around, plain, of)
+    }
+}
+
+/// Leaves ranges out where the shapes say the same.
+pub(super) fn infer(kernel: &mut Kernel, rng: &mut Rng) {
+    let shapes: Vec<(String, Vec<Extent>)> = (kernel.inputs.iter())
+        .map(|i| (i.name.clone(), i.shape.clone()))
+        .chain(kernel.equations.iter().flat_map(|e| {
+            let shape: Vec<Extent> = e.axes.iter().map(|a| a.1).collect();
+            e.targets().into_iter().map(|t| (t.0.to_owned(), shape.clone())).collect::<Vec<_>>()
+        }))
+        .collect();
+    for equation in &mut kernel.equations {
+        equation.value.walk_mut(&mut |e| {
+            let Expr::Reduce(r) = e else { return };
+            let follows = r.axes.iter().all(|(axis, extent)| {
+                let mut found = Vec::new();
+                for term in std::iter::once(&r.term).chain(&r.second) {
+                    term.walk(&mut |e| {
+                        let Expr::Read(tensor, indices, _) = e else { return };
+                        bare(tensor, indices, axis, &shapes, &mut found);
+                    });
+                }
+                !found.is_empty() && found.iter().all(|f| f == extent)
+            });
+            r.inferred = r.range.is_none() && follows && rng.chance(40);
+        });
+    }
+}
+
+/// Extents of the dimensions that an axis indexes by itself.
+fn bare(tensor: &str, indices: &[Index], axis: &str, shapes: &[(String, Vec<Extent>)], found: &mut Vec<Extent>) {
+    let shape = shapes.iter().find(|s| s.0 == tensor).map(|s| s.1.as_slice()).unwrap_or_default();
+    for (n, index) in indices.iter().enumerate() {
+        match index {
+            Index::Axis(a, 1, 0) if a == axis => found.extend(shape.get(n)),
+            Index::Gather(inner, indices, _) => bare(inner, indices, axis, shapes, found),
+            _ => {}
+        }
+    }
+}

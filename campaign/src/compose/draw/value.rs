@@ -1,0 +1,155 @@
+//! Values: what terms are, and how they are combined.
+
+use super::{Axes, Draw, Planned};
+use crate::compose::ast::{Cond, Equation, Expr, Extent, Index, Type};
+
+/// Whether what is read where is at the equation's own element.
+fn own(equation: &Equation) -> Expr {
+    let indices = equation.axes.iter().map(|a| Index::Axis(a.0.clone(), 1, 0)).collect();
+    Expr::Read(equation.name.clone(), indices, None)
+}
+
+impl Draw<'_> {
+    /// The right-hand side of an equation.
+    pub(super) fn whole(&mut self, p: &Planned, equation: &Equation, reads: &[String], common: bool) -> Expr {
+        let (axes, ty) = (equation.axes.clone(), p.ty);
+        let mut around = axes.clone();
+        around.extend(p.reduces.iter().map(|a| ((*a).to_owned(), self.sizes[super::letter(a)])));
+        let mut terms: Vec<Expr> = Vec::new();
+        // What is updated is read inside of a reduction, or beside it.
+        let inside = p.in_place && (p.reduces.is_empty() || self.rng.chance(40));
+        if inside {
+            terms.push(own(equation));
+        }
+        let range = self.range(&axes, &p.reduces, &mut around);
+        let value = self.value(&around, terms, reads, common, ty);
+        let mut value = match p.reduces.is_empty() {
+            true => self.beside_reductions(&axes, value, ty),
+            false => self.reduced(p, &axes, &around, range, value),
+        };
+        if p.in_place && !inside {
+            value = Expr::Binary("+", Box::new(value), Box::new(own(equation)));
+        }
+        value
+    }
+
+    /// Terms, combined: those given, reads of tensors, inputs, and what else there is.
+    fn value(&mut self, around: &Axes, mut terms: Vec<Expr>, reads: &[String], common: bool, ty: Type) -> Expr {
+        for tensor in reads {
+            for n in 0..*self.rng.pick(&[1, 1, 2, 2, 3]) {
+                let plain = n == 0 && self.rng.chance(65);
+                terms.push(self.read(tensor, around, plain, ty));
+            }
+        }
+        if common {
+            let tensor = if around.len() >= 3 { "x3" } else { "x" };
+            let own: &[&'static str] = if around.len() >= 3 { &["i", "j", "k"] } else { &["i", "j"] };
+            self.letters.entry(tensor.to_owned()).or_insert_with(|| own.to_vec());
+            terms.push(self.read(tensor, around, true, ty));
+        }
+        let nothing = terms.is_empty() && self.rng.chance(4);
+        let others = match terms.is_empty() {
+            _ if nothing => 0,
+            true => *self.rng.pick(&[1, 1, 2, 3]),
+            false => *self.rng.pick(&[0, 0, 1, 1, 2]),
+        };
+        for _ in 0..others {
+            let tensor = self.input(around);
+            let plain = self.rng.chance(25);
+            terms.push(self.read(tensor, around, plain, ty));
+        }
+        if nothing || self.rng.chance(8) {
+            terms.push(self.literal(ty));
+        }
+        if (nothing || self.rng.chance(6)) && !around.is_empty() {
+            let axis = self.rng.pick(around).0.clone();
+            terms.push(Expr::Axis(axis));
+        }
+        if self.rng.chance(2)
+            && let Some(size) = around.iter().find_map(|a| a.1.as_size())
+        {
+            terms.push(Expr::Size(size));
+        }
+        if self.rng.chance(6) {
+            terms.push(self.scalar(ty));
+        }
+        for term in &mut terms {
+            *term = self.unary(term.clone(), ty);
+        }
+        let mut value = terms.pop().unwrap_or(Expr::Literal(1));
+        while let Some(next) = terms.pop() {
+            let (a, b) = if self.rng.chance(50) { (value, next) } else { (next, value) };
+            value = self.pair(around, a, b, ty);
+        }
+        value
+    }
+
+    /// A term, or what an operation makes of it.
+    fn unary(&mut self, term: Expr, ty: Type) -> Expr {
+        let boxed = Box::new(term);
+        match self.rng.below(60) {
+            0 if ty.is_signed() => Expr::Unary("-", boxed),
+            1 if ty.is_signed() => Expr::Unary("abs", boxed),
+            0 | 1 if ty.is_integer() => Expr::Binary("/", boxed, Box::new(Expr::Literal(self.rng.range(2, 5)))),
+            2 | 3 if !ty.is_integer() => Expr::Unary("half", boxed),
+            2 | 3 => {
+                let op = *self.rng.pick(&["/", "%"]);
+                let least = if ty.is_signed() { -3 } else { 1 };
+                let by = self.rng.range(least, 5);
+                Expr::Binary(op, boxed, Box::new(Expr::Literal(if by == 0 { 7 } else { by })))
+            }
+            // There and back: to what wraps or saturates, or to what is wider.
+            4 => {
+                let by = *self.rng.pick(&[Type::I8, Type::U8, Type::I16, Type::F64, Type::I64, Type::F32, Type::U32]);
+                if by == ty { *boxed } else { Expr::Cast(by, Box::new(Expr::Cast(ty, boxed))) }
+            }
+            _ => *boxed,
+        }
+    }
+
+    /// Two values, combined.
+    fn pair(&mut self, around: &Axes, a: Expr, b: Expr, ty: Type) -> Expr {
+        let op = *self.rng.pick(&["+", "+", "+", "-", "-", "max", "min", "*"]);
+        let (a, b) = (Box::new(a), Box::new(b));
+        match self.rng.below(16) {
+            0 | 1 if !around.is_empty() => {
+                let condition = self.condition(around, &a, ty);
+                Expr::If(Box::new(condition), a, b)
+            }
+            2 if !ty.is_integer() => {
+                let by = if self.rng.chance(30) { a.clone() } else { Box::new(self.literal(ty)) };
+                Expr::Fma(Box::new([*a, *by, *b]))
+            }
+            3 if !ty.is_integer() && matches!(op, "max" | "min") => {
+                Expr::Binary(if op == "max" { "max_num" } else { "min_num" }, a, b)
+            }
+            _ => Expr::Binary(op, a, b),
+        }
+    }
+
+    /// A condition on an axis, or on a value.
+    fn condition(&mut self, around: &Axes, value: &Expr, ty: Type) -> Cond {
+        if self.rng.chance(20) {
+            let (a, b) = (self.simple(around, value, ty), self.simple(around, value, ty));
+            let (a, b) = (Box::new(a), Box::new(b));
+            return if self.rng.chance(50) { Cond::And(a, b) } else { Cond::Or(a, b) };
+        }
+        let one = self.simple(around, value, ty);
+        if self.rng.chance(10) { Cond::Not(Box::new(one)) } else { one }
+    }
+
+    fn simple(&mut self, around: &Axes, value: &Expr, ty: Type) -> Cond {
+        if self.rng.chance(50) {
+            let (axis, extent) = self.rng.pick(around).clone();
+            let op = *self.rng.pick(&["<", "<", "<", ">=", "==", "!="]);
+            let end = match self.rng.below(5) {
+                0 => Extent { plus: extent.plus - self.rng.range(1, 2), ..extent },
+                _ => Extent::literal(self.rng.range(1, 6)),
+            };
+            return Cond::Axis(axis, op, end);
+        }
+        let least = if ty.is_signed() { -2 } else { 0 };
+        let op = *self.rng.pick(&[">", ">", ">", "<", "==", "!=", "<=", ">="]);
+        Cond::Value(ty, Box::new(value.clone()), op, self.rng.range(least, 2))
+    }
+}

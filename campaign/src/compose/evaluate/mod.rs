@@ -1,0 +1,175 @@
+//! What a kernel computes, by its definition: every element of every tensor, over integers.
+
+mod arithmetic;
+mod reduce;
+
+use std::collections::BTreeMap;
+
+use super::ast::{Cond, Dims, Equation, Expr, Index, Kernel, Number, Reduction, SIZES, Type};
+
+/// A tensor: its shape, and its elements in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    /// Extents.
+    pub shape: Vec<i64>,
+    /// Elements.
+    pub data: Vec<Number>,
+}
+
+impl Tensor {
+    /// The element at these indices, if it is inside.
+    fn at(&self, indices: &[i64]) -> Option<Number> {
+        let mut offset = 0;
+        for (index, size) in indices.iter().zip(&self.shape) {
+            if !(0..*size).contains(index) {
+                return None;
+            }
+            offset = offset * size + index;
+        }
+        self.data.get(usize::try_from(offset).ok()?).copied()
+    }
+}
+
+/// Why there is no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A float beyond the integers that its type holds, or a NaN that makes a fold depend on its order: the order of
+    /// operations would matter.
+    Inexact,
+    /// A read outside of its tensor, or of a tensor that is not there: the draw is wrong.
+    Outside,
+}
+
+struct Evaluation<'a> {
+    tensors: &'a BTreeMap<String, Tensor>,
+    axes: Vec<(&'a str, i64)>,
+    dims: &'a Dims,
+}
+
+/// Every output of a kernel, for these inputs.
+///
+/// # Errors
+/// See [`Fault`].
+pub fn evaluate(
+    kernel: &Kernel,
+    dims: &Dims,
+    mut tensors: BTreeMap<String, Tensor>,
+) -> Result<BTreeMap<String, Tensor>, Fault> {
+    for equation in kernel.equations.iter().rev() {
+        let computed = equation_of(equation, dims, &tensors)?;
+        for ((name, _), tensor) in equation.targets().into_iter().zip(computed) {
+            tensors.insert(name.to_owned(), tensor);
+        }
+    }
+    Ok(tensors)
+}
+
+/// All tensors that an equation defines.
+fn equation_of(equation: &Equation, dims: &Dims, tensors: &BTreeMap<String, Tensor>) -> Result<Vec<Tensor>, Fault> {
+    let shape: Vec<i64> = equation.axes.iter().map(|a| a.1.at(dims)).collect();
+    let mut evaluation = Evaluation { tensors, axes: Vec::new(), dims };
+    let mut all: Vec<Vec<Number>> = equation.targets().iter().map(|_| Vec::new()).collect();
+    let names: Vec<&str> = equation.axes.iter().map(|a| a.0.as_str()).collect();
+    for point in points(&shape) {
+        evaluation.axes = names.iter().copied().zip(point).collect();
+        let values = match &equation.value {
+            Expr::Reduce(r) if matches!(r.by, Reduction::States(_)) => evaluation.states(r)?,
+            value => vec![evaluation.value(value, equation.ty)?],
+        };
+        if values.len() != all.len() {
+            return Err(Fault::Outside);
+        }
+        all.iter_mut().zip(values).for_each(|(data, value)| data.push(value));
+    }
+    Ok(all.into_iter().map(|data| Tensor { shape: shape.clone(), data }).collect())
+}
+
+/// All points of a box, in row-major order.
+pub fn points(shape: &[i64]) -> impl Iterator<Item = Vec<i64>> + '_ {
+    let count: i64 = shape.iter().map(|n| (*n).max(0)).product();
+    (0..count).map(move |mut n| {
+        let mut point: Vec<i64> = shape.iter().rev().map(|size| (n % size, n /= size).0).collect();
+        point.reverse();
+        point
+    })
+}
+
+impl<'a> Evaluation<'a> {
+    fn axis(&self, name: &str) -> Result<i64, Fault> {
+        self.axes.iter().rev().find(|a| a.0 == name).map(|a| a.1).ok_or(Fault::Outside)
+    }
+
+    fn size(&self, size: usize) -> Result<i64, Fault> {
+        self.dims.get(SIZES[size]).copied().ok_or(Fault::Outside)
+    }
+
+    fn index(&self, index: &Index) -> Result<i64, Fault> {
+        Ok(match index {
+            Index::Axis(axis, factor, plus) => self.axis(axis)? * factor + plus,
+            Index::Quotient(axis, by, rest) => {
+                let value = self.axis(axis)?;
+                if *rest { value.rem_euclid(*by) } else { value.div_euclid(*by) }
+            }
+            Index::Mirrored(axis, size) => self.size(*size)? - 1 - self.axis(axis)?,
+            Index::Pair(a, b) => self.axis(a)? + self.axis(b)?,
+            Index::Gather(tensor, indices, or) => match (self.element(tensor, indices)?, or) {
+                // Too large for an index is outside of any tensor as well.
+                (Some(n), _) => i64::try_from(n.int()).unwrap_or(i64::MAX),
+                (None, Some(n)) => *n,
+                (None, None) => return Err(Fault::Outside),
+            },
+            Index::Literal(n) => *n,
+        })
+    }
+
+    fn element(&self, tensor: &str, indices: &[Index]) -> Result<Option<Number>, Fault> {
+        let indices = indices.iter().map(|i| self.index(i)).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.tensors.get(tensor).ok_or(Fault::Outside)?.at(&indices))
+    }
+
+    fn condition(&mut self, condition: &'a Cond) -> Result<bool, Fault> {
+        Ok(match condition {
+            Cond::Axis(axis, op, extent) => {
+                let (a, b) = (self.axis(axis)?, extent.at(self.dims));
+                Number::Int(a.into()).compare(op, Number::Int(b.into()))
+            }
+            Cond::Value(ty, value, op, n) => self.value(value, *ty)?.compare(op, ty.number(*n)),
+            Cond::And(a, b) => self.condition(a)? && self.condition(b)?,
+            Cond::Or(a, b) => self.condition(a)? || self.condition(b)?,
+            Cond::Not(a) => !self.condition(a)?,
+        })
+    }
+
+    /// The value of an expression of a type.
+    fn value(&mut self, value: &'a Expr, ty: Type) -> Result<Number, Fault> {
+        match value {
+            Expr::Literal(n) => Ok(ty.number(*n)),
+            Expr::Axis(axis) => arithmetic::cast(Number::Int(self.axis(axis)?.into()), ty),
+            Expr::Size(size) => arithmetic::cast(Number::Int(self.size(*size)?.into()), ty),
+            Expr::Scalar(name) => self.element(name, &[])?.ok_or(Fault::Outside),
+            Expr::Read(tensor, indices, or) => {
+                let outside = or.map(|n| ty.number(n));
+                self.element(tensor, indices)?.or(outside).ok_or(Fault::Outside)
+            }
+            Expr::Unary(op, a) => arithmetic::unary(op, self.value(a, ty)?, ty),
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.value(a, ty)?, self.value(b, ty)?);
+                arithmetic::binary(op, a, b, ty)
+            }
+            Expr::Fma(parts) => {
+                let [a, b, c] = parts.as_ref();
+                let product = arithmetic::binary("*", self.value(a, ty)?, self.value(b, ty)?, ty)?;
+                arithmetic::binary("+", product, self.value(c, ty)?, ty)
+            }
+            Expr::Cast(from, a) => arithmetic::cast(self.value(a, *from)?, ty),
+            Expr::If(c, a, b) => {
+                if self.condition(c)? {
+                    self.value(a, ty)
+                } else {
+                    self.value(b, ty)
+                }
+            }
+            Expr::Reduce(r) => self.reduce(r, ty),
+        }
+    }
+}

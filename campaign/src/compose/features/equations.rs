@@ -1,0 +1,183 @@
+//! What the equations of a kernel have.
+
+use std::collections::BTreeSet;
+
+use crate::compose::ast::{Cond, Equation, Expr, Index, Kernel, Reduce, Reduction, Stride};
+
+type Found = BTreeSet<&'static str>;
+
+fn add(found: &mut Found, is: bool, feature: &'static str) {
+    if is {
+        found.insert(feature);
+    }
+}
+
+pub(super) fn equations(kernel: &Kernel, found: &mut Found) {
+    for input in &kernel.inputs {
+        add(found, input.by_value, "by-value");
+        add(found, !input.by_value && input.shape.is_empty(), "one-element");
+        add(found, input.indices && input.ty.name() != "i32", "gather-other-type");
+        add(found, !input.indices && input.ty != kernel.ty, "other-input-type");
+        add(found, input.ty.is_storage(), "stored-type");
+        strided(&input.strides, ["input-strides", "input-permuted"], found);
+    }
+    for equation in &kernel.equations {
+        let readers: Vec<&Equation> = kernel.equations.iter().filter(|e| e.reads(equation)).collect();
+        add(found, readers.len() > 1, "diamond");
+        let reads_stage = |e: &Expr| e.tensors().iter().any(|t| kernel.equation(t).is_some());
+        add(found, !equation.output && reads_stage(&equation.value), "chain");
+        add(found, equation.output && readers.iter().any(|e| e.name != equation.name), "output-read");
+        add(found, equation.value.tensors().is_empty(), "no-reads");
+        let other = if equation.output { "other-output-type" } else { "other-stage-type" };
+        add(found, equation.ty != kernel.ty, other);
+        strided(&equation.strides, ["output-strides", "output-permuted"], found);
+        let reductions = equation.value.reductions().len();
+        add(found, equation.in_place, "in-place");
+        add(found, equation.in_place && reductions > 0, "in-place-reduction");
+        add(found, reductions > 1, "two-reductions");
+        equation.value.walk(&mut |e| expression(kernel, equation, e, found));
+    }
+}
+
+fn strided(strides: &[Stride], [dense, permuted]: [&'static str; 2], found: &mut Found) {
+    let is_one = |s: &Stride| matches!(s, Stride::Extent(e) if e.times == [0; 3]);
+    add(found, !strides.is_empty(), dense);
+    add(found, strides.last().is_some_and(|s| !is_one(s)) && strides.iter().any(is_one), permuted);
+}
+
+fn reduction(equation: &Equation, r: &Reduce, found: &mut Found) {
+    add(found, true, if equation.output { "output-reduction" } else { "stage-reduction" });
+    let by = match r.by {
+        Reduction::Sum => "sum",
+        Reduction::OrderedSum => "ordered",
+        Reduction::Prod => "prod",
+        Reduction::Dot => "dot",
+        Reduction::Max => "max",
+        Reduction::Min => "min",
+        Reduction::Argmax => "argmax",
+        Reduction::Argmin => "argmin",
+        Reduction::Fold => "fold",
+        Reduction::Last => "fold-ordered",
+        Reduction::Any => "any",
+        Reduction::All => "all",
+        Reduction::States(states) if states.is_ordered() => "fold-states-ordered",
+        Reduction::States(_) => "fold-states",
+    };
+    found.insert(by);
+    if let Reduction::States(states) = r.by {
+        add(found, states.has_second(), "fold-payload");
+        let types = states.types(r.of);
+        add(found, types.iter().any(|t| *t != r.of), "fold-mixed-types");
+        add(found, equation.output, "states-output");
+    }
+    add(found, r.by == Reduction::Dot && r.of != equation.ty, "dot-narrow");
+    add(found, r.axes.len() > 1, "reduce-two-axes");
+    add(found, r.inferred, "range-inferred");
+    if let Some((from, to)) = &r.range {
+        let kind = match (&from.axis, &to.axis) {
+            (None, _) => "range-prefix",
+            (_, None) => "range-suffix",
+            _ => "range-window",
+        };
+        found.insert(kind);
+    }
+    let mut nested = false;
+    r.term.walk(&mut |e| nested |= matches!(e, Expr::Reduce(_)));
+    add(found, nested, "argument-reduced");
+}
+
+fn condition(c: &Cond, found: &mut Found) {
+    match c {
+        Cond::And(a, b) => {
+            add(found, true, "condition-and");
+            condition(a, found);
+            condition(b, found);
+        }
+        Cond::Or(a, b) => {
+            add(found, true, "condition-or");
+            condition(a, found);
+            condition(b, found);
+        }
+        Cond::Not(a) => condition(a, found),
+        Cond::Axis(..) | Cond::Value(..) => {}
+    }
+}
+
+/// Whether a condition bounds an axis that a read inside has an offset to.
+fn guards(c: &Cond, values: &[&Expr]) -> bool {
+    match c {
+        Cond::Axis(axis, ..) => values.iter().any(|value| {
+            let mut shifted = false;
+            value.walk(&mut |e| {
+                if let Expr::Read(_, indices, None) = e {
+                    shifted |= indices.iter().any(|i| matches!(i, Index::Axis(a, _, plus) if a == axis && *plus != 0));
+                }
+            });
+            shifted
+        }),
+        Cond::And(a, b) | Cond::Or(a, b) => {
+            let mut right = values.to_vec();
+            if let Cond::Value(_, value, ..) = b.as_ref() {
+                right.push(value);
+            }
+            guards(a, &right) || guards(b, values)
+        }
+        Cond::Not(a) => guards(a, values),
+        Cond::Value(..) => false,
+    }
+}
+
+fn expression(kernel: &Kernel, equation: &Equation, e: &Expr, found: &mut Found) {
+    match e {
+        Expr::If(c, a, b) => {
+            found.insert("condition");
+            condition(c, found);
+            add(found, guards(c, &[a, b]), "guarded-read");
+        }
+        Expr::Reduce(r) => reduction(equation, r, found),
+        Expr::Size(_) => add(found, true, "size-as-value"),
+        Expr::Cast(_, inner) => {
+            found.insert("cast");
+            add(found, matches!(inner.as_ref(), Expr::Read(..)), "cast-of-read");
+        }
+        Expr::Unary(op, _) => {
+            let feature = match *op {
+                "-" => "negation",
+                "abs" => "abs",
+                _ => "floor",
+            };
+            found.insert(feature);
+        }
+        Expr::Fma(_) => add(found, true, "fma"),
+        Expr::Binary(op, ..) => {
+            add(found, op.ends_with("_num"), "max_num");
+            add(found, matches!(*op, "/" | "%"), "quotient-of-values");
+        }
+        Expr::Read(tensor, indices, or) => read(kernel, tensor, indices, or.is_some(), found),
+        Expr::Literal(_) | Expr::Axis(_) | Expr::Scalar(_) => {}
+    }
+}
+
+fn read(kernel: &Kernel, tensor: &str, indices: &[Index], or: bool, found: &mut Found) {
+    add(found, or, "or");
+    let halo = |i: &&Index| matches!(i, Index::Axis(_, _, plus) if *plus != 0);
+    let halos = indices.iter().filter(halo).count();
+    add(found, halos > 0, "halo");
+    add(found, halos > 1, "halo-2d");
+    add(found, halos > 0 && kernel.equation(tensor).is_some(), "halo-of-stage");
+    let axes: Vec<&String> =
+        indices.iter().filter_map(|i| if let Index::Axis(axis, ..) = i { Some(axis) } else { None }).collect();
+    add(found, axes.windows(2).any(|w| w[0] > w[1]), "transposed");
+    for (n, index) in indices.iter().enumerate() {
+        add(found, matches!(index, Index::Axis(_, 2.., _)), "strided");
+        add(found, matches!(index, Index::Quotient(..)), "quotient");
+        add(found, matches!(index, Index::Mirrored(..)), "mirrored");
+        add(found, matches!(index, Index::Pair(..)), "pair");
+        if let Index::Gather(_, inner, _) = index {
+            found.insert("gather");
+            add(found, n > 0 && n + 1 == indices.len(), "gather-innermost");
+            add(found, inner.len() > 1, "gather-2d");
+            add(found, inner.iter().any(|i| matches!(i, Index::Gather(..))), "gather-of-gather");
+        }
+    }
+}
