@@ -1,7 +1,6 @@
-//! What a kernel has, and which of these things have met in kernels that were accepted and run.
+//! What a kernel has.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use super::ast::{Expr, Index, Kernel, Reduction, Type};
 
@@ -26,6 +25,20 @@ pub const FEATURES: &[&str] = &[
     "region-flat",
     "warp-range",
     "multicast",
+    "multicast-by",
+    "tile",
+    "tile-ops",
+    "view-split",
+    "view-merge",
+    "box-composite",
+    "resize-copy",
+    "l2",
+    "l2-promote",
+    "fill-zero",
+    "fill-any",
+    "swizzle-128",
+    "layout-swizzle",
+    "layout-pad",
     "raster",
     "grid",
     "cta",
@@ -33,6 +46,10 @@ pub const FEATURES: &[&str] = &[
     "warp",
     "thread",
     "parts",
+    "own-unit",
+    "warp-range-later",
+    "parts-warp",
+    "parts-range",
     "registers",
     "registers-thread",
     "registers-warp",
@@ -53,11 +70,20 @@ pub const FEATURES: &[&str] = &[
     "store",
     "ring",
     "roles",
+    "ring-grid",
     "other-role",
+    "roles-three",
+    "role-chain",
+    "role-regs",
+    "role-stores",
+    "both-ways",
+    "copies-of-one",
+    "copy-in-stage",
     "cluster",
     "persistent",
     "dependent",
     "reduce-threads",
+    "reduce-by-warp",
     "reduce-cluster",
     "reduce-grid",
     "reduce-atomic",
@@ -89,7 +115,17 @@ pub const FEATURES: &[&str] = &[
     "beside",
     "several-in-loop",
     "unrolled-around-stage",
+    "unroll-by-around-stage",
     "nested-stage",
+    "nested-twice",
+    "stage-of-beside",
+    "mixed-places",
+    "two-reductions",
+    "like-chain",
+    "vectorized-registers",
+    "vectorized-shared",
+    "vectorized-global",
+    "vectorized-columns",
     "rank-1",
     "rank-3",
     "f16",
@@ -156,9 +192,9 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
                     add(has(": cta"), "cta");
                     add(op.ends_with(": warpgroup"), "warpgroup");
                     add(op.ends_with(": warp"), "warp");
-                    add(has(": warp 0.."), "warp-range");
+                    add(has(": warp ") && has(".."), "warp-range");
                     add(op.ends_with(": thread"), "thread");
-                    add(op.ends_with(" thread") && !op.ends_with(": thread"), "parts");
+                    add(op.split(": ").nth(1).is_some_and(|u| u.starts_with(char::is_numeric)), "parts");
                 }
                 _ => {}
             }
@@ -167,7 +203,6 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
         add(has("ring"), "ring");
         add(has("via tma"), "tma");
         add(has("via cp_async"), "cp_async");
-        add(has("by load"), "other-role");
         if let Some((_, of)) = &schedule.copy {
             let output = kernel.equation(of).map(|e| e.output);
             add(output == Some(true), "store");
@@ -200,6 +235,7 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
         let mut written = outside.filter(|l| around.ops.contains(&format!("unroll {l}")));
         add(written.next().is_some(), "unrolled-around-stage");
     }
+    super::traits::of_schedules(kernel, &mut add);
     for item in &kernel.launch {
         add(item.starts_with("cluster"), "cluster");
         add(item == "persistent", "persistent");
@@ -265,81 +301,4 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
         });
     }
     found
-}
-
-/// How often each two features met.
-#[derive(Clone, Debug)]
-pub struct Matrix {
-    counts: Vec<u64>,
-}
-
-impl Default for Matrix {
-    fn default() -> Self {
-        Self { counts: vec![0; FEATURES.len() * FEATURES.len()] }
-    }
-}
-
-impl Matrix {
-    /// A kernel with these features was accepted and run.
-    pub fn count(&mut self, features: &BTreeSet<&'static str>) {
-        let numbers: Vec<usize> = (0..FEATURES.len()).filter(|n| features.contains(FEATURES[*n])).collect();
-        for a in &numbers {
-            for b in &numbers {
-                self.counts[a * FEATURES.len() + b] += 1;
-            }
-        }
-    }
-
-    /// How often two features met, by their numbers.
-    pub fn at(&self, a: usize, b: usize) -> u64 {
-        self.counts[a * FEATURES.len() + b]
-    }
-
-    /// Pairs that never met, each once; features that never came at all are alone.
-    pub fn empty(&self) -> (Vec<&'static str>, Vec<(&'static str, &'static str)>) {
-        let never: Vec<usize> = (0..FEATURES.len()).filter(|n| self.at(*n, *n) == 0).collect();
-        let mut pairs = Vec::new();
-        for (a, row) in FEATURES.iter().enumerate() {
-            for (b, column) in FEATURES.iter().enumerate().take(a) {
-                if !never.contains(&a) && !never.contains(&b) && self.at(a, b) == 0 {
-                    pairs.push((*column, *row));
-                }
-            }
-        }
-        (never.into_iter().map(|n| FEATURES[n]).collect(), pairs)
-    }
-
-    /// The matrix as rows of text, and its empty cells.
-    pub fn report(&self) -> String {
-        let mut text = String::new();
-        for (a, feature) in FEATURES.iter().enumerate() {
-            let _ = write!(text, "{feature:22} {:6} |", self.at(a, a));
-            for b in 0..a {
-                // A digit for the size of the count: `.` for none, else how many digits it has.
-                let digits = self.at(a, b).checked_ilog10().map_or('.', |n| char::from(b'1' + n.min(8) as u8));
-                text.push(digits);
-            }
-            text.push('\n');
-        }
-        let (never, pairs) = self.empty();
-        let _ = writeln!(text, "never: {}", never.join(", "));
-        let _ = writeln!(text, "{} pairs never met:", pairs.len());
-        for feature in FEATURES {
-            let with: Vec<&str> = (pairs.iter())
-                .filter_map(|(a, b)| {
-                    if a == feature {
-                        Some(*b)
-                    } else if b == feature {
-                        Some(*a)
-                    } else {
-                        None
-                    }
-                })
-                .collect();
-            if !with.is_empty() {
-                let _ = writeln!(text, "  {feature}: {}", with.join(" "));
-            }
-        }
-        text
-    }
 }

@@ -48,6 +48,38 @@ pub(super) enum Units {
     Groups(i64),
     /// So many parts of so many threads.
     Parts(i64, i64),
+    /// Units of the kernel's own, in so many warps.
+    Own(Own, i64),
+}
+
+/// A unit of a kernel's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    /// One lane of each warp.
+    Column,
+    /// One half of the block.
+    Half,
+    /// Two threads, side by side.
+    Pair,
+}
+
+impl Own {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Column => "column",
+            Self::Half => "half",
+            Self::Pair => "pair",
+        }
+    }
+
+    /// Its declaration.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Column => "unit column { domain: [block / 32, 32], box: [block / 32, 1] }",
+            Self::Half => "unit half { domain: [2, block / 2], box: [1, block / 2] }",
+            Self::Pair => "unit pair { domain: [block / 2, 2], box: [1, 2] }",
+        }
+    }
 }
 
 impl Units {
@@ -58,6 +90,7 @@ impl Units {
             Self::Warps(n) => 32 * n,
             Self::Groups(n) => 128 * n,
             Self::Parts(n, of) => n * of,
+            Self::Own(_, n) => 32 * n,
         }
     }
 }

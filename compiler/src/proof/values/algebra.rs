@@ -265,9 +265,11 @@ impl Algebra {
                 // So few that different terms would have the same.
                 return None;
             }
+            // `negated` looks things up itself, so it is asked before the tables are taken.
+            let negative = self.negated(a);
             let mut tables = self.tables.borrow_mut();
             tables.terms.insert((ty, bits), a);
-            tables.terms.insert((ty, bits ^ format.sign()), self.negated(a));
+            tables.terms.insert((ty, bits ^ format.sign()), negative);
         }
         Some(bits as i64)
     }
