@@ -34,9 +34,6 @@ impl Plan<'_> {
         if self.wants(&["copy-of-stage"]) && reads.iter().any(|r| of_stage(&r.1)) {
             reads.retain(|r| of_stage(&r.1));
         }
-        let (reader, tensor, indices) = self.rng.pick(&reads).clone();
-        let path = self.path(&reader);
-        let input = self.kernel.inputs.iter().find(|i| i.name == tensor).cloned();
         let tma = [
             "tma",
             "box",
@@ -52,12 +49,22 @@ impl Plan<'_> {
         let more =
             ["multicast", "multicast-by", "view-split", "view-merge", "box-composite", "resize-copy", "both-ways"];
         let via = match self.rng.below(10) {
-            0..9 if input.is_some() && (self.wants(&tma) || self.wants(&more)) => "tma",
-            0..9 if input.is_some() && self.wants(&["cp_async"]) => "cp_async",
-            0..4 if input.is_some() => "tma",
-            4..6 if input.is_some() => "cp_async",
+            0..9 if self.wants(&tma) || self.wants(&more) => "tma",
+            0..9 if self.wants(&["cp_async"]) => "cp_async",
+            0..4 => "tma",
+            4..6 => "cp_async",
             _ => "",
         };
+        if via == "tma" && self.rng.chance(90) {
+            reads.retain(|r| self.copied_whole(r));
+        }
+        if reads.is_empty() {
+            return;
+        }
+        let (reader, tensor, indices) = self.rng.pick(&reads).clone();
+        let path = self.path(&reader);
+        let input = self.kernel.inputs.iter().find(|i| i.name == tensor).cloned();
+        let via = if input.is_some() { via } else { "" };
         let mut style = self.style();
         let letters = ["i", "j", "k"];
         let axes: Vec<String> = (indices.iter().zip(letters))
@@ -74,7 +81,18 @@ impl Plan<'_> {
         }
         // A copy of a stage stands where that stage is.
         let outer = self.around.iter().find(|a| a.0 == tensor).map_or(0, |a| a.1.len().saturating_sub(1));
-        let Some((at, fits)) = self.fitting(&path, &axes, via.is_empty() && style < 45) else { return };
+        let Some((mut at, mut fits)) = self.fitting(&path, &axes, via.is_empty() && style < 45) else { return };
+        if via == "tma" {
+            for _ in 0..12 {
+                let narrow = |s: &Step| matches!(s.given, Given::Thread | Given::Warp | Given::Group);
+                let block = matches!(path[at].given, Given::Serial | Given::Grid) && !path[..at].iter().any(narrow);
+                if block && fits && self.aligned(&path, at, &axes) || self.rng.chance(2) {
+                    break;
+                }
+                let Some(other) = self.fitting(&path, &axes, false) else { return };
+                (at, fits) = other;
+            }
+        }
         self.wild = false;
         let of_thread = |s: &Schedule| s.name == tensor && s.place.ends_with("per thread");
         if self.kernel.schedules.iter().any(of_thread) && self.rng.chance(85) {
@@ -101,6 +119,7 @@ impl Plan<'_> {
                 reduced: false,
                 most: bound(self.kernel, *e),
                 inner: false,
+                step: Some(1),
                 given: Given::Serial,
             })
             .collect();
@@ -111,12 +130,8 @@ impl Plan<'_> {
         if via == "tma" {
             ops = self.tile(&axes, &shape, &path);
         }
-        let narrow = |s: &Step| matches!(s.given, Given::Thread | Given::Warp | Given::Group);
-        if via == "tma" && path[..=at].iter().any(narrow) && self.rng.chance(85) {
-            return;
-        }
         let step = path[at].clone();
-        let name = format!("{tensor}{}", ["a", "b"][number % 2]);
+        let name = format!("{tensor}{}", ["a", "b", "d"][number % 3]);
         let loops = nest.loops.iter().map(|l| l.name.clone()).collect();
         self.kernel.schedules.push(Schedule {
             name,
@@ -129,14 +144,38 @@ impl Plan<'_> {
         });
     }
 
+    /// Whether the accelerator can copy what a read needs: an interval of each axis of rows of whole 16 bytes.
+    fn copied_whole(&self, (_, tensor, indices): &(String, String, Vec<Index>)) -> bool {
+        let Some(input) = self.kernel.inputs.iter().find(|i| i.name == *tensor) else { return false };
+        let granule = 16 / self.kernel.ty.bytes() as i64;
+        let rows = input.shape.last().is_some_and(|e| {
+            let sizes = (0..3).all(|n| e.times[n] * self.kernel.divides[n] % granule == 0);
+            sizes && e.plus % granule == 0
+        });
+        let start = matches!(indices.last(), Some(Index::Axis(_, 1, plus)) if plus % granule == 0);
+        let intervals = indices.iter().all(|i| matches!(i, Index::Axis(..) | Index::Literal(_)));
+        intervals && (rows || indices.len() == 1) && start
+    }
+
     /// What an output writes goes through shared memory.
     pub(super) fn store(&mut self) {
         let Some(output) = self.kernel.equations.first().cloned() else { return };
         let path = self.path(&output.name);
-        let Some(at) = self.place(&path, false) else { return };
+        let axes: Vec<String> = output.axes.iter().map(|a| a.0.clone()).collect();
+        let Some((mut at, mut fits)) = self.fitting(&path, &axes, false) else { return };
+        // Results are known behind the loops over the terms.
+        let nest = self.nests.iter().find(|n| n.0 == output.name).map(|n| n.1.clone()).unwrap_or_default();
+        for _ in 0..12 {
+            let known = nest.loops.iter().take(at + 1).all(|l| !l.reduced);
+            let block = path[..=at].iter().all(|s| matches!(s.given, Given::Serial | Given::Grid | Given::Unrolled));
+            if known && block && fits && self.aligned(&path, at, &axes) || self.rng.chance(2) {
+                break;
+            }
+            let Some(other) = self.fitting(&path, &axes, false) else { return };
+            (at, fits) = other;
+        }
         let mut clauses: Vec<String> = self.ring(&path[at]).into_iter().collect();
         clauses.push("via tma".to_owned());
-        let axes: Vec<String> = output.axes.iter().map(|a| a.0.clone()).collect();
         clauses.extend(self.store_role().map(|role| format!("by {role}")));
         self.kernel.schedules.push(Schedule {
             name: format!("{}w", output.name),

@@ -117,7 +117,7 @@ impl Plan<'_> {
         }
         let copies = ["copy", "copy-of-stage", "tma", "cp_async", "both-ways", "copies-of-one", "copy-in-stage"];
         for n in 0..3 {
-            if self.chance([45, 22, 8][n], if n == 2 { &[] } else { &copies }) {
+            if self.chance([45, 22, 8][n], if n == 0 { &copies } else { &["copies-of-one"] }) {
                 self.copy(n);
             }
         }
@@ -160,6 +160,7 @@ impl Plan<'_> {
                 reduced,
                 most: bound(self.kernel, extent),
                 inner: false,
+                step: Some(1),
                 given: Given::Serial,
             });
         };

@@ -50,6 +50,17 @@ impl Plan<'_> {
         Some((at, self.inside(path, at, axes, if registers { 16 } else { 256 })))
     }
 
+    /// Whether a copy by the accelerator starts at a multiple of 16 bytes along its last axis, at a place.
+    pub(super) fn aligned(&self, path: &[Step], at: usize, axes: &[String]) -> bool {
+        let granule = 16 / self.kernel.ty.bytes() as i64;
+        let Some(last) = axes.last() else { return true };
+        path.iter().take(at + 1).all(|step| {
+            let nest = self.nests.iter().find(|n| n.0 == step.stage);
+            let found = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name));
+            found.is_none_or(|l| !l.roots.contains(last) || l.step.is_some_and(|s| s % granule == 0))
+        })
+    }
+
     /// Whether loops of these axes inside a place have at most so many iterations.
     pub(super) fn inside(&self, path: &[Step], at: usize, axes: &[String], most: i64) -> bool {
         path.iter().skip(at + 1).all(|step| {

@@ -245,7 +245,15 @@ impl Plan<'_> {
             let name = own.name("f");
             own.ops.push(format!("region flat -> {name}"));
             let roots = own.loops.iter().flat_map(|l| l.roots.clone()).collect();
-            own.loops = vec![Loop { name, roots, reduced: false, most: None, inner: false, given: Given::Serial }];
+            own.loops = vec![Loop {
+                name,
+                roots,
+                reduced: false,
+                most: None,
+                inner: false,
+                step: Some(1),
+                given: Given::Serial,
+            }];
         }
         self.odd(&mut own, 10);
         let halves = self.kernel.ty == Type::F16;

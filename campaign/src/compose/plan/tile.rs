@@ -47,7 +47,9 @@ impl Plan<'_> {
             }
         }
         self.composite(&mut view, &mut ops);
-        for axis in &mut view {
+        // Elements of a row stay side by side.
+        let rows = if self.rng.chance(95) { last } else { last + 1 };
+        for axis in &mut view[..rows] {
             let Some(size) = axis.size.filter(|s| *s > 1) else { continue };
             if self.chance(7, &["tile"]) {
                 let by = *self.rng.pick(&[2, 3, size, 2]);
