@@ -20,7 +20,7 @@ pub fn __schedule(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let (krate, body) = split_crate(input.into());
     // The compiler has no state that a panic could leave broken: its input is only read.
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| schedule(&krate, body)));
-    result.unwrap_or_else(|payload| panicked(&payload)).into()
+    result.unwrap_or_else(|payload| panicked(&*payload)).into()
 }
 
 /// The path of the crate `tilewright` in front, and the rest.
@@ -66,4 +66,17 @@ fn panicked(payload: &(dyn std::any::Any + Send)) -> TokenStream {
         env!("CARGO_PKG_VERSION")
     );
     quote_spanned!(Span::call_site()=> ::core::compile_error! { #text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_told_with_its_words() {
+        for payload in [std::panic::catch_unwind(|| panic!("no {}", 3)), std::panic::catch_unwind(|| panic!("no 3"))] {
+            let payload = payload.expect_err("it panics");
+            assert!(panicked(&*payload).to_string().contains("the compiler panicked: no 3"));
+        }
+    }
 }
