@@ -58,6 +58,9 @@ impl Plan<'_> {
         if via == "tma" && self.rng.chance(90) {
             reads.retain(|r| self.copied_whole(r));
         }
+        if self.rng.chance(85) {
+            reads.retain(|r| !self.several(&r.0));
+        }
         if reads.is_empty() {
             return;
         }

@@ -105,7 +105,12 @@ impl Plan<'_> {
         for equation in &rest {
             let reduces = !equation.value.reductions().is_empty();
             let percent = if self.wants(&["inline"]) { 40 } else { 96 };
-            if self.rng.chance(if reduces { percent } else { 85 }) {
+            let readers: Vec<String> = (self.kernel.equations.iter())
+                .filter(|e| !e.output && e.value.tensors().contains(&&*equation.name))
+                .map(|e| e.name.clone())
+                .collect();
+            let lost = readers.iter().any(|r| self.several(r)) && self.rng.chance(85);
+            if !lost && self.rng.chance(if reduces { percent } else { 85 }) {
                 self.stage(equation);
             } else {
                 if reduces {

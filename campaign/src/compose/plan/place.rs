@@ -2,7 +2,7 @@
 
 use super::Plan;
 use super::nest::{Given, Loop, Step, steps};
-use crate::compose::ast::Schedule;
+use crate::compose::ast::{Expr, Index, Schedule};
 
 impl Plan<'_> {
     pub(super) fn path(&self, stage: &str) -> Vec<Step> {
@@ -32,6 +32,26 @@ impl Plan<'_> {
             common.truncate(same);
         }
         common
+    }
+
+    /// Whether what reads a tensor asks for it in boxes that differ by more than where they start: what is read there is
+    /// then not known to be one box, either (TW0706).
+    pub(super) fn several(&self, tensor: &str) -> bool {
+        let mut shapes: Vec<Vec<Index>> = Vec::new();
+        for reader in &self.kernel.equations {
+            reader.value.walk(&mut |e| {
+                if let Expr::Read(of, indices, _) = e
+                    && of == tensor
+                {
+                    let shape = indices.iter().map(|i| match i {
+                        Index::Axis(axis, factor, _) => Index::Axis(axis.clone(), *factor, 0),
+                        other => other.clone(),
+                    });
+                    shapes.push(shape.collect());
+                }
+            });
+        }
+        shapes.windows(2).any(|w| w[0] != w[1])
     }
 
     /// A place of a path, for a stage with these axes: in registers the loops inside are short, in memory they are
