@@ -276,6 +276,7 @@ impl Plan<'_> {
             Units::Parts(n, of) if self.rng.chance(50) => Units::Threads(n * of),
             other => other,
         };
+        let units = if per.is_empty() || per == " per cta" { self.other_units(units) } else { units };
         self.give_threads(&mut own, units, may_reduce);
         // Vectors stay last; terms inside results, or around them.
         if own.loops.iter().any(|l| l.given == Given::Vector) {

@@ -7,34 +7,63 @@ impl Plan<'_> {
     /// Decides how the block is divided.
     pub(super) fn units(&mut self) {
         let roles = ["roles", "roles-three", "role-chain", "role-stores", "ring-grid"];
-        let kind = match () {
-            () if self.wants(&["own-unit"]) => 21,
-            () if self.wants(&["warpgroup", "registers-warpgroup", "shared-warpgroup", "global-warpgroup"]) => 16,
-            () if self.wants(&["role-regs"]) => 16,
-            () if self.wants(&["warp", "registers-warp", "shared-warp", "global-warp", "reduce-by-warp"]) => 12,
-            () if self.wants(&["warp-range", "warp-range-later"]) => 12,
-            () if self.wants(&["parts", "parts-warp", "parts-range"]) => 18,
-            () if self.wants(&roles) => *self.rng.pick(&[4, 12, 12, 16]),
-            () if self.wants(&["thread", "reduce-threads"]) => 4 + self.rng.below(19),
-            () => self.rng.below(23),
+        let kinds: &[(usize, &[&str])] = &[
+            (21, &["own-unit"]),
+            (16, &["warpgroup", "registers-warpgroup", "shared-warpgroup", "global-warpgroup", "role-regs"]),
+            (12, &["warp", "registers-warp", "shared-warp", "global-warp", "reduce-by-warp"]),
+            (12, &["warp-range", "warp-range-later"]),
+            (18, &["parts", "parts-warp", "parts-range"]),
+        ];
+        let wanted: Vec<usize> = kinds.iter().filter(|k| self.wants(k.1)).map(|k| k.0).collect();
+        // What several ways divide has several warps, and a warpgroup.
+        let several = wanted.windows(2).any(|w| w[0] != w[1]) || !wanted.is_empty() && self.wants(&["role-regs"]);
+        let kind = match wanted.is_empty() {
+            false => *self.rng.pick(&wanted),
+            true if self.wants(&roles) => *self.rng.pick(&[4, 12, 12, 16]),
+            true if self.wants(&["thread", "reduce-threads"]) => 4 + self.rng.below(19),
+            true => self.rng.below(23),
         };
+        let many = several || self.wants(&["warp-range-later"]);
         self.units = match kind {
             0..4 => Units::One,
             4..12 if self.wants(&roles) => Units::Threads(*self.rng.pick(&[32, 64, 128])),
             4..12 => Units::Threads(*self.rng.pick(&[2, 4, 8, 8, 16, 32, 32, 33, 64, 64, 128])),
-            12..16 if self.wants(&["warp-range-later"]) => Units::Warps(*self.rng.pick(&[2, 3, 4])),
+            12..16 if several => Units::Warps(4),
+            12..16 if many => Units::Warps(*self.rng.pick(&[2, 3, 4])),
             12..16 => Units::Warps(*self.rng.pick(&[1, 2, 2, 3, 4])),
             16..18 => Units::Groups(*self.rng.pick(&[1, 2])),
+            18..21 if several => *self.rng.pick(&[Units::Parts(2, 64), Units::Parts(4, 32), Units::Parts(16, 8)]),
             18..21 => {
                 let warps = self.chance(30, &["parts-warp"]);
                 let of = if warps { *self.rng.pick(&[32, 64]) } else { *self.rng.pick(&[4, 8]) };
                 Units::Parts(if warps { *self.rng.pick(&[2, 3, 4]) } else { *self.rng.pick(&[2, 3, 4, 8]) }, of)
             }
-            _ => Units::Own(
-                *self.rng.pick(&[Own::Column, Own::Column, Own::Half, Own::Pair]),
-                *self.rng.pick(&[1, 2, 2, 4]),
-            ),
+            _ => self.own(if several { &[4] } else { &[1, 2, 2, 4] }),
         };
+    }
+
+    fn own(&mut self, warps: &[i64]) -> Units {
+        Units::Own(*self.rng.pick(&[Own::Column, Own::Column, Own::Half, Own::Pair]), *self.rng.pick(warps))
+    }
+
+    /// The same threads, divided as they are or in another way: stages of one kernel need not agree.
+    pub(super) fn other_units(&mut self, units: Units) -> Units {
+        let unit =
+            ["own-unit", "warpgroup", "warp", "warp-range", "warp-range-later", "parts", "parts-warp", "parts-range"];
+        let threads = units.threads();
+        if threads == 1 || !self.chance(25, &unit) {
+            return units;
+        }
+        let mut ways = vec![Units::Threads(threads)];
+        if threads % 32 == 0 {
+            ways.extend([Units::Warps(threads / 32), Units::Warps(threads / 32), self.own(&[threads / 32])]);
+        }
+        if threads % 128 == 0 {
+            ways.push(Units::Groups(threads / 128));
+        }
+        let parts = [4, 8, 32, 64].into_iter().filter(|of| threads % of == 0 && threads > *of);
+        ways.extend(parts.map(|of| Units::Parts(threads / of, of)));
+        *self.rng.pick(&ways)
     }
 
     /// Splits that nobody needs, sizes that change nothing.
