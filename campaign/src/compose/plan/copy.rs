@@ -131,7 +131,7 @@ impl Plan<'_> {
         let dimensions: Vec<(String, usize)> = (0..axes.len()).map(|n| (tensor.clone(), n)).collect();
         let (place, clauses, mut ops, nest) = self.instance(own, &axes, &path, at, style, (via, &dimensions, alone));
         if via == "tma" {
-            ops = self.tile(&axes, &shape, &path);
+            ops = self.tile(&axes, &shape, &path, at);
         }
         let step = path[at].clone();
         let name = format!("{tensor}{}", ["a", "b", "d"][number % 3]);

@@ -23,16 +23,25 @@ struct Axis {
 
 impl Plan<'_> {
     /// The ops of a copy of a tensor with these axes and this shape.
-    pub(super) fn tile(&mut self, axes: &[String], shape: &[Extent], path: &[Step]) -> Vec<String> {
+    pub(super) fn tile(&mut self, axes: &[String], shape: &[Extent], path: &[Step], at: usize) -> Vec<String> {
         let granule = 16 / self.kernel.ty.bytes() as i64;
         let mut ops = Vec::new();
         let mut view: Vec<Axis> = axes.iter().zip(shape).map(|(a, e)| self.axis(a, *e)).collect();
         self.view(&mut view, &mut ops);
         let last = view.len() - 1;
         let deep = ["tile", "tile-ops", "swizzle-128", "layout", "box", "swizzled-tile", "multicast-by"];
+        let part = self.part(&view, path, at, granule);
         for n in 0..view.len() {
+            if let Some((_, by)) = part.filter(|p| p.0 == n) {
+                let name = view[n].name.clone();
+                ops.push(format!("box {name} by {by} -> {name}c, {name}b"));
+                view[n].counts.push(format!("{name}c"));
+                view[n].tile = vec![format!("{name}b")];
+                view[n].size = Some(by);
+                continue;
+            }
             let percent = if n == last { 60 } else { 30 };
-            if self.chance(percent, &deep) {
+            if part.is_none_or(|_| self.rng.chance(30)) && self.chance(percent, &deep) {
                 let by = match (n == last, self.wants(&["tile-ops", "swizzle-128"])) {
                     (true, true) => 8 * granule,
                     (true, false) => granule * *self.rng.pick(&[1, 2, 2, 4, 8]),
@@ -86,8 +95,31 @@ impl Plan<'_> {
             };
             ops.push(format!("fill {kind}"));
         }
-        self.multicast(axes, &view, path, &mut ops);
+        let by = part.map(|p| format!(" by {}c", view[p.0].name));
+        self.multicast(axes, &view, path, by, &mut ops);
         ops
+    }
+
+    /// An axis of which each block of a cluster copies one box, and how long that is.
+    fn part(&mut self, view: &[Axis], path: &[Step], at: usize, granule: i64) -> Option<(usize, i64)> {
+        let blocks = self.cluster.filter(|_| path.iter().any(|s| s.given == Given::Cta))?;
+        if !self.chance(20, &["multicast-by"]) {
+            return None;
+        }
+        let length = |axis: &str| {
+            path.iter().skip(at + 1).try_fold(1, |product, step| {
+                let nest = self.nests.iter().find(|n| n.0 == step.stage);
+                let found = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name));
+                let own = found.filter(|l| l.roots.len() == 1 && l.roots[0] == axis);
+                own.map_or(Some(product), |l| Some(product * l.most?))
+            })
+        };
+        let box_of = |n: usize| {
+            let by = length(&view[n].name).filter(|l| l % blocks == 0).map(|l| l / blocks)?;
+            (n + 1 < view.len() || by % granule == 0).then_some((n, by))
+        };
+        let fit: Vec<(usize, i64)> = (0..view.len()).filter_map(box_of).collect();
+        (!fit.is_empty()).then(|| *self.rng.pick(&fit))
     }
 
     fn axis(&self, name: &str, extent: Extent) -> Axis {
@@ -193,7 +225,7 @@ impl Plan<'_> {
     }
 
     /// Blocks take together what does not depend on which of them they are.
-    fn multicast(&mut self, axes: &[String], view: &[Axis], path: &[Step], ops: &mut Vec<String>) {
+    fn multicast(&mut self, axes: &[String], view: &[Axis], path: &[Step], by: Option<String>, ops: &mut Vec<String>) {
         let Some(step) = path.iter().find(|s| s.given == Given::Cta) else { return };
         let nest = self.nests.iter().find(|n| n.0 == step.stage);
         let found = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name));
@@ -202,7 +234,9 @@ impl Plan<'_> {
             return;
         }
         let counts: Vec<&String> = view.iter().flat_map(|a| &a.counts).collect();
-        let by = if !counts.is_empty() && self.chance(30, &["multicast-by"]) {
+        let by = if let Some(by) = by {
+            by
+        } else if !counts.is_empty() && self.rng.chance(10) {
             format!(" by {}", self.rng.pick(&counts))
         } else {
             String::new()

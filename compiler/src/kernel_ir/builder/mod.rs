@@ -581,7 +581,8 @@ impl Builder {
         let body = self.close_region();
         match self.frames.last_mut() {
             Some(Frame::Roles { done, open, .. }) if open.is_some() => {
-                let role = |OpenRole { name, warps, registers, meets, .. }| Role { name, warps, registers, meets, body };
+                let role =
+                    |OpenRole { name, warps, registers, meets, .. }| Role { name, warps, registers, meets, body };
                 done.extend(open.take().map(role));
             }
             _ => self.unbalanced = true,
