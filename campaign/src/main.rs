@@ -30,12 +30,19 @@ struct Options {
     /// With `--compose`: print how often each two features met in kernels that ran, and which never did.
     #[arg(long)]
     matrix: bool,
+    /// With `--compose`: draw for these two features, `tma,ring`, as failures say it.
+    #[arg(long)]
+    want: Option<String>,
 }
 
 fn main() -> std::process::ExitCode {
-    let Options { seed, first, count, show, list, mutate, compose: composed, matrix } = Options::parse();
+    let Options { seed, first, count, show, list, mutate, compose: composed, matrix, want } = Options::parse();
     if composed {
-        return compositions(seed, first, count, (show, matrix), list.as_deref());
+        let Ok(wanted) = want.as_deref().map(pair).transpose() else {
+            eprintln!("features are {}", compose::features::FEATURES.join(" "));
+            return std::process::ExitCode::FAILURE;
+        };
+        return compositions((seed, first, count), wanted, (show, matrix), list.as_deref());
     }
     if show {
         for index in first..first + count {
@@ -62,26 +69,32 @@ fn main() -> std::process::ExitCode {
     if summary.failures.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
 }
 
+/// Two features by their names, or one.
+fn pair(text: &str) -> Result<compose::matrix::Pair, ()> {
+    let find = |name: &str| compose::features::FEATURES.iter().find(|f| **f == name).copied().ok_or(());
+    let (a, b) = text.split_once(',').unwrap_or((text, text));
+    Ok((find(a)?, find(b)?))
+}
+
 /// The second campaign.
 fn compositions(
-    seed: u64,
-    first: u64,
-    count: u64,
+    (seed, first, count): (u64, u64, u64),
+    wanted: Option<compose::matrix::Pair>,
     (show, matrix): (bool, bool),
     list: Option<&str>,
 ) -> std::process::ExitCode {
     if show {
-        (first..first + count).for_each(|index| println!("{}", compose::case(seed, index).0));
+        (first..first + count).for_each(|index| println!("{}", compose::case_for(seed, index, wanted).0));
         return std::process::ExitCode::SUCCESS;
     }
     if let Some(code) = list {
         (first..first + count)
-            .filter_map(|index| compose::refused(seed, index, code))
+            .filter_map(|index| compose::refused(seed, index, wanted, code))
             .for_each(|text| println!("{text}"));
         return std::process::ExitCode::SUCCESS;
     }
     std::panic::set_hook(Box::new(|_| {}));
-    let summary = compose::campaign(seed, first, count);
+    let summary = compose::campaign(seed, first, count, wanted);
     println!("{summary}");
     if matrix {
         println!("{}", summary.matrix.report());

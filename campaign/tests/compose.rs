@@ -12,7 +12,7 @@ const CASES: u64 = 600;
 
 #[test]
 fn compositions_are_right() {
-    let summary = compose::campaign(1, 0, CASES);
+    let summary = compose::campaign(1, 0, CASES, None);
     assert!(summary.failures.is_empty(), "{summary}");
     assert!(summary.accepted * 100 >= summary.cases * 25, "too few kernels are accepted to test much\n{summary}");
     assert!(summary.run * 100 >= summary.accepted * 90, "too few of the accepted kernels are run\n{summary}");
@@ -64,6 +64,7 @@ fn kernel(ty: Type, equations: Vec<Equation>) -> Kernel {
         least: [0; 3],
         equations,
         launch: Vec::new(),
+        units: Vec::new(),
         schedules: Vec::new(),
         inlined: Vec::new(),
     }

@@ -354,6 +354,22 @@ fn lanes_that_part_at_a_uniform_branch() {
     bench(1, 64).clean(&kernel("setp.ge.u32 %p0, %r0, 32;\n@%p0 bra.uni DONE;\nDONE:"));
 }
 
+/// Lanes that wait long for others have a turn in front of them, and meet them in another iteration of a loop that all go through together on
+/// a machine; whoever has come together must not part all the same.
+#[test]
+fn lanes_that_are_ahead_at_a_uniform_branch() {
+    let body = |uniform: &str| {
+        format!(
+            "mov.u32 %r6, 0;\nsetp.ge.u32 %p0, %r0, 1;\n@%p0 bra BEHIND;\nLONG:\nadd.u32 %r6, %r6, 1;\n\
+             setp.lt.u32 %p0, %r6, 700;\n@%p0 bra LONG;\nBEHIND:\nmov.u32 %r6, 0;\nLOOP:\nadd.u32 %r6, %r6, 1;\n\
+             setp.lt.u32 %p0, %r6, {uniform};\n@%p0 bra.uni LOOP;\nDONE:"
+        )
+    };
+    bench(1, 32).clean(&kernel(&body("400")));
+    let report = bench(1, 32).run(&kernel(&body("%r0")));
+    assert!(report.findings.iter().any(|f| f.kind == Kind::DivergentUniform), "{report}");
+}
+
 #[test]
 fn barrier_misuse() {
     let report = bench(1, 64).run(&kernel("mov.u32 %r6, 48;\nbar.sync 0, %r6;"));

@@ -12,15 +12,20 @@
 //! | `data` | inputs and strides of a run |
 //! | `placed` | tensors in memory, and what is around them |
 //! | [`execute`] | all entry points on the emulator |
-//! | [`features`] | what a kernel has, and what has met |
+//! | [`features`] | what a kernel has |
+//! | [`matrix`] | what has met; [`apart`]: what cannot |
+//! | [`directed`] | kernels that are drawn for what has not met yet |
 //! | [`shrink`] | the smallest kernel that still fails |
 
+pub mod apart;
 pub mod ast;
 mod data;
+pub mod directed;
 pub mod draw;
 pub mod evaluate;
 pub mod execute;
 pub mod features;
+pub mod matrix;
 mod placed;
 pub mod plan;
 pub mod shrink;
@@ -38,7 +43,7 @@ use crate::compile::{Outcome, compile, message};
 use crate::rng::Rng;
 use ast::{Dims, Kernel, SIZES};
 use execute::{Failure, Ran};
-use features::Matrix;
+use matrix::{Matrix, Pair};
 
 /// Longest time that one compilation may take.
 const COMPILE_TIME: Duration = Duration::from_secs(20);
@@ -48,6 +53,8 @@ const CASE_TIME: Duration = Duration::from_secs(240);
 const SHAPES: usize = 3;
 /// Examples kept of each class.
 const EXAMPLES: u64 = 6;
+/// Cases after which it is looked up what has not met yet; every second of the next ones is drawn for that.
+const ROUND: u64 = 400;
 /// Kernels that one shrinking may try.
 const SHRINK_TRIES: u32 = 300;
 
@@ -181,23 +188,49 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// The kernel of a case, and what decides its sizes and data.
 pub fn case(seed: u64, index: u64) -> (Kernel, u64) {
+    case_for(seed, index, None)
+}
+
+/// The same, drawn for two features.
+pub fn case_for(seed: u64, index: u64, wanted: Option<Pair>) -> (Kernel, u64) {
     let mut rng = Rng::of_case(seed, index);
-    let kernel = draw::kernel(&mut rng);
+    let kernel = match wanted {
+        Some(pair) => directed::kernel(&mut rng, pair),
+        None => draw::kernel(&mut rng),
+    };
     (kernel, rng.bits())
 }
 
 /// The kernel of a case with its messages, if it is refused by a code first.
-pub fn refused(seed: u64, index: u64, code: &str) -> Option<String> {
-    let (kernel, _) = case(seed, index);
+pub fn refused(seed: u64, index: u64, wanted: Option<Pair>, code: &str) -> Option<String> {
+    let (kernel, _) = case_for(seed, index, wanted);
     let text = kernel.to_string();
     let Outcome::Refused(errors, messages) = compile(&text) else { return None };
     let found = errors.first().is_some_and(|e| e.found.code.to_string() == code);
     found.then(|| format!("=== seed {seed}, case {index}\n{text}{messages}"))
 }
 
-/// Runs cases `first..first + count` of a seed.
-pub fn campaign(seed: u64, first: u64, count: u64) -> Summary {
+/// Runs cases `first..first + count` of a seed, all for two features, or in rounds: half of a round is drawn for what has
+/// not met in those before. So a case follows from seed, first case and its number; its features are said with failures.
+pub fn campaign(seed: u64, first: u64, count: u64, wanted: Option<Pair>) -> Summary {
     let summary = Mutex::new(Summary::default());
+    let mut at = first;
+    while at < first + count {
+        let missing = if at == first { Vec::new() } else { lock(&summary).matrix.missing() };
+        let round = ROUND.min(first + count - at);
+        let of = |index: u64| {
+            let turn = (index / 2) as usize;
+            wanted.or_else(|| (index % 2 == 1 && !missing.is_empty()).then(|| missing[turn % missing.len()]))
+        };
+        cases(seed, at, round, &of, &summary);
+        at += round;
+    }
+    summary.into_inner().unwrap_or_default()
+}
+
+type Of<'a> = &'a (dyn Fn(u64) -> Option<Pair> + Sync);
+
+fn cases(seed: u64, first: u64, count: u64, of: Of<'_>, summary: &Mutex<Summary>) {
     let running: Mutex<BTreeMap<u64, Instant>> = Mutex::new(BTreeMap::new());
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -207,7 +240,7 @@ pub fn campaign(seed: u64, first: u64, count: u64) -> Summary {
                 let hung =
                     lock(&running).iter().find(|(_, start)| start.elapsed() > CASE_TIME).map(|(index, _)| *index);
                 if let Some(index) = hung {
-                    eprintln!("seed {seed} case {index} does not end:\n{}", case(seed, index).0);
+                    eprintln!("seed {seed} case {index} does not end:\n{}", case_for(seed, index, of(index)).0);
                     std::process::exit(3);
                 }
             }
@@ -220,7 +253,7 @@ pub fn campaign(seed: u64, first: u64, count: u64) -> Summary {
                     return;
                 }
                 lock(&running).insert(index, Instant::now());
-                one(seed, index, &summary);
+                one(seed, index, of(index), summary);
                 lock(&running).remove(&index);
             }
         };
@@ -228,11 +261,10 @@ pub fn campaign(seed: u64, first: u64, count: u64) -> Summary {
         std::thread::scope(|inner| (0..workers).for_each(|_| drop(inner.spawn(work))));
         done.store(true, Ordering::Relaxed);
     });
-    summary.into_inner().unwrap_or_default()
 }
 
-fn one(seed: u64, index: u64, summary: &Mutex<Summary>) {
-    let (kernel, data) = case(seed, index);
+fn one(seed: u64, index: u64, wanted: Option<Pair>, summary: &Mutex<Summary>) {
+    let (kernel, data) = case_for(seed, index, wanted);
     let report = check(&kernel, data);
     {
         let mut s = lock(summary);
@@ -267,7 +299,8 @@ fn one(seed: u64, index: u64, summary: &Mutex<Summary>) {
         let last = again(&small).map_or(detail, |f| f.1);
         (small, last)
     };
-    let text = format!("=== {class} (seed {seed}, case {index})\n{small}{detail}\n");
+    let option = wanted.map(|(a, b)| format!(", --want {a},{b}")).unwrap_or_default();
+    let text = format!("=== {class} (seed {seed}, case {index}{option})\n{small}{detail}\n");
     eprintln!("{text}");
     lock(summary).examples.push(text);
 }

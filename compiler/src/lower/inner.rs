@@ -260,8 +260,11 @@ impl<'a> Nest<'a, '_> {
             let beside = self.around.stages[at].stage.beside.as_ref().filter(|_| boundary == k);
             let Some(beside) = beside else { continue };
             let first = self.stage.domain.leaves[..beside.around].iter();
-            let set: Option<Vec<ValueId>> = first.map(|leaf| point.values[*leaf]).collect();
-            let Some(set) = set else { continue };
+            // To another role, what units of this one are given has no value, and is no reason to leave out what it makes there.
+            let set: Vec<Option<ValueId>> = first.map(|leaf| point.values[*leaf]).collect();
+            if set.contains(&None) && !self.is_slice() {
+                continue;
+            }
             let frame = Frame {
                 around: self.around,
                 more_blocks: false,

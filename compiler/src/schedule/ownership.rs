@@ -291,6 +291,20 @@ fn first_of_owner(plan: &Plan, stage: &Stage) -> Expr {
     first
 }
 
+/// Whether there are units like the one that owns an instance of a stage to which no iteration falls. They come to the instance as the others do,
+/// for whatever iteration their numbers look like, and nothing uses what they compute.
+fn has_idle_owners(plan: &Plan, stage: &Stage) -> bool {
+    let Some(size) = stage.owner.threads().filter(|_| stage.owner != Unit::Thread) else { return false };
+    let (mut units, mut at) = (1, stage);
+    while let Some(attach) = at.attach.as_ref().filter(|_| at.owner > Unit::Cluster) {
+        let parent = &plan.stages[attach.stage];
+        let around = digits(parent).into_iter().filter(|d| d.unit <= at.owner);
+        units = around.fold(units, |units: i128, d| units.saturating_mul(d.extent));
+        at = parent;
+    }
+    units.saturating_mul(size) < i128::from(stage.distribution.block)
+}
+
 /// Checks every stage in registers and its readers; `threads` is the size of a block.
 pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     for stage in plan.stages.iter().filter(|s| s.place == Place::Registers) {
@@ -516,7 +530,12 @@ impl Reading<'_> {
         let is_in_cluster = held.owner == Unit::Cta && held.distribution.cluster > 1;
         let within = held.owner.threads().or(is_in_cluster.then_some(held.distribution.block.into()));
         let reads = within.map_or_else(|| self.reads(), |size| self.reads().modulo(&Expr::constant(size)));
+        // Units that are idle read what others have, which is nobody's harm, but not while it is written.
+        let idle = has_idle_owners(self.plan, reader) && held.owner < reader.owner;
         let same = |by: i128| {
+            if idle {
+                return false;
+            }
             let of = |e: &Expr| collapse(&reader.facts.normal(&e.floor_div(&Expr::constant(by))), &range);
             self.is_zero(&reader.facts.normal(&of(&computes).sub(&of(&reads))))
         };

@@ -25,8 +25,8 @@ use crate::syntax::{Span, ast};
 /// specifications, compute capability 9.0).
 pub(crate) const SHARED_BYTES: u64 = 227 * 1024;
 
-/// Whether blocks that share a reduction would all make a copy to a tensor: of a result of theirs, or further out than a stage behind which
-/// only the last of them goes on. A loop goes on with all of them, and what it does behind an iteration.
+/// Whether blocks that share a reduction would all make a copy to a tensor: of a result of theirs, which one of them writes to its shared
+/// memory, or further out than a stage behind which only the last of them goes on. A loop goes on with all of them, and what it does behind an iteration.
 fn goes_with_every_block(analysed: &[Analysed], at: usize, staged: &Staged) -> bool {
     let host = &analysed[at].stage;
     let sequence = host.sequence();
@@ -34,6 +34,7 @@ fn goes_with_every_block(analysed: &[Analysed], at: usize, staged: &Staged) -> b
     let shared = analysed.iter().map(|a| &a.stage).filter(|s| s.arrives());
     let mut places = shared.filter_map(|s| s.attach.as_ref()).filter(|attach| attach.stage == at);
     host.across_blocks().next().is_some()
+        || host.across_ctas()
         || places.any(|place| loops < place.loops || loops == place.loops && loops > 0)
 }
 

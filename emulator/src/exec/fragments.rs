@@ -131,8 +131,10 @@ impl Warp {
             let others = || self.fragments.iter().enumerate().filter(|(_, f)| f.pc != at && self.ready(f));
             let next = others().filter(|(_, f)| f.pc > self.favoured).min_by_key(|(_, f)| f.pc);
             if let Some((index, next)) = next.or_else(|| others().min_by_key(|(_, f)| f.pc)) {
-                self.favoured = next.pc;
+                let Fragment { pc, mask, .. } = *next;
+                self.favoured = pc;
                 self.favour = FAVOUR;
+                self.had_turn(mask);
                 return Some(index);
             }
         }
@@ -154,6 +156,7 @@ impl Warp {
             if let Some(index) = next.or(lowest) {
                 if next.is_some() {
                     self.favoured = self.fragments[index].pc;
+                    self.had_turn(self.fragments[index].mask);
                 }
                 return Some(index);
             }
@@ -161,6 +164,27 @@ impl Warp {
                 return None;
             }
         }
+    }
+
+    /// Some lanes go on in front of others.
+    fn had_turn(&mut self, lanes: Mask) {
+        if self.turns.is_empty() {
+            self.turns.push(Mask::MAX);
+        }
+        for at in 0..self.turns.len() {
+            let (own, rest) = (self.turns[at] & lanes, self.turns[at] & !lanes);
+            if own != 0 && rest != 0 {
+                self.turns[at] = own;
+                self.turns.push(rest);
+            }
+        }
+    }
+
+    /// Whether lanes that no turn has taken apart part where only those of `run` go one way.
+    pub(super) fn parts(&self, mask: Mask, run: Mask) -> bool {
+        let all = [Mask::MAX];
+        let classes = if self.turns.is_empty() { &all[..] } else { &self.turns };
+        classes.iter().any(|class| class & run != 0 && class & mask & !run != 0)
     }
 
     /// Merges fragments at the instruction of fragment `index` into it; returns its new index.
@@ -215,6 +239,9 @@ impl Warp {
                 return;
             }
             Flow::Barrier(lanes) if lanes == mask => {
+                if mask == self.live {
+                    self.turns.clear();
+                }
                 self.fragments[index] = Fragment { pc: pc + 1, mask, wait: Wait::Barrier };
                 return;
             }

@@ -75,6 +75,9 @@ pub(crate) struct Warp {
     favour: u32,
     /// Where the fragment was that had the last such turn.
     favoured: u32,
+    /// The lanes by turns that some of them had in front of others since the warp met the last time; none if there were none. Where such lanes
+    /// merge they may be in different iterations, which those of a machine are not: it has them meet where they parted.
+    turns: Vec<Mask>,
     /// Where the fragment went on that waited in vain: others come first, since it may wait for lanes of its own warp.
     yielded: Option<u32>,
 }
@@ -106,6 +109,7 @@ impl Warp {
         self.turn = TURN;
         self.favour = 0;
         self.favoured = 0;
+        self.turns.clear();
         self.yielded = None;
         self.carry = 0;
         self.perturb = env.cx.options.perturb;
@@ -329,7 +333,7 @@ impl Warp {
     ) -> Result<Flow, Halt> {
         match inst.op {
             Op::Branch { target, uniform } => {
-                if uniform {
+                if uniform && self.parts(mask, run) {
                     let detail = format!("{} of {} lanes take it", count(run), count(mask));
                     let lane = run.trailing_zeros();
                     env.report(Kind::DivergentUniform, pc, Facts { lane, detail, ..Facts::default() });
@@ -391,7 +395,12 @@ impl Warp {
                     _ => {}
                 }
             }
-            Op::Collective { op, members } => return self.collective(env, pc, op, members, run),
+            Op::Collective { op, members } => {
+                if run == self.live {
+                    self.turns.clear();
+                }
+                return self.collective(env, pc, op, members, run);
+            }
             Op::Fence(fence) => env.fence(pc, fence, (run, mask, self.live)),
             Op::CheckInit { register } => {
                 let missing = run & !self.written[register as usize];

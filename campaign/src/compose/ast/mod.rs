@@ -253,6 +253,8 @@ pub struct Kernel {
     pub equations: Vec<Equation>,
     /// Items of `launch`.
     pub launch: Vec<String>,
+    /// Declarations of units of its own.
+    pub units: Vec<String>,
     /// Schedules, those of readers first.
     pub schedules: Vec<Schedule>,
     /// Intermediates whose reductions are repeated at each read.
@@ -371,6 +373,7 @@ impl fmt::Display for Kernel {
         for name in &self.inlined {
             writeln!(f, "    inline {name};")?;
         }
+        self.units.iter().try_for_each(|u| writeln!(f, "    {u}"))?;
         if !self.launch.is_empty() {
             writeln!(f, "    launch {};", self.launch.join(", "))?;
         }

@@ -138,6 +138,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         least,
         equations,
         launch: Vec::new(),
+        units: Vec::new(),
         schedules: Vec::new(),
         inlined: Vec::new(),
     };

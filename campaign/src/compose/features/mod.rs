@@ -1,9 +1,7 @@
-//! What a kernel has, and which of these things have met in kernels that were accepted and run.
+//! What a kernel has.
 
 mod equations;
-mod matrix;
-
-pub use matrix::Matrix;
+mod schedules;
 
 use std::collections::BTreeSet;
 
@@ -31,6 +29,20 @@ pub const FEATURES: &[&str] = &[
     "region-flat",
     "warp-range",
     "multicast",
+    "multicast-by",
+    "tile",
+    "tile-ops",
+    "view-split",
+    "view-merge",
+    "box-composite",
+    "resize-copy",
+    "l2",
+    "l2-promote",
+    "fill-zero",
+    "fill-any",
+    "swizzle-128",
+    "layout-swizzle",
+    "layout-pad",
     "raster",
     "grid",
     "cta",
@@ -38,6 +50,10 @@ pub const FEATURES: &[&str] = &[
     "warp",
     "thread",
     "parts",
+    "own-unit",
+    "warp-range-later",
+    "parts-warp",
+    "parts-range",
     "registers",
     "registers-thread",
     "registers-warp",
@@ -58,11 +74,20 @@ pub const FEATURES: &[&str] = &[
     "store",
     "ring",
     "roles",
+    "ring-grid",
     "other-role",
+    "roles-three",
+    "role-chain",
+    "role-regs",
+    "role-stores",
+    "both-ways",
+    "copies-of-one",
+    "copy-in-stage",
     "cluster",
     "persistent",
     "dependent",
     "reduce-threads",
+    "reduce-by-warp",
     "reduce-cluster",
     "reduce-grid",
     "reduce-atomic",
@@ -137,8 +162,18 @@ pub const FEATURES: &[&str] = &[
     "beside",
     "several-in-loop",
     "unrolled-around-stage",
+    "unroll-by-around-stage",
     "nested-stage",
     "rank-0",
+    "nested-twice",
+    "stage-of-beside",
+    "mixed-places",
+    "reductions-in-loop",
+    "like-chain",
+    "vectorized-registers",
+    "vectorized-shared",
+    "vectorized-global",
+    "vectorized-columns",
     "rank-1",
     "rank-3",
     "f16",
@@ -217,9 +252,9 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
                     add(has(": cta"), "cta");
                     add(op.ends_with(": warpgroup"), "warpgroup");
                     add(op.ends_with(": warp"), "warp");
-                    add(has(": warp 0.."), "warp-range");
+                    add(has(": warp ") && has(".."), "warp-range");
                     add(op.ends_with(": thread"), "thread");
-                    add(op.ends_with(" thread") && !op.ends_with(": thread"), "parts");
+                    add(op.split(": ").nth(1).is_some_and(|u| u.starts_with(char::is_numeric)), "parts");
                 }
                 _ => {}
             }
@@ -228,7 +263,6 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
         add(has("ring"), "ring");
         add(has("via tma"), "tma");
         add(has("via cp_async"), "cp_async");
-        add(has("by load"), "other-role");
         if let Some((_, of)) = &schedule.copy {
             let output = kernel.equation(of).map(|e| e.output);
             add(output == Some(true), "store");
@@ -261,6 +295,7 @@ pub fn of(kernel: &Kernel) -> BTreeSet<&'static str> {
         let mut written = outside.filter(|l| around.ops.contains(&format!("unroll {l}")));
         add(written.next().is_some(), "unrolled-around-stage");
     }
+    schedules::of_schedules(kernel, &mut add);
     for item in &kernel.launch {
         add(item.starts_with("cluster"), "cluster");
         add(item == "persistent", "persistent");

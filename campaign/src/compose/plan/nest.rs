@@ -24,6 +24,8 @@ pub(super) struct Loop {
     pub(super) most: Option<i64>,
     /// Whether a split made it and it is the inner part.
     pub(super) inner: bool,
+    /// By how many elements of its axis an iteration moves, if that is a number; 1 for axes that are merged.
+    pub(super) step: Option<i64>,
     pub(super) given: Given,
 }
 
@@ -48,6 +50,38 @@ pub(super) enum Units {
     Groups(i64),
     /// So many parts of so many threads.
     Parts(i64, i64),
+    /// Units of the kernel's own, in so many warps.
+    Own(Own, i64),
+}
+
+/// A unit of a kernel's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    /// One lane of each warp.
+    Column,
+    /// One half of the block.
+    Half,
+    /// Two threads, side by side.
+    Pair,
+}
+
+impl Own {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Column => "column",
+            Self::Half => "half",
+            Self::Pair => "pair",
+        }
+    }
+
+    /// Its declaration.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Column => "unit column { domain: [block / 32, 32], box: [block / 32, 1] }",
+            Self::Half => "unit half { domain: [2, block / 2], box: [1, block / 2] }",
+            Self::Pair => "unit pair { domain: [block / 2, 2], box: [1, 2] }",
+        }
+    }
 }
 
 impl Units {
@@ -58,6 +92,7 @@ impl Units {
             Self::Warps(n) => 32 * n,
             Self::Groups(n) => 128 * n,
             Self::Parts(n, of) => n * of,
+            Self::Own(_, n) => 32 * n,
         }
     }
 }
@@ -83,8 +118,16 @@ impl Nest {
         let ceil = |n: i64| (n + by - 1) / by;
         let (few, rest) = (Some(by), old.most.map(ceil));
         let (a, b) = if into { (few, rest) } else { (rest, few) };
-        let made = |name: String, most: Option<i64>, inner: bool| Loop { name, most, inner, ..old.clone() };
-        self.loops.splice(at..=at, [made(outer, a, into), made(inner, b, !into)]);
+        let step = if into { b.filter(|b| b * by == old.most.unwrap_or(0)) } else { b };
+        let step = step.zip(old.step).map(|(a, b)| a * b);
+        let made = |name: String, most: Option<i64>, inner: bool, step: Option<i64>| Loop {
+            name,
+            most,
+            inner,
+            step,
+            ..old.clone()
+        };
+        self.loops.splice(at..=at, [made(outer, a, into, step), made(inner, b, !into, old.step)]);
     }
 
     pub(super) fn merge(&mut self, at: usize) {
@@ -93,7 +136,7 @@ impl Nest {
         self.ops.push(format!("merge {}, {} -> {name}", a.name, b.name));
         let roots = [a.roots, b.roots].concat();
         let most = a.most.zip(b.most).map(|(a, b)| a * b);
-        self.loops.splice(at..=at + 1, [Loop { name, roots, most, inner: a.inner && b.inner, ..b }]);
+        self.loops.splice(at..=at + 1, [Loop { name, roots, most, inner: a.inner && b.inner, step: Some(1), ..b }]);
     }
 
     pub(super) fn give(&mut self, at: usize, given: Given, unit: &str) {

@@ -2,12 +2,12 @@
 
 use super::nest::{Given, Loop, Nest, Step, Units, reduces_alike};
 use super::{Plan, alike, bound, plain};
-use crate::compose::ast::{Equation, Expr, Extent, Index, Schedule, Type};
+use crate::compose::ast::{Equation, Expr, Index, Schedule, Type};
 
 impl Plan<'_> {
     pub(super) fn stage(&mut self, equation: &Equation) {
         let path = self.common(&equation.name);
-        let mut style = self.rng.below(100);
+        let mut style = self.style();
         self.wild = false;
         for reader in &self.kernel.equations {
             reader.value.walk(&mut |e| {
@@ -50,15 +50,38 @@ impl Plan<'_> {
         self.around.push((name, path[..=at].to_vec()));
     }
 
+    /// What decides the place of an instance: registers below 45, columns below 52, else memory.
+    pub(super) fn style(&mut self) -> usize {
+        let style = self.rng.below(100);
+        let registers = ["registers", "registers-thread", "registers-warp", "registers-warpgroup", "registers-cluster"];
+        let memory = ["shared", "shared-warp", "shared-warpgroup", "global", "global-warp", "global-warpgroup", "ring"];
+        let more = ["layout", "region-flat", "region", "cp_async", "other-role", "role-chain", "roles-three"];
+        let mut ranges = Vec::new();
+        if self.wants(&registers) || self.wants(&["like", "like-chain", "vectorized-registers"]) {
+            ranges.push(0..45);
+        }
+        if self.wants(&["shared-thread", "global-thread", "vectorized-columns"]) {
+            ranges.push(45..52);
+        }
+        if self.wants(&memory) || self.wants(&more) || self.wants(&["vectorized-shared", "vectorized-global"]) {
+            ranges.push(52..100);
+        }
+        if ranges.is_empty() || self.rng.chance(20) {
+            return style;
+        }
+        let range = self.rng.pick(&ranges).clone();
+        range.start + style % range.len()
+    }
+
     /// Whether each thread that runs a stage runs its own iterations of another one, so that it can have instances of
     /// its own there.
-    fn follows(&self, reader: &str, stage: &str) -> bool {
+    pub(super) fn follows(&self, reader: &str, stage: &str) -> bool {
         let scheduled = self.kernel.schedules.iter().find(|s| s.name == reader);
         reader == stage || scheduled.is_none_or(|s| s.place.ends_with("per thread"))
     }
 
     /// The place and the ops of a stage: registers for a style below 45, columns below 52, else memory.
-    fn instance(
+    pub(super) fn instance(
         &mut self,
         mut own: Nest,
         axes: &[String],
@@ -82,9 +105,22 @@ impl Plan<'_> {
             self.write_out(path, at);
             // Who has which element as its reader has it.
             let reader = path.last().map(|s| s.stage.clone()).unwrap_or_default();
-            let like = self.nests.iter().find(|n| n.0 == reader || n.0 == path[at].stage).cloned();
+            let mut like = self.nests.iter().find(|n| n.0 == reader || n.0 == path[at].stage).cloned();
+            // Of a stage that is like another one.
+            let chained = |n: &&(String, Nest)| {
+                let of = self.kernel.schedules.iter().find(|s| s.name == n.0);
+                of.is_some_and(|s| !s.place.is_empty() && s.ops.iter().any(|op| op.starts_with("like ")))
+            };
+            let chain = self.nests.iter().find(chained).cloned();
+            if chain.is_some() && self.chance(15, &["like-chain"]) {
+                like = chain;
+            }
             let found = like.as_ref().is_some_and(|n| alike(self.kernel, &n.0, dimensions)) || self.rng.chance(6);
-            let kind = self.rng.below(10);
+            let kind = match self.rng.below(10) {
+                kind if self.wants(&["like", "like-chain", "registers-cluster"]) => kind / 2,
+                kind if self.wants(&["registers-thread", "vectorized-registers"]) => 6 + kind % 3,
+                kind => kind,
+            };
             if let Some((name, nest)) = like.filter(|_| found && kind < 6 && !inside_thread && self.units != Units::One)
             {
                 let mut ops = vec![format!("like {name}")];
@@ -93,12 +129,13 @@ impl Plan<'_> {
                 let loops =
                     nest.loops.iter().filter(|l| l.roots.iter().all(|r| own.loops.iter().any(|o| o.name == *r)));
                 let loops: Vec<Loop> = loops.cloned().collect();
-                let per = if outside.contains(&Given::Cta) || self.cluster.is_none() || self.rng.chance(35) {
+                let blocks = outside.contains(&Given::Cta) || self.cluster.is_none();
+                let per = if blocks || !self.chance(65, &["registers-cluster"]) {
                     *self.rng.pick(&["", "", "", " per cta"])
                 } else {
                     " per cluster"
                 };
-                let per = if warps && (outside.contains(&Given::Warp) || self.rng.chance(20)) {
+                let per = if warps && (outside.contains(&Given::Warp) || self.chance(20, &["registers-warp"])) {
                     " per warp"
                 } else if groups && outside.contains(&Given::Group) {
                     " per warpgroup"
@@ -110,8 +147,14 @@ impl Plan<'_> {
             }
             if kind < 9 && alone || inside_thread || self.units == Units::One {
                 self.odd(&mut own, 12);
-                for l in &mut own.loops {
-                    if !l.reduced && self.rng.chance(85) {
+                let vector = own.loops.iter().rposition(|l| !l.reduced);
+                let vector = vector.filter(|at| at + 1 == own.loops.len() && self.chance(8, &["vectorized-registers"]));
+                for (n, l) in own.loops.iter_mut().enumerate() {
+                    let vector = vector == Some(n) && l.most.is_some_and(|m| [2, 4, 8].contains(&m));
+                    if vector {
+                        own.ops.push(format!("vectorize {}", l.name));
+                        l.given = Given::Vector;
+                    } else if !l.reduced && self.rng.chance(85) {
                         own.ops.push(format!("unroll {}", l.name));
                         l.given = Given::Unrolled;
                     }
@@ -131,10 +174,16 @@ impl Plan<'_> {
         let reduced = own.loops.iter().rposition(|l| l.reduced);
         let place = self.kernel.equation(&path[at].stage).is_some_and(|e| e.output);
         let free = self.cluster.is_none() && self.roles.is_none() && !own.ordered && via.is_empty();
-        if let Some(last) = reduced.filter(|_| place && free && self.rng.chance(30)) {
+        if let Some(last) = reduced.filter(|_| place && free && self.chance(30, &["reduce-grid", "reduce-atomic"])) {
             own.split(last, *self.rng.pick(&[1, 2, 5, 16]), false);
             own.give(last, Given::Grid, "grid");
-            let memory = if self.rng.chance(70) { "registers" } else { "shared" };
+            let memory = match self.rng.below(10) {
+                _ if self.wants(&["shared"]) => "shared",
+                _ if self.wants(&["global"]) => "global",
+                0..6 => "registers",
+                6..9 => "shared",
+                _ => "global",
+            };
             match self.units {
                 Units::One => {}
                 units => {
@@ -150,6 +199,7 @@ impl Plan<'_> {
         let is_bounded = !self.wild && self.inside(path, at, axes, 256) || data.iter().all(|l| l.most.is_some());
         let memory = match is_bounded {
             _ if via == "tma" || via == "cp_async" => "shared",
+            _ if self.chance(0, &["global", "global-thread", "global-warp", "global-warpgroup"]) => "global",
             true => *self.rng.pick(&["shared", "shared", "shared", "shared", "global"]),
             false => *self.rng.pick(&["global", "global", "global", "global", "shared"]),
         };
@@ -159,27 +209,25 @@ impl Plan<'_> {
         }
         if columns {
             self.odd(&mut own, 8);
+            if self.chance(8, &["vectorized-columns"]) {
+                self.lanes(&mut own);
+            }
             return (format!("{memory} per thread"), clauses, own.ops.clone(), own);
         }
         // Another role makes it, mostly.
         let mut units = self.units;
         let plain = outside.iter().all(|g| !matches!(g, Given::Warp | Given::Group | Given::Thread));
-        if let Some((own_role, other)) = self.roles
-            && plain
-            && memory == "shared"
-        {
-            let role = if self.rng.chance(65) { other } else { own_role };
-            if role == other {
-                units = Units::Threads(32);
-            }
-            if role == other || self.rng.chance(50) {
-                clauses.push(format!("by {role}"));
-            }
+        if plain && memory == "shared" {
+            let (role, own) = self.role(!via.is_empty(), units);
+            units = own;
+            clauses.extend(role.map(|r| format!("by {r}")));
         }
         if via == "tma" {
             return (memory.to_owned(), clauses, Vec::new(), own);
         }
-        let per = if plain && (!(warps || groups) || self.rng.chance(70)) {
+        let narrow = ["shared-warp", "global-warp", "shared-warpgroup", "global-warpgroup"];
+        let block = !(warps || groups) || !self.chance(30, &narrow);
+        let per = if plain && block {
             if self.rng.chance(10) { " per cta" } else { "" }
         } else if warps {
             units = Units::Threads(32);
@@ -190,25 +238,28 @@ impl Plan<'_> {
         } else {
             ""
         };
-        if self.rng.chance(8) {
+        if !self.wants(&["region-flat"]) && self.chance(8, &["region"]) {
             own.ops.push(format!("region {}", self.rng.pick(&["cover", "exact"])));
-        } else if self.rng.chance(4) && via.is_empty() && !own.loops.iter().any(|l| l.reduced) {
+        } else if self.chance(4, &["region-flat"]) && via.is_empty() && !own.loops.iter().any(|l| l.reduced) {
             // A run of elements, which is one axis from the beginning.
             let name = own.name("f");
             own.ops.push(format!("region flat -> {name}"));
             let roots = own.loops.iter().flat_map(|l| l.roots.clone()).collect();
-            own.loops = vec![Loop { name, roots, reduced: false, most: None, inner: false, given: Given::Serial }];
+            own.loops = vec![Loop {
+                name,
+                roots,
+                reduced: false,
+                most: None,
+                inner: false,
+                step: Some(1),
+                given: Given::Serial,
+            }];
         }
         self.odd(&mut own, 10);
-        let lanes = via == "cp_async" && (self.kernel.ty == Type::F16 || self.rng.chance(40)) || self.rng.chance(8);
-        if lanes && let Some(at) = own.loops.iter().rposition(|l| !l.reduced) {
-            own.split(
-                at,
-                if self.kernel.ty == Type::F16 { *self.rng.pick(&[2, 4, 8]) } else { *self.rng.pick(&[2, 4]) },
-                false,
-            );
-            own.ops.push(format!("vectorize {}", own.loops[at + 1].name));
-            own.loops[at + 1].given = Given::Vector;
+        let halves = self.kernel.ty == Type::F16;
+        let lanes = via == "cp_async" && (halves || self.rng.chance(40));
+        if lanes || self.chance(8, &["vectorize", "vectorized-shared", "vectorized-global"]) {
+            self.lanes(&mut own);
         }
         let flat = own.loops.len() > 1
             && !own.loops.iter().any(|l| l.reduced)
@@ -225,6 +276,7 @@ impl Plan<'_> {
             Units::Parts(n, of) if self.rng.chance(50) => Units::Threads(n * of),
             other => other,
         };
+        let units = if per.is_empty() || per == " per cta" { self.other_units(units) } else { units };
         self.give_threads(&mut own, units, may_reduce);
         // Vectors stay last; terms inside results, or around them.
         if own.loops.iter().any(|l| l.given == Given::Vector) {
@@ -244,7 +296,7 @@ impl Plan<'_> {
         }
         self.reduce(&mut own);
         let listed: Vec<&Loop> = own.loops.iter().filter(|l| !l.reduced).collect();
-        if memory == "shared" && via.is_empty() && listed.len() > 1 && self.rng.chance(12) {
+        if memory == "shared" && via.is_empty() && listed.len() > 1 && self.chance(12, &["layout", "layout-swizzle"]) {
             let mut names: Vec<String> = listed.iter().map(|l| l.name.clone()).collect();
             // The last one stays where vectors are.
             let free = names.len() - usize::from(listed.iter().any(|l| l.given == Given::Vector));
@@ -255,153 +307,22 @@ impl Plan<'_> {
             {
                 inner.push_str(" pad 1");
             }
-            own.ops.push(format!("layout [{}]", names.join(", ")));
+            let span = if self.chance(15, &["layout-swizzle"]) {
+                *self.rng.pick(&[" swizzle 32", " swizzle 64", " swizzle 128"])
+            } else {
+                ""
+            };
+            own.ops.push(format!("layout [{}]{span}", names.join(", ")));
         }
         (format!("{memory}{per}"), clauses, own.ops.clone(), own)
     }
 
-    /// A copy of an input or an intermediate.
-    pub(super) fn copy(&mut self, number: usize) {
-        let mut reads: Vec<(String, String, Vec<Index>)> = Vec::new();
-        for equation in &self.kernel.equations {
-            equation.value.walk(&mut |e| {
-                if let Expr::Read(tensor, indices, _) = e
-                    && !tensor.starts_with('p')
-                {
-                    reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
-                }
-            });
-        }
-        if reads.is_empty() {
-            return;
-        }
-        let (reader, tensor, indices) = self.rng.pick(&reads).clone();
-        let path = self.path(&reader);
-        let input = self.kernel.inputs.iter().find(|i| i.name == tensor).cloned();
-        let via = match self.rng.below(10) {
-            0..4 if input.is_some() => "tma",
-            4..6 if input.is_some() => "cp_async",
-            _ => "",
-        };
-        let style = self.rng.below(100);
-        let mut style = style;
-        let letters = ["i", "j", "k"];
-        let axes: Vec<String> = (indices.iter().zip(letters))
-            .map(|(index, letter)| match index {
-                Index::Axis(axis, ..) | Index::Mirrored(axis, _) | Index::Quotient(axis, ..) => axis.clone(),
-                _ => letter.to_owned(),
-            })
-            .collect();
-        let mut distinct = axes.clone();
-        distinct.sort();
-        distinct.dedup();
-        if distinct.len() != axes.len() {
-            return;
-        }
-        // A copy of a stage stands where that stage is.
-        let outer = self.around.iter().find(|a| a.0 == tensor).map_or(0, |a| a.1.len().saturating_sub(1));
-        let Some((at, fits)) = self.fitting(&path, &axes, via.is_empty() && style < 45) else { return };
-        self.wild = false;
-        let of_thread = |s: &Schedule| s.name == tensor && s.place.ends_with("per thread");
-        if self.kernel.schedules.iter().any(of_thread) && self.rng.chance(85) {
-            return;
-        }
-        if at <= outer && outer > 0 && self.rng.chance(80)
-            || at < outer
-            || !fits && !via.is_empty() && self.rng.chance(85)
-        {
-            return;
-        }
-        if !fits && style < 45 {
-            style = 60;
-        }
-        let shape: Vec<Extent> = match (&input, self.kernel.equation(&tensor)) {
-            (Some(input), _) => input.shape.clone(),
-            (_, Some(equation)) => equation.axes.iter().map(|a| a.1).collect(),
-            _ => return,
-        };
-        let loops = (axes.iter().zip(&shape))
-            .map(|(a, e)| Loop {
-                name: a.clone(),
-                roots: vec![a.clone()],
-                reduced: false,
-                most: bound(self.kernel, *e),
-                inner: false,
-                given: Given::Serial,
-            })
-            .collect();
-        let own = Nest { loops, ..Nest::default() };
-        let alone = self.follows(&reader, &path[at].stage);
-        let dimensions: Vec<(String, usize)> = (0..axes.len()).map(|n| (tensor.clone(), n)).collect();
-        let (place, clauses, mut ops, nest) = self.instance(own, &axes, &path, at, style, (via, &dimensions, alone));
-        if via == "tma" {
-            let granule = 16 / self.kernel.ty.bytes() as i64;
-            if self.rng.chance(60)
-                && let Some(last) = axes.last()
-            {
-                let by = granule * *self.rng.pick(&[1, 2, 2, 4]);
-                ops.push(format!("box {last} by {by} -> {last}c, {last}b"));
-            }
-            if axes.len() > 1 && self.rng.chance(30) {
-                let first = &axes[0];
-                ops.push(format!("box {first} by {} -> {first}c, {first}b", self.rng.pick(&[1, 2, 3, 4])));
-            }
-            let boxed = |axis: &String| ops.iter().any(|op| op.starts_with(&format!("box {axis} ")));
-            if axes.last().is_some_and(boxed) && self.rng.chance(30) {
-                let counts = axes.iter().filter(|a| boxed(a)).map(|a| format!("{a}c"));
-                let tile = axes.iter().map(|a| if boxed(a) { format!("{a}b") } else { a.clone() });
-                let list: Vec<String> = counts.chain(tile).collect();
-                let span = *self.rng.pick(&["", " swizzle 32", " swizzle 64"]);
-                ops.push(format!("layout [{}]{span}", list.join(", ")));
-            }
-            // Blocks take together what does not depend on which of them they are.
-            let blocks = path.iter().find(|s| s.given == Given::Cta);
-            let depends = blocks.is_none_or(|step| {
-                let nest = self.nests.iter().find(|n| n.0 == step.stage);
-                let found = nest.and_then(|n| n.1.loops.iter().find(|l| l.name == step.name));
-                found.is_none_or(|l| l.roots.iter().any(|r| axes.contains(r)))
-            });
-            if let Some(step) = blocks.filter(|_| self.rng.chance(if depends { 5 } else { 75 })) {
-                ops.push(format!("multicast {}.{}", step.stage, step.name));
-            }
-        }
-        let narrow = |s: &Step| matches!(s.given, Given::Thread | Given::Warp | Given::Group);
-        if via == "tma" && path[..=at].iter().any(narrow) && self.rng.chance(85) {
-            return;
-        }
-        let step = path[at].clone();
-        let name = format!("{tensor}{}", ["a", "b"][number % 2]);
-        let loops = nest.loops.iter().map(|l| l.name.clone()).collect();
-        self.kernel.schedules.push(Schedule {
-            name,
-            copy: Some((axes, tensor)),
-            place,
-            at: Some((step.stage, step.name)),
-            clauses,
-            ops,
-            loops,
-        });
-    }
-
-    /// What an output writes goes through shared memory.
-    pub(super) fn store(&mut self) {
-        let Some(output) = self.kernel.equations.first().cloned() else { return };
-        let path = self.path(&output.name);
-        let Some(at) = self.place(&path, false) else { return };
-        let mut clauses: Vec<String> = self.ring(&path[at]).into_iter().collect();
-        clauses.push("via tma".to_owned());
-        let axes: Vec<String> = output.axes.iter().map(|a| a.0.clone()).collect();
-        if self.roles.is_some() && self.rng.chance(50) {
-            clauses.push("by load".to_owned());
-        }
-        self.kernel.schedules.push(Schedule {
-            name: format!("{}w", output.name),
-            copy: Some((axes, output.name.clone())),
-            place: "shared".to_owned(),
-            at: Some((path[at].stage.clone(), path[at].name.clone())),
-            clauses,
-            ops: Vec::new(),
-            loops: Vec::new(),
-        });
+    /// Some lanes of the last axis become a vector.
+    fn lanes(&mut self, own: &mut Nest) {
+        let Some(at) = own.loops.iter().rposition(|l| !l.reduced) else { return };
+        let lanes: &[i64] = if self.kernel.ty == Type::F16 { &[2, 4, 8] } else { &[2, 4] };
+        own.split(at, *self.rng.pick(lanes), false);
+        own.ops.push(format!("vectorize {}", own.loops[at + 1].name));
+        own.loops[at + 1].given = Given::Vector;
     }
 }

@@ -6,8 +6,8 @@
 
 use tilewright_kernel::algorithm::{Binary, Compare};
 
-use super::super::{IndexOp, Op, Range, Type, Value, ValueId, WARP};
-use super::{Builder, Frame};
+use super::super::{Facts, IndexOp, Op, Range, Statement, StatementKind, Type, Value, ValueId, WARP};
+use super::{Builder, Frame, OpenRole};
 
 /// How deep into a sum a multiple of the divisor is looked for.
 const SPLIT_DEPTH: u32 = 8;
@@ -45,23 +45,37 @@ impl Builder {
         self.pure(Op::ThreadIndex, Type::I32, Range::new(0, last), last == 0)
     }
 
-    /// Number of the thread in its role, counted from the first one of that; in its block outside of roles.
+    /// Number of the thread in its role, counted from the first one of that; in its block outside of roles. Where roles do not begin with the
+    /// block, it is a value of the role: what is known of it does not hold for other roles, to which the same difference may be something else.
     pub fn thread_in_role(&mut self) -> ValueId {
         let thread = self.thread_index();
-        let Some(warps) = self.role() else { return thread };
-        let first = self.index_literal(Type::I32, i64::from(warps.start * WARP));
-        let own = self.index_sub(thread, first);
-        // The number of the thread in its block is one value for all roles.
-        if own != thread {
-            self.assume(own, Range::new(0, i64::from(warps.len() as u32 * WARP) - 1));
+        let Some(role) = self.role() else { return thread };
+        if let Some(own) = role.thread {
+            return own;
+        }
+        let region = role.region;
+        let (first, threads) = (i64::from(role.warps.start * WARP), i64::from(role.warps.len() as u32 * WARP));
+        let own = if first == 0 {
+            // The number of the thread in its block is one value for all roles.
+            thread
+        } else {
+            let less = self.index_literal(Type::I32, -first);
+            let facts = Facts { range: Range::new(0, threads - 1), ..Facts::NONE };
+            let own = self.new_value(Op::Index(IndexOp::Add, thread, less), Type::I32, region, facts);
+            let statement = Statement { line: self.line, kind: StatementKind::Let(own) };
+            self.kernel.regions[region.index()].statements.push(statement);
+            own
+        };
+        if let Some(role) = self.role() {
+            role.thread = Some(own);
         }
         own
     }
 
-    /// The warps of the role that is open.
-    fn role(&self) -> Option<std::ops::Range<u32>> {
-        self.frames.iter().rev().find_map(|frame| match frame {
-            Frame::Roles { open: Some(role), .. } => Some(role.warps.clone()),
+    /// The role that is open.
+    pub(super) fn role(&mut self) -> Option<&mut OpenRole> {
+        self.frames.iter_mut().rev().find_map(|frame| match frame {
+            Frame::Roles { open, .. } => open.as_mut(),
             _ => None,
         })
     }

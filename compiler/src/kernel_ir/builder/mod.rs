@@ -68,6 +68,9 @@ struct OpenRole {
     warps: std::ops::Range<u32>,
     registers: Option<u32>,
     meets: Option<BarrierId>,
+    region: RegionId,
+    /// The number of a thread in it, once that was asked for.
+    thread: Option<ValueId>,
 }
 
 /// What a load is subject to.
@@ -479,11 +482,7 @@ impl Builder {
     /// The role that is open, if one is, meets in all blocks of the cluster.
     fn meet_in_role(&mut self) {
         let (cluster, next) = (self.kernel.signature.cluster, BarrierId(self.kernel.barriers.len() as u32));
-        let open = self.frames.iter_mut().rev().find_map(|frame| match frame {
-            Frame::Roles { open, .. } => open.as_mut(),
-            _ => None,
-        });
-        let Some(role) = open.filter(|role| role.meets.is_none()) else { return };
+        let Some(role) = self.role().filter(|role| role.meets.is_none()) else { return };
         role.meets = Some(next);
         let warps = role.warps.len() as u32;
         self.barrier_of(1, warps * cluster);
@@ -567,9 +566,10 @@ impl Builder {
 
     /// Starts a role: a name, warps of the block, and registers, if they are given.
     pub fn begin_role(&mut self, name: &str, warps: std::ops::Range<u32>, registers: Option<u32>) {
+        let region = RegionId(self.kernel.regions.len() as u32);
         match self.frames.last_mut() {
             Some(Frame::Roles { open: open @ None, .. }) => {
-                *open = Some(OpenRole { name: name.to_owned(), warps, registers, meets: None });
+                *open = Some(OpenRole { name: name.to_owned(), warps, registers, meets: None, region, thread: None });
             }
             _ => self.unbalanced = true,
         }
@@ -581,7 +581,8 @@ impl Builder {
         let body = self.close_region();
         match self.frames.last_mut() {
             Some(Frame::Roles { done, open, .. }) if open.is_some() => {
-                let role = |OpenRole { name, warps, registers, meets }| Role { name, warps, registers, meets, body };
+                let role =
+                    |OpenRole { name, warps, registers, meets, .. }| Role { name, warps, registers, meets, body };
                 done.extend(open.take().map(role));
             }
             _ => self.unbalanced = true,

@@ -170,7 +170,9 @@ impl Nest<'_, '_> {
         let ahead = self.copies.iter().any(ahead) || self.children.iter().any(fetched);
         if self.gathers(loops, goal) {
             // What it decides is not decided for outputs beside it, nor for what stands behind a stage that blocks share, in its branch.
-            let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops) || self.stage.arrives();
+            // What is decided among its terms is decided for what stands there, and over before they arrive.
+            let behind = self.stage.arrives() && !self.is_in_terms();
+            let apart = self.besides.iter().any(|(_, boundary)| *boundary >= loops) || behind;
             // Where blocks of a cluster wait for each other, they must all agree.
             let shares = |copy: &Copy<'_>| copy.staged.multicast.is_some();
             let in_cluster = self.around.stages.iter().any(|s| s.stage.across_ctas())

@@ -163,7 +163,7 @@ pub(super) struct Frame<'a> {
     /// The instance that it computes; none if it is an output.
     pub target: Option<&'a Instance<'a>>,
     /// The first leaves, where loops around have set them already.
-    pub set: &'a [ValueId],
+    pub set: &'a [Option<ValueId>],
 }
 
 /// Emits the stage with a position among all.
@@ -246,7 +246,7 @@ pub(super) fn lower(b: &mut Builder, own: usize, frame: &Frame<'_>) -> Result<()
     let (guards, terms) = nest.bind(&mut point, threads);
     let mut guards: Vec<Condition> = guards.into_iter().map(Condition::of).collect();
     for (leaf, value) in stage.domain.leaves.iter().zip(set) {
-        point.values[*leaf] = Some(*value);
+        point.values[*leaf] = *value;
     }
     nest.of_terms = terms;
     let mut exists = Vec::new();

@@ -50,7 +50,9 @@ impl Nest<'_, '_> {
                 for (lane, value) in lanes.iter().enumerate() {
                     let number = loops.iter().try_fold(0, |number, (leaf, most)| {
                         let is_lane = points.len() > 1 && self.vector.as_ref().is_some_and(|v| v.axis == *leaf);
-                        let present = if is_lane { Some(lane as i128) } else { self.present(*leaf) };
+                        // A vector of one lane is no loop, and nothing says in which iteration it is.
+                        let only = (*most == 1).then_some(0);
+                        let present = if is_lane { Some(lane as i128) } else { only.or_else(|| self.present(*leaf)) };
                         Some(number * most + present?)
                     });
                     match number.and_then(|n| variables.get(usize::try_from(n).ok()?)) {

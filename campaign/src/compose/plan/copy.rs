@@ -1,0 +1,193 @@
+//! Copies of inputs and intermediates, and what outputs are written through.
+
+use super::nest::{Given, Loop, Nest, Step};
+use super::{Plan, bound};
+use crate::compose::ast::{Expr, Extent, Index, Schedule};
+
+impl Plan<'_> {
+    /// A copy of an input or an intermediate.
+    pub(super) fn copy(&mut self, number: usize) {
+        let mut reads: Vec<(String, String, Vec<Index>)> = Vec::new();
+        for equation in &self.kernel.equations {
+            equation.value.walk(&mut |e| {
+                if let Expr::Read(tensor, indices, _) = e
+                    && !tensor.starts_with('p')
+                {
+                    reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
+                }
+            });
+        }
+        if reads.is_empty() {
+            return;
+        }
+        // Another copy of the same tensor; a copy for a stage; a copy of a stage.
+        let copied = self.kernel.schedules.iter().filter_map(|s| s.copy.as_ref()).map(|c| c.1.clone()).next();
+        if self.chance(20, &["copies-of-one"]) && reads.iter().any(|r| Some(&r.1) == copied.as_ref()) {
+            reads.retain(|r| Some(&r.1) == copied.as_ref());
+        }
+        let kernel = &*self.kernel;
+        let output = |name: &String| kernel.equation(name).is_some_and(|e| e.output);
+        let of_stage = |name: &String| kernel.equation(name).is_some();
+        if self.wants(&["copy-in-stage", "role-chain"]) && reads.iter().any(|r| !output(&r.0)) {
+            reads.retain(|r| !output(&r.0));
+        }
+        if self.wants(&["copy-of-stage"]) && reads.iter().any(|r| of_stage(&r.1)) {
+            reads.retain(|r| of_stage(&r.1));
+        }
+        let tma = [
+            "tma",
+            "box",
+            "tile",
+            "tile-ops",
+            "swizzle-128",
+            "swizzled-tile",
+            "l2",
+            "l2-promote",
+            "fill-zero",
+            "fill-any",
+        ];
+        let more =
+            ["multicast", "multicast-by", "view-split", "view-merge", "box-composite", "resize-copy", "both-ways"];
+        let via = match self.rng.below(10) {
+            0..9 if self.wants(&tma) || self.wants(&more) => "tma",
+            0..9 if self.wants(&["cp_async"]) => "cp_async",
+            0..4 => "tma",
+            4..6 => "cp_async",
+            _ => "",
+        };
+        if via == "tma" && self.rng.chance(90) {
+            reads.retain(|r| self.copied_whole(r));
+        }
+        if self.rng.chance(85) {
+            reads.retain(|r| !self.several(&r.0));
+        }
+        if reads.is_empty() {
+            return;
+        }
+        let (reader, tensor, indices) = self.rng.pick(&reads).clone();
+        let path = self.path(&reader);
+        let input = self.kernel.inputs.iter().find(|i| i.name == tensor).cloned();
+        let via = if input.is_some() { via } else { "" };
+        let mut style = self.style();
+        let letters = ["i", "j", "k"];
+        let axes: Vec<String> = (indices.iter().zip(letters))
+            .map(|(index, letter)| match index {
+                Index::Axis(axis, ..) | Index::Mirrored(axis, _) | Index::Quotient(axis, ..) => axis.clone(),
+                _ => letter.to_owned(),
+            })
+            .collect();
+        let mut distinct = axes.clone();
+        distinct.sort();
+        distinct.dedup();
+        if distinct.len() != axes.len() {
+            return;
+        }
+        // A copy of a stage stands where that stage is.
+        let outer = self.around.iter().find(|a| a.0 == tensor).map_or(0, |a| a.1.len().saturating_sub(1));
+        let Some((mut at, mut fits)) = self.fitting(&path, &axes, via.is_empty() && style < 45) else { return };
+        if via == "tma" {
+            for _ in 0..12 {
+                let narrow = |s: &Step| matches!(s.given, Given::Thread | Given::Warp | Given::Group);
+                let block = matches!(path[at].given, Given::Serial | Given::Grid) && !path[..at].iter().any(narrow);
+                if block && fits && self.aligned(&path, at, &axes) || self.rng.chance(2) {
+                    break;
+                }
+                let Some(other) = self.fitting(&path, &axes, false) else { return };
+                (at, fits) = other;
+            }
+        }
+        self.wild = false;
+        let of_thread = |s: &Schedule| s.name == tensor && s.place.ends_with("per thread");
+        if self.kernel.schedules.iter().any(of_thread) && self.rng.chance(85) {
+            return;
+        }
+        if at <= outer && outer > 0 && self.rng.chance(80)
+            || at < outer
+            || !fits && !via.is_empty() && self.rng.chance(85)
+        {
+            return;
+        }
+        if !fits && style < 45 {
+            style = 60;
+        }
+        let shape: Vec<Extent> = match (&input, self.kernel.equation(&tensor)) {
+            (Some(input), _) => input.shape.clone(),
+            (_, Some(equation)) => equation.axes.iter().map(|a| a.1).collect(),
+            _ => return,
+        };
+        let loops = (axes.iter().zip(&shape))
+            .map(|(a, e)| Loop {
+                name: a.clone(),
+                roots: vec![a.clone()],
+                reduced: false,
+                most: bound(self.kernel, *e),
+                inner: false,
+                step: Some(1),
+                given: Given::Serial,
+            })
+            .collect();
+        let own = Nest { loops, ..Nest::default() };
+        let alone = self.follows(&reader, &path[at].stage);
+        let dimensions: Vec<(String, usize)> = (0..axes.len()).map(|n| (tensor.clone(), n)).collect();
+        let (place, clauses, mut ops, nest) = self.instance(own, &axes, &path, at, style, (via, &dimensions, alone));
+        if via == "tma" {
+            ops = self.tile(&axes, &shape, &path, at);
+        }
+        let step = path[at].clone();
+        let name = format!("{tensor}{}", ["a", "b", "d"][number % 3]);
+        let loops = nest.loops.iter().map(|l| l.name.clone()).collect();
+        self.kernel.schedules.push(Schedule {
+            name,
+            copy: Some((axes, tensor)),
+            place,
+            at: Some((step.stage, step.name)),
+            clauses,
+            ops,
+            loops,
+        });
+    }
+
+    /// Whether the accelerator can copy what a read needs: an interval of each axis of rows of whole 16 bytes.
+    fn copied_whole(&self, (_, tensor, indices): &(String, String, Vec<Index>)) -> bool {
+        let Some(input) = self.kernel.inputs.iter().find(|i| i.name == *tensor) else { return false };
+        let granule = 16 / self.kernel.ty.bytes() as i64;
+        let rows = input.shape.last().is_some_and(|e| {
+            let sizes = (0..3).all(|n| e.times[n] * self.kernel.divides[n] % granule == 0);
+            sizes && e.plus % granule == 0
+        });
+        let start = matches!(indices.last(), Some(Index::Axis(_, 1, plus)) if plus % granule == 0);
+        let intervals = indices.iter().all(|i| matches!(i, Index::Axis(..) | Index::Literal(_)));
+        intervals && (rows || indices.len() == 1) && start
+    }
+
+    /// What an output writes goes through shared memory.
+    pub(super) fn store(&mut self) {
+        let Some(output) = self.kernel.equations.first().cloned() else { return };
+        let path = self.path(&output.name);
+        let axes: Vec<String> = output.axes.iter().map(|a| a.0.clone()).collect();
+        let Some((mut at, mut fits)) = self.fitting(&path, &axes, false) else { return };
+        // Results are known behind the loops over the terms.
+        let nest = self.nests.iter().find(|n| n.0 == output.name).map(|n| n.1.clone()).unwrap_or_default();
+        for _ in 0..12 {
+            let known = nest.loops.iter().take(at + 1).all(|l| !l.reduced);
+            let block = path[..=at].iter().all(|s| matches!(s.given, Given::Serial | Given::Grid | Given::Unrolled));
+            if known && block && fits && self.aligned(&path, at, &axes) || self.rng.chance(2) {
+                break;
+            }
+            let Some(other) = self.fitting(&path, &axes, false) else { return };
+            (at, fits) = other;
+        }
+        let mut clauses: Vec<String> = self.ring(&path[at]).into_iter().collect();
+        clauses.push("via tma".to_owned());
+        clauses.extend(self.store_role().map(|role| format!("by {role}")));
+        self.kernel.schedules.push(Schedule {
+            name: format!("{}w", output.name),
+            copy: Some((axes, output.name.clone())),
+            place: "shared".to_owned(),
+            at: Some((path[at].stage.clone(), path[at].name.clone())),
+            clauses,
+            ops: Vec::new(),
+            loops: Vec::new(),
+        });
+    }
+}
