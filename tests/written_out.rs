@@ -102,3 +102,30 @@ fn addresses_in_shared_memory_stay_in_32_bits() {
     }
     runs(source, &kernel, &[&[3]], 2);
 }
+
+/// Regions are found for sizes of at least 1; where an output does not vanish with a size, and needs what is left out without it, the launcher
+/// refuses 0.
+#[test]
+fn a_size_that_must_not_be_zero_is_required() {
+    let required = |source: &str| -> Vec<String> {
+        let kernel = support::finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+        runs(source, &kernel, &[&[3, 4], &[2, 1]], 2);
+        let info = kernel.info.as_ref().expect("no error");
+        if info.requirements.is_empty() {
+            runs(source, &kernel, &[&[3, 0]], 2);
+        }
+        info.requirements.iter().map(|r| r.text.to_string()).collect()
+    };
+    // At N = 0 the region between 2 and N + 2 has no elements, and `x[i, 2]` is read all the same.
+    let hull = |place: &str| {
+        format!(
+            "kernel Hull(x: f32[M, 2 * N + 4], s: f32[N]) -> (y: f32[M]) where N <= 64 {{
+                y[i] = x[i, 2] + sum(|j in 0..N| x[i, j + 2]);
+                schedule y {{ split i by 2 -> i1, i2; bind i1: grid; }}
+                {place}
+            }}"
+        )
+    };
+    assert_eq!(required(&hull("stage xa[i, j] = x in shared at y.i1 { }")), ["N >= 1"]);
+    assert!(required(&hull("")).is_empty());
+}

@@ -126,7 +126,13 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
             let outputs = stages.iter().filter(|s| s.stage.attach.is_none());
             let shapes: Vec<Vec<Expr>> = outputs.map(|analysed| shape(&analysed.stage, &facts)).collect();
             let holds_for = |facts: &Facts| still_hold(facts, &stages);
-            info.requirements = bounds::requirements(&written, &facts, &shapes, &holds_for).into();
+            let mut requirements = bounds::requirements(&written, &facts, &shapes, &holds_for);
+            info.requirements = requirements.clone().into();
+            let needed = trial::not_without(&info, &facts, &stages, &entries);
+            if !needed.is_empty() {
+                requirements.extend(needed.into_iter().map(|d| bounds::at_least_one(&written, d)));
+                info.requirements = requirements.into();
+            }
             if let Some(wrong) = trial::run(&info, &facts, &stages, &entries) {
                 return bug(diags, &program, "proof", wrong.to_string());
             }

@@ -137,6 +137,28 @@ pub(crate) fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries
     sizes(info, facts, stages).iter().enumerate().find_map(|(n, dims)| prove(info, entries, dims, effort(n)).err())
 }
 
+/// The sizes that must not be 0 although no proof so far says so: regions, copies and barriers are found for sizes of at least 1, and an output that
+/// does not vanish with a size may need what they leave out then. What is found is refused by the launcher; it is searched and not proved, at 0 for each size
+/// that facts admit to be 0, and for all of them.
+pub(crate) fn not_without(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Vec<u16> {
+    let mut bases = sizes(info, facts, stages);
+    bases.truncate(1 + LEAST.len());
+    let is_wrong = |zeros: &[u16]| {
+        bases.iter().any(|base| {
+            let zero = |(d, n): (usize, &i64)| if zeros.contains(&(d as u16)) { 0 } else { *n };
+            let dims: Vec<i64> = base.iter().enumerate().map(zero).collect();
+            prove(info, entries, &dims, Effort { nets: &[Net::Values], seed: 0, work: WORK }).is_err()
+        })
+    };
+    let (mut needed, harmless): (Vec<u16>, Vec<u16>) =
+        (0..info.dims.len() as u16).partition(|d| is_wrong(std::slice::from_ref(d)));
+    // Each by itself is harmless; together they might not be.
+    if harmless.len() > 1 && is_wrong(&harmless) {
+        needed.extend(harmless);
+    }
+    needed
+}
+
 /// Numbers of blocks to try: of a persistent launch one cluster that takes all tiles, two that share them, and more than there are tiles.
 fn blocks(info: &KernelInfo, tiles: i64) -> Vec<i64> {
     let cluster = i64::from(info.launch.cluster);

@@ -32,7 +32,7 @@ mod walk;
 mod witness;
 mod zeros;
 
-pub use zeros::requirements;
+pub use zeros::{at_least_one, requirements};
 
 use std::collections::BTreeMap;
 

@@ -70,11 +70,11 @@ pub fn requirements(
         needed.extend(lasting);
     }
     needed.sort_unstable();
-    let requirement = |d: u16| Constraint {
-        lhs: Size::dim(d),
-        relation: Relation::Ge,
-        rhs: Size::constant(1),
-        text: format!("{} >= 1", program.dim_name(d)).into(),
-    };
-    needed.into_iter().map(requirement).collect()
+    needed.into_iter().map(|d| at_least_one(program, d)).collect()
+}
+
+/// The condition that a size is not 0.
+pub fn at_least_one(program: &Program, d: u16) -> Constraint {
+    let text = format!("{} >= 1", program.dim_name(d)).into();
+    Constraint { lhs: Size::dim(d), relation: Relation::Ge, rhs: Size::constant(1), text }
 }
