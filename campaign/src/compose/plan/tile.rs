@@ -38,8 +38,12 @@ impl Plan<'_> {
         let granule = 16 / self.kernel.ty.bytes() as i64;
         let mut ops = Vec::new();
         let mut view: Vec<Axis> = axes.iter().zip(shape).map(|(a, e)| self.axis(a, *e)).collect();
+        // A tensor of one element has no axes.
+        if view.is_empty() {
+            return ops;
+        }
         self.view(&mut view, &mut ops);
-        let Some(last) = view.len().checked_sub(1) else { return ops };
+        let last = view.len() - 1;
         let deep = ["tile", "tile-ops", "swizzle-128", "layout", "box", "swizzled-tile", "multicast-by"];
         let part = self.part(&view, path, at, granule);
         for (n, axis) in view.iter_mut().enumerate() {
