@@ -108,7 +108,8 @@ fn addresses_in_shared_memory_stay_in_32_bits() {
 #[test]
 fn a_size_that_must_not_be_zero_is_required() {
     let required = |source: &str| -> Vec<String> {
-        let kernel = support::finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
+        let kernel =
+            support::finished(source).unwrap_or_else(|(codes, report)| panic!("{codes:?}\n{source}\n{report}"));
         runs(source, &kernel, &[&[3, 4], &[2, 1]], 2);
         let info = kernel.info.as_ref().expect("no error");
         if info.requirements.is_empty() {

@@ -19,7 +19,7 @@ use crate::Failure;
 use crate::corpus::{Case, Made, mark};
 
 /// Work of the separate checker for one launch.
-const WORK: u64 = 2_000_000;
+const WORK: u64 = 500_000;
 /// Draws of sizes for one composition.
 const SHAPES: usize = 3;
 /// Elements and terms that the reference may evaluate.

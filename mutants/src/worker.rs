@@ -133,6 +133,10 @@ impl Plan {
                 Net::Silent | Net::Same => self.one(&known, mutant, &sound, AGAIN),
                 _ => Ok(judged),
             });
+            // A long run tells what it has when it is ended early.
+            if let Ok(judged) = &judged {
+                eprintln!("{} {}", judged.net, judged.mutant.key());
+            }
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             if done.is_multiple_of(50) {
                 eprintln!("{done} of {}", mutants.len());
