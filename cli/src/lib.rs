@@ -8,7 +8,7 @@
 //! | [`check`] | `tilewright check` |
 //! | [`inspect`] | `tilewright inspect`, text and JSON |
 //! | [`explain`] | `tilewright explain` |
-//! | [`prove`] | the separate checker at sizes of all kinds |
+//! | [`prove`] | a kernel at sizes of all kinds: the separate checker, the emulator |
 //! | [`sizes`] | the value of every dimension, and sizes that satisfy the facts |
 //! | [`inputs`] | random tensors of types that are known at run time only |
 //! | [`trial`] | one launch compared with the reference |

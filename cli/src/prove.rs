@@ -1,11 +1,13 @@
-//! The separate checker at full strength: every finished kernel at sizes of all kinds, on index values and on data. The macro, which
+//! A finished kernel at sizes of all kinds: before the separate checker, on index values and on data, and on the emulator. The macro, which
 //! users wait for, does a small part of this ([`tilewright_compiler::trial`]).
 
+use tilewright::{Device, EmulatorOptions, Error};
 use tilewright_compiler::lower::Entry;
 use tilewright_compiler::trial::{Effort, Net, Tally, Wrong, prove};
 use tilewright_kernel::KernelInfo;
 
 use crate::sizes;
+use crate::trial::Trial;
 
 /// Work of each net for one entry point at one size: a tenth of a second in a build without optimisation.
 pub const WORK: u64 = 1_000_000;
@@ -39,6 +41,41 @@ pub fn at_all_sizes(info: &KernelInfo, entries: &[Entry], work: u64) -> Result<T
         tally += prove(info, entries, dims, effort)?;
         Ok(tally)
     })
+}
+
+/// What is wrong with a launch on the emulator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It was refused or stopped, or a sanitizer has found something.
+    Launch(String),
+    /// What it computed is not what the algorithm admits.
+    Result(String),
+}
+
+/// Launches a kernel at these sizes on the emulator, under other seeds each, and compares with the reference; gives the number of launches that were
+/// compared. `terms` bounds the elements and terms that the reference evaluates; a launch with more, or with tensors that are too large, is left out.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn on_emulator(info: &KernelInfo, terms: u64) -> Result<u64, Fault> {
+    let mut compared = 0;
+    for (seed, dims) in (1..).zip(drawn(info)) {
+        let device = Device::emulator(EmulatorOptions::default().seed(seed));
+        let Ok(trial) = Trial::new(info, &dims, seed, &device) else { continue };
+        let outcome = trial.within(terms).run(&device);
+        match outcome.failure {
+            None => compared += 1,
+            Some(Error::Reference(_)) => continue,
+            Some(failure) => return Err(Fault::Launch(format!("{dims:?}: {failure}"))),
+        }
+        if let Some(report) = outcome.report.filter(|r| !r.faults.is_empty() || !r.warnings.is_empty()) {
+            return Err(Fault::Launch(format!("{dims:?}: {:?} {:?}", report.faults, report.warnings)));
+        }
+        if let Some(error) = outcome.verdicts.into_iter().find_map(|v| v.result.err()) {
+            return Err(Fault::Result(format!("{dims:?}: {error}")));
+        }
+    }
+    Ok(compared)
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
             let holds_for = |facts: &Facts| still_hold(facts, &stages);
             let mut requirements = bounds::requirements(&written, &facts, &shapes, &holds_for);
             info.requirements = requirements.clone().into();
-            let needed = trial::not_without(&info, &facts, &stages, &entries);
+            let needed = trial::wrong_at_zero(&info, &facts, &stages, &entries);
             if !needed.is_empty() {
                 requirements.extend(needed.into_iter().map(|d| bounds::at_least_one(&written, d)));
                 info.requirements = requirements.into();

@@ -140,7 +140,7 @@ pub(crate) fn run(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries
 /// The sizes that must not be 0 although no proof so far says so: regions, copies and barriers are found for sizes of at least 1, and an output that
 /// does not vanish with a size may need what they leave out then. What is found is refused by the launcher; it is searched and not proved, at 0 for each size
 /// that facts admit to be 0, and for all of them.
-pub(crate) fn not_without(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Vec<u16> {
+pub(crate) fn wrong_at_zero(info: &KernelInfo, facts: &Facts, stages: &[Analysed], entries: &[Entry]) -> Vec<u16> {
     let mut bases = sizes(info, facts, stages);
     bases.truncate(1 + LEAST.len());
     let is_wrong = |zeros: &[u16]| {

@@ -5,12 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::str::FromStr;
 
-use tilewright::{Device, EmulatorOptions, Error};
 use tilewright_campaign::compile::message;
 use tilewright_campaign::compose;
 use tilewright_campaign::rng::Rng;
-use tilewright_cli::prove;
-use tilewright_cli::trial::Trial;
+use tilewright_cli::prove::{self, Fault};
 use tilewright_compiler::diag::Code;
 use tilewright_compiler::{Compiled, trial};
 use tilewright_kernel::KernelInfo;
@@ -19,7 +17,7 @@ use crate::Failure;
 use crate::corpus::{Case, Made, mark};
 
 /// Work of the separate checker for one launch.
-const WORK: u64 = 500_000;
+const WORK: u64 = 2_000_000;
 /// Draws of sizes for one composition.
 const SHAPES: usize = 3;
 /// Elements and terms that the reference may evaluate.
@@ -142,23 +140,8 @@ fn composition(seed: u64, index: u64, info: &KernelInfo) -> Option<Notice> {
 
 /// A kernel on the emulator, against the reference evaluator.
 fn launched(info: &KernelInfo) -> Option<Notice> {
-    for (seed, dims) in (1..).zip(prove::drawn(info)) {
-        let device = Device::emulator(EmulatorOptions::default().seed(seed));
-        let Ok(trial) = Trial::new(info, &dims, seed, &device) else { continue };
-        let outcome = trial.within(REFERENCE).run(&device);
-        // Too much work for the reference says nothing of the kernel.
-        if let Some(Error::Reference(_)) = outcome.failure {
-            continue;
-        }
-        if let Some(failure) = outcome.failure {
-            return Some((Net::Emulator, format!("{dims:?}: {failure}")));
-        }
-        if let Some(report) = outcome.report.filter(|r| !r.faults.is_empty() || !r.warnings.is_empty()) {
-            return Some((Net::Emulator, format!("{dims:?}: {:?} {:?}", report.faults, report.warnings)));
-        }
-        if let Some(error) = outcome.verdicts.into_iter().find_map(|v| v.result.err()) {
-            return Some((Net::Result, format!("{dims:?}: {error}")));
-        }
+    match prove::on_emulator(info, REFERENCE).err()? {
+        Fault::Launch(what) => Some((Net::Emulator, what)),
+        Fault::Result(what) => Some((Net::Result, what)),
     }
-    None
 }

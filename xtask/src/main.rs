@@ -9,7 +9,7 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   assemble   assembles the PTX of every kernel with $PTXAS for sm_80 and sm_90; fails on errors and spills
-  prove      runs every kernel on the separate checker, at sizes of all kinds; a release build takes some minutes
+  prove      runs every kernel on the separate checker, at sizes of all kinds; a release build takes about a minute
   bless      refreshes tests/golden, the expected compiler messages of ui-tests, and inline snapshots
   tidy       runs the tests of the repository's own order
   device     bundles release binaries into dist/device, to be run on a machine with a GPU

@@ -7,7 +7,7 @@ use tilewright_compiler::trial::Tally;
 
 use crate::{Failure, kernels};
 
-/// Work for one entry point at one size: seconds, in a release build.
+/// Work of each net for one entry point at one size.
 const WORK: u64 = 20_000_000;
 
 /// Proves them, and prints how many runs came to their end.

@@ -49,8 +49,8 @@ impl Warp {
         }
         let mut waited = false;
         let mut released = false;
-        // A `try_wait` may fail for no reason: for the whole instruction, since the lanes of a warp ask the unit once. Triton relies on that: it
-        // closes its loops around `try_wait` by `bra.uni`.
+        // A `try_wait` may fail for no reason: here for all lanes of the instruction or for none. The manual promises nothing of that, but Triton relies
+        // on it: it closes its loops around `try_wait` by `bra.uni`, where lanes that part would be a finding.
         let in_vain = matches!(op.f, MbarrierFn::Wait { spurious: true, .. }) && env.draw() & 7 == 0;
         for lane in lanes(run) {
             let at = addresses[lane];

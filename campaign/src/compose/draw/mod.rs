@@ -38,7 +38,7 @@ struct Draw<'a> {
     least: [i64; 3],
 }
 
-/// Types that kernels compute in.
+/// Types that kernels compute in, as often as they are drawn.
 const TYPES: [Type; 22] = [
     Type::F32,
     Type::F32,

@@ -1,6 +1,6 @@
 //! Reads: which tensor, and which element of it.
 
-use super::{Axes, Draw};
+use super::{Axes, Draw, TYPES};
 use crate::compose::ast::{Cond, Expr, Extent, Index, Type};
 
 /// Types of inputs beside those of the kernel's own type.
@@ -112,23 +112,12 @@ impl Draw<'_> {
     /// An index that is read from memory: of one tensor of indices, of one with two axes, or of one that another one points
     /// into.
     fn gathered(&mut self, axes: &Axes, axis: &str, extent: Extent) -> Index {
-        const TYPES: [Type; 10] = [
-            Type::I32,
-            Type::I32,
-            Type::I32,
-            Type::I32,
-            Type::I64,
-            Type::U32,
-            Type::I16,
-            Type::U8,
-            Type::I8,
-            Type::U64,
-        ];
         let tensor = |draw: &mut Self, name: &str, extents: &[Extent]| {
             extents.iter().enumerate().for_each(|(n, e)| draw.need(name, n, *e));
             if !draw.indices.contains(&name.to_owned()) {
                 draw.indices.push(name.to_owned());
-                let ty = *draw.rng.pick(&TYPES);
+                let integers: Vec<Type> = TYPES.into_iter().filter(|ty| ty.is_integer()).collect();
+                let ty = *draw.rng.pick(&integers);
                 draw.types.insert(name.to_owned(), ty);
             }
         };
