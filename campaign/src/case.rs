@@ -4,13 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use tilewright_compiler::diag::Code;
-use tilewright_compiler::lower::Entry;
-use tilewright_compiler::trial::{self, Effort, Net, Tally};
-use tilewright_kernel::KernelInfo;
 
 use crate::ast::{Dims, Kernel};
 use crate::compile::{Outcome, compile, message};
 use crate::execute::{self, Ran};
+use crate::proved::{proved, values_of};
 use crate::rng::Rng;
 use crate::{interpret, judge, sizes};
 
@@ -46,8 +44,6 @@ impl Report {
 
 /// Longest time that one compilation may take.
 const COMPILE_TIME: Duration = Duration::from_secs(10);
-/// Work of the separate checker for one launch.
-const PROOF_WORK: u64 = 300_000;
 /// Shapes per accepted kernel.
 const SHAPES: usize = 3;
 
@@ -97,10 +93,9 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
                     report.failures.push(Failure { class: "not-exactly-once".to_owned(), detail, dims: Some(dims) });
                     break;
                 }
-                match proved(&info, &entries, &dims) {
+                match proved(&info, &entries, &values_of(&info, |name| dims.get(name))) {
                     Ok(counts) => report.counts.extend(counts),
-                    Err(detail) => {
-                        let class = "proof".to_owned();
+                    Err((class, detail)) => {
                         report.failures.push(Failure { class, detail, dims: Some(dims) });
                         break;
                     }
@@ -124,18 +119,4 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
         }
     }
     report
-}
-
-/// What the separate checker says of each entry point that a launch may take; what is left open is counted.
-fn proved(info: &KernelInfo, entries: &[Entry], dims: &Dims) -> Result<Vec<String>, String> {
-    let values: Vec<i64> = info.dims.iter().map(|d| dims.get(&*d.name).copied().unwrap_or(0)).collect();
-    let mut counts = Vec::new();
-    for (net, nets) in [("proof", &[Net::Indices]), ("values", &[Net::Values])] {
-        let tally = trial::prove(info, entries, &values, Effort { nets, seed: 1, work: PROOF_WORK });
-        let Tally { held, undecided, exhausted } = tally.map_err(|wrong| format!("{net}: {wrong}"))?;
-        for (n, what) in [(held, "holds"), (undecided, "undecided"), (exhausted, "exhausted")] {
-            counts.extend((0..n).map(|_| format!("{net}-{what}")));
-        }
-    }
-    Ok(counts)
 }

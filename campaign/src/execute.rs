@@ -14,6 +14,7 @@ use tilewright_kernel::{ElementType, KernelInfo};
 
 use crate::ast::{Dims, Kernel, Role};
 use crate::case::Failure;
+use crate::proved::values_of;
 use crate::rng::Rng;
 use crate::sizes;
 
@@ -106,7 +107,7 @@ pub enum Ran {
 /// What went wrong.
 pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Result<Ran, Failure> {
     let fail = |class: &str, detail: String| Failure { class: class.to_owned(), detail, dims: Some(dims.clone()) };
-    let values: Vec<i64> = info.dims.iter().map(|d| dims.get(&*d.name).copied().unwrap_or(0)).collect();
+    let values = values_of(info, |name| dims.get(name));
     let holds = |c: &tilewright_kernel::Constraint| c.holds(&values).unwrap_or(false);
     if !info.requirements.iter().all(holds) {
         return Ok(Ran::Empty);

@@ -8,6 +8,7 @@
 //! | [`interpret`] | an interpreter by the definitions, that shares no code with the compiler |
 //! | [`compile`] | source text to an outcome, panics caught |
 //! | [`sizes`], [`execute`] | shapes and data; the emulator against the reference |
+//! | [`proved`] | the separate checker of finished kernels |
 //! | [`judge`] | refusals against the interpreter |
 //! | [`case`](mod@case) | one case with all its checks |
 //! | [`shrink`] | the smallest kernel that still fails |
@@ -28,6 +29,7 @@ pub mod interpret;
 pub mod judge;
 pub mod mutate;
 pub mod print;
+pub mod proved;
 pub mod ratchet;
 pub mod rng;
 pub mod shrink;

@@ -92,18 +92,21 @@ impl fmt::Display for Wrong {
 }
 
 /// What the separate checker says of every entry point that a launch with these sizes may take, by each number of blocks that matters. Sizes
-/// without a launch, because a fact forbids them or an empty tensor has no map, have nothing to say.
+/// without a launch, because a fact forbids them or no output has elements, have nothing to say, nor have entry points whose maps an empty tensor
+/// does not have.
 ///
 /// # Errors
 /// The first thing that is wrong.
 pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort) -> Result<Tally, Box<Wrong>> {
     let holds = |c: &Constraint| c.holds(dims) == Ok(true);
     let mut tally = Tally::default();
-    if !info.facts.iter().chain(info.requirements.iter()).all(holds) {
+    if info.computes_nothing(dims) || !info.facts.iter().chain(info.requirements.iter()).all(holds) {
         return Ok(tally);
     }
-    let Ok(launch) = Launch::new(info, dims) else { return Ok(tally) };
     for entry in entries.iter().filter(|e| e.conditions.iter().all(holds)) {
+        let takes_maps = !entry.kernel.signature.maps.is_empty();
+        let launch = if takes_maps { Launch::new(info, dims) } else { Launch::without_maps(info, dims) };
+        let Ok(launch) = launch else { continue };
         for blocks in blocks(info, launch.blocks) {
             let launch = launch.clone().by(blocks);
             for net in effort.nets {

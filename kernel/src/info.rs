@@ -286,6 +286,18 @@ impl KernelInfo {
         self.arguments.iter().copied().filter(move |a| takes_maps || !matches!(a, Argument::Map(_)))
     }
 
+    /// Whether there is nothing to compute for these dimensions, since all outputs are empty: no launch is needed, so no
+    /// requirement matters.
+    pub fn computes_nothing(&self, dims: &[i64]) -> bool {
+        let shape = |parameter: &'_ Parameter| match &parameter.kind {
+            ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some(tensor.shape.clone()),
+            _ => None,
+        };
+        let mut outputs = self.parameters.iter().filter_map(shape).peekable();
+        let is_empty = |shape: &[Size]| shape.iter().any(|extent| extent.eval(dims) == Ok(0));
+        outputs.peek().is_some() && outputs.all(|shape| is_empty(&shape))
+    }
+
     /// The name of dimension `dim`, for messages.
     pub fn dim_name(&self, dim: u16) -> &str {
         self.dims.get(usize::from(dim)).map_or("?", |d| &d.name)

@@ -8,9 +8,10 @@ use tilewright_kernel::info::{Argument, Entry, ParameterKind};
 use tilewright_kernel::{Constraint, KernelInfo};
 
 use super::ast::{Dims, Equation, Expr, Kernel};
-use super::data::{inputs, pitches};
+use super::data::inputs;
 use super::evaluate::{Fault, evaluate};
 use super::placed::{Placed, compare, prepare};
+use crate::proved::values_of;
 use crate::rng::Rng;
 
 /// Warp instructions of one launch.
@@ -51,19 +52,18 @@ fn longest(kernel: &Kernel, dims: &Dims) -> i64 {
     kernel.equations.iter().map(of).fold(dims.values().copied().max().unwrap_or(0), i64::max)
 }
 
-/// Runs a kernel for some sizes.
+/// Runs a kernel for some sizes and strides.
 ///
 /// # Errors
 /// What went wrong.
 pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Result<Ran, Failure> {
-    let dims = &pitches(kernel, dims, rng);
     let fail = |class: &str, detail: String| (class.to_owned(), format!("{detail}\nsizes: {dims:?}"));
-    let values: Vec<i64> = info.dims.iter().map(|d| dims.get(&*d.name).copied().unwrap_or(0)).collect();
+    let values = values_of(info, |name| dims.get(name));
     let holds = |c: &Constraint| c.holds(&values).unwrap_or(false);
     if !info.requirements.iter().chain(info.facts.iter()).all(holds) {
         return Ok(Ran::Skipped("requirements"));
     }
-    if kernel.equations.iter().any(|e| e.output && e.axes.iter().any(|a| a.1.at(dims) <= 0)) {
+    if info.computes_nothing(&values) {
         return Ok(Ran::Skipped("no elements"));
     }
     // Smaller numbers, if sums of these are too large to be exact.

@@ -1,7 +1,8 @@
 //! Compositions: several equations, scheduled with all ops and stages in all places at once.
 //!
 //! What is drawn is judged by running it: an evaluator of its own over small integers, for which no order of operations
-//! matters, against every entry point of the kernel on the emulator. Refusals are only counted.
+//! matters, against every entry point of the kernel on the emulator; and by the separate checker at the same sizes.
+//! Refusals are only counted.
 //!
 //! | room | holds |
 //! | --- | --- |
@@ -37,9 +38,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tilewright_compiler::diag::Code;
+use tilewright_compiler::lower::Entry;
 use tilewright_kernel::KernelInfo;
 
 use crate::compile::{Outcome, compile, message};
+use crate::proved::{proved, values_of};
 use crate::rng::Rng;
 use ast::{Dims, Kernel, SIZES};
 use execute::{Failure, Ran};
@@ -144,9 +147,9 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
                 report.counts.push(first.found.code.to_string());
             }
         }
-        Outcome::Accepted(info, _) => {
+        Outcome::Accepted(info, entries) => {
             report.accepted = true;
-            match catch_unwind(AssertUnwindSafe(|| run(kernel, &info, seed, &mut report))) {
+            match catch_unwind(AssertUnwindSafe(|| run(kernel, &info, &entries, seed, &mut report))) {
                 Ok(Ok(())) => {}
                 Ok(Err(failure)) => report.failure = Some(failure),
                 Err(payload) => {
@@ -158,10 +161,13 @@ pub fn check(kernel: &Kernel, seed: u64) -> Report {
     report
 }
 
-fn run(kernel: &Kernel, info: &KernelInfo, seed: u64, report: &mut Report) -> Result<(), Failure> {
+fn run(kernel: &Kernel, info: &KernelInfo, entries: &[Entry], seed: u64, report: &mut Report) -> Result<(), Failure> {
     let mut rng = Rng::new(seed);
     for turn in 0..SHAPES {
-        let dims = sizes(kernel, turn, &mut rng);
+        let sizes = sizes(kernel, turn, &mut rng);
+        let dims = data::pitches(kernel, &sizes, &mut rng);
+        let proved = proved(info, entries, &values_of(info, |name| dims.get(name)));
+        report.counts.extend(proved.map_err(|(net, detail)| (net, format!("{detail}\nsizes: {dims:?}")))?);
         match execute::run(kernel, info, &dims, &mut rng)? {
             Ran::Skipped(why) => report.counts.push(format!("skipped: {why}")),
             Ran::Compared(ran) => {

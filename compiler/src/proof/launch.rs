@@ -1,6 +1,6 @@
 //! A concrete launch: sizes, number of blocks, where tensors have elements, what copies of tiles move.
 
-use tilewright_kernel::info::{KernelInfo, MapError, ParameterKind, Role};
+use tilewright_kernel::info::{KernelInfo, MapError, MapInfo, ParameterKind, Role};
 use tilewright_kernel::rules::row_major_strides;
 use tilewright_kernel::tensor_map::TensorMap;
 use tilewright_kernel::{Size, SizeError};
@@ -61,6 +61,16 @@ impl Launch {
     /// # Errors
     /// See [`NoLaunch`].
     pub fn new(info: &KernelInfo, dims: &[i64]) -> Result<Self, NoLaunch> {
+        let tiles =
+            |map: &MapInfo| Ok(Tiles { parameter: map.parameter, map: map.at(0, dims).map_err(NoLaunch::Map)? });
+        Ok(Self { maps: info.maps.iter().map(tiles).collect::<Result<_, _>>()?, ..Self::without_maps(info, dims)? })
+    }
+
+    /// The same of an entry point that copies by no tensor map, which is also there where a tensor has no map because it has no elements.
+    ///
+    /// # Errors
+    /// See [`NoLaunch`]; never [`NoLaunch::Map`].
+    pub fn without_maps(info: &KernelInfo, dims: &[i64]) -> Result<Self, NoLaunch> {
         let value = |size: &Size| {
             let value = size.eval(dims).map_err(NoLaunch::Size)?;
             i64::try_from(value).map_err(|_| NoLaunch::Size(SizeError::Overflow))
@@ -74,10 +84,6 @@ impl Launch {
             };
             Ok(Some(Tensor { shape, strides, alignment: tensor.alignment, written: tensor.role != Role::Input }))
         });
-        let maps = info
-            .maps
-            .iter()
-            .map(|map| Ok(Tiles { parameter: map.parameter, map: map.at(0, dims).map_err(NoLaunch::Map)? }));
         let blocks = value(&info.launch.blocks)?;
         Ok(Self {
             blocks,
@@ -85,7 +91,7 @@ impl Launch {
             dims: dims.to_vec(),
             dependent: info.launch.dependent,
             tensors: tensors.collect::<Result<_, _>>()?,
-            maps: maps.collect::<Result<_, _>>()?,
+            maps: Vec::new(),
             workspaces: info.workspace.iter().map(|w| value(&w.elements)).collect::<Result<_, _>>()?,
         })
     }

@@ -58,8 +58,7 @@ pub(crate) fn check(kernel: &KernelInfo, given: &[Given]) -> Result<Plan, Reason
             return Err(Reason::Fact { fact: fact.text.to_string(), values: checker.values(fact) });
         }
     }
-    let mut outputs = tensors(kernel, given).filter(|(_, p, _)| p.role.is_written()).peekable();
-    let empty = outputs.peek().is_some() && outputs.all(|(_, _, t)| t.is_empty());
+    let empty = kernel.computes_nothing(&dims);
     // Requirements are about what the kernel does, and it does nothing for empty outputs.
     for requirement in kernel.requirements.iter().filter(|_| !empty) {
         if !checker.holds("a requirement", requirement)? {
