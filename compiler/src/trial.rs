@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use tilewright_kernel::info::{DimKind, KernelInfo};
+use tilewright_kernel::info::{DimKind, KernelInfo, ParameterKind};
 use tilewright_kernel::size::Constraint;
 
 use crate::extent::{Budget, Expr, Facts, Search};
@@ -153,8 +153,8 @@ pub(crate) fn wrong_at_zero(info: &KernelInfo, facts: &Facts, stages: &[Analysed
             prove(info, entries, &dims, Effort { nets: &[Net::Values], seed: 0, work: WORK }).is_err()
         })
     };
-    let (mut needed, harmless): (Vec<u16>, Vec<u16>) =
-        (0..info.dims.len() as u16).partition(|d| is_wrong(std::slice::from_ref(d)));
+    let sizes = (0..info.dims.len() as u16).filter(|d| info.dims[usize::from(*d)].kind == DimKind::Size);
+    let (mut needed, harmless): (Vec<u16>, Vec<u16>) = sizes.partition(|d| is_wrong(std::slice::from_ref(d)));
     // Each by itself is harmless; together they might not be.
     if harmless.len() > 1 && is_wrong(&harmless) {
         needed.extend(harmless);
@@ -168,27 +168,39 @@ fn blocks(info: &KernelInfo, tiles: i64) -> Vec<i64> {
     if info.launch.persistent { vec![cluster, 2 * cluster, tiles + cluster] } else { vec![tiles] }
 }
 
-/// Admissible sizes: the smallest ones, and some that are larger in every dimension that may be. None of tensors with strides of their own, for which
-/// a launch has more rules.
-fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>> {
-    if info.dims.iter().any(|dim| dim.kind != DimKind::Size) {
-        return Vec::new();
+/// The same sizes with strides so long that no two elements of a tensor share a place; none if the facts do not have these.
+fn apart(info: &KernelInfo, facts: &Facts, mut dims: Vec<i64>) -> Option<Vec<i64>> {
+    for parameter in info.parameters.iter() {
+        let ParameterKind::Tensor(tensor) = &parameter.kind else { continue };
+        let Some(strides) = &tensor.strides else { continue };
+        let mut next = 1;
+        for (stride, extent) in strides.iter().zip(tensor.shape.iter()).rev() {
+            if let Some(dim) = stride.as_dim().filter(|d| info.dims[usize::from(*d)].kind == DimKind::Stride) {
+                let long = facts.from(dim.into(), next).and_then(|(value, _)| i64::try_from(value).ok());
+                let stride = &mut dims[usize::from(dim)];
+                *stride = long.unwrap_or(*stride).max(*stride);
+            }
+            next = stride.eval(&dims).ok()?.checked_mul(extent.eval(&dims).ok()?.max(1))?;
+        }
     }
+    info.facts.iter().all(|fact| fact.holds(&dims) == Ok(true)).then_some(dims)
+}
+
+/// Admissible sizes, with strides: the smallest ones, and some that are larger in every dimension that may be.
+fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>> {
     let all: Vec<u32> = (0..facts.dims() as u32).collect();
     let mut budget = Budget::new(SEARCH_STEPS);
     let Search::Found(smallest) = facts.smallest(&all, &mut budget, |dims, _| Some(dims.to_vec())) else {
         return Vec::new();
     };
-    let mut list = vec![smallest.clone()];
+    let mut list: Vec<Vec<i64>> = apart(info, facts, smallest.clone()).into_iter().collect();
     for least in LEAST {
         let larger = |(v, known): (usize, &i64)| {
             let next = facts.from(v as u32, i128::from(least)).and_then(|(value, _)| i64::try_from(value).ok());
             next.unwrap_or(*known).max(*known)
         };
-        let dims: Vec<i64> = smallest.iter().enumerate().map(larger).collect();
-        if info.facts.iter().all(|fact| fact.holds(&dims) == Ok(true)) && !list.contains(&dims) {
-            list.push(dims);
-        }
+        let dims = apart(info, facts, smallest.iter().enumerate().map(larger).collect());
+        list.extend(dims.filter(|dims| !list.contains(dims)));
     }
     for (trips, slots) in rings(stages, facts) {
         for count in 0..=2 * i128::from(slots) + 1 {
@@ -198,6 +210,7 @@ fn sizes(info: &KernelInfo, facts: &Facts, stages: &[Analysed]) -> Vec<Vec<i64>>
                 (trips.eval(&values) == Some(count)).then(|| dims.to_vec())
             });
             if let Search::Found(dims) = found
+                && let Some(dims) = apart(info, facts, dims)
                 && list.len() < MOST_SIZES
                 && !list.contains(&dims)
             {

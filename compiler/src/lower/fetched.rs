@@ -83,7 +83,7 @@ impl<'a> Nest<'a, '_> {
 
     fn fetched_to(&mut self, point: &Point, at: usize, slot: ValueId, other: Option<(AxisId, ValueId)>) {
         let memory = self.renewed(at, slot);
-        let instance = Instance { stage: self.stage_at(at), memory, around: self.around(point, other) };
+        let instance = Instance { at, stage: self.stage_at(at), memory, around: self.around(point, other) };
         self.compute(at, &instance);
     }
 
@@ -125,7 +125,7 @@ impl<'a> Nest<'a, '_> {
             let slot = self.next_slot(*at);
             self.take_slot(*at, slot);
             let memory = self.in_slot(*at, slot);
-            let instance = Instance { stage: self.stage_at(*at), memory, around: self.around(point, None) };
+            let instance = Instance { at: *at, stage: self.stage_at(*at), memory, around: self.around(point, None) };
             self.values.instances.push(instance);
         }
     }

@@ -394,7 +394,7 @@ impl<'a> Nest<'a, '_> {
         let Storage { handing, parity, .. } = &around.storage[at];
         let slice = |this: &mut Self| {
             if comes(around.stages, around.staged, (at, 0), role) {
-                let instance = Instance { stage, memory: Vec::new(), around: this.around(point, None) };
+                let instance = Instance { at, stage, memory: Vec::new(), around: this.around(point, None) };
                 this.compute(at, &instance);
             }
         };
@@ -413,7 +413,7 @@ impl<'a> Nest<'a, '_> {
                     self.b.sync();
                 }
                 let memory = self.renewed(at, slot);
-                let instance = Instance { stage, memory, around: self.around(point, None) };
+                let instance = Instance { at, stage, memory, around: self.around(point, None) };
                 self.compute(at, &instance);
                 if handing.in_background {
                     self.b.release_fetches(handing.full, slot);
@@ -437,7 +437,7 @@ impl<'a> Nest<'a, '_> {
                 self.await_full(handing, slot, *parity);
             }
             let memory = self.in_slot(at, slot);
-            let instance = Instance { stage, memory, around: self.around(point, None) };
+            let instance = Instance { at, stage, memory, around: self.around(point, None) };
             self.values.instances.push(instance);
         }
     }

@@ -35,6 +35,8 @@ use crate::tma::staged::PLACEHOLDER;
 /// An instance of a stage that can be read at this point.
 #[derive(Clone, Debug)]
 pub struct Instance<'a> {
+    /// The position of the stage.
+    pub at: usize,
     /// The stage.
     pub stage: &'a Stage,
     /// What holds each of its components.
@@ -242,7 +244,7 @@ impl<'a> Nest<'a, '_> {
                 components(stage).into_iter().map(|(_, ty)| Kept::Registers(variables(ty))).collect()
             }
         };
-        let instance = Instance { stage, memory, around: self.around(point, None) };
+        let instance = Instance { at, stage, memory, around: self.around(point, None) };
         // A thread computes its own only where it comes at all.
         let alone = stage.owner == Unit::Thread;
         let opened = alone && self.open_if(point.pending.clone());

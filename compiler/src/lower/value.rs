@@ -414,7 +414,8 @@ impl<'a> Values<'a> {
         let taken = |i: &&Instance<'a>| {
             i.holds(source, read).is_some() && !(i.stage.copy.is_some() && self.copies_of.contains(&source))
         };
-        self.instances.iter().rfind(taken).cloned()
+        // Of a stage that ran several times the last one.
+        self.instances.iter().rev().filter(taken).min_by_key(|i| i.stage.nearness(i.at)).cloned()
     }
 
     /// A read of what another stage holds.

@@ -206,7 +206,7 @@ pub fn taken<'a>(
     let is_other = |s: &Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
     let seen = own.sees.iter().filter_map(|n| Some((*n, stage(*n)?)));
     let seen = seen.filter(|(_, s)| s.is_for(source, read) && is_other(s));
-    seen.min_by_key(|(n, s)| (s.copy.is_none(), *n)).map(|(n, _)| n)
+    seen.min_by_key(|(n, s)| s.nearness(*n)).map(|(n, _)| n)
 }
 
 /// An axis of a reduction whose units combine what they have.
@@ -669,6 +669,11 @@ impl Stage {
     /// Whether it holds what a read of a tensor asks for.
     pub fn is_for(&self, source: Source, read: ValueId) -> bool {
         self.serves.contains(&source) && self.reads.as_ref().is_none_or(|reads| reads.contains(&read))
+    }
+
+    /// Of stages that hold what a read asks for, at these positions, the least one is taken: see [`taken`].
+    pub fn nearness(&self, at: usize) -> (bool, usize) {
+        (self.copy.is_none(), at)
     }
 
     /// Elements between neighbours along each coordinate, in row-major order.
