@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use tilewright_kernel::Algorithm;
 use tilewright_kernel::algorithm::{Source, Value, ValueId};
 
-use super::{Stage, Unit, beside, range, ranks};
+use super::{Stage, Unit, beside, idle, range, ranks};
 use crate::diag::Diagnostics;
 use crate::diag::tw07xx::{NoInstance, NotAround};
 use crate::diag::tw90xx::Internal;
@@ -311,9 +311,19 @@ impl Needs<'_> {
                 let around = copy.attach.as_ref().is_some_and(|attach| is_under(self.stages, at, attach));
                 copy.copy.is_some() && copy.serves.contains(&r.source) && around
             };
+            // In front of a loop over terms and behind it, the original is read, or a copy further outside.
+            let is_there = |attach: &Attach| {
+                let parent = &self.stages[attach.stage];
+                r.in_terms || at != attach.stage || idle::loop_of_terms(parent, attach).is_none()
+            };
             let is_copied = reader.copy.is_some() && reader.serves.contains(&r.source);
-            let by_other = self.stages.iter().enumerate().any(|(n, copy)| n != at && taken(copy));
-            self.serves.contains(&r.source) && !(is_copied && self.is_copy) && (is_copied || !by_other)
+            let by_other = self
+                .stages
+                .iter()
+                .enumerate()
+                .any(|(n, copy)| n != at && taken(copy) && copy.attach.as_ref().is_some_and(is_there));
+            let is_own = self.serves.contains(&r.source) && (!self.is_copy || is_there(self.attach));
+            is_own && !(is_copied && self.is_copy) && (is_copied || !by_other)
         };
         Some(found.stages.into_iter().filter(is_own).collect())
     }

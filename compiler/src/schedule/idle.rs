@@ -63,12 +63,20 @@ fn around(unit: Unit, parent: usize, stages: &[Stage], facts: &Facts) -> Vec<Exp
     std::iter::successors(Some((unit, parent)), outwards).flat_map(last).collect()
 }
 
+/// The outermost loop over terms around a place: an instance there is gone where the loop has ended, and not there yet in
+/// front of it.
+pub(super) fn loop_of_terms(parent: &Stage, attach: &Attach) -> Option<AxisId> {
+    let axes = &parent.domain.axes;
+    let is_one = |leaf: &AxisId| axes[*leaf].kind == AxisKind::Reduction && axes[*leaf].binding.is_sequential();
+    attach.around.iter().copied().find(is_one)
+}
+
 /// The axes of a reduction around a place in front of its terms that may have fewer iterations than units: those past the
 /// end, and all if there is no iteration, come to the place and have no terms.
 pub(super) fn without_terms(parent: &Stage, attach: &Attach) -> impl Iterator<Item = (Var, AxisId)> {
     let axes = &parent.domain.axes;
     let of_terms = |leaf: &AxisId| axes[*leaf].kind == AxisKind::Reduction;
-    let inside = attach.around.iter().any(|leaf| of_terms(leaf) && axes[*leaf].binding.is_sequential());
+    let inside = loop_of_terms(parent, attach).is_some();
     let varies = |leaf: AxisId| parent.facts.normal(&axes[leaf].extent).as_constant().is_none();
     bound(parent, attach.owner).filter(move |(_, leaf)| !inside && of_terms(leaf) && varies(*leaf))
 }

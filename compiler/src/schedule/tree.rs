@@ -55,6 +55,13 @@ impl Inner<'_> {
         NoInstance { stage: self.name.clone(), place, problem, known, instead: None, span: self.at.span }
     }
 
+    /// That `reader` reads it for more than its terms, and that the loop over these in which it stands is not around that.
+    fn ended(&self, reader: &str, axis: &str) -> NoInstance {
+        let problem = format!("`{reader}` reads it outside of its terms, too: the loop `{axis}` is not around that");
+        let instead = Some("compute what is read there under another name".to_owned());
+        NoInstance { instead, ..self.cannot_stand(&problem, Vec::new()) }
+    }
+
     /// That `reader` reads it for more than its terms, and that units past the end of `axis` have none of it: see
     /// [`idle`].
     fn not_in_terms(&self, reader: &str, axis: &str, owner: Unit) -> NoInstance {
@@ -339,6 +346,10 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     };
     let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
     let asked = needs.asked(diags)?;
+    if let (Some(reader), Some(leaf)) = (asked.beside_terms, idle::loop_of_terms(&stages[parent], &attach)) {
+        diags.report(one.ended(&stages[reader].name, &stages[parent].domain.axes[leaf].name));
+        return None;
+    }
     let idle = idle::without_terms(&stages[parent], &attach).next();
     if let (Some(reader), Some((_, axis))) = (asked.beside_terms, idle) {
         let axis = &stages[parent].domain.axes[axis].name;
