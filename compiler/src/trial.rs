@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use tilewright_kernel::Size;
 use tilewright_kernel::info::{DimKind, KernelInfo, ParameterKind};
 use tilewright_kernel::size::Constraint;
 
@@ -168,19 +169,24 @@ fn blocks(info: &KernelInfo, tiles: i64) -> Vec<i64> {
     if info.launch.persistent { vec![cluster, 2 * cluster, tiles + cluster] } else { vec![tiles] }
 }
 
-/// The same sizes with strides so long that no two elements of a tensor share a place; none if the facts do not have these.
+/// The same sizes with strides long enough for the tensors; none if the facts do not have these.
 fn apart(info: &KernelInfo, facts: &Facts, mut dims: Vec<i64>) -> Option<Vec<i64>> {
     for parameter in info.parameters.iter() {
         let ParameterKind::Tensor(tensor) = &parameter.kind else { continue };
         let Some(strides) = &tensor.strides else { continue };
-        let mut next = 1;
-        for (stride, extent) in strides.iter().zip(tensor.shape.iter()).rev() {
-            if let Some(dim) = stride.as_dim().filter(|d| info.dims[usize::from(*d)].kind == DimKind::Stride) {
-                let long = facts.from(dim.into(), next).and_then(|(value, _)| i64::try_from(value).ok());
+        // Beyond all elements that are there by the strides which are known.
+        let of_stride = |size: &Size| size.as_dim().filter(|d| info.dims[usize::from(*d)].kind == DimKind::Stride);
+        let mut span: i128 = 1;
+        let axes = || strides.iter().zip(tensor.shape.iter()).rev();
+        let (open, known): (Vec<_>, Vec<_>) = axes().partition(|(stride, _)| of_stride(stride).is_some());
+        for (stride, extent) in known.into_iter().chain(open) {
+            if let Some(dim) = of_stride(stride) {
+                let long = facts.from(dim.into(), span).and_then(|(value, _)| i64::try_from(value).ok());
                 let stride = &mut dims[usize::from(dim)];
                 *stride = long.unwrap_or(*stride).max(*stride);
             }
-            next = stride.eval(&dims).ok()?.checked_mul(extent.eval(&dims).ok()?.max(1))?;
+            let further = stride.eval(&dims).ok()?.checked_mul(extent.eval(&dims).ok()?.max(1) - 1)?;
+            span = span.checked_add(further)?;
         }
     }
     info.facts.iter().all(|fact| fact.holds(&dims) == Ok(true)).then_some(dims)

@@ -301,13 +301,23 @@ impl Domain {
 
     /// `merge outer, inner`; the result stands where `outer` stood.
     pub fn merge(&mut self, outer: AxisId, inner: AxisId, facts: &Facts, name: NewAxis, span: Span) -> AxisId {
-        let extent = facts.normal(&self.axes[outer].extent.mul(&self.axes[inner].extent));
+        let extent = facts.normal(&self.merged_extent(outer, inner, facts));
         let kind = self.axes[outer].kind;
         let output = self.create(name, extent, kind);
         self.leaves.retain(|a| *a != inner);
         self.replace_leaf(outer, &[output]);
         self.ops.push((Op::Merge { outer, inner, output }, span));
         output
+    }
+
+    /// The product of two extents. A box that ends in front of its first element has an extent below 0, which is none: of two such
+    /// extents the product would be some.
+    fn merged_extent(&self, outer: AxisId, inner: AxisId, facts: &Facts) -> Expr {
+        let (outer, inner) = (&self.axes[outer].extent, &self.axes[inner].extent);
+        match facts.proves_nonnegative(outer) || facts.proves_nonnegative(inner) {
+            true => outer.mul(inner),
+            false => outer.positive().mul(inner),
+        }
     }
 
     /// `resize input by (left, right)`.

@@ -18,13 +18,13 @@ const TILE_ALIGNMENT: u64 = 128;
 /// Alignment of runs on both sides, and the longest vector of one instruction.
 const GRANULE: u64 = 16;
 
-/// What an agent knows of accesses of other blocks, and of other agents of its own.
-fn sees(workspaces: &Workspaces, view: View<'_>, block: i64, actor: Actor, other: &Access) -> bool {
-    match other.block == block {
-        true => {
-            other.time < view.clock.of(other.by).written || matches!(actor, Actor::Thread(_)) && actor == other.actor
-        }
-        false => workspaces.sees(actor, other),
+/// What an agent knows of accesses of other blocks, and of other agents of its own; clusters have so many blocks.
+fn sees((workspaces, blocks): (&Workspaces, i64), view: View<'_>, own: Access, other: &Access) -> bool {
+    // Blocks of a cluster count time together.
+    let told = other.block / blocks == own.block / blocks && other.time < view.clock.of(other.by).written;
+    told || match other.block == own.block {
+        true => matches!(own.actor, Actor::Thread(_)) && own.actor == other.actor,
+        false => workspaces.sees(own.actor, other),
     }
 }
 
@@ -96,14 +96,13 @@ impl Run<'_> {
                 let Some(elements) = &mut self.tensors[usize::from(p)] else { return Ok(()) };
                 let access =
                     Access { block: self.me.block, by: self.me.id, actor: Actor::Thread(agent), time: order.now };
-                let (shared, workspaces, view) = (&self.shared, &self.workspaces, self.me.view());
-                let sees: Sees<'_> = &|other| sees(workspaces, view, access.block, access.actor, other);
+                let (shared, view) = (&self.shared, self.me.view());
+                let others = (&self.workspaces, i64::from(self.kernel.signature.cluster));
+                let sees: Sees<'_> = &|other| sees(others, view, access, other);
                 for lane in 0..i64::from(lanes) {
                     let one = match write {
-                        true => {
-                            elements.write(at + lane, access, order.synced, |copy| shared.is_over(copy, view), sees)
-                        }
-                        false => elements.read(at + lane, access, order.synced, sees),
+                        true => elements.write(at + lane, access, view, |copy| shared.is_over(copy, view), sees),
+                        false => elements.read(at + lane, access, view, sees),
                     };
                     result = result.and(one.map_err(|fault| (fault, at + lane)));
                 }
@@ -378,7 +377,7 @@ impl Run<'_> {
         }
         let access = Access { block: self.me.block, by: self.me.id, actor: Actor::Copy(copy), time: self.me.order.now };
         for (n, offset) in pieces.offsets.iter().enumerate() {
-            let (view, synced) = (self.me.view(), self.me.order.synced);
+            let view = self.me.view();
             let shared = &mut self.shared;
             let mut result = Ok(());
             for &rank in &ranks {
@@ -390,11 +389,11 @@ impl Run<'_> {
                 });
             }
             if let (Some(at), Some(elements)) = (offset, &mut self.tensors[usize::from(pieces.parameter)]) {
-                let workspaces = &self.workspaces;
-                let sees: Sees<'_> = &|other| sees(workspaces, view, access.block, access.actor, other);
+                let others = (&self.workspaces, i64::from(self.kernel.signature.cluster));
+                let sees: Sees<'_> = &|other| sees(others, view, access, other);
                 let other = match barrier {
-                    Some(_) => elements.read(*at, access, synced, sees),
-                    None => elements.write(*at, access, synced, |copy| shared.is_over(copy, view), sees),
+                    Some(_) => elements.read(*at, access, view, sees),
+                    None => elements.write(*at, access, view, |copy| shared.is_over(copy, view), sees),
                 };
                 let tensor = &self.kernel.signature.parameters[usize::from(pieces.parameter)].name;
                 result =

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::launch::Tensor;
-use super::shared::{AgentId, CopyId, Fault, Time};
+use super::shared::{AgentId, COPIES, CopyId, Fault, Time, View, both};
 use super::violation::Kind;
 
 /// Who accesses a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Actor {
+    /// A thread, or what stands for several of them: see [`both`].
     Thread(u32),
     Copy(CopyId),
 }
@@ -16,6 +17,14 @@ pub(super) enum Actor {
 impl Actor {
     /// Several threads: no one thread, and none of the first warp.
     pub const SEVERAL: Self = Self::Thread(u32::MAX);
+
+    /// By the numbers of agents in shared memory.
+    fn number(self) -> u32 {
+        match self {
+            Self::Thread(thread) => thread,
+            Self::Copy(copy) => COPIES + copy,
+        }
+    }
 }
 
 /// Somebody's access, and when.
@@ -33,10 +42,10 @@ pub(super) struct Access {
 struct Cell {
     exists: bool,
     writer: Option<Access>,
-    /// The last reader, of a tensor that is written.
+    /// The last threads that read it, of a tensor that is written.
     reader: Option<Access>,
-    /// Whether other threads of the block read it since its last barrier.
-    several: bool,
+    /// The last copy that does.
+    leaving: Option<Access>,
 }
 
 /// Whether an access of another block comes before the present one.
@@ -99,8 +108,8 @@ impl Elements {
         cell.ok_or_else(|| (Kind::Outside, "the tensor has no such element".to_owned()))
     }
 
-    /// An element is read. `synced` is the last barrier of the block; `sees` says what it knows of others.
-    pub fn read(&mut self, offset: i64, access: Access, synced: Time, sees: Sees<'_>) -> Result<(), Fault> {
+    /// An element is read. `view` is what the agent knows, `sees` what it knows of others.
+    pub fn read(&mut self, offset: i64, access: Access, view: View<'_>, sees: Sees<'_>) -> Result<(), Fault> {
         let written = self.written;
         let cell = self.cell(offset)?;
         if !written {
@@ -109,7 +118,7 @@ impl Elements {
         if let Some(writer) = cell.writer {
             // When a copy to a tensor has ended is never known.
             let ordered = match writer.actor {
-                Actor::Thread(_) => writer.actor == access.actor || writer.time < synced,
+                Actor::Thread(thread) => view.is_behind(writer.by, thread, writer.time, access.actor.number()),
                 Actor::Copy(_) => false,
             };
             let ordered = match (writer.block, writer.by) == (access.block, access.by) {
@@ -120,13 +129,18 @@ impl Elements {
                 return Err((Kind::Race, format!("block {} writes it, and nothing orders that", writer.block)));
             }
         }
+        let Actor::Thread(thread) = access.actor else {
+            cell.leaving = Some(access);
+            return Ok(());
+        };
         let before = cell.reader.replace(access);
-        if let Some(reader) = before.filter(|reader| reader.block == access.block && reader.by == access.by) {
-            cell.several = reader.time >= synced && (cell.several || reader.actor != access.actor);
-        } else if let Some(reader) = before {
-            let actor = if cell.several { Actor::SEVERAL } else { reader.actor };
-            cell.several = false;
-            self.earlier.insert((offset, (reader.block, reader.by)), Access { actor, ..reader });
+        let Some(Access { actor: Actor::Thread(reader), by, time, block }) = before else { return Ok(()) };
+        if (block, by) != (access.block, access.by) {
+            let last = Access { actor: Actor::Thread(reader), by, time, block };
+            let earlier = self.earlier.entry((offset, (block, by))).or_insert(last);
+            *earlier = if earlier.actor == last.actor { last } else { Access { actor: Actor::SEVERAL, ..last } };
+        } else if !view.is_behind(by, reader, time, thread) {
+            cell.reader = Some(Access { actor: Actor::Thread(both(reader, thread)), ..access });
         }
         Ok(())
     }
@@ -136,7 +150,7 @@ impl Elements {
         &mut self,
         offset: i64,
         access: Access,
-        synced: Time,
+        view: View<'_>,
         over: impl Fn(CopyId) -> bool,
         sees: Sees<'_>,
     ) -> Result<(), Fault> {
@@ -150,17 +164,14 @@ impl Elements {
         if let Some(writer) = cell.writer {
             return Err((Kind::WrittenTwice, format!("block {} wrote it before", writer.block)));
         }
-        if let Some(reader) = cell.reader {
-            let ordered = match reader.actor {
-                Actor::Thread(_) => reader.time < synced || !cell.several && reader.actor == access.actor,
-                Actor::Copy(copy) => over(copy) && !(cell.several && reader.time >= synced),
-            };
-            let several = Access { actor: if cell.several { Actor::SEVERAL } else { reader.actor }, ..reader };
-            let own = (reader.block, reader.by) == (access.block, access.by);
-            let ordered = if own { ordered } else { sees(&several) };
-            if let Some(block) = abroad.or((!ordered).then_some(reader.block)) {
-                return Err((Kind::Race, format!("block {block} reads it, and nothing orders that")));
-            }
+        let ordered = |reader: &Access| match ((reader.block, reader.by) == own, reader.actor) {
+            (true, Actor::Thread(thread)) => view.is_behind(reader.by, thread, reader.time, access.actor.number()),
+            (true, Actor::Copy(copy)) => over(copy),
+            (false, _) => sees(reader),
+        };
+        let mut last = cell.reader.iter().chain(&cell.leaving);
+        if let Some(block) = abroad.or_else(|| last.find(|reader| !ordered(reader)).map(|reader| reader.block)) {
+            return Err((Kind::Race, format!("block {block} reads it, and nothing orders that")));
         }
         cell.writer = Some(access);
         Ok(())

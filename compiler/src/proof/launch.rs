@@ -1,7 +1,7 @@
 //! A concrete launch: sizes, number of blocks, where tensors have elements, what copies of tiles move.
 
-use tilewright_kernel::info::{KernelInfo, MapError, MapInfo, ParameterKind, Role};
-use tilewright_kernel::rules::row_major_strides;
+use tilewright_kernel::info::{KernelInfo, MapError, MapInfo, ParameterKind};
+use tilewright_kernel::rules::{is_injective, row_major_strides};
 use tilewright_kernel::tensor_map::TensorMap;
 use tilewright_kernel::{Size, SizeError};
 
@@ -53,6 +53,8 @@ pub enum NoLaunch {
     Size(SizeError),
     /// A tensor map cannot be encoded.
     Map(MapError),
+    /// Elements of the written tensor at this position share a place, which the launcher refuses.
+    Overlap(usize),
 }
 
 impl Launch {
@@ -75,14 +77,18 @@ impl Launch {
             let value = size.eval(dims).map_err(NoLaunch::Size)?;
             i64::try_from(value).map_err(|_| NoLaunch::Size(SizeError::Overflow))
         };
-        let tensors = info.parameters.iter().map(|parameter| {
+        let tensors = info.parameters.iter().enumerate().map(|(at, parameter)| {
             let ParameterKind::Tensor(tensor) = &parameter.kind else { return Ok(None) };
             let shape = tensor.shape.iter().map(value).collect::<Result<Vec<i64>, _>>()?;
             let strides = match &tensor.strides {
                 Some(strides) => strides.iter().map(value).collect::<Result<Vec<i64>, _>>()?,
                 None => row_major_strides(&shape).ok_or(NoLaunch::Size(SizeError::Overflow))?,
             };
-            Ok(Some(Tensor { shape, strides, alignment: tensor.alignment, written: tensor.role != Role::Input }))
+            let written = tensor.role.is_written();
+            if written && !is_injective(&shape, &strides) {
+                return Err(NoLaunch::Overlap(at));
+            }
+            Ok(Some(Tensor { shape, strides, alignment: tensor.alignment, written }))
         });
         let blocks = value(&info.launch.blocks)?;
         Ok(Self {

@@ -15,7 +15,7 @@ const LANES: u32 = 1 << 15;
 /// From here on, several threads of a warpgroup.
 const GROUPS: u32 = LANES + (1 << 14);
 /// Copies are agents from here on; threads are those below.
-const COPIES: u32 = 1 << 16;
+pub(super) const COPIES: u32 = 1 << 16;
 
 /// A copy, by the order of their issue in the block.
 pub(super) type CopyId = u32;
@@ -391,12 +391,7 @@ impl Shared {
                 *before = (if before.0 == reader { reader } else { SEVERAL }, before.1.max(read));
             }
             let cell = &mut self.cells[at];
-            cell.reader = match (warp(reader), warpgroup(reader)) {
-                _ if alone || by != view.by => thread,
-                (Some(lanes), _) if lanes == thread / WARP => LANES + lanes,
-                (_, Some(group)) if group == thread / WARPGROUP => GROUPS + group,
-                _ => SEVERAL,
-            };
+            cell.reader = if alone || by != view.by { thread } else { both(reader, thread) };
             (cell.read, cell.reader_by) = (view.order.now, view.by);
         }
         Ok(())
@@ -507,7 +502,7 @@ impl Order {
 
 impl View<'_> {
     /// Whether what a thread of an agent wrote at a time is seen by what one of this agent does now.
-    fn sees(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
+    pub fn sees(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
         match by == self.by {
             true => self.is_behind(by, first, time, second),
             false => by.rank == self.by.rank && first == second && first < LANES || time < self.clock.of(by).written,
@@ -515,7 +510,7 @@ impl View<'_> {
     }
 
     /// Whether what a thread of an agent did at a time comes before what one of this agent does now.
-    fn is_behind(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
+    pub fn is_behind(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
         if by != self.by {
             // A thread of a role is the thread of the block that it was, and will be.
             let same = by.rank == self.by.rank && first == second && first < LANES;
@@ -528,6 +523,15 @@ impl View<'_> {
             || time < order.synced
             || group && time < order.synced_warpgroup
             || lanes && time < order.synced_warp
+    }
+}
+
+/// Who stands for a reader and for a thread that reads behind it, where nothing orders them: who comes behind that comes behind both.
+pub(super) fn both(reader: u32, thread: u32) -> u32 {
+    match (warp(reader), warpgroup(reader)) {
+        (Some(lanes), _) if lanes == thread / WARP => LANES + lanes,
+        (_, Some(group)) if group == thread / WARPGROUP => GROUPS + group,
+        _ => SEVERAL,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Mistakes of every kind, planted in kernels that hold.
 
 use tilewright_kernel::ElementType::{self, F32, I32};
-use tilewright_kernel::algorithm::Compare;
+use tilewright_kernel::algorithm::{Binary, Compare};
 use tilewright_kernel::info::Argument;
 use tilewright_kernel::tensor_map::{Dimension, Fill, Format, Promotion, Swizzle, TensorMap};
 
@@ -646,4 +646,30 @@ fn narrow_and_wide_buffers() {
     copy(&mut b);
     let kernel = b.finish().expect("balanced");
     assert_eq!(check(&kernel, &launch(1, 64, 1), BUDGET), Verdict::Holds);
+}
+
+/// Every thread reads what another one then writes, over the distance that a barrier of warps or of warpgroups reaches, or further.
+#[test]
+fn reads_in_front_of_a_write_in_place() {
+    let exchange = |distance: i64, sync: fn(&mut Builder)| {
+        verdict_of(256, &launch(1, 256, 1), |b| {
+            let (thread, distance) = (b.thread_index(), int(b, distance));
+            let other = b.index_xor(thread, distance);
+            // Both are read, so that several threads have read an element.
+            let (near, far) = (b.load(Z, thread, 1, None), b.load(Z, other, 1, None));
+            let sum = b.binary(Binary::Add, near[0], far[0]);
+            sync(b);
+            b.store(Z, thread, &[sum]);
+        })
+    };
+    for distance in [1, 16] {
+        assert_eq!(exchange(distance, |_| {}), Some(Kind::Race));
+        assert_eq!(exchange(distance, |b| b.sync_warp()), None);
+    }
+    assert_eq!(exchange(32, |b| b.sync_warp()), Some(Kind::Race));
+    for distance in [32, 64] {
+        assert_eq!(exchange(distance, |b| b.sync_warpgroup()), None);
+    }
+    assert_eq!(exchange(128, |b| b.sync_warpgroup()), Some(Kind::Race));
+    assert_eq!(exchange(128, |b| b.sync()), None);
 }
