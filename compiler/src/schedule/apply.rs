@@ -299,10 +299,8 @@ impl Apply<'_> {
                 self.turns(*alternate, axes);
             }
             OpKind::Vectorize { axis } => {
-                if let Some(leaf) = self.leaf(axis, &[])
-                    && self.static_extent(leaf, axis.span, "vectorize", false).is_some()
-                {
-                    self.bind(leaf, Binding::Vector, axis.span, op.span);
+                if let Some(leaf) = self.leaf(axis, &[]) {
+                    self.bind_static(leaf, Binding::Vector, axis.span, op.span);
                 }
             }
             OpKind::Unroll { axis, by } => {
@@ -312,7 +310,6 @@ impl Apply<'_> {
                         let Some(value) = self.factor(by, 1, "an unroll factor") else { return };
                         Some(value)
                     }
-                    None if self.static_extent(leaf, axis.span, "unroll", true).is_none() => return,
                     None => None,
                 };
                 if let Some(by) = by.filter(|by| *by > UNROLL_LIMIT) {
@@ -326,7 +323,7 @@ impl Apply<'_> {
                     });
                     return;
                 }
-                self.bind(leaf, Binding::Unroll(by), axis.span, op.span);
+                self.bind_static(leaf, Binding::Unroll(by), axis.span, op.span);
             }
             OpKind::Reduce { axes, by } => self.reduce(axes, by.as_ref(), op.span),
             OpKind::Like { stage, operand: None } => self.like(stage, op.span),
@@ -446,6 +443,18 @@ impl Apply<'_> {
         let axis = &mut self.domain.axes[axis];
         axis.binding = binding;
         axis.binding_span = op;
+    }
+
+    /// Binds a leaf, if the number of iterations is known where the binding writes all of them out.
+    pub(super) fn bind_static(&mut self, leaf: AxisId, binding: Binding, span: Span, op: Span) {
+        let is_known = match binding {
+            Binding::Vector => self.static_extent(leaf, span, "vectorize", false).is_some(),
+            Binding::Unroll(None) => self.static_extent(leaf, span, "unroll", true).is_some(),
+            _ => true,
+        };
+        if is_known {
+            self.bind(leaf, binding, span, op);
+        }
     }
 
     /// The extent of a leaf as a literal, or (with `bounded`) a bound that the facts give.

@@ -122,7 +122,7 @@ impl Apply<'_> {
             if !self.takes_over(binding, stage) || !self.domain.leaves.contains(&own) {
                 continue;
             }
-            self.bind(own, binding, span, span);
+            self.bind_static(own, binding, span, span);
         }
     }
 

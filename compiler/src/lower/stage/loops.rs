@@ -7,6 +7,7 @@ use super::{Emit, Goal, Nest, Point};
 use crate::domain::{AxisId, AxisKind, Binding};
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::ValueId;
+use crate::lower::defect::Defect;
 use crate::lower::value::Lane;
 use crate::schedule::Place;
 
@@ -116,7 +117,9 @@ impl Nest<'_, '_> {
         extent: &Expr,
         accumulators: bool,
     ) {
-        let copies = extent.as_constant().or_else(|| self.facts.upper_bound(extent)).unwrap_or(0);
+        let Some(copies) = extent.as_constant().or_else(|| self.facts.upper_bound(extent)) else {
+            return self.values.unknown(Defect::Plan("a loop that is written out has no bound"));
+        };
         for i in 0..copies {
             let value = self.b.index_literal(self.index, i as i64);
             let mut inner = point.clone();
