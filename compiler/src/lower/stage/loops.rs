@@ -18,7 +18,7 @@ impl Nest<'_, '_> {
         // Around a reduction this is entered twice, for its accumulators and for its terms; its stores come after both.
         let entered = k == self.split && self.is_in_terms();
         let first = !(storing || entered);
-        let held = self.values.instances.len();
+        let (held, staged) = (self.values.instances.len(), self.values.staged.clone());
         let mut alone = false;
         if first {
             self.begin_instances(point, k);
@@ -52,7 +52,9 @@ impl Nest<'_, '_> {
             self.end_stages(k);
             self.end_handed(point, k);
             self.close(alone && k == 0);
+            // What stands behind these loops, another iteration that is written out as well, does not see what stood in them.
             self.values.instances.truncate(held);
+            self.values.staged = staged;
         }
     }
 

@@ -62,8 +62,6 @@ impl Nest<'_, '_> {
             self.b.holder(&self.stage.name, &accumulator.variables());
             self.accumulators.push(accumulator);
         }
-        // What stands inside the loops over the terms is not there behind them: they may have no iteration.
-        let held = self.values.staged.clone();
         let starts: Vec<Vec<ValueId>> = match self.across {
             Some(_) => self.accumulators().iter().map(|v| v.iter().map(|v| self.b.get(*v)).collect()).collect(),
             None => Vec::new(),
@@ -74,7 +72,6 @@ impl Nest<'_, '_> {
         let opened = self.combines() && self.advance(&mut terms, of_terms, k, Goal::Accumulate);
         self.descend(&terms, k, Goal::Accumulate);
         self.close(opened);
-        self.values.staged = held;
         let mut store = point.clone();
         let across = self.across.clone();
         if self.combines() {
