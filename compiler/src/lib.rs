@@ -119,7 +119,14 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     let kernels: Vec<kernel_ir::Kernel> = entries.iter().map(|e| e.kernel.clone()).collect();
     let module = match lower::emit::emit(&kernels, &program.name.text) {
         Ok(module) => module,
-        Err(error) => return bug(diags, &program, "emit", error.to_string()),
+        Err(error) => {
+            let scheduled: Vec<&schedule::Stage> = stages.iter().map(|s| &s.stage).collect();
+            if let Some(found) = schedule::uneven(&scheduled).filter(|_| error.is_of_meeting()) {
+                diags.report(found);
+                return None;
+            }
+            return bug(diags, &program, "emit", error.to_string());
+        }
     };
     match assemble::assemble(&written, tokens, &facts, &stages, &entries, threads, &module) {
         Some(mut info) => {

@@ -193,6 +193,34 @@ impl IntoDiagnostic for NoInstance {
     }
 }
 
+/// TW0706: a stage that units of a block would come to a different number of times.
+#[derive(Clone, Debug)]
+pub struct Uneven {
+    /// The stage.
+    pub stage: String,
+    /// The loop around it, `y.j`.
+    pub axis: String,
+    /// Whether that is a loop of its own.
+    pub is_own: bool,
+    /// The units that differ.
+    pub unit: &'static str,
+    /// The axis that is given to them, `y.i`.
+    pub decides: String,
+    /// The head.
+    pub span: Span,
+}
+
+impl IntoDiagnostic for Uneven {
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { stage, axis, is_own, unit, decides, span } = self;
+        let outside = if is_own { String::new() } else { format!(", or attach `{stage}` outside of `{axis}`") };
+        Diagnostic::new(Code::TW0706, span, format!("the threads that share `{stage}` do not all come to it"))
+            .note(format!("how often `{axis}` runs depends on `{decides}`, so it differs by {unit}"))
+            .note("threads exchange values and wait for each other where all of a block, or of a role, come")
+            .help(format!("bind `{decides}` to blocks{outside}"))
+    }
+}
+
 /// TW0709: a stage without memory, or in global memory for all blocks, which would wait for each other.
 #[derive(Clone, Debug)]
 pub struct NoPlace {

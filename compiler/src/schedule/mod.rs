@@ -25,6 +25,7 @@ mod raster;
 mod roles;
 mod tree;
 mod turns;
+mod uneven;
 mod unit;
 
 use apply::UNITS;
@@ -45,6 +46,7 @@ pub use raster::{Raster, RasterProblem};
 pub(crate) use roles::named;
 pub use roles::{Role, role_name};
 pub use turns::Turns;
+pub use uneven::uneven;
 pub use unit::{Unit, WARP, WARPGROUP};
 
 use std::collections::BTreeSet;

@@ -47,7 +47,7 @@ pub(super) mod tests;
 
 use tilewright_ptx::{BuildError, Module, ModuleBuilder, PtxVersion, Requirement, Target, VerifyError};
 
-use crate::kernel_ir::{Fault, Kernel, StatementKind, verify};
+use crate::kernel_ir::{Fault, Kernel, Problem, StatementKind, verify};
 
 /// The least that every module asks for: what NaN-propagating `max` and conversion to `bf16` need anyway.
 pub const FLOOR: Requirement = Requirement { version: PtxVersion::new(7, 0), target: Target::sm(80) };
@@ -70,6 +70,13 @@ pub enum EmitError {
     Build(BuildError),
     /// The finished module is not well formed.
     Verify(Vec<VerifyError>),
+}
+
+impl EmitError {
+    /// Whether all that is wrong is that not all threads come to a place where they meet.
+    pub fn is_of_meeting(&self) -> bool {
+        matches!(self, Self::Invalid { faults, .. } if faults.iter().all(|f| f.problem == Problem::NotCollective))
+    }
 }
 
 impl std::fmt::Display for EmitError {
