@@ -218,20 +218,24 @@ fn contiguous(kernel: &KernelInfo, values: &mut [Option<i64>]) -> Result<bool, S
     for parameter in kernel.parameters.iter() {
         let ParameterKind::Tensor(tensor) = &parameter.kind else { continue };
         let Some(strides) = &tensor.strides else { continue };
+        // Beyond what neighbours along axes with known strides take, which need not be the inner ones.
         let mut next = Some(1_i64);
+        let mut open = None;
         for (axis, (stride, extent)) in strides.iter().zip(tensor.shape.iter()).enumerate().rev() {
             let what = || format!("{}.strides[{axis}]", parameter.name);
-            if let Some(dim) = stride.as_dim().map(usize::from)
-                && values[dim].is_none()
-                && kernel.dims[dim].kind == DimKind::Stride
-                && let Some(value) = next
-            {
-                values[dim] = Some(value);
-                return Ok(true);
+            let dim = stride.as_dim().map(usize::from).filter(|dim| kernel.dims[*dim].kind == DimKind::Stride);
+            if let Some(dim) = dim.filter(|dim| values[*dim].is_none()) {
+                open = open.or(Some(dim));
+                continue;
             }
             let stride = eval(kernel, stride, values, what)?.and_then(|v| i64::try_from(v).ok());
             let extent = eval(kernel, extent, values, what)?.and_then(|v| i64::try_from(v).ok());
-            next = stride.zip(extent).and_then(|(s, e)| s.checked_mul(e.max(1)));
+            let taken = stride.zip(extent).and_then(|(s, e)| s.checked_mul(e.max(1)));
+            next = next.zip(taken).map(|(next, taken)| next.max(taken));
+        }
+        if let (Some(dim), Some(_)) = (open, next) {
+            values[dim] = next;
+            return Ok(true);
         }
     }
     Ok(false)
@@ -358,6 +362,18 @@ mod tests {
         assert_eq!(all[0].as_ref().map(|l| (&*l.shape, &*l.strides)), Some((&[8, 1000][..], &[1000, 1][..])));
         let dims = complete(&kernel, &given("M=8,N=5,ld=7,t=2").unwrap()).unwrap();
         assert_eq!(named(dims), given("M=8,N=5,ld=7,s=16,t=2").unwrap());
+    }
+
+    /// An axis whose neighbours lie side by side is not always the inner one.
+    #[test]
+    fn strides_default_to_what_known_ones_leave() {
+        let kernel = kernel(
+            "K(x: f32[M, N; 1, ld]) -> (y: f32[M, N]) {
+                y[i, j] = x[i, j]; schedule y { split j by 32 -> b, u; bind i, b: grid; bind u: thread; } }",
+        );
+        let named = |dims: Vec<i64>| kernel.dims.iter().map(|d| d.name.to_string()).zip(dims).collect::<Given>();
+        let dims = complete(&kernel, &given("M=5,N=3").unwrap()).unwrap();
+        assert_eq!(named(dims), given("M=5,N=3,ld=5").unwrap());
     }
 
     #[test]
