@@ -76,7 +76,8 @@ impl Parties {
         let stage = |n: usize| stages.get(n).map(|s: &Analysed| &s.stage);
         let reads = |n: &usize| {
             let mut reads = stages[*n].reads.iter();
-            stages[*n].stage.sees.contains(&at) && reads.any(|r| taken(&stage, *n, r.source, r.value) == Some(at))
+            stages[*n].stage.sees.contains(&at)
+                && reads.any(|r| taken(&stage, *n, (r.source, r.value), r.in_terms) == Some(at))
         };
         let readers = (0..stages.len()).filter(reads).filter_map(|n| stages[n].stage.role);
         Self::new(stages[at].stage.role?, readers)

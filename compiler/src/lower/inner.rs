@@ -204,7 +204,9 @@ impl<'a> Nest<'a, '_> {
             let inside = (0..stages.len()).filter(move |n| {
                 std::iter::successors(Some(*n), |n| Some(at(*n)?.attach.as_ref()?.stage)).any(|n| n == of)
             });
-            inside.flat_map(move |n| stages[n].reads.iter().filter_map(move |r| taken(&at, n, r.source, r.value)))
+            inside.flat_map(move |n| {
+                stages[n].reads.iter().filter_map(move |r| taken(&at, n, (r.source, r.value), r.in_terms))
+            })
         };
         let mut open = vec![stage];
         let mut seen = open.clone();

@@ -72,7 +72,7 @@ pub fn check_reads(stages: &[Analysed], diags: &mut Diagnostics) {
     for (at, reader) in stages.iter().enumerate() {
         let Analysed { stage: own, symbolic, vector: Some(vector), reads, .. } = reader else { continue };
         for found in reads.iter().filter(|r| !r.is_guarded) {
-            let held = schedule::taken(&stage, at, found.source, found.value).and_then(stage);
+            let held = schedule::taken(&stage, at, (found.source, found.value), found.in_terms).and_then(stage);
             let Some(held) = held.filter(|s| s.place == Place::Shared) else { continue };
             let bytes = own.program.algorithm.types[found.value as usize].bytes();
             let run = |layout: &Layout| read((held, layout), &found.indices, (vector, symbolic, &own.facts), bytes);

@@ -138,7 +138,7 @@ impl<'a> Around<'a> {
         let mut all: Vec<Accessing<'_>> = own.collect();
         let at = |n: usize| self.stages.get(n).map(|a| &a.stage);
         for (by, reader) in self.stages.iter().enumerate() {
-            let taken = |r: &&StageRead| schedule::taken(&at, by, r.source, r.value) == Some(held);
+            let taken = |r: &&StageRead| schedule::taken(&at, by, (r.source, r.value), r.in_terms) == Some(held);
             all.extend(reader.reads.iter().filter(taken).map(|read| Accessing {
                 by,
                 read: Some(read),

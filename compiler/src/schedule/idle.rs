@@ -6,6 +6,7 @@
 //! | all units of a block, to an instance of a block or of a part of it | they wait for each other |
 //! | all threads, to what they fetch | they wait for it together |
 //! | all threads, to their own instances in front of terms | past the end of the axis, they share the result |
+//! | a block, to instances in front of terms that the grid divides | it is there where there are no terms at all |
 //!
 //! So such a stage says for itself that its unit has an iteration: that is a condition of its elements. What is then not
 //! computed nobody reads: terms are there where the iteration is, and a stage that is also read outside of the terms is
@@ -19,7 +20,15 @@ use crate::extent::{Expr, Facts, Var};
 /// variable that stands for it in what is inside.
 fn bound(stage: &Stage, unit: Unit) -> impl Iterator<Item = (Var, AxisId)> {
     let Stage { domain: Domain { axes, leaves, .. }, facts, .. } = stage;
-    let is_bound = move |leaf: AxisId| Unit::of(axes[leaf].binding).is_some_and(|of| of >= Unit::Cta && of <= unit);
+    // A reduction across the grid has one block where it has no terms.
+    let has_none = |leaf: AxisId| {
+        let last = axes[leaf].extent.sub(&Expr::constant(1));
+        axes[leaf].kind == AxisKind::Reduction && !facts.proves_nonnegative(&last)
+    };
+    let is_bound = move |leaf: AxisId| {
+        let of = Unit::of(axes[leaf].binding);
+        of.is_some_and(|of| of >= Unit::Cta && of <= unit || of == Unit::Cluster && has_none(leaf))
+    };
     let dims = facts.dims();
     leaves.iter().enumerate().filter(move |(_, leaf)| is_bound(**leaf)).map(move |(n, leaf)| ((dims + n) as Var, *leaf))
 }

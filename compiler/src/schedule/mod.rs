@@ -62,6 +62,7 @@ use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
 use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::Sharing;
+use crate::memory::access::StageRead;
 use crate::program::Program;
 use crate::region::Fit;
 use crate::syntax::{Span, ast};
@@ -181,9 +182,9 @@ pub struct Plan {
 
 impl Plan {
     /// The stage that a read of the stage with a position takes; the innermost, if it sees several.
-    pub fn taken(&self, stage: usize, source: Source, read: ValueId) -> Option<&Stage> {
+    pub fn taken(&self, stage: usize, read: &StageRead) -> Option<&Stage> {
         let at = |n: usize| self.stages.get(n);
-        self.stages.get(taken(&at, stage, source, read)?)
+        self.stages.get(taken(&at, stage, (read.source, read.value), read.in_terms)?)
     }
 
     /// What the stage with a position reads from others.
@@ -196,18 +197,23 @@ impl Plan {
 }
 
 /// The position of the stage that a read of the stage with a position takes; the innermost, if it sees several: a copy before what it copies, and of
-/// copies the one that was placed first, which has the read in its region (`attach`). `stage` gives them by position.
+/// copies the one that was placed first, which has the read in its region (`attach`). `in_terms` says whether it is in the terms of the reader's
+/// reduction: what stands in a loop over these is there for nothing else. `stage` gives them by position.
 pub fn taken<'a>(
     stage: &dyn Fn(usize) -> Option<&'a Stage>,
     reader: usize,
-    source: Source,
-    read: ValueId,
+    (source, read): (Source, ValueId),
+    in_terms: bool,
 ) -> Option<usize> {
     let own = stage(reader)?;
+    let is_there = |s: &Stage| {
+        let of_terms = |attach: &Attach| attach.stage == reader && idle::loop_of_terms(own, attach).is_some();
+        in_terms || !s.attach.as_ref().is_some_and(of_terms)
+    };
     // Readers were placed before what they read: a copy comes in front of what it copies, and holds it nearer to the reader.
     let is_other = |s: &Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
     let seen = own.sees.iter().filter_map(|n| Some((*n, stage(*n)?)));
-    let seen = seen.filter(|(_, s)| s.is_for(source, read) && is_other(s));
+    let seen = seen.filter(|(_, s)| s.is_for(source, read) && is_other(s) && is_there(s));
     seen.min_by_key(|(n, s)| s.nearness(*n)).map(|(n, _)| n)
 }
 

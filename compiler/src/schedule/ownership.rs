@@ -328,7 +328,7 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
         let served = plan.served_to(at);
         let found = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &served);
         for read in found.iter().flat_map(|found| &found.stages) {
-            let Some(held) = plan.taken(at, read.source, read.value).filter(|s| s.place == Place::Registers) else {
+            let Some(held) = plan.taken(at, read).filter(|s| s.place == Place::Registers) else {
                 continue;
             };
             Reading { plan, reader, held, read, symbolic: &symbolic }.check(diags);
@@ -345,7 +345,7 @@ pub(super) fn share(plan: &mut Plan) {
         let symbolic = Symbolic::new(&reader.domain, &reader.facts);
         let reads = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &plan.served_to(at));
         for read in reads.iter().flat_map(|found| &found.stages) {
-            let Some(held) = plan.taken(at, read.source, read.value).filter(|s| shared(s)) else { continue };
+            let Some(held) = plan.taken(at, read).filter(|s| shared(s)) else { continue };
             let Some(of) = plan.stages.iter().position(|s| std::ptr::eq(s, held)) else { continue };
             // Another role numbers its threads anew.
             let sharing = match reader.role == held.role {

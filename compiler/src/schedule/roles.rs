@@ -253,7 +253,7 @@ pub(super) fn readers(stages: &[Stage], at: usize) -> Vec<usize> {
     let held: Vec<Source> = stages.iter().filter(|s| s.copy.is_none()).flat_map(|s| s.serves.clone()).collect();
     let reads = |reader: &usize| {
         let Stage { program, equation, .. } = &stages[*reader];
-        let is_taken = |(source, value)| taken(&of, *reader, source, value) == Some(at);
+        let is_taken = |read| [false, true].into_iter().any(|in_terms| taken(&of, *reader, read, in_terms) == Some(at));
         attach::reads(&program.algorithm, *equation, &held).into_iter().any(is_taken)
     };
     (0..stages.len()).filter(|n| stages[*n].sees.contains(&at)).filter(reads).collect()
