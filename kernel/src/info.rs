@@ -289,13 +289,13 @@ impl KernelInfo {
     /// Whether there is nothing to compute for these dimensions, since all outputs are empty: no launch is needed, so no
     /// requirement matters.
     pub fn computes_nothing(&self, dims: &[i64]) -> bool {
-        let shape = |parameter: &'_ Parameter| match &parameter.kind {
-            ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some(tensor.shape.clone()),
+        let outputs = self.parameters.iter().filter_map(|parameter| match &parameter.kind {
+            ParameterKind::Tensor(tensor) if tensor.role.is_written() => Some(&tensor.shape),
             _ => None,
-        };
-        let mut outputs = self.parameters.iter().filter_map(shape).peekable();
-        let is_empty = |shape: &[Size]| shape.iter().any(|extent| extent.eval(dims) == Ok(0));
-        outputs.peek().is_some() && outputs.all(|shape| is_empty(&shape))
+        });
+        let mut outputs = outputs.peekable();
+        let is_empty = |shape: &List<Size>| shape.iter().any(|extent| extent.eval(dims) == Ok(0));
+        outputs.peek().is_some() && outputs.all(is_empty)
     }
 
     /// The name of dimension `dim`, for messages.

@@ -44,8 +44,6 @@ struct Cell {
     writer: Option<Access>,
     /// The last threads that read it, of a tensor that is written.
     reader: Option<Access>,
-    /// The last copy that does.
-    leaving: Option<Access>,
 }
 
 /// Whether an access of another block comes before the present one.
@@ -59,6 +57,8 @@ pub(super) struct Elements {
     cells: Vec<Cell>,
     /// The last reads of elements of a tensor that is written by blocks before the last one, by element and block.
     earlier: BTreeMap<(i64, (i64, AgentId)), Access>,
+    /// The copies that read elements of a tensor that is written, by element: each may be under way for itself.
+    leaving: BTreeMap<i64, Vec<Access>>,
     pub written: bool,
     pub alignment: u64,
 }
@@ -68,7 +68,8 @@ impl Elements {
     pub fn new(tensor: &Tensor, most: u64) -> Option<Self> {
         let Tensor { shape, strides, alignment, written } = tensor;
         let (written, alignment) = (*written, u64::from(*alignment));
-        let empty = Self { first: 0, cells: Vec::new(), earlier: BTreeMap::new(), written, alignment };
+        let (earlier, leaving) = (BTreeMap::new(), BTreeMap::new());
+        let empty = Self { first: 0, cells: Vec::new(), earlier, leaving, written, alignment };
         if shape.contains(&0) {
             return Some(empty);
         }
@@ -130,7 +131,7 @@ impl Elements {
             }
         }
         let Actor::Thread(thread) = access.actor else {
-            cell.leaving = Some(access);
+            self.leaving.entry(offset).or_default().push(access);
             return Ok(());
         };
         let before = cell.reader.replace(access);
@@ -160,6 +161,7 @@ impl Elements {
         let (least, most) = (AgentId { rank: 0, role: 0 }, AgentId { rank: u8::MAX, role: u8::MAX });
         let all = (offset, (i64::MIN, least))..=(offset, (i64::MAX, most));
         let abroad = self.earlier.range(all).find_map(unseen);
+        let leaving = self.leaving.get(&offset).cloned().unwrap_or_default();
         let cell = self.cell(offset)?;
         if let Some(writer) = cell.writer {
             return Err((Kind::WrittenTwice, format!("block {} wrote it before", writer.block)));
@@ -169,7 +171,7 @@ impl Elements {
             (true, Actor::Copy(copy)) => over(copy),
             (false, _) => sees(reader),
         };
-        let mut last = cell.reader.iter().chain(&cell.leaving);
+        let mut last = cell.reader.iter().chain(&leaving);
         if let Some(block) = abroad.or_else(|| last.find(|reader| !ordered(reader)).map(|reader| reader.block)) {
             return Err((Kind::Race, format!("block {block} reads it, and nothing orders that")));
         }

@@ -502,7 +502,7 @@ impl Order {
 
 impl View<'_> {
     /// Whether what a thread of an agent wrote at a time is seen by what one of this agent does now.
-    pub fn sees(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
+    fn sees(self, by: AgentId, first: u32, time: Time, second: u32) -> bool {
         match by == self.by {
             true => self.is_behind(by, first, time, second),
             false => by.rank == self.by.rank && first == second && first < LANES || time < self.clock.of(by).written,

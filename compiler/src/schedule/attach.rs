@@ -312,10 +312,7 @@ impl Needs<'_> {
                 copy.copy.is_some() && copy.serves.contains(&r.source) && around
             };
             // In front of a loop over terms and behind it, the original is read, or a copy further outside.
-            let is_there = |attach: &Attach| {
-                let parent = &self.stages[attach.stage];
-                r.in_terms || at != attach.stage || idle::loop_of_terms(parent, attach).is_none()
-            };
+            let is_there = |attach: &Attach| idle::is_there(attach, (at, reader), r.in_terms);
             let is_copied = reader.copy.is_some() && reader.serves.contains(&r.source);
             let by_other = self
                 .stages

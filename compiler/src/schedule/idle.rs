@@ -80,6 +80,11 @@ pub(super) fn loop_of_terms(parent: &Stage, attach: &Attach) -> Option<AxisId> {
     attach.around.iter().copied().find(is_one)
 }
 
+/// Whether what stands at a place is there for a read of the stage with a position, which is in its terms or not.
+pub(super) fn is_there(attach: &Attach, (at, reader): (usize, &Stage), in_terms: bool) -> bool {
+    in_terms || at != attach.stage || loop_of_terms(reader, attach).is_none()
+}
+
 /// The axes of a reduction around a place in front of its terms that may have fewer iterations than units: those past the
 /// end, and all if there is no iteration, come to the place and have no terms.
 pub(super) fn without_terms(parent: &Stage, attach: &Attach) -> impl Iterator<Item = (Var, AxisId)> {

@@ -206,10 +206,7 @@ pub fn taken<'a>(
     in_terms: bool,
 ) -> Option<usize> {
     let own = stage(reader)?;
-    let is_there = |s: &Stage| {
-        let of_terms = |attach: &Attach| attach.stage == reader && idle::loop_of_terms(own, attach).is_some();
-        in_terms || !s.attach.as_ref().is_some_and(of_terms)
-    };
+    let is_there = |s: &Stage| s.attach.as_ref().is_none_or(|a| idle::is_there(a, (reader, own), in_terms));
     // Readers were placed before what they read: a copy comes in front of what it copies, and holds it nearer to the reader.
     let is_other = |s: &Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
     let seen = own.sees.iter().filter_map(|n| Some((*n, stage(*n)?)));
