@@ -99,7 +99,7 @@ fn values() {
     };
     let x = |data: &[f64]| {
         let data: Vec<Number> = data.iter().map(|x| Number::Float(*x)).collect();
-        [("x".to_owned(), Tensor { shape: vec![data.len() as i64], data })].into()
+        [("x".to_owned(), Tensor { first: Vec::new(), shape: vec![data.len() as i64], data })].into()
     };
     let run = |kernel: &Kernel, data: &[f64]| {
         let all = evaluate(kernel, &Dims::new(), x(data));
@@ -134,7 +134,7 @@ fn values() {
 fn values_of_types() {
     let x = |data: &[i128]| -> std::collections::BTreeMap<String, Tensor> {
         let data: Vec<Number> = data.iter().map(|n| Number::Int(*n)).collect();
-        [("x".to_owned(), Tensor { shape: vec![data.len() as i64], data })].into()
+        [("x".to_owned(), Tensor { first: Vec::new(), shape: vec![data.len() as i64], data })].into()
     };
     let run = |value: Expr, ty: Type, also: &[Type], data: &[i128]| {
         let mut equation = Equation::new("y", ty, Vec::new(), value, true);

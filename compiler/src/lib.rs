@@ -26,7 +26,7 @@ pub mod syntax;
 pub mod tma;
 pub mod trial;
 
-use tilewright_kernel::algorithm::Source;
+use tilewright_kernel::algorithm::{Source, ValueId};
 use tilewright_kernel::info::KernelInfo;
 use tilewright_kernel::size::Constraint;
 
@@ -233,7 +233,9 @@ fn still_holds(facts: &Facts, analysed: &Analysed) -> bool {
     }
     let Some(vector) = vector else { return true };
     let mut found = Diagnostics::new();
-    let served: Vec<Source> = analysed.reads.iter().map(|r| r.source).collect();
+    let served = |source: Source, read: ValueId, in_terms: bool| {
+        analysed.reads.iter().any(|r| (r.source, r.value, r.in_terms) == (source, read, in_terms))
+    };
     let collected = memory::access::collect_served(program, facts, stage, &symbolic, &served);
     let Some(accesses) = collected.map(|found| found.tensors) else { return false };
     Check { program, facts, stage, symbolic: &symbolic, holes }.run(vector, &accesses, &mut found);
@@ -288,12 +290,16 @@ struct Analyses {
 fn analyse(program: &Program, facts: &Facts, plan: schedule::Plan, diags: &mut Diagnostics) -> Option<Analyses> {
     let mut analysed: Vec<Analysed> = Vec::new();
     let mut found = Diagnostics::new();
-    let served: Vec<Vec<Source>> = (0..plan.stages.len()).map(|at| plan.served_to(at)).collect();
-    for (stage, served) in plan.stages.into_iter().zip(served) {
-        let symbolic = Symbolic::new(&stage.domain, &stage.facts);
+    let accesses: Vec<_> = (plan.stages.iter().enumerate())
+        .map(|(at, stage)| {
+            let symbolic = Symbolic::new(&stage.domain, &stage.facts);
+            let accesses = plan.accesses(at, &symbolic);
+            (symbolic, accesses)
+        })
+        .collect();
+    for (stage, (symbolic, accesses)) in plan.stages.into_iter().zip(accesses) {
         let holes = holes::analyse(&stage.domain, &stage.facts);
         schedule::check_loops(&stage.program, &stage.facts, &stage, &mut found);
-        let accesses = memory::access::collect_served(&stage.program, &stage.facts, &stage, &symbolic, &served);
         let Some(memory::access::Accesses { tensors: accesses, stages: reads }) = accesses else {
             let (limit, span) = (program::INLINE_LIMIT, program.equation_spans[stage.equation]);
             found.report(tw02xx::InlinedTooFar { stage: stage.name.clone(), limit, span });

@@ -125,7 +125,7 @@ fn composition(seed: u64, index: u64, info: &KernelInfo) -> Option<Notice> {
     let (kernel, data) = compose::case(seed, index);
     let mut rng = Rng::new(data);
     for turn in 0..SHAPES {
-        let dims = compose::sizes(&kernel, turn, &mut rng);
+        let dims = compose::dims(&kernel, turn, &mut rng);
         if let Err((class, detail)) = compose::execute::run(&kernel, info, &dims, &mut rng) {
             let net = if class.starts_with("mismatch") || class.starts_with("unwritten") {
                 Net::Result

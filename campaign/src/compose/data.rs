@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::ast::{Dims, Kernel, Number, PITCHES, Type};
-use super::evaluate::Tensor;
+use super::ast::{Dims, Extent, Kernel, Number, PITCHES, Stride, Type};
+use super::evaluate::{Tensor, points};
 use crate::rng::Rng;
 
 /// Sizes with a value for each stride that is told at launch: a little more than what it must hold.
@@ -36,7 +36,7 @@ fn element(ty: Type, spread: Option<i64>, rng: &mut Rng) -> Number {
 /// Inputs for some sizes, and what is updated in place.
 pub(super) fn inputs(kernel: &Kernel, dims: &Dims, spread: Option<i64>, rng: &mut Rng) -> BTreeMap<String, Tensor> {
     let most = dims.values().copied().max().unwrap_or(1);
-    let of = |shape: &[super::ast::Extent]| -> Vec<i64> { shape.iter().map(|e| e.at(dims)).collect() };
+    let of = |shape: &[Extent]| -> Vec<i64> { shape.iter().map(|e| e.at(dims)).collect() };
     let mut all = BTreeMap::new();
     for input in &kernel.inputs {
         let shape = of(&input.shape);
@@ -50,14 +50,22 @@ pub(super) fn inputs(kernel: &Kernel, dims: &Dims, spread: Option<i64>, rng: &mu
             }
             _ => element(input.ty, spread, rng),
         };
-        let data = (0..count).map(|_| one(rng)).collect();
-        all.insert(input.name.clone(), Tensor { shape, data });
+        let mut data: Vec<Number> = (0..count).map(|_| one(rng)).collect();
+        // Along a stride of 0 there is one element.
+        let zero = |n: usize| matches!(input.strides.get(n), Some(Stride::Extent(e)) if *e == Extent::literal(0));
+        let first_of = |point: Vec<i64>| {
+            let along = point.iter().zip(&shape).enumerate();
+            along.fold(0, |at, (n, (i, size))| at * size + if zero(n) { 0 } else { *i }) as usize
+        };
+        let firsts: Vec<usize> = points(&shape).map(first_of).collect();
+        firsts.into_iter().enumerate().for_each(|(at, first)| data[at] = data[first]);
+        all.insert(input.name.clone(), Tensor { first: Vec::new(), shape, data });
     }
     for (name, ty, shape, _, _) in kernel.outputs().into_iter().filter(|d| d.4) {
         let shape = of(&shape);
         let count: i64 = shape.iter().product();
         let data = (0..count).map(|_| element(ty, spread, rng)).collect();
-        all.insert(name, Tensor { shape, data });
+        all.insert(name, Tensor { first: Vec::new(), shape, data });
     }
     all
 }

@@ -59,9 +59,10 @@ fn decode(bytes: &[u8], ty: Type) -> Number {
         (Type::Bf16, [a, b]) => Number::Float(bf16::from_le_bytes([*a, *b]).to_f64()),
         (Type::F32, [a, b, c, d]) => Number::Float(f32::from_le_bytes([*a, *b, *c, *d]).into()),
         (Type::F64, [a, b, c, d, e, f, g, h]) => Number::Float(f64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h])),
-        _ if ty.is_integer() => {
+        _ if ty.ends().is_some() => {
             let word = bytes.iter().rev().fold(0_i128, |word, byte| word << 8 | i128::from(*byte));
-            Number::Int(ty.wrapped(word))
+            // Another byte than 0 and 1 is no `bool`.
+            Number::Int(if ty == Type::Bool { word } else { ty.wrapped(word) })
         }
         _ => Number::Float(f64::NAN),
     }

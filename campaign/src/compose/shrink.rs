@@ -82,6 +82,7 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
     }
     for n in 0..kernel.equations.len() {
         with(&|k| k.equations[n].strides.clear());
+        with(&|k| k.equations[n].lower.clear());
     }
     for n in 0..3 {
         with(&|k| k.most[n] = None);
@@ -104,11 +105,13 @@ fn candidates(kernel: &Kernel) -> Vec<Kernel> {
 /// Everything of one type, without casts.
 fn retype(kernel: &mut Kernel, ty: Type) {
     kernel.ty = ty;
-    kernel.inputs.iter_mut().filter(|i| !i.indices).for_each(|i| i.ty = ty);
+    kernel.inputs.iter_mut().filter(|i| !i.indices && i.ty != Type::Bool).for_each(|i| i.ty = ty);
     for equation in &mut kernel.equations {
-        equation.ty = ty;
+        if equation.ty != Type::Bool {
+            equation.ty = ty;
+        }
         equation.value.walk_mut(&mut |e| match e {
-            Expr::Cast(_, inner) => *e = inner.as_ref().clone(),
+            Expr::Cast(of, inner) if *of != Type::Bool => *e = inner.as_ref().clone(),
             Expr::Reduce(r) => r.of = ty,
             Expr::If(c, ..) => of_type(c, ty),
             _ => {}
@@ -131,7 +134,7 @@ fn of_type(condition: &mut Cond, ty: Type) {
             of_type(b, ty);
         }
         Cond::Not(a) => of_type(a, ty),
-        Cond::Axis(..) => {}
+        Cond::Axis(..) | Cond::Flag(_) => {}
     }
 }
 
@@ -163,12 +166,11 @@ fn simplify(value: &mut Expr, mut at: usize, kind: usize) {
             for index in indices {
                 match index {
                     Index::Axis(_, factor, plus) => (*factor, *plus) = (1, 0),
-                    Index::Gather(_, inner, _) => {
-                        if let Some(first) = inner.first().cloned() {
+                    _ => {
+                        if let Some(first) = index.parts().first().cloned() {
                             *index = first;
                         }
                     }
-                    _ => {}
                 }
             }
         }

@@ -63,6 +63,11 @@ impl Known {
         if self.facts >> number & 1 == 1 { Some(self.hold >> number & 1 == 1) } else { None }
     }
 
+    /// What is known of some facts, as bits by their numbers.
+    const fn only(self, facts: u64) -> Self {
+        Self { facts: self.facts & facts, hold: self.hold & facts }
+    }
+
     /// The numbers of all facts, and whether they hold.
     fn iter(self) -> impl Iterator<Item = (usize, bool)> {
         let mut left = self.facts;
@@ -79,14 +84,93 @@ const MOST_FACTS: usize = 24;
 /// Questions that are answered about combinations of facts; what is asked beyond excludes nothing, and barriers stay.
 const MOST_QUESTIONS: usize = 2048;
 
-/// The facts of a kernel.
-pub(super) struct Guards {
-    /// Those that are worth knowing, in order, with the ways to make each of them false and true.
-    followed: Vec<(Fact, [Ways; 2])>,
+/// Ways to make something true, each a list of numbers of expressions.
+type Numbered = Vec<Vec<u32>>;
+
+/// Expressions that ways consist of, each once; and what is known of their variables.
+struct Parts {
+    numbers: BTreeMap<Expr, u32>,
+    all: Vec<Expr>,
     /// Range of each variable: dimensions, then values.
     ranges: Vec<Range>,
     /// For indices of loops and blocks, the last one.
     last: BTreeMap<Var, Expr>,
+    /// Whether ways that were looked at have no solution.
+    looked_at: RefCell<BTreeMap<Vec<u32>, bool>>,
+}
+
+impl Parts {
+    fn numbered(&mut self, ways: &Ways) -> Numbered {
+        let mut number = |e: &Expr| {
+            let next = self.all.len() as u32;
+            let number = *self.numbers.entry(e.clone()).or_insert(next);
+            if number == next {
+                self.all.push(e.clone());
+            }
+            number
+        };
+        ways.iter().map(|way| way.iter().map(&mut number).collect()).collect()
+    }
+
+    /// All variables on which an expression depends.
+    fn variables(&self, ways: &[Numbered; 2]) -> BTreeSet<Var> {
+        let (mut found, mut open) = (BTreeSet::new(), Vec::new());
+        open.extend(ways.iter().flatten().flatten().flat_map(|number| self.all[*number as usize].vars()));
+        while let Some(v) = open.pop() {
+            if found.insert(v) {
+                open.extend(self.last.get(&v).into_iter().flat_map(Expr::vars));
+            }
+        }
+        found
+    }
+
+    /// Whether all of these cannot be true together.
+    fn is_impossible(&self, all: &[&Numbered]) -> bool {
+        let mut combined: Numbered = vec![Vec::new()];
+        // Those with few ways first; what is left out could only exclude more.
+        let mut all = all.to_vec();
+        all.sort_by_key(|ways| ways.len());
+        for ways in all {
+            if combined.len() * ways.len() <= MOST_WAYS {
+                combined = both(&combined, ways);
+            }
+        }
+        combined.into_iter().all(|way| self.has_no_solution(way))
+    }
+
+    fn has_no_solution(&self, way: Vec<u32>) -> bool {
+        if let Some(answer) = self.looked_at.borrow().get(&way) {
+            return *answer;
+        }
+        let mut system = System::new();
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<Expr> = way.iter().map(|number| self.all[*number as usize].clone()).collect();
+        while let Some(e) = open.pop() {
+            for v in e.vars().into_iter().filter(|v| seen.insert(*v)).collect::<Vec<_>>() {
+                let range = self.ranges.get(v as usize).copied().unwrap_or(Range::ALL);
+                if range.low > i64::MIN {
+                    system.at_least(v, range.low.into());
+                }
+                if range.high < i64::MAX {
+                    system.require(&Expr::constant(range.high.into()).sub(&Expr::var(v)));
+                }
+                open.extend(self.last.get(&v).map(|last| last.sub(&Expr::var(v))));
+            }
+            system.require(&e);
+        }
+        let answer = system.is_infeasible();
+        self.looked_at.borrow_mut().insert(way, answer);
+        answer
+    }
+}
+
+/// The facts of a kernel.
+pub(super) struct Guards {
+    /// Those that are worth knowing, in order, with the ways to make each of them false and true.
+    followed: Vec<(Fact, [Numbered; 2])>,
+    /// For each of these, as bits, those that depend on a variable of it: no other can exclude it.
+    related: Vec<u64>,
+    parts: Parts,
     /// Truth values of facts of the iteration before that exclude something in this one.
     worth: BTreeSet<(Fact, bool)>,
     /// What was asked before.
@@ -96,19 +180,19 @@ pub(super) struct Guards {
 impl Guards {
     /// Facts that decide about shared memory or barriers, and that appear twice or exclude others.
     pub(super) fn new(kernel: &Kernel, blocks: Option<&Expr>) -> Self {
-        let mut guards = Self {
-            followed: Vec::new(),
+        let mut parts = Parts {
+            numbers: BTreeMap::new(),
+            all: Vec::new(),
             ranges: kernel.signature.dims.iter().map(|dim| dim.range).collect(),
             last: BTreeMap::new(),
-            worth: BTreeSet::new(),
-            asked: RefCell::new(BTreeMap::new()),
+            looked_at: RefCell::new(BTreeMap::new()),
         };
         let ranges = || kernel.values.iter().map(|value| value.facts.range);
         // Once more for the iteration before.
-        guards.ranges.extend(ranges().chain(ranges()));
+        parts.ranges.extend(ranges().chain(ranges()));
         let blocks = blocks.map(|blocks| blocks.sub(&Expr::constant(1)));
         for block in (0..kernel.values.len()).filter(|n| kernel.values[*n].op == Op::BlockIndex) {
-            guards.last.extend(blocks.clone().map(|last| (variable(kernel, ValueId(block as u32)), last)));
+            parts.last.extend(blocks.clone().map(|last| (variable(kernel, ValueId(block as u32)), last)));
         }
         let mut bodies: BTreeMap<RegionId, ValueId> = BTreeMap::new();
         let mut terms = Terms::new(kernel, Plain(kernel));
@@ -121,7 +205,7 @@ impl Guards {
                 }
                 StatementKind::Loop(l) => {
                     let last = terms.expression(l.count).sub(&Expr::constant(1));
-                    guards.last.insert(variable(kernel, l.index), last);
+                    parts.last.insert(variable(kernel, l.index), last);
                     bodies.insert(l.body, l.index);
                     (Fact::Runs(l.count), kernel.value(l.count).facts.range.low < 1 && matters(kernel, l.body))
                 }
@@ -131,36 +215,44 @@ impl Guards {
                 twice.insert(fact);
             }
         }
-        let all: Vec<(Fact, [Ways; 2])> = found.into_iter().map(|fact| (fact, ways_of(&mut terms, fact))).collect();
+        let found: Vec<(Fact, [Ways; 2])> = found.into_iter().map(|fact| (fact, ways_of(&mut terms, fact))).collect();
+        let all: Vec<(Fact, [Numbered; 2])> =
+            found.iter().map(|(fact, ways)| (*fact, ways.each_ref().map(|ways| parts.numbered(ways)))).collect();
         let mut related = twice;
         if all.len() <= MOST_FACTS {
+            let variables: Vec<BTreeSet<Var>> = found.iter().map(|(_, ways)| mentioned(ways)).collect();
             for (n, (a, of_a)) in all.iter().enumerate() {
-                for (b, of_b) in &all[..n] {
-                    let excludes = || of_a.iter().any(|a| of_b.iter().any(|b| guards.is_impossible(&[a, b])));
-                    if mention_one(of_a, of_b) && excludes() {
+                for (m, (b, of_b)) in all[..n].iter().enumerate() {
+                    let excludes = || of_a.iter().any(|a| of_b.iter().any(|b| parts.is_impossible(&[a, b])));
+                    if !variables[n].is_disjoint(&variables[m]) && excludes() {
                         related.extend([*a, *b]);
                     }
                 }
             }
         }
-        let mut earlier = Vec::new();
-        for (fact, now) in all.iter().take(MOST_FACTS) {
+        let (mut earlier, mut worth) = (Vec::new(), BTreeSet::new());
+        for ((fact, ways), (_, now)) in found.iter().zip(&all).take(MOST_FACTS) {
             let index = bodies.get(&kernel.value(fact.value()).region);
             let (Some(index), Some(before)) = (index, fact.before()) else { continue };
-            let ways = [0, 1].map(|n| earlier_ways(kernel, *index, &now[n]));
-            let excludes = |ways: &Ways| now.iter().any(|now| guards.is_impossible(&[ways, now]));
-            let worth = ways.each_ref().map(excludes);
-            if worth.contains(&true) {
+            let ways = [0, 1].map(|n| parts.numbered(&earlier_ways(kernel, *index, &ways[n])));
+            let is_worth = ways.each_ref().map(|ways| now.iter().any(|now| parts.is_impossible(&[ways, now])));
+            if is_worth.contains(&true) {
                 related.insert(*fact);
-                let held = [false, true].into_iter().zip(worth).filter(|(_, worth)| *worth);
-                guards.worth.extend(held.map(|(held, _)| (before, held)));
+                let held = [false, true].into_iter().zip(is_worth).filter(|(_, is_worth)| *is_worth);
+                worth.extend(held.map(|(held, _)| (before, held)));
                 earlier.push((before, ways));
             }
         }
-        guards.followed = all.into_iter().filter(|(fact, _)| related.contains(fact)).take(MOST_FACTS).collect();
-        guards.followed.extend(earlier);
-        guards.followed.sort_by_key(|(fact, _)| *fact);
-        guards
+        let mut followed: Vec<(Fact, [Numbered; 2])> =
+            all.into_iter().filter(|(fact, _)| related.contains(fact)).take(MOST_FACTS).collect();
+        followed.extend(earlier);
+        followed.sort_by_key(|(fact, _)| *fact);
+        let variables: Vec<BTreeSet<Var>> = followed.iter().map(|(_, ways)| parts.variables(ways)).collect();
+        let meets = |a: &BTreeSet<Var>, b: &BTreeSet<Var>| u64::from(!a.is_disjoint(b));
+        let related = (variables.iter())
+            .map(|a| variables.iter().enumerate().fold(0, |all, (n, b)| all | meets(a, b) << n))
+            .collect();
+        Self { followed, related, parts, worth, asked: RefCell::new(BTreeMap::new()) }
     }
 
     /// The number of a fact that is followed.
@@ -200,51 +292,30 @@ impl Guards {
         if let Some(before) = known.get(number) {
             return before != value;
         }
-        let all = known.with(number, value);
+        let all = self.about(known.with(number, value), number);
         if let Some(answer) = self.asked.borrow().get(&all) {
             return *answer;
         }
         if self.asked.borrow().len() >= MOST_QUESTIONS {
             return false;
         }
-        let all_ways: Vec<&Ways> = all.iter().map(|(of, holds)| &self.followed[of].1[usize::from(holds)]).collect();
-        let answer = self.is_impossible(&all_ways);
+        let all_ways: Vec<&Numbered> = all.iter().map(|(of, holds)| &self.followed[of].1[usize::from(holds)]).collect();
+        let answer = self.parts.is_impossible(&all_ways);
         self.asked.borrow_mut().insert(all, answer);
         answer
     }
 
-    /// Whether all of these cannot be true together.
-    fn is_impossible(&self, all: &[&Ways]) -> bool {
-        let mut combined: Ways = vec![Vec::new()];
-        // Those with few ways first; what is left out could only exclude more.
-        let mut all = all.to_vec();
-        all.sort_by_key(|ways| ways.len());
-        for ways in all {
-            if combined.len() * ways.len() <= MOST_WAYS {
-                combined = both(&combined, ways);
+    /// What is known that depends on variables of a fact, of facts that do, and so on.
+    fn about(&self, known: Known, number: usize) -> Known {
+        let mut about = known.only(1 << number);
+        loop {
+            let reached = about.iter().fold(0, |all, (n, _)| all | self.related[n]);
+            let more = known.only(reached | about.facts);
+            if more == about {
+                return about;
             }
+            about = more;
         }
-        combined.iter().all(|way| self.has_no_solution(way))
-    }
-
-    fn has_no_solution(&self, way: &[Expr]) -> bool {
-        let mut system = System::new();
-        let mut seen = BTreeSet::new();
-        let mut open: Vec<Expr> = way.to_vec();
-        while let Some(e) = open.pop() {
-            for v in e.vars().into_iter().filter(|v| seen.insert(*v)).collect::<Vec<_>>() {
-                let range = self.ranges.get(v as usize).copied().unwrap_or(Range::ALL);
-                if range.low > i64::MIN {
-                    system.at_least(v, range.low.into());
-                }
-                if range.high < i64::MAX {
-                    system.require(&Expr::constant(range.high.into()).sub(&Expr::var(v)));
-                }
-                open.extend(self.last.get(&v).map(|last| last.sub(&Expr::var(v))));
-            }
-            system.require(&e);
-        }
-        system.is_infeasible()
     }
 }
 
@@ -265,10 +336,9 @@ fn matters(kernel: &Kernel, region: RegionId) -> bool {
     })
 }
 
-/// Whether a variable is in both.
-fn mention_one(a: &[Ways; 2], b: &[Ways; 2]) -> bool {
-    let of = |ways: &[Ways; 2]| -> BTreeSet<Var> { ways.iter().flatten().flatten().flat_map(Expr::vars).collect() };
-    of(a).intersection(&of(b)).next().is_some()
+/// Variables that ways mention.
+fn mentioned(ways: &[Ways; 2]) -> BTreeSet<Var> {
+    ways.iter().flatten().flatten().flat_map(Expr::vars).collect()
 }
 
 /// The number of a value's variable.

@@ -180,19 +180,19 @@ impl<'a, M: Meaning> Terms<'a, M> {
     }
 }
 
-/// The ways to make two things true; the ways of one where there are many, which only leaves something out.
-pub(super) fn both(a: &Ways, b: &Ways) -> Ways {
+/// The ways to make two things true, whatever stands for their expressions; the ways of one where there are many, which only leaves something out.
+pub(super) fn both<T: Clone + Ord>(a: &[Vec<T>], b: &[Vec<T>]) -> Vec<Vec<T>> {
     if a.len() * b.len() > MOST_WAYS {
-        return if a.len() <= b.len() { a.clone() } else { b.clone() };
+        return if a.len() <= b.len() { a.to_vec() } else { b.to_vec() };
     }
-    let together = |a: &[Expr], b: &[Expr]| {
+    let together = |a: &[T], b: &[T]| {
         let mut way = [a, b].concat();
         way.sort();
         way.dedup();
         way.truncate(MOST_PARTS);
         way
     };
-    let mut ways: Ways = a.iter().flat_map(|a| b.iter().map(move |b| together(a, b))).collect();
+    let mut ways: Vec<Vec<T>> = a.iter().flat_map(|a| b.iter().map(move |b| together(a, b))).collect();
     ways.sort();
     ways.dedup();
     ways

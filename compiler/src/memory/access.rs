@@ -120,16 +120,19 @@ pub struct Accesses {
 
 /// The accesses of tensors by a stage, writes last; none if inlining passes [`INLINE_LIMIT`].
 pub fn collect(program: &Program, facts: &Facts, stage: &Stage, symbolic: &Symbolic) -> Option<Vec<Access>> {
-    collect_served(program, facts, stage, symbolic, &[]).map(|found| found.tensors)
+    collect_served(program, facts, stage, symbolic, &|_, _, _| false).map(|found| found.tensors)
 }
 
-/// The accesses of a stage; what is in `served` is read from other stages. None if inlining passes [`INLINE_LIMIT`].
+/// Whether a read of a source is served by another stage: what it reads, its value, and whether it is in the terms of the stage's reduction.
+pub type Serves<'a> = dyn Fn(Source, ValueId, bool) -> bool + 'a;
+
+/// The accesses of a stage, of which others serve some reads. None if inlining passes [`INLINE_LIMIT`].
 pub fn collect_served(
     program: &Program,
     facts: &Facts,
     stage: &Stage,
     symbolic: &Symbolic,
-    served: &[Source],
+    served: &Serves<'_>,
 ) -> Option<Accesses> {
     let mut collector = Collector {
         program,
@@ -163,7 +166,7 @@ pub fn collect_served(
 struct Collector<'a> {
     program: &'a Program,
     facts: &'a Facts,
-    served: &'a [Source],
+    served: &'a Serves<'a>,
     stages: Vec<StageRead>,
     accesses: Vec<Access>,
     nodes: u32,
@@ -218,7 +221,7 @@ impl Collector<'_> {
                     self.value(operand, scope)?;
                 }
                 match source {
-                    source if self.served.contains(&source) => {
+                    source if (self.served)(source, id, self.in_terms) => {
                         if self.never {
                             return Some(());
                         }

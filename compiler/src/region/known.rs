@@ -259,11 +259,12 @@ impl<'a> Known<'a> {
         if !vars.iter().any(|v| self.outside.iter().any(|l| l.0 == *v)) {
             return if most.is_unknown() || self.proves(&most.sub(&count)) { count } else { most.clone() };
         }
-        // Rows can restrict loops that `count` does not mention; those that it does are enough for a bound.
-        let Some(loops) = self.literal_loops(&vars, BOUND_POINTS).or_else(|| self.periods(&count, &vars)) else {
-            return most.clone();
-        };
-        let within = self.rows_within(&loops, true);
+        // Rows can restrict loops that `count` does not mention; those that it does are enough for a bound. Of a loop that is looked at for one
+        // period only, a row says nothing: the iterations that it excludes there stand for others.
+        let whole = self.literal_loops(&vars, BOUND_POINTS);
+        let Some(loops) = whole.clone().or_else(|| self.periods(&count, &vars)) else { return most.clone() };
+        let whole = whole.unwrap_or_else(|| loops.iter().filter(|l| self.has_literal_extent(**l)).copied().collect());
+        let within = self.rows_within(&whole, true);
         let mut best: Option<i128> = None;
         each_point(&loops, |values| {
             let asked = within.iter().all(|row| row.eval(values).is_none_or(|v| v >= 0));
@@ -281,6 +282,12 @@ impl<'a> Known<'a> {
             (Some(best), None) => Expr::constant(best.max(0)),
             (None, _) => Expr::constant(0),
         }
+    }
+
+    /// Whether a loop outside has so many iterations.
+    fn has_literal_extent(&self, (var, iterations): (Var, i128)) -> bool {
+        let is_own = |l: &&(Var, Expr)| l.0 == var && l.1.as_constant() == Some(iterations);
+        self.outside.iter().any(|l| is_own(&l))
     }
 
     /// One period of each loop outside in which an expression repeats itself; none if it does not.

@@ -303,7 +303,7 @@ impl Needs<'_> {
     /// The reads of a stage that take from this one; none if it reads too much.
     fn reads(&self, at: usize, reader: &Stage) -> Option<Vec<StageRead>> {
         let symbolic = Symbolic::new(&reader.domain, &reader.facts);
-        let served: Vec<Source> = self.served.iter().chain(self.serves).copied().collect();
+        let served = |source, _, _| self.served.contains(&source) || self.serves.contains(&source);
         let found = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &served)?;
         // What a copy around the reader holds is taken from there; a copy does not take what it copies from another one.
         let is_own = |r: &StageRead| {

@@ -350,7 +350,8 @@ fn uncovered(stage: &Stage, axis: AxisId, listed: &[AxisId], missing: &mut Vec<A
     }
 }
 
-/// The most values that an axis of an instance has: those of coordinates are bounded, and the ops bound what they make.
+/// The most values that an axis of an instance has, holes included: what it is merged with counts in these. Those of coordinates are bounded, and the
+/// ops bound what they make.
 fn most(stage: &Stage, axis: AxisId) -> Option<i128> {
     let domain = &stage.domain;
     if let Some(root) = domain.roots.iter().position(|root| *root == axis) {
@@ -363,9 +364,11 @@ fn most(stage: &Stage, axis: AxisId) -> Option<i128> {
             let whole = most(stage, *input)?;
             match (factor.as_constant(), domain.axes[*outer].extent.as_constant()) {
                 (Some(factor), _) if axis == *inner => Some(factor),
-                (Some(factor), _) => Some(ceil(whole, factor.max(1))),
                 (None, Some(count)) if axis == *inner => Some(ceil(whole, count.max(1))),
-                (None, count) => count,
+                // Of a split `into`, which may have more of them than its input has values.
+                (_, Some(count)) => Some(count),
+                (Some(factor), None) => Some(ceil(whole, factor.max(1))),
+                (None, None) => None,
             }
         }
         Op::Merge { outer, inner, .. } => Some(most(stage, *outer)?.saturating_mul(most(stage, *inner)?)),

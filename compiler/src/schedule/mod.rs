@@ -59,10 +59,10 @@ use crate::diag::tw00xx::NotSupportedYet;
 use crate::diag::tw01xx_schedule::HiddenAxis;
 use crate::diag::tw06xx::{MisplacedUnit, UnitMisfit};
 use crate::diag::tw07xx::{ReducedAgain, UnscheduledReduction};
-use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis};
+use crate::domain::{AxisId, AxisKind, Binding, Domain, NewAxis, Symbolic};
 use crate::extent::{Expr, Facts, Var};
 use crate::kernel_ir::Sharing;
-use crate::memory::access::StageRead;
+use crate::memory::access::{self, Accesses, StageRead};
 use crate::program::Program;
 use crate::region::Fit;
 use crate::syntax::{Span, ast};
@@ -187,12 +187,11 @@ impl Plan {
         self.stages.get(taken(&at, stage, (read.source, read.value), read.in_terms)?)
     }
 
-    /// What the stage with a position reads from others.
-    pub fn served_to(&self, stage: usize) -> Vec<Source> {
-        let own = &self.stages[stage];
-        let seen = own.sees.iter().map(|s| &self.stages[*s]);
-        let taken = |s: &&Stage| !(s.copy.is_some() && own.copy.is_some() && s.serves == own.serves);
-        seen.filter(taken).flat_map(|s| s.serves.clone()).collect()
+    /// What the stage with a position accesses; none if inlining passes [`INLINE_LIMIT`](crate::program::INLINE_LIMIT).
+    pub fn accesses(&self, stage: usize, symbolic: &Symbolic) -> Option<Accesses> {
+        let (at, own) = (|n: usize| self.stages.get(n), &self.stages[stage]);
+        let served = |source, read, in_terms| taken(&at, stage, (source, read), in_terms).is_some();
+        access::collect_served(&own.program, &own.facts, own, symbolic, &served)
     }
 }
 

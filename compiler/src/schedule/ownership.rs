@@ -17,7 +17,7 @@ use crate::diag::tw07xx::{HeldElsewhere, RegisterAtRunTime, ThreadWitness};
 use crate::domain::{AxisId, AxisKind, Binding, Concrete, Domain, Symbolic, alike};
 use crate::extent::{Budget, Expr, Facts, Search, Var, collapse, interval};
 use crate::kernel_ir::{REGISTER_LIMIT, Sharing};
-use crate::memory::access::{self, StageRead};
+use crate::memory::access::StageRead;
 
 /// Steps that one search for a thread may take.
 const SEARCH_STEPS: u64 = 200_000;
@@ -325,8 +325,7 @@ pub(super) fn check(plan: &Plan, diags: &mut Diagnostics) {
     }
     for (at, reader) in plan.stages.iter().enumerate() {
         let symbolic = Symbolic::new(&reader.domain, &reader.facts);
-        let served = plan.served_to(at);
-        let found = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &served);
+        let found = plan.accesses(at, &symbolic);
         for read in found.iter().flat_map(|found| &found.stages) {
             let Some(held) = plan.taken(at, read).filter(|s| s.place == Place::Registers) else {
                 continue;
@@ -343,7 +342,7 @@ pub(super) fn share(plan: &mut Plan) {
         plan.stages.iter().map(|s| if shared(s) { Sharing::Thread } else { Sharing::Block }).collect();
     for (at, reader) in plan.stages.iter().enumerate() {
         let symbolic = Symbolic::new(&reader.domain, &reader.facts);
-        let reads = access::collect_served(&reader.program, &reader.facts, reader, &symbolic, &plan.served_to(at));
+        let reads = plan.accesses(at, &symbolic);
         for read in reads.iter().flat_map(|found| &found.stages) {
             let Some(held) = plan.taken(at, read).filter(|s| shared(s)) else { continue };
             let Some(of) = plan.stages.iter().position(|s| std::ptr::eq(s, held)) else { continue };

@@ -17,8 +17,70 @@ pub enum Index {
     Pair(String, String),
     /// An element of a tensor of integers; inside another gather it says what is outside.
     Gather(String, Vec<Index>, Option<i64>),
+    /// `factor · index + plus`.
+    Affine(Box<Index>, i64, i64),
+    /// `index / by` or `index % by`, by a number or a size; both round down.
+    Over(Box<Index>, Extent, bool),
     /// A number.
     Literal(i64),
+}
+
+impl Index {
+    /// The indices directly inside.
+    pub fn parts(&self) -> &[Self] {
+        match self {
+            Self::Axis(..) | Self::Quotient(..) | Self::Mirrored(..) | Self::Pair(..) | Self::Literal(_) => &[],
+            Self::Gather(_, indices, _) => indices,
+            Self::Affine(inner, ..) | Self::Over(inner, ..) => std::slice::from_ref(inner),
+        }
+    }
+
+    /// Whether this or something inside is so.
+    pub fn has(&self, is: &dyn Fn(&Self) -> bool) -> bool {
+        is(self) || self.parts().iter().any(|part| part.has(is))
+    }
+
+    /// The same plus a number.
+    #[must_use]
+    pub fn plus(self, more: i64) -> Self {
+        match self {
+            Self::Axis(axis, factor, plus) => Self::Axis(axis, factor, plus + more),
+            Self::Affine(inner, factor, plus) => Self::Affine(inner, factor, plus + more),
+            Self::Literal(n) => Self::Literal(n + more),
+            other if more == 0 => other,
+            other => Self::Affine(Box::new(other), 1, more),
+        }
+    }
+
+    /// The same with `axis - by` for an axis.
+    #[must_use]
+    pub fn shifted(self, axis: &str, by: i64) -> Self {
+        let times = |a: &str| if a == axis { by } else { 0 };
+        let boxed = |inner: Self| Box::new(inner.shifted(axis, by));
+        match self {
+            Self::Axis(a, factor, plus) => Self::Axis(a.clone(), factor, plus - factor * times(&a)),
+            Self::Quotient(a, of, rest) if a == axis => {
+                Self::Over(Box::new(Self::Axis(a, 1, -by)), Extent::literal(of), rest)
+            }
+            Self::Mirrored(a, size) => Self::Mirrored(a.clone(), size).plus(times(&a)),
+            Self::Pair(a, b) => Self::Pair(a.clone(), b.clone()).plus(-times(&a) - times(&b)),
+            Self::Gather(tensor, indices, or) => {
+                Self::Gather(tensor, indices.into_iter().map(|i| i.shifted(axis, by)).collect(), or)
+            }
+            Self::Affine(inner, factor, plus) => Self::Affine(boxed(*inner), factor, plus),
+            Self::Over(inner, of, rest) => Self::Over(boxed(*inner), of, rest),
+            Self::Quotient(..) | Self::Literal(_) => self,
+        }
+    }
+
+    /// As an operand.
+    fn operand(&self) -> String {
+        let is_one = match self {
+            Self::Axis(_, 1, 0) | Self::Literal(0..) | Self::Gather(.., None) => true,
+            _ => false,
+        };
+        if is_one { self.to_string() } else { format!("({self})") }
+    }
 }
 
 /// What reduces.
@@ -158,6 +220,8 @@ pub enum Cond {
     Or(Box<Cond>, Box<Cond>),
     /// The opposite.
     Not(Box<Cond>),
+    /// A value of type `bool`.
+    Flag(Box<Expr>),
 }
 
 /// An expression.
@@ -183,6 +247,8 @@ pub enum Expr {
     Cast(Type, Box<Expr>),
     /// `if condition { } else { }`.
     If(Box<Cond>, Box<Expr>, Box<Expr>),
+    /// Whether a condition holds, as a `bool`.
+    Test(Box<Cond>),
     /// A reduction.
     Reduce(Box<Reduce>),
 }
@@ -191,7 +257,7 @@ impl Cond {
     fn parts(&self) -> Vec<&Expr> {
         match self {
             Self::Axis(..) => Vec::new(),
-            Self::Value(_, value, ..) => vec![value],
+            Self::Value(_, value, ..) | Self::Flag(value) => vec![value],
             Self::And(a, b) | Self::Or(a, b) => [a.parts(), b.parts()].concat(),
             Self::Not(a) => a.parts(),
         }
@@ -200,7 +266,7 @@ impl Cond {
     fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Self::Axis(..) => Vec::new(),
-            Self::Value(_, value, ..) => vec![value],
+            Self::Value(_, value, ..) | Self::Flag(value) => vec![value],
             Self::And(a, b) | Self::Or(a, b) => {
                 let mut parts = a.parts_mut();
                 parts.extend(b.parts_mut());
@@ -229,6 +295,7 @@ impl Expr {
                 parts.extend(c.parts());
                 parts
             }
+            Self::Test(c) => c.parts(),
             Self::Reduce(r) => std::iter::once(&r.term).chain(&r.second).collect(),
         }
     }
@@ -245,6 +312,7 @@ impl Expr {
                 parts.extend(c.parts_mut());
                 parts
             }
+            Self::Test(c) => c.parts_mut(),
             Self::Reduce(r) => std::iter::once(&mut r.term).chain(&mut r.second).collect(),
         }
     }
@@ -270,10 +338,10 @@ impl Expr {
                 found.push(name.as_str());
                 let mut inside: Vec<&Index> = indices.iter().collect();
                 while let Some(index) = inside.pop() {
-                    if let Index::Gather(name, more, _) = index {
+                    if let Index::Gather(name, ..) = index {
                         found.push(name);
-                        inside.extend(more);
                     }
+                    inside.extend(index.parts());
                 }
             }
             _ => {}
@@ -314,6 +382,18 @@ impl std::fmt::Display for Index {
                 write!(f, "{tensor}[{}]", super::list(indices))?;
                 or.map_or(Ok(()), |n| write!(f, " or {n}"))
             }
+            Self::Affine(inner, factor, plus) => {
+                if *factor != 1 {
+                    write!(f, "{factor} * ")?;
+                }
+                f.write_str(&inner.operand())?;
+                match plus {
+                    0 => Ok(()),
+                    1.. => write!(f, " + {plus}"),
+                    _ => write!(f, " - {}", -plus),
+                }
+            }
+            Self::Over(inner, by, rest) => write!(f, "{} {} {by}", inner.operand(), if *rest { '%' } else { '/' }),
             Self::Literal(n) => n.fmt(f),
         }
     }

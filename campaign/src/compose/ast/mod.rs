@@ -140,6 +140,8 @@ pub struct Equation {
     pub in_place: bool,
     /// Its axes.
     pub axes: Vec<(String, Extent)>,
+    /// Where each of them begins; nowhere but at 0 if nothing is said.
+    pub lower: Vec<i64>,
     /// What each element is.
     pub value: Expr,
     /// Whether it is an output.
@@ -173,8 +175,13 @@ impl Input {
 impl Equation {
     /// An equation for one dense tensor.
     pub fn new(name: &str, ty: Type, axes: Vec<(String, Extent)>, value: Expr, output: bool) -> Self {
-        let name = name.to_owned();
-        Self { name, ty, also: Vec::new(), strides: Vec::new(), in_place: false, axes, value, output }
+        let (name, also, strides, lower) = (name.to_owned(), Vec::new(), Vec::new(), Vec::new());
+        Self { name, ty, also, strides, in_place: false, axes, lower, value, output }
+    }
+
+    /// Where an axis begins.
+    pub fn first(&self, axis: usize) -> i64 {
+        self.lower.get(axis).copied().unwrap_or(0)
     }
 
     /// The tensors that it defines, with their types.
@@ -363,9 +370,11 @@ impl fmt::Display for Kernel {
         }
         writeln!(f, " {{")?;
         for e in self.equations.iter().rev() {
-            let axis =
-                |(a, extent): &(String, Extent)| if e.output { a.clone() } else { format!("{a} in 0..{extent}") };
-            let axes: Vec<String> = e.axes.iter().map(axis).collect();
+            let axis = |(n, (a, extent)): (usize, &(String, Extent))| match e.first(n) {
+                _ if e.output => a.clone(),
+                first => format!("{a} in {first}..{}", Extent { plus: extent.plus + first, ..*extent }),
+            };
+            let axes: Vec<String> = e.axes.iter().enumerate().map(axis).collect();
             let names: Vec<&str> = e.targets().into_iter().map(|t| t.0).collect();
             let target = if names.len() > 1 { format!("({})", names.join(", ")) } else { e.name.clone() };
             writeln!(f, "    {target}[{}] = {};", axes.join(", "), e.value.write(e.ty))?;

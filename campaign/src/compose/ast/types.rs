@@ -33,6 +33,8 @@ pub enum Type {
     F32,
     /// `f64`: integers up to 2⁵³.
     F64,
+    /// `bool`: 0 is false, 1 is true; no arithmetic.
+    Bool,
 }
 
 /// A number.
@@ -111,13 +113,14 @@ impl Type {
             Self::Bf16 => "bf16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::Bool => "bool",
         }
     }
 
     /// Bytes of an element.
     pub fn bytes(self) -> u64 {
         match self {
-            Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 => 1,
+            Self::I8 | Self::U8 | Self::E4m3 | Self::E5m2 | Self::Bool => 1,
             Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 2,
             Self::I32 | Self::U32 | Self::F32 | Self::Tf32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
@@ -126,22 +129,23 @@ impl Type {
 
     /// Whether it has a minus sign.
     pub fn is_signed(self) -> bool {
-        !matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64)
+        !matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64 | Self::Bool)
     }
 
-    /// The least and the greatest number of an integer type; nothing for floats.
+    /// The least and the greatest number of a type that is no float.
     pub fn ends(self) -> Option<(i128, i128)> {
         let bits = 8 * self.bytes() as u32;
         match self {
             Self::I8 | Self::I16 | Self::I32 | Self::I64 => Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1)),
             Self::U8 | Self::U16 | Self::U32 | Self::U64 => Some((0, (1 << bits) - 1)),
+            Self::Bool => Some((0, 1)),
             _ => None,
         }
     }
 
     /// Whether it is an integer type.
     pub fn is_integer(self) -> bool {
-        self.ends().is_some()
+        self.ends().is_some() && self != Self::Bool
     }
 
     /// Up to where a float has all integers.
@@ -163,7 +167,7 @@ impl Type {
 
     /// A small integer of this type.
     pub fn number(self, n: i64) -> Number {
-        if self.is_integer() { Number::Int(self.wrapped(n.into())) } else { Number::Float(n as f64) }
+        if self.ends().is_some() { Number::Int(self.wrapped(n.into())) } else { Number::Float(n as f64) }
     }
 
     /// An integer as its low bits are read by an integer type.
@@ -178,7 +182,7 @@ impl Type {
     pub fn accumulator(self) -> Option<Self> {
         match self {
             Self::F64 => Some(Self::F64),
-            Self::I64 | Self::U64 | Self::U32 => None,
+            Self::I64 | Self::U64 | Self::U32 | Self::Bool => None,
             _ if self.is_integer() => Some(Self::I32),
             _ => Some(Self::F32),
         }

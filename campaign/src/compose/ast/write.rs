@@ -5,11 +5,17 @@ use super::{SIZES, Type, list};
 
 /// A number as a literal of a type, without a suffix.
 fn number(n: i64, ty: Type) -> String {
+    if ty == Type::Bool {
+        return (ty.number(n).int() != 0).to_string();
+    }
     if ty.is_integer() { n.to_string() } else { format!("{n}.0") }
 }
 
 /// The same with a suffix, so that nothing else has to say which type it is.
 fn typed(n: i64, ty: Type) -> String {
+    if ty == Type::Bool {
+        return number(n, ty);
+    }
     format!("{}{}", number(n, ty), ty.name())
 }
 
@@ -37,6 +43,7 @@ impl Cond {
             Self::And(a, b) => format!("{} && {}", a.inner(), b.inner()),
             Self::Or(a, b) => format!("{} || {}", a.inner(), b.inner()),
             Self::Not(a) => format!("!({})", a.write()),
+            Self::Flag(value) => value.write(Type::Bool),
         }
     }
 
@@ -70,6 +77,7 @@ impl Expr {
             }
             Self::Cast(from, a) => format!("({} as {})", a.write(*from), ty.name()),
             Self::If(c, a, b) => format!("(if {} {{ {} }} else {{ {} }})", c.write(), a.write(ty), b.write(ty)),
+            Self::Test(c) => format!("({})", c.write()),
             Self::Reduce(r) => r.write(ty),
         }
     }
@@ -101,6 +109,8 @@ impl Reduce {
             Reduction::Min => format!("min(|{axes}| {term})"),
             Reduction::Argmax => format!("(argmax(|{axes}| {term}) as {cast})"),
             Reduction::Argmin => format!("(argmin(|{axes}| {term}) as {cast})"),
+            Reduction::Any if ty == Type::Bool => format!("any(|{axes}| {above})"),
+            Reduction::All if ty == Type::Bool => format!("all(|{axes}| {above})"),
             Reduction::Any => format!("(if any(|{axes}| {above}) {{ {one} }} else {{ {zero} }})"),
             Reduction::All => format!("(if all(|{axes}| {above}) {{ {one} }} else {{ {zero} }})"),
             Reduction::Fold => {

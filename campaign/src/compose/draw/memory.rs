@@ -9,6 +9,11 @@ pub(super) fn strides(inputs: &mut [Input], equations: &mut [Equation], ty: Type
     for input in inputs.iter_mut().filter(|i| !i.by_value && !i.name.starts_with("size")) {
         if rng.chance(8) {
             input.strides = one(&input.shape, input.ty, &mut pitches, rng);
+            // One row for all.
+            if input.strides.len() > 1 && rng.chance(12) {
+                let along = rng.below(input.strides.len());
+                input.strides[along] = Stride::Extent(Extent::literal(0));
+            }
         }
     }
     for equation in equations.iter_mut().filter(|e| e.output) {
@@ -47,6 +52,16 @@ fn one(shape: &[Extent], ty: Type, pitches: &mut Vec<Pitch>, rng: &mut Rng) -> V
     }
     let granule = (16 / ty.bytes() as i64).max(1);
     for dimension in order.into_iter().skip(1) {
+        // One that another tensor has as well.
+        if of.is_none()
+            && rng.chance(15)
+            && let Some(known) = pitches.iter().position(|p| p.of.is_none())
+        {
+            pitches[known].least = pitches[known].least.join(least);
+            (of, least) = (Some(known), shape[dimension]);
+            strides[dimension] = Stride::Pitch(known);
+            continue;
+        }
         let divides = *rng.pick(&[1, 1, granule, granule, granule, 2]);
         pitches.push(Pitch { of, least, divides, told: rng.chance(35) });
         of = Some(pitches.len() - 1);

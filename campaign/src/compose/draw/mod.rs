@@ -2,6 +2,7 @@
 //!
 //! An extent is whatever the readers drawn so far need, so that every read is inside its tensor by construction.
 
+mod lower;
 mod memory;
 mod planned;
 mod read;
@@ -143,6 +144,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         inlined: Vec::new(),
     };
     kernel.tidy();
+    lower::bounds(&mut kernel, rng);
     reduce::infer(&mut kernel, rng);
     plan::schedule(&mut kernel, rng);
     kernel

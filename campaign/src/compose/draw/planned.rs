@@ -63,6 +63,9 @@ fn taken(rng: &mut Rng, own: &mut Vec<&'static str>) -> Vec<&'static str> {
 }
 
 fn kind(rng: &mut Rng, ty: Type) -> (Type, Option<States>) {
+    if rng.chance(5) {
+        return (Type::Bool, None);
+    }
     let ty = if rng.chance(10) { *rng.pick(&OTHERS) } else { ty };
     (ty, rng.chance(14).then(|| *rng.pick(&States::ALL)))
 }
@@ -79,7 +82,7 @@ pub(super) fn planned(rng: &mut Rng, axes: &[&'static str], ty: Type) -> Vec<Pla
         }
         let (ty, states) = kind(rng, ty);
         let states = states.filter(|_| !reduces.is_empty());
-        let in_place = states.is_none() && rng.chance(8);
+        let in_place = states.is_none() && ty != Type::Bool && rng.chance(8);
         list.push(Planned { name, ty, axes: own, output: true, in_place, reduces, states, reads: Vec::new() });
     }
     // An output that another one reads is computed there once more.

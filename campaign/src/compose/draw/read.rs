@@ -4,7 +4,9 @@ use super::{Axes, Draw, TYPES};
 use crate::compose::ast::{Cond, Expr, Extent, Index, Type};
 
 /// Types of inputs beside those of the kernel's own type.
-const OTHERS: [Type; 14] = [
+const OTHERS: [Type; 16] = [
+    Type::Bool,
+    Type::Bool,
     Type::I8,
     Type::I8,
     Type::U8,
@@ -70,7 +72,20 @@ impl Draw<'_> {
             self.needed.entry(name.to_owned()).or_default();
             Expr::Read(name.to_owned(), Vec::new(), None)
         };
-        if own == ty { read } else { Expr::Cast(own, Box::new(read)) }
+        self.converted(read, own, ty)
+    }
+
+    /// A value of one type as a value of another one.
+    fn converted(&mut self, value: Expr, own: Type, ty: Type) -> Expr {
+        let boxed = Box::new(value);
+        match own {
+            _ if own == ty => *boxed,
+            Type::Bool if ty.is_storage() || self.rng.chance(70) => {
+                let (yes, no) = (self.literal(ty), self.literal(ty));
+                Expr::If(Box::new(Cond::Flag(boxed)), Box::new(yes), Box::new(no))
+            }
+            _ => Expr::Cast(own, boxed),
+        }
     }
 
     /// An element as a value of a type; a plain one is at the axes themselves, so that they correspond.
@@ -78,7 +93,7 @@ impl Draw<'_> {
         let own = self.type_of(tensor);
         let mut guards = Vec::new();
         let read = self.element(tensor, axes, plain, &mut guards);
-        let read = if own == ty { read } else { Expr::Cast(own, Box::new(read)) };
+        let read = self.converted(read, own, ty);
         let guard = guards.into_iter().reduce(|a, b| Cond::And(Box::new(a), Box::new(b)));
         let Some(guard) = guard else { return read };
         // The guard alone makes the read inside.
@@ -122,7 +137,7 @@ impl Draw<'_> {
             }
         };
         let alone = |axis: &str| Index::Axis(axis.to_owned(), 1, 0);
-        match self.rng.below(6) {
+        let found = match self.rng.below(6) {
             0 => {
                 tensor(self, "q", &[extent]);
                 tensor(self, "r", &[extent]);
@@ -139,6 +154,13 @@ impl Draw<'_> {
                 tensor(self, "p", &[extent]);
                 Index::Gather("p".to_owned(), vec![alone(axis)], None)
             }
+        };
+        // Arithmetic on what is read.
+        match self.rng.below(12) {
+            0 | 1 => Index::Affine(Box::new(found), 1, *self.rng.pick(&[-1, 1, 2])),
+            2 => Index::Affine(Box::new(found), *self.rng.pick(&[2, 3, -1, 4096]), self.rng.range(-1, 1)),
+            3 => Index::Over(Box::new(found), Extent::literal(self.rng.range(2, 4)), self.rng.chance(50)),
+            _ => found,
         }
     }
 
@@ -200,12 +222,29 @@ impl Draw<'_> {
                     let times = std::array::from_fn(|n| extent.times[n] + more.times[n]);
                     (Index::Pair(axis, second), Extent { times, plus: extent.plus + more.plus })
                 }
+                (8, _) => {
+                    let of = Box::new(Index::Axis(axis, 1, plus));
+                    (Index::Over(of, Extent::literal(self.rng.range(2, 3)), false), extent.reach(1, plus))
+                }
+                (9, _) if self.sizes[super::letter(letter)].as_size().is_some() => {
+                    let by = self.sizes[super::letter(letter)];
+                    self.least[super::letter(letter)] = 1;
+                    let rest = self.rng.chance(50);
+                    (
+                        Index::Over(Box::new(Index::Axis(axis, 1, plus)), by, rest),
+                        if rest { by } else { extent.reach(1, plus) },
+                    )
+                }
+                (10, _) => {
+                    let half = Index::Over(Box::new(Index::Axis(axis, 1, 0)), Extent::literal(2), false);
+                    (Index::Affine(Box::new(half), 2, 1), extent.reach(1, 1))
+                }
                 _ => (Index::Axis(axis, 1, plus), extent.reach(1, plus)),
             };
             self.need(tensor, dimension, reach);
             indices.push(index);
         }
-        or |= indices.iter().any(|i| matches!(i, Index::Gather(..)));
+        or |= indices.iter().any(|i| i.has(&|i| matches!(i, Index::Gather(..))));
         let least = if self.type_of(tensor).is_signed() { -2 } else { 0 };
         let or = or.then(|| self.rng.range(least, 2));
         Expr::Read(tensor.to_owned(), indices, or)

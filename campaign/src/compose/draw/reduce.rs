@@ -49,7 +49,9 @@ impl Draw<'_> {
 
     /// What an equation reduces, and what stands beside it.
     pub(super) fn reduced(&mut self, p: &Planned, axes: &Axes, around: &Axes, range: Option<Ends>, term: Expr) -> Expr {
-        let (inner, ty) = (around[axes.len()..].to_vec(), p.ty);
+        let inner = around[axes.len()..].to_vec();
+        let (is_flag, ty) = (p.ty == Type::Bool, if p.ty == Type::Bool { self.ty } else { p.ty });
+        let term = self.beside_reductions(around, term, ty);
         let one = |by, of, term, second| {
             let axes = inner.clone();
             Expr::Reduce(Box::new(Reduce { by, axes, range: range.clone(), inferred: false, of, term, second }))
@@ -60,6 +62,9 @@ impl Draw<'_> {
                 if self.rng.chance(40) { Expr::Axis(inner[0].0.clone()) } else { self.read(tensor, around, true, ty) }
             });
             return one(Reduction::States(states), ty, term, second);
+        }
+        if is_flag {
+            return one(if self.rng.chance(50) { Reduction::Any } else { Reduction::All }, ty, term, None);
         }
         if self.rng.chance(9)
             && let Some(of) = self.narrow(ty)
@@ -146,7 +151,9 @@ pub(super) fn infer(kernel: &mut Kernel, rng: &mut Rng) {
     let shapes: Vec<(String, Vec<Extent>)> = (kernel.inputs.iter())
         .map(|i| (i.name.clone(), i.shape.clone()))
         .chain(kernel.equations.iter().flat_map(|e| {
-            let shape: Vec<Extent> = e.axes.iter().map(|a| a.1).collect();
+            // What does not begin at 0 has another range than any that is drawn.
+            let of = |n: usize| if e.first(n) == 0 { e.axes[n].1 } else { Extent::literal(-1) };
+            let shape: Vec<Extent> = (0..e.axes.len()).map(of).collect();
             e.targets().into_iter().map(|t| (t.0.to_owned(), shape.clone())).collect::<Vec<_>>()
         }))
         .collect();
@@ -174,8 +181,15 @@ fn bare(tensor: &str, indices: &[Index], axis: &str, shapes: &[(String, Vec<Exte
     for (n, index) in indices.iter().enumerate() {
         match index {
             Index::Axis(a, 1, 0) if a == axis => found.extend(shape.get(n)),
-            Index::Gather(inner, indices, _) => bare(inner, indices, axis, shapes, found),
-            _ => {}
+            other => open(other, axis, shapes, found),
         }
+    }
+}
+
+/// The same inside an index.
+fn open(index: &Index, axis: &str, shapes: &[(String, Vec<Extent>)], found: &mut Vec<Extent>) {
+    match index {
+        Index::Gather(tensor, indices, _) => bare(tensor, indices, axis, shapes, found),
+        other => other.parts().iter().for_each(|part| open(part, axis, shapes, found)),
     }
 }

@@ -12,7 +12,7 @@ fn own(equation: &Equation) -> Expr {
 impl Draw<'_> {
     /// The right-hand side of an equation.
     pub(super) fn whole(&mut self, p: &Planned, equation: &Equation, reads: &[String], common: bool) -> Expr {
-        let (axes, ty) = (equation.axes.clone(), p.ty);
+        let (axes, ty) = (equation.axes.clone(), if p.ty == Type::Bool { self.ty } else { p.ty });
         let mut around = axes.clone();
         around.extend(p.reduces.iter().map(|a| ((*a).to_owned(), self.sizes[super::letter(a)])));
         let mut terms: Vec<Expr> = Vec::new();
@@ -24,6 +24,7 @@ impl Draw<'_> {
         let range = self.range(&axes, &p.reduces, &mut around);
         let value = self.value(&around, terms, reads, common, ty);
         let mut value = match p.reduces.is_empty() {
+            true if p.ty == Type::Bool => Expr::Test(Box::new(self.condition(&around, &value, ty))),
             true => self.beside_reductions(&axes, value, ty),
             false => self.reduced(p, &axes, &around, range, value),
         };

@@ -10,6 +10,8 @@ use super::ast::{Cond, Dims, Equation, Expr, Index, Kernel, Number, Reduction, S
 /// A tensor: its shape, and its elements in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
+    /// Where indices begin; 0 where nothing is said.
+    pub first: Vec<i64>,
     /// Extents.
     pub shape: Vec<i64>,
     /// Elements.
@@ -20,8 +22,9 @@ impl Tensor {
     /// The element at these indices, if it is inside.
     fn at(&self, indices: &[i64]) -> Option<Number> {
         let mut offset = 0;
-        for (index, size) in indices.iter().zip(&self.shape) {
-            if !(0..*size).contains(index) {
+        for (n, (index, size)) in indices.iter().zip(&self.shape).enumerate() {
+            let index = index.checked_sub(self.first.get(n).copied().unwrap_or(0))?;
+            if !(0..*size).contains(&index) {
                 return None;
             }
             offset = offset * size + index;
@@ -71,6 +74,7 @@ fn equation_of(equation: &Equation, dims: &Dims, tensors: &BTreeMap<String, Tens
     let mut all: Vec<Vec<Number>> = equation.targets().iter().map(|_| Vec::new()).collect();
     let names: Vec<&str> = equation.axes.iter().map(|a| a.0.as_str()).collect();
     for point in points(&shape) {
+        let point = point.into_iter().enumerate().map(|(n, at)| at + equation.first(n));
         evaluation.axes = names.iter().copied().zip(point).collect();
         let values = match &equation.value {
             Expr::Reduce(r) if matches!(r.by, Reduction::States(_)) => evaluation.states(r)?,
@@ -81,7 +85,7 @@ fn equation_of(equation: &Equation, dims: &Dims, tensors: &BTreeMap<String, Tens
         }
         all.iter_mut().zip(values).for_each(|(data, value)| data.push(value));
     }
-    Ok(all.into_iter().map(|data| Tensor { shape: shape.clone(), data }).collect())
+    Ok(all.into_iter().map(|data| Tensor { first: equation.lower.clone(), shape: shape.clone(), data }).collect())
 }
 
 /// All points of a box, in row-major order.
@@ -118,6 +122,13 @@ impl<'a> Evaluation<'a> {
                 (None, Some(n)) => *n,
                 (None, None) => return Err(Fault::Outside),
             },
+            // Indices are integers: what is beyond those of 64 bits is outside of any tensor.
+            Index::Affine(inner, factor, plus) => self.index(inner)?.saturating_mul(*factor).saturating_add(*plus),
+            Index::Over(inner, by, rest) => {
+                let (value, by) = (self.index(inner)?, by.at(self.dims));
+                let result = if *rest { value.checked_rem_euclid(by) } else { value.checked_div_euclid(by) };
+                result.ok_or(Fault::Outside)?
+            }
             Index::Literal(n) => *n,
         })
     }
@@ -137,6 +148,7 @@ impl<'a> Evaluation<'a> {
             Cond::And(a, b) => self.condition(a)? && self.condition(b)?,
             Cond::Or(a, b) => self.condition(a)? || self.condition(b)?,
             Cond::Not(a) => !self.condition(a)?,
+            Cond::Flag(value) => self.value(value, Type::Bool)?.int() != 0,
         })
     }
 
@@ -169,6 +181,7 @@ impl<'a> Evaluation<'a> {
                     self.value(b, ty)
                 }
             }
+            Expr::Test(c) => Ok(ty.number(i64::from(self.condition(c)?))),
             Expr::Reduce(r) => self.reduce(r, ty),
         }
     }

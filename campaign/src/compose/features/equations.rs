@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::compose::ast::{Cond, Equation, Expr, Index, Kernel, Reduce, Reduction, Stride};
+use crate::compose::ast::{Cond, Equation, Expr, Extent, Index, Kernel, Reduce, Reduction, Stride, Type};
 
 type Found = BTreeSet<&'static str>;
 
@@ -19,8 +19,14 @@ pub(super) fn equations(kernel: &Kernel, found: &mut Found) {
         add(found, input.indices && input.ty.name() != "i32", "gather-other-type");
         add(found, !input.indices && input.ty != kernel.ty, "other-input-type");
         add(found, input.ty.is_storage(), "stored-type");
+        add(found, input.ty == Type::Bool, "bool-input");
+        let is_zero = |s: &Stride| matches!(s, Stride::Extent(e) if *e == Extent::literal(0));
+        add(found, input.strides.iter().any(is_zero), "zero-stride");
         strided(&input.strides, ["input-strides", "input-permuted"], found);
     }
+    let pitches: Vec<Stride> =
+        kernel.declared().into_iter().flat_map(|d| d.3).filter(|s| matches!(s, Stride::Pitch(_))).collect();
+    add(found, (1..pitches.len()).any(|n| pitches[..n].contains(&pitches[n])), "shared-pitch");
     for equation in &kernel.equations {
         let readers: Vec<&Equation> = kernel.equations.iter().filter(|e| e.reads(equation)).collect();
         add(found, readers.len() > 1, "diamond");
@@ -30,8 +36,10 @@ pub(super) fn equations(kernel: &Kernel, found: &mut Found) {
         add(found, equation.value.tensors().is_empty(), "no-reads");
         let other = if equation.output { "other-output-type" } else { "other-stage-type" };
         add(found, equation.ty != kernel.ty, other);
+        add(found, equation.ty == Type::Bool, if equation.output { "bool-output" } else { "bool-stage" });
         strided(&equation.strides, ["output-strides", "output-permuted"], found);
         let reductions = equation.value.reductions().len();
+        add(found, (0..equation.axes.len()).any(|n| equation.first(n) != 0), "lower-bound");
         add(found, equation.in_place, "in-place");
         add(found, equation.in_place && reductions > 0, "in-place-reduction");
         add(found, reductions > 1, "two-reductions");
@@ -40,7 +48,7 @@ pub(super) fn equations(kernel: &Kernel, found: &mut Found) {
 }
 
 fn strided(strides: &[Stride], [dense, permuted]: [&'static str; 2], found: &mut Found) {
-    let is_one = |s: &Stride| matches!(s, Stride::Extent(e) if e.times == [0; 3]);
+    let is_one = |s: &Stride| matches!(s, Stride::Extent(e) if e.times == [0; 3] && e.plus != 0);
     add(found, !strides.is_empty(), dense);
     add(found, strides.last().is_some_and(|s| !is_one(s)) && strides.iter().any(is_one), permuted);
 }
@@ -99,6 +107,7 @@ fn condition(c: &Cond, found: &mut Found) {
             condition(b, found);
         }
         Cond::Not(a) => condition(a, found),
+        Cond::Flag(_) => add(found, true, "flag"),
         Cond::Axis(..) | Cond::Value(..) => {}
     }
 }
@@ -123,7 +132,7 @@ fn guards(c: &Cond, values: &[&Expr]) -> bool {
             guards(a, &right) || guards(b, values)
         }
         Cond::Not(a) => guards(a, values),
-        Cond::Value(..) => false,
+        Cond::Value(..) | Cond::Flag(_) => false,
     }
 }
 
@@ -135,6 +144,7 @@ fn expression(kernel: &Kernel, equation: &Equation, e: &Expr, found: &mut Found)
             add(found, guards(c, &[a, b]), "guarded-read");
         }
         Expr::Reduce(r) => reduction(equation, r, found),
+        Expr::Test(c) => condition(c, found),
         Expr::Size(_) => add(found, true, "size-as-value"),
         Expr::Cast(_, inner) => {
             found.insert("cast");
@@ -173,11 +183,16 @@ fn read(kernel: &Kernel, tensor: &str, indices: &[Index], or: bool, found: &mut 
         add(found, matches!(index, Index::Quotient(..)), "quotient");
         add(found, matches!(index, Index::Mirrored(..)), "mirrored");
         add(found, matches!(index, Index::Pair(..)), "pair");
-        if let Index::Gather(_, inner, _) = index {
-            found.insert("gather");
-            add(found, n > 0 && n + 1 == indices.len(), "gather-innermost");
-            add(found, inner.len() > 1, "gather-2d");
-            add(found, inner.iter().any(|i| matches!(i, Index::Gather(..))), "gather-of-gather");
-        }
+        let is_gather = |i: &Index| matches!(i, Index::Gather(..));
+        let gathers = index.has(&is_gather);
+        let whole = matches!(index, Index::Affine(..) | Index::Over(..));
+        add(found, gathers && whole, "gather-arithmetic");
+        add(found, !gathers && whole, "quotient-of-index");
+        add(found, index.has(&|i| matches!(i, Index::Over(_, by, _) if by.times != [0; 3])), "quotient-by-size");
+        add(found, gathers, "gather");
+        add(found, gathers && n > 0 && n + 1 == indices.len(), "gather-innermost");
+        let within = |i: &Index, is: &dyn Fn(&[Index]) -> bool| matches!(i, Index::Gather(_, inner, _) if is(inner));
+        add(found, index.has(&|i| within(i, &|inner| inner.len() > 1)), "gather-2d");
+        add(found, index.has(&|i| within(i, &|inner| inner.iter().any(is_gather))), "gather-of-gather");
     }
 }

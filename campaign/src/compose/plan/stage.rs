@@ -14,7 +14,10 @@ impl Plan<'_> {
                 if let Expr::Read(tensor, indices, _) = e
                     && equation.defines(tensor)
                 {
-                    self.wild |= indices.iter().any(|i| matches!(i, Index::Gather(..) | Index::Quotient(_, _, true)));
+                    let is = |i: &Index| {
+                        matches!(i, Index::Gather(..) | Index::Quotient(_, _, true) | Index::Over(_, _, true))
+                    };
+                    self.wild |= indices.iter().any(|i| i.has(&is));
                 }
             });
         }
