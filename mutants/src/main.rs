@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tilewright_mutants::report::{Explained, report};
-use tilewright_mutants::tree::Sources;
+use tilewright_mutants::tree::{Mutant, Sources};
 use tilewright_mutants::worker::{self, Plan};
 use tilewright_mutants::{Failure, corpus};
 
@@ -80,7 +80,10 @@ fn tried(options: &Options) -> Result<usize, Failure> {
     let sources = Sources::read(&root, &options.rooms)?;
     let mutants = sources.mutants();
     let chosen: BTreeSet<u32> = match &options.only[..] {
-        [] => worker::sample(mutants.len(), options.sample, options.seed),
+        [] => {
+            let keys: Vec<String> = mutants.iter().map(Mutant::key).collect();
+            worker::sample(&keys, options.sample, options.seed)
+        }
         only => only.iter().copied().filter(|n| (*n as usize) < mutants.len()).collect(),
     };
     eprintln!("{} mutants of {}", chosen.len(), mutants.len());

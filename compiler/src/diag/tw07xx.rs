@@ -202,6 +202,8 @@ pub struct Uneven {
     pub axis: String,
     /// Whether that is a loop of its own.
     pub is_own: bool,
+    /// Whether its threads fetch it.
+    pub fetches: bool,
     /// The units that differ.
     pub unit: &'static str,
     /// The axis that is given to them, `y.i`.
@@ -212,9 +214,10 @@ pub struct Uneven {
 
 impl IntoDiagnostic for Uneven {
     fn into_diagnostic(self) -> Diagnostic {
-        let Self { stage, axis, is_own, unit, decides, span } = self;
+        let Self { stage, axis, is_own, fetches, unit, decides, span } = self;
+        let verb = if fetches { "fetch" } else { "share" };
         let outside = if is_own { String::new() } else { format!(", or attach `{stage}` outside of `{axis}`") };
-        Diagnostic::new(Code::TW0706, span, format!("the threads that share `{stage}` do not all come to it"))
+        Diagnostic::new(Code::TW0706, span, format!("the threads that {verb} `{stage}` do not all come to it"))
             .note(format!("how often `{axis}` runs depends on `{decides}`, so it differs by {unit}"))
             .note("threads exchange values and wait for each other where all of a block, or of a role, come")
             .help(format!("bind `{decides}` to blocks{outside}"))

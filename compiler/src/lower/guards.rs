@@ -83,6 +83,8 @@ impl Known {
 const MOST_FACTS: usize = 24;
 /// Questions that are answered about combinations of facts; what is asked beyond excludes nothing, and barriers stay.
 const MOST_QUESTIONS: usize = 2048;
+/// Ways for which it is looked whether they have a solution; of what is beyond, all may have one.
+const MOST_LOOKED_AT: usize = 4096;
 
 /// Ways to make something true, each a list of numbers of expressions.
 type Numbered = Vec<Vec<u32>>;
@@ -141,6 +143,9 @@ impl Parts {
     fn has_no_solution(&self, way: Vec<u32>) -> bool {
         if let Some(answer) = self.looked_at.borrow().get(&way) {
             return *answer;
+        }
+        if self.looked_at.borrow().len() >= MOST_LOOKED_AT {
+            return false;
         }
         let mut system = System::new();
         let mut seen = BTreeSet::new();

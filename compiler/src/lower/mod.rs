@@ -23,6 +23,7 @@ mod staging;
 mod syncs;
 mod terms;
 mod tiles;
+mod unread;
 mod value;
 
 pub use across::blocks;
@@ -293,6 +294,7 @@ fn entry(
         }
     }
     let kernel = builder.finish().map_err(|_| Defect::Plan("loops and branches do not pair up"))?;
+    let kernel = unread::without_unread(kernel);
     // Memory is shared where that costs no barrier; more of it if there is too little otherwise.
     // There may be any number of blocks that take tiles in turn.
     let blocks = launch_blocks(stages, facts)

@@ -80,6 +80,13 @@ pub(super) fn loop_of_terms(parent: &Stage, attach: &Attach) -> Option<AxisId> {
     attach.around.iter().copied().find(is_one)
 }
 
+/// An axis of a reduction whose units must have terms for these rows to hold, where what is inside is known to be reached.
+pub(super) fn of_terms(reached: &[Expr], parent: &Stage) -> Option<AxisId> {
+    let leaf = |v: Var| parent.domain.leaves.get((v as usize).checked_sub(parent.facts.dims())?).copied();
+    let mut leaves = reached.iter().flat_map(Expr::vars).filter_map(leaf);
+    leaves.find(|leaf| parent.domain.axes[*leaf].kind == AxisKind::Reduction)
+}
+
 /// Whether what stands at a place is there for a read of the stage with a position, which is in its terms or not.
 pub(super) fn is_there(attach: &Attach, (at, reader): (usize, &Stage), in_terms: bool) -> bool {
     in_terms || at != attach.stage || loop_of_terms(reader, attach).is_none()

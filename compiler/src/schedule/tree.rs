@@ -350,8 +350,9 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         diags.report(one.ended(&stages[reader].name, &stages[parent].domain.axes[leaf].name));
         return None;
     }
-    let idle = idle::without_terms(&stages[parent], &attach).next();
-    if let (Some(reader), Some((_, axis))) = (asked.beside_terms, idle) {
+    let idle = idle::without_terms(&stages[parent], &attach).map(|(_, axis)| axis).next();
+    let idle = idle.or_else(|| idle::of_terms(&reached, &stages[parent]));
+    if let (Some(reader), Some(axis)) = (asked.beside_terms, idle) {
         let axis = &stages[parent].domain.axes[axis].name;
         diags.report(one.not_in_terms(&stages[reader].name, axis, owner));
         return None;

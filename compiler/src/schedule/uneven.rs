@@ -24,12 +24,14 @@ pub fn uneven(stages: &[&Stage]) -> Option<Uneven> {
                     stage: stage.name.clone(),
                     axis: format!("{}.{}", of.name, of.domain.axes[leaf].name),
                     is_own: std::ptr::eq(of, *stage),
+                    fetches: stage.fetches,
                     unit: unit.name(),
                     decides,
                     span: stage.span,
                 });
             }
-            let attach = of.attach.as_ref().filter(|_| stage.owner < Unit::Thread)?;
+            // Groups of fetches are counted by all threads.
+            let attach = of.attach.as_ref().filter(|_| stage.owner < Unit::Thread || stage.fetches)?;
             at = (stages[attach.stage], attach.around.clone());
         }
     })

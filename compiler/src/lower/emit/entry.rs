@@ -51,7 +51,7 @@ pub(super) struct Entry<'a> {
     pub(super) guard: Option<RegId>,
     /// The role that runs the current region.
     pub(super) role: Option<InRole>,
-    /// Whether all threads of the block run the current region together.
+    /// Whether all threads of the block run the current statement together.
     pub(super) converged: bool,
     file: u32,
     line: u32,
@@ -248,7 +248,10 @@ impl Entry<'_> {
 
     pub(super) fn region(&mut self, region: RegionId) {
         let kernel = self.kernel;
-        kernel.region(region).statements.iter().for_each(|statement| self.statement(statement));
+        for statement in &kernel.region(region).statements {
+            self.statement(statement);
+            self.converged = self.role.is_none() && self.is_together_behind(statement, self.converged);
+        }
     }
 
     fn statement(&mut self, statement: &Statement) {
@@ -404,20 +407,34 @@ impl Entry<'_> {
         })
     }
 
-    /// Whether threads that enter a region together leave every statement of it together.
+    /// Whether threads that enter a region together are together at its end.
     fn keeps_together(&self, region: RegionId) -> bool {
+        let statements = &self.kernel.region(region).statements;
+        statements.iter().fold(true, |together, statement| self.is_together_behind(statement, together))
+    }
+
+    /// Whether threads are together behind a statement to which they come together or not. Those that have gone apart need not meet where their ways
+    /// do: a thread may be iterations ahead of another one in a loop behind that, until both wait for each other (PTX, *Independent thread scheduling*).
+    fn is_together_behind(&self, statement: &Statement, together: bool) -> bool {
         let uniform = |value: ValueId| self.kernel.value(value).facts.uniform;
-        self.kernel.region(region).statements.iter().all(|statement| match &statement.kind {
-            StatementKind::Loop(l) => uniform(l.count) && self.keeps_together(l.body),
+        match &statement.kind {
+            StatementKind::Sync
+            | StatementKind::SyncWarpgroup
+            | StatementKind::SyncWarp
+            | StatementKind::SyncCluster
+            | StatementKind::Agree { .. } => true,
+            StatementKind::Loop(l) => together && uniform(l.count) && self.keeps_together(l.body),
             StatementKind::If(branch) => {
                 let jumps = branch.otherwise.is_some() || !self.is_predicable(branch.then);
-                !jumps
-                    || uniform(branch.condition)
+                let keeps = || {
+                    uniform(branch.condition)
                         && self.keeps_together(branch.then)
                         && branch.otherwise.is_none_or(|otherwise| self.keeps_together(otherwise))
+                };
+                together && (!jumps || keeps())
             }
-            _ => true,
-        })
+            _ => together,
+        }
     }
 
     /// Computes a pure value; the register may be that of an operand.
