@@ -84,7 +84,7 @@ const MOST_FACTS: usize = 24;
 /// Questions that are answered about combinations of facts; what is asked beyond excludes nothing, and barriers stay.
 const MOST_QUESTIONS: usize = 2048;
 /// Ways for which it is looked whether they have a solution; of what is beyond, all may have one.
-const MOST_LOOKED_AT: usize = 4096;
+const MOST_LOOKED_AT: usize = 1024;
 
 /// Ways to make something true, each a list of numbers of expressions.
 type Numbered = Vec<Vec<u32>>;

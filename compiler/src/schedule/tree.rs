@@ -331,6 +331,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         return None;
     };
     let mut reached = reached;
+    let lacks_terms = idle::of_terms(&reached, &stages[parent]);
     // Blocks of a cluster come where others wait for them.
     reached.extend(idle::units_with_work(owner, one.fetches, (parent, &attach), stages, &facts));
     let needs = Needs {
@@ -351,8 +352,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         return None;
     }
     let idle = idle::without_terms(&stages[parent], &attach).map(|(_, axis)| axis).next();
-    let idle = idle.or_else(|| idle::of_terms(&reached, &stages[parent]));
-    if let (Some(reader), Some(axis)) = (asked.beside_terms, idle) {
+    if let (Some(reader), Some(axis)) = (asked.beside_terms, idle.or(lacks_terms)) {
         let axis = &stages[parent].domain.axes[axis].name;
         diags.report(one.not_in_terms(&stages[reader].name, axis, owner));
         return None;

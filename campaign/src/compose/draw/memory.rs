@@ -54,7 +54,7 @@ fn one(shape: &[Extent], ty: Type, pitches: &mut Vec<Pitch>, rng: &mut Rng) -> V
     for dimension in order.into_iter().skip(1) {
         // One that another tensor has as well.
         if of.is_none()
-            && rng.chance(15)
+            && rng.chance(60)
             && let Some(known) = pitches.iter().position(|p| p.of.is_none())
         {
             pitches[known].least = pitches[known].least.join(least);
