@@ -233,6 +233,9 @@ impl Needs<'_> {
                 if !read.in_terms && (at == self.attach.stage || is_beside) {
                     asked.beside_terms = Some(at);
                 }
+                if at != self.attach.stage && reader.owner < self.attach.owner {
+                    asked.wider = Some(at);
+                }
                 asked.requests.push(known);
                 asked.reads.push((read.value, read.span));
             }
@@ -397,6 +400,8 @@ pub(super) struct Asked {
     reads: Vec<(ValueId, Span)>,
     /// A stage that reads it outside of its own terms: the one with the loops, or one beside that.
     pub beside_terms: Option<usize>,
+    /// A stage that reads it and belongs to a wider unit.
+    pub wider: Option<usize>,
 }
 
 impl Asked {

@@ -10,7 +10,7 @@
 //!
 //! So such a stage says for itself that its unit has an iteration: that is a condition of its elements. What is then not
 //! computed nobody reads: terms are there where the iteration is, and a stage that is also read outside of the terms is
-//! refused.
+//! refused, as is one that another stage reads in all blocks of a cluster.
 
 use super::{Attach, Stage, Unit};
 use crate::domain::{AxisId, AxisKind, Domain};
@@ -85,6 +85,17 @@ pub(super) fn of_terms(reached: &[Expr], parent: &Stage) -> Option<AxisId> {
     let leaf = |v: Var| parent.domain.leaves.get((v as usize).checked_sub(parent.facts.dims())?).copied();
     let mut leaves = reached.iter().flat_map(Expr::vars).filter_map(leaf);
     leaves.find(|leaf| parent.domain.axes[*leaf].kind == AxisKind::Reduction)
+}
+
+/// An axis whose units may have nothing to do at a place, of those that are inside a `wider` unit; `reached` holds where one has.
+pub(super) fn within(wider: Unit, parent: &Stage, attach: &Attach, reached: &[Expr]) -> Option<AxisId> {
+    let axes = &parent.domain.axes;
+    let mut units = bound(parent, attach.owner).filter(|(_, leaf)| Unit::of(axes[*leaf].binding) > Some(wider));
+    let may_lack = |(var, leaf): &(Var, AxisId)| {
+        let varies = parent.facts.normal(&axes[*leaf].extent).as_constant().is_none();
+        varies || reached.iter().any(|row| row.vars().contains(var))
+    };
+    units.find(may_lack).map(|(_, leaf)| leaf)
 }
 
 /// Whether what stands at a place is there for a read of the stage with a position, which is in its terms or not.

@@ -75,6 +75,17 @@ impl Inner<'_> {
         };
         NoInstance { instead: Some(instead), ..self.cannot_stand(&problem, Vec::new()) }
     }
+
+    /// That `reader` belongs to a wider unit, and that units past the end of `axis` have none of it.
+    fn not_in_all(&self, reader: &str, axis: &str, (owner, wider): (Unit, Unit)) -> NoInstance {
+        let (unit, wider) = (owner.name(), wider.name());
+        let problem = format!(
+            "every {unit} of a {wider} computes `{reader}`, which reads it: a {unit} without an iteration of `{axis}` has no instance"
+        );
+        let per = if owner == Unit::Cta { "cta" } else { unit };
+        let instead = Some(format!("write `per {per}` for `{reader}`, too"));
+        NoInstance { instead, ..self.cannot_stand(&problem, Vec::new()) }
+    }
 }
 
 /// The stages that clauses place inside others; without those with an error.
@@ -331,7 +342,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         return None;
     };
     let mut reached = reached;
-    let lacks_terms = idle::of_terms(&reached, &stages[parent]);
+    let (lacks_terms, is_reached) = (idle::of_terms(&reached, &stages[parent]), reached.clone());
     // Blocks of a cluster come where others wait for them.
     reached.extend(idle::units_with_work(owner, one.fetches, (parent, &attach), stages, &facts));
     let needs = Needs {
@@ -355,6 +366,13 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
     if let (Some(reader), Some(axis)) = (asked.beside_terms, idle.or(lacks_terms)) {
         let axis = &stages[parent].domain.axes[axis].name;
         diags.report(one.not_in_terms(&stages[reader].name, axis, owner));
+        return None;
+    }
+    if let Some(reader) = asked.wider.map(|reader| &stages[reader])
+        && let Some(axis) = idle::within(reader.owner, &stages[parent], &attach, &is_reached)
+    {
+        let axis = &stages[parent].domain.axes[axis].name;
+        diags.report(one.not_in_all(&reader.name, axis, (owner, reader.owner)));
         return None;
     }
     let ops = Chosen::of(one.ops);
