@@ -51,6 +51,8 @@ pub enum Floats {
     /// Integers of either sign from 1 to this magnitude: their sums and products need no rounding while they are small,
     /// so that every order gives the same bits. None is zero: a term that is left out would not be seen.
     Integers(u64),
+    /// Any bits, of integers as well: infinities, NaN, numbers that are very large or very small, and what wraps; between these, others as above.
+    Any,
 }
 
 /// `count` elements, little-endian: floats in [−2, 2], integers in −8..=8 or 0..=8, `bool` false or true.
@@ -64,10 +66,21 @@ pub fn elements_with(floats: Floats, element: ElementType, count: usize, random:
     let format = Format::of(element);
     let size = element.bytes() as usize;
     let mut bytes = Vec::with_capacity(count.saturating_mul(size));
+    // NaN has one form, and `tf32` no more digits than it has.
+    let plain = |format: Format, bits: u64| format.from_f64(format.value(bits));
     for _ in 0..count {
+        let is_any = floats == Floats::Any && element != E::Bool && random.below(2) == 0;
         let bits = match (format, element) {
+            (None, _) if is_any => random.bits(),
+            (Some(format), _) if is_any => match random.below(8) {
+                0 => format.from_f64([f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0, -0.0][random.below(5) as usize]),
+                // The smallest numbers, and the largest ones.
+                1 => plain(format, random.below(3)),
+                2 => plain(format, (1 << (8 * size - 2)) + random.below(3)),
+                _ => plain(format, random.bits() >> (64 - 8 * size)),
+            },
             (Some(format), _) => format.from_f64(match floats {
-                Floats::Real => random.float(),
+                Floats::Real | Floats::Any => random.float(),
                 Floats::Integers(most) => random.integer(most),
             }),
             (None, E::Bool) => random.below(2),

@@ -6,6 +6,7 @@ use tilewright_compiler::lower::Entry;
 use tilewright_compiler::trial::{Effort, Net, Tally, Wrong, prove};
 use tilewright_kernel::KernelInfo;
 
+use crate::inputs::Floats;
 use crate::sizes;
 use crate::trial::Trial;
 
@@ -52,16 +53,17 @@ pub enum Fault {
     Result(String),
 }
 
-/// Launches a kernel at these sizes on the emulator, under other seeds each, and compares with the reference; gives the number of launches that were
-/// compared. `terms` bounds the elements and terms that the reference evaluates; a launch with more, or with tensors that are too large, is left out.
+/// Launches a kernel at these sizes on the emulator, under other seeds each and on small numbers and any bits, and compares with the reference; gives the
+/// number of launches that were compared. `terms` bounds the elements and terms that the reference evaluates; a launch with more, or with tensors that are too large, is left out.
 ///
 /// # Errors
 /// The first thing that is wrong.
 pub fn on_emulator(info: &KernelInfo, terms: u64) -> Result<u64, Fault> {
     let mut compared = 0;
-    for (seed, dims) in (1..).zip(drawn(info)) {
+    let sizes = drawn(info).into_iter().flat_map(|dims| [Floats::Real, Floats::Any].map(|floats| (dims.clone(), floats)));
+    for (seed, (dims, floats)) in (1..).zip(sizes) {
         let device = Device::emulator(EmulatorOptions::default().seed(seed));
-        let Ok(trial) = Trial::new(info, &dims, seed, &device) else { continue };
+        let Ok(trial) = Trial::with(info, &dims, (seed, floats), &device) else { continue };
         let outcome = trial.within(terms).run(&device);
         match outcome.failure {
             None => compared += 1,

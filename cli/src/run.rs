@@ -80,6 +80,7 @@ impl Run {
             Some(Floats::Integers(1)) => "floats are 1 and -1".to_owned(),
             Some(Floats::Integers(most)) => format!("floats are integers from 1 to {most} of either sign"),
             Some(Floats::Real) => "floats are real numbers".to_owned(),
+            Some(Floats::Any) => "numbers are any bits".to_owned(),
             None => "no floats".to_owned(),
         }
     }
@@ -248,6 +249,7 @@ impl Head<'_> {
             let floats = match run.floats {
                 Some(Floats::Integers(_)) => Some("integers"),
                 Some(Floats::Real) => Some("real"),
+                Some(Floats::Any) => Some("any"),
                 None => None,
             };
             let magnitude = match run.floats {
