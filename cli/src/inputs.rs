@@ -71,7 +71,10 @@ pub fn elements_with(floats: Floats, element: ElementType, count: usize, random:
     for _ in 0..count {
         let is_any = floats == Floats::Any && element != E::Bool && random.below(2) == 0;
         let bits = match (format, element) {
-            (None, _) if is_any => random.bits(),
+            (None, _) if is_any => match random.below(4) {
+                0 => [0, 1, u64::MAX, 1 << (8 * size - 1), (1 << (8 * size - 1)) - 1][random.below(5) as usize],
+                _ => random.bits(),
+            },
             (Some(format), _) if is_any => match random.below(8) {
                 0 => format.from_f64([f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0, -0.0][random.below(5) as usize]),
                 // The smallest numbers, and the largest ones.

@@ -22,12 +22,18 @@ const POOLS: [&[i64]; 6] = [
     &[1, 2, 3, 33, 96, 130, 257, 512],
 ];
 
-/// Sizes that the facts of a kernel admit, each once.
+/// Sizes that the facts of a kernel admit, each once: from each pool, and with one of them 0 where others are small.
 pub fn drawn(info: &KernelInfo) -> Vec<Vec<i64>> {
     let mut all: Vec<Vec<i64>> = Vec::new();
     for (seed, pool) in (0..).zip(POOLS) {
         let dims = sizes::choose(info, pool, seed).and_then(|given| sizes::complete(info, &given).ok());
         all.extend(dims.filter(|dims| !all.contains(dims)));
+    }
+    let small = sizes::choose(info, POOLS[1], 1).unwrap_or_default();
+    for name in small.keys() {
+        let mut empty = small.clone();
+        empty.insert(name.clone(), 0);
+        all.extend(sizes::admitted(info, &empty).filter(|dims| !all.contains(dims)));
     }
     all
 }
@@ -60,7 +66,8 @@ pub enum Fault {
 /// The first thing that is wrong.
 pub fn on_emulator(info: &KernelInfo, terms: u64) -> Result<u64, Fault> {
     let mut compared = 0;
-    let sizes = drawn(info).into_iter().flat_map(|dims| [Floats::Real, Floats::Any].map(|floats| (dims.clone(), floats)));
+    let sizes =
+        drawn(info).into_iter().flat_map(|dims| [Floats::Real, Floats::Any].map(|floats| (dims.clone(), floats)));
     for (seed, (dims, floats)) in (1..).zip(sizes) {
         let device = Device::emulator(EmulatorOptions::default().seed(seed));
         let Ok(trial) = Trial::with(info, &dims, (seed, floats), &device) else { continue };

@@ -319,13 +319,18 @@ pub fn choose(kernel: &KernelInfo, pool: &[i64], seed: u64) -> Option<Given> {
         let pick = |_: &&str| pool[random.below(pool.len() as u64) as usize];
         let picked: Vec<i64> = free.iter().map(pick).collect();
         let given: Given = free.iter().map(|n| (*n).to_owned()).zip(picked).collect();
-        let Ok(dims) = complete(kernel, &given) else { continue };
-        let holds = kernel.facts.iter().chain(kernel.requirements.iter()).all(|c| c.holds(&dims) == Ok(true));
-        if holds && layouts(kernel, &dims).is_ok() {
+        if admitted(kernel, &given).is_some() {
             return Some(given);
         }
     }
     None
+}
+
+/// The value of every dimension, if a kernel may be launched with these.
+pub fn admitted(kernel: &KernelInfo, given: &Given) -> Option<Vec<i64>> {
+    let dims = complete(kernel, given).ok()?;
+    let holds = kernel.facts.iter().chain(kernel.requirements.iter()).all(|c| c.holds(&dims) == Ok(true));
+    (holds && layouts(kernel, &dims).is_ok()).then_some(dims)
 }
 
 #[cfg(test)]

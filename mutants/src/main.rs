@@ -81,7 +81,7 @@ fn tried(options: &Options) -> Result<usize, Failure> {
     let mutants = sources.mutants();
     let chosen: BTreeSet<u32> = match &options.only[..] {
         [] => {
-            let keys: Vec<String> = mutants.iter().map(Mutant::key).collect();
+            let keys: Vec<String> = mutants.iter().map(Mutant::change).collect();
             worker::sample(&keys, options.sample, options.seed)
         }
         only => only.iter().copied().filter(|n| (*n as usize) < mutants.len()).collect(),
@@ -97,7 +97,9 @@ fn tried(options: &Options) -> Result<usize, Failure> {
     let mut kept = chosen;
     let program = sources.build(&at, &mut kept)?;
     let mut cases = corpus::of_folders(&root, &["examples", "tests"])?;
-    cases.extend(corpus::of_texts(&root, Path::new("campaign/found"))?);
+    for folder in ["campaign/found", "mutants/kernels"] {
+        cases.extend(corpus::of_texts(&root, Path::new(folder))?);
+    }
     cases.extend(corpus::operations(&at.join("operations"))?);
     cases.extend((0..options.compositions).map(|index| corpus::Case::Composition { seed: options.drawn, index }));
     let plan = Plan { program, at: at.clone(), cases: options.cases };

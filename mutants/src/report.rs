@@ -30,10 +30,16 @@ fn cut(text: &str) -> String {
 }
 
 impl Mutant {
-    /// What names it independently of its number and line.
-    pub fn key(&self) -> String {
+    /// What it changes, independently of its number and line.
+    pub fn change(&self) -> String {
         let after = if self.after.is_empty() { "nothing".to_owned() } else { cut(&self.after) };
         format!("{} | {} => {after}", self.file, cut(&self.before))
+    }
+
+    /// What names it: the same with the line, where that is needed to say which one it is.
+    pub fn key(&self) -> String {
+        let context = if self.context.is_empty() { String::new() } else { format!(" in {}", cut(&self.context)) };
+        format!("{}{context}", self.change())
     }
 }
 
@@ -115,7 +121,8 @@ mod tests {
     fn judged(number: u32, net: Net) -> Judged {
         let text = |t: &str| t.to_owned();
         let (before, after) = (format!("a{number}  +\n b"), text("a | b"));
-        let mutant = Mutant { number, file: text("lower/x.rs"), line: 3, operator: "arithmetic", before, after };
+        let (file, operator, context) = (text("lower/x.rs"), "arithmetic", String::new());
+        let mutant = Mutant { number, file, line: 3, operator, before, after, context };
         Judged { mutant, net, detail: text("composition 1 2: right") }
     }
 

@@ -10,6 +10,8 @@ use crate::sites::{Site, Variants, sites, variants};
 
 /// The switch's source.
 const SWITCH: &str = include_str!("switch.rs");
+/// Bytes of a text that says which one it is, mostly.
+const SHORT: usize = 16;
 /// Rounds of dropping what does not compile.
 const ROUNDS: usize = 16;
 /// Folders that are no source.
@@ -30,6 +32,8 @@ pub struct Mutant {
     pub before: String,
     /// What stands there instead; empty if it is left out.
     pub after: String,
+    /// The whole line, where what was written is too short to say which one it is; else nothing.
+    pub context: String,
 }
 
 /// The files of some rooms, and all of their mutants.
@@ -89,13 +93,17 @@ impl Sources {
     /// All mutants, in order.
     pub fn mutants(&self) -> Vec<Mutant> {
         let mut all = Vec::new();
-        for (file, _, sites) in &self.files {
+        for (file, text, sites) in &self.files {
+            let lines: Vec<&str> = text.lines().collect();
             for site in sites {
+                let is_short = site.before.len() < SHORT;
+                let line = lines.get(site.line.saturating_sub(1)).filter(|_| is_short).copied().unwrap_or_default();
                 for (operator, after) in &site.alternatives {
                     let file = file.strip_prefix("compiler/src/").unwrap_or(file).to_owned();
                     let (before, after) = (squeezed(&site.before), squeezed(after));
                     let number = all.len() as u32;
-                    all.push(Mutant { number, file, line: site.line, operator, before, after });
+                    let context = squeezed(line);
+                    all.push(Mutant { number, file, line: site.line, operator, before, after, context });
                 }
             }
         }
