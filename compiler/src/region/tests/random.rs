@@ -182,3 +182,17 @@ fn regions_of_symbolic_axes_hold_all_that_is_read() {
     println!("exact {exact}, minimal {minimal}, sound {sound}");
     assert!(exact > 0 && minimal > 0 && sound < exact);
 }
+
+/// A bound over one period of a loop holds for all of its iterations, of which those of the first period may do nothing.
+#[test]
+fn a_condition_on_a_loop_says_nothing_of_one_period() {
+    for bound in 0..4 {
+        let mut nest = Nest::new("N", "N", "a N, b 2", "resize a 2 1 r", "(a + b) / 2", "r", Unit::Cta);
+        nest.reached = vec![Text::new(&format!("r - {bound}"))];
+        let region = nest.region(Realisation::Smallest).expect("a run");
+        assert_eq!(region.groups[0].axes[0].bound.as_constant(), Some(2), "from {bound}");
+        for size in 2..7 {
+            check(&nest, &region, &[size], &format!("from {bound}, {size}"));
+        }
+    }
+}
