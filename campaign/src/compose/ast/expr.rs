@@ -75,10 +75,7 @@ impl Index {
 
     /// As an operand.
     fn operand(&self) -> String {
-        let is_one = match self {
-            Self::Axis(_, 1, 0) | Self::Literal(0..) | Self::Gather(.., None) => true,
-            _ => false,
-        };
+        let is_one = matches!(self, Self::Axis(_, 1, 0) | Self::Literal(0..) | Self::Gather(.., None));
         if is_one { self.to_string() } else { format!("({self})") }
     }
 }
