@@ -638,8 +638,6 @@ impl<'a> Run<'a> {
                         }
                     },
                 };
-                // Each warp waits for its lanes before it arrives.
-                self.me.order.synced_warp = self.me.order.now;
                 let own = self.me.released(true);
                 let (warps, abroad) = (self.me.count().div_ceil(WARP as usize) as u32, own.reads());
                 for rank in ranks {

@@ -233,7 +233,9 @@ impl Needs<'_> {
                 if !read.in_terms && (at == self.attach.stage || is_beside) {
                     asked.beside_terms = Some(at);
                 }
-                if at != self.attach.stage && reader.owner < self.attach.owner {
+                // What a cluster divides among its blocks, each computes where it has something to do.
+                let is_divided = reader.domain.leaves.iter().any(|l| reader.domain.axes[*l].binding == Binding::Cta);
+                if at != self.attach.stage && reader.owner < self.attach.owner && !is_divided {
                     asked.wider = Some(at);
                 }
                 asked.requests.push(known);
