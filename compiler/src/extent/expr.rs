@@ -310,16 +310,6 @@ impl Expr {
         left(self, limit).is_some()
     }
 
-    /// How many terms it has, those under quotients and maxima included.
-    pub fn size(&self) -> usize {
-        let inside = |atom: &Atom| match atom {
-            Atom::Var(_) => 0,
-            Atom::Quotient { of, by } => of.size() + by.size(),
-            Atom::Positive { of } => of.size(),
-        };
-        self.terms.iter().map(|term| 1 + term.atoms.iter().map(inside).sum::<usize>()).sum()
-    }
-
     /// max(self, 0)
     #[must_use]
     pub fn positive(&self) -> Self {

@@ -5,7 +5,7 @@
 //! has no solution (U. Banerjee, Dependence analysis for supercomputing, 1988: the gcd test); an equation with a coefficient of ±1 is solved for that variable. What is left
 //! goes to [`System`]; then variables of few values are tried one value after the other. **Approximation.** Products of variables are bounded by
 //! ranges alone; what cannot be represented is left out. "No solution" is a proof, anything else says nothing. The work is counted in expressions
-//! that are looked at, long ones several times, so that it ends at the same point everywhere.
+//! that are looked at, so that it ends at the same point everywhere.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,6 @@ const TURNS: usize = 6;
 const VALUES: i128 = 4;
 /// Variables of which that is done at a time.
 const SPLITS: u32 = 1;
-/// Terms that an expression has for its cost.
-const LONG: usize = 12;
 /// What an elimination costs, in expressions.
 const ELIMINATION: u64 = 40;
 
@@ -132,8 +130,7 @@ impl Integers {
     /// Simplifies, narrows, and solves one equation.
     fn turn(&mut self, work: &mut Budget) -> Turn {
         for _ in 0..TURNS {
-            let cost = |e: &Expr| 1 + (e.size() / LONG) as u64;
-            if !work.take(1 + self.rows.iter().chain(&self.equations).map(cost).sum::<u64>()) {
+            if !work.take(1 + (self.rows.len() + self.equations.len()) as u64) {
                 return Turn::Spent;
             }
             if !self.simplify() {
