@@ -1,5 +1,7 @@
 //! Random tensors and scalars of types that are known at run time only.
 
+use std::fmt;
+
 use tilewright::kernel::ElementType;
 use tilewright::kernel::format::Format;
 
@@ -43,7 +45,7 @@ impl Random {
     }
 }
 
-/// Which floats a tensor gets.
+/// Which numbers a tensor gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floats {
     /// Numbers in [−2, 2], of as many digits as the type has.
@@ -53,6 +55,33 @@ pub enum Floats {
     Integers(u64),
     /// Any bits, of integers as well: infinities, NaN, numbers that are very large or very small, and what wraps; between these, others as above.
     Any,
+}
+
+impl Floats {
+    /// One word for the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Real => "real",
+            Self::Integers(_) => "integers",
+            Self::Any => "any",
+        }
+    }
+
+    /// The largest magnitude, of integers.
+    pub fn magnitude(self) -> Option<u64> {
+        if let Self::Integers(most) = self { Some(most) } else { None }
+    }
+}
+
+impl fmt::Display for Floats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Real => f.write_str("floats are real numbers"),
+            Self::Integers(1) => f.write_str("floats are 1 and -1"),
+            Self::Integers(most) => write!(f, "floats are integers from 1 to {most} of either sign"),
+            Self::Any => f.write_str("numbers are any bits"),
+        }
+    }
 }
 
 /// `count` elements, little-endian: floats in [−2, 2], integers in −8..=8 or 0..=8, `bool` false or true.
@@ -134,6 +163,36 @@ mod tests {
                 let most = most as i64;
                 let expected: Vec<i64> = (-most..=most).filter(|n| *n != 0).collect();
                 assert_eq!(all, expected, "{element}");
+            }
+        }
+    }
+
+    /// Of each type the ends, and what is no number; none of it in place of another number that the type has.
+    #[test]
+    fn any_bits_are_the_ends_too() {
+        for element in ElementType::ALL {
+            let size = element.bytes() as usize;
+            let bytes = elements_with(Floats::Any, element, 4000, &mut Random::new(3));
+            let all: Vec<u64> = (bytes.chunks(size))
+                .map(|chunk| {
+                    let mut bits = [0; 8];
+                    bits[..size].copy_from_slice(chunk);
+                    u64::from_le_bytes(bits)
+                })
+                .collect();
+            let sign = 1_u64 << (8 * size - 1);
+            match Format::of(element) {
+                None if element == ElementType::Bool => assert!(all.iter().all(|bits| *bits < 2)),
+                None => assert!([0, 1, sign, sign - 1, sign | (sign - 1)].iter().all(|n| all.contains(n)), "{element}"),
+                Some(format) => {
+                    let values: Vec<f64> = all.iter().map(|bits| format.value(*bits)).collect();
+                    assert!(values.iter().any(|v| v.is_nan()), "{element}");
+                    let ends = [f64::NEG_INFINITY, f64::INFINITY, 0.0, -0.0].map(|n| format.from_f64(n));
+                    assert!(ends.iter().all(|n| all.contains(n)), "{element}");
+                    // The smallest number of `tf32` is larger than that of the `f32` in whose bits it stands.
+                    assert!(all.contains(&1) || element == ElementType::Tf32, "{element}");
+                    assert!(all.iter().zip(&values).all(|(bits, v)| format.from_f64(*v) == *bits), "{element}");
+                }
             }
         }
     }

@@ -76,13 +76,7 @@ struct Run {
 
 impl Run {
     fn inputs(&self) -> String {
-        match self.floats {
-            Some(Floats::Integers(1)) => "floats are 1 and -1".to_owned(),
-            Some(Floats::Integers(most)) => format!("floats are integers from 1 to {most} of either sign"),
-            Some(Floats::Real) => "floats are real numbers".to_owned(),
-            Some(Floats::Any) => "numbers are any bits".to_owned(),
-            None => "no floats".to_owned(),
-        }
+        self.floats.map_or_else(|| "no floats".to_owned(), |floats| floats.to_string())
     }
 }
 
@@ -246,19 +240,9 @@ impl Head<'_> {
             })
         };
         let run = |run: &Run| {
-            let floats = match run.floats {
-                Some(Floats::Integers(_)) => Some("integers"),
-                Some(Floats::Real) => Some("real"),
-                Some(Floats::Any) => Some("any"),
-                None => None,
-            };
-            let magnitude = match run.floats {
-                Some(Floats::Integers(most)) => Some(most),
-                _ => None,
-            };
             json!({
-                "floats": floats,
-                "magnitude": magnitude,
+                "floats": run.floats.map(Floats::name),
+                "magnitude": run.floats.and_then(Floats::magnitude),
                 "good": run.outcome.is_good(),
                 "error": self.failure(&run.outcome),
                 "outputs": run.outcome.verdicts.iter().map(output).collect::<Vec<_>>(),

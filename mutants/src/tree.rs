@@ -10,7 +10,7 @@ use crate::sites::{Site, Variants, sites, variants};
 
 /// The switch's source.
 const SWITCH: &str = include_str!("switch.rs");
-/// Bytes of a text that says which one it is, mostly.
+/// Texts with fewer bytes than this occur too often in a file to name a place.
 const SHORT: usize = 16;
 /// Rounds of dropping what does not compile.
 const ROUNDS: usize = 16;

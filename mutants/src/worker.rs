@@ -34,7 +34,7 @@ pub fn sample(keys: &[String], count: usize, seed: u64) -> BTreeSet<u32> {
     let mut drawn: Vec<(u64, u32)> = Vec::with_capacity(keys.len());
     for (number, key) in keys.iter().enumerate() {
         let again = times.entry(key).or_default();
-        // FNV-1a (Fowler, Noll, Vo), mixed once more.
+        // FNV-1a (Fowler, Noll, Vo), mixed once more: the hash of the standard library may differ in its next release, and with it what has explanations.
         let hash =
             key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
         drawn.push((Rng::of_case(seed ^ hash, *again).bits(), number as u32));

@@ -32,7 +32,7 @@ use super::staging::slot_after;
 use crate::domain::AxisId;
 use crate::kernel_ir::{Fetch, ValueId};
 use crate::memory::fetch;
-use crate::schedule::{Stage, Unit};
+use crate::schedule::Stage;
 
 impl<'a> Nest<'a, '_> {
     /// Whether instances of a stage are fetched ahead in the loops of whoever reads them: not by another role, which is ahead itself.
@@ -44,11 +44,6 @@ impl<'a> Nest<'a, '_> {
         &self.around.stages[at].stage
     }
 
-    /// Whether a thread reads of one of these what others fetch: its own fetches it has waited for.
-    fn are_shared(&self, fetched: &[usize]) -> bool {
-        fetched.iter().any(|at| self.stage_at(*at).owner != Unit::Thread)
-    }
-
     /// In front of the loop at position `k`, which has so many iterations: fetches the first instances of the rings in it.
     pub(super) fn fetch_ahead(&mut self, point: &Point, k: usize, count: ValueId) {
         let children = self.children.iter().filter(|child| child.1 == k + 1).map(|child| child.0);
@@ -56,7 +51,7 @@ impl<'a> Nest<'a, '_> {
         let rings: Vec<usize> = rings.into_iter().filter(|at| self.stage_at(*at).role == self.around.role).collect();
         let Some(longest) = rings.iter().map(|at| self.stage_at(*at).ring).max() else { return };
         // The loop may have been here before: then its last readers are done first.
-        if self.repeats(k) && self.are_shared(&rings) {
+        if self.repeats(k) {
             self.b.sync();
         }
         for step in 0..longest - 1 {
@@ -99,9 +94,7 @@ impl<'a> Nest<'a, '_> {
         }
         let (rings, single): (Vec<usize>, Vec<usize>) = fetched.iter().partition(|at| self.stage_at(**at).ring > 1);
         if !single.is_empty() {
-            if self.are_shared(&single) {
-                self.b.sync();
-            }
+            self.b.sync();
             for at in &single {
                 let slot = self.next_slot(*at);
                 self.fetched_to(point, *at, slot, None);
@@ -111,9 +104,7 @@ impl<'a> Nest<'a, '_> {
         let shortest = rings.iter().map(|at| self.stage_at(*at).ring).min();
         let pending = shortest.filter(|_| single.is_empty()).map_or(0, |ring| ring - 2);
         self.b.await_fetches(pending);
-        if self.are_shared(fetched) {
-            self.b.sync();
-        }
+        self.b.sync();
         if let (false, Some(&axis)) = (rings.is_empty(), k.checked_sub(1).and_then(|k| self.sequence.get(k)))
             && let Some(now) = point.values[axis]
         {

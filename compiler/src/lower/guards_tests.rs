@@ -54,6 +54,50 @@ fn few_questions_are_answered() {
     assert!(!never(&[(facts[1], true)]));
 }
 
+/// What is known of facts that depend on nothing that the one asked for depends on makes no other question of it.
+#[test]
+fn what_is_unrelated_is_not_asked() {
+    let mut b = builder();
+    let values = [b.block_index(), b.block_count()];
+    for limit in [10, 20] {
+        for value in values {
+            let limit = b.index_literal(Type::I32, limit);
+            let below = b.index_compare(Compare::Lt, value, limit);
+            b.begin_if(below);
+            b.sync();
+            b.end_if();
+        }
+    }
+    let kernel = b.finish().unwrap();
+    let guards = Guards::new(&kernel, None);
+    let of_block = |fact: &Fact| match kernel.value(fact.value()).op {
+        Op::CompareIndex(_, a, _) => a == values[0],
+        _ => false,
+    };
+    let facts: Vec<Fact> = guards.followed.iter().map(|(fact, _)| *fact).collect();
+    let (own, others): (Vec<Fact>, Vec<Fact>) = facts.into_iter().partition(of_block);
+    assert_eq!((own.len(), others.len()), (2, 2));
+    let below = guards.with(Known::default(), own[0], true);
+    for holds in [false, true] {
+        assert!(guards.excludes(guards.with(below, others[0], holds), own[1], false));
+    }
+    assert_eq!(guards.asked.borrow().len(), 1);
+}
+
+/// Ways beyond a limit may all have a solution.
+#[test]
+fn few_ways_are_looked_at() {
+    let kernel = branches(3);
+    let guards = Guards::new(&kernel, None);
+    let [first, second, last] = [0, 1, 2].map(|n| guards.followed[n].0);
+    // Pairs were looked at before.
+    let below = guards.with(guards.with(Known::default(), first, true), second, true);
+    let known: Vec<u32> = (0..MOST_LOOKED_AT as u32).collect();
+    guards.parts.looked_at.borrow_mut().extend(known.iter().map(|n| (vec![*n, u32::MAX], true)));
+    assert!(!guards.excludes(below, last, false));
+    assert!(Guards::new(&kernel, None).excludes(below, last, false));
+}
+
 /// Values that are made of others twice, sixty times over: as many expressions as values.
 #[test]
 fn what_is_shared_is_looked_at_once() {

@@ -80,22 +80,26 @@ pub(super) fn loop_of_terms(parent: &Stage, attach: &Attach) -> Option<AxisId> {
     attach.around.iter().copied().find(is_one)
 }
 
-/// An axis of a reduction whose units must have terms for these rows to hold, where what is inside is known to be reached.
-pub(super) fn of_terms(reached: &[Expr], parent: &Stage) -> Option<AxisId> {
+/// An axis of a reduction of which a unit may have no term and come to a place all the same: it may have fewer iterations than units, or what
+/// is `reached` with terms only has a condition on it.
+pub(super) fn lacks_terms(parent: &Stage, attach: &Attach, reached: &[Expr]) -> Option<AxisId> {
     let leaf = |v: Var| parent.domain.leaves.get((v as usize).checked_sub(parent.facts.dims())?).copied();
-    let mut leaves = reached.iter().flat_map(Expr::vars).filter_map(leaf);
-    leaves.find(|leaf| parent.domain.axes[*leaf].kind == AxisKind::Reduction)
+    let conditional = reached.iter().flat_map(Expr::vars).filter_map(leaf);
+    let conditional = conditional.filter(|leaf| parent.domain.axes[*leaf].kind == AxisKind::Reduction);
+    without_terms(parent, attach).map(|(_, leaf)| leaf).chain(conditional).next()
 }
 
-/// An axis whose units may have nothing to do at a place, of those that are inside a `wider` unit; `reached` holds where one has.
-pub(super) fn within(wider: Unit, parent: &Stage, attach: &Attach, reached: &[Expr]) -> Option<AxisId> {
-    let axes = &parent.domain.axes;
-    let mut units = bound(parent, attach.owner).filter(|(_, leaf)| Unit::of(axes[*leaf].binding) > Some(wider));
-    let may_lack = |(var, leaf): &(Var, AxisId)| {
-        let varies = parent.facts.normal(&axes[*leaf].extent).as_constant().is_none();
-        varies || reached.iter().any(|row| row.vars().contains(var))
-    };
-    units.find(may_lack).map(|(_, leaf)| leaf)
+/// The same of any axis, for units inside a `wider` one, all of which come there.
+pub(super) fn lacks_work(wider: Unit, parent: &Stage, attach: &Attach, reached: &[Expr]) -> Option<AxisId> {
+    let is_inside = |leaf: AxisId| Unit::of(parent.domain.axes[leaf].binding) > Some(wider);
+    let is_conditional = |var: Var| reached.iter().any(|row| row.vars().contains(&var));
+    let mut units = bound(parent, attach.owner).filter(|(_, leaf)| is_inside(*leaf));
+    units.find(|(var, leaf)| varies(parent, *leaf) || is_conditional(*var)).map(|(_, leaf)| leaf)
+}
+
+/// Whether an axis may have fewer iterations than there are units for it.
+fn varies(stage: &Stage, leaf: AxisId) -> bool {
+    stage.facts.normal(&stage.domain.axes[leaf].extent).as_constant().is_none()
 }
 
 /// Whether what stands at a place is there for a read of the stage with a position, which is in its terms or not.
@@ -109,6 +113,5 @@ pub(super) fn without_terms(parent: &Stage, attach: &Attach) -> impl Iterator<It
     let axes = &parent.domain.axes;
     let of_terms = |leaf: &AxisId| axes[*leaf].kind == AxisKind::Reduction;
     let inside = loop_of_terms(parent, attach).is_some();
-    let varies = |leaf: AxisId| parent.facts.normal(&axes[leaf].extent).as_constant().is_none();
-    bound(parent, attach.owner).filter(move |(_, leaf)| !inside && of_terms(leaf) && varies(*leaf))
+    bound(parent, attach.owner).filter(move |(_, leaf)| !inside && of_terms(leaf) && varies(parent, *leaf))
 }

@@ -341,10 +341,9 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         no_instance(TOO_LONG, stages, diags);
         return None;
     };
-    let mut reached = reached;
-    let (lacks_terms, is_reached) = (idle::of_terms(&reached, &stages[parent]), reached.clone());
     // Blocks of a cluster come where others wait for them.
-    reached.extend(idle::units_with_work(owner, one.fetches, (parent, &attach), stages, &facts));
+    let with_work = idle::units_with_work(owner, one.fetches, (parent, &attach), stages, &facts);
+    let conditions = [&reached[..], &with_work].concat();
     let needs = Needs {
         stages,
         served,
@@ -353,7 +352,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         attach: &attach,
         is_copy: one.copy.is_some(),
         facts: &facts,
-        reached: &reached,
+        reached: &conditions,
         span: one.head,
     };
     let names: Vec<&str> = list.iter().map(|a| &*algorithm.axes[*a as usize].name).collect();
@@ -362,14 +361,14 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
         diags.report(one.ended(&stages[reader].name, &stages[parent].domain.axes[leaf].name));
         return None;
     }
-    let idle = idle::without_terms(&stages[parent], &attach).map(|(_, axis)| axis).next();
-    if let (Some(reader), Some(axis)) = (asked.beside_terms, idle.or(lacks_terms)) {
+    let idle = idle::lacks_terms(&stages[parent], &attach, &reached);
+    if let (Some(reader), Some(axis)) = (asked.beside_terms, idle) {
         let axis = &stages[parent].domain.axes[axis].name;
         diags.report(one.not_in_terms(&stages[reader].name, axis, owner));
         return None;
     }
     if let Some(reader) = asked.wider.map(|reader| &stages[reader])
-        && let Some(axis) = idle::within(reader.owner, &stages[parent], &attach, &is_reached)
+        && let Some(axis) = idle::lacks_work(reader.owner, &stages[parent], &attach, &reached)
     {
         let axis = &stages[parent].domain.axes[axis].name;
         diags.report(one.not_in_all(&reader.name, axis, (owner, reader.owner)));
@@ -402,7 +401,7 @@ fn placed(one: &Inner<'_>, served: &[Source], stages: &[Stage], diags: &mut Diag
             attach: &attach,
             program: &program,
             facts: &facts,
-            reached: &reached,
+            reached: &conditions,
             domain: &domain,
             chosen: &ops,
             run,

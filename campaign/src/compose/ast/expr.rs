@@ -9,8 +9,6 @@ use super::{Extent, SIZES, Type};
 pub enum Index {
     /// `factor · axis + plus`.
     Axis(String, i64, i64),
-    /// `axis / by` or `axis % by`.
-    Quotient(String, i64, bool),
     /// `SIZE - 1 - axis`, of an axis with that size.
     Mirrored(String, usize),
     /// `axis + axis`.
@@ -29,7 +27,7 @@ impl Index {
     /// The indices directly inside.
     pub fn parts(&self) -> &[Self] {
         match self {
-            Self::Axis(..) | Self::Quotient(..) | Self::Mirrored(..) | Self::Pair(..) | Self::Literal(_) => &[],
+            Self::Axis(..) | Self::Mirrored(..) | Self::Pair(..) | Self::Literal(_) => &[],
             Self::Gather(_, indices, _) => indices,
             Self::Affine(inner, ..) | Self::Over(inner, ..) => std::slice::from_ref(inner),
         }
@@ -38,6 +36,12 @@ impl Index {
     /// Whether this or something inside is so.
     pub fn has(&self, is: &dyn Fn(&Self) -> bool) -> bool {
         is(self) || self.parts().iter().any(|part| part.has(is))
+    }
+
+    /// Its quotient, or the rest.
+    #[must_use]
+    pub fn over(self, by: Extent, rest: bool) -> Self {
+        Self::Over(Box::new(self), by, rest)
     }
 
     /// The same plus a number.
@@ -59,9 +63,6 @@ impl Index {
         let boxed = |inner: Self| Box::new(inner.shifted(axis, by));
         match self {
             Self::Axis(a, factor, plus) => Self::Axis(a.clone(), factor, plus - factor * times(&a)),
-            Self::Quotient(a, of, rest) if a == axis => {
-                Self::Over(Box::new(Self::Axis(a, 1, -by)), Extent::literal(of), rest)
-            }
             Self::Mirrored(a, size) => Self::Mirrored(a.clone(), size).plus(times(&a)),
             Self::Pair(a, b) => Self::Pair(a.clone(), b.clone()).plus(-times(&a) - times(&b)),
             Self::Gather(tensor, indices, or) => {
@@ -69,7 +70,7 @@ impl Index {
             }
             Self::Affine(inner, factor, plus) => Self::Affine(boxed(*inner), factor, plus),
             Self::Over(inner, of, rest) => Self::Over(boxed(*inner), of, rest),
-            Self::Quotient(..) | Self::Literal(_) => self,
+            Self::Literal(_) => self,
         }
     }
 
@@ -358,38 +359,30 @@ impl Expr {
     }
 }
 
+/// `factor · of + plus`, as it is written.
+fn affine(f: &mut std::fmt::Formatter<'_>, factor: i64, of: &str, plus: i64) -> std::fmt::Result {
+    if factor != 1 {
+        write!(f, "{factor} * ")?;
+    }
+    f.write_str(of)?;
+    match plus {
+        0 => Ok(()),
+        1.. => write!(f, " + {plus}"),
+        _ => write!(f, " - {}", -plus),
+    }
+}
+
 impl std::fmt::Display for Index {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Axis(axis, factor, plus) => {
-                if *factor != 1 {
-                    write!(f, "{factor} * ")?;
-                }
-                f.write_str(axis)?;
-                match plus {
-                    0 => Ok(()),
-                    1.. => write!(f, " + {plus}"),
-                    _ => write!(f, " - {}", -plus),
-                }
-            }
-            Self::Quotient(axis, by, rest) => write!(f, "{axis} {} {by}", if *rest { '%' } else { '/' }),
+            Self::Axis(axis, factor, plus) => affine(f, *factor, axis, *plus),
             Self::Mirrored(axis, size) => write!(f, "{} - 1 - {axis}", SIZES[*size]),
             Self::Pair(a, b) => write!(f, "{a} + {b}"),
             Self::Gather(tensor, indices, or) => {
                 write!(f, "{tensor}[{}]", super::list(indices))?;
                 or.map_or(Ok(()), |n| write!(f, " or {n}"))
             }
-            Self::Affine(inner, factor, plus) => {
-                if *factor != 1 {
-                    write!(f, "{factor} * ")?;
-                }
-                f.write_str(&inner.operand())?;
-                match plus {
-                    0 => Ok(()),
-                    1.. => write!(f, " + {plus}"),
-                    _ => write!(f, " - {}", -plus),
-                }
-            }
+            Self::Affine(inner, factor, plus) => affine(f, *factor, &inner.operand(), *plus),
             Self::Over(inner, by, rest) => write!(f, "{} {} {by}", inner.operand(), if *rest { '%' } else { '/' }),
             Self::Literal(n) => n.fmt(f),
         }

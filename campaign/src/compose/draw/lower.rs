@@ -12,7 +12,7 @@ pub(super) fn bounds(kernel: &mut Kernel, rng: &mut Rng) {
         }
         equation.lower = equation.axes.iter().map(|_| *rng.pick(&[0, 1, 1, 2, 3, -1, -2])).collect();
         let (axes, lower) = (equation.axes.clone(), equation.lower.clone());
-        for ((axis, _), by) in axes.iter().zip(&lower) {
+        for ((axis, _), by) in axes.iter().zip(&lower).filter(|(_, by)| **by != 0) {
             shift(&mut equation.value, axis, *by);
         }
         let names: Vec<String> = equation.targets().into_iter().map(|t| t.0.to_owned()).collect();
@@ -32,7 +32,7 @@ pub(super) fn bounds(kernel: &mut Kernel, rng: &mut Rng) {
 /// `axis - by` for an axis, everywhere in a value.
 fn shift(value: &mut Expr, axis: &str, by: i64) {
     match value {
-        Expr::Axis(a) if a == axis && by != 0 => {
+        Expr::Axis(a) if a == axis => {
             let op = if by < 0 { "+" } else { "-" };
             *value = Expr::Binary(op, Box::new(value.clone()), Box::new(Expr::Literal(by.abs())));
             return;

@@ -3,7 +3,7 @@
 use crate::compose::ast::{Equation, Extent, Input, PITCHES, Pitch, Stride, Type};
 use crate::rng::Rng;
 
-/// Gives some tensors strides, so that no two elements share a place.
+/// Gives some tensors strides, so that no two elements share a place, but those of inputs along a stride of 0.
 pub(super) fn strides(inputs: &mut [Input], equations: &mut [Equation], ty: Type, rng: &mut Rng) -> Vec<Pitch> {
     let mut pitches = Vec::new();
     for input in inputs.iter_mut().filter(|i| !i.by_value && !i.name.starts_with("size")) {

@@ -22,6 +22,11 @@ pub(super) struct Planned {
 }
 
 impl Planned {
+    /// The type that its terms are computed in, where most is computed in `own`: a `bool` is a comparison at the end.
+    pub fn of_terms(&self, own: Type) -> Type {
+        if self.ty == Type::Bool { own } else { self.ty }
+    }
+
     /// What it defines: a name of its own, and further ones behind an underscore.
     pub fn targets(&self) -> Vec<(String, Type)> {
         let types = self.states.map_or(vec![self.ty], |s| s.types(self.ty));

@@ -159,7 +159,7 @@ impl Draw<'_> {
         match self.rng.below(12) {
             0 | 1 => Index::Affine(Box::new(found), 1, *self.rng.pick(&[-1, 1, 2])),
             2 => Index::Affine(Box::new(found), *self.rng.pick(&[2, 3, -1, 4096]), self.rng.range(-1, 1)),
-            3 => Index::Over(Box::new(found), Extent::literal(self.rng.range(2, 4)), self.rng.chance(50)),
+            3 => found.over(Extent::literal(self.rng.range(2, 4)), self.rng.chance(50)),
             _ => found,
         }
     }
@@ -212,8 +212,8 @@ impl Draw<'_> {
                 (0, _) if plain => (Index::Axis(axis, 1, 0), extent),
                 (0 | 1, _) => (Index::Axis(axis, 2, plus), extent.reach(2, plus)),
                 (2, _) => (Index::Axis(axis, 3, 0), extent.reach(3, 0)),
-                (3, _) => (Index::Quotient(axis, 2, false), extent),
-                (4, _) => (Index::Quotient(axis, 4, true), Extent::literal(4)),
+                (3, _) => (Index::Axis(axis, 1, 0).over(Extent::literal(2), false), extent),
+                (4, _) => (Index::Axis(axis, 1, 0).over(Extent::literal(4), true), Extent::literal(4)),
                 (5 | 6, _) if extent.as_size().is_some() => {
                     let size = extent.as_size().unwrap_or(0);
                     (Index::Mirrored(axis, size), extent)
@@ -223,20 +223,17 @@ impl Draw<'_> {
                     (Index::Pair(axis, second), Extent { times, plus: extent.plus + more.plus })
                 }
                 (8, _) => {
-                    let of = Box::new(Index::Axis(axis, 1, plus));
-                    (Index::Over(of, Extent::literal(self.rng.range(2, 3)), false), extent.reach(1, plus))
+                    let by = Extent::literal(self.rng.range(2, 3));
+                    (Index::Axis(axis, 1, plus).over(by, false), extent.reach(1, plus))
                 }
                 (9, _) if self.sizes[super::letter(letter)].as_size().is_some() => {
                     let by = self.sizes[super::letter(letter)];
                     self.least[super::letter(letter)] = 1;
                     let rest = self.rng.chance(50);
-                    (
-                        Index::Over(Box::new(Index::Axis(axis, 1, plus)), by, rest),
-                        if rest { by } else { extent.reach(1, plus) },
-                    )
+                    (Index::Axis(axis, 1, plus).over(by, rest), if rest { by } else { extent.reach(1, plus) })
                 }
                 (10, _) => {
-                    let half = Index::Over(Box::new(Index::Axis(axis, 1, 0)), Extent::literal(2), false);
+                    let half = Index::Axis(axis, 1, 0).over(Extent::literal(2), false);
                     (Index::Affine(Box::new(half), 2, 1), extent.reach(1, 1))
                 }
                 _ => (Index::Axis(axis, 1, plus), extent.reach(1, plus)),

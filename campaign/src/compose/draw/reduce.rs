@@ -50,7 +50,7 @@ impl Draw<'_> {
     /// What an equation reduces, and what stands beside it.
     pub(super) fn reduced(&mut self, p: &Planned, axes: &Axes, around: &Axes, range: Option<Ends>, term: Expr) -> Expr {
         let inner = around[axes.len()..].to_vec();
-        let (is_flag, ty) = (p.ty == Type::Bool, if p.ty == Type::Bool { self.ty } else { p.ty });
+        let ty = p.of_terms(self.ty);
         let term = self.beside_reductions(around, term, ty);
         let one = |by, of, term, second| {
             let axes = inner.clone();
@@ -63,7 +63,7 @@ impl Draw<'_> {
             });
             return one(Reduction::States(states), ty, term, second);
         }
-        if is_flag {
+        if p.ty == Type::Bool {
             return one(if self.rng.chance(50) { Reduction::Any } else { Reduction::All }, ty, term, None);
         }
         if self.rng.chance(9)

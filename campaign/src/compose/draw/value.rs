@@ -12,7 +12,7 @@ fn own(equation: &Equation) -> Expr {
 impl Draw<'_> {
     /// The right-hand side of an equation.
     pub(super) fn whole(&mut self, p: &Planned, equation: &Equation, reads: &[String], common: bool) -> Expr {
-        let (axes, ty) = (equation.axes.clone(), if p.ty == Type::Bool { self.ty } else { p.ty });
+        let (axes, ty) = (equation.axes.clone(), p.of_terms(self.ty));
         let mut around = axes.clone();
         around.extend(p.reduces.iter().map(|a| ((*a).to_owned(), self.sizes[super::letter(a)])));
         let mut terms: Vec<Expr> = Vec::new();

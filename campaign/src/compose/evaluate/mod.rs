@@ -110,10 +110,6 @@ impl<'a> Evaluation<'a> {
     fn index(&self, index: &Index) -> Result<i64, Fault> {
         Ok(match index {
             Index::Axis(axis, factor, plus) => self.axis(axis)? * factor + plus,
-            Index::Quotient(axis, by, rest) => {
-                let value = self.axis(axis)?;
-                if *rest { value.rem_euclid(*by) } else { value.div_euclid(*by) }
-            }
             Index::Mirrored(axis, size) => self.size(*size)? - 1 - self.axis(axis)?,
             Index::Pair(a, b) => self.axis(a)? + self.axis(b)?,
             Index::Gather(tensor, indices, or) => match (self.element(tensor, indices)?, or) {

@@ -180,14 +180,16 @@ fn read(kernel: &Kernel, tensor: &str, indices: &[Index], or: bool, found: &mut 
     add(found, axes.windows(2).any(|w| w[0] > w[1]), "transposed");
     for (n, index) in indices.iter().enumerate() {
         add(found, matches!(index, Index::Axis(_, 2.., _)), "strided");
-        add(found, matches!(index, Index::Quotient(..)), "quotient");
         add(found, matches!(index, Index::Mirrored(..)), "mirrored");
         add(found, matches!(index, Index::Pair(..)), "pair");
         let is_gather = |i: &Index| matches!(i, Index::Gather(..));
         let gathers = index.has(&is_gather);
+        let of_axis =
+            matches!(index, Index::Over(of, by, _) if by.times == [0; 3] && matches!(**of, Index::Axis(_, 1, 0)));
         let whole = matches!(index, Index::Affine(..) | Index::Over(..));
+        add(found, of_axis, "quotient");
         add(found, gathers && whole, "gather-arithmetic");
-        add(found, !gathers && whole, "quotient-of-index");
+        add(found, !gathers && whole && !of_axis, "quotient-of-index");
         add(found, index.has(&|i| matches!(i, Index::Over(_, by, _) if by.times != [0; 3])), "quotient-by-size");
         add(found, gathers, "gather");
         add(found, gathers && n > 0 && n + 1 == indices.len(), "gather-innermost");

@@ -72,7 +72,8 @@ impl Plan<'_> {
         let letters = ["i", "j", "k"];
         let axes: Vec<String> = (indices.iter().zip(letters))
             .map(|(index, letter)| match index {
-                Index::Axis(axis, ..) | Index::Mirrored(axis, _) | Index::Quotient(axis, ..) => axis.clone(),
+                Index::Axis(axis, ..) | Index::Mirrored(axis, _) => axis.clone(),
+                Index::Over(of, ..) if let Index::Axis(axis, ..) = &**of => axis.clone(),
                 _ => letter.to_owned(),
             })
             .collect();

@@ -14,9 +14,7 @@ impl Plan<'_> {
                 if let Expr::Read(tensor, indices, _) = e
                     && equation.defines(tensor)
                 {
-                    let is = |i: &Index| {
-                        matches!(i, Index::Gather(..) | Index::Quotient(_, _, true) | Index::Over(_, _, true))
-                    };
+                    let is = |i: &Index| matches!(i, Index::Gather(..) | Index::Over(_, _, true));
                     self.wild |= indices.iter().any(|i| i.has(&is));
                 }
             });

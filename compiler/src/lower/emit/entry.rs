@@ -414,7 +414,8 @@ impl Entry<'_> {
     }
 
     /// Whether threads are together behind a statement to which they come together or not. Those that have gone apart need not meet where their ways
-    /// do: a thread may be iterations ahead of another one in a loop behind that, until both wait for each other (PTX, *Independent thread scheduling*).
+    /// do: a thread may be iterations ahead of another one in a loop behind that, until both wait for each other (PTX manual, *Independent Thread Scheduling*;
+    /// `bra`: what `.uni` promises of all threads of a warp that execute it).
     fn is_together_behind(&self, statement: &Statement, together: bool) -> bool {
         let uniform = |value: ValueId| self.kernel.value(value).facts.uniform;
         match &statement.kind {

@@ -7,7 +7,7 @@ use tilewright_kernel::algorithm::{Binary, Compare};
 use super::machine::{execute, from_bytes, run, to_bytes};
 use super::{THREADS, build, global_index, scalar, tensor, text};
 use crate::kernel_ir::Memory::Parameter;
-use crate::kernel_ir::{Guard, Type};
+use crate::kernel_ir::{Builder, Guard, Type};
 use crate::lower::emit::{EmitError, emit};
 
 /// Nested loops of 0 to 6 iterations, a branch with two sides, and variables that live across both.
@@ -282,6 +282,43 @@ fn text_of_a_reduction() {
         }
     "#]],
     );
+}
+
+/// Lanes that have gone apart may be in different iterations of what comes behind, until they wait for each other.
+#[test]
+fn a_loop_is_uniform_where_lanes_are_together() {
+    let kernel = build(vec![tensor("x", F32, false), tensor("y", F32, true)], |b| {
+        let (thread, n) = (b.thread_index(), b.dim(0, Type::I32));
+        let uniform = |b: &mut Builder| {
+            b.begin_loop(n);
+            let one = b.f32_literal(1.0);
+            b.store(Parameter(1), thread, &[one]);
+            b.end_loop();
+        };
+        let x = b.load(Parameter(0), thread, 1, None)[0];
+        uniform(b);
+        b.begin_loop(thread);
+        b.store(Parameter(1), thread, &[x]);
+        b.end_loop();
+        uniform(b);
+        b.sync();
+        uniform(b);
+        // Lanes part in the body, and meet at its end.
+        b.begin_loop(n);
+        uniform(b);
+        b.begin_loop(thread);
+        b.store(Parameter(1), thread, &[x]);
+        b.end_loop();
+        uniform(b);
+        b.sync();
+        b.end_loop();
+    });
+    let text = emit(&[kernel], "kernel").expect("it emits").to_string();
+    let branches: Vec<&str> = (text.lines().filter(|line| line.contains("bra") && line.contains("_loop")))
+        .map(|line| if line.contains("bra.uni") { "uni" } else { "bra" })
+        .collect();
+    // The last one belongs to the loop around the three in front of it.
+    assert_eq!(branches, ["uni", "bra", "bra", "uni", "uni", "bra", "bra", "uni"]);
 }
 
 #[test]
