@@ -197,7 +197,7 @@ impl Mbarrier {
 #[derive(Debug, Default)]
 pub struct Mbarriers {
     live: BTreeMap<u64, Mbarrier>,
-    /// Grows when something changes that somebody may wait for.
+    /// Grows when something changes that somebody may wait for, and when a warp runs that need not wait.
     pub progress: u64,
     /// Waits that failed since, by warp.
     fruitless: Vec<u32>,
@@ -243,7 +243,7 @@ impl Mbarriers {
         (byte - address < 8).then_some((*address, object))
     }
 
-    /// Counts a wait that failed; how many of this warp's did since anything changed.
+    /// Counts a wait that failed; how many of this warp's did since there was progress.
     pub fn failed(&mut self, warp: usize) -> u32 {
         if self.seen != self.progress {
             self.seen = self.progress;

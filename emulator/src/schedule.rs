@@ -234,8 +234,13 @@ impl<'a> Cta<'a> {
             } else {
                 barriers.take_wakes(local, |wake| warp.wake(self.env.cx.kernel, wake));
             }
-            match warp.run(&mut self.env, self.slice) {
-                stop @ (Stop::Slice | Stop::Blocked) => {
+            let stop = warp.run(&mut self.env, self.slice);
+            if stop != Stop::Yielded {
+                // Others may wait for what this warp does next.
+                self.env.mbarriers.progress += 1;
+            }
+            match stop {
+                Stop::Slice | Stop::Yielded | Stop::Blocked => {
                     if stop == Stop::Blocked {
                         self.turnout[rank].ready &= !(1 << local);
                     }

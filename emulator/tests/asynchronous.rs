@@ -179,6 +179,23 @@ fn lanes_wait_for_one_of_their_own_warp() {
 }
 
 #[test]
+fn others_may_meet_often_before_they_arrive() {
+    // Warp 0 waits while warps 1 and 2 meet at a barrier of their own, each time after a few instructions.
+    let body = "setp.eq.u32 %p1, %r0, 0;\n@%p1 mbarrier.init.shared.b64 [bar], 64;\nbar.sync 0;\n\
+        setp.lt.u32 %p2, %r0, 32;\n@%p2 bra WAIT;\nmov.u32 %r3, 0;\nWORK:\nbar.sync 1, 64;\nadd.u32 %r3, %r3, 1;\n\
+        setp.lt.u32 %p3, %r3, 20000;\n@%p3 bra WORK;\nmbarrier.arrive.shared.b64 _, [bar];\nWAIT:\n\
+        mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\nst.global.u32 [%rd3], 7;\n";
+    for seed in 0..4 {
+        let (bench, y) = bench(96, seed);
+        bench.clean(&kernel(body));
+        assert_eq!(bench.words(y, 1), [7]);
+        // One arrival too few is a deadlock after all that.
+        let report = run(96, seed, &body.replace("[bar], 64;", "[bar], 65;"));
+        assert_eq!(report.trap().expect("a deadlock").kind, Kind::Deadlock, "{report}");
+    }
+}
+
+#[test]
 fn transactions_hold_a_phase_back() {
     // Thread 0 expects 16 bytes, thread 32 brings them.
     let body = "mov.u32 %r9, 1;\nsetp.eq.u32 %p1, %r0, 0;\nsetp.eq.u32 %p3, %r0, 32;\n@%p1 mbarrier.init.shared.b64 [bar], 1;\nbar.sync 0;\n\

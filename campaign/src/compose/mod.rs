@@ -52,6 +52,8 @@ use matrix::{Matrix, Pair};
 const COMPILE_TIME: Duration = Duration::from_secs(20);
 /// Longest time that one case may take before the process gives up on it.
 const CASE_TIME: Duration = Duration::from_secs(240);
+/// After which the smallest failing kernel found so far is reported: far below [`CASE_TIME`], with which a failure would be lost.
+const SHRINK_TIME: Duration = Duration::from_secs(90);
 /// Sizes for each accepted kernel.
 const SHAPES: usize = 3;
 /// Examples kept of each class.
@@ -310,7 +312,8 @@ fn one(seed: u64, index: u64, wanted: Option<Pair>, summary: &Mutex<Summary>) {
     let (small, detail) = if class == "slow" {
         (kernel, detail)
     } else {
-        let small = shrink::shrink(&kernel, SHRINK_TRIES, &|k| again(k).is_some());
+        let until = Instant::now() + SHRINK_TIME;
+        let small = shrink::shrink(&kernel, SHRINK_TRIES, &|k| Instant::now() < until && again(k).is_some());
         let last = again(&small).map_or(detail, |f| f.1);
         (small, last)
     };

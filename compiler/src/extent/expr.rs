@@ -11,6 +11,10 @@
 //! Arithmetic is checked. An expression that would overflow, or grow past [`TERM_LIMIT`], becomes [`Expr::unknown`], about
 //! which nothing can be proved; no wrong value ever comes out.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use tilewright_kernel::size::{Size, SizeOp};
 
 /// A variable: the kernel's dimensions come first (`0..dims`), then whatever the user of the expression numbers.
@@ -34,16 +38,22 @@ pub enum Atom {
     /// ⌊of / by⌋, by ≥ 1.
     Quotient {
         /// Dividend.
-        of: Box<Expr>,
+        of: Rc<Expr>,
         /// Divisor; positive wherever the expression is meant to have a value.
-        by: Box<Expr>,
+        by: Rc<Expr>,
     },
     /// max(of, 0): what is clipped. Minimum, maximum and selection are sums and products of it.
     Positive {
         /// The other operand.
-        of: Box<Expr>,
+        of: Rc<Expr>,
     },
 }
+
+/// What takes the place of a variable.
+type Map<'a> = &'a dyn Fn(Var) -> Option<Expr>;
+
+/// What became of quotients and maxima, by the addresses of their operands.
+type Replaced = BTreeMap<(*const Expr, Option<*const Expr>), Option<Expr>>;
 
 /// Coefficient times a product of atoms.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,12 +65,28 @@ pub struct Term {
 }
 
 /// An integer expression in normal form.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
     /// Sorted by atoms, each product once.
     terms: Vec<Term>,
     /// Whether something was lost: overflow, or too many terms.
     unknown: bool,
+}
+
+impl Ord for Expr {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Operands of quotients are shared: the same one is met far more often than an equal one.
+        if std::ptr::eq(self, other) {
+            return Ordering::Equal;
+        }
+        self.terms.cmp(&other.terms).then(self.unknown.cmp(&other.unknown))
+    }
+}
+
+impl PartialOrd for Expr {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl From<i128> for Expr {
@@ -288,7 +314,7 @@ impl Expr {
     }
 
     fn quotient(of: Self, by: Self) -> Self {
-        let atom = Atom::Quotient { of: Box::new(of), by: Box::new(by) };
+        let atom = Atom::Quotient { of: Rc::new(of), by: Rc::new(by) };
         Self { terms: vec![Term { atoms: vec![atom], coefficient: 1 }], unknown: false }
     }
 
@@ -320,7 +346,7 @@ impl Expr {
             return Self::constant(c.max(0));
         }
         let g = self.terms.iter().fold(0, |g, t| gcd(g, t.coefficient));
-        let of = Box::new(self.shrunk(g.max(1)));
+        let of = Rc::new(self.shrunk(g.max(1)));
         Self { terms: vec![Term { atoms: vec![Atom::Positive { of }], coefficient: g.max(1) }], unknown: false }
     }
 
@@ -356,27 +382,39 @@ impl Expr {
 
     /// Every variable replaced by `map` of it (`None` keeps it), renormalised.
     #[must_use]
-    pub fn substitute(&self, map: &dyn Fn(Var) -> Option<Self>) -> Self {
+    pub fn substitute(&self, map: Map<'_>) -> Self {
         if self.unknown {
             return Self::unknown();
         }
-        if !self.terms.iter().any(|t| t.atoms.iter().any(|a| mentions(a, map))) {
-            return self.clone();
-        }
-        let mut sum = Self::constant(0);
+        self.replaced(map, &mut BTreeMap::new()).unwrap_or_else(|| self.clone())
+    }
+
+    /// The same, or nothing where nothing is replaced.
+    fn replaced(&self, map: Map<'_>, done: &mut Replaced) -> Option<Self> {
+        let mut is_new = false;
+        let mut terms = Vec::with_capacity(self.terms.len());
         for term in &self.terms {
-            let mut product = Self::constant(term.coefficient);
+            let mut kept = Term { atoms: Vec::new(), coefficient: term.coefficient };
+            let mut product: Option<Self> = None;
             for atom in &term.atoms {
-                let factor = match atom {
-                    Atom::Var(v) => map(*v).unwrap_or_else(|| Self::var(*v)),
-                    Atom::Quotient { of, by } => of.substitute(map).floor_div(&by.substitute(map)),
-                    Atom::Positive { of } => of.substitute(map).positive(),
-                };
-                product = product.mul(&factor);
+                match replacement(atom, map, done) {
+                    None => kept.atoms.push(atom.clone()),
+                    Some(new) => product = Some(product.map_or(new.clone(), |p| p.mul(&new))),
+                }
             }
-            sum = sum.add(&product);
+            match product {
+                None => terms.push(kept),
+                Some(product) => {
+                    is_new = true;
+                    let product = Self { terms: vec![kept], unknown: false }.mul(&product);
+                    if product.unknown {
+                        return Some(product);
+                    }
+                    terms.extend(product.terms);
+                }
+            }
         }
-        sum
+        is_new.then(|| Self::from_terms(terms))
     }
 
     /// The value when variable `v` is `values[v]`; none on overflow, division by a non-positive number, or a lost term.
@@ -512,14 +550,26 @@ impl Expr {
     }
 }
 
-fn mentions(atom: &Atom, map: &dyn Fn(Var) -> Option<Expr>) -> bool {
-    match atom {
-        Atom::Var(v) => map(*v).is_some(),
-        Atom::Quotient { of, by } => {
-            [of, by].iter().any(|e| e.terms.iter().any(|t| t.atoms.iter().any(|a| mentions(a, map))))
-        }
-        Atom::Positive { of } => of.terms.iter().any(|t| t.atoms.iter().any(|a| mentions(a, map))),
+/// What takes the place of an atom, if anything does. `done` has the quotients and maxima so far: they occur again and again, since a remainder
+/// holds its dividend twice.
+fn replacement(atom: &Atom, map: Map<'_>, done: &mut Replaced) -> Option<Expr> {
+    let (of, by) = match atom {
+        Atom::Var(v) => return map(*v),
+        Atom::Quotient { of, by } => (of, Some(by)),
+        Atom::Positive { of } => (of, None),
+    };
+    let key = (Rc::as_ptr(of), by.map(Rc::as_ptr));
+    if let Some(known) = done.get(&key) {
+        return known.clone();
     }
+    let new = (of.replaced(map, done), by.and_then(|by| by.replaced(map, done)));
+    let new = match (new, by) {
+        ((None, None), _) => None,
+        ((of_new, by_new), Some(by)) => Some(of_new.as_ref().unwrap_or(of).floor_div(by_new.as_ref().unwrap_or(by))),
+        ((of_new, _), None) => of_new.map(|of| of.positive()),
+    };
+    done.insert(key, new.clone());
+    new
 }
 
 /// `atoms` without one occurrence of each of `remove`; none if one is missing.

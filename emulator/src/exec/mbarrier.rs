@@ -11,8 +11,8 @@ use crate::lanes::{Mask, lanes};
 use crate::mbarrier::{Arrival, Misuse};
 use crate::report::Kind;
 
-/// Waits of one warp that fail before the CTA counts as stuck, if nothing that they wait for has changed. Every failed wait lets another warp
-/// run for thousands of instructions, so that this is far beyond what any warp needs to come to its arrival.
+/// Waits of one warp that fail before the CTA counts as stuck, if no mbarrier has changed and every warp that could run failed to wait, too. Warps
+/// that compute, or meet at other barriers, may need any number of instructions before they arrive: what never ends there uses up the budget.
 const FRUITLESS: u32 = 1 << 12;
 
 impl Warp {

@@ -87,6 +87,8 @@ pub(crate) struct Warp {
 pub(crate) enum Stop {
     /// Its slice is used up.
     Slice,
+    /// In front of a wait that failed, or behind an instruction that lets others run.
+    Yielded,
     /// Every fragment waits.
     Blocked,
     /// Every lane has exited.
@@ -273,7 +275,7 @@ impl Warp {
                             self.leave(index, run, other);
                             if yields {
                                 self.yielded = Some(pc + 1);
-                                break 'fragments Stop::Slice;
+                                break 'fragments Stop::Yielded;
                             }
                             continue 'fragments;
                         }
