@@ -23,7 +23,7 @@ use crate::kernel_ir::{
 pub(super) type Group = u32;
 
 /// Expressions that are looked at for all pairs of a kernel.
-const MOST_WORK: u64 = 400_000;
+const MOST_WORK: u64 = 100_000;
 /// The same for one pair.
 const MOST_WORK_OF_PAIR: u64 = 4_000;
 /// Combinations of ways in which the conditions of a pair hold.

@@ -23,7 +23,7 @@
 //! first thread of a block that arrives there later sees that, if it is said to acquire, and others behind a [`Sync`] or [`Agree`] behind that. Shared memory is looked at by addresses, so that buffers may share it.
 //!
 //! **Agents.** The blocks of a cluster run at one time, and so do the roles of a block: each is an agent with a program of its own, which runs until it waits for
-//! another one; nobody can go on is a violation. What an agent knows of others is a vector clock. [`SyncCluster`] makes everything known to all, or in a role to it in all blocks. A [`Release`] hands on what the agent knows and did; to another
+//! another one; nobody can go on is a violation. What an agent knows of others is a vector clock. [`SyncCluster`] makes everything known to all, or in a role to it in all blocks. A [`Release`] is a [`SyncWarp`] and hands on what the agent knows and did; to another
 //! block, that accesses are over, and nothing of what was written (its scope is the block). Who waits for a phase learns what those knew that arrived in it, and of who issued its copies only how far they had
 //! come: the end of a copy orders no other access. At the end of [`Roles`] all threads meet. Inside an agent order is as above.
 //!
@@ -48,6 +48,7 @@
 //! [`Arrive`]: crate::kernel_ir::StatementKind::Arrive
 //! [`SyncCluster`]: crate::kernel_ir::StatementKind::SyncCluster
 //! [`Release`]: crate::kernel_ir::StatementKind::Release
+//! [`SyncWarp`]: crate::kernel_ir::StatementKind::SyncWarp
 //! [`Roles`]: crate::kernel_ir::StatementKind::Roles
 //! [`Agree`]: crate::kernel_ir::StatementKind::Agree
 

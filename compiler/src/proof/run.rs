@@ -502,15 +502,9 @@ impl<'a> Run<'a> {
                 self.everybody(active)?;
                 self.me.order.synced_warpgroup = self.me.order.now;
             }
-            // All there are.
-            StatementKind::SyncWarp if self.me.count() <= WARP as usize => {
-                self.everybody(active)?;
-                self.meet();
-            }
             StatementKind::SyncWarp => {
                 self.everybody(active)?;
-                self.me.order.synced_warp = self.me.order.now;
-                self.workspaces.tell_warp();
+                self.meet_in_warps();
             }
             StatementKind::Renew { buffer, slot } if self.kernel.buffers[buffer.index()].sharing == Sharing::Thread => {
                 let row = self.me.values[slot.index()].clone();
@@ -625,6 +619,8 @@ impl<'a> Run<'a> {
             }
             StatementKind::Release { barrier, slot, to } => {
                 self.everybody(active)?;
+                // One lane arrives for its warp: the others have come there.
+                self.meet_in_warps();
                 let ranks = match to {
                     Receivers::Own => self.me.id.rank..=self.me.id.rank,
                     Receivers::All => 0..=self.kernel.signature.cluster as u8 - 1,
@@ -719,6 +715,16 @@ impl<'a> Run<'a> {
             self.me.ready = true;
             self.workspaces.tell_all();
         }
+    }
+
+    /// The lanes of each warp meet.
+    fn meet_in_warps(&mut self) {
+        // They are all there are.
+        if self.me.count() <= WARP as usize {
+            return self.meet();
+        }
+        self.me.order.synced_warp = self.me.order.now;
+        self.workspaces.tell_warp();
     }
 
     // Control.
