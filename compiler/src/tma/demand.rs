@@ -1,7 +1,7 @@
 //! What the reader of staged copies demands of their holes, and which of its predicates that makes needless.
 //!
 //! **Property.** Where the terms of a reduction are computed, a predicate is waived only if the points that it would keep away do no
-//! harm: every read stays in its buffer or tensor, and the term is neutral. Predicates on elements need no neutral term, since what such
+//! harm: every read stays in its buffer or tensor and is of nothing that the kernel writes, and the term is neutral. Predicates on elements need no neutral term, since what such
 //! points accumulate is never stored.
 //! **Formula.** theory.md §5. Per predicate and tensor a reader demands *nothing* (it is predicated), *anything* (a hole may hold any
 //! element) or *zero*. A slot is zero if its position lies outside the tensor, which the accelerator fills, or outside the region if
@@ -15,6 +15,7 @@
 use std::cell::{Cell, RefCell};
 
 use tilewright_kernel::algorithm::{Binary, Compare, Source, Value, ValueId};
+use tilewright_kernel::info::Role;
 
 use super::reach::Level;
 use super::staged::{Staged, Way};
@@ -183,14 +184,16 @@ impl Failing<'_> {
         [e.clone(), size.sub(e).sub(&Expr::constant(1))]
     }
 
-    /// Whether a read stays inside its buffer, or its tensor.
+    /// Whether a read stays inside its buffer or its tensor, and is of nothing that others write: in place, each point has its own element only.
     fn is_safe(&self, access: &Access) -> bool {
+        let is_input = || access::tensor(self.program, access.parameter).is_some_and(|t| t.role == Role::Input);
         let ranges: Vec<(Expr, Expr)> = match self.staged(access.parameter, access.value) {
             Some(staged) => {
                 let slots = |n: usize| Expr::constant(staged.axes[n].boxes() * staged.axes[n].boxed.box_size);
                 let places = staged.places(&access.indices).into_iter().enumerate();
                 places.map(|(n, (_, offset))| (offset, slots(n))).collect()
             }
+            None if !is_input() => return false,
             None if access.has_or => return true,
             None => access.indices.iter().cloned().zip(self.sizes(access.parameter)).collect(),
         };
