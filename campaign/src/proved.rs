@@ -12,6 +12,16 @@ pub fn values_of<'a>(info: &KernelInfo, of: impl Fn(&str) -> Option<&'a i64>) ->
     info.dims.iter().map(|d| of(&d.name).copied().unwrap_or(0)).collect()
 }
 
+/// What the checker says of indices at large sizes, from these values.
+///
+/// # Errors
+/// The net, and what is wrong.
+pub fn proved_large(info: &KernelInfo, entries: &[Entry], values: &[i64]) -> Result<Vec<String>, (String, String)> {
+    let tally =
+        trial::prove_large(info, entries, values, 1).map_err(|wrong| ("paths".to_owned(), wrong.to_string()))?;
+    Ok((0..tally.held).map(|_| "paths-hold".to_owned()).collect())
+}
+
 /// What the checker says of each entry point that a launch with these values may take, to be counted.
 ///
 /// # Errors

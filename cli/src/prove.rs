@@ -3,7 +3,7 @@
 
 use tilewright::{Device, EmulatorOptions, Error};
 use tilewright_compiler::lower::Entry;
-use tilewright_compiler::trial::{Effort, Net, Tally, Wrong, prove};
+use tilewright_compiler::trial::{Effort, Net, Tally, Wrong, prove, prove_large};
 use tilewright_kernel::KernelInfo;
 
 use crate::inputs::Floats;
@@ -44,10 +44,15 @@ pub fn drawn(info: &KernelInfo) -> Vec<Vec<i64>> {
 /// The first thing that is wrong.
 pub fn at_all_sizes(info: &KernelInfo, entries: &[Entry], work: u64) -> Result<Tally, Box<Wrong>> {
     let effort = Effort { nets: &[Net::Values, Net::Indices], seed: 1, work };
-    drawn(info).iter().try_fold(Tally::default(), |mut tally, dims| {
-        tally += prove(info, entries, dims, effort)?;
-        Ok(tally)
-    })
+    let mut tally = Tally::default();
+    for dims in drawn(info) {
+        tally += prove(info, entries, &dims, effort)?;
+    }
+    let small = sizes::choose(info, POOLS[1], 1).and_then(|given| sizes::complete(info, &given).ok());
+    if let Some(base) = small {
+        tally += prove_large(info, entries, &base, effort.seed)?;
+    }
+    Ok(tally)
 }
 
 /// What is wrong with a launch on the emulator.

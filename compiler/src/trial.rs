@@ -15,7 +15,7 @@ use tilewright_kernel::size::Constraint;
 
 use crate::extent::{Budget, Expr, Facts, Search};
 use crate::lower::{Analysed, Entry};
-use crate::proof::{Launch, Verdict, Violation, check, check_values};
+use crate::proof::{Launch, Verdict, Violation, check, check_paths, check_values};
 
 /// Work for one entry point at one size: some milliseconds in a build without optimisation.
 const WORK: u64 = 100_000;
@@ -29,6 +29,16 @@ const LEAST: [i64; 2] = [3, 35];
 const TRIP_STEPS: u64 = 2_000;
 /// Sizes to try.
 const MOST_SIZES: usize = 24;
+/// Paths of one launch.
+const PATHS: u64 = 48;
+/// What every size and stride is below, where sizes are large: of any tensor that there is, and more.
+const MOST_SIZE: i64 = 1 << 36;
+/// The same for offsets of elements.
+const MOST_OFFSET: i64 = 1 << 40;
+/// Distances at which the next admissible size is looked for.
+const STEPS: [i64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512];
+/// Choices of large sizes for one entry point.
+const MOST_LARGE: usize = 5;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +47,8 @@ pub enum Net {
     Indices,
     /// Every property on drawn data, and what is stored: [`check_values`].
     Values,
+    /// The indices of some threads in some iterations: [`check_paths`], which may be asked at [`large`] sizes.
+    Paths,
 }
 
 /// How much is done for one entry point, one size and one number of blocks.
@@ -108,10 +120,11 @@ pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort)
         let takes_maps = !entry.kernel.signature.maps.is_empty();
         let launch = if takes_maps { Launch::new(info, dims) } else { Launch::without_maps(info, dims) };
         let Ok(launch) = launch else { continue };
-        for blocks in blocks(info, launch.blocks) {
+        for blocks in blocks(info, launch.blocks).into_iter().filter(|blocks| i32::try_from(*blocks).is_ok()) {
             let launch = launch.clone().by(blocks);
             for net in effort.nets {
                 let verdict = match net {
+                    Net::Paths => check_paths(&entry.kernel, &launch, effort.seed, PATHS),
                     Net::Indices => check(&entry.kernel, &launch, effort.work),
                     Net::Values => check_values(&entry.kernel, &launch, &info.algorithm, effort.seed, effort.work),
                 };
@@ -130,6 +143,77 @@ pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort)
         }
     }
     Ok(tally)
+}
+
+/// Sizes at which something is as large as these conditions of an entry point let it be, or as any tensor is: from admissible ones, each size and stride in turn is
+/// made as large as it may be while the others are small, then the others; and all of them alike.
+pub fn large(info: &KernelInfo, conditions: &[Constraint], base: &[i64]) -> Vec<Vec<i64>> {
+    let is_free = |d: &usize| !info.solved.iter().any(|s| usize::from(s.dim) == *d);
+    let free: Vec<usize> = (0..base.len()).filter(is_free).collect();
+    let mut found: Vec<Vec<i64>> = Vec::new();
+    let alike = 1 << (31 / free.len().max(1));
+    for (first, most) in (0..free.len().min(MOST_LARGE - 1)).map(|n| (n, MOST_SIZE)).chain([(0, alike)]) {
+        let mut dims = base.to_vec();
+        for most in [most, MOST_SIZE] {
+            for n in 0..free.len() {
+                raise(info, conditions, &mut dims, free[(first + n) % free.len()], most);
+            }
+        }
+        if !found.contains(&dims) && dims != base {
+            found.push(dims);
+        }
+    }
+    found
+}
+
+/// Makes one size as large as it may be, up to a limit.
+fn raise(info: &KernelInfo, conditions: &[Constraint], dims: &mut Vec<i64>, at: usize, most: i64) {
+    let larger = |dims: &[i64], by: i64| {
+        let mut dims = dims.to_vec();
+        dims[at] = dims[at].checked_add(by).filter(|n| *n <= most)?;
+        for solved in info.solved.iter() {
+            dims[usize::from(solved.dim)] = i64::try_from(solved.value.eval(&dims).ok()?).ok()?;
+        }
+        is_launched(info, conditions, &dims).then_some(dims)
+    };
+    let Some(step) = STEPS.into_iter().find(|step| larger(dims, *step).is_some()) else { return };
+    for bit in (0..36).rev() {
+        if let Some(more) = larger(dims, step << bit) {
+            *dims = more;
+        }
+    }
+}
+
+/// Whether there is a launch with these sizes, of an entry point with these conditions.
+fn is_launched(info: &KernelInfo, conditions: &[Constraint], dims: &[i64]) -> bool {
+    let mut all = info.facts.iter().chain(info.requirements.iter()).chain(conditions);
+    if dims.iter().any(|n| *n < 0) || !all.all(|c| c.holds(dims) == Ok(true)) {
+        return false;
+    }
+    let fits = |(first, last): (i64, i64)| -MOST_OFFSET < first && last < MOST_OFFSET;
+    Launch::without_maps(info, dims).is_ok_and(|launch| {
+        (1..=i64::from(i32::MAX)).contains(&launch.blocks)
+            && launch
+                .tensors
+                .iter()
+                .flatten()
+                .all(|tensor| tensor.shape.contains(&0) || tensor.reach().is_some_and(fits))
+    })
+}
+
+/// What [`Net::Paths`] says of every entry point at large sizes, from admissible ones.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn prove_large(info: &KernelInfo, entries: &[Entry], base: &[i64], seed: u64) -> Result<Tally, Box<Wrong>> {
+    let effort = Effort { nets: &[Net::Paths], seed, work: 0 };
+    let mut all: Vec<Vec<i64>> = entries.iter().flat_map(|entry| large(info, &entry.conditions, base)).collect();
+    all.sort();
+    all.dedup();
+    all.iter().try_fold(Tally::default(), |mut tally, dims| {
+        tally += prove(info, entries, dims, effort)?;
+        Ok(tally)
+    })
 }
 
 /// The first thing that is wrong, as the macro looks at a kernel.

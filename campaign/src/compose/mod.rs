@@ -42,7 +42,7 @@ use tilewright_compiler::lower::Entry;
 use tilewright_kernel::KernelInfo;
 
 use crate::compile::{Outcome, compile, message};
-use crate::proved::{proved, values_of};
+use crate::proved::{proved, proved_large, values_of};
 use crate::rng::Rng;
 use ast::{Dims, Kernel, SIZES};
 use execute::{Failure, Ran};
@@ -56,6 +56,8 @@ const CASE_TIME: Duration = Duration::from_secs(240);
 const SHRINK_TIME: Duration = Duration::from_secs(90);
 /// Sizes for each accepted kernel.
 const SHAPES: usize = 3;
+/// The turn from whose sizes large ones are found.
+const LARGE_FROM: usize = 0;
 /// Examples kept of each class.
 const EXAMPLES: u64 = 6;
 /// Cases after which it is looked up what has not met yet; every second of the next ones is drawn for that.
@@ -173,8 +175,12 @@ fn run(kernel: &Kernel, info: &KernelInfo, entries: &[Entry], seed: u64, report:
     let mut rng = Rng::new(seed);
     for turn in 0..SHAPES {
         let dims = dims(kernel, turn, &mut rng);
-        let proved = proved(info, entries, &values_of(info, |name| dims.get(name)));
+        let values = values_of(info, |name| dims.get(name));
+        let proved = proved(info, entries, &values);
         report.counts.extend(proved.map_err(|(net, detail)| (net, format!("{detail}\nsizes: {dims:?}")))?);
+        if turn == LARGE_FROM {
+            report.counts.extend(proved_large(info, entries, &values)?);
+        }
         match execute::run(kernel, info, &dims, &mut rng)? {
             Ran::Skipped(why) => report.counts.push(format!("skipped: {why}")),
             Ran::Compared(ran) => {
@@ -307,7 +313,8 @@ fn one(seed: u64, index: u64, wanted: Option<Pair>, summary: &Mutex<Summary>) {
     // What the checker finds at small sizes, it finds inside the compiler.
     let net =
         |class: &str| class.strip_prefix("internal: ").and_then(|c| c.split(':').next()).unwrap_or(class).to_owned();
-    let is_alike = |found: &str| found == class || ["proof", "values"].contains(&&*class) && net(found) == class;
+    let is_alike =
+        |found: &str| found == class || ["proof", "values", "paths"].contains(&&*class) && net(found) == class;
     let again = |k: &Kernel| check(k, data).failure.filter(|f| is_alike(&f.0));
     let (small, detail) = if class == "slow" {
         (kernel, detail)

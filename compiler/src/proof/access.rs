@@ -9,9 +9,11 @@ use super::global::{Access, Actor, Sees};
 use super::launch::Tiles;
 use super::row::{Known, Row};
 use super::run::{Outcome, Run};
-use super::shared::View;
+use super::shared::{Fault, View};
 use super::violation::Kind;
-use crate::kernel_ir::{BarrierId, BufferId, Fetch, Load, Memory, Op, Store, TensorPart, Transfer, Type, ValueId};
+use crate::kernel_ir::{
+    BarrierId, BufferId, Fetch, Kernel, Load, Memory, Op, Store, TensorPart, Transfer, Type, ValueId,
+};
 
 /// Alignment of tiles in shared memory, in bytes (PTX manual, tensor copies).
 const TILE_ALIGNMENT: u64 = 128;
@@ -28,14 +30,25 @@ fn sees((workspaces, blocks): (&Workspaces, i64), view: View<'_>, own: Access, o
     }
 }
 
+/// What the memory is called, for messages.
+pub(super) fn name(kernel: &Kernel, memory: Memory) -> &str {
+    match memory {
+        Memory::Parameter(p) => &kernel.signature.parameters[usize::from(p)].name,
+        Memory::Buffer(b) => &kernel.buffers[b.index()].name,
+        Memory::Workspace(w) => &kernel.workspaces[usize::from(w)].name,
+    }
+}
+
+/// The width of an access of so many bytes divides the address of its memory, and where it begins in it; or it does not.
+pub(super) fn misaligned(memory: u64, begin: u64, bytes: u64) -> Option<Fault> {
+    let width = bytes.min(GRANULE);
+    let divides = memory.is_multiple_of(width) && begin.is_multiple_of(width);
+    (!divides).then(|| (Kind::Misaligned, format!("its address is no multiple of {width}")))
+}
+
 impl Run<'_> {
-    /// What the memory is called, for messages.
     pub(super) fn name(&self, memory: Memory) -> &str {
-        match memory {
-            Memory::Parameter(p) => &self.kernel.signature.parameters[usize::from(p)].name,
-            Memory::Buffer(b) => &self.kernel.buffers[b.index()].name,
-            Memory::Workspace(w) => &self.kernel.workspaces[usize::from(w)].name,
-        }
+        name(self.kernel, memory)
     }
 
     /// The offset of a thread's access, if it is known and fits its type.
@@ -88,7 +101,7 @@ impl Run<'_> {
         let write = touch != Touch::Read;
         self.spend(u64::from(lanes))?;
         let bytes = self.kernel.element(memory).map_or(1, |e| u64::from(e.bytes()));
-        let width = (u64::from(lanes) * bytes).min(GRANULE);
+        let whole = u64::from(lanes) * bytes;
         let (agent, order) = (thread as u32, self.me.order);
         let mut result = Ok(());
         match memory {
@@ -106,10 +119,8 @@ impl Run<'_> {
                     };
                     result = result.and(one.map_err(|fault| (fault, at + lane)));
                 }
-                let divides = |n: u64| n.is_multiple_of(width);
-                if result.is_ok() && !(divides(elements.alignment) && divides(at.unsigned_abs() * bytes)) {
-                    result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
-                }
+                let aligned = || misaligned(elements.alignment, at.unsigned_abs() * bytes, whole);
+                result = result.and_then(|()| aligned().map_or(Ok(()), |fault| Err((fault, at))));
             }
             Memory::Workspace(workspace) => {
                 let access =
@@ -118,9 +129,8 @@ impl Run<'_> {
                     let one = self.workspaces.access(workspace, at + lane, touch, access, order.synced);
                     result = result.and(one.map_err(|fault| (fault, at + lane)));
                 }
-                if result.is_ok() && !(at.unsigned_abs() * bytes).is_multiple_of(width) {
-                    result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
-                }
+                let aligned = || misaligned(0, at.unsigned_abs() * bytes, whole);
+                result = result.and_then(|()| aligned().map_or(Ok(()), |fault| Err((fault, at))));
             }
             Memory::Buffer(buffer) => {
                 // In a workspace, offsets count from the start of the first block's part.
@@ -130,16 +140,14 @@ impl Run<'_> {
                     result = Err(((Kind::Outside, format!("the buffer has {all} elements")), at));
                 } else {
                     let address = self.shared.place(rank, buffer) + (at - first).unsigned_abs() * bytes;
-                    let whole = u64::from(lanes) * bytes;
                     let one = match write {
                         true => self.shared.write(buffer, address, whole, agent, self.me.view()),
                         false => self.shared.read(buffer, address, whole, agent, self.me.view()),
                     };
                     result = one.map_err(|fault| (fault, at));
                     let start = if first > 0 { at.unsigned_abs() * bytes } else { address };
-                    if result.is_ok() && !start.is_multiple_of(width) {
-                        result = Err(((Kind::Misaligned, format!("its address is no multiple of {width}")), at));
-                    }
+                    let aligned = || misaligned(0, start, whole);
+                    result = result.and_then(|()| aligned().map_or(Ok(()), |fault| Err((fault, at))));
                 }
             }
         }

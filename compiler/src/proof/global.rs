@@ -73,15 +73,7 @@ impl Elements {
         if shape.contains(&0) {
             return Some(empty);
         }
-        let (mut first, mut last) = (0i64, 0i64);
-        for (size, stride) in shape.iter().zip(strides) {
-            let reach = (size - 1).checked_mul(*stride)?;
-            if reach < 0 {
-                first = first.checked_add(reach)?;
-            } else {
-                last = last.checked_add(reach)?;
-            }
-        }
+        let (first, last) = tensor.reach()?;
         let span = u64::try_from(last.checked_sub(first)?.checked_add(1)?).ok()?;
         if span > most || shape.iter().try_fold(1i64, |n, size| n.checked_mul(*size))? as u64 > most {
             return None;

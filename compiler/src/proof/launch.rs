@@ -37,6 +37,25 @@ pub struct Tensor {
     pub written: bool,
 }
 
+impl Tensor {
+    /// The offsets of the first and the last element; none without elements, or if an offset does not fit 64 bits.
+    pub fn reach(&self) -> Option<(i64, i64)> {
+        if self.shape.contains(&0) {
+            return None;
+        }
+        let (mut first, mut last) = (0i64, 0i64);
+        for (size, stride) in self.shape.iter().zip(&self.strides) {
+            let reach = (size - 1).checked_mul(*stride)?;
+            if reach < 0 {
+                first = first.checked_add(reach)?;
+            } else {
+                last = last.checked_add(reach)?;
+            }
+        }
+        Some((first, last))
+    }
+}
+
 /// What copies by a tensor map move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiles {

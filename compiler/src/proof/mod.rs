@@ -58,6 +58,7 @@ mod barriers;
 mod blocks;
 mod global;
 mod launch;
+mod paths;
 mod row;
 mod run;
 mod shared;
@@ -102,6 +103,11 @@ pub fn check(kernel: &Kernel, launch: &Launch, budget: u64) -> Verdict {
 pub fn check_values(kernel: &Kernel, launch: &Launch, algorithm: &Algorithm, seed: u64, budget: u64) -> Verdict {
     let data = values::Data::new(algorithm, launch, seed);
     verdict(run::Run::new(kernel, launch, budget, Some(data)))
+}
+
+/// Looks at the indices of a sample of threads in a sample of iterations, under a launch of any size: what [`check`] does for all of them under a small one.
+pub fn check_paths(kernel: &Kernel, launch: &Launch, seed: u64, paths: u64) -> Verdict {
+    paths::run(kernel, launch, seed, paths).map_or_else(Verdict::Violated, |()| Verdict::Holds)
 }
 
 fn verdict(run: run::Outcome<run::Run<'_>>) -> Verdict {

@@ -101,7 +101,7 @@ pub(super) fn pure(kernel: &Kernel, value: &Value, threads: usize, rows: &[Row],
     Row::Each((0..threads).map(of).collect())
 }
 
-fn one(kernel: &Kernel, value: &Value, known: [Known; 3], algebra: Option<&Algebra>) -> Known {
+pub(super) fn one(kernel: &Kernel, value: &Value, known: [Known; 3], algebra: Option<&Algebra>) -> Known {
     let [a, b, c] = known;
     let type_of = |id: ValueId| kernel.value(id).ty;
     match value.op {

@@ -899,7 +899,7 @@ fn is_of_launches(kernel: &Kernel, kind: &StatementKind) -> bool {
 }
 
 /// The variables that a region may set.
-fn assigned(kernel: &Kernel, region: RegionId, found: &mut Vec<VariableId>) {
+pub(super) fn assigned(kernel: &Kernel, region: RegionId, found: &mut Vec<VariableId>) {
     for statement in &kernel.region(region).statements {
         match &statement.kind {
             StatementKind::Set(variable, _) => found.push(*variable),

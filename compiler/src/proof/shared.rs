@@ -176,6 +176,17 @@ struct Copy {
 /// What is wrong with an access.
 pub(super) type Fault = (Kind, String);
 
+/// Elements of a buffer of one block, all slots.
+pub(super) fn elements(kernel: &Kernel, launch: &Launch, buffer: BufferId) -> i64 {
+    match kernel.part(buffer) {
+        Some(workspace) => launch.workspaces.get(usize::from(workspace)).copied().unwrap_or(0) / launch.parts.max(1),
+        None => {
+            let of = &kernel.buffers[buffer.index()];
+            i64::from(of.elements) * i64::from(of.slots)
+        }
+    }
+}
+
 impl Shared {
     /// The buffers of a kernel; none if those in workspaces have more than `most` bytes.
     pub fn new(kernel: &Kernel, launch: &Launch, most: u64) -> Option<Self> {
@@ -183,15 +194,13 @@ impl Shared {
         let granule = kernel.buffers.iter().map(|b| u64::from(b.element.bytes())).min().unwrap_or(1);
         let (mut bytes, mut places, mut elements) = (map.bytes, map.buffers, Vec::new());
         for (n, buffer) in kernel.buffers.iter().enumerate() {
-            let Some(workspace) = kernel.parts[n] else {
-                elements.push(i64::from(buffer.elements) * i64::from(buffer.slots));
+            let own = self::elements(kernel, launch, BufferId(n as u32));
+            elements.push(own);
+            if kernel.parts[n].is_none() {
                 continue;
-            };
-            let all = launch.workspaces.get(usize::from(workspace)).copied().unwrap_or(0);
-            let own = all / launch.parts.max(1);
+            }
             places[n] = bytes.next_multiple_of(u64::from(buffer.alignment));
             bytes = own.unsigned_abs().checked_mul(u64::from(buffer.element.bytes()))?.checked_add(places[n])?;
-            elements.push(own);
         }
         if bytes - map.bytes > most {
             return None;

@@ -108,7 +108,7 @@ pub(in crate::proof) struct Algebra {
 }
 
 /// A hash (the finaliser of splitmix64 after each word).
-fn mix(words: [u64; 4]) -> u64 {
+pub(in crate::proof) fn mix(words: [u64; 4]) -> u64 {
     words.into_iter().fold(0x9E37_79B9_7F4A_7C15, |hash, word| {
         let hash = (hash ^ word).wrapping_add(0x9E37_79B9_7F4A_7C15);
         let hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{Algorithm, Binary};
 
-pub(super) use algebra::Algebra;
+pub(super) use algebra::{Algebra, mix};
 
 use super::Stop;
 use super::launch::Launch;
