@@ -839,6 +839,8 @@ pub struct Kernel {
     pub parts: Vec<Option<u16>>,
     /// Memory that blocks share.
     pub workspaces: Vec<Workspace>,
+    /// Numbers of tiles, of a launch whose blocks take them in turn.
+    pub tiles: Vec<ValueId>,
     /// What each [`BarrierId`] stands for. One thread makes barriers ready for their first phase before the body starts, which others know behind the
     /// first [`StatementKind::Sync`], and other blocks of the cluster behind the first [`StatementKind::SyncCluster`].
     pub barriers: Vec<Barrier>,

@@ -29,7 +29,7 @@ use super::value::{Values, expression};
 use crate::domain::AxisId;
 use crate::extent::{Expr, Var};
 use crate::kernel_ir::{Buffer, BufferId, Builder, Range, Type, ValueId, VariableId};
-use crate::schedule::{Role, SLOT_ALIGNMENT, Spot, Stage, Unit, registers, taken};
+use crate::schedule::{Along, Role, SLOT_ALIGNMENT, Spot, Stage, Unit, registers, taken};
 use crate::tma::staged::PLACEHOLDER;
 
 /// An instance of a stage that can be read at this point.
@@ -100,11 +100,9 @@ impl Instance<'_> {
         (base, bytes): (Option<ValueId>, u32),
         ty: Type,
     ) -> ValueId {
-        let placeholders: Vec<Expr> = (0..indices.len()).map(|d| Expr::var(PLACEHOLDER + d as Var)).collect();
-        let Spot { offset, opaque } = self.stage.spot(&placeholders);
-        let mut known: Vec<(Var, ValueId)> = Vec::with_capacity(opaque.len());
-        let value = |b: &mut Builder, e: &Expr, known: &[(Var, ValueId)]| {
-            expression(b, e, ty, &|b, v| match v.checked_sub(PLACEHOLDER).and_then(|d| indices.get(d as usize)) {
+        let placeholder = |n: usize| Expr::var(PLACEHOLDER + n as Var);
+        let value = |b: &mut Builder, e: &Expr, (at, known): (&[ValueId], &[(Var, ValueId)])| {
+            expression(b, e, ty, &|b, v| match v.checked_sub(PLACEHOLDER).and_then(|d| at.get(d as usize)) {
                 Some(index) => b.index_convert(*index, ty),
                 None => match known.iter().find(|k| k.0 == v) {
                     Some((_, value)) => *value,
@@ -112,6 +110,23 @@ impl Instance<'_> {
                 },
             })
         };
+        let Stage { coordinates, layout, .. } = self.stage;
+        let all: Vec<Expr> = (0..indices.len()).map(placeholder).collect();
+        let ready =
+            |c: &Along| if self.stage.is_of_coordinates(layout) && c.step == 1 { Some(c.at(&all)) } else { None };
+        let mut own = Vec::new();
+        let roots = coordinates.iter().map(|c| {
+            // An expression in normal form would have a dividend far beyond the coordinate: ⌊(i − s) / 8⌋ is ⌊(i + 7·s) / 8⌋ − s there.
+            ready(c).unwrap_or_else(|| {
+                let (distance, step) = (value(b, &c.distance, (indices, &[])), b.index_literal(ty, c.step as i64));
+                own.push(b.index_div(distance, step));
+                placeholder(indices.len() + own.len() - 1)
+            })
+        });
+        let Spot { offset, opaque } = self.stage.spot_of(layout, roots.collect());
+        let at: Vec<ValueId> = indices.iter().chain(&own).copied().collect();
+        let mut known: Vec<(Var, ValueId)> = Vec::with_capacity(opaque.len());
+        let value = |b: &mut Builder, e: &Expr, known: &[(Var, ValueId)]| value(b, e, (&at, known));
         for (variable, left, right) in &opaque {
             let (left, right) = (value(b, left, &known), value(b, right, &known));
             known.push((*variable, b.index_xor(left, right)));

@@ -25,6 +25,7 @@ mod terms;
 mod tiles;
 mod unread;
 mod value;
+mod width;
 
 pub use across::blocks;
 pub use defect::Defect;
@@ -122,11 +123,10 @@ pub fn lower(
 ) -> Result<Vec<Entry>, Defect> {
     let name = &program.name.text;
     let mut entries = Vec::new();
-    let narrow = narrow::conditions(program, facts, stages);
-    let wide = narrow.as_ref().is_none_or(|c| !c.is_empty());
+    let bounds = narrow::bounds(program, facts, stages);
+    let is_narrow = narrow::conditions(program, facts, &bounds).is_some();
     let is_staged = stages.iter().any(|s| !s.staged.is_empty());
-    let only_wide = narrow.is_none();
-    let mut add = |name: String, index: Type, conditions: Vec<Constraint>, staged: bool| {
+    let build = |name: String, index: Type, staged: bool| {
         let entry =
             |trip_bytes| entry(program, facts, (stages, roles), threads, name.clone(), index, (staged, trip_bytes));
         let mut kernel = entry(u64::from(threads) * BYTES_OF_THREAD)?;
@@ -134,36 +134,52 @@ pub fn lower(
             // One accumulator at a time.
             kernel = entry(0)?;
         }
-        entries.push(Entry { kernel, conditions, staged });
-        Ok::<(), Defect>(())
+        Ok::<Kernel, Defect>(kernel)
     };
-    if let Some(conditions) = narrow {
+    // One with 32-bit indices, if there are sizes for it; whether it needs no condition.
+    let blocks = stages.iter().filter(|s| s.stage.has_blocks()).map(|s| across::most_blocks(&s.stage, facts));
+    let blocks = blocks.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Expr::constant(1));
+    let narrow = |name: String, staged: bool, more: &[Constraint]| {
+        let kernel = build(name, Type::I32, staged)?;
+        let all = [bounds.clone(), width::needed(&kernel, &blocks)].concat();
+        let conditions = narrow::conditions(program, facts, &all);
+        let entry = conditions.map(|conditions| (conditions.is_empty(), [conditions, more.to_vec()].concat()));
+        Ok::<_, Defect>(entry.map(|(is_any, conditions)| (is_any, Entry { kernel, conditions, staged })))
+    };
+    let (mut wide, mut only_wide) = (true, is_staged);
+    if is_narrow {
         // Elsewhere every thread reads the tensor.
         let filled = is_staged.then(|| narrow::filled(program, facts, stages));
         let plain = match filled {
             Some(filled) => {
-                let all: Vec<Constraint> = conditions.iter().chain(&filled).cloned().collect();
-                add(name.clone(), Type::I32, all, true)?;
-                (!filled.is_empty()).then(|| format!("{name}_plain"))
+                let found = narrow(name.clone(), true, &filled)?;
+                only_wide = found.is_none();
+                wide = found.as_ref().is_none_or(|(is_any, _)| !is_any);
+                entries.extend(found.map(|(_, entry)| entry));
+                (!filled.is_empty() || only_wide).then(|| format!("{name}_plain"))
             }
             None => Some(name.clone()),
         };
         if let Some(plain) = plain {
-            add(plain, Type::I32, conditions, false)?;
+            let found = narrow(plain, false, &[])?;
+            wide = found.as_ref().is_none_or(|(is_any, _)| !is_any);
+            entries.extend(found.map(|(_, entry)| entry));
         }
     }
     if wide {
         let (mut last, mut is_left) = (format!("{name}_64"), true);
         // Where no other entry point has the copies, this one does.
-        if is_staged && only_wide {
+        if only_wide {
             let mut conditions = narrow::filled(program, facts, stages);
             conditions.extend(narrow::reachable(program, facts, stages).ok_or(UNSIZED)?);
             is_left = !conditions.is_empty();
             let plain = format!("{last}_plain");
-            add(std::mem::replace(&mut last, plain), Type::I64, conditions, true)?;
+            let kernel = build(std::mem::replace(&mut last, plain), Type::I64, true)?;
+            entries.push(Entry { kernel, conditions, staged: true });
         }
         if is_left {
-            add(last, Type::I64, Vec::new(), false)?;
+            let kernel = build(last, Type::I64, false)?;
+            entries.push(Entry { kernel, conditions: Vec::new(), staged: false });
         }
     }
     Ok(entries)

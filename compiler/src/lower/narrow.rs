@@ -24,8 +24,8 @@ use super::{Analysed, parts};
 /// Largest value of a 32-bit index.
 pub const LIMIT: i64 = i32::MAX as i64;
 
-/// The conditions that are not already known to hold; none if they cannot all hold.
-pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Option<Vec<Constraint>> {
+/// What must fit 32 bits before anything is lowered; what lowering makes of it is looked at behind it ([`width`](super::width)).
+pub fn bounds(program: &Program, facts: &Facts, stages: &[Analysed]) -> Vec<Expr> {
     let mut bounded: Vec<Expr> = Vec::new();
     for dim in 0..program.dims.len() {
         bounded.push(Expr::var(dim as u32));
@@ -65,13 +65,18 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
     // To a stage inside others loops are dimensions: they stay below their extents.
     let outer = loops_as_extents(facts, stages);
     let around = |v: Var| outer.iter().find(|(w, _)| *w == v).map(|(_, extent)| extent.clone());
-    let bounded = bounded.into_iter().map(|e| match e.vars().into_iter().any(|v| around(v).is_some()) {
+    let of_dims = |e: Expr| match e.vars().into_iter().any(|v| around(v).is_some()) {
         true => absolute(&e, &around),
         false => e,
-    });
+    };
+    bounded.into_iter().map(of_dims).collect()
+}
+
+/// That these are at most 2³¹ − 1, as far as it is not already known; none if they cannot all be.
+pub fn conditions(program: &Program, facts: &Facts, bounded: &[Expr]) -> Option<Vec<Constraint>> {
     let mut needed: Vec<Expr> = Vec::new();
     for e in bounded {
-        let e = facts.normal(&e);
+        let e = facts.normal(e);
         if e.is_unknown() {
             return None; // too large to bound: only the wide entry point
         }
@@ -79,7 +84,8 @@ pub fn conditions(program: &Program, facts: &Facts, stages: &[Analysed]) -> Opti
             return None;
         }
         let known = facts.upper_bound(&e).is_some_and(|bound| bound <= i128::from(LIMIT));
-        if known || needed.iter().any(|other| dominates(other, &e)) {
+        let larger = without_quotients(&e);
+        if known || needed.iter().any(|other| dominates(other, &e) || dominates(other, &larger)) {
             continue;
         }
         needed.retain(|other| !dominates(&e, other));
@@ -165,6 +171,22 @@ fn at_most(program: &Program, facts: &Facts, e: &Expr, most: i64) -> Option<Cons
     let text = format!("{} <= {most}", e.show(&|v| program.dim_name(v as u16).to_owned()));
     let (lhs, rhs) = (e.to_size(facts.dims())?, Size::constant(most));
     Some(Constraint { lhs, relation: Relation::Le, rhs, text: text.into() })
+}
+
+/// An expression that is not smaller: ⌊a / b⌋ ≤ a, and d·⌊a / d⌋ ≤ a, where nothing is negative.
+fn without_quotients(e: &Expr) -> Expr {
+    e.terms().iter().fold(Expr::constant(0), |sum, term| {
+        let mut coefficient = term.coefficient;
+        let product = term.atoms.iter().fold(Expr::constant(1), |product, atom| match atom {
+            Atom::Quotient { of, by } if coefficient > 0 && grows(of) && grows(by) => {
+                let divisor = by.as_constant().filter(|d| coefficient % d == 0);
+                coefficient /= divisor.unwrap_or(1);
+                product.mul(of)
+            }
+            atom => product.mul(&Expr::from_atoms(std::slice::from_ref(atom))),
+        });
+        sum.add(&product.scale(coefficient))
+    })
 }
 
 /// Whether a ≥ b for all sizes, by comparing coefficients: sizes and strides are never negative.

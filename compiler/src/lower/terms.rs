@@ -40,6 +40,11 @@ impl<'a, M: Meaning> Terms<'a, M> {
         Self { kernel, meaning, known: BTreeMap::new(), judged: BTreeMap::new() }
     }
 
+    /// Says what a value is.
+    pub fn stands_for(&mut self, value: ValueId, e: Expr) {
+        self.known.insert(value, e);
+    }
+
     /// How many index integers and conditions were looked at.
     #[cfg(test)]
     pub fn looked_at(&self) -> (usize, usize) {

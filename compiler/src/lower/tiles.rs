@@ -39,6 +39,7 @@ pub(super) fn begin(b: &mut Builder, stages: &[Analysed], facts: &Facts, index: 
     let moved = b.index_mul(turn, step);
     let tile = b.index_add(first, moved);
     b.assume(tile, Range::new(0, MOST_TILES - 1));
+    b.assume_tile(tile);
     // The next tile's accesses of memory that blocks share come behind this one's arrivals.
     if stages.iter().any(|s| s.stage.across_blocks().next().is_some()) {
         b.sync();

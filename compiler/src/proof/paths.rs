@@ -22,6 +22,9 @@ use tilewright_kernel::algorithm::Binary;
 
 type Outcome = Result<(), Violation>;
 
+/// A range may have one index more than a number of 32 bits has: the comparison takes no sign.
+const MOST_IN_RANGE: i64 = 1 << 31;
+
 /// What a thread has: nothing is known of what depends on data, or on an index outside of what is said of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
@@ -41,6 +44,11 @@ impl Seen {
 
     fn low_bits_of(self) -> Known {
         self.known.or(self.wraps)
+    }
+
+    /// Whether it is some other number.
+    const fn is_wrong(self) -> bool {
+        self.beyond.is_some() && self.wraps.is_none()
     }
 
     const fn is_data(self) -> bool {
@@ -234,6 +242,15 @@ impl Path<'_> {
         known.iter_mut().zip(&operands).for_each(|(known, seen)| *known = seen.known);
         if keeps_low_bits(self.kernel, id) {
             known.iter_mut().zip(&operands).for_each(|(known, seen)| *known = seen.low_bits_of());
+            if operands.iter().any(|seen| seen.is_data()) && operands.iter().all(|seen| !seen.is_wrong()) {
+                return Seen::DATA;
+            }
+        }
+        if let (Op::InRange(_, end), Some(seen)) = (value.op, operands.get(1))
+            && self.kernel.value(end).ty == Type::I32
+            && seen.wraps == Some(MOST_IN_RANGE)
+        {
+            known[1] = seen.wraps;
         }
         if let Some(result) = row::one(self.kernel, value, known, None) {
             return Seen::known(result);

@@ -198,9 +198,17 @@ impl Stage {
 
     /// The same in another layout.
     pub fn spot_in(&self, layout: &Layout, indices: &[Expr]) -> Spot {
-        let roots: Vec<Expr> = self.coordinates.iter().map(|c| c.at(indices)).collect();
-        let of_roots = layout.axes.iter().all(|a| self.domain.roots.contains(&a.axis));
-        let (values, opaque) = if of_roots {
+        self.spot_of(layout, self.coordinates.iter().map(|c| c.at(indices)).collect())
+    }
+
+    /// Whether every axis of the layout is a coordinate.
+    pub fn is_of_coordinates(&self, layout: &Layout) -> bool {
+        layout.axes.iter().all(|a| self.domain.roots.contains(&a.axis))
+    }
+
+    /// Where the element with these coordinates lies.
+    pub fn spot_of(&self, layout: &Layout, roots: Vec<Expr>) -> Spot {
+        let (values, opaque) = if self.is_of_coordinates(layout) {
             let mut values: Vec<Option<Expr>> = vec![None; self.domain.axes.len()];
             for (root, value) in self.domain.roots.iter().zip(roots) {
                 values[*root] = Some(value);

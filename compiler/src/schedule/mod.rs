@@ -89,8 +89,8 @@ pub struct Along {
     pub start: Expr,
     /// From one coordinate to the next.
     pub step: i128,
-    /// Where an element lies along it: over dimensions and [`PLACEHOLDER`] variables, the indices of the element.
-    pub position: Expr,
+    /// How far an element lies behind coordinate 0: over dimensions and [`PLACEHOLDER`] variables, the indices of the element.
+    pub distance: Expr,
     /// Most elements that an instance has along it: a number, but in global memory, where it may depend on sizes.
     pub most: Expr,
 }
@@ -748,6 +748,11 @@ impl Stage {
 impl Along {
     /// The coordinate of the element with these indices.
     pub fn at(&self, indices: &[Expr]) -> Expr {
-        self.position.substitute(&|v| indices.get(v.checked_sub(PLACEHOLDER)? as usize).cloned())
+        self.position().substitute(&|v| indices.get(v.checked_sub(PLACEHOLDER)? as usize).cloned())
+    }
+
+    /// The same over [`PLACEHOLDER`] variables.
+    pub fn position(&self) -> Expr {
+        self.distance.floor_div(&Expr::constant(self.step))
     }
 }

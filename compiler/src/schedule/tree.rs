@@ -474,7 +474,7 @@ impl About<'_> {
                 return None;
             };
             // The row-major number of an element, from its indices.
-            let position = coordinate.dims.iter().fold(Expr::constant(0), |number, d| {
+            let row_major = coordinate.dims.iter().fold(Expr::constant(0), |number, d| {
                 let index = Expr::var(PLACEHOLDER + *d as Var);
                 if coordinate.dims.len() == 1 {
                     return index;
@@ -482,9 +482,9 @@ impl About<'_> {
                 let (lower, upper) = &domain[*d];
                 number.mul(&upper.sub(lower)).add(&index.sub(lower))
             });
-            let position = position.sub(&coordinate.start).floor_div(&Expr::constant(coordinate.step));
+            let distance = row_major.sub(&coordinate.start);
             let (dims, start, step) = (coordinate.dims.clone(), facts.normal(&coordinate.start), coordinate.step);
-            coordinates.push(Along { dims, start, step, position, most });
+            coordinates.push(Along { dims, start, step, distance, most });
             let at = coordinate.start.add(&root.scale(coordinate.step));
             // Digits in row-major order, innermost first.
             let mut rest = at;
@@ -524,8 +524,8 @@ impl About<'_> {
         limits.extend_from_slice(reached);
         limits.sort();
         limits.dedup();
-        let written = roots.indices.iter().map(|(_, e)| e).chain(coordinates.iter().map(|c: &Along| &c.position));
-        if limits.iter().chain(written).any(is_lost) {
+        let written = roots.indices.iter().map(|(_, e)| e.clone()).chain(coordinates.iter().map(Along::position));
+        if limits.iter().any(is_lost) || written.into_iter().any(|e| is_lost(&e)) {
             diags.report(one.cannot_stand(TOO_LONG, Vec::new()));
             return None;
         }

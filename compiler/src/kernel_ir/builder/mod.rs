@@ -101,6 +101,7 @@ impl Builder {
                 lies_in: Vec::new(),
                 parts: Vec::new(),
                 workspaces: Vec::new(),
+                tiles: Vec::new(),
                 barriers: Vec::new(),
             },
             numbering: Numbering::default(),
@@ -272,6 +273,11 @@ impl Builder {
     pub fn assume(&mut self, value: ValueId, range: Range) {
         let facts = &mut self.kernel.values[value.index()].facts;
         facts.range = facts.range.intersect(range);
+    }
+
+    /// A value is the number of a tile that the block takes.
+    pub fn assume_tile(&mut self, value: ValueId) {
+        self.kernel.tiles.push(value);
     }
 
     /// What lowering knows beside: all threads of the block, or of the role, have the same value.

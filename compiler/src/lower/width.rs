@@ -1,0 +1,274 @@
+//! What has to fit 32 bits in a finished kernel whose index integers have so many.
+//!
+//! **Property.** Where sizes keep the bounds of [`needed`] at or below 2³¹ − 1, every index integer of 32 bits is what it would be with more of them
+//! wherever more than its lowest bits matter: in quotients, remainders, extremes, comparisons, counts of loops, and where it gets wider or becomes an element. Sums and
+//! products have the right lowest bits whatever their parts are, so what cancels may be as large as it likes, and so may what an offset is made of: that it fits in the
+//! end is what [`narrow`](super::narrow) asks of tensors.
+//! **Formula.** Each such operand as an expression ([`Terms`]) over dimensions, loops, threads and blocks, in which what is the same cancels; the sums of its
+//! positive and of its negative terms, with each variable at its bound. **Approximation.** Branches around a value are not looked at. What memory decides is taken to be what is said of it.
+
+use std::collections::BTreeMap;
+
+use super::narrow::LIMIT;
+use super::terms::{Meaning, Terms};
+use crate::extent::{Atom, Expr, Term, Var, grows};
+use crate::kernel_ir::{IndexOp, Kernel, Op, Range, RegionId, StatementKind, Type, ValueId};
+
+/// Variables from here on are none of the kernel's dimensions.
+const FRESH: Var = 1 << 20;
+
+/// Ends of a range that is small.
+const SMALL: i64 = 1 << 16;
+
+/// A value lies from −`below` to `above`.
+#[derive(Clone, Debug)]
+struct Ends {
+    below: Expr,
+    above: Expr,
+}
+
+impl Ends {
+    fn count(above: Expr) -> Self {
+        Self { below: Expr::constant(0), above }
+    }
+
+    fn of(range: Range) -> Self {
+        let end = |end: i64, open: i64| match end == open {
+            true => Expr::unknown(),
+            false => Expr::constant(i128::from(end).max(0)),
+        };
+        Self { below: end(range.low.saturating_neg(), i64::MAX), above: end(range.high, i64::MAX) }
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        match (self.is_count(), other.is_count()) {
+            (true, _) => Self { below: self.above.mul(&other.below), above: self.above.mul(&other.above) },
+            (_, true) => other.times(self),
+            _ => {
+                let most = self.below.add(&self.above).mul(&other.below.add(&other.above));
+                Self { below: most.clone(), above: most }
+            }
+        }
+    }
+
+    fn is_count(&self) -> bool {
+        self.below.as_constant() == Some(0)
+    }
+}
+
+/// The bounds that matter, over dimensions; [`Expr::unknown`] for what has none. `blocks` bounds the number of blocks, or of tiles that they take.
+pub(super) fn needed(kernel: &Kernel, blocks: &Expr) -> Vec<Expr> {
+    let numbers = Numbers {
+        kernel,
+        next: FRESH,
+        blocks: None,
+        ends: BTreeMap::new(),
+        values: BTreeMap::new(),
+        digits: BTreeMap::new(),
+    };
+    let mut pass = Pass { terms: Terms::new(kernel, numbers), kernel, found: Vec::new() };
+    // A cluster takes a tile, and each block of it comes to its number of the cluster.
+    let one = Expr::constant(1);
+    let clusters = blocks.floor_div(&Expr::constant(kernel.signature.cluster.max(1).into()));
+    let last = if kernel.tiles.is_empty() { blocks.sub(&one) } else { clusters.sub(&one) };
+    for tile in &kernel.tiles {
+        let own = pass.terms.meaning.fresh(Ends::count(last.clone()));
+        pass.terms.stands_for(*tile, own);
+    }
+    if kernel.tiles.is_empty() {
+        pass.terms.meaning.blocks = Some(last);
+    }
+    pass.region(Kernel::BODY);
+    pass.found.sort();
+    pass.found.dedup();
+    pass.found
+}
+
+/// The operands of an operation of which more than the lowest 32 bits matter.
+fn exact(kernel: &Kernel, id: ValueId) -> Vec<ValueId> {
+    let value = kernel.value(id);
+    match value.op {
+        Op::Index(IndexOp::Div | IndexOp::Mod | IndexOp::Min | IndexOp::Max, a, b)
+        | Op::CompareIndex(_, a, b)
+        | Op::InRange(a, b) => vec![a, b],
+        Op::ConvertIndex(a) if value.ty == Type::I64 => vec![a],
+        Op::FromIndex(a) if value.ty.element().is_none_or(|e| e.is_float() || e.bytes() > 4) => vec![a],
+        _ => Vec::new(),
+    }
+}
+
+struct Pass<'a> {
+    kernel: &'a Kernel,
+    terms: Terms<'a, Numbers<'a>>,
+    found: Vec<Expr>,
+}
+
+impl Pass<'_> {
+    fn region(&mut self, region: RegionId) {
+        let kernel = self.kernel;
+        for statement in &kernel.region(region).statements {
+            match &statement.kind {
+                StatementKind::Let(value) => {
+                    self.clip(*value);
+                    let is_range = matches!(kernel.value(*value).op, Op::InRange(..));
+                    for (n, operand) in exact(kernel, *value).into_iter().enumerate() {
+                        self.fits(operand, is_range && n == 1);
+                    }
+                }
+                StatementKind::Loop(l) => {
+                    self.fits(l.count, false);
+                    let count = self.terms.expression(l.count);
+                    let ends = self.terms.meaning.ends(&count);
+                    let last = ends.above.sub(&Expr::constant(1));
+                    let index = self.terms.meaning.fresh(Ends::count(last));
+                    self.terms.stands_for(l.index, index);
+                    self.region(l.body);
+                }
+                StatementKind::If(branch) => {
+                    self.region(branch.then);
+                    branch.otherwise.into_iter().for_each(|otherwise| self.region(otherwise));
+                }
+                StatementKind::Elect(part) => self.region(*part),
+                StatementKind::Roles(roles) => roles.iter().for_each(|role| self.region(role.body)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Of an extreme that is small for all sizes, this is worth more than what it is made of.
+    fn clip(&mut self, id: ValueId) {
+        let value = self.kernel.value(id);
+        let Range { low, high } = value.facts.range;
+        if matches!(value.op, Op::Index(IndexOp::Min | IndexOp::Max, ..)) && -SMALL <= low && high <= SMALL {
+            let own = self.terms.meaning.fresh(Ends::of(value.facts.range));
+            self.terms.stands_for(id, own);
+        }
+    }
+
+    /// Keeps the bounds of a value, if what is said of it is not enough; the end of a range is one behind the last index.
+    fn fits(&mut self, id: ValueId, is_end: bool) {
+        let value = self.kernel.value(id);
+        let Range { low, high } = value.facts.range;
+        if value.ty != Type::I32 || -LIMIT <= low && high <= LIMIT {
+            return;
+        }
+        let e = self.terms.expression(id);
+        let e = if is_end { e.sub(&Expr::constant(1)) } else { e };
+        let Ends { below, above } = self.terms.meaning.ends(&e);
+        // −2³¹ is a number of 32 bits, too.
+        self.found.extend([below.sub(&Expr::constant(1)), above]);
+    }
+}
+
+/// What values stand for: variables behind the dimensions.
+struct Numbers<'a> {
+    kernel: &'a Kernel,
+    next: Var,
+    /// The number of the last block.
+    blocks: Option<Expr>,
+    ends: BTreeMap<Var, Ends>,
+    values: BTreeMap<ValueId, Var>,
+    digits: BTreeMap<(Expr, Expr), [Expr; 2]>,
+}
+
+impl Numbers<'_> {
+    fn fresh(&mut self, ends: Ends) -> Expr {
+        self.next += 1;
+        self.ends.insert(self.next, ends);
+        Expr::var(self.next)
+    }
+
+    /// Where an expression lies.
+    fn ends(&self, e: &Expr) -> Ends {
+        if e.is_unknown() {
+            return Ends { below: Expr::unknown(), above: Expr::unknown() };
+        }
+        let mut ends = Ends { below: Expr::constant(0), above: Expr::constant(0) };
+        for term in e.terms() {
+            let mut product = Ends::count(Expr::constant(1));
+            for atom in &term.atoms {
+                let factor = self.atom(atom);
+                product = product.times(&factor);
+            }
+            let Ends { below, above } = product;
+            let (low, high) = if term.coefficient < 0 { (above, below) } else { (below, above) };
+            let factor = term.coefficient.abs();
+            ends = Ends { below: ends.below.add(&low.scale(factor)), above: ends.above.add(&high.scale(factor)) };
+        }
+        ends
+    }
+
+    fn is_of_sizes(&self, atom: &Atom) -> bool {
+        Expr::from_atoms(std::slice::from_ref(atom)).vars().into_iter().all(|v| v < FRESH)
+    }
+
+    fn atom(&self, atom: &Atom) -> Ends {
+        match atom {
+            Atom::Var(v) => self.ends.get(v).cloned().unwrap_or_else(|| Ends::count(Expr::var(*v))),
+            Atom::Positive { of } => Ends::count(self.ends(of).above),
+            // Of sizes, see `divided`.
+            Atom::Quotient { .. } => Ends::count(Expr::from_atoms(std::slice::from_ref(atom))),
+        }
+    }
+}
+
+impl Meaning for Numbers<'_> {
+    fn opaque(&mut self, value: ValueId) -> Expr {
+        if let Some(var) = self.values.get(&value) {
+            return Expr::var(*var);
+        }
+        let own = self.kernel.value(value);
+        let threads = i128::from(self.kernel.signature.threads);
+        let ends = match (own.op, &self.blocks) {
+            (Op::ThreadIndex, _) => Ends::count(Expr::constant(threads - 1)),
+            (Op::BlockIndex, Some(last)) => Ends::count(last.clone()),
+            _ => Ends::of(own.facts.range),
+        };
+        let e = self.fresh(ends);
+        self.values.insert(value, self.next);
+        e
+    }
+
+    fn divided(&mut self, of: &Expr, by: &Expr) -> [Expr; 2] {
+        if let Some(known) = self.digits.get(&(of.clone(), by.clone())) {
+            return known.clone();
+        }
+        let is_of_sizes = |e: &Expr| grows(e) && e.vars().into_iter().all(|v| v < FRESH);
+        if is_of_sizes(of) && is_of_sizes(by) {
+            let quotient = of.floor_div(by);
+            let rest = match by.as_constant() {
+                Some(d) => self.fresh(Ends::count(Expr::constant(d - 1))),
+                None => of.sub(&quotient.mul(by)),
+            };
+            return [quotient, rest];
+        }
+        let (dividend, divisor) = (self.ends(of), self.ends(by));
+        let one = Expr::constant(1);
+        // A divisor is positive, and so is each of its factors.
+        let divides = match by.terms() {
+            [Term { atoms, coefficient }] => {
+                let of_sizes: Vec<Atom> = atoms.iter().filter(|a| self.is_of_sizes(a)).cloned().collect();
+                Expr::from_atoms(&of_sizes).scale(*coefficient)
+            }
+            _ => by.clone(),
+        };
+        // Of a number below a·b, the quotient by b is below a.
+        let quotient = |end: &Expr, up: i128| {
+            if let Some(d) = by.as_constant() {
+                return end.add(&Expr::constant(up * (d - 1))).floor_div(&Expr::constant(d));
+            }
+            let behind = end.add(&one);
+            let whole = behind.floor_div(&divides);
+            if up == 0 && whole.mul(&divides) == behind { whole.sub(&one) } else { end.clone() }
+        };
+        let ends = Ends { below: quotient(&dividend.below, 1), above: quotient(&dividend.above, 0) };
+        let below_divisor = divisor.above.sub(&one);
+        let rest = match (dividend.is_count(), dividend.above.as_constant(), below_divisor.as_constant()) {
+            (true, Some(most), last) if last.is_none_or(|last| most < last) => Expr::constant(most),
+            _ => below_divisor,
+        };
+        let found = [self.fresh(ends), self.fresh(Ends::count(rest))];
+        self.digits.insert((of.clone(), by.clone()), found.clone());
+        found
+    }
+}
