@@ -48,7 +48,7 @@ pub fn check(files: &[String], as_json: bool) -> Output {
     if proved != Tally::default() {
         let Tally { held, undecided, exhausted } = proved;
         text.push_str(&format!(
-            "separate checker, at small sizes: {} without a fault, {undecided} that depend on data, {exhausted} not to the end\n",
+            "separate checker, at small and large sizes: {} without a fault, {undecided} that depend on data, {exhausted} not to the end\n",
             count(held as usize, "run")
         ));
     }

@@ -49,7 +49,7 @@ fn check_accepts() {
         &expect![[r#"
             exit code 0
             3 kernels in 1 file: 0 errors, 0 warnings
-            separate checker, at small sizes: 64 runs without a fault, 0 that depend on data, 0 not to the end
+            separate checker, at small and large sizes: 78 runs without a fault, 0 that depend on data, 0 not to the end
         "#]],
     );
 }
@@ -75,7 +75,7 @@ fn check_refuses_at_the_place_in_the_file() {
                = explain: TW0201
 
             5 kernels in 2 files: 1 error, 0 warnings
-            separate checker, at small sizes: 84 runs without a fault, 0 that depend on data, 0 not to the end
+            separate checker, at small and large sizes: 101 runs without a fault, 0 that depend on data, 0 not to the end
         "#]],
     );
 }

@@ -151,7 +151,7 @@ fn collect(kernel: &Kernel, region: RegionId, loops: u32, found: &mut Vec<(u32, 
 }
 
 /// Statements that are looked at to find needless barriers; what is left then stays.
-const MOST_WORK: u64 = 4_000_000;
+const MOST_WORK: u64 = 1_000_000;
 
 /// What happened on the paths to a statement, by what is known there.
 type Paths = BTreeMap<Known, Since>;

@@ -12,13 +12,16 @@ use std::collections::BTreeMap;
 use super::narrow::LIMIT;
 use super::terms::{Meaning, Terms};
 use crate::extent::{Atom, Expr, Term, Var, grows};
-use crate::kernel_ir::{IndexOp, Kernel, Op, Range, RegionId, StatementKind, Type, ValueId};
+use crate::kernel_ir::{IndexOp, Kernel, Op, Range, RegionId, StatementKind, TensorPart, Transfer, Type, ValueId};
 
 /// Variables from here on are none of the kernel's dimensions.
 const FRESH: Var = 1 << 20;
 
 /// Ends of a range that is small.
 const SMALL: i64 = 1 << 16;
+
+/// A tile that starts at 2³¹ or less than this behind it is outside of any tensor; as a number with a sign, it starts below −2³⁰, and is outside as well.
+const MOST_BEHIND: i128 = 1 << 30;
 
 /// A value lies from −`below` to `above`.
 #[derive(Clone, Debug)]
@@ -110,13 +113,14 @@ impl Pass<'_> {
             match &statement.kind {
                 StatementKind::Let(value) => {
                     self.clip(*value);
+                    // Comparisons with ranges take no sign: the end may be 2³¹.
                     let is_range = matches!(kernel.value(*value).op, Op::InRange(..));
                     for (n, operand) in exact(kernel, *value).into_iter().enumerate() {
-                        self.fits(operand, is_range && n == 1);
+                        self.fits(operand, i128::from(is_range && n == 1));
                     }
                 }
                 StatementKind::Loop(l) => {
-                    self.fits(l.count, false);
+                    self.fits(l.count, 0);
                     let count = self.terms.expression(l.count);
                     let ends = self.terms.meaning.ends(&count);
                     let last = ends.above.sub(&Expr::constant(1));
@@ -127,6 +131,9 @@ impl Pass<'_> {
                 StatementKind::If(branch) => {
                     self.region(branch.then);
                     branch.otherwise.into_iter().for_each(|otherwise| self.region(otherwise));
+                }
+                StatementKind::Transfer(Transfer { part: TensorPart::Tile { start, .. }, .. }) => {
+                    start.iter().for_each(|start| self.fits(*start, MOST_BEHIND));
                 }
                 StatementKind::Elect(part) => self.region(*part),
                 StatementKind::Roles(roles) => roles.iter().for_each(|role| self.region(role.body)),
@@ -145,18 +152,17 @@ impl Pass<'_> {
         }
     }
 
-    /// Keeps the bounds of a value, if what is said of it is not enough; the end of a range is one behind the last index.
-    fn fits(&mut self, id: ValueId, is_end: bool) {
+    /// Keeps the bounds of a value, if what is said of it is not enough. It may be so much larger than numbers of 32 bits with a sign are.
+    fn fits(&mut self, id: ValueId, more: i128) {
         let value = self.kernel.value(id);
         let Range { low, high } = value.facts.range;
         if value.ty != Type::I32 || -LIMIT <= low && high <= LIMIT {
             return;
         }
         let e = self.terms.expression(id);
-        let e = if is_end { e.sub(&Expr::constant(1)) } else { e };
         let Ends { below, above } = self.terms.meaning.ends(&e);
         // −2³¹ is a number of 32 bits, too.
-        self.found.extend([below.sub(&Expr::constant(1)), above]);
+        self.found.extend([below.sub(&Expr::constant(1)), above.sub(&Expr::constant(more))]);
     }
 }
 

@@ -24,6 +24,8 @@ type Outcome = Result<(), Violation>;
 
 /// A range may have one index more than a number of 32 bits has: the comparison takes no sign.
 const MOST_IN_RANGE: i64 = 1 << 31;
+/// So far behind that a tile may start.
+const MOST_BEHIND: i64 = 1 << 30;
 
 /// What a thread has: nothing is known of what depends on data, or on an index outside of what is said of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -360,7 +362,11 @@ impl Path<'_> {
             self.matters(value)?;
         }
         match &transfer.part {
-            TensorPart::Tile { start, .. } => start.iter().try_for_each(|start| self.matters(*start).map(drop)),
+            // Wrapped, it is outside of the tensor, too.
+            TensorPart::Tile { start, .. } => start.iter().try_for_each(|start| match self.seen(*start).wraps {
+                Some(at) if (MOST_IN_RANGE..MOST_IN_RANGE + MOST_BEHIND).contains(&at) => Ok(()),
+                _ => self.matters(*start).map(drop),
+            }),
             TensorPart::Run { parameter, offset, bytes } => {
                 let element = self.kernel.buffers[transfer.buffer.index()].element;
                 self.access(Memory::Parameter(*parameter), *offset, bytes / element.bytes(), maybe)
