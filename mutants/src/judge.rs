@@ -38,6 +38,8 @@ pub enum Net {
     Values,
     /// The separate checker on indices, at more sizes.
     Indices,
+    /// The separate checker on the indices of single threads, at large sizes.
+    Paths,
     /// The launcher, the emulator or a sanitizer.
     Emulator,
     /// A wrong result.
@@ -49,13 +51,14 @@ pub enum Net {
 }
 
 /// All of them, with their names.
-pub const NETS: [(Net, &str); 10] = [
+pub const NETS: [(Net, &str); 11] = [
     (Net::Crash, "crash"),
     (Net::Panic, "panic"),
     (Net::Room, "refused"),
     (Net::Macro, "macro"),
     (Net::Values, "values"),
     (Net::Indices, "indices"),
+    (Net::Paths, "paths"),
     (Net::Emulator, "emulator"),
     (Net::Result, "result"),
     (Net::Silent, "silent"),
@@ -116,6 +119,7 @@ fn proved(kernel: &Compiled) -> Option<Notice> {
     let net = match wrong.net {
         trial::Net::Values => Net::Values,
         trial::Net::Indices => Net::Indices,
+        trial::Net::Paths => Net::Paths,
     };
     Some((net, wrong.to_string()))
 }
