@@ -216,7 +216,7 @@ impl Plan {
             let (net, detail, at) =
                 self.judgement(&mutant.number.to_string(), Some(mutant.number), &cases, times * SILENT)?;
             let judged = |detail: String| Judged { mutant: mutant.clone(), net, detail };
-            if !matches!(net, Net::Crash | Net::Values | Net::Indices | Net::Emulator | Net::Result) {
+            if !matches!(net, Net::Crash | Net::Values | Net::Indices | Net::Paths | Net::Emulator | Net::Result) {
                 return Ok(judged(format!("{at}: {detail}")));
             }
             // Of what the unchanged compiler makes, nobody may say the same.

@@ -61,6 +61,23 @@ impl Ends {
 
 /// The bounds that matter, over dimensions; [`Expr::unknown`] for what has none. `blocks` bounds the number of blocks, or of tiles that they take.
 pub(super) fn needed(kernel: &Kernel, blocks: &Expr) -> Vec<Expr> {
+    let fits = |value: &ValueId| {
+        let Range { low, high } = kernel.value(*value).facts.range;
+        -LIMIT <= low && high <= LIMIT
+    };
+    let found = looked_at(kernel, blocks).into_iter().filter(|(value, ..)| !fits(value));
+    // −2³¹ is a number of 32 bits, too.
+    let one = Expr::constant(1);
+    let mut found: Vec<Expr> = found
+        .flat_map(|(_, Ends { below, above }, more)| [below.sub(&one), above.sub(&Expr::constant(more))])
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The values of which more than the lowest bits matter, where each lies, and how much larger it may be than numbers of 32 bits with a sign are.
+fn looked_at(kernel: &Kernel, blocks: &Expr) -> Vec<(ValueId, Ends, i128)> {
     let numbers = Numbers {
         kernel,
         next: FRESH,
@@ -82,8 +99,6 @@ pub(super) fn needed(kernel: &Kernel, blocks: &Expr) -> Vec<Expr> {
         pass.terms.meaning.blocks = Some(last);
     }
     pass.region(Kernel::BODY);
-    pass.found.sort();
-    pass.found.dedup();
     pass.found
 }
 
@@ -103,7 +118,7 @@ fn exact(kernel: &Kernel, id: ValueId) -> Vec<ValueId> {
 struct Pass<'a> {
     kernel: &'a Kernel,
     terms: Terms<'a, Numbers<'a>>,
-    found: Vec<Expr>,
+    found: Vec<(ValueId, Ends, i128)>,
 }
 
 impl Pass<'_> {
@@ -152,17 +167,12 @@ impl Pass<'_> {
         }
     }
 
-    /// Keeps the bounds of a value, if what is said of it is not enough. It may be so much larger than numbers of 32 bits with a sign are.
     fn fits(&mut self, id: ValueId, more: i128) {
-        let value = self.kernel.value(id);
-        let Range { low, high } = value.facts.range;
-        if value.ty != Type::I32 || -LIMIT <= low && high <= LIMIT {
-            return;
+        if self.kernel.value(id).ty == Type::I32 {
+            let e = self.terms.expression(id);
+            let ends = self.terms.meaning.ends(&e);
+            self.found.push((id, ends, more));
         }
-        let e = self.terms.expression(id);
-        let Ends { below, above } = self.terms.meaning.ends(&e);
-        // −2³¹ is a number of 32 bits, too.
-        self.found.extend([below.sub(&Expr::constant(1)), above.sub(&Expr::constant(more))]);
     }
 }
 
@@ -278,3 +288,7 @@ impl Meaning for Numbers<'_> {
         found
     }
 }
+
+#[cfg(test)]
+#[path = "width_tests.rs"]
+mod tests;

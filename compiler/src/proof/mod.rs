@@ -110,6 +110,17 @@ pub fn check_paths(kernel: &Kernel, launch: &Launch, seed: u64, paths: u64) -> V
     paths::run(kernel, launch, seed, paths).map_or_else(Verdict::Violated, |()| Verdict::Holds)
 }
 
+/// What index integers are on some paths.
+#[cfg(test)]
+pub(crate) fn on_paths(
+    kernel: &Kernel,
+    launch: &Launch,
+    paths: u64,
+    look: &mut dyn FnMut(crate::kernel_ir::ValueId, i64),
+) {
+    paths::watched(kernel, launch, (1, paths), look).expect("nothing is wrong");
+}
+
 fn verdict(run: run::Outcome<run::Run<'_>>) -> Verdict {
     match run.and_then(run::Run::all) {
         Ok(None) => Verdict::Holds,

@@ -101,6 +101,16 @@ struct Path<'a> {
 /// # Errors
 /// The first thing that is wrong.
 pub(super) fn run(kernel: &Kernel, launch: &Launch, seed: u64, paths: u64) -> Outcome {
+    watched(kernel, launch, (seed, paths), &mut |_, _| ())
+}
+
+/// The same; behind each path, `look` is told each value that is known.
+pub(super) fn watched(
+    kernel: &Kernel,
+    launch: &Launch,
+    (seed, paths): (u64, u64),
+    look: &mut dyn FnMut(ValueId, i64),
+) -> Outcome {
     let literal = |value: &crate::kernel_ir::Value| match value.op {
         Op::Literal(bits) => Seen { known: row::literal(value.ty, bits, None), ..Seen::DATA },
         _ => Seen::DATA,
@@ -125,6 +135,8 @@ pub(super) fn run(kernel: &Kernel, launch: &Launch, seed: u64, paths: u64) -> Ou
         };
         path.thread = i64::from(threads.start) + path.draws.one_of(threads.len() as i64);
         path.region(Kernel::BODY, false)?;
+        let known = (0..).zip(&path.values).filter_map(|(n, seen)| Some((ValueId(n), seen.known?)));
+        known.for_each(|(value, known)| look(value, known));
     }
     Ok(())
 }
