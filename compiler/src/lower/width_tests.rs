@@ -5,7 +5,7 @@ use crate::proof::{Launch, on_paths};
 use crate::syntax::TokenBuffer;
 
 /// Several axes of the grid, in turn and at once; quotients by sizes; limits of regions; layouts; what roles and clusters add.
-const KERNELS: [&str; 8] = [
+const KERNELS: [&str; 9] = [
     "kernel A(x: f32[M, N]) -> (y: f32[N, M]) { y[j, i] = x[i, j];
         schedule y { split i by 32 -> b, u; split j by 8 -> c, v; bind c, b: grid; bind u: thread; } }",
     "kernel B(x: f32[M, N]) -> (y: f32[M, N]) { y[i, j] = x[i, j] + 1.0; launch threads(64), persistent;
@@ -31,6 +31,8 @@ const KERNELS: [&str; 8] = [
         launch threads(32), persistent;
         schedule y { split i by 2 -> b, u; split j by 8 -> c, v; bind b, c: grid; bind v: thread; }
         schedule t in shared at y.u { merge i, j -> p; split p by 32 -> k, l; bind l: thread; layout [l, k]; } }",
+    "kernel I(x: f32[M]) -> (y: f32[M]) { y[i] = (x[(i - 5) / 4] or 0.0) + (x[(2 - 3 * i) / 7 + i] or 1.0);
+        schedule y { split i by 32 -> b, t; bind b: grid; bind t: thread; } }",
 ];
 
 /// Sizes of each dimension.
