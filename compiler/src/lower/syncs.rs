@@ -305,8 +305,12 @@ impl<'a> Pass<'a> {
                     }
                     paths.values_mut().for_each(|since| since.sync_cluster(self.kernel, threads));
                 }
-                kind => match self.among(kind, region, at) {
-                    Some(among) => {
+                kind => {
+                    let (first, group) = (self.first.contains(&region), self.dependences.group(region, at));
+                    if !paths.values_mut().all(|since| self.is_ordered(kind, (first, region), group, since)) {
+                        return None;
+                    }
+                    if let Some(among) = self.among(kind, region, at) {
                         let threads = self.roles.threads(region).len() as u32;
                         paths.values_mut().for_each(|since| {
                             // A role waits for its own threads, and the block made barriers ready.
@@ -315,13 +319,7 @@ impl<'a> Pass<'a> {
                             since.ready |= ready;
                         });
                     }
-                    None => {
-                        let (first, group) = (self.first.contains(&region), self.dependences.group(region, at));
-                        if !paths.values_mut().all(|since| self.is_ordered(kind, (first, region), group, since)) {
-                            return None;
-                        }
-                    }
-                },
+                }
             }
         }
         Some(paths)
@@ -386,7 +384,8 @@ impl<'a> Pass<'a> {
     fn among(&self, kind: &StatementKind, region: RegionId, at: usize) -> Option<Sharing> {
         let weaker = self.weak.iter().find(|weak| (weak.0, weak.1) == (region, at)).map(|weak| weak.2);
         match kind {
-            StatementKind::SyncWarp => Some(Sharing::Warp),
+            // One lane arrives for its warp: the others have come there.
+            StatementKind::SyncWarp | StatementKind::Release { .. } => Some(Sharing::Warp),
             StatementKind::SyncWarpgroup => Some(Sharing::Warpgroup),
             StatementKind::Sync | StatementKind::Agree { .. } => Some(weaker.unwrap_or(Sharing::Block)),
             _ => None,

@@ -157,14 +157,23 @@ impl Pass<'_> {
         }
     }
 
-    /// Of an extreme that is small for all sizes, this is worth more than what it is made of.
+    /// Of an extreme that is small for all sizes, this is worth more than what it is made of; one of two values is no larger than both.
     fn clip(&mut self, id: ValueId) {
         let value = self.kernel.value(id);
         let Range { low, high } = value.facts.range;
-        if matches!(value.op, Op::Index(IndexOp::Min | IndexOp::Max, ..)) && -SMALL <= low && high <= SMALL {
-            let own = self.terms.meaning.fresh(Ends::of(value.facts.range));
-            self.terms.stands_for(id, own);
-        }
+        let ends = match value.op {
+            Op::Index(IndexOp::Min | IndexOp::Max, ..) if -SMALL <= low && high <= SMALL => Ends::of(value.facts.range),
+            Op::Select(_, a, b) if value.ty.is_index() => {
+                let [a, b] = [a, b].map(|value| {
+                    let e = self.terms.expression(value);
+                    self.terms.meaning.ends(&e)
+                });
+                Ends { below: a.below.maximum(&b.below), above: a.above.maximum(&b.above) }
+            }
+            _ => return,
+        };
+        let own = self.terms.meaning.fresh(ends);
+        self.terms.stands_for(id, own);
     }
 
     fn fits(&mut self, id: ValueId, more: i128) {
