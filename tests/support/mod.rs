@@ -41,7 +41,8 @@ pub fn prove(kernel: &Compiled, dims: &[i64]) {
     let info = kernel.info.as_ref().expect("no error");
     // On index values, where what depends on data may go either way; and on data.
     let effort = Effort { nets: &[Net::Indices, Net::Values], seed: 1, work: PROOF_WORK };
-    if let Err(wrong) = trial::prove(info, &kernel.entries, dims, effort) {
+    let wrong = trial::prove(info, &kernel.entries, dims, effort).err();
+    if let Some(wrong) = wrong.or_else(|| trial::prove_large(info, &kernel.entries, dims, 1).err()) {
         let program = kernel.entries.iter().find(|e| e.kernel.signature.name == wrong.entry).map(|e| &e.kernel);
         panic!("{wrong}\n{}", program.expect("an entry point"));
     }
