@@ -1,11 +1,13 @@
 //! What has to fit 32 bits in a finished kernel whose index integers have so many.
 //!
-//! **Property.** Where sizes keep the bounds of [`needed`] at or below 2³¹ − 1, every index integer of 32 bits is what it would be with more of them
-//! wherever more than its lowest bits matter: in quotients, remainders, extremes, comparisons, counts of loops, and where it gets wider or becomes an element. Sums and
-//! products have the right lowest bits whatever their parts are, so what cancels may be as large as it likes, and so may what an offset is made of: that it fits in the
-//! end is what [`narrow`](super::narrow) asks of tensors.
-//! **Formula.** Each such operand as an expression ([`Terms`]) over dimensions, loops, threads and blocks, in which what is the same cancels; the sums of its
-//! positive and of its negative terms, with each variable at its bound. **Approximation.** Branches around a value are not looked at. What memory decides is taken to be what is said of it.
+//! **Property.** Where sizes keep the bounds of [`needed`] at or below 2³¹ − 1, every index integer of 32 bits is what
+//! it would be with more of them wherever more than its lowest bits matter: in quotients, remainders, extremes,
+//! comparisons, counts of loops, and where it gets wider or becomes an element. Sums and products have the right lowest
+//! bits whatever their parts are, so what cancels may be as large as it likes, and so may what an offset is made of:
+//! that it fits in the end is what [`narrow`](super::narrow) asks of tensors. **Formula.** Each such operand as an
+//! expression ([`Terms`]) over dimensions, loops, threads and blocks, in which what is the same cancels; the sums of
+//! its positive and of its negative terms, with each variable at its bound. **Approximation.** Branches around a value
+//! are not looked at. What memory decides is taken to be what is said of it.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,8 @@ const FRESH: Var = 1 << 20;
 /// Ends of a range that is small.
 const SMALL: i64 = 1 << 16;
 
-/// A tile that starts at 2³¹ or less than this behind it is outside of any tensor; as a number with a sign, it starts below −2³⁰, and is outside as well.
+/// A tile that starts at 2³¹ or less than this behind it is outside of any tensor; as a number with a sign, it starts
+/// below −2³⁰, and is outside as well.
 const MOST_BEHIND: i128 = 1 << 30;
 
 /// A value lies from −`below` to `above`.
@@ -59,7 +62,8 @@ impl Ends {
     }
 }
 
-/// The bounds that matter, over dimensions; [`Expr::unknown`] for what has none. `blocks` bounds the number of blocks, or of tiles that they take.
+/// The bounds that matter, over dimensions; [`Expr::unknown`] for what has none. `blocks` bounds the number of blocks,
+/// or of tiles that they take.
 pub(super) fn needed(kernel: &Kernel, blocks: &Expr) -> Vec<Expr> {
     let fits = |value: &ValueId| {
         let Range { low, high } = kernel.value(*value).facts.range;
@@ -76,7 +80,8 @@ pub(super) fn needed(kernel: &Kernel, blocks: &Expr) -> Vec<Expr> {
     found
 }
 
-/// The values of which more than the lowest bits matter, where each lies, and how much larger it may be than numbers of 32 bits with a sign are.
+/// The values of which more than the lowest bits matter, where each lies, and how much larger it may be than numbers of
+/// 32 bits with a sign are.
 fn looked_at(kernel: &Kernel, blocks: &Expr) -> Vec<(ValueId, Ends, i128)> {
     let numbers = Numbers {
         kernel,
@@ -157,7 +162,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Of an extreme that is small for all sizes, this is worth more than what it is made of; one of two values is no larger than both.
+    /// Of an extreme that is small for all sizes, this is worth more than what it is made of; one of two values is no
+    /// larger than both.
     fn clip(&mut self, id: ValueId) {
         let value = self.kernel.value(id);
         let Range { low, high } = value.facts.range;

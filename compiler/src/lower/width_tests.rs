@@ -4,7 +4,8 @@ use super::*;
 use crate::proof::{Launch, on_paths};
 use crate::syntax::TokenBuffer;
 
-/// Several axes of the grid, in turn and at once; quotients by sizes; limits of regions; layouts; what roles and clusters add.
+/// Several axes of the grid, in turn and at once; quotients by sizes; limits of regions; layouts; what roles and
+/// clusters add.
 const KERNELS: [&str; 9] = [
     "kernel A(x: f32[M, N]) -> (y: f32[N, M]) { y[j, i] = x[i, j];
         schedule y { split i by 32 -> b, u; split j by 8 -> c, v; bind c, b: grid; bind u: thread; } }",

@@ -1,11 +1,11 @@
 //! Single threads on single paths, at sizes too large to run whole.
 //!
-//! **Property.** Wherever a thread comes, nothing depends on an index outside of what is said of it or of its width ([`row::as_said`]): no condition, no
-//! address, no value that is stored. Each access lies in its memory, as far as it reaches, and at a multiple of its width.
-//! **Formula.** A path is one thread of one block, and one iteration of each loop that it comes to. The first and the last ones are drawn most often: that is where
-//! indices are largest.
-//! **Approximation.** A sample. What memory holds is unknown, and so is what a variable holds that earlier iterations may have set; where a condition depends on
-//! that, one way is drawn, and places are not looked at behind it.
+//! **Property.** Wherever a thread comes, nothing depends on an index outside of what is said of it or of its width
+//! ([`row::as_said`]): no condition, no address, no value that is stored. Each access lies in its memory, as far as it
+//! reaches, and at a multiple of its width. **Formula.** A path is one thread of one block, and one iteration of each
+//! loop that it comes to. The first and the last ones are drawn most often: that is where indices are largest.
+//! **Approximation.** A sample. What memory holds is unknown, and so is what a variable holds that earlier iterations
+//! may have set; where a condition depends on that, one way is drawn, and places are not looked at behind it.
 
 use super::access::{misaligned, name};
 use super::launch::{Launch, Tensor};
@@ -33,7 +33,8 @@ struct Seen {
     known: Known,
     /// The index outside that it depends on.
     beyond: Option<(ValueId, i64)>,
-    /// What it would be with enough bits, if it has the low ones of that: sums and products of such numbers do, whatever is said of them.
+    /// What it would be with enough bits, if it has the low ones of that: sums and products of such numbers do,
+    /// whatever is said of them.
     wraps: Known,
 }
 
