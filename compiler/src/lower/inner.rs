@@ -100,9 +100,10 @@ impl Instance<'_> {
         (base, bytes): (Option<ValueId>, u32),
         ty: Type,
     ) -> ValueId {
-        let placeholder = |n: usize| Expr::var(PLACEHOLDER + n as Var);
-        let value = |b: &mut Builder, e: &Expr, (at, known): (&[ValueId], &[(Var, ValueId)])| {
-            expression(b, e, ty, &|b, v| match v.checked_sub(PLACEHOLDER).and_then(|d| at.get(d as usize)) {
+        // What placeholders stand for: indices of the element, then coordinates.
+        let mut at = indices.to_vec();
+        let value = |b: &mut Builder, e: &Expr, at: &[ValueId], known: &[(Var, ValueId)]| {
+            expression(b, e, ty, &|b, v| match v.checked_sub(PLACEHOLDER).and_then(|n| at.get(n as usize)) {
                 Some(index) => b.index_convert(*index, ty),
                 None => match known.iter().find(|k| k.0 == v) {
                     Some((_, value)) => *value,
@@ -111,22 +112,20 @@ impl Instance<'_> {
             })
         };
         let Stage { coordinates, layout, .. } = self.stage;
-        let all: Vec<Expr> = (0..indices.len()).map(placeholder).collect();
-        let ready =
-            |c: &Along| if self.stage.is_of_coordinates(layout) && c.step == 1 { Some(c.at(&all)) } else { None };
-        let mut own = Vec::new();
-        let roots = coordinates.iter().map(|c| {
-            // An expression in normal form would have a dividend far beyond the coordinate: ⌊(i − s) / 8⌋ is ⌊(i + 7·s) / 8⌋ − s there.
-            ready(c).unwrap_or_else(|| {
-                let (distance, step) = (value(b, &c.distance, (indices, &[])), b.index_literal(ty, c.step as i64));
-                own.push(b.index_div(distance, step));
-                placeholder(indices.len() + own.len() - 1)
-            })
-        });
-        let Spot { offset, opaque } = self.stage.spot_of(layout, roots.collect());
-        let at: Vec<ValueId> = indices.iter().chain(&own).copied().collect();
+        let all: Vec<Expr> = (0..indices.len()).map(|n| Expr::var(PLACEHOLDER + n as Var)).collect();
+        let coordinate = |c: &Along| {
+            if c.step == 1 && self.stage.is_of_coordinates(layout) {
+                return c.at(&all);
+            }
+            // In normal form the dividend would be far beyond the coordinate: ⌊(i − s) / 8⌋ is ⌊(i + 7·s) / 8⌋ − s there.
+            let (distance, step) = (value(b, &c.distance, indices, &[]), b.index_literal(ty, c.step as i64));
+            at.push(b.index_div(distance, step));
+            Expr::var(PLACEHOLDER + at.len() as Var - 1)
+        };
+        let roots = coordinates.iter().map(coordinate).collect();
+        let Spot { offset, opaque } = self.stage.spot_of(layout, roots);
         let mut known: Vec<(Var, ValueId)> = Vec::with_capacity(opaque.len());
-        let value = |b: &mut Builder, e: &Expr, known: &[(Var, ValueId)]| value(b, e, (&at, known));
+        let value = |b: &mut Builder, e: &Expr, known: &[(Var, ValueId)]| value(b, e, &at, known);
         for (variable, left, right) in &opaque {
             let (left, right) = (value(b, left, &known), value(b, right, &known));
             known.push((*variable, b.index_xor(left, right)));

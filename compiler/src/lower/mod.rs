@@ -136,9 +136,9 @@ pub fn lower(
         }
         Ok::<Kernel, Defect>(kernel)
     };
-    // One with 32-bit indices, if there are sizes for it; whether it needs no condition.
     let blocks = stages.iter().filter(|s| s.stage.has_blocks()).map(|s| across::most_blocks(&s.stage, facts));
     let blocks = blocks.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Expr::constant(1));
+    // One with 32-bit indices, if there are sizes for it; whether its indices need no condition.
     let narrow = |name: String, staged: bool, more: &[Constraint]| {
         let kernel = build(name, Type::I32, staged)?;
         let all = [bounds.clone(), width::needed(&kernel, &blocks)].concat();
@@ -146,41 +146,32 @@ pub fn lower(
         let entry = conditions.map(|conditions| (conditions.is_empty(), [conditions, more.to_vec()].concat()));
         Ok::<_, Defect>(entry.map(|(is_any, conditions)| (is_any, Entry { kernel, conditions, staged })))
     };
-    let (mut wide, mut only_wide) = (true, is_staged);
-    if is_narrow {
-        // Elsewhere every thread reads the tensor.
-        let filled = is_staged.then(|| narrow::filled(program, facts, stages));
-        let plain = match filled {
-            Some(filled) => {
-                let found = narrow(name.clone(), true, &filled)?;
-                only_wide = found.is_none();
-                wide = found.as_ref().is_none_or(|(is_any, _)| !is_any);
-                entries.extend(found.map(|(_, entry)| entry));
-                (!filled.is_empty() || only_wide).then(|| format!("{name}_plain"))
-            }
-            None => Some(name.clone()),
-        };
-        if let Some(plain) = plain {
-            let found = narrow(plain, false, &[])?;
-            wide = found.as_ref().is_none_or(|(is_any, _)| !is_any);
-            entries.extend(found.map(|(_, entry)| entry));
+    // Elsewhere every thread reads the tensor.
+    let filled = if is_staged { narrow::filled(program, facts, stages) } else { Vec::new() };
+    let first = if is_narrow { narrow(name.clone(), is_staged, &filled)? } else { None };
+    let mut is_left = true;
+    if let Some((is_any, entry)) = first {
+        entries.push(entry);
+        is_left = !is_any;
+        if !filled.is_empty() {
+            let plain = narrow(format!("{name}_plain"), false, &[])?;
+            is_left = plain.as_ref().is_none_or(|(is_any, _)| !is_any);
+            entries.extend(plain.map(|(_, entry)| entry));
         }
     }
-    if wide {
-        let (mut last, mut is_left) = (format!("{name}_64"), true);
-        // Where no other entry point has the copies, this one does.
-        if only_wide {
-            let mut conditions = narrow::filled(program, facts, stages);
-            conditions.extend(narrow::reachable(program, facts, stages).ok_or(UNSIZED)?);
-            is_left = !conditions.is_empty();
-            let plain = format!("{last}_plain");
-            let kernel = build(std::mem::replace(&mut last, plain), Type::I64, true)?;
-            entries.push(Entry { kernel, conditions, staged: true });
-        }
-        if is_left {
-            let kernel = build(last, Type::I64, false)?;
-            entries.push(Entry { kernel, conditions: Vec::new(), staged: false });
-        }
+    let mut last = format!("{name}_64");
+    // Where no other entry point has the copies, this one does.
+    if is_staged && entries.is_empty() {
+        let reachable = narrow::reachable(program, facts, stages).ok_or(UNSIZED)?;
+        let conditions = [filled, reachable].concat();
+        is_left = !conditions.is_empty();
+        let plain = format!("{last}_plain");
+        let kernel = build(std::mem::replace(&mut last, plain), Type::I64, true)?;
+        entries.push(Entry { kernel, conditions, staged: true });
+    }
+    if is_left {
+        let kernel = build(last, Type::I64, false)?;
+        entries.push(Entry { kernel, conditions: Vec::new(), staged: false });
     }
     Ok(entries)
 }
