@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use tilewright::kernel::List;
 use tilewright::kernel::info::KernelInfo;
 use tilewright::{Device, Element, EmulatorOptions, Tensor};
+pub use tilewright_cli::prove::by_entry;
 use tilewright_cli::trial::Trial;
 use tilewright_compiler::diag::{Code, Renderer};
 use tilewright_compiler::kernel_ir::{InRoles, Kernel, Memory, Op, RegionId, StatementKind, ValueId, WARP, WARPGROUP};
@@ -46,13 +46,6 @@ pub fn prove(kernel: &Compiled, dims: &[i64]) {
         let program = kernel.entries.iter().find(|e| e.kernel.signature.name == wrong.entry).map(|e| &e.kernel);
         panic!("{wrong}\n{}", program.expect("an entry point"));
     }
-}
-
-/// The kernel with each one of its entry points alone that these sizes admit, the one that a launch takes first.
-pub fn by_entry(info: &KernelInfo, dims: &[i64]) -> Vec<KernelInfo> {
-    let holds = |n: &usize| info.entries[*n].conditions.iter().all(|c| c.holds(dims) == Ok(true));
-    let one = |n: usize| KernelInfo { entries: List::Owned(vec![info.entries[n].clone()]), ..info.clone() };
-    (0..info.entries.len()).filter(holds).map(one).collect()
 }
 
 /// Compiles, and runs with each list of sizes under so many seeds, and through the separate checker, which also misses each barrier that is left
