@@ -9,7 +9,7 @@ use crate::syntax::TokenBuffer;
 const KERNELS: [&str; 9] = [
     "kernel A(x: f32[M, N]) -> (y: f32[N, M]) { y[j, i] = x[i, j];
         schedule y { split i by 32 -> b, u; split j by 8 -> c, v; bind c, b: grid; bind u: thread; } }",
-    "kernel B(x: f32[M, N]) -> (y: f32[M, N]) { y[i, j] = x[i, j] + 1.0; launch threads(64), persistent;
+    "kernel B(x: f32[M, N]) -> (y: f32[M, N]) { y[i, j] = if i < 3 { x[i, j] + 1.0 } else { x[i, j] }; launch threads(64), persistent;
         schedule y { merge i, j -> p; split p by 64 -> b, t; bind b: grid; bind t: thread; } }",
     "kernel C(x: f32[M + 1, 4]) -> (y: f32[M, 4]) { t[i in 0..M + 1] = prod(|j in 0..4| x[i, j]); y[i, j] = t[i]; launch threads(96);
         schedule y { split i by 2 -> b, u; bind b: grid; bind j: thread; unroll u; }
