@@ -58,7 +58,7 @@ pub struct Effort {
     pub nets: &'static [Net],
     /// Decides the data.
     pub seed: u64,
-    /// Work of each net, see [`check`].
+    /// Work of each net, see [`check`]; of [`Net::Paths`] their number.
     pub work: u64,
 }
 
@@ -124,7 +124,7 @@ pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort)
             let launch = launch.clone().by(blocks);
             for net in effort.nets {
                 let verdict = match net {
-                    Net::Paths => check_paths(&entry.kernel, &launch, effort.seed, PATHS),
+                    Net::Paths => check_paths(&entry.kernel, &launch, effort.seed, effort.work),
                     Net::Indices => check(&entry.kernel, &launch, effort.work),
                     Net::Values => check_values(&entry.kernel, &launch, &info.algorithm, effort.seed, effort.work),
                 };
@@ -206,7 +206,7 @@ fn is_launched(info: &KernelInfo, conditions: &[Constraint], dims: &[i64]) -> bo
 /// # Errors
 /// The first thing that is wrong.
 pub fn prove_large(info: &KernelInfo, entries: &[Entry], base: &[i64], seed: u64) -> Result<Tally, Box<Wrong>> {
-    let effort = Effort { nets: &[Net::Paths], seed, work: 0 };
+    let effort = Effort { nets: &[Net::Paths], seed, work: PATHS };
     let mut all: Vec<Vec<i64>> = entries.iter().flat_map(|entry| large(info, &entry.conditions, base)).collect();
     all.sort();
     all.dedup();

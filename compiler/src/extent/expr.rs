@@ -399,7 +399,7 @@ impl Expr {
             for atom in &term.atoms {
                 match replacement(atom, map, done) {
                     None => kept.atoms.push(atom.clone()),
-                    Some(new) => product = Some(product.map_or(new.clone(), |p| p.mul(&new))),
+                    Some(new) => product = Some(product.map_or_else(|| new.clone(), |p| p.mul(&new))),
                 }
             }
             match product {

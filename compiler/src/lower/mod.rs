@@ -139,7 +139,7 @@ pub fn lower(
     let blocks = stages.iter().filter(|s| s.stage.has_blocks()).map(|s| across::most_blocks(&s.stage, facts));
     let blocks = blocks.reduce(|a, b| a.maximum(&b)).unwrap_or_else(|| Expr::constant(1));
     // One with 32-bit indices, if there are sizes for it; whether its indices need no condition.
-    let narrow = |name: String, staged: bool, more: &[Constraint]| {
+    let in_32_bits = |name: String, staged: bool, more: &[Constraint]| {
         let kernel = build(name, Type::I32, staged)?;
         let all = [bounds.clone(), width::needed(&kernel, &blocks)].concat();
         let conditions = narrow::conditions(program, facts, &all);
@@ -148,13 +148,13 @@ pub fn lower(
     };
     // Elsewhere every thread reads the tensor.
     let filled = if is_staged { narrow::filled(program, facts, stages) } else { Vec::new() };
-    let first = if is_narrow { narrow(name.clone(), is_staged, &filled)? } else { None };
+    let first = if is_narrow { in_32_bits(name.clone(), is_staged, &filled)? } else { None };
     let mut is_left = true;
     if let Some((is_any, entry)) = first {
         entries.push(entry);
         is_left = !is_any;
         if !filled.is_empty() {
-            let plain = narrow(format!("{name}_plain"), false, &[])?;
+            let plain = in_32_bits(format!("{name}_plain"), false, &[])?;
             is_left = plain.as_ref().is_none_or(|(is_any, _)| !is_any);
             entries.extend(plain.map(|(_, entry)| entry));
         }

@@ -1,11 +1,13 @@
 //! When 32-bit index arithmetic is enough.
 //!
-//! Every kernel has an entry point with 32-bit indices, which are several times cheaper to divide, and, unless the facts make it
-//! needless, one with 64-bit indices. The launcher takes the first whose conditions hold, so that offsets beyond 32 bits are
-//! computed, never truncated. The conditions bound, by 2³¹ − 1: every size; every axis's largest index, holes included; the
-//! dividends inside extents; every index expression; every element offset of a tensor; every number that a schedule or a
-//! layout writes down; and what the finished kernel needs beside ([`width`](super::width)). A condition that no admissible size keeps means that there is no narrow entry point at all: its
-//! literals would not fit. Then staged copies belong to the wide one, under conditions of their own ([`reachable`]).
+//! Every kernel has an entry point with 32-bit indices, which are several times cheaper to divide, and, unless the
+//! facts make it needless, one with 64-bit indices. The launcher takes the first whose conditions hold, so that
+//! offsets beyond 32 bits are computed, never truncated. The conditions bound, by 2³¹ − 1: every size; every axis's
+//! largest index, holes included; the dividends inside extents; every index expression; every element offset of a
+//! tensor; every number that a schedule or a layout writes down; and what the finished kernel needs beside
+//! ([`width`](super::width)). A condition that no admissible size keeps means that there is no narrow entry point at
+//! all: its literals would not fit. Then staged copies belong to the wide one, under conditions of their own
+//! ([`reachable`]).
 
 use tilewright_kernel::algorithm::{Index, IndexId};
 use tilewright_kernel::info::DimKind;

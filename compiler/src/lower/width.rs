@@ -229,16 +229,15 @@ impl Numbers<'_> {
         ends
     }
 
-    fn is_of_sizes(&self, atom: &Atom) -> bool {
-        Expr::from_atoms(std::slice::from_ref(atom)).vars().into_iter().all(|v| v < FRESH)
-    }
-
     fn atom(&self, atom: &Atom) -> Ends {
         match atom {
             Atom::Var(v) => self.ends.get(v).cloned().unwrap_or_else(|| Ends::count(Expr::var(*v))),
             Atom::Positive { of } => Ends::count(self.ends(of).above),
-            // Of sizes, see `divided`.
-            Atom::Quotient { .. } => Ends::count(Expr::from_atoms(std::slice::from_ref(atom))),
+            // See `divided`.
+            Atom::Quotient { of, by } if is_of_sizes(of) && is_of_sizes(by) => {
+                Ends::count(Expr::from_atoms(std::slice::from_ref(atom)))
+            }
+            Atom::Quotient { .. } => Ends { below: Expr::unknown(), above: Expr::unknown() },
         }
     }
 }
@@ -264,7 +263,14 @@ impl Meaning for Numbers<'_> {
         if let Some(known) = self.digits.get(&(of.clone(), by.clone())) {
             return known.clone();
         }
-        let is_of_sizes = |e: &Expr| grows(e) && e.vars().into_iter().all(|v| v < FRESH);
+        let found = self.digits_of(of, by);
+        self.digits.insert((of.clone(), by.clone()), found.clone());
+        found
+    }
+}
+
+impl Numbers<'_> {
+    fn digits_of(&mut self, of: &Expr, by: &Expr) -> [Expr; 2] {
         if is_of_sizes(of) && is_of_sizes(by) {
             let quotient = of.floor_div(by);
             let rest = match by.as_constant() {
@@ -278,7 +284,10 @@ impl Meaning for Numbers<'_> {
         // A divisor is positive, and so is each of its factors.
         let divides = match by.terms() {
             [Term { atoms, coefficient }] => {
-                let of_sizes: Vec<Atom> = atoms.iter().filter(|a| self.is_of_sizes(a)).cloned().collect();
+                let of_sizes: Vec<Atom> = {
+                    let is_of_sizes = |a: &&Atom| is_of_sizes(&Expr::from_atoms(std::slice::from_ref(*a)));
+                    atoms.iter().filter(is_of_sizes).cloned().collect()
+                };
                 Expr::from_atoms(&of_sizes).scale(*coefficient)
             }
             _ => by.clone(),
@@ -298,10 +307,13 @@ impl Meaning for Numbers<'_> {
             (true, Some(most), last) if last.is_none_or(|last| most < last) => Expr::constant(most),
             _ => below_divisor,
         };
-        let found = [self.fresh(ends), self.fresh(Ends::count(rest))];
-        self.digits.insert((of.clone(), by.clone()), found.clone());
-        found
+        [self.fresh(ends), self.fresh(Ends::count(rest))]
     }
+}
+
+/// Whether an expression is of sizes alone, and not negative.
+fn is_of_sizes(e: &Expr) -> bool {
+    grows(e) && e.vars().into_iter().all(|v| v < FRESH)
 }
 
 #[cfg(test)]

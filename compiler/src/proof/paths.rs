@@ -24,8 +24,6 @@ type Outcome = Result<(), Violation>;
 
 /// A range may have one index more than a number of 32 bits has: the comparison takes no sign.
 const MOST_IN_RANGE: i64 = 1 << 31;
-/// So far behind that a tile may start.
-const MOST_BEHIND: i64 = 1 << 30;
 
 /// What a thread has: nothing is known of what depends on data, or on an index outside of what is said of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -375,11 +373,19 @@ impl Path<'_> {
             self.matters(value)?;
         }
         match &transfer.part {
-            // Wrapped, it is outside of the tensor, too.
-            TensorPart::Tile { start, .. } => start.iter().try_for_each(|start| match self.seen(*start).wraps {
-                Some(at) if (MOST_IN_RANGE..MOST_IN_RANGE + MOST_BEHIND).contains(&at) => Ok(()),
-                _ => self.matters(*start).map(drop),
-            }),
+            TensorPart::Tile { map, start } => {
+                let map = self.launch.maps.get(usize::from(*map));
+                let dimensions = map.map_or(&[][..], |tiles| &tiles.map.dimensions);
+                // Coordinates have 32 bits, and wrap: what is outside of the tensor must be so then, too.
+                let is_outside = |n: usize, at: i64| {
+                    let of = dimensions.get(n);
+                    of.is_some_and(|d| at >= d.size.cast_signed() || at + i64::from(d.box_size) <= 0)
+                };
+                (0..).zip(start).try_for_each(|(n, start)| match self.seen(*start).wraps {
+                    Some(at) if is_outside(n, at) && is_outside(n, i64::from(at as i32)) => Ok(()),
+                    _ => self.matters(*start).map(drop),
+                })
+            }
             TensorPart::Run { parameter, offset, bytes } => {
                 let element = self.kernel.buffers[transfer.buffer.index()].element;
                 self.access(Memory::Parameter(*parameter), *offset, bytes / element.bytes(), maybe)
@@ -446,3 +452,7 @@ fn keeps_low_bits(kernel: &Kernel, id: ValueId) -> bool {
     matches!(value.op, Op::Index(IndexOp::Add | IndexOp::Sub | IndexOp::Mul, ..))
         || matches!(value.op, Op::ConvertIndex(_)) && value.ty == Type::I32
 }
+
+#[cfg(test)]
+#[path = "paths_tests.rs"]
+mod tests;

@@ -191,12 +191,7 @@ impl Stage {
         along.fold(Expr::constant(0), |sum, (c, stride)| sum.add(&c.mul(&stride)))
     }
 
-    /// Where the element with the indices `indices` lies in a slot of a buffer of the stage.
-    pub fn spot(&self, indices: &[Expr]) -> Spot {
-        self.spot_in(&self.layout, indices)
-    }
-
-    /// The same in another layout.
+    /// Where the element with the indices `indices` would lie in a slot of a buffer of the stage, in a layout.
     pub fn spot_in(&self, layout: &Layout, indices: &[Expr]) -> Spot {
         self.spot_of(layout, self.coordinates.iter().map(|c| c.at(indices)).collect())
     }
@@ -206,7 +201,7 @@ impl Stage {
         layout.axes.iter().all(|a| self.domain.roots.contains(&a.axis))
     }
 
-    /// Where the element with these coordinates lies.
+    /// The same of the element with these coordinates.
     pub fn spot_of(&self, layout: &Layout, roots: Vec<Expr>) -> Spot {
         let (values, opaque) = if self.is_of_coordinates(layout) {
             let mut values: Vec<Option<Expr>> = vec![None; self.domain.axes.len()];

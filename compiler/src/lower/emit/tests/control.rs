@@ -296,19 +296,20 @@ fn a_loop_is_uniform_where_lanes_are_together() {
             b.end_loop();
         };
         let x = b.load(Parameter(0), thread, 1, None)[0];
+        let parting = |b: &mut Builder| {
+            b.begin_loop(thread);
+            b.store(Parameter(1), thread, &[x]);
+            b.end_loop();
+        };
         uniform(b);
-        b.begin_loop(thread);
-        b.store(Parameter(1), thread, &[x]);
-        b.end_loop();
+        parting(b);
         uniform(b);
         b.sync();
         uniform(b);
         // Lanes part in the body, and meet at its end.
         b.begin_loop(n);
         uniform(b);
-        b.begin_loop(thread);
-        b.store(Parameter(1), thread, &[x]);
-        b.end_loop();
+        parting(b);
         uniform(b);
         b.sync();
         b.end_loop();
