@@ -262,7 +262,7 @@ fn padding_and_hints() {
 
 #[test]
 fn shared_memory_is_asked_for() {
-    assert_eq!(Large::KERNEL.launch.shared_bytes, 6 * 64 * 64 * 4 + 4 * 8);
+    assert_eq!(Large::KERNEL.entries[0].shared_bytes, 6 * 64 * 64 * 4 + 4 * 8);
     for device in &devices() {
         for (m, n) in [(64, 64), (65, 260), (1, 512)] {
             let x = data(device, [m, n], |i| i as f32);

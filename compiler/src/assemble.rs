@@ -28,13 +28,15 @@ pub(crate) fn assemble(
     }
     let blocks = lower::launch_blocks(stages, facts)?;
     let target = module.target;
-    let entry = |e: &lower::Entry| info::Entry {
-        name: e.kernel.signature.name.clone().into(),
-        conditions: e.conditions.clone().into(),
-        takes_maps: !e.kernel.signature.maps.is_empty(),
+    let entry = |e: &lower::Entry| {
+        let signature = &e.kernel.signature;
+        Some(info::Entry {
+            name: signature.name.clone().into(),
+            conditions: e.conditions.clone().into(),
+            takes_maps: !signature.maps.is_empty(),
+            shared_bytes: u32::try_from(e.kernel.shared_map().dynamic_bytes().unwrap_or(0)).ok()?,
+        })
     };
-    // Every entry point is launched with the same.
-    let shared = entries.iter().filter_map(|e| e.kernel.shared_map().dynamic_bytes()).max().unwrap_or(0);
     let cluster = entries.first().map_or(1, |e| e.kernel.signature.cluster);
     let mapped = stages.iter().flat_map(|s| &s.staged).filter(|s| s.has_map());
     let maps = mapped.map(|s| map(s, facts)).collect::<Option<Vec<_>>>()?;
@@ -46,7 +48,7 @@ pub(crate) fn assemble(
         solved: program.solved.iter().map(|s| info::Solved { dim: s.dim, value: s.value.clone() }).collect(),
         facts: program.facts.iter().map(|f| f.constraint.clone()).collect(),
         requirements: Vec::new().into(),
-        entries: entries.iter().map(entry).collect(),
+        entries: entries.iter().map(entry).collect::<Option<_>>()?,
         arguments: lower::arguments(program, workspace.len(), maps.len()).into(),
         maps: maps.into(),
         workspace: workspace.into(),
@@ -54,7 +56,6 @@ pub(crate) fn assemble(
             blocks,
             threads,
             cluster,
-            shared_bytes: u32::try_from(shared).ok()?,
             persistent: program.is_persistent(),
             dependent: program.is_dependent(),
         },

@@ -126,6 +126,8 @@ pub struct Entry {
     pub conditions: List<Constraint>,
     /// Whether it takes the tensor maps.
     pub takes_maps: bool,
+    /// Dynamic shared memory of a block, in bytes; 0 where what a block has is of fixed size.
+    pub shared_bytes: u32,
 }
 
 /// A tensor map, over sizes that are known at launch.
@@ -252,8 +254,6 @@ pub struct Launch {
     pub threads: u32,
     /// Blocks of a cluster; 1 without clusters.
     pub cluster: u32,
-    /// Dynamic shared memory of a block, in bytes.
-    pub shared_bytes: u32,
     /// Whether blocks take tiles in turn: then any number of whole clusters computes everything, and the launcher chooses as many as run at one time, at
     /// most [`Self::blocks`].
     pub persistent: bool,

@@ -7,7 +7,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use tilewright_kernel::algorithm::{Algorithm, Axis, Component, Equation, FoldState, Index, Run, Source, Value};
 use tilewright_kernel::info::{
-    Argument, Dim, DimKind, Entry, KernelInfo, MapDimension, MapInfo, Parameter, ParameterKind, Role, Solved,
+    Argument, Dim, DimKind, Entry, KernelInfo, Launch, MapDimension, MapInfo, Parameter, ParameterKind, Role, Solved,
     TensorParameter, Workspace,
 };
 use tilewright_kernel::size::{Constraint, Size, SizeOp};
@@ -49,9 +49,11 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
     });
     let facts = list(&kernel.facts, constraint);
     let requirements = list(&kernel.requirements, constraint);
-    let entries = list(&kernel.entries, |Entry { name, conditions, takes_maps }| {
+    let entries = list(&kernel.entries, |Entry { name, conditions, takes_maps, shared_bytes }| {
         let (name, conditions) = (text(name), list(conditions, constraint));
-        quote!(i::Entry { name: #name, conditions: #conditions, takes_maps: #takes_maps })
+        quote!(i::Entry {
+            name: #name, conditions: #conditions, takes_maps: #takes_maps, shared_bytes: #shared_bytes
+        })
     });
     let maps = list(&kernel.maps, map);
     let workspace = list(&kernel.workspace, |Workspace { name, element, elements, zeroed }| {
@@ -67,13 +69,11 @@ pub fn kernel_info(krate: &TokenStream, kernel: &KernelInfo) -> TokenStream {
     });
     let launch = {
         let (blocks, threads) = (size(&kernel.launch.blocks), kernel.launch.threads);
-        let (cluster, shared) = (kernel.launch.cluster, kernel.launch.shared_bytes);
-        let (persistent, dependent) = (kernel.launch.persistent, kernel.launch.dependent);
+        let Launch { cluster, persistent, dependent, .. } = kernel.launch;
         quote!(i::Launch {
             blocks: #blocks,
             threads: #threads,
             cluster: #cluster,
-            shared_bytes: #shared,
             persistent: #persistent,
             dependent: #dependent,
         })

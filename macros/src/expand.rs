@@ -177,14 +177,7 @@ fn empty(name: &str) -> KernelInfo {
         maps: Vec::new().into(),
         workspace: Vec::new().into(),
         arguments: Vec::new().into(),
-        launch: Launch {
-            blocks: Size::constant(0),
-            threads: 1,
-            cluster: 1,
-            shared_bytes: 0,
-            persistent: false,
-            dependent: false,
-        },
+        launch: Launch { blocks: Size::constant(0), threads: 1, cluster: 1, persistent: false, dependent: false },
         ptx: Ptx {
             text: String::new().into(),
             version: (7, 0),

@@ -105,7 +105,12 @@ const fn saxpy() -> KernelInfo {
         requirements: List::Borrowed(const { &[] }),
         entries: List::Borrowed(
             const {
-                &[Entry { name: Text::Borrowed("saxpy"), conditions: List::Borrowed(const { &[] }), takes_maps: false }]
+                &[Entry {
+                    name: Text::Borrowed("saxpy"),
+                    conditions: List::Borrowed(const { &[] }),
+                    takes_maps: false,
+                    shared_bytes: 0,
+                }]
             },
         ),
         maps: List::Borrowed(const { &[] }),
@@ -125,7 +130,6 @@ const fn saxpy() -> KernelInfo {
             blocks: Size::new(&[SizeOp::Dim(0), SizeOp::Const(128), SizeOp::CeilDiv]),
             threads: 128,
             cluster: 1,
-            shared_bytes: 0,
             persistent: false,
             dependent: false,
         },

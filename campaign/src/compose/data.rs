@@ -43,9 +43,13 @@ pub(super) fn inputs(kernel: &Kernel, dims: &Dims, spread: Option<i64>, rng: &mu
         let count: i64 = shape.iter().product();
         let one = |rng: &mut Rng| match (input.indices, input.ty.ends()) {
             (true, Some((least, greatest))) => {
-                // Mostly inside, sometimes outside, and sometimes far outside.
-                let far = rng.chance(2);
-                let n = if far { rng.bits() as i64 } else { rng.range(-2, most + 1) };
+                // Mostly inside, sometimes outside, and sometimes far outside: anywhere, or where the low bits are inside.
+                let near = rng.range(-2, most + 1);
+                let n = match rng.below(100) {
+                    0 => rng.bits() as i64,
+                    1 => near + (rng.range(-4, 4) << rng.range(8, 40)),
+                    _ => near,
+                };
                 Number::Int(i128::from(n).clamp(least, greatest))
             }
             _ => element(input.ty, spread, rng),

@@ -166,7 +166,7 @@ pub fn run(kernel: &Kernel, info: &KernelInfo, dims: &Dims, rng: &mut Rng) -> Re
                 block: [info.launch.threads, 1, 1],
                 cluster: (info.launch.cluster > 1).then_some([info.launch.cluster, 1, 1]),
                 dependent: info.launch.dependent,
-                dynamic_shared: info.launch.shared_bytes,
+                dynamic_shared: entry.shared_bytes,
                 args: args.clone(),
                 extents: extents.clone(),
             };

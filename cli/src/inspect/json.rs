@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tilewright_compiler::kernel_ir;
-use tilewright_kernel::info::{Argument, Dim, DimKind, Parameter, ParameterKind, Role};
+use tilewright_kernel::info::{Argument, Dim, DimKind, Entry, Parameter, ParameterKind, Role};
 use tilewright_kernel::{Constraint, KernelInfo, Size};
 
 use super::view::{
@@ -29,7 +29,15 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
     let entries: Vec<Value> = info
         .entries
         .iter()
-        .map(|e| json!({ "name": e.name, "conditions": texts(&e.conditions), "takes_maps": e.takes_maps }))
+        .map(|e| {
+            let Entry { name, conditions, takes_maps, shared_bytes } = e;
+            json!({
+                "name": name,
+                "conditions": texts(conditions),
+                "takes_maps": takes_maps,
+                "shared_bytes": shared_bytes,
+            })
+        })
         .collect();
     let workspace: Vec<Value> = info
         .workspace
@@ -55,7 +63,7 @@ fn kernel(found: &Found<'_>) -> Option<Value> {
             "threads": info.launch.threads,
             "cluster": info.launch.cluster,
             "roles": first.roles().iter().map(role_of).collect::<Vec<_>>(),
-            "shared_bytes": info.launch.shared_bytes,
+            "shared_bytes": info.entries.iter().map(|e| e.shared_bytes).max(),
             "persistent": info.launch.persistent,
             "dependent": info.launch.dependent,
         },

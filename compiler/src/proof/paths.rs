@@ -4,8 +4,9 @@
 //! ([`row::as_said`]): no condition, no address, no value that is stored. Each access lies in its memory, as far as it
 //! reaches, and at a multiple of its width. **Formula.** A path is one thread of one block, and one iteration of each
 //! loop that it comes to. The first and the last ones are drawn most often: that is where indices are largest.
-//! **Approximation.** A sample. What memory holds is unknown, and so is what a variable holds that earlier iterations
-//! may have set; where a condition depends on that, one way is drawn, and places are not looked at behind it.
+//! Integers that memory holds are drawn as well, as they may be indices: near sizes, at their ends, and elsewhere.
+//! **Approximation.** A sample. Other elements are unknown, and so is what a variable holds that earlier iterations may
+//! have set; where a condition depends on that, one way is drawn, and places are not looked at behind it.
 
 use super::access::{misaligned, name};
 use super::launch::{Launch, Tensor};
@@ -88,6 +89,7 @@ struct Path<'a> {
     /// Where buffers begin in shared memory.
     places: Vec<u64>,
     draws: Draws,
+    number: u64,
     block: i64,
     thread: i64,
     values: Vec<Seen>,
@@ -119,6 +121,7 @@ pub(super) fn watched(
         launch,
         places: kernel.shared_map().buffers,
         draws: Draws { seed, drawn: 0 },
+        number: 0,
         block: 0,
         thread: 0,
         values: kernel.values.iter().map(literal).collect(),
@@ -126,7 +129,8 @@ pub(super) fn watched(
         line: 0,
     };
     let roles = kernel.roles();
-    for _ in 0..paths {
+    for number in 0..paths {
+        path.number = number;
         path.block = path.draws.one_of(launch.blocks);
         let threads = match roles {
             [] => 0..kernel.signature.threads,
@@ -346,11 +350,43 @@ impl Path<'_> {
         if holds != Some(0) {
             self.access(load.memory, load.offset, load.lanes, maybe || holds.is_none())?;
         }
+        let at = self.seen(load.offset).known.filter(|_| holds == Some(1));
         for (n, value) in load.results().enumerate() {
             let otherwise = load.otherwise.get(n).filter(|_| holds == Some(0));
-            self.values[value.index()] = otherwise.map_or(Seen::DATA, |value| self.seen(*value));
+            let element = at.and_then(|at| self.element(load.memory, at + n as i64));
+            self.values[value.index()] = match otherwise {
+                Some(value) => self.seen(*value),
+                None => Seen { known: element, ..Seen::DATA },
+            };
         }
         Ok(())
+    }
+
+    /// An integer that memory holds, the same wherever a path reads it: mostly one that is or just is no index of something.
+    fn element(&self, memory: Memory, at: i64) -> Known {
+        let ty = self.kernel.element(memory).filter(|ty| ty.is_integer())?;
+        let memory = match memory {
+            Memory::Parameter(p) => u64::from(p),
+            Memory::Buffer(buffer) => (1 << 16) + buffer.index() as u64,
+            Memory::Workspace(w) => (2 << 16) + u64::from(w),
+        };
+        let drawn = mix([self.draws.seed, self.number, memory, at.cast_unsigned()]);
+        let [way, more] = [drawn % 16, drawn >> 4];
+        let dims = &self.launch.dims;
+        let size = if dims.is_empty() { 1 } else { dims[(more % dims.len() as u64) as usize].max(1) };
+        let near = (more >> 8) as i64 % size;
+        Some(row::wrapped(
+            ty,
+            match way {
+                0 => -1,
+                1 => size,
+                2 => 0,
+                3 => i64::MAX >> (more & 32),
+                4 => near - (1 << (more % 40)),
+                5..=9 => size - 1 - (more >> 8) as i64 % size.min(64),
+                _ => near,
+            },
+        ))
     }
 
     fn store(&self, store: &Store, maybe: bool) -> Outcome {

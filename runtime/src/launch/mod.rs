@@ -175,8 +175,16 @@ impl Work {
             other => other,
         };
         let parameters = plan.parameters.into_iter().map(resolve).collect();
-        let entry = kernel.entries.get(plan.entry).map(|e| e.name.clone()).unwrap_or_default();
-        let blocks = resident(kernel, device, &entry, plan.blocks)?;
+        // Without elements there may be none.
+        let entry = kernel.entries.get(plan.entry);
+        let (entry, shared_bytes) = entry.map_or_else(Default::default, |e| (e.name.clone(), e.shared_bytes));
+        #[cfg(feature = "cuda")]
+        if let DeviceInner::Cuda(context) = &**device
+            && !plan.empty
+        {
+            check_resources(kernel.launch.threads, shared_bytes, context.shared_limit).map_err(refuse)?;
+        }
+        let blocks = resident(kernel, device, (&entry, shared_bytes), plan.blocks)?;
         #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "set below on a GPU"))]
         let mut work = Self {
             kernel: kernel.name.clone(),
@@ -190,7 +198,7 @@ impl Work {
             blocks,
             threads: kernel.launch.threads,
             cluster: kernel.launch.cluster.max(1),
-            shared_bytes: kernel.launch.shared_bytes,
+            shared_bytes,
             dependent: kernel.launch.dependent,
             parameters,
             empty: plan.empty,
@@ -230,14 +238,15 @@ impl Work {
 }
 
 /// Blocks of a launch: of a persistent one as many whole clusters as the device runs at one time, and no more than there are tiles for.
-fn resident(kernel: &KernelInfo, device: &DeviceInner, entry: &str, blocks: u32) -> Result<u32> {
+#[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "what a block takes, a GPU asks"))]
+fn resident(kernel: &KernelInfo, device: &DeviceInner, (entry, shared_bytes): (&str, u32), blocks: u32) -> Result<u32> {
     if !kernel.launch.persistent || blocks == 0 {
         return Ok(blocks);
     }
     let clusters = match device {
         #[cfg(feature = "cuda")]
         DeviceInner::Cuda(context) => {
-            let shape = (kernel.launch.shared_bytes, kernel.launch.cluster.max(1));
+            let shape = (shared_bytes, kernel.launch.cluster.max(1));
             context.function(&kernel.name, &kernel.ptx.text, entry, shape)?.resident(kernel.launch.threads, shape)?
         }
         #[cfg(feature = "emulator")]
@@ -261,10 +270,7 @@ fn check_place(kernel: &KernelInfo, given: &[Given], device: &Arc<DeviceInner>) 
     }
     match &**device {
         #[cfg(feature = "cuda")]
-        DeviceInner::Cuda(context) => {
-            check_target(&kernel.ptx, context.capability, context.driver_version())?;
-            check_resources(kernel, context.shared_limit)
-        }
+        DeviceInner::Cuda(context) => check_target(&kernel.ptx, context.capability, context.driver_version()),
         #[cfg(feature = "emulator")]
         DeviceInner::Emulator(_) => Ok(()),
     }
@@ -289,15 +295,14 @@ fn check_target(ptx: &tilewright_kernel::info::Ptx, capability: (u8, u8), driver
 }
 
 /// A block fits on the device.
-#[cfg(any(feature = "cuda", test))]
-fn check_resources(kernel: &KernelInfo, shared_limit: u32) -> Result<(), Reason> {
-    let launch = &kernel.launch;
-    if launch.threads > 1024 {
-        return Err(Reason::Resources { what: "threads in a block", needed: launch.threads.into(), limit: 1024 });
+#[cfg(feature = "cuda")]
+fn check_resources(threads: u32, shared_bytes: u32, shared_limit: u32) -> Result<(), Reason> {
+    let limits = [
+        ("threads in a block", threads, tilewright_kernel::info::BLOCK_LIMIT),
+        ("bytes of dynamic shared memory in a block", shared_bytes, shared_limit),
+    ];
+    match limits.into_iter().find(|(_, needed, limit)| needed > limit) {
+        Some((what, needed, limit)) => Err(Reason::Resources { what, needed: needed.into(), limit: limit.into() }),
+        None => Ok(()),
     }
-    if launch.shared_bytes > shared_limit {
-        let what = "bytes of dynamic shared memory in a block";
-        return Err(Reason::Resources { what, needed: launch.shared_bytes.into(), limit: shared_limit.into() });
-    }
-    Ok(())
 }
