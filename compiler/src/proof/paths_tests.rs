@@ -84,3 +84,25 @@ fn the_last_iteration_is_met() {
     let dims = vec![3, (1 << 29) + 1];
     assert_eq!(kind(&kernel, &Launch { dims, ..right }), Some(Kind::Outside));
 }
+
+/// Indices that memory holds are drawn: near the end of what they are for, and elsewhere.
+#[test]
+fn indices_from_memory_are_met_where_they_are_none() {
+    for ty in ["i32", "i64", "u64"] {
+        let source = format!(
+            "kernel K(x: f32[N], p: {ty}[M]) -> (y: f32[M]) {{ y[i] = x[p[i]] or 0.5;
+                schedule y {{ split i by 32 -> b, t; bind b: grid; bind t: thread; }} }}"
+        );
+        let mut kernel = compiled(&source);
+        let large = [(1 << 30) + 7, (1 << 31) - 75];
+        assert_eq!(kind(&kernel, &launch(&kernel, &large)), None);
+        for region in &mut kernel.entries[0].kernel.regions {
+            for statement in &mut region.statements {
+                if let StatementKind::Load(load) = &mut statement.kind {
+                    load.predicate = None;
+                }
+            }
+        }
+        assert_eq!(kind(&kernel, &launch(&kernel, &large)), Some(Kind::Outside), "{ty}");
+    }
+}
