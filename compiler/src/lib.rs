@@ -108,7 +108,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
     let program = program::scheduled(&written);
     let plan = schedule::build(&program, &facts, diags)?;
     let stages = analyse(&program, &facts, plan, diags)?;
-    reads?;
+    let bounds::Bounds { places, .. } = reads?;
     let Analyses { stages, threads, roles } = stages;
     let entries = match lower::lower(&program, &facts, &stages, (threads, &roles)) {
         Ok(entries) => entries,
@@ -134,6 +134,7 @@ fn kernel(ast: &ast::Kernel, tokens: &TokenBuffer, diags: &mut Diagnostics) -> O
             let shapes: Vec<Vec<Expr>> = outputs.map(|analysed| shape(&analysed.stage, &facts)).collect();
             let holds_for = |facts: &Facts| still_hold(facts, &stages);
             let mut requirements = bounds::requirements(&written, &facts, &shapes, &holds_for);
+            requirements.extend(places);
             info.requirements = requirements.clone().into();
             let needed = trial::wrong_at_zero(&info, &facts, &stages, &entries);
             if !needed.is_empty() {
@@ -269,12 +270,12 @@ fn facts(program: &Program, diags: &mut Diagnostics) -> Option<Facts> {
 }
 
 /// Every read in bounds, every divisor non-zero; none after an error.
-fn bounds_proved(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<()> {
+fn bounds_proved(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Option<bounds::Bounds> {
     let mut found = Diagnostics::new();
-    bounds::check(program, facts, &mut found);
+    let bounds = bounds::check(program, facts, &mut found);
     let clean = !found.has_errors();
     diags.append(found);
-    clean.then_some(())
+    clean.then_some(bounds)
 }
 
 /// The stages, analysed.

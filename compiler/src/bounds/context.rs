@@ -140,6 +140,12 @@ impl Context {
         }
     }
 
+    /// What must be at least 0 where the first of the best along an axis is searched: there is one, and its index is a `u32`.
+    pub fn search(&self, program: &Program, axis: AxisId) -> [Expr; 2] {
+        let (lower, upper) = self.range(program, axis);
+        [upper.sub(&lower).sub(&Expr::constant(1)), lower]
+    }
+
     /// The axis takes every value of its range from here on.
     pub fn enter_axis(&mut self, program: &Program, axis: AxisId) {
         let (lower, upper) = self.range(program, axis);

@@ -36,14 +36,14 @@ pub use zeros::{at_least_one, requirements};
 
 use std::collections::BTreeMap;
 
-use kernel::Constraint;
 use kernel::algorithm::ValueId;
 use kernel::info::{Dim, DimKind};
+use kernel::{Constraint, Relation, Size};
 use tilewright_kernel as kernel;
 
 use crate::diag::Diagnostics;
 use crate::diag::tw02xx::InlinedTooFar;
-use crate::extent::Facts;
+use crate::extent::{Expr, Facts};
 use crate::program::{INLINE_LIMIT, Obligation, Program};
 
 /// What was found out about the reads, for the rooms that place and lower them.
@@ -51,6 +51,8 @@ use crate::program::{INLINE_LIMIT, Obligation, Program};
 pub struct Bounds {
     /// By the position of the read in [`Algorithm::values`](kernel::Algorithm::values).
     pub reads: BTreeMap<ValueId, ReadBounds>,
+    /// What launches must check so that every index that an `argmax` or `argmin` gives is a `u32`.
+    pub places: Vec<Constraint>,
 }
 
 /// What was found out about one read.
@@ -107,7 +109,27 @@ pub fn check(program: &Program, facts: &Facts, diags: &mut Diagnostics) -> Bound
         let span = program.equation_spans[usize::from(equation)];
         diags.report(InlinedTooFar { stage: output, span, limit: INLINE_LIMIT });
     }
-    Bounds { reads: found.reads }
+    let mut places = Vec::new();
+    for (value, axis, end) in found.ends {
+        match end.as_ref().map(|end| place(program, facts, end)) {
+            Some(Ok(None)) => {}
+            Some(Ok(Some(condition))) if places.contains(&condition) => {}
+            Some(Ok(Some(condition))) => places.push(condition),
+            None | Some(Err(())) => report::far(program, value, axis, diags),
+        }
+    }
+    Bounds { reads: found.reads, places }
+}
+
+/// The condition that a search which ends in front of this index finds it below 2³²; none if it always does, and no such thing
+/// if it never does or the condition cannot be written down.
+fn place(program: &Program, facts: &Facts, end: &Expr) -> Result<Option<Constraint>, ()> {
+    let (end, most) = (facts.normal(end), 1 << 32);
+    if facts.upper_bound(&end).is_some_and(|bound| bound <= i128::from(most)) {
+        return Ok(None);
+    }
+    let size = end.to_size(facts.dims()).filter(|_| end.as_constant().is_none()).ok_or(())?;
+    Ok(Some(remedy::written(program, size, Relation::Le, Size::constant(most))))
 }
 
 /// The facts of the program and more; none if they exclude every size.

@@ -90,10 +90,7 @@ fn failure_needs(program: &Program, failure: &Failure) -> Vec<Expr> {
                 [index.sub(&lower), upper.sub(&index).sub(&one)]
             })
             .collect(),
-        Goal::NonEmpty { axis, .. } => {
-            let (lower, upper) = context.range(program, *axis);
-            vec![upper.sub(&lower).sub(&one)]
-        }
+        Goal::Search { axis, .. } => context.search(program, *axis).to_vec(),
         Goal::NonZero { divisor, .. } => match program.algorithm.values.get(*divisor as usize) {
             Some(Value::FromIndex(index)) => {
                 let e = context.index(program, *index);
@@ -153,7 +150,7 @@ fn constraint(program: &Program, e: &Expr) -> Option<Constraint> {
     Some(written(program, size(&less.sub(&Expr::constant(constant)))?, Relation::Le, size(&more)?))
 }
 
-fn written(program: &Program, lhs: Size, relation: Relation, rhs: Size) -> Constraint {
+pub(super) fn written(program: &Program, lhs: Size, relation: Relation, rhs: Size) -> Constraint {
     let names = |d: u16| program.dim_name(d);
     let text = format!("{} {} {}", lhs.display(&names), relation.symbol(), rhs.display(&names));
     Constraint { lhs, relation, rhs, text: text.into() }

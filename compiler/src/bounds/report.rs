@@ -12,7 +12,7 @@ use super::walk::{Failure, Given};
 use super::witness::{self, Goal, Limit, Step, Witness, equation_axes};
 use crate::diag::Diagnostics;
 use crate::diag::tw09xx::{IndexDivisor, OutOfBounds, Witness as Told, ZeroDivisor};
-use crate::diag::tw10xx::EmptyArgmax;
+use crate::diag::tw10xx::{EmptyArgmax, PlaceOutside};
 use crate::diag::tw90xx::Internal;
 use crate::extent::{Atom, Budget, Expr, Facts, Search, Verdict};
 use crate::program::Program;
@@ -52,7 +52,7 @@ pub(super) fn report(
             _ => None,
         };
         let facts = match first.goal {
-            Goal::NonEmpty { .. } => remedy::find(program, given.with_empty, places),
+            Goal::Search { .. } => remedy::find(program, given.with_empty, places),
             _ => remedy::find(program, given.facts, places),
         };
         let told = found.map(|(place, witness)| tell(program, place, witness));
@@ -77,19 +77,18 @@ pub(super) fn report(
                     None => reads.push(out),
                 }
             }
-            Goal::NonEmpty { value, axis } => {
-                let is_max = matches!(
-                    program.algorithm.values.get(*value as usize),
-                    Some(Value::Reduce { op: Reduction::ArgMax, .. })
-                );
-                let (lower, upper) = extent(program, &Limit::Domain(*axis));
-                diags.report(EmptyArgmax {
-                    reduction: if is_max { "argmax" } else { "argmin" },
-                    span: program.value_spans[*value as usize],
-                    range: format!("{lower}..{upper}"),
-                    witness: told,
-                    facts,
-                });
+            Goal::Search { value, axis } => {
+                let (reduction, range) = searched(program, *value, *axis);
+                let span = program.value_spans[*value as usize];
+                let is_below = match found {
+                    Some((_, witness)) => witness.dimension == 1,
+                    None => first.context.proves(given.with_empty, &first.context.search(program, *axis)[0]),
+                };
+                if is_below {
+                    diags.report(PlaceOutside { reduction, span, range, is_below, witness: told, facts });
+                } else {
+                    diags.report(EmptyArgmax { reduction, span, range, witness: told, facts });
+                }
             }
             Goal::NonZero { value, divisor } => {
                 let scene = Scene::new(&program.algorithm, Vec::new());
@@ -114,7 +113,7 @@ pub(super) fn decide(program: &Program, given: Given<'_>, places: &[Failure], st
     let mut best: Option<(usize, Witness)> = None;
     let mut undecided = false;
     for (at, place) in places.iter().enumerate() {
-        let facts = if matches!(place.goal, Goal::NonEmpty { .. }) { given.with_empty } else { given.facts };
+        let facts = if matches!(place.goal, Goal::Search { .. }) { given.with_empty } else { given.facts };
         match search(program, facts, place, steps) {
             Search::Found(witness) => {
                 let smaller = best.as_ref().is_none_or(|(_, known)| order(&witness) < order(known));
@@ -314,6 +313,21 @@ pub(super) fn extent(program: &Program, limit: &Limit) -> (String, String) {
             program.algorithm.axes.get(*axis as usize).map_or_else(Default::default, |a| (text(a.lower), text(a.upper)))
         }
     }
+}
+
+/// The name and the range of an `argmax` or `argmin`.
+fn searched(program: &Program, value: ValueId, axis: AxisId) -> (&'static str, String) {
+    let op = program.algorithm.values.get(value as usize);
+    let is_max = matches!(op, Some(Value::Reduce { op: Reduction::ArgMax, .. }));
+    let (lower, upper) = extent(program, &Limit::Domain(axis));
+    (if is_max { "argmax" } else { "argmin" }, format!("{lower}..{upper}"))
+}
+
+/// Reports a search that may go on where an index needs more than 32 bits.
+pub(super) fn far(program: &Program, value: ValueId, axis: AxisId, diags: &mut Diagnostics) {
+    let (reduction, range) = searched(program, value, axis);
+    let span = program.value_spans[value as usize];
+    diags.report(PlaceOutside { reduction, span, range, is_below: false, witness: None, facts: Vec::new() });
 }
 
 fn show(program: &Program, size: &Size) -> String {

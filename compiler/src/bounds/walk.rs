@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::algorithm::{Binary, Run};
+use kernel::algorithm::{AxisId, Binary, Run};
 use kernel::algorithm::{Index, IndexId, Reduction, Source, Value, ValueId};
 use tilewright_kernel as kernel;
 
@@ -52,6 +52,8 @@ pub(super) struct Findings {
     pub too_large: Vec<u16>,
     /// What is always so.
     pub constant: constant::Found,
+    /// Ends of searches, over sizes: an index that one gives is a `u32`. None for one that could not be found.
+    pub ends: Vec<(ValueId, AxisId, Option<Expr>)>,
 }
 
 struct Walker<'a> {
@@ -245,7 +247,8 @@ impl Walker<'_> {
                 self.range(id, &axes);
                 if matches!(op, Reduction::ArgMax | Reduction::ArgMin) {
                     for &axis in &axes {
-                        self.require(Goal::NonEmpty { value: id, axis });
+                        self.require(Goal::Search { value: id, axis });
+                        self.end(id, axis);
                     }
                 }
                 for axis in axes {
@@ -277,8 +280,16 @@ impl Walker<'_> {
         }
     }
 
+    /// Finds how far a search goes.
+    fn end(&mut self, id: ValueId, axis: AxisId) {
+        if !self.inlining {
+            let (_, end) = self.context.range(self.program, axis);
+            self.out.ends.push((id, axis, self.context.extreme(&end, true)));
+        }
+    }
+
     /// Looks whether a reduction has a term at all.
-    fn range(&mut self, id: ValueId, axes: &[kernel::algorithm::AxisId]) {
+    fn range(&mut self, id: ValueId, axes: &[AxisId]) {
         if !self.inlining {
             let found = constant::reduction(self.program, &self.context, self.given.with_empty, axes);
             constant::note(&mut self.out.constant, id, found);
@@ -400,9 +411,8 @@ pub(super) fn holds(program: &Program, context: &Context, given: Given<'_>, goal
         Goal::Inside { dimensions, .. } => {
             dimensions.iter().all(|(index, limit)| sides(program, context, given.facts, *index, limit) == (true, true))
         }
-        Goal::NonEmpty { axis, .. } => {
-            let (lower, upper) = context.range(program, *axis);
-            context.proves(given.with_empty, &upper.sub(&lower).sub(&Expr::constant(1)))
+        Goal::Search { axis, .. } => {
+            context.search(program, *axis).iter().all(|needed| context.proves(given.with_empty, needed))
         }
         Goal::NonZero { divisor, .. } => divisor::is_not_zero(program, context, given.facts, *divisor),
     }

@@ -42,8 +42,8 @@ pub(super) enum Limit {
 pub(super) enum Goal {
     /// Every index of the read is inside its dimension.
     Inside { read: ValueId, dimensions: Vec<(IndexId, Limit)> },
-    /// The axis of this `argmax` or `argmin` has a value.
-    NonEmpty { value: ValueId, axis: AxisId },
+    /// The axis of this `argmax` or `argmin` has a value, and none below 0.
+    Search { value: ValueId, axis: AxisId },
     /// The divisor of this quotient or remainder is not 0.
     NonZero { value: ValueId, divisor: ValueId },
 }
@@ -53,7 +53,7 @@ impl Goal {
     pub fn value(&self) -> ValueId {
         match self {
             Goal::Inside { read, .. } => *read,
-            Goal::NonEmpty { value, .. } | Goal::NonZero { value, .. } => *value,
+            Goal::Search { value, .. } | Goal::NonZero { value, .. } => *value,
         }
     }
 }
@@ -73,7 +73,7 @@ pub(super) struct Witness {
     pub memory: Vec<Cell>,
     /// The indices of the read; none for one that comes from memory.
     pub indices: Vec<Option<i128>>,
-    /// The first dimension that is outside.
+    /// The first dimension that is outside; of a search, 0 where there is nothing, 1 where there is something below 0.
     pub dimension: usize,
     /// Conditions on the path that depend on data, and whether they hold.
     pub data: Vec<(ValueId, bool)>,
@@ -127,7 +127,7 @@ impl<'a> Used<'a> {
                     self.limit(limit);
                 }
             }
-            Goal::NonEmpty { axis, .. } => self.bounds(*axis),
+            Goal::Search { axis, .. } => self.bounds(*axis),
             Goal::NonZero { divisor, .. } => self.value(*divisor),
         }
         let mut relevant = vec![false; path.len()];
@@ -361,9 +361,11 @@ impl Replay<'_> {
                 }
                 possible
             }
-            Goal::NonEmpty { axis, .. } => {
+            Goal::Search { axis, .. } => {
                 let (lower, upper) = self.limit(&Limit::Domain(*axis));
-                (upper.low <= lower.high).then(|| (0, lower.as_point().is_some() && upper.as_point().is_some()))
+                let parts = [upper.low <= lower.high, lower.low < 0];
+                let failed = parts.into_iter().position(|fails| fails)?;
+                Some((failed, lower.as_point().is_some() && upper.as_point().is_some()))
             }
             Goal::NonZero { divisor, .. } => {
                 let value = self.scene.value(*divisor);

@@ -196,6 +196,7 @@ codes! {
     TW1007 "promotion" Error "a promotion interval where there is none";
     TW1008 "reordered-terms" Error "a schedule that changes the order of an ordered reduction";
     TW1009 "unordered-bits" Error "a float sum by atomic operations that is not `unordered`";
+    TW1010 "place-outside" Error "an argmax or argmin over indices that are no `u32`";
     TW1090 "float-atomics" Warning "a float sum whose bits change from run to run";
 
     // TW90: our own bug.

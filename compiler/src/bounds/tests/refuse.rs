@@ -166,6 +166,9 @@ fn other_obligations() {
     let kernels = [
         ("(x: f32[M, N]) -> (y: u32[M])", "y[i] = argmax(|j| x[i, j]);"),
         ("(x: f32[N]) -> (y: u32[N])", "y[i] = argmin(|j in 0..i| x[j]);"),
+        ("(x: f32[N]) -> (y: u32[N])", "y[i] = argmin(|j in i - 1..i + 1| x[j] or 0.0);"),
+        ("(x: f32[N]) -> (y: u32[N])", "y[i] = argmax(|j in N - 2..N| x[j]);"),
+        ("(x: f32[N]) -> (y: u32[N])", "y[i] = argmax(|j in 0..4294967297| x[j % N]);"),
         ("(a: i32[N], b: i32[N]) -> (y: i32[N])", "y[i] = a[i] / b[i];"),
         ("(a: i32[N]) -> (y: i32[N])", "y[i] = a[i] / (i as i32);"),
         ("(a: i32[N]) -> (y: i32[N])", "y[i] = a[i] % (N as i32);"),
@@ -192,8 +195,51 @@ fn other_obligations() {
           = explain: TW1001
 
 
+        error[TW1010]: `argmin` over i - 1..i + 1 may find an index below 0
+         --> <parsed string 9>:1:45
+          |
+        1 | kernel K(x: f32[N]) -> (y: u32[N]) { y[i] = argmin(|j in i - 1..i + 1| x[j] or 0.0); }
+          |                                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = note: the index that it gives is a `u32`
+          = counterexample: N = 1: y[0] takes the `argmin` of terms that begin below 0
+          = help: search an axis that begins at 0, and read what lies before: `x[k - 1]`
+          = explain: TW1010
+
+
+        error[TW1010]: `argmax` over N - 2..N may find an index below 0
+         --> <parsed string 13>:1:45
+          |
+        1 | kernel K(x: f32[N]) -> (y: u32[N]) { y[i] = argmax(|j in N - 2..N| x[j]); }
+          |                                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = note: the index that it gives is a `u32`
+          = counterexample: N = 1: y[0] takes the `argmax` of terms that begin below 0
+          = help: state it, and launches will check it: `where N >= 2`
+          = explain: TW1010
+
+        error[TW0901]: `x[j]` reads outside `x`: dimension 0 is [0, N), `j` goes down to N - 2
+         --> <parsed string 13>:1:68
+          |
+        1 | kernel K(x: f32[N]) -> (y: u32[N]) { y[i] = argmax(|j in N - 2..N| x[j]); }
+          |          - its shape
+          |                                                                    ^^^^
+          = counterexample: N = 1: y[0] with j = -1 reads x[-1]
+          = help: state it, and launches will check it: `where N >= 2`
+          = help: say what is read outside: `x[j] or 0.0`
+          = explain: TW0901
+
+
+        error[TW1010]: `argmax` over 0..4294967297 cannot be shown to find no index beyond 4294967295
+         --> <parsed string 17>:1:45
+          |
+        1 | kernel K(x: f32[N]) -> (y: u32[N]) { y[i] = argmax(|j in 0..4294967297| x[j % N]); }
+          |                                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = note: the index that it gives is a `u32`
+          = help: end the range at a sum of sizes and axes, which launches will check
+          = explain: TW1010
+
+
         error[TW0903]: the divisor `b[i]` may be 0
-         --> <parsed string 9>:1:56
+         --> <parsed string 21>:1:56
           |
         1 | kernel K(a: i32[N], b: i32[N]) -> (y: i32[N]) { y[i] = a[i] / b[i]; }
           |                                                        ^^^^^^^^^^^
@@ -203,7 +249,7 @@ fn other_obligations() {
 
 
         error[TW0903]: the divisor `i as i32` may be 0
-         --> <parsed string 14>:1:45
+         --> <parsed string 26>:1:45
           |
         1 | kernel K(a: i32[N]) -> (y: i32[N]) { y[i] = a[i] / (i as i32); }
           |                                             ^^^^^^^^^^^^^^^^^
@@ -213,7 +259,7 @@ fn other_obligations() {
 
 
         error[TW0903]: the divisor `N as i32` may be 0
-         --> <parsed string 18>:1:45
+         --> <parsed string 30>:1:45
           |
         1 | kernel K(a: i32[N]) -> (y: i32[N]) { y[i] = a[i] % (N as i32); }
           |                                             ^^^^^^^^^^^^^^^^^
@@ -224,7 +270,7 @@ fn other_obligations() {
 
 
         error[TW0904]: an index is divided by `N - 3`, which is not always positive
-         --> <parsed string 22>:1:47
+         --> <parsed string 34>:1:47
           |
         1 | kernel K(x: f32[N]) -> (y: f32[N]) { y[i] = x[i / (N - 3)]; }
           |                                               ^^^^^^^^^^^
