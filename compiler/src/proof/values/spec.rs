@@ -26,7 +26,7 @@ pub(super) struct Spec<'a> {
     launch: &'a Launch,
     /// Elements of intermediates that were computed.
     known: BTreeMap<Element, Known>,
-    /// Whether the terms of folds are dealt to two states, which are merged.
+    /// Whether folds are known only where merging changes nothing.
     merges: bool,
     /// Values that may be computed still.
     budget: u64,
@@ -52,8 +52,8 @@ impl<'a> Spec<'a> {
         Self { algorithm, algebra, launch, known: BTreeMap::new(), merges: false, budget }
     }
 
-    /// The same with the terms of every fold dealt to two states in turn, which are merged: other terms, unless the algebra knows that merging
-    /// changes nothing.
+    /// The same, where the terms of every fold are dealt to two states in turn as well, which are merged: what depends on a fold is known
+    /// if the algebra knows that this changes nothing.
     pub fn with_merges(self) -> Self {
         Self { known: BTreeMap::new(), merges: true, ..self }
     }
@@ -305,33 +305,40 @@ impl<'a> Spec<'a> {
         for state in states {
             init.push(self.value(state.init, scope)?);
         }
-        let dealt = if self.merges && states.iter().all(|s| s.merge.is_some()) { 2 } else { 1 };
-        let (mut all, mut turn) = (vec![init; dealt], 0);
+        let is_dealt = self.merges && states.iter().all(|s| s.merge.is_some());
+        let (mut whole, mut parts, mut turn) = (init.clone(), [init.clone(), init], 0);
         let complete = self.points(&algorithm.axis_lists[axes.range()], scope, &mut |this, inner| {
-            let mut inner = inner.inside();
-            let now = &mut all[turn % dealt];
+            let own = is_dealt.then_some(&mut parts[turn % 2]);
             turn += 1;
-            for (state, value) in states.iter().zip(now.iter()) {
-                inner.variables.insert(state.variable, *value);
+            for now in [&mut whole].into_iter().chain(own) {
+                let mut inner = inner.inside();
+                for (state, value) in states.iter().zip(now.iter()) {
+                    inner.variables.insert(state.variable, *value);
+                }
+                let mut next = Vec::with_capacity(states.len());
+                for state in states {
+                    next.push(this.value(state.step, &mut inner)?);
+                }
+                *now = next;
             }
-            let mut next = Vec::with_capacity(states.len());
-            for state in states {
-                next.push(this.value(state.step, &mut inner)?);
-            }
-            *now = next;
             Ok(true)
         })?;
         if !complete {
             return Ok(vec![None; states.len()]);
         }
-        let [left, right] = &all[..] else { return Ok(all.swap_remove(0)) };
+        if !is_dealt {
+            return Ok(whole);
+        }
+        let [left, right] = &parts;
         let mut inner = scope.inside();
         for (state, (left, right)) in states.iter().zip(left.iter().zip(right)) {
             inner.variables.insert(state.left, *left);
             inner.variables.insert(state.right, *right);
         }
         let merges = states.iter().filter_map(|state| state.merge);
-        merges.map(|merge| self.value(merge, &mut inner)).collect()
+        let merged: Vec<Known> = merges.map(|merge| self.value(merge, &mut inner)).collect::<Outcome<_>>()?;
+        // What functions make of it afterwards may be the same by chance.
+        Ok(if merged == whole { whole } else { vec![None; states.len()] })
     }
 }
 

@@ -182,6 +182,28 @@ fn merges_that_change_something_are_the_authors() {
     }
 }
 
+/// The logarithm of what merges change is the same for two ways to merge, by chance, and another one for a third.
+#[test]
+fn functions_of_what_merges_change_are_not_known() {
+    let kernel = compiled(
+        "kernel K(x: f32[M, N]) -> (z: f32[M]) {
+            (m, s)[i] = fold(|j| init (-1.0e30f32, 0.0f32),
+                step (a, b) => (max(a, x[i, j]), b * exp(a - max(a, x[i, j])) + exp(x[i, j] - max(a, x[i, j]))),
+                merge ((a, b), (c, d)) => (max(a, c), b * exp(a - max(a, c)) + d * exp(c - max(a, c))));
+            z[i] = m[i] + log(s[i]);
+            launch threads(32);
+            schedule z { split i by 32 -> io, ii; bind io: grid; bind ii: thread; }
+            schedule m in shared at z.io { split j by 32 -> jo, c; bind c: thread; reduce c; }
+        }",
+    );
+    let info = kernel.info.as_ref().expect("compiled");
+    for seed in 0..20 {
+        let launch = Launch::new(info, &[3, 33]).expect("sizes");
+        let verdict = check_values(&kernel.entries[0].kernel, &launch, &info.algorithm, seed, 1_000_000);
+        assert!(!matches!(verdict, Verdict::Violated(_)), "{verdict:?}");
+    }
+}
+
 #[test]
 fn sums_of_large_integers_round_anywhere() {
     let kernel = compiled("kernel K(y: i32[N]) -> (z: f32[]) { z[] = sum(|i| y[i] as f32); }");
