@@ -15,7 +15,7 @@ use tilewright_kernel::size::Constraint;
 
 use crate::extent::{Budget, Expr, Facts, Search};
 use crate::lower::{Analysed, Entry};
-use crate::proof::{Launch, Verdict, Violation, check, check_paths, check_values};
+use crate::proof::{Kind, Launch, NoLaunch, Verdict, Violation, check, check_paths, check_values};
 
 /// Work for one entry point at one size: some milliseconds in a build without optimisation.
 const WORK: u64 = 100_000;
@@ -119,7 +119,19 @@ pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort)
     for entry in entries.iter().filter(|e| e.conditions.iter().all(holds)) {
         let takes_maps = !entry.kernel.signature.maps.is_empty();
         let launch = if takes_maps { Launch::new(info, dims) } else { Launch::without_maps(info, dims) };
-        let Ok(launch) = launch else { continue };
+        let wrong = |net: Net, blocks: i64, violation: Violation| {
+            let size = |(d, n): (usize, &i64)| format!("{} = {n}", info.dim_name(d as u16));
+            let sizes = dims.iter().enumerate().map(size).collect::<Vec<_>>().join(", ");
+            Err(Box::new(Wrong { net, entry: entry.kernel.signature.name.clone(), sizes, blocks, violation }))
+        };
+        let launch = match launch {
+            Ok(launch) => launch,
+            Err(NoLaunch::Own(what)) => {
+                let violation = Violation { kind: Kind::NoLaunch, line: 0, block: None, what };
+                return wrong(Net::Indices, 0, violation);
+            }
+            Err(_) => continue,
+        };
         for blocks in blocks(info, launch.blocks).into_iter().filter(|blocks| i32::try_from(*blocks).is_ok()) {
             let launch = launch.clone().by(blocks);
             for net in effort.nets {
@@ -132,12 +144,7 @@ pub fn prove(info: &KernelInfo, entries: &[Entry], dims: &[i64], effort: Effort)
                     Verdict::Holds => tally.held += 1,
                     Verdict::Undecided(_) => tally.undecided += 1,
                     Verdict::Exhausted => tally.exhausted += 1,
-                    Verdict::Violated(violation) => {
-                        let size = |(d, n): (usize, &i64)| format!("{} = {n}", info.dim_name(d as u16));
-                        let sizes = dims.iter().enumerate().map(size).collect::<Vec<_>>().join(", ");
-                        let entry = entry.kernel.signature.name.clone();
-                        return Err(Box::new(Wrong { net: *net, entry, sizes, blocks, violation }));
-                    }
+                    Verdict::Violated(violation) => return wrong(*net, blocks, violation),
                 }
             }
         }

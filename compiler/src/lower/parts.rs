@@ -24,7 +24,7 @@ pub(super) fn workspaces(stages: &[Analysed], facts: &Facts) -> Option<Vec<Works
     let mut found = Vec::new();
     for Analysed { stage, .. } in stages.iter().filter(|s| s.stage.is_in_workspace()) {
         for (name, element) in components(stage) {
-            let part = part(stage, element).to_size(facts.dims())?;
+            let part = with_divisors(&part(stage, element).to_size(facts.dims())?);
             // Where sizes are zero, a length can be less.
             let part =
                 if part.as_constant().is_some() { part } else { Size::binary(SizeOp::Max, &part, &Size::constant(0)) };
@@ -33,6 +33,20 @@ pub(super) fn workspaces(stages: &[Analysed], facts: &Facts) -> Option<Vec<Works
         }
     }
     Some(found)
+}
+
+/// A length that has a value where an extent of 0 divides: the loops that would come to the buffer have no iteration there.
+fn with_divisors(size: &Size) -> Size {
+    let mut ops: Vec<SizeOp> = Vec::with_capacity(size.ops.len());
+    for op in size.ops.iter() {
+        // The divisor is what was pushed last.
+        let divides = matches!(op, SizeOp::Div | SizeOp::CeilDiv | SizeOp::Mod);
+        if divides && !matches!(ops.last(), Some(SizeOp::Const(1..))) {
+            ops.extend([SizeOp::Const(1), SizeOp::Max]);
+        }
+        ops.push(*op);
+    }
+    Size { ops: ops.into() }
 }
 
 /// Bounds of the offsets in these workspaces of the stage with a position, and of what they are computed from.

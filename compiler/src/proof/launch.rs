@@ -68,8 +68,10 @@ pub struct Tiles {
 /// Why a kernel has no such launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoLaunch {
-    /// A size has no value.
+    /// A size of a tensor has no value, or something is too large.
     Size(SizeError),
+    /// Tensors have sizes, and what the kernel makes of them has no value.
+    Own(String),
     /// A tensor map cannot be encoded.
     Map(MapError),
     /// Elements of the written tensor at this position share a place, which the launcher refuses.
@@ -109,15 +111,23 @@ impl Launch {
             }
             Ok(Some(Tensor { shape, strides, alignment: tensor.alignment, written }))
         });
-        let blocks = value(&info.launch.blocks)?;
+        let tensors = tensors.collect::<Result<_, _>>()?;
+        let own = |what: String, size: &Size| match value(size) {
+            Err(NoLaunch::Size(error)) if error != SizeError::Overflow => {
+                Err(NoLaunch::Own(format!("{what} has no value: {error}")))
+            }
+            known => known,
+        };
+        let blocks = own("the number of blocks".to_owned(), &info.launch.blocks)?;
+        let workspaces = info.workspace.iter().map(|w| own(format!("the length of `{}`", w.name), &w.elements));
         Ok(Self {
             blocks,
             parts: blocks,
             dims: dims.to_vec(),
             dependent: info.launch.dependent,
-            tensors: tensors.collect::<Result<_, _>>()?,
+            tensors,
             maps: Vec::new(),
-            workspaces: info.workspace.iter().map(|w| value(&w.elements)).collect::<Result<_, _>>()?,
+            workspaces: workspaces.collect::<Result<_, _>>()?,
         })
     }
 

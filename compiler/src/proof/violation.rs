@@ -5,6 +5,8 @@ use std::fmt;
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// The number of blocks, or the length of a workspace, has no value.
+    NoLaunch,
     /// An access outside a tensor, buffer or slot.
     Outside,
     /// An address that the width of the access does not divide.
