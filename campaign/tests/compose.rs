@@ -91,8 +91,13 @@ fn kernel(ty: Type, equations: Vec<Equation>) -> Kernel {
 /// The evaluator is judged by hand.
 #[test]
 fn values() {
-    let read =
-        |axis: &str, factor, plus, or| Expr::Read("x".to_owned(), vec![Index::Axis(axis.to_owned(), factor, plus)], or);
+    let read = |axis: &str, factor, plus, or: Option<i64>| {
+        Expr::Read(
+            "x".to_owned(),
+            vec![Index::Axis(axis.to_owned(), factor, plus)],
+            or.map(|n| Box::new(Expr::Literal(n))),
+        )
+    };
     let equation = |value: Expr, axes: &[&str]| {
         let axes = axes.iter().map(|a| ((*a).to_owned(), Extent::literal(3))).collect();
         kernel(Type::F16, vec![Equation::new("y", Type::F16, axes, value, true)])

@@ -134,7 +134,7 @@ fn of_type(condition: &mut Cond, ty: Type) {
             of_type(b, ty);
         }
         Cond::Not(a) => of_type(a, ty),
-        Cond::Axis(..) | Cond::Flag(_) => {}
+        Cond::Axis(..) | Cond::Indices(..) | Cond::Flag(_) => {}
     }
 }
 
@@ -176,9 +176,17 @@ fn simplify(value: &mut Expr, mut at: usize, kind: usize) {
         }
         (Some(Expr::Binary(op, ..)), 0) => *op = "+",
         (Some(Expr::Reduce(r)), 0) if !matches!(r.by, Reduction::States(_)) => r.by = Reduction::Sum,
-        (Some(Expr::Reduce(r)), 1) => r.range = None,
-        (Some(Expr::Reduce(r)), 2) if r.axes.len() > 1 => drop(r.axes.pop()),
-        (Some(Expr::Reduce(r)), 3) if r.axes.len() > 1 => drop(r.axes.remove(0)),
+        (Some(Expr::Reduce(r)), 1) => r.ranges.clear(),
+        (Some(Expr::Reduce(r)), 2) if r.axes.len() > 1 => {
+            r.axes.pop();
+            r.ranges.truncate(r.axes.len());
+        }
+        (Some(Expr::Reduce(r)), 3) if r.axes.len() > 1 => {
+            r.axes.remove(0);
+            if !r.ranges.is_empty() {
+                r.ranges.remove(0);
+            }
+        }
         (Some(Expr::If(c, ..)), n) => match (c.as_ref().clone(), n) {
             (Cond::And(a, _) | Cond::Or(a, _) | Cond::Not(a), 0) => *c = a,
             (Cond::And(_, b) | Cond::Or(_, b), 1) => *c = b,

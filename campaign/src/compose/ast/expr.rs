@@ -13,6 +13,8 @@ pub enum Index {
     Mirrored(String, usize),
     /// `axis + axis`.
     Pair(String, String),
+    /// The sum of two.
+    Both(Box<[Index; 2]>),
     /// An element of a tensor of integers; inside another gather it says what is outside.
     Gather(String, Vec<Index>, Option<i64>),
     /// `factor · index + plus`.
@@ -21,13 +23,16 @@ pub enum Index {
     Over(Box<Index>, Extent, bool),
     /// A number.
     Literal(i64),
+    /// A sum of sizes.
+    Extent(Extent),
 }
 
 impl Index {
     /// The indices directly inside.
     pub fn parts(&self) -> &[Self] {
         match self {
-            Self::Axis(..) | Self::Mirrored(..) | Self::Pair(..) | Self::Literal(_) => &[],
+            Self::Axis(..) | Self::Mirrored(..) | Self::Pair(..) | Self::Literal(_) | Self::Extent(_) => &[],
+            Self::Both(parts) => parts.as_slice(),
             Self::Gather(_, indices, _) => indices,
             Self::Affine(inner, ..) | Self::Over(inner, ..) => std::slice::from_ref(inner),
         }
@@ -70,8 +75,18 @@ impl Index {
             }
             Self::Affine(inner, factor, plus) => Self::Affine(boxed(*inner), factor, plus),
             Self::Over(inner, of, rest) => Self::Over(boxed(*inner), of, rest),
-            Self::Literal(_) => self,
+            Self::Both(parts) => Self::Both(Box::new(parts.map(|part| part.shifted(axis, by)))),
+            Self::Literal(_) | Self::Extent(_) => self,
         }
+    }
+
+    /// Whether it mentions one of these axes.
+    pub fn mentions(&self, axes: &[String]) -> bool {
+        self.has(&|i| match i {
+            Self::Axis(a, ..) | Self::Mirrored(a, _) => axes.contains(a),
+            Self::Pair(a, b) => axes.contains(a) || axes.contains(b),
+            _ => false,
+        })
     }
 
     /// As an operand.
@@ -180,11 +195,14 @@ impl Reduction {
 /// One end of a range: an axis around, if any, and what is added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
-    /// An axis around the reduction.
-    pub axis: Option<String>,
+    /// An axis around the reduction, or one of its own in front, and how often it counts.
+    pub axis: Option<(String, i64)>,
     /// What is added.
     pub plus: Extent,
 }
+
+/// The ends of a range; the second one is outside.
+pub type Ends = (End, End);
 
 /// A reduction.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,8 +211,8 @@ pub struct Reduce {
     pub by: Reduction,
     /// Its axes with extents that no range exceeds.
     pub axes: Vec<(String, Extent)>,
-    /// The range of the first axis if other axes decide it; the upper end is outside of it.
-    pub range: Option<(End, End)>,
+    /// The range of each axis that does not have its whole extent; those behind the last one have.
+    pub ranges: Vec<Option<Ends>>,
     /// Whether ranges are left to be inferred.
     pub inferred: bool,
     /// The type of the terms.
@@ -210,6 +228,8 @@ pub struct Reduce {
 pub enum Cond {
     /// `axis < extent`, or another comparison.
     Axis(String, &'static str, Extent),
+    /// A comparison of two indices.
+    Indices(Index, &'static str, Index),
     /// `value > n`, of values of a type.
     Value(Type, Box<Expr>, &'static str, i64),
     /// Both; the right one is asked only if the left one holds.
@@ -234,7 +254,7 @@ pub enum Expr {
     /// A scalar that is passed by value.
     Scalar(String),
     /// An element, and what is outside.
-    Read(String, Vec<Index>, Option<i64>),
+    Read(String, Vec<Index>, Option<Box<Expr>>),
     /// `-`, `abs`, or `floor` of the half.
     Unary(&'static str, Box<Expr>),
     /// `+`, `-`, `*`, `/`, `%`, or a function of two arguments.
@@ -254,7 +274,7 @@ pub enum Expr {
 impl Cond {
     fn parts(&self) -> Vec<&Expr> {
         match self {
-            Self::Axis(..) => Vec::new(),
+            Self::Axis(..) | Self::Indices(..) => Vec::new(),
             Self::Value(_, value, ..) | Self::Flag(value) => vec![value],
             Self::And(a, b) | Self::Or(a, b) => [a.parts(), b.parts()].concat(),
             Self::Not(a) => a.parts(),
@@ -263,7 +283,7 @@ impl Cond {
 
     fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Self::Axis(..) => Vec::new(),
+            Self::Axis(..) | Self::Indices(..) => Vec::new(),
             Self::Value(_, value, ..) | Self::Flag(value) => vec![value],
             Self::And(a, b) | Self::Or(a, b) => {
                 let mut parts = a.parts_mut();
@@ -278,13 +298,14 @@ impl Cond {
 impl Expr {
     /// A reduction of terms of a type, over whole axes.
     pub fn reduce(by: Reduction, axes: Vec<(String, Extent)>, of: Type, term: Self) -> Self {
-        Self::Reduce(Box::new(Reduce { by, axes, range: None, inferred: false, of, term, second: None }))
+        Self::Reduce(Box::new(Reduce { by, axes, ranges: Vec::new(), inferred: false, of, term, second: None }))
     }
 
     /// The expressions directly inside.
     pub fn parts(&self) -> Vec<&Expr> {
         match self {
-            Self::Literal(_) | Self::Read(..) | Self::Axis(_) | Self::Size(_) | Self::Scalar(_) => Vec::new(),
+            Self::Literal(_) | Self::Axis(_) | Self::Size(_) | Self::Scalar(_) => Vec::new(),
+            Self::Read(_, _, or) => or.iter().map(AsRef::as_ref).collect(),
             Self::Unary(_, a) | Self::Cast(_, a) => vec![a],
             Self::Binary(_, a, b) => vec![a, b],
             Self::Fma(parts) => parts.iter().collect(),
@@ -301,7 +322,8 @@ impl Expr {
     /// The same, to change them.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Self::Literal(_) | Self::Read(..) | Self::Axis(_) | Self::Size(_) | Self::Scalar(_) => Vec::new(),
+            Self::Literal(_) | Self::Axis(_) | Self::Size(_) | Self::Scalar(_) => Vec::new(),
+            Self::Read(_, _, or) => or.iter_mut().map(AsMut::as_mut).collect(),
             Self::Unary(_, a) | Self::Cast(_, a) => vec![a],
             Self::Binary(_, a, b) => vec![a, b],
             Self::Fma(parts) => parts.iter_mut().collect(),
@@ -384,7 +406,9 @@ impl std::fmt::Display for Index {
             }
             Self::Affine(inner, factor, plus) => affine(f, *factor, &inner.operand(), *plus),
             Self::Over(inner, by, rest) => write!(f, "{} {} {by}", inner.operand(), if *rest { '%' } else { '/' }),
+            Self::Both(parts) => write!(f, "{} + {}", parts[0].operand(), parts[1].operand()),
             Self::Literal(n) => n.fmt(f),
+            Self::Extent(extent) => extent.fmt(f),
         }
     }
 }

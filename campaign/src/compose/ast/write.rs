@@ -26,12 +26,24 @@ fn operand(n: i64, ty: Type) -> String {
 
 impl End {
     fn write(&self) -> String {
-        match &self.axis {
-            None => self.plus.to_string(),
-            Some(axis) if self.plus == super::Extent::default() => axis.clone(),
-            Some(axis) if self.plus.times == [0; 3] && self.plus.plus < 0 => format!("{axis} - {}", -self.plus.plus),
-            Some(axis) => format!("{axis} + {}", self.plus),
+        let nothing = super::Extent::default();
+        let (axis, times) = match &self.axis {
+            None => return self.plus.to_string(),
+            Some((axis, times)) => (axis, *times),
+        };
+        let product = if times.abs() == 1 { axis.clone() } else { format!("{} * {axis}", times.abs()) };
+        match self.plus {
+            plus if times < 0 => format!("{plus} - {product}"),
+            plus if plus == nothing => product,
+            plus if plus.times == [0; 3] && plus.plus < 0 => format!("{product} - {}", -plus.plus),
+            plus => format!("{product} + {plus}"),
         }
+    }
+
+    /// Behind `..=`, if that is as short.
+    fn included(&self) -> Option<String> {
+        let is_next = self.axis.as_ref().is_some_and(|a| a.1 > 0) && self.plus == super::Extent::literal(1);
+        is_next.then(|| Self { axis: self.axis.clone(), plus: super::Extent::default() }.write())
     }
 }
 
@@ -39,6 +51,7 @@ impl Cond {
     fn write(&self) -> String {
         match self {
             Self::Axis(axis, op, extent) => format!("{axis} {op} {extent}"),
+            Self::Indices(a, op, b) => format!("{a} {op} {b}"),
             Self::Value(ty, value, op, n) => format!("{} {op} {}", value.write(*ty), operand(*n, *ty)),
             Self::And(a, b) => format!("{} && {}", a.inner(), b.inner()),
             Self::Or(a, b) => format!("{} || {}", a.inner(), b.inner()),
@@ -64,7 +77,11 @@ impl Expr {
             Self::Scalar(name) => name.clone(),
             Self::Read(tensor, indices, or) => {
                 let read = format!("{tensor}[{}]", list(indices));
-                or.map_or(read.clone(), |n| format!("({read} or {})", number(n, ty)))
+                match or.as_deref() {
+                    None => read,
+                    Some(Self::Literal(n)) => format!("({read} or {})", number(*n, ty)),
+                    Some(or) => format!("({read} or ({}))", or.write(ty)),
+                }
             }
             Self::Unary("half", a) => format!("floor({} / 2.0)", a.write(ty)),
             Self::Unary("-", a) => format!("(-{})", a.write(ty)),
@@ -85,10 +102,10 @@ impl Expr {
 
 impl Reduce {
     fn write(&self, ty: Type) -> String {
-        let axis = |(n, (a, extent)): (usize, &(String, super::Extent))| match &self.range {
-            Some((from, to)) if n == 0 => match &to.axis {
-                Some(last) if to.plus == super::Extent::literal(1) => format!("{a} in {}..={last}", from.write()),
-                _ => format!("{a} in {}..{}", from.write(), to.write()),
+        let axis = |(n, (a, extent)): (usize, &(String, super::Extent))| match self.ranges.get(n) {
+            Some(Some((from, to))) => match to.included() {
+                Some(last) => format!("{a} in {}..={last}", from.write()),
+                None => format!("{a} in {}..{}", from.write(), to.write()),
             },
             _ if self.inferred => a.clone(),
             _ => format!("{a} in 0..{extent}"),

@@ -43,9 +43,11 @@ fn shift(value: &mut Expr, axis: &str, by: i64) {
         }
         Expr::If(c, ..) | Expr::Test(c) => shift_in(c, axis, by),
         Expr::Reduce(r) => {
-            let ends = r.range.iter_mut().flat_map(|(from, to)| [from, to]);
-            for end in ends.filter(|end| end.axis.as_deref() == Some(axis)) {
-                end.plus.plus -= by;
+            let ends = r.ranges.iter_mut().flatten().flat_map(|(from, to)| [from, to]);
+            for end in ends {
+                if let Some((_, times)) = end.axis.as_ref().filter(|a| a.0 == axis) {
+                    end.plus.plus -= by * times;
+                }
             }
         }
         _ => {}
@@ -57,6 +59,7 @@ fn shift(value: &mut Expr, axis: &str, by: i64) {
 fn shift_in(condition: &mut Cond, axis: &str, by: i64) {
     match condition {
         Cond::Axis(a, _, extent) if a == axis => extent.plus += by,
+        Cond::Indices(a, _, b) => [a, b].into_iter().for_each(|i| *i = i.clone().shifted(axis, by)),
         Cond::And(a, b) | Cond::Or(a, b) => {
             shift_in(a, axis, by);
             shift_in(b, axis, by);

@@ -37,10 +37,12 @@ struct Draw<'a> {
     sizes: [Extent; 3],
     /// Whether something must have an element.
     least: [i64; 3],
+    /// Axes of the equation that begin below 0: nothing is read there without a value for what is outside.
+    below: Vec<String>,
 }
 
 /// Types that kernels compute in, as often as they are drawn.
-const TYPES: [Type; 22] = [
+const TYPES: [Type; 23] = [
     Type::F32,
     Type::F32,
     Type::F32,
@@ -63,6 +65,7 @@ const TYPES: [Type; 22] = [
     Type::U8,
     Type::I8,
     Type::U64,
+    Type::U16,
 ];
 
 /// A random kernel.
@@ -87,6 +90,7 @@ pub fn kernel(rng: &mut Rng) -> Kernel {
         scalars: Vec::new(),
         sizes,
         least: [0; 3],
+        below: Vec::new(),
     };
     for p in &planned {
         for (name, ty) in p.targets() {

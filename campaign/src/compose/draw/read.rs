@@ -160,14 +160,19 @@ impl Draw<'_> {
             0 | 1 => Index::Affine(Box::new(found), 1, *self.rng.pick(&[-1, 1, 2])),
             2 => Index::Affine(Box::new(found), *self.rng.pick(&[2, 3, -1, 4096]), self.rng.range(-1, 1)),
             3 => found.over(Extent::literal(self.rng.range(2, 4)), self.rng.chance(50)),
+            4 => {
+                let other = self.rng.pick(axes).0.clone();
+                Index::Both(Box::new([found, Index::Axis(other, self.rng.range(1, 2), 0)]))
+            }
             _ => found,
         }
     }
 
     fn element(&mut self, tensor: &str, axes: &Axes, plain: bool, guards: &mut Vec<Cond>) -> Expr {
+        let below = self.below.clone();
         let mut own = self.letters.get(tensor).cloned().unwrap_or_default();
         self.needed.entry(tensor.split('_').next().unwrap_or(tensor).to_owned()).or_default();
-        let stored = !plain && self.indices.len() < 4 && self.rng.chance(5);
+        let stored = !plain && below.is_empty() && self.indices.len() < 4 && self.rng.chance(5);
         let by = if self.rng.chance(60) { 0 } else { own.len().saturating_sub(1) };
         if !plain && self.rng.chance(3) {
             own.reverse();
@@ -232,6 +237,18 @@ impl Draw<'_> {
                     let rest = self.rng.chance(50);
                     (Index::Axis(axis, 1, plus).over(by, rest), if rest { by } else { extent.reach(1, plus) })
                 }
+                (11, Some((second, more))) => {
+                    let factor = self.rng.range(1, 3);
+                    let parts = [Index::Axis(axis, factor, 0), Index::Axis(second, 1, plus)];
+                    let (a, b) = (extent.reach(factor, 0), more.reach(1, plus));
+                    let times = std::array::from_fn(|n| a.times[n] + b.times[n]);
+                    (Index::Both(Box::new(parts)), Extent { times, plus: a.plus + b.plus })
+                }
+                (12, _) => {
+                    let by = Extent::literal(self.rng.range(2, 4));
+                    let over = |rest| Index::Axis(axis.clone(), 1, 0).over(by, rest);
+                    (Index::Both(Box::new([over(false), over(true)])), extent.reach(1, by.plus))
+                }
                 (10, _) => {
                     let half = Index::Axis(axis, 1, 0).over(Extent::literal(2), false);
                     (Index::Affine(Box::new(half), 2, 1), extent.reach(1, 1))
@@ -241,9 +258,25 @@ impl Draw<'_> {
             self.need(tensor, dimension, reach);
             indices.push(index);
         }
-        or |= indices.iter().any(|i| i.has(&|i| matches!(i, Index::Gather(..))));
-        let least = if self.type_of(tensor).is_signed() { -2 } else { 0 };
-        let or = or.then(|| self.rng.range(least, 2));
+        or |= indices.iter().any(|i| i.mentions(&below) || i.has(&|i| matches!(i, Index::Gather(..))));
+        let or = or.then(|| Box::new(self.outside(tensor, axes)));
         Expr::Read(tensor.to_owned(), indices, or)
+    }
+
+    /// What is outside of a tensor.
+    fn outside(&mut self, tensor: &str, axes: &Axes) -> Expr {
+        let ty = self.type_of(tensor);
+        match self.rng.below(20) {
+            0 if !ty.is_storage() && ty != Type::Bool => self.scalar(ty),
+            1 if !ty.is_storage() && ty != Type::Bool && !axes.is_empty() => Expr::Axis(self.rng.pick(axes).0.clone()),
+            2 | 3 if !ty.is_storage() && ty != Type::Bool => {
+                let other = self.input(axes);
+                self.read(other, axes, true, ty)
+            }
+            _ => {
+                let least = if ty.is_signed() { -2 } else { 0 };
+                Expr::Literal(self.rng.range(least, 2))
+            }
+        }
     }
 }

@@ -1,11 +1,8 @@
 //! Reductions: their ranges, their kinds, and what stands beside them.
 
 use super::{Axes, Draw, Planned};
-use crate::compose::ast::{End, Expr, Extent, Index, Kernel, Reduce, Reduction, Type};
+use crate::compose::ast::{End, Ends, Expr, Extent, Index, Kernel, Reduce, Reduction, Type};
 use crate::rng::Rng;
-
-/// Ends of a range.
-type Ends = (End, End);
 
 const KINDS: [Reduction; 14] = [
     Reduction::Sum,
@@ -25,36 +22,71 @@ const KINDS: [Reduction; 14] = [
 ];
 
 impl Draw<'_> {
-    /// A range that an axis around decides; the extent of the reduction's first axis is then what it reaches.
-    pub(super) fn range(&mut self, axes: &Axes, reduces: &[&str], around: &mut Axes) -> Option<Ends> {
-        if reduces.is_empty() || axes.is_empty() || !self.rng.chance(14) {
-            return None;
+    /// Ranges that are not whole axes; the extents of the reduction's axes are then what they reach. What a range follows
+    /// may be an axis around, or the reduction's own in front.
+    pub(super) fn ranges(&mut self, axes: &Axes, reduces: &[&str], around: &mut Axes) -> Vec<Option<Ends>> {
+        let mut ranges = Vec::new();
+        for n in axes.len()..axes.len() + reduces.len() {
+            let (outside, name) =
+                (if n == axes.len() { axes.clone() } else { around[..n].to_vec() }, around[n].0.clone());
+            let drawn = self.rng.chance(if n == axes.len() { 15 } else { 25 });
+            let range = drawn.then(|| self.range(&outside, &name, around[n].1));
+            ranges.push(range.map(|(range, reach)| {
+                around[n].1 = reach;
+                range
+            }));
         }
-        let (outer, extent) = self.rng.pick(axes).clone();
-        let at = |plus: Extent| End { axis: Some(outer.clone()), plus };
-        let whole = around[axes.len()].1;
-        let zero = End { axis: None, plus: Extent::default() };
+        ranges
+    }
+
+    /// A range of an axis that has an extent otherwise, and the extent that it reaches.
+    fn range(&mut self, outside: &Axes, name: &str, whole: Extent) -> (Ends, Extent) {
+        let number = |plus: Extent| End { axis: None, plus };
+        let literal = |n: i64| number(Extent::literal(n));
+        if outside.is_empty() || self.rng.chance(15) {
+            let first = *self.rng.pick(&[1, 1, 2, -1, -2]);
+            if first < 0 {
+                self.below.push(name.to_owned());
+            }
+            return ((literal(first), number(whole)), whole);
+        }
+        let (outer, extent) = self.rng.pick(outside).clone();
+        let times = |times: i64, plus: Extent| End { axis: Some((outer.clone(), times)), plus };
+        let at = |plus: i64| times(1, Extent::literal(plus));
         let wide = self.rng.range(1, 3);
-        let (range, reach) = match self.rng.below(8) {
-            0..3 => ((zero, at(Extent::literal(1))), extent),
-            3 => ((zero, at(Extent::default())), extent),
-            4 => ((at(Extent::default()), End { axis: None, plus: whole }), whole),
-            5 => ((at(Extent::literal(1)), End { axis: None, plus: whole }), whole),
-            6 => ((at(Extent::default()), at(Extent::literal(wide))), extent.reach(1, wide - 1)),
-            _ => ((at(Extent::literal(1)), at(Extent::literal(1 + wide))), extent.reach(1, wide)),
-        };
-        around[axes.len()].1 = reach;
-        Some(range)
+        match self.rng.below(13) {
+            0..3 => ((literal(0), at(1)), extent),
+            3 => ((literal(0), at(0)), extent),
+            4 => ((at(0), number(whole)), whole),
+            5 => ((at(1), number(whole)), whole),
+            6 => ((at(0), at(wide)), extent.reach(1, wide - 1)),
+            7 => ((at(1), at(1 + wide)), extent.reach(1, wide)),
+            8 => ((literal(0), times(2, Extent::literal(1))), extent.reach(2, -1)),
+            9 => ((at(0), times(2, Extent::literal(1))), extent.reach(2, -1)),
+            10 => ((literal(0), times(-1, whole)), whole),
+            11 => ((literal(self.rng.range(1, 2)), at(1)), extent),
+            _ => {
+                self.below.push(name.to_owned());
+                ((at(-wide), at(1)), extent)
+            }
+        }
     }
 
     /// What an equation reduces, and what stands beside it.
-    pub(super) fn reduced(&mut self, p: &Planned, axes: &Axes, around: &Axes, range: Option<Ends>, term: Expr) -> Expr {
+    pub(super) fn reduced(
+        &mut self,
+        p: &Planned,
+        axes: &Axes,
+        around: &Axes,
+        ranges: Vec<Option<Ends>>,
+        term: Expr,
+    ) -> Expr {
         let inner = around[axes.len()..].to_vec();
         let ty = p.of_terms(self.ty);
         let term = self.beside_reductions(around, term, ty);
         let one = |by, of, term, second| {
             let axes = inner.clone();
-            Expr::Reduce(Box::new(Reduce { by, axes, range: range.clone(), inferred: false, of, term, second }))
+            Expr::Reduce(Box::new(Reduce { by, axes, ranges: ranges.clone(), inferred: false, of, term, second }))
         };
         if let Some(states) = p.states {
             let second = states.has_second().then(|| {
@@ -76,7 +108,7 @@ impl Draw<'_> {
             return one(Reduction::Dot, of, product, None);
         }
         let mut by = *self.rng.pick(&KINDS);
-        if matches!(by, Reduction::Argmax | Reduction::Argmin) && (inner.len() > 1 || range.is_some()) {
+        if matches!(by, Reduction::Argmax | Reduction::Argmin) && (inner.len() > 1 || !self.below.is_empty()) {
             by = Reduction::Max;
         }
         self.demand_terms(by, inner[0].1);
@@ -170,7 +202,7 @@ pub(super) fn infer(kernel: &mut Kernel, rng: &mut Rng) {
                 }
                 !found.is_empty() && found.iter().all(|f| f == extent)
             });
-            r.inferred = r.range.is_none() && follows && rng.chance(40);
+            r.inferred = r.ranges.iter().all(Option::is_none) && follows && rng.chance(40);
         });
     }
 }

@@ -21,13 +21,14 @@ impl Draw<'_> {
         if inside {
             terms.push(own(equation));
         }
-        let range = self.range(&axes, &p.reduces, &mut around);
+        let ranges = self.ranges(&axes, &p.reduces, &mut around);
         let value = self.value(&around, terms, reads, common, ty);
         let mut value = match p.reduces.is_empty() {
             true if p.ty == Type::Bool => Expr::Test(Box::new(self.condition(&around, &value, ty))),
             true => self.beside_reductions(&axes, value, ty),
-            false => self.reduced(p, &axes, &around, range, value),
+            false => self.reduced(p, &axes, &around, ranges, value),
         };
+        self.below.clear();
         if p.in_place && !inside {
             value = Expr::Binary("+", Box::new(value), Box::new(own(equation)));
         }
@@ -142,6 +143,9 @@ impl Draw<'_> {
     fn simple(&mut self, around: &Axes, value: &Expr, ty: Type) -> Cond {
         if self.rng.chance(50) {
             let (axis, extent) = self.rng.pick(around).clone();
+            if self.rng.chance(20) {
+                return self.of_indices(around, axis, extent);
+            }
             let op = *self.rng.pick(&["<", "<", "<", ">=", "==", "!="]);
             let end = match self.rng.below(5) {
                 0 => Extent { plus: extent.plus - self.rng.range(1, 2), ..extent },
@@ -152,5 +156,21 @@ impl Draw<'_> {
         let least = if ty.is_signed() { -2 } else { 0 };
         let op = *self.rng.pick(&[">", ">", ">", "<", "==", "!=", "<=", ">="]);
         Cond::Value(ty, Box::new(value.clone()), op, self.rng.range(least, 2))
+    }
+
+    /// A condition on indices: two axes, their sum, or a part of one.
+    fn of_indices(&mut self, around: &Axes, axis: String, extent: Extent) -> Cond {
+        let op = *self.rng.pick(&["<", "<=", ">", ">=", "==", "!="]);
+        let alone = |axis: String| Index::Axis(axis, 1, 0);
+        let other = around.iter().find(|a| a.0 != axis).cloned();
+        match (self.rng.below(3), other) {
+            (0, Some((other, _))) => Cond::Indices(alone(axis), op, Index::Axis(other, 1, self.rng.range(-1, 2))),
+            (1, Some((other, _))) => Cond::Indices(Index::Pair(axis, other), op, Index::Extent(extent)),
+            _ => {
+                let by = self.rng.range(2, 4);
+                let part = alone(axis).over(Extent::literal(by), self.rng.chance(70));
+                Cond::Indices(part, op, Index::Literal(self.rng.range(0, by - 1)))
+            }
+        }
     }
 }

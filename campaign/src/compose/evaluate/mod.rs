@@ -125,7 +125,9 @@ impl<'a> Evaluation<'a> {
                 let result = if *rest { value.checked_rem_euclid(by) } else { value.checked_div_euclid(by) };
                 result.ok_or(Fault::Outside)?
             }
+            Index::Both(parts) => self.index(&parts[0])?.saturating_add(self.index(&parts[1])?),
             Index::Literal(n) => *n,
+            Index::Extent(extent) => extent.at(self.dims),
         })
     }
 
@@ -138,6 +140,10 @@ impl<'a> Evaluation<'a> {
         Ok(match condition {
             Cond::Axis(axis, op, extent) => {
                 let (a, b) = (self.axis(axis)?, extent.at(self.dims));
+                Number::Int(a.into()).compare(op, Number::Int(b.into()))
+            }
+            Cond::Indices(a, op, b) => {
+                let (a, b) = (self.index(a)?, self.index(b)?);
                 Number::Int(a.into()).compare(op, Number::Int(b.into()))
             }
             Cond::Value(ty, value, op, n) => self.value(value, *ty)?.compare(op, ty.number(*n)),
@@ -155,10 +161,11 @@ impl<'a> Evaluation<'a> {
             Expr::Axis(axis) => arithmetic::cast(Number::Int(self.axis(axis)?.into()), ty),
             Expr::Size(size) => arithmetic::cast(Number::Int(self.size(*size)?.into()), ty),
             Expr::Scalar(name) => self.element(name, &[])?.ok_or(Fault::Outside),
-            Expr::Read(tensor, indices, or) => {
-                let outside = or.map(|n| ty.number(n));
-                self.element(tensor, indices)?.or(outside).ok_or(Fault::Outside)
-            }
+            Expr::Read(tensor, indices, or) => match (self.element(tensor, indices)?, or) {
+                (Some(element), _) => Ok(element),
+                (None, Some(or)) => self.value(or, ty),
+                (None, None) => Err(Fault::Outside),
+            },
             Expr::Unary(op, a) => arithmetic::unary(op, self.value(a, ty)?, ty),
             Expr::Binary(op, a, b) => {
                 let (a, b) = (self.value(a, ty)?, self.value(b, ty)?);

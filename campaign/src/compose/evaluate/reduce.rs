@@ -1,30 +1,29 @@
 //! Reductions, by their definitions.
 
 use super::{Evaluation, Fault, arithmetic};
-use crate::compose::ast::{Expr, Number, Reduce, Reduction, States, Type};
+use crate::compose::ast::{End, Expr, Number, Reduce, Reduction, States, Type};
 
 impl<'a> Evaluation<'a> {
-    /// The points of a reduction in ascending order; the range of the first axis may follow from axes around.
+    /// The points of a reduction in ascending order; a range may follow from axes around, and from those in front.
     fn run(&self, r: &Reduce) -> Result<Vec<Vec<i64>>, Fault> {
-        let end = |end: &crate::compose::ast::End| -> Result<i64, Fault> {
-            let axis = end.axis.as_ref().map_or(Ok(0), |a| self.axis(a))?;
-            Ok(axis + end.plus.at(self.dims))
-        };
-        let (from, to) = match &r.range {
-            Some((from, to)) => (end(from)?, end(to)?),
-            None => (0, r.axes.first().map_or(0, |a| a.1.at(self.dims))),
-        };
-        let mut shape: Vec<i64> = r.axes.iter().map(|a| a.1.at(self.dims)).collect();
-        if let Some(first) = shape.first_mut() {
-            *first = (to - from).max(0);
-        }
-        let points = super::points(&shape).map(|mut point| {
-            if let Some(first) = point.first_mut() {
-                *first += from;
+        let mut points = vec![Vec::new()];
+        for (n, (_, extent)) in r.axes.iter().enumerate() {
+            let mut longer = Vec::new();
+            for point in points {
+                let end = |end: &End| -> Result<i64, Fault> {
+                    let Some((axis, times)) = &end.axis else { return Ok(end.plus.at(self.dims)) };
+                    let own = r.axes[..n].iter().position(|a| a.0 == *axis).and_then(|at| point.get(at).copied());
+                    Ok(times * own.map_or_else(|| self.axis(axis), Ok)? + end.plus.at(self.dims))
+                };
+                let (from, to) = match r.ranges.get(n) {
+                    Some(Some((from, to))) => (end(from)?, end(to)?),
+                    _ => (0, extent.at(self.dims)),
+                };
+                longer.extend((from..to).map(|at| point.iter().copied().chain([at]).collect()));
             }
-            point
-        });
-        Ok(points.collect())
+            points = longer;
+        }
+        Ok(points)
     }
 
     /// An expression at each point.

@@ -81,13 +81,18 @@ fn reduction(equation: &Equation, r: &Reduce, found: &mut Found) {
     add(found, r.by == Reduction::Dot && r.of != equation.ty, "dot-narrow");
     add(found, r.axes.len() > 1, "reduce-two-axes");
     add(found, r.inferred, "range-inferred");
-    if let Some((from, to)) = &r.range {
+    for (from, to) in r.ranges.iter().flatten() {
         let kind = match (&from.axis, &to.axis) {
+            (None, None) => "range-literal",
             (None, _) => "range-prefix",
             (_, None) => "range-suffix",
             _ => "range-window",
         };
         found.insert(kind);
+        let ends = || [from, to].into_iter().filter_map(|end| end.axis.as_ref());
+        add(found, ends().any(|a| a.1 != 1), "range-scaled");
+        add(found, ends().any(|a| r.axes.iter().any(|own| own.0 == a.0)), "range-nested");
+        add(found, from.plus.times == [0; 3] && from.plus.plus < 0, "range-below");
     }
     let mut nested = false;
     r.term.walk(&mut |e| nested |= matches!(e, Expr::Reduce(_)));
@@ -108,6 +113,7 @@ fn condition(c: &Cond, found: &mut Found) {
         }
         Cond::Not(a) => condition(a, found),
         Cond::Flag(_) => add(found, true, "flag"),
+        Cond::Indices(..) => add(found, true, "condition-indices"),
         Cond::Axis(..) | Cond::Value(..) => {}
     }
 }
@@ -132,7 +138,7 @@ fn guards(c: &Cond, values: &[&Expr]) -> bool {
             guards(a, &right) || guards(b, values)
         }
         Cond::Not(a) => guards(a, values),
-        Cond::Value(..) | Cond::Flag(_) => false,
+        Cond::Value(..) | Cond::Flag(_) | Cond::Indices(..) => false,
     }
 }
 
@@ -163,7 +169,10 @@ fn expression(kernel: &Kernel, equation: &Equation, e: &Expr, found: &mut Found)
             add(found, op.ends_with("_num"), "max_num");
             add(found, matches!(*op, "/" | "%"), "quotient-of-values");
         }
-        Expr::Read(tensor, indices, or) => read(kernel, tensor, indices, or.is_some(), found),
+        Expr::Read(tensor, indices, or) => {
+            add(found, or.as_ref().is_some_and(|or| !matches!(**or, Expr::Literal(_))), "or-value");
+            read(kernel, tensor, indices, or.is_some(), found);
+        }
         Expr::Literal(_) | Expr::Axis(_) | Expr::Scalar(_) => {}
     }
 }
@@ -182,6 +191,7 @@ fn read(kernel: &Kernel, tensor: &str, indices: &[Index], or: bool, found: &mut 
         add(found, matches!(index, Index::Axis(_, 2.., _)), "strided");
         add(found, matches!(index, Index::Mirrored(..)), "mirrored");
         add(found, matches!(index, Index::Pair(..)), "pair");
+        add(found, index.has(&|i| matches!(i, Index::Both(..))), "sum-of-indices");
         let is_gather = |i: &Index| matches!(i, Index::Gather(..));
         let gathers = index.has(&is_gather);
         let of_axis =

@@ -10,10 +10,14 @@ impl Plan<'_> {
         let mut reads: Vec<(String, String, Vec<Index>)> = Vec::new();
         for equation in &self.kernel.equations {
             equation.value.walk(&mut |e| {
-                if let Expr::Read(tensor, indices, _) = e
-                    && !tensor.starts_with('p')
-                {
-                    reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
+                let Expr::Read(tensor, indices, _) = e else { return };
+                reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
+                let mut inside: Vec<&Index> = indices.iter().collect();
+                while let Some(index) = inside.pop() {
+                    if let Index::Gather(tensor, indices, _) = index {
+                        reads.push((equation.name.clone(), tensor.clone(), indices.clone()));
+                    }
+                    inside.extend(index.parts());
                 }
             });
         }
