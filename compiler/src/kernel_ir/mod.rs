@@ -831,6 +831,8 @@ pub struct Kernel {
     pub variables: Vec<Type>,
     /// Which variables hold elements or accumulators of which stage, for readers.
     pub holders: Vec<(String, Vec<VariableId>)>,
+    /// Which variables hold nothing before they are set, in order, for the checker.
+    pub unset: Vec<VariableId>,
     /// Buffers of a block.
     pub buffers: Vec<Buffer>,
     /// For each the buffer whose memory it lies in: itself, or one that is at least as large and needed at other times.

@@ -252,8 +252,7 @@ impl<'a> Nest<'a, '_> {
             false => {
                 let count = registers(stage);
                 let mut variables = |ty| {
-                    let zero = self.b.literal(ty, 0);
-                    let variables: Vec<VariableId> = (0..count).map(|_| self.b.variable(zero)).collect();
+                    let variables: Vec<VariableId> = (0..count).map(|_| self.b.unset(ty)).collect();
                     self.b.holder(&stage.name, &variables);
                     variables
                 };

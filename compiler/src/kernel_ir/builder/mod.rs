@@ -97,6 +97,7 @@ impl Builder {
                 regions: vec![body],
                 variables: Vec::new(),
                 holders: Vec::new(),
+                unset: Vec::new(),
                 buffers: Vec::new(),
                 lies_in: Vec::new(),
                 parts: Vec::new(),
@@ -392,6 +393,14 @@ impl Builder {
     /// Says that these variables hold elements or accumulators of a stage.
     pub fn holder(&mut self, stage: &str, variables: &[VariableId]) {
         self.kernel.holders.push((stage.to_owned(), variables.to_vec()));
+    }
+
+    /// A variable that holds nothing before it is set.
+    pub fn unset(&mut self, element: tilewright_kernel::ElementType) -> VariableId {
+        let zero = self.literal(element, 0);
+        let variable = self.variable(zero);
+        self.kernel.unset.push(variable);
+        variable
     }
 
     /// Gives a variable another value.
