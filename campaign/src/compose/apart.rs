@@ -26,7 +26,6 @@ const TABLE: &[Row] = &[
     ("role-chain", ACROSS, ROLES),
     ("role-regs", ACROSS, ROLES),
     ("role-stores", ACROSS, ROLES),
-    ("ring-grid", ACROSS, ROLES),
 ];
 
 /// Why two features never meet, if they do not.

@@ -101,6 +101,8 @@ impl Index {
 pub enum Reduction {
     /// Any order.
     Sum,
+    /// Any order, another one each time.
+    UnorderedSum,
     /// Ascending order.
     OrderedSum,
     /// A product.

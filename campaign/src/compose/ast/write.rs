@@ -116,6 +116,7 @@ impl Reduce {
         let (zero, one, cast) = (typed(0, ty), typed(1, ty), ty.name());
         match self.by {
             Reduction::Sum => format!("sum(|{axes}| {term})"),
+            Reduction::UnorderedSum => format!("unordered sum(|{axes}| {term})"),
             Reduction::OrderedSum => format!("ordered sum(|{axes}| {term})"),
             Reduction::Prod => format!("prod(|{axes}| {term})"),
             // The product stands by itself: it is what is accumulated.

@@ -4,7 +4,8 @@ use super::{Axes, Draw, Planned};
 use crate::compose::ast::{End, Ends, Expr, Extent, Index, Kernel, Reduce, Reduction, Type};
 use crate::rng::Rng;
 
-const KINDS: [Reduction; 14] = [
+const KINDS: [Reduction; 15] = [
+    Reduction::UnorderedSum,
     Reduction::Sum,
     Reduction::Sum,
     Reduction::Sum,

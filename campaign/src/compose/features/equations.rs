@@ -57,6 +57,7 @@ fn reduction(equation: &Equation, r: &Reduce, found: &mut Found) {
     add(found, true, if equation.output { "output-reduction" } else { "stage-reduction" });
     let by = match r.by {
         Reduction::Sum => "sum",
+        Reduction::UnorderedSum => "unordered",
         Reduction::OrderedSum => "ordered",
         Reduction::Prod => "prod",
         Reduction::Dot => "dot",

@@ -92,6 +92,7 @@ pub const FEATURES: &[&str] = &[
     "reduce-grid",
     "reduce-atomic",
     "sum",
+    "unordered",
     "ordered",
     "max",
     "min",

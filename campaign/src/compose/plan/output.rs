@@ -66,6 +66,15 @@ impl Plan<'_> {
             nest.split(at, by, false);
             nest.loops[at + 1].given = Given::Vector;
         }
+        // Two that become one before anything else: parts of it go to blocks and threads.
+        if self.chance(8, &["merge"]) {
+            let alike = |n: &usize| {
+                let (a, b) = (&nest.loops[*n], &nest.loops[n + 1]);
+                a.given == Given::Serial && b.given == Given::Serial && a.reduced == b.reduced
+            };
+            let pair = (0..nest.loops.len().saturating_sub(1)).find(alike);
+            pair.into_iter().for_each(|at| nest.merge(at));
+        }
         for _ in 0..*self.rng.pick(&[0, 1, 1, 2]) {
             let at = self.rng.below(nest.loops.len());
             if nest.loops.get(at).is_some_and(|l| l.given == Given::Serial) {
