@@ -186,3 +186,23 @@ fn whole_kernels_are_checked_in_little_time() {
         println!("{:?} {head}", said.time);
     }
 }
+
+/// The index that a search gives is a `u32`: what a launch has to check for that, from where the range can end.
+#[test]
+fn launches_check_where_searches_end() {
+    for (head, body, needed) in [
+        ("(x: f32[M, N]) -> (y: u32[M]) where N >= 1", "y[i] = argmax(|j| x[i, j]);", vec!["N <= 4294967296"]),
+        ("(x: f32[M, N]) -> (y: u32[M]) where N >= 1, N <= 70", "y[i] = argmax(|j| x[i, j]);", vec![]),
+        ("(x: f32[N]) -> (y: u32[N])", "y[i] = argmin(|j in 0..=i| x[j]);", vec!["N <= 4294967296"]),
+        ("(x: f32[N]) -> (y: u32[N])", "y[i] = argmin(|j in i..i + 3| x[j] or 0.0);", vec!["N + 2 <= 4294967296"]),
+        (
+            "(x: f32[M, N]) -> (y: u32[M], z: u32[N]) where M >= 1, N >= 1",
+            "y[i] = argmax(|j| x[i, j]); z[j] = argmin(|i| x[i, j]) + argmax(|i| x[i, j]);",
+            vec!["N <= 4294967296", "M <= 4294967296"],
+        ),
+    ] {
+        let said = accepted(head, body);
+        let texts: Vec<&str> = said.bounds.places.iter().map(|c| &*c.text).collect();
+        assert_eq!(texts, needed, "{head} {body}");
+    }
+}
