@@ -52,6 +52,9 @@ impl Draw<'_> {
             return ((literal(first), number(whole)), whole);
         }
         let (outer, extent) = self.rng.pick(outside).clone();
+        if self.below.contains(&outer) {
+            self.below.push(name.to_owned());
+        }
         let times = |times: i64, plus: Extent| End { axis: Some((outer.clone(), times)), plus };
         let at = |plus: i64| times(1, Extent::literal(plus));
         let wide = self.rng.range(1, 3);
