@@ -895,6 +895,11 @@ impl Kernel {
         &self.regions[id.index()]
     }
 
+    /// Whether a variable holds nothing before it is set: what it is declared with, nobody may read.
+    pub fn is_unset(&self, variable: VariableId) -> bool {
+        self.unset.binary_search(&variable).is_ok()
+    }
+
     /// Element type of a memory; none if it does not exist.
     pub fn element(&self, memory: Memory) -> Option<ElementType> {
         match memory {

@@ -89,6 +89,7 @@ struct Path<'a> {
     /// Where buffers begin in shared memory.
     places: Vec<u64>,
     draws: Draws,
+    /// Which path it is.
     number: u64,
     block: i64,
     thread: i64,
@@ -151,6 +152,9 @@ impl Path<'_> {
             self.line = statement.line;
             match &statement.kind {
                 StatementKind::Let(value) => self.values[value.index()] = self.value(*value),
+                StatementKind::Declare(variable, _) if kernel.is_unset(*variable) => {
+                    self.variables[variable.index()] = Seen::DATA;
+                }
                 StatementKind::Declare(variable, value) | StatementKind::Set(variable, value) => {
                     self.variables[variable.index()] = self.seen(*value);
                 }

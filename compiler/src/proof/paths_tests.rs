@@ -1,20 +1,12 @@
 //! What paths find in kernels that are right up to some size, beyond it; and in kernels that are made wrong.
 
 use super::*;
+use crate::Compiled;
+use crate::proof::tests::compiled;
 use crate::proof::{Verdict, check_paths};
-use crate::syntax::TokenBuffer;
 use crate::trial::large;
-use crate::{Compiled, compile};
 
 const PATHS: u64 = 200;
-
-fn compiled(source: &str) -> Compiled {
-    let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
-    let mut outcome = compile(&tokens);
-    let kernel = outcome.kernels.swap_remove(0);
-    assert!(kernel.info.is_some(), "{:?}", outcome.diagnostics.found());
-    kernel
-}
 
 /// A launch with these sizes.
 fn launch(compiled: &Compiled, dims: &[i64]) -> Launch {

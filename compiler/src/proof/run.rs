@@ -865,7 +865,7 @@ impl<'a> Run<'a> {
     fn assign(&mut self, variable: VariableId, value: ValueId, active: &Active, declared: bool) {
         let count = self.me.count();
         let nothing = Row::UNKNOWN;
-        let is_unset = declared && self.kernel.unset.binary_search(&variable).is_ok();
+        let is_unset = declared && self.kernel.is_unset(variable);
         let new = if is_unset { &nothing } else { &self.me.values[value.index()] };
         let old = &mut self.me.variables[variable.index()];
         if declared || !active.maybe && (active.count == count || active.elected) {

@@ -10,11 +10,22 @@ use crate::kernel_ir::{
     self, Buffer, BufferId, Builder, Fetch, Guard, Memory, Parameter, ParameterKind, Range, Sharing, Signature,
     TensorPart, Transfer, Type, ValueId,
 };
+use crate::syntax::TokenBuffer;
+use crate::{Compiled, compile};
 
 pub(super) const THREADS: u32 = 64;
 pub(super) const X: Memory = Memory::Parameter(0);
 pub(super) const Z: Memory = Memory::Parameter(1);
 const BUDGET: u64 = 1_000_000;
+
+/// A kernel from its text.
+pub(super) fn compiled(source: &str) -> Compiled {
+    let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
+    let mut outcome = compile(&tokens);
+    let kernel = outcome.kernels.swap_remove(0);
+    assert!(kernel.info.is_some(), "{:?}", outcome.diagnostics.found());
+    kernel
+}
 
 /// Reads x, writes z; N is their size, or that of a loop; the map is of x, by 64.
 fn builder() -> Builder {

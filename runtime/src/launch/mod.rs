@@ -149,6 +149,15 @@ impl Work {
         let device = &on.inner().device;
         check_place(kernel, &given, device).map_err(refuse)?;
         let plan = check(kernel, &given).map_err(refuse)?;
+        // Without elements there may be none.
+        let entry = kernel.entries.get(plan.entry);
+        let (entry, shared_bytes) = entry.map_or_else(Default::default, |e| (e.name.clone(), e.shared_bytes));
+        #[cfg(feature = "cuda")]
+        if let DeviceInner::Cuda(context) = &**device
+            && !plan.empty
+        {
+            check_resources(kernel.launch.threads, shared_bytes, context.shared_limit).map_err(refuse)?;
+        }
         let mut accesses = Vec::new();
         let mut tensors = Vec::new();
         for (parameter, given) in kernel.parameters.iter().zip(given) {
@@ -175,15 +184,6 @@ impl Work {
             other => other,
         };
         let parameters = plan.parameters.into_iter().map(resolve).collect();
-        // Without elements there may be none.
-        let entry = kernel.entries.get(plan.entry);
-        let (entry, shared_bytes) = entry.map_or_else(Default::default, |e| (e.name.clone(), e.shared_bytes));
-        #[cfg(feature = "cuda")]
-        if let DeviceInner::Cuda(context) = &**device
-            && !plan.empty
-        {
-            check_resources(kernel.launch.threads, shared_bytes, context.shared_limit).map_err(refuse)?;
-        }
         let blocks = resident(kernel, device, (&entry, shared_bytes), plan.blocks)?;
         #[cfg_attr(not(feature = "cuda"), expect(unused_mut, reason = "set below on a GPU"))]
         let mut work = Self {

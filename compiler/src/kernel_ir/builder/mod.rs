@@ -13,6 +13,8 @@ mod numbering;
 
 use std::collections::BTreeMap;
 
+use tilewright_kernel::ElementType;
+
 use self::numbering::{Numbering, key};
 use super::{
     Barrier, BarrierId, Buffer, BufferId, Facts, Fetch, If, IndexOp, Kernel, Load, Loop, Memory, Op, ParameterKind,
@@ -396,7 +398,7 @@ impl Builder {
     }
 
     /// A variable that holds nothing before it is set.
-    pub fn unset(&mut self, element: tilewright_kernel::ElementType) -> VariableId {
+    pub fn unset(&mut self, element: ElementType) -> VariableId {
         let zero = self.literal(element, 0);
         let variable = self.variable(zero);
         self.kernel.unset.push(variable);
@@ -512,7 +514,7 @@ impl Builder {
     /// Reads `lanes` neighbouring elements of a buffer of the block with this number in the cluster. One value a lane.
     pub fn load_peer(&mut self, rank: ValueId, buffer: BufferId, offset: ValueId, lanes: u32) -> Vec<ValueId> {
         let memory = Memory::Buffer(buffer);
-        let element = self.kernel.element(memory).unwrap_or(tilewright_kernel::ElementType::F32);
+        let element = self.kernel.element(memory).unwrap_or(ElementType::F32);
         let results: Vec<ValueId> = (0..lanes)
             .map(|_| self.new_value(Op::Loaded, Type::Element(element), self.region(), Facts::NONE))
             .collect();
@@ -671,7 +673,7 @@ impl Builder {
             Some(guard) => (Some(guard.predicate), guard.otherwise),
             None => (None, &[][..]),
         };
-        let element = self.kernel.element(memory).unwrap_or(tilewright_kernel::ElementType::F32);
+        let element = self.kernel.element(memory).unwrap_or(ElementType::F32);
         let constant = match memory {
             Memory::Parameter(p) => self.kernel.signature.parameters.get(usize::from(p)),
             Memory::Buffer(_) | Memory::Workspace(_) => None,

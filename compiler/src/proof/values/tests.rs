@@ -5,17 +5,8 @@ use tilewright_kernel::algorithm::{Algorithm, Binary, Compare};
 
 use super::algebra::Algebra;
 use crate::kernel_ir::{Facts, Kernel, Op, Range, Statement, StatementKind, UnaryOp, Value, ValueId, VariableId};
+use crate::proof::tests::compiled;
 use crate::proof::{Kind, Launch, Verdict, check, check_values};
-use crate::syntax::TokenBuffer;
-use crate::{Compiled, compile};
-
-fn compiled(source: &str) -> Compiled {
-    let (tokens, _) = TokenBuffer::new(source.parse().expect("tokens"));
-    let mut outcome = compile(&tokens);
-    let kernel = outcome.kernels.swap_remove(0);
-    assert!(kernel.info.is_some(), "{:?}", outcome.diagnostics.found());
-    kernel
-}
 
 fn algorithm(source: &str) -> Algorithm {
     compiled(source).info.expect("compiled").algorithm
@@ -180,6 +171,17 @@ fn merges_that_change_something_are_the_authors() {
             assert!(!matches!(verdict, Verdict::Violated(_)), "{verdict:?}");
         }
     }
+}
+
+/// Where N is 0, the copy holds nothing, and what is read beside the terms is none of it. With zeros in registers most data hides that.
+#[test]
+fn registers_hold_nothing_before_they_are_set() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../campaign/found/copy_for_no_terms.txt");
+    let source = std::fs::read_to_string(path).expect("a kernel that was found");
+    let kernel = compiled(source.split_once('\n').expect("a comment and a kernel").1);
+    let info = kernel.info.as_ref().expect("compiled");
+    let texts: Vec<&str> = info.requirements.iter().map(|c| &*c.text).collect();
+    assert_eq!(texts, ["N >= 1"]);
 }
 
 /// The logarithm of what merges change is the same for two ways to merge, by chance, and another one for a third.
