@@ -1,5 +1,5 @@
-//! The table of nests (`conformance/collectives.md`) in the language: each nest is a kernel, and the threads of an iteration are those that write its
-//! elements when the kernel runs. Rows that no kernel says stand at the end, with the reason.
+//! The table of nests (the one of the compiler, `collectives/tests/conformance.rs`) in the language: each nest is a kernel, and the
+//! threads of an iteration are those that write its elements when the kernel runs. Rows that no kernel says stand at the end, with the reason.
 
 mod support;
 

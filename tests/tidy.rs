@@ -328,3 +328,51 @@ fn no_text_names_a_machine() {
         }
     }
 }
+
+/// The headings of the page of the theory.
+fn headings(page: &str) -> Vec<&str> {
+    page.lines().filter_map(|line| line.strip_prefix("## ")).collect()
+}
+
+#[test]
+fn citations_of_the_theory_name_its_headings() {
+    let page = std::fs::read_to_string(root().join("docs/theory.md")).expect("the page");
+    let headings = headings(&page);
+    let (mut cited, mut wrong) = (0, Vec::new());
+    for file in files(".", &["rs"]).iter().filter(|file| !file.path.ends_with("tests/tidy.rs")) {
+        // A comment may break anywhere.
+        let lines = file.text.lines().map(|line| line.trim_start().trim_start_matches(['/', '!', ' ']));
+        let text = lines.collect::<Vec<_>>().join(" ");
+        for after in text.split("docs/theory.md").skip(1) {
+            cited += 1;
+            if !after.strip_prefix(", ").is_some_and(|rest| headings.iter().any(|heading| rest.starts_with(heading))) {
+                wrong.push(format!("{}: docs/theory.md{}", file.path, after.chars().take(40).collect::<String>()));
+            }
+        }
+    }
+    assert!(cited > 8, "{cited} citations");
+    assert!(wrong.is_empty(), "headings are {headings:?}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_tests_that_the_theory_names_exist() {
+    let page = std::fs::read_to_string(root().join("docs/theory.md")).expect("the page");
+    let code: String = files(".", &["rs"]).into_iter().map(|file| file.text).collect();
+    let (mut named, mut wrong) = (0, Vec::new());
+    let paragraphs = page.split("\n\n").filter(|paragraph| paragraph.starts_with("Tests: "));
+    for name in paragraphs.flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2)) {
+        named += 1;
+        let is_there = if name.contains(['/', '.']) {
+            [root().join(name), root().join("compiler/src").join(name)].iter().any(|path| path.exists())
+                || (!name.contains('/')
+                    && files("compiler/src", &["rs"]).iter().any(|file| file.path.ends_with(&format!("/{name}"))))
+        } else {
+            !name.contains('_') || code.contains(&format!("fn {name}("))
+        };
+        if !is_there {
+            wrong.push(name);
+        }
+    }
+    assert!(named > 30, "{named} names");
+    assert!(wrong.is_empty(), "the page names what is not there: {wrong:?}");
+}

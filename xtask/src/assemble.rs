@@ -154,14 +154,18 @@ fn usage(log: &str) -> Option<Usage> {
                 spill_lines += 1;
             }
         }
-        for window in words.windows(3) {
-            if let ["Used", n, "registers"] = window {
-                usage.registers = usage.registers.max(n.parse().ok()?);
-                register_lines += 1;
-            }
+        if let Some(registers) = registers(line) {
+            usage.registers = usage.registers.max(registers);
+            register_lines += 1;
         }
     }
     (spill_lines > 0 && register_lines > 0).then_some(usage)
+}
+
+/// The registers of a thread of one entry point, in the assembler's line `Used … registers, …`.
+pub(crate) fn registers(line: &str) -> Option<u64> {
+    let (_, rest) = line.split_once("Used ")?;
+    rest.split_once(" registers")?.0.parse().ok()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! | [`assemble`] | all their PTX through NVIDIA's assembler |
 //! | [`bless`] | refreshing expected outputs; the tidy test |
 //! | [`prove`] | all of them before the separate checker |
+//! | [`replay`] | what the compiler makes of many sources, before and after a change |
 //! | [`device`] | the bundle for a machine with a GPU |
 //! | [`survey`] | what `device-check` does there |
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ pub mod device;
 pub mod kernels;
 pub mod ops;
 pub mod prove;
+pub mod replay;
 pub mod survey;
 
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use xtask::{assemble, bless, device, prove};
+use xtask::{assemble, bless, device, prove, replay};
 
 const USAGE: &str = "\
 cargo xtask TASK
@@ -12,6 +12,9 @@ cargo xtask TASK
   prove      runs every kernel on the separate checker, at sizes of all kinds; a release build takes about a minute
   bless      refreshes tests/golden, the expected compiler messages of ui-tests, and inline snapshots
   tidy       runs the tests of the repository's own order
+  replay save [FILE], replay compare [FILE]
+             keeps what the compiler makes of thousands of sources, or compares that with what it makes of them now: barriers,
+             and with $PTXAS instructions and registers, of what differs; in a release build, about a minute
   device     bundles release binaries into dist/device, to be run on a machine with a GPU
 ";
 
@@ -23,6 +26,10 @@ fn main() -> ExitCode {
         ["prove"] => prove::prove(),
         ["bless"] => bless::bless(),
         ["tidy"] => bless::tidy(),
+        ["replay", "save"] => replay::save(None),
+        ["replay", "save", file] => replay::save(Some(file)),
+        ["replay", "compare"] => replay::compare(None),
+        ["replay", "compare", file] => replay::compare(Some(file)),
         ["device"] => device::bundle(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

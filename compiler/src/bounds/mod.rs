@@ -4,7 +4,7 @@
 //! for some output element is inside its tensor, however intermediates are inlined or computed over their domains where
 //! [`ReadBounds`] says so. A refusal carries the smallest failing case, replayed on concrete numbers by an evaluator that
 //! shares nothing with the proofs. What is approximated: some true obligations are neither proved nor refuted (undecided).
-//! Source: language.md §3 (reads, `or`, domains), theory.md §1 (verdicts) and §2 (sizes).
+//! Source: docs/language.md (reads, `or`, domains); docs/theory.md, Bounds of reads.
 //!
 //! | room | holds |
 //! | --- | --- |

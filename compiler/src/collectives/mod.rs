@@ -8,23 +8,23 @@
 //! unit know in common, by as many units as there are; then [`Nest::instances`] has the set of every iteration, sets of different
 //! iterations are disjoint, and [`check`] accepts an operation just where the set of every iteration matches the aligned type of its unit.
 //!
-//! **Formula** (`reference/collectives.md`).
+//! **Formula** (docs/theory.md, Collectives).
 //!
-//! - *Types* (§1.2): a unit has extents D and boxes B; blocks that it says nothing of are one (operations) or any (loops). Every division
+//! - *Types*: a unit has extents D and boxes B; blocks that it says nothing of are one (operations) or any (loops). Every division
 //!   is exact.
-//! - *Matching* (§1.1): μ matches if it is the image of C₁ × … × C_M with |C_m| = 1 where B_m = 1, all of D_m where B_m = D_m, and any where B_m
+//! - *Matching*: μ matches if it is the image of C₁ × … × C_M with |C_m| = 1 where B_m = 1, all of D_m where B_m = D_m, and any where B_m
 //!   is not given.
-//! - *Loops* (§1.7, the section that the seed leaves empty): the dimension k whose box is neither free, nor what is there, nor all of it, is
+//! - *Loops* (a section that the published text leaves empty): the dimension k whose box is neither free, nor what is there, nor all of it, is
 //!   cut into boxes of B_k · (high − low) / tiles from low · B_k on; what is behind high · B_k is idle.
-//! - *Arrays* (§1.10): the loops that take native units apart are the first indices of the array, with equal extents.
-//! - *Registers* (`reference/hopper-checked.md` §3.6): the sum over warps of what roles have is at most what the block has from its launch.
+//! - *Arrays*: the loops that take native units apart are the first indices of the array, with equal extents.
+//! - *Registers* (PTX ISA, `setmaxnreg`): the sum over warps of what roles have is at most what the block has from its launch.
 //!
 //! **What is approximated**: nothing of who runs what. [`Tiling`] has the same in closed form, from which guards are emitted; its rule of
-//! splits needs one premise more than the published one (§1.5, §1.9), and with it has no form for some nests, which it says. Where it has one,
+//! splits needs one premise more than the published one, and with it has no form for some nests, which it says. Where it has one,
 //! it selects exactly the sets. Which cluster runs which part of a grid is not asked here.
 //!
-//! **Source**: the seed "Collective Analysis", and `reference/collectives.md`, which has its missing section and where it is wrong. Every
-//! rule is tested against an oracle that shares no code with it, and against the table in `conformance/collectives.md`.
+//! **Source**: Exo-GPU, "Collective Analysis"; where its published rule is wrong: docs/theory.md, Collectives. Every rule is tested against an
+//! oracle that shares no code with it, and against a table of nests (`tests/conformance.rs`).
 //!
 //! | room | holds |
 //! | --- | --- |

@@ -178,7 +178,7 @@ impl Nest {
         self.first().over(&iterators)
     }
 
-    /// Whether every instance is what an operation needs (`reference/collectives.md` §1.8).
+    /// Whether every instance is what an operation needs (docs/theory.md, Collectives).
     ///
     /// # Errors
     /// The unit is none of this launch.
@@ -192,7 +192,7 @@ impl Nest {
         chain.iter().map(|p| std::mem::replace(&mut end, *p) / p).collect()
     }
 
-    /// The place inside one more loop (`reference/collectives.md` §1.7, on sets).
+    /// The place inside one more loop (docs/theory.md, Collectives).
     ///
     /// # Errors
     /// Why it cannot stand here.

@@ -1,4 +1,4 @@
-//! Arrays whose elements threads hold: which one is held by whom (`reference/collectives.md` §1.10).
+//! Arrays whose elements threads hold: which one is held by whom.
 
 use std::collections::BTreeMap;
 

@@ -38,7 +38,7 @@ impl Dim {
     /// As two: the blocks of `factor` coordinates, and what is inside a block. Loops over whole blocks go outward, others inward.
     ///
     /// The rule as published lacks a premise, without which a unit is seen in what is smaller: what goes inward must be inside one block
-    /// (`reference/collectives.md` §1.5).
+    /// (docs/theory.md, Collectives).
     fn split(&self, factor: u64) -> Result<[Self; 2], usize> {
         let (mut outer, mut inner): (Vec<Op>, Vec<Op>) = self.ops.iter().copied().partition(|op| op.size >= factor);
         for op in &mut outer {

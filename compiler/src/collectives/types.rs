@@ -91,7 +91,7 @@ impl CollectiveType {
         Ok(Self { dims })
     }
 
-    /// Whether a set of threads is one of this aligned type (`reference/collectives.md` §1.1): the image of a product of coordinates, of
+    /// Whether a set of threads is one of this aligned type (docs/theory.md, Collectives): the image of a product of coordinates, of
     /// which there is one where the box is 1, and all where it is the extent.
     pub fn matches(&self, set: &ThreadSet) -> bool {
         let Some(found) = coordinates(&self.dims.iter().map(|d| d.extent).collect::<Vec<_>>(), set) else {

@@ -266,7 +266,7 @@ impl Unit {
         if self.scale == 1 { self.name.to_string() } else { format!("{} {}", self.scale, self.name) }
     }
 
-    /// Its type in a launch (`reference/collectives.md` §1.2): extents whose product is the threads of the cluster.
+    /// Its type in a launch (docs/theory.md, Collectives): extents whose product is the threads of the cluster.
     ///
     /// # Errors
     /// A division that is not exact, or a box beyond its extent.

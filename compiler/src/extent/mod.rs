@@ -2,7 +2,7 @@
 //!
 //! Property: a proof holds for every assignment of dimensions that satisfies the facts (sizes at least 1, strides at least
 //! 0); a witness satisfies the facts and fails the obligation, evaluated on concrete numbers. What is approximated: some true
-//! obligations are neither proved nor refuted. Source: theory.md §2 (facts), divisibility of split.
+//! obligations are neither proved nor refuted. Source: docs/theory.md, Sizes and facts.
 
 mod expr;
 mod facts;

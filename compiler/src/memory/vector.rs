@@ -7,7 +7,7 @@
 //! ⌊(A + c·v) / N⌋ = ⌊A / N⌋ for 0 ≤ v < V if c·V | A and c·V | N (merging discontiguous axes is legal exactly when the vector
 //! divides the inner extent: *Divisibility of Split*, discontiguous IterDomains), or if 0 ≤ A and A + c·(V−1) < N, and then both
 //! are 0. After that E = base + step·v with both free of v; a contiguous merge cancels its quotients by itself, which is the
-//! alternative that theory.md §4 names. The access is a vector iff step = 1 and V | base. A guard `index < extent` is
+//! alternative to a factor that divides (docs/theory.md, Vectors). The access is a vector iff step = 1 and V | base. A guard `index < extent` is
 //! uniform over the lanes iff its index is frozen to step 0, or to step 1 with V | base and V | extent.
 //!
 //! Approximated: divisibility is proved by residues. What cannot be proved here is decided in [`super::check`].

@@ -13,7 +13,7 @@
 //! | presence | memory of another block of a cluster is accessed behind its start, and it ends behind that |
 //! | control | all threads come to the statements that are for all threads |
 //!
-//! **Order** (theory §10). Agents are the threads, the elected one, and the copies. What a thread did before a [`Sync`] comes before what any
+//! **Order** (docs/theory.md, Synchronisation). Agents are the threads, the elected one, and the copies. What a thread did before a [`Sync`] comes before what any
 //! does behind it. A copy to shared memory begins with its issue, and has ended, for every thread, behind the [`Await`] of its phase;
 //! a copy from shared memory has ended, for the elected thread, behind the [`AwaitReads`] that covers its group. A copy sees what threads wrote in
 //! front of a [`Publish`] in front of a [`Sync`]. The fetches that a thread commits together are one agent: they begin with their issue, have

@@ -11,7 +11,7 @@
 //!   conditions around the read say so that have no linear form: a group of several requests may hold elements while only some ask;
 //! - what a group claims by its [`Fit`] and by [`Group::is_known`] holds.
 //!
-//! **Theory** (theory.md §7; every formula is checked against enumeration in `tests`).
+//! **Theory** (docs/theory.md, Regions; every formula is checked against enumeration in `tests`).
 //!
 //! - *Splits*: a sum of loops that is an axis, or a part of one, ends where that axis does, at any depth (`form`).
 //! - *Fused axes*: an index is a digit ⌊f / S⌋ mod N of a flat value f. While f runs through [a, b] the smallest cover of that digit is

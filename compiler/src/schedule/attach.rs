@@ -1,7 +1,7 @@
 //! Stages inside the loops of others: where each stands, and the region of its tensor that is needed there.
 //!
 //! A stage at a leaf of another one is computed once for each iteration of the loops *around* it, for what the stages inside that place
-//! read. Which loops are around follows from who owns an instance (theory.md §7): of the loops that one thread runs, those up to the
+//! read. Which loops are around follows from who owns an instance (docs/theory.md, Regions): of the loops that one thread runs, those up to the
 //! leaf; of the loops that are given to units, those given to the owner or to something coarser. To the stage the loops around it are
 //! dimensions, so that every room treats it as it treats an output.
 

@@ -338,6 +338,8 @@ fn collect(program: &Program, facts: &Facts, stage: &mut Stage, diags: &mut Diag
             });
             continue;
         };
+        // A reduction without terms has a result all the same, which a unit must store.
+        let extent = if reduces { extent.max(1) } else { extent };
         if axis.binding == Binding::Cta {
             distribution.ctas.push((leaf, extent));
             continue;

@@ -1,7 +1,7 @@
 //! Registers: which thread holds an element of a stage, in which of its registers, and that its readers are these threads.
 //!
 //! **Property.** Where nothing is reported, every element that a stage reads from registers of another one is held by the thread that
-//! reads it, in a register that is known when the kernel is compiled. **Formula** (theory.md §8): a stage's index maps take an element to its
+//! reads it, in a register that is known when the kernel is compiled. **Formula** (docs/theory.md, Ownership): a stage's index maps take an element to its
 //! leaves; the leaves that units run are digits of the thread's number, the loops tell registers apart. The reader's thread has a
 //! number of its own, made of its own leaves; both are compared as expressions over these. Elements are held alike by all threads that differ
 //! only in digits that were reduced. **Approximation.** Quotients are decided by the ranges of their parts; what is not equal for

@@ -3,7 +3,7 @@
 //! **Property.** Where the terms of a reduction are computed, a predicate is waived only if the points that it would keep away do no
 //! harm: every read stays in its buffer or tensor and is of nothing that the kernel writes, and the term is neutral. Predicates on elements need no neutral term, since what such
 //! points accumulate is never stored.
-//! **Formula.** theory.md §5. Per predicate and tensor a reader demands *nothing* (it is predicated), *anything* (a hole may hold any
+//! **Formula.** docs/theory.md, What readers demand. Per predicate and tensor a reader demands *nothing* (it is predicated), *anything* (a hole may hold any
 //! element) or *zero*. A slot is zero if its position lies outside the tensor, which the accelerator fills, or outside the region if
 //! the copy's level admits to send whole copies out of bounds (Theorem G). Which it is follows from a linear system: the ranges of all
 //! loops, the predicates that are still tested, and the failure of the one in question; a position inside must be infeasible in it.

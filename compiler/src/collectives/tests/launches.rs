@@ -159,7 +159,7 @@ fn limits_of_launches() {
 
 #[test]
 fn registers_that_each_thread_has_at_the_launch() {
-    // What the assembler was seen to give (`reference/hopper-checked.md` §3.6), in whole steps.
+    // What the assembler was seen to give, in whole steps.
     for (threads, blocks, registers) in [(128, 1, 256), (128, 4, 128), (256, 1, 256), (256, 2, 128), (384, 1, 168)] {
         assert_eq!(registers_at_launch(threads, blocks), registers);
     }

@@ -114,10 +114,11 @@ impl Nest<'_, '_> {
             let first = self.b.index_literal(self.index, 0);
             guards.push(self.b.index_compare(Compare::Eq, number, first));
         }
-        // A bound that only the facts give is larger than some extents.
-        for (axis, _) in distribution.ctas.iter().chain(distribution.levels.iter().flat_map(|level| &level.leaves)) {
+        // A bound that only the facts give is larger than some extents, and one unit is more than a reduction without terms has.
+        let bound = distribution.ctas.iter().chain(distribution.levels.iter().flat_map(|level| &level.leaves));
+        for (axis, units) in bound {
             let e = extent(*axis);
-            if e.as_constant().is_none()
+            if e.as_constant() != Some(*units)
                 && let Some(value) = point.values[*axis]
             {
                 let count = self.size(&e);

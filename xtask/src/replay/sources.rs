@@ -1,0 +1,124 @@
+//! What is compiled: every Rust file, page and list of kernels of the repository, the target programs beside it, and generated kernels.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tilewright_campaign::rng::Rng;
+use tilewright_campaign::{compose, generate};
+
+use crate::{Failure, kernels, ops, root};
+
+/// Folders of Rust files with kernels, right and wrong ones, relative to the root. The last lies beside the repository, if it is there.
+const FOLDERS: [&str; 7] =
+    ["examples", "tests", "benches", "runtime/tests", "ui-tests/fail", "ui-tests/cases", "../shared/programs"];
+/// Folders of pages with examples, and of texts with one kernel each.
+const PAGES: [(&str, &str); 5] =
+    [(".", "md"), ("docs", "md"), ("runtime/errors", "md"), ("campaign/found", "txt"), ("mutants/kernels", "txt")];
+/// Seed of the generated kernels.
+const SEED: u64 = 1;
+/// Kernels of several equations with stages in all places.
+const COMPOSITIONS: u64 = 2_000;
+/// Kernels of one equation, and the like.
+const KERNELS: u64 = 1_000;
+
+/// All sources by name.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn all() -> Result<BTreeMap<String, String>, Failure> {
+    let mut sources = BTreeMap::new();
+    for folder in FOLDERS {
+        let path = root().join(folder);
+        if !path.is_dir() {
+            continue;
+        }
+        for file in kernels::files(&path)? {
+            sources.insert(named(folder, &path, &file), text(&file)?);
+        }
+    }
+    for (folder, extension) in PAGES {
+        let path = root().join(folder);
+        for file in with_extension(&path, extension)? {
+            let (name, text) = (named(folder, &path, &file), text(&file)?);
+            if extension == "md" {
+                let numbered = blocks(&text).into_iter().enumerate();
+                sources.extend(numbered.map(|(number, block)| (format!("{name}#{number}"), block)));
+            } else {
+                sources.insert(name, text);
+            }
+        }
+    }
+    sources.extend(ops::texts()?.into_iter().enumerate().map(|(number, text)| (format!("ops {number}"), text)));
+    for case in 0..COMPOSITIONS {
+        sources.insert(format!("composition {case}"), compose::case(SEED, case).0.to_string());
+    }
+    for case in 0..KERNELS {
+        sources.insert(format!("kernel {case}"), generate::kernel(&mut Rng::of_case(SEED, case)).to_string());
+    }
+    Ok(sources)
+}
+
+/// Folder and file, the same on every machine.
+fn named(folder: &str, path: &Path, file: &Path) -> String {
+    let within = file.strip_prefix(path).unwrap_or(file).components();
+    let parts = within.map(|part| part.as_os_str().to_string_lossy().into_owned());
+    std::iter::once(folder.to_owned()).chain(parts).collect::<Vec<_>>().join("/")
+}
+
+fn text(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+/// The files of one folder with an extension, sorted.
+fn with_extension(folder: &Path, extension: &str) -> Result<Vec<std::path::PathBuf>, Failure> {
+    let failed = |e| format!("{}: {e}", folder.display());
+    let entries = std::fs::read_dir(folder).map_err(failed)?;
+    let paths = entries.map(|entry| entry.map(|e| e.path()));
+    let mut found = paths.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    found.retain(|path| path.extension().is_some_and(|e| e == extension));
+    found.sort();
+    Ok(found)
+}
+
+/// The code blocks of a page that hold whole kernels.
+fn blocks(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open: Option<String> = None;
+    for line in page.lines() {
+        match &mut open {
+            Some(block) if line.trim_start().starts_with("```") => {
+                if block.contains("kernel ") {
+                    found.push(std::mem::take(block));
+                }
+                open = None;
+            }
+            Some(block) => {
+                block.push_str(line);
+                block.push('\n');
+            }
+            None if line.trim_start().starts_with("```") => open = Some(String::new()),
+            None => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_show_kernels() {
+        let page = "a\n```rust\nkernel A\n```\nkernel B\n```sh\nls\n```\n```text\nkernel C\n```\n";
+        assert_eq!(blocks(page), ["kernel A\n", "kernel C\n"]);
+    }
+
+    #[test]
+    fn everything_is_found() {
+        let sources = all().unwrap();
+        let among = |prefix: &str| sources.keys().filter(|name| name.starts_with(prefix)).count();
+        assert!(among("examples/") >= 15 && among("ui-tests/fail/") >= 150 && among("runtime/errors/") >= 200);
+        assert!(among("./README.md#") >= 1 && among("campaign/found/") >= 50 && among("ops ") >= 20);
+        assert_eq!((among("composition "), among("kernel ")), (2_000, 1_000));
+    }
+}
