@@ -458,21 +458,19 @@ fn renamed(
     Request { conditions, axes, .. }: &mut Request,
 ) -> Vec<Expr> {
     let mut own = scope.to_vec();
-    let mut indices = read.indices.clone();
     for axis in &read.inner {
         let var = *next;
         *next += 1;
+        // Ranges of later axes may begin at this one: at its value, not at the number of the iteration.
         let (lower, upper) = (rename(&axis.lower, &own), rename(&axis.upper, &own));
-        own.push((axis.var, Expr::var(var)));
+        own.push((axis.var, lower.add(&Expr::var(var))));
         let extent = upper.sub(&lower);
         match longest(loops, var, extent.clone()) {
             Some(within) => conditions.push(within),
             None => axes.push((Expr::var(var), extent)),
         }
-        let shift = |v: Var| (v == axis.var).then(|| Expr::var(axis.var).add(&axis.lower));
-        indices = indices.iter().map(|index| index.substitute(&shift)).collect();
     }
-    indices.iter().map(|index| rename(index, &own)).collect()
+    read.indices.iter().map(|index| rename(index, &own)).collect()
 }
 
 fn rename(e: &Expr, pairs: &[(Var, Expr)]) -> Expr {

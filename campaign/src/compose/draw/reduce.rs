@@ -30,7 +30,7 @@ impl Draw<'_> {
         for n in axes.len()..axes.len() + reduces.len() {
             let (outside, name) =
                 (if n == axes.len() { axes.clone() } else { around[..n].to_vec() }, around[n].0.clone());
-            let drawn = self.rng.chance(if n == axes.len() { 15 } else { 25 });
+            let drawn = self.rng.chance(if n == axes.len() { 15 } else { 30 });
             let range = drawn.then(|| self.range(&outside, &name, around[n].1));
             ranges.push(range.map(|(range, reach)| {
                 around[n].1 = reach;
@@ -51,7 +51,9 @@ impl Draw<'_> {
             }
             return ((literal(first), number(whole)), whole);
         }
-        let (outer, extent) = self.rng.pick(outside).clone();
+        // The last one is the reduction's own in front, if there is one.
+        let (outer, extent) =
+            outside.last().filter(|_| self.rng.chance(30)).cloned().unwrap_or_else(|| self.rng.pick(outside).clone());
         if self.below.contains(&outer) {
             self.below.push(name.to_owned());
         }
@@ -122,7 +124,7 @@ impl Draw<'_> {
             return reduced;
         }
         let beside = if self.rng.chance(15) && !axes.is_empty() {
-            self.another(around, &inner, ty)
+            self.another(around, &inner, Vec::new(), ty)
         } else {
             let tensor = self.input(axes);
             self.read(tensor, axes, false, ty)
@@ -130,21 +132,24 @@ impl Draw<'_> {
         Expr::Binary("+", Box::new(reduced), Box::new(beside))
     }
 
-    /// A second reduction over the same axes.
-    fn another(&mut self, around: &Axes, inner: &Axes, ty: Type) -> Expr {
+    /// A second reduction over the same axes, in ranges of its own if some are given.
+    fn another(&mut self, around: &Axes, inner: &Axes, ranges: Vec<Option<Ends>>, ty: Type) -> Expr {
         let tensor = self.input(around);
         let term = self.read(tensor, around, false, ty);
         let by = *self.rng.pick(&[Reduction::Sum, Reduction::Max, Reduction::Min, Reduction::Any]);
-        Expr::reduce(by, inner.clone(), ty, term)
+        let axes = inner.clone();
+        Expr::Reduce(Box::new(Reduce { by, axes, ranges, inferred: false, of: ty, term, second: None }))
     }
 
-    /// An equation that reduces nothing as a whole may still have a reduction in it.
+    /// An equation that reduces nothing as a whole may still have a reduction in it, and a term another one, whose range may follow what is around.
     pub(super) fn beside_reductions(&mut self, axes: &Axes, value: Expr, ty: Type) -> Expr {
         let free = ["i", "j", "k"].into_iter().find(|a| !axes.iter().any(|b| b.0 == *a));
-        let Some(axis) = free.filter(|_| !axes.is_empty() && self.rng.chance(3)) else { return value };
-        let inner = vec![(axis.to_owned(), self.sizes[super::letter(axis)])];
-        let around: Axes = axes.iter().chain(&inner).cloned().collect();
-        let more = self.another(&around, &inner, ty);
+        let Some(axis) = free.filter(|_| !axes.is_empty() && self.rng.chance(5)) else { return value };
+        let mut around = axes.clone();
+        around.push((axis.to_owned(), self.sizes[super::letter(axis)]));
+        let ranges = self.ranges(axes, &[axis], &mut around);
+        let inner = around[axes.len()..].to_vec();
+        let more = self.another(&around, &inner, ranges, ty);
         Expr::Binary("+", Box::new(value), Box::new(more))
     }
 

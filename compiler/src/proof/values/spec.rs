@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tilewright_kernel::ElementType;
 use tilewright_kernel::algorithm::{
-    Algorithm, AxisId, Binary, Compare, Index, IndexId, Reduction, Run, Source, Unary, Value, ValueId,
+    Algorithm, AxisId, Binary, Compare, FoldState, Index, IndexId, Reduction, Run, Source, Unary, Value, ValueId,
 };
 
 use super::{Algebra, math};
@@ -52,8 +52,8 @@ impl<'a> Spec<'a> {
         Self { algorithm, algebra, launch, known: BTreeMap::new(), merges: false, budget }
     }
 
-    /// The same, where the terms of every fold are dealt to two states in turn as well, which are merged: what depends on a fold is known
-    /// if the algebra knows that this changes nothing.
+    /// The same, where the terms of every fold are dealt to several states as well, which are merged: what depends on a fold is known if
+    /// the algebra knows that this changes nothing.
     pub fn with_merges(self) -> Self {
         Self { known: BTreeMap::new(), merges: true, ..self }
     }
@@ -306,20 +306,15 @@ impl<'a> Spec<'a> {
             init.push(self.value(state.init, scope)?);
         }
         let is_dealt = self.merges && states.iter().all(|s| s.merge.is_some());
-        let (mut whole, mut parts, mut turn) = (init.clone(), [init.clone(), init], 0);
+        let (mut whole, mut parts, mut singles) = (init.clone(), [init.clone(), init.clone()], Vec::new());
         let complete = self.points(&algorithm.axis_lists[axes.range()], scope, &mut |this, inner| {
-            let own = is_dealt.then_some(&mut parts[turn % 2]);
-            turn += 1;
-            for now in [&mut whole].into_iter().chain(own) {
-                let mut inner = inner.inside();
-                for (state, value) in states.iter().zip(now.iter()) {
-                    inner.variables.insert(state.variable, *value);
-                }
-                let mut next = Vec::with_capacity(states.len());
-                for state in states {
-                    next.push(this.value(state.step, &mut inner)?);
-                }
-                *now = next;
+            this.step(states, &mut whole, inner)?;
+            if is_dealt {
+                let turn = singles.len() % 2;
+                this.step(states, &mut parts[turn], inner)?;
+                let mut single = init.clone();
+                this.step(states, &mut single, inner)?;
+                singles.push(single);
             }
             Ok(true)
         })?;
@@ -329,16 +324,43 @@ impl<'a> Spec<'a> {
         if !is_dealt {
             return Ok(whole);
         }
+        // In turn to two states; to one state each, beside one without terms, merged from the left and from the right.
         let [left, right] = &parts;
+        let in_turn = self.merge(states, left, right, scope)?;
+        let (mut from_left, mut from_right) = (init.clone(), init);
+        for at in 0..singles.len() {
+            from_left = self.merge(states, &from_left, &singles[at], scope)?;
+            from_right = self.merge(states, &singles[singles.len() - 1 - at], &from_right, scope)?;
+        }
+        // What functions make of it afterwards may be the same by chance.
+        let is_same = [in_turn, from_left, from_right].iter().all(|merged| *merged == whole);
+        Ok(if is_same { whole } else { vec![None; states.len()] })
+    }
+
+    /// Steps states by one term.
+    fn step(&mut self, states: &[FoldState], now: &mut Vec<Known>, scope: &mut Scope) -> Outcome<()> {
+        let mut inner = scope.inside();
+        for (state, value) in states.iter().zip(now.iter()) {
+            inner.variables.insert(state.variable, *value);
+        }
+        *now = states.iter().map(|state| self.value(state.step, &mut inner)).collect::<Outcome<_>>()?;
+        Ok(())
+    }
+
+    /// States of earlier terms, merged with those of later ones.
+    fn merge(
+        &mut self,
+        states: &[FoldState],
+        left: &[Known],
+        right: &[Known],
+        scope: &mut Scope,
+    ) -> Outcome<Vec<Known>> {
         let mut inner = scope.inside();
         for (state, (left, right)) in states.iter().zip(left.iter().zip(right)) {
             inner.variables.insert(state.left, *left);
             inner.variables.insert(state.right, *right);
         }
-        let merges = states.iter().filter_map(|state| state.merge);
-        let merged: Vec<Known> = merges.map(|merge| self.value(merge, &mut inner)).collect::<Outcome<_>>()?;
-        // What functions make of it afterwards may be the same by chance.
-        Ok(if merged == whole { whole } else { vec![None; states.len()] })
+        states.iter().filter_map(|state| state.merge).map(|merge| self.value(merge, &mut inner)).collect()
     }
 }
 

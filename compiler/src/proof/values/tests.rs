@@ -184,25 +184,31 @@ fn registers_hold_nothing_before_they_are_set() {
     assert_eq!(texts, ["N >= 1"]);
 }
 
-/// The logarithm of what merges change is the same for two ways to merge, by chance, and another one for a third.
+/// The logarithm of what merges change is the same for two ways to merge, by chance, and another one for a third. So is a `merge` that is not
+/// the step's for some data.
 #[test]
 fn functions_of_what_merges_change_are_not_known() {
-    let kernel = compiled(
-        "kernel K(x: f32[M, N]) -> (z: f32[M]) {
-            (m, s)[i] = fold(|j| init (-1.0e30f32, 0.0f32),
-                step (a, b) => (max(a, x[i, j]), b * exp(a - max(a, x[i, j])) + exp(x[i, j] - max(a, x[i, j]))),
-                merge ((a, b), (c, d)) => (max(a, c), b * exp(a - max(a, c)) + d * exp(c - max(a, c))));
-            z[i] = m[i] + log(s[i]);
-            launch threads(32);
-            schedule z { split i by 32 -> io, ii; bind io: grid; bind ii: thread; }
-            schedule m in shared at z.io { split j by 32 -> jo, c; bind c: thread; reduce c; }
-        }",
-    );
-    let info = kernel.info.as_ref().expect("compiled");
-    for seed in 0..20 {
-        let launch = Launch::new(info, &[3, 33]).expect("sizes");
-        let verdict = check_values(&kernel.entries[0].kernel, &launch, &info.algorithm, seed, 1_000_000);
-        assert!(!matches!(verdict, Verdict::Violated(_)), "{verdict:?}");
+    let steps = [
+        "(max(a, x[i, j]), b * exp(a - max(a, x[i, j])) + exp(x[i, j] - max(a, x[i, j])))",
+        "(max(a, if x[i, j] > 2.0 { x[i, j] } else { 2.0 }), b * exp(a - max(a, x[i, j])) + exp(x[i, j] - max(a, x[i, j])))",
+    ];
+    for (step, sizes) in steps.into_iter().zip([[3, 33], [3, 3]]) {
+        let kernel = compiled(&format!(
+            "kernel K(x: f32[M, N]) -> (z: f32[M]) {{
+                (m, s)[i] = fold(|j| init (-1.0e30f32, 0.0f32), step (a, b) => {step},
+                    merge ((a, b), (c, d)) => (max(a, c), b * exp(a - max(a, c)) + d * exp(c - max(a, c))));
+                z[i] = m[i] + log(s[i]);
+                launch threads(32);
+                schedule z {{ split i by 32 -> io, ii; bind io: grid; bind ii: thread; }}
+                schedule m in shared at z.io {{ split j by 32 -> jo, c; bind c: thread; reduce c; }}
+            }}"
+        ));
+        let info = kernel.info.as_ref().expect("compiled");
+        for seed in 0..20 {
+            let launch = Launch::new(info, &sizes).expect("sizes");
+            let verdict = check_values(&kernel.entries[0].kernel, &launch, &info.algorithm, seed, 1_000_000);
+            assert!(!matches!(verdict, Verdict::Violated(_)), "{verdict:?}");
+        }
     }
 }
 
